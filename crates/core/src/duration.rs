@@ -1,0 +1,83 @@
+//! Durations as people write them: `500ms`, `10s`, `5m`, `1h30m`, `2d`.
+
+use std::time::Duration;
+
+use crate::error::Error;
+
+const UNITS: [(&str, u64); 5] =
+    [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+
+/// Reads a duration; parts may follow each other (`1h30m`), a bare number needs a unit.
+pub fn parse(text: &str) -> Result<Duration, Error> {
+    let mut rest = text.trim();
+    let mut total_ms: u64 = 0;
+    if rest.is_empty() {
+        return Err(bad(text, "it is empty"));
+    }
+    if rest.starts_with('-') {
+        return Err(bad(text, "it is negative"));
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let amount: u64 = rest[..digits].parse().map_err(|_| bad(text, "a number is missing"))?;
+        let after = &rest[digits..];
+        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (_, unit_ms) = UNITS
+            .iter()
+            .find(|(name, _)| *name == &after[..letters])
+            .ok_or_else(|| bad(text, "a unit is missing or unknown"))?;
+        total_ms = amount
+            .checked_mul(*unit_ms)
+            .and_then(|ms| total_ms.checked_add(ms))
+            .ok_or_else(|| bad(text, "it is too long"))?;
+        rest = &after[letters..];
+    }
+    Ok(Duration::from_millis(total_ms))
+}
+
+/// Writes a duration so that [`parse`] reads it back.
+pub fn format(duration: Duration) -> String {
+    let mut ms = crate::time::as_ms(duration);
+    let mut text = String::new();
+    for (name, unit_ms) in UNITS.iter().rev() {
+        if ms >= *unit_ms {
+            text.push_str(&format!("{}{name}", ms / unit_ms));
+            ms %= unit_ms;
+        }
+    }
+    if text.is_empty() { "0s".to_owned() } else { text }
+}
+
+fn bad(text: &str, why: &str) -> Error {
+    Error::invalid(
+        "duration",
+        format!("{why}: {:?}", text.chars().take(40).collect::<String>()),
+        "write it like 500ms, 10s, 5m, 1h30m or 2d",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_write_durations_with_units() {
+        for (text, ms) in
+            [("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("1h30m", 5_400_000), ("0s", 0)]
+        {
+            assert_eq!(parse(text).unwrap(), Duration::from_millis(ms), "{text}");
+        }
+        for bad in ["", "10", "-5s", "s", "1w", "1.5h", "99999999999999999999s", "184467440737095517d"]
+        {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for ms in [0, 1, 999, 1_000, 5_400_000, 90_061_001] {
+            let duration = Duration::from_millis(ms);
+            assert_eq!(parse(&format(duration)).unwrap(), duration);
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! A job: what is asked for when it is enqueued, and what is known of it afterwards.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+use crate::headers::Headers;
+use crate::limits::AHEAD_MAX;
+use crate::name::{BootId, JobId, Kind, QueueName, UniqueKey};
+use crate::priority::Priority;
+use crate::retry::RetryPolicy;
+use crate::time::Timestamp;
+use crate::token::Token;
+
+/// When something falls due, as the caller says it; the store's clock decides what it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Due {
+    /// At once.
+    #[default]
+    Now,
+    /// This long after the store has taken the request.
+    After(Duration),
+    /// At this moment of the store's clock; a moment in the past is now.
+    At(Timestamp),
+}
+
+impl Due {
+    /// The moment meant, on the store's clock.
+    pub fn resolve(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Now => now,
+            Self::After(delay) => now.plus(delay),
+            Self::At(at) => at.max(now),
+        }
+    }
+
+    pub(crate) fn check(self, part: &str) -> Result<()> {
+        let is_far = match self {
+            Self::Now => false,
+            Self::After(delay) => delay > AHEAD_MAX,
+            // Beyond the year 10000 a time is a mistake, and no calendar prints it.
+            Self::At(at) => at.as_ms() >= 253_402_300_800_000,
+        };
+        if is_far {
+            return Err(Error::invalid(part, "it is too far away", "use at most 100 years"));
+        }
+        Ok(())
+    }
+}
+
+/// A job to be enqueued. Its id is fixed here, so that a call may be repeated.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct NewJob {
+    /// The same id is the same job.
+    pub id: JobId,
+    /// The caller chose the id: it is remembered for `dedup_for` after the job's end.
+    pub is_named: bool,
+    /// Raw bytes, returned byte for byte.
+    pub payload: Bytes,
+    /// What sort of job it is.
+    pub kind: Option<Kind>,
+    /// 0 first, 9 last.
+    pub priority: Priority,
+    /// When it may run at the earliest.
+    pub due: Due,
+    /// What happens after a failed attempt.
+    pub retry: RetryPolicy,
+    /// How long one attempt may take; workers enforce it.
+    pub timeout: Option<Duration>,
+    /// When it is no longer worth running.
+    pub expires: Option<Due>,
+    /// At most one live job of the queue holds this key.
+    pub unique_key: Option<UniqueKey>,
+    /// Small facts beside the payload.
+    pub headers: Headers,
+    /// Somebody waits for the outcome: keep it even when there is no result.
+    pub keep_outcome: bool,
+}
+
+impl NewJob {
+    /// A job with a generated id and every default.
+    pub fn new(payload: impl Into<Bytes>) -> Self {
+        Self {
+            id: JobId::generate(),
+            is_named: false,
+            payload: payload.into(),
+            kind: None,
+            priority: Priority::default(),
+            due: Due::Now,
+            retry: RetryPolicy::default(),
+            timeout: None,
+            expires: None,
+            unique_key: None,
+            headers: Headers::default(),
+            keep_outcome: false,
+        }
+    }
+
+    /// Chooses the id: enqueueing the same id again answers `duplicate`.
+    #[must_use]
+    pub fn id(mut self, id: JobId) -> Self {
+        self.id = id;
+        self.is_named = true;
+        self
+    }
+
+    /// Says what sort of job it is.
+    #[must_use]
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.kind = Some(kind);
+        self
+    }
+
+    /// Sets the priority (5 unless said).
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Runs it no earlier than `delay` from now.
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.due = Due::After(delay);
+        self
+    }
+
+    /// Runs it no earlier than `at`.
+    #[must_use]
+    pub fn at(mut self, at: Timestamp) -> Self {
+        self.due = Due::At(at);
+        self
+    }
+
+    /// Sets what happens after a failed attempt.
+    #[must_use]
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Limits the time of one attempt (no limit unless said).
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Gives the job up when it has not started by then.
+    #[must_use]
+    pub fn expires(mut self, expires: Due) -> Self {
+        self.expires = Some(expires);
+        self
+    }
+
+    /// Holds a key that no other live job of the queue may hold.
+    #[must_use]
+    pub fn unique_key(mut self, key: UniqueKey) -> Self {
+        self.unique_key = Some(key);
+        self
+    }
+
+    /// Sets all headers.
+    #[must_use]
+    pub fn headers(mut self, headers: Headers) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    /// Keeps the outcome for whoever waits for it.
+    #[must_use]
+    pub fn keep_outcome(mut self) -> Self {
+        self.keep_outcome = true;
+        self
+    }
+}
+
+/// How safe an accepted job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Level {
+    /// The store holds it in memory.
+    Memory,
+    /// This many replicas hold it as well.
+    Replicated(u32),
+    /// It is on disk.
+    Synced,
+}
+
+/// What became of one job handed to `enqueue`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Enqueued {
+    /// It is stored.
+    Accepted {
+        /// Its id.
+        id: JobId,
+        /// Ready or scheduled.
+        state: JobState,
+        /// The durability reached.
+        level: Level,
+    },
+    /// The id, or the unique key, belongs to a job that is already here or just ended.
+    Duplicate {
+        /// The id of the first job.
+        id: JobId,
+        /// The first job's state.
+        state: JobState,
+    },
+}
+
+impl Enqueued {
+    /// The id of the job this answer speaks of.
+    pub fn id(&self) -> &JobId {
+        match self {
+            Self::Accepted { id, .. } | Self::Duplicate { id, .. } => id,
+        }
+    }
+
+    /// The state of the job this answer speaks of.
+    pub const fn state(&self) -> JobState {
+        match self {
+            Self::Accepted { state, .. } | Self::Duplicate { state, .. } => *state,
+        }
+    }
+
+    /// Whether another job was there first.
+    pub const fn is_duplicate(&self) -> bool {
+        matches!(self, Self::Duplicate { .. })
+    }
+}
+
+/// Makes an enum whose variants are known by one word everywhere.
+macro_rules! words {
+    ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $type { $($(#[$variant_doc])* $variant,)+ }
+
+        impl $type {
+            /// Every value, in the order of the declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The word for it, the same in every layer.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+
+            /// The value a word stands for.
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$variant),)+ _ => None }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// Where a job is in its life.
+    JobState {
+        /// Waits for its due time.
+        Scheduled = "scheduled",
+        /// Waits for a worker.
+        Ready = "ready",
+        /// A worker holds a lease on it.
+        Running = "running",
+        /// Ended well.
+        Succeeded = "succeeded",
+        /// Ended badly; may be retried by hand.
+        Dead = "dead",
+        /// Ended because somebody asked.
+        Cancelled = "cancelled",
+    }
+}
+
+impl JobState {
+    /// Whether the job has ended.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Dead | Self::Cancelled)
+    }
+
+    /// Whether the job waits: not yet started, not ended.
+    pub const fn is_waiting(self) -> bool {
+        matches!(self, Self::Scheduled | Self::Ready)
+    }
+}
+
+words! {
+    /// Why a job is dead.
+    Reason {
+        /// The last allowed attempt failed.
+        Exhausted = "exhausted",
+        /// An attempt failed and said that trying again is useless.
+        Permanent = "permanent",
+        /// The next attempt would come after the retry deadline.
+        Deadline = "deadline",
+        /// It took its worker down too often.
+        Poison = "poison",
+        /// It did not start before its expiry.
+        Expired = "expired",
+    }
+}
+
+/// How far an attempt has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// 0 to 1.
+    pub fraction: f64,
+    /// What is being done.
+    pub message: Option<String>,
+    /// When the store heard of it.
+    pub at: Timestamp,
+}
+
+impl Progress {
+    /// Checks that a fraction lies between 0 and 1.
+    pub fn check(fraction: f64) -> Result<()> {
+        if (0.0..=1.0).contains(&fraction) {
+            Ok(())
+        } else {
+            Err(Error::invalid("progress", format!("{fraction}"), "use a fraction from 0 to 1"))
+        }
+    }
+}
+
+/// Everything known of a stored job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// Its id within the queue.
+    pub id: JobId,
+    /// Its queue.
+    pub queue: QueueName,
+    /// Where it is in its life.
+    pub state: JobState,
+    /// The caller chose its id.
+    pub is_named: bool,
+    /// What sort of job it is.
+    pub kind: Option<Kind>,
+    /// 0 first, 9 last.
+    pub priority: Priority,
+    /// The bytes it was enqueued with; absent in listings.
+    pub payload: Option<Bytes>,
+    /// Small facts beside the payload.
+    pub headers: Headers,
+    /// What happens after a failed attempt.
+    pub retry: RetryPolicy,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
+    /// The key it holds while it lives.
+    pub unique_key: Option<UniqueKey>,
+    /// Somebody waits for the outcome.
+    pub keep_outcome: bool,
+    /// 1 + counted failures.
+    pub attempt: u32,
+    /// How often its lease ran out.
+    pub expiries: u32,
+    /// When it was enqueued.
+    pub created_at: Timestamp,
+    /// When it fell or falls due.
+    pub due_at: Timestamp,
+    /// When it is no longer worth running.
+    pub expires_at: Option<Timestamp>,
+    /// When the latest claim handed it out.
+    pub started_at: Option<Timestamp>,
+    /// When a worker accepted it; for all but dispatched claims the moment of the claim.
+    pub accepted_at: Option<Timestamp>,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+    /// The latest progress of a running job.
+    pub progress: Option<Progress>,
+    /// What a succeeded job left; absent in listings.
+    pub result: Option<Bytes>,
+    /// What the latest failed attempt said.
+    pub error: Option<String>,
+    /// Why a dead job is dead.
+    pub reason: Option<Reason>,
+    /// Who holds it, where a name is known.
+    pub worker: Option<BootId>,
+    /// The token of the claim that holds it.
+    pub token: Option<Token>,
+    /// Somebody asked the running job to stop.
+    pub is_cancel_requested: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_back() {
+        for state in JobState::ALL {
+            assert_eq!(JobState::from_word(state.as_str()), Some(*state));
+        }
+        assert_eq!(Reason::from_word("boredom"), None);
+    }
+
+    #[test]
+    fn a_past_moment_means_now() {
+        let now = Timestamp::from_ms(1_000);
+        assert_eq!(Due::At(Timestamp::from_ms(5)).resolve(now), now);
+        assert_eq!(Due::After(Duration::from_secs(1)).resolve(now), Timestamp::from_ms(2_000));
+    }
+}

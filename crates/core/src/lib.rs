@@ -1,0 +1,61 @@
+//! The model of a job, the rules it obeys and the contract every store keeps. No I/O.
+//!
+//! ```
+//! use windlass_core::{NewJob, Priority, RetryPolicy};
+//! use std::time::Duration;
+//!
+//! let job = NewJob::new("send the letter")
+//!     .priority(Priority::new(2)?)
+//!     .delay(Duration::from_secs(60))
+//!     .retry(RetryPolicy::default().max_attempts(5));
+//! assert_eq!(job.payload.as_ref(), b"send the letter");
+//! # Ok::<(), windlass_core::Error>(())
+//! ```
+//!
+//! # Map
+//!
+//! In reading order: [`name`] and [`time`] are the small typed values; [`job`] is the thing itself;
+//! [`retry`] decides when a failed one runs again; [`token`], [`claim`] and [`settle`] are the life
+//! of a lease; [`change`] is what operators do; [`queue`], [`worker`] and [`upkeep`] are the rest of
+//! the nouns; [`store`] is the contract that ties them together, and [`error`] what it may answer.
+
+pub mod change;
+pub mod claim;
+pub mod dump;
+pub mod duration;
+pub mod error;
+pub mod headers;
+pub mod hint;
+pub mod job;
+pub mod limits;
+pub mod name;
+pub mod priority;
+pub mod queue;
+pub mod retry;
+pub mod setting;
+pub mod settle;
+pub mod store;
+pub mod time;
+pub mod token;
+pub mod upkeep;
+pub mod worker;
+
+pub use bytes::Bytes;
+pub use change::{Changed, ChangedJob, Changes, Cursor, Filter, Page, Target};
+pub use claim::{Claim, ClaimRequest, ClaimedJob, Claimer, Mode, Renewal, Renewed};
+pub use error::{Error, ErrorKind, Result};
+pub use headers::Headers;
+pub use hint::{Hint, Watch};
+pub use job::{Due, Enqueued, Job, JobState, Level, NewJob, Progress, Reason};
+pub use limits::Limits;
+pub use name::{BootId, JobId, Kind, QueueName, UniqueKey};
+pub use priority::Priority;
+pub use queue::{Rates, Stats, Totals};
+pub use retry::{Jitter, Retry, RetryPolicy};
+pub use setting::{Keep, KeepSucceeded, Requeue, Setting, Settings};
+pub use settle::{Completed, Completion, Failure, Held, Hold, Settled, Snooze};
+pub use store::Store;
+pub use time::{Clock, ManualClock, SystemClock, Timestamp};
+pub use token::Token;
+pub use upkeep::{Audited, Maintained, Repair};
+pub use worker::{Beat, NewWorker, Told, Worker};

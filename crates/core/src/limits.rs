@@ -1,0 +1,118 @@
+//! The bounds of everything: what a request may ask for and what one step may touch.
+
+use std::time::Duration;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::job::NewJob;
+
+/// How much housekeeping of each sort (promote, reap, expire, prune) one step does at most.
+pub const PAGE: usize = 100;
+
+/// How many jobs one claim hands out at most, whatever it asked for.
+pub const CLAIM_MAX: usize = 100;
+
+/// How many jobs one page of a listing, or of a change by filter or payload, looks at.
+pub const SCAN_PAGE: usize = 500;
+
+/// The shortest and the longest lease.
+pub const LEASE_MIN: Duration = Duration::from_millis(1);
+/// The longest lease: a day.
+pub const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// The lease when nobody said how long.
+pub const LEASE_DEFAULT: Duration = Duration::from_secs(30);
+
+/// How long a finished claim is remembered, so that a repeated answer is told the same.
+pub const CLAIM_TOMBSTONE: Duration = Duration::from_secs(60);
+
+/// How many expiries make a job a suspect.
+pub const SUSPECT_AFTER: u32 = 2;
+
+/// How long a suspect must have run before its worker may take the next.
+pub const SUSPECT_TRUST: Duration = Duration::from_secs(10);
+
+/// How long a worker may be silent before it is forgotten.
+pub const WORKER_SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// The furthest a due time, an expiry or a timeout may lie ahead: a hundred years.
+pub const AHEAD_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// The most bytes of an error or progress message that are kept.
+pub const MESSAGE_BYTES_MAX: usize = 8 * 1024;
+
+/// The sizes a store takes; each store may be opened with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The most bytes of one payload, and of one result.
+    pub payload_bytes_max: usize,
+    /// The most bytes of all payloads in one call.
+    pub batch_bytes_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { payload_bytes_max: 1024 * 1024, batch_bytes_max: 16 * 1024 * 1024 }
+    }
+}
+
+impl Limits {
+    /// Checks one job to be enqueued.
+    pub fn check_job(&self, job: &NewJob) -> Result<()> {
+        job.retry.check()?;
+        for (part, due) in [("due time", Some(job.due)), ("expiry", job.expires)] {
+            if let Some(due) = due {
+                due.check(part)?;
+            }
+        }
+        if job.timeout.is_some_and(|timeout| timeout > AHEAD_MAX) {
+            return Err(Error::invalid("timeout", "it is too long", "use at most 100 years"));
+        }
+        self.check_bytes("payload", job.payload.len())
+    }
+
+    /// Checks a batch of jobs to be enqueued.
+    pub fn check_batch(&self, jobs: &[NewJob]) -> Result<()> {
+        let mut bytes = 0;
+        for job in jobs {
+            self.check_job(job)?;
+            bytes += job.payload.len();
+        }
+        if bytes > self.batch_bytes_max {
+            return Err(Error::invalid(
+                "batch",
+                format!("its payloads have {bytes} bytes, the limit is {}", self.batch_bytes_max),
+                "send it in smaller batches",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks the size of a payload or a result.
+    pub fn check_bytes(&self, part: &str, bytes: usize) -> Result<()> {
+        if bytes > self.payload_bytes_max {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                format!(
+                    "the {part} is too large: it has {bytes} bytes, the limit is {}",
+                    self.payload_bytes_max
+                ),
+                "keep large data elsewhere and put a reference into the job",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Checks the length of a lease.
+pub fn check_lease(lease: Duration) -> Result<()> {
+    if (LEASE_MIN..=LEASE_MAX).contains(&lease) {
+        Ok(())
+    } else {
+        Err(Error::invalid("lease", format!("{lease:?}"), "use 1 ms to 24 h"))
+    }
+}
+
+/// Cuts a message to what is kept, at a character boundary.
+pub fn cut_message(message: &str) -> &str {
+    &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)]
+}

@@ -1,0 +1,172 @@
+//! The names of things, checked once where they enter and trusted from then on.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::error::Error;
+use crate::time::{Clock, SystemClock};
+
+/// The most bytes any name may have.
+pub const NAME_BYTES_MAX: usize = 128;
+
+/// Makes one checked text type. Every name is compared, ordered and printed as its text.
+macro_rules! name {
+    ($(#[$doc:meta])* $type:ident, $what:literal, $check:path) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $type(Arc<str>);
+
+        impl $type {
+            /// Checks `text` and makes the name; fails with what is wrong about it.
+            pub fn new(text: impl AsRef<str>) -> Result<Self, Error> {
+                let text = text.as_ref();
+                $check($what, text)?;
+                Ok(Self(Arc::from(text)))
+            }
+
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = Error;
+
+            fn from_str(text: &str) -> Result<Self, Error> {
+                Self::new(text)
+            }
+        }
+    };
+}
+
+name! {
+    /// The name of a queue: `[A-Za-z0-9._:-]{1,128}`.
+    QueueName, "queue name", check_queue_name
+}
+
+name! {
+    /// The id of a job within its queue: 1 to 128 bytes of UTF-8 without control characters.
+    JobId, "job id", check_text
+}
+
+name! {
+    /// What sort of job this is; the word a worker chooses its handler by.
+    Kind, "kind", check_text
+}
+
+name! {
+    /// At most one live job of a queue holds a given unique key.
+    UniqueKey, "unique key", check_text
+}
+
+name! {
+    /// One life of one worker process; never used again after it ends.
+    BootId, "worker id", check_text
+}
+
+impl JobId {
+    /// A fresh ULID in lower case; ids made by one process grow even within a millisecond.
+    pub fn generate() -> Self {
+        static GENERATOR: Mutex<Option<ulid::Ulid>> = Mutex::new(None);
+        let mut last = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_ms = SystemClock.now_us() / 1000;
+        let random = (u128::from(fastrand::u64(..)) << 16) | u128::from(fastrand::u16(..));
+        let next = match *last {
+            // The clock stood still or stepped back: the next id still sorts after the last.
+            Some(last) if last.timestamp_ms() >= now_ms => last.increment().unwrap_or(last),
+            _ => ulid::Ulid::from_parts(now_ms, random),
+        };
+        *last = Some(next);
+        Self(Arc::from(next.to_string().to_ascii_lowercase()))
+    }
+}
+
+impl BootId {
+    /// A random id for one life of a worker.
+    pub fn generate() -> Self {
+        Self(Arc::from(format!("{:016x}", fastrand::u64(..))))
+    }
+}
+
+fn check_queue_name(what: &'static str, text: &str) -> Result<(), Error> {
+    check_length(what, text)?;
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
+    match text.chars().find(|c| !is_allowed(*c)) {
+        None => Ok(()),
+        Some(bad) => Err(Error::invalid(
+            what,
+            format!("{bad:?} is not allowed in it"),
+            "use letters, digits, dot, underscore, colon and hyphen",
+        )),
+    }
+}
+
+fn check_text(what: &'static str, text: &str) -> Result<(), Error> {
+    check_length(what, text)?;
+    match text.chars().find(|c| c.is_control()) {
+        None => Ok(()),
+        Some(bad) => Err(Error::invalid(
+            what,
+            format!("it has the control character {bad:?}"),
+            "remove control characters",
+        )),
+    }
+}
+
+fn check_length(what: &'static str, text: &str) -> Result<(), Error> {
+    let next = "use 1 to 128 bytes";
+    if text.is_empty() {
+        return Err(Error::invalid(what, "it is empty", next));
+    }
+    if text.len() > NAME_BYTES_MAX {
+        return Err(Error::invalid(what, format!("it has {} bytes", text.len()), next));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_name_takes_only_its_alphabet() {
+        for good in ["a", "mail.out_1:eu-west", &"q".repeat(128)] {
+            assert!(QueueName::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "a b", "a{b}", "naïve", "a\n", "a*", &"q".repeat(129)] {
+            assert!(QueueName::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_id_takes_any_text_without_control_characters() {
+        for good in ["räksmörgås", "a b", "{}", &"é".repeat(64)] {
+            assert!(JobId::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "a\0", "a\u{7f}", "a\u{85}", &"é".repeat(65)] {
+            assert!(JobId::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn generated_ids_grow_and_are_lower_case_ulids() {
+        let ids: Vec<_> = (0..1000).map(|_| JobId::generate()).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(ids.iter().all(|id| id.as_str().len() == 26));
+        assert!(ids.iter().all(|id| id.as_str().to_ascii_lowercase() == id.as_str()));
+    }
+}

@@ -1,0 +1,146 @@
+//! When a failed job runs again: pure arithmetic, the same in every store and language.
+
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::job::Due;
+use crate::time::{Timestamp, as_ms};
+
+/// The longest delay a policy may ask for: a year, so that every engine computes it exactly.
+const DELAY_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// What happens after a failed attempt: wait `first × 2^n`, at most `max`, until attempts run out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RetryPolicy {
+    /// How many attempts there are in all (20 unless said).
+    pub max_attempts: u32,
+    /// The delay after the first failure (1 s unless said).
+    pub delay_first: Duration,
+    /// The longest delay (1 h unless said).
+    pub delay_max: Duration,
+    /// Whether the delay is drawn from all of `0..=delay`, so that failures do not march in step.
+    pub has_jitter: bool,
+    /// After this moment no attempt starts any more.
+    pub until: Option<Due>,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            max_attempts: 20,
+            delay_first: Duration::from_secs(1),
+            delay_max: Duration::from_secs(60 * 60),
+            has_jitter: true,
+            until: None,
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// One attempt and no more.
+    pub fn never() -> Self {
+        Self::default().max_attempts(1)
+    }
+
+    /// The same delay after every failure, without jitter.
+    pub fn fixed(delay: Duration) -> Self {
+        Self { delay_first: delay, delay_max: delay, has_jitter: false, ..Self::default() }
+    }
+
+    /// Delays that double from `first` up to `max`, with jitter.
+    pub fn exponential(first: Duration, max: Duration) -> Self {
+        Self { delay_first: first, delay_max: max, ..Self::default() }
+    }
+
+    /// Sets how many attempts there are in all.
+    #[must_use]
+    pub fn max_attempts(mut self, attempts: u32) -> Self {
+        self.max_attempts = attempts;
+        self
+    }
+
+    /// Gives up when the next attempt would start after `until`.
+    #[must_use]
+    pub fn until(mut self, until: Due) -> Self {
+        self.until = Some(until);
+        self
+    }
+
+    /// The delay before the next attempt when attempt number `attempt` has failed.
+    pub fn delay(&self, attempt: u32, jitter: Jitter) -> Duration {
+        let doublings = attempt.saturating_sub(1).min(40);
+        let first_ms = u128::from(as_ms(self.delay_first));
+        let base_ms = (first_ms << doublings).min(u128::from(as_ms(self.delay_max)));
+        let ms = if self.has_jitter { (base_ms * (u128::from(jitter.0) + 1)) >> 16 } else { base_ms };
+        Duration::from_millis(u64::try_from(ms).unwrap_or(u64::MAX))
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.max_attempts == 0 {
+            return Err(Error::invalid("retry policy", "0 attempts", "allow at least 1 attempt"));
+        }
+        if self.delay_first > DELAY_MAX || self.delay_max > DELAY_MAX {
+            return Err(Error::invalid("retry policy", "a delay is too long", "use at most 365d"));
+        }
+        self.until.map_or(Ok(()), |until| until.check("retry deadline"))
+    }
+}
+
+/// The chance in a delay, drawn by the caller so that a store computes and never gambles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Jitter(pub u16);
+
+impl Jitter {
+    /// A random draw.
+    pub fn random() -> Self {
+        Self(fastrand::u16(..))
+    }
+}
+
+/// What a failed attempt asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// What the job's policy says.
+    ByPolicy(Jitter),
+    /// At a time of the handler's own choosing; attempts still run out.
+    At(Due),
+    /// Never: the job is dead.
+    Permanent,
+}
+
+impl Retry {
+    /// When the next attempt falls due, or nothing when there is none to come.
+    pub fn due(self, policy: &RetryPolicy, attempt: u32, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::ByPolicy(jitter) => Some(now.plus(policy.delay(attempt, jitter))),
+            Self::At(due) => Some(due.resolve(now)),
+            Self::Permanent => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: Jitter = Jitter(u16::MAX);
+
+    #[test]
+    fn delays_double_up_to_the_longest() {
+        let policy = RetryPolicy::default();
+        let seconds: Vec<_> = [1, 2, 3, 12, 13, 99]
+            .map(|attempt| policy.delay(attempt, FULL).as_secs())
+            .into_iter()
+            .collect();
+        assert_eq!(seconds, [1, 2, 4, 2048, 3600, 3600]);
+    }
+
+    #[test]
+    fn jitter_spreads_over_the_whole_delay() {
+        let policy = RetryPolicy::default();
+        assert_eq!(policy.delay(1, Jitter(0)), Duration::ZERO);
+        assert_eq!(policy.delay(1, Jitter(32_767)), Duration::from_millis(500));
+        assert_eq!(RetryPolicy::fixed(Duration::from_secs(7)).delay(9, Jitter(0)).as_secs(), 7);
+    }
+}

@@ -1,0 +1,129 @@
+//! How a held job leaves its claim: complete, fail, release, snooze.
+
+use bytes::Bytes;
+
+use crate::claim::Claim;
+use crate::job::{Due, words};
+use crate::name::JobId;
+use crate::retry::{Jitter, Retry};
+use crate::token::Token;
+use std::fmt;
+
+/// A job and the token that shows it is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// The job.
+    pub id: JobId,
+    /// The claim that handed it out.
+    pub token: Token,
+}
+
+impl Hold {
+    /// The hold of `token` on job `id`.
+    pub fn new(id: JobId, token: Token) -> Self {
+        Self { id, token }
+    }
+
+    /// Done, with no result to keep.
+    pub fn completion(self) -> Completion {
+        Completion { hold: self, result: None }
+    }
+
+    /// Failed; the job's policy says what comes next.
+    pub fn failure(self, error: impl Into<String>) -> Failure {
+        Failure { hold: self, error: error.into(), retry: Retry::ByPolicy(Jitter::random()) }
+    }
+
+    /// Not now: again at `due`, attempt not counted.
+    pub fn snooze(self, due: Due) -> Snooze {
+        Snooze { hold: self, due }
+    }
+}
+
+/// A job that is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// The job and its token.
+    pub hold: Hold,
+    /// What it leaves behind; a job without a result is not kept.
+    pub result: Option<Bytes>,
+}
+
+impl Completion {
+    /// Leaves a result behind.
+    #[must_use]
+    pub fn result(mut self, result: impl Into<Bytes>) -> Self {
+        self.result = Some(result.into());
+        self
+    }
+}
+
+/// A failed attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The job and its token.
+    pub hold: Hold,
+    /// What went wrong, for people.
+    pub error: String,
+    /// When to try again.
+    pub retry: Retry,
+}
+
+impl Failure {
+    /// Chooses when to try again.
+    #[must_use]
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+}
+
+/// A job put off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snooze {
+    /// The job and its token.
+    pub hold: Hold,
+    /// Until when.
+    pub due: Due,
+}
+
+words! {
+    /// How one job answered. The first six say how it left its claim: a repeated call with the
+    /// same token is told the same again.
+    Settled {
+        /// Done; told to exactly one holder.
+        Completed = "completed",
+        /// Failed, and will be tried again.
+        Scheduled = "scheduled",
+        /// Failed for good.
+        Dead = "dead",
+        /// Back at the front, attempt not counted.
+        Released = "released",
+        /// Put off, attempt not counted.
+        Snoozed = "snoozed",
+        /// It had been asked to stop, and has.
+        Cancelled = "cancelled",
+        /// The token does not hold the job; nothing changed.
+        Lost = "lease_lost",
+        /// The job is not stored any more; nothing changed.
+        Gone = "gone",
+    }
+}
+
+/// Whether a token still holds a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// It does, and the call was carried out.
+    Yes,
+    /// It does not; nothing changed.
+    Lost,
+}
+
+/// What `complete` answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completed {
+    /// One answer per completion, in their order: completed, lost or gone.
+    pub settled: Vec<Settled>,
+    /// The next jobs, where they were asked for in the same step.
+    pub next: Option<Claim>,
+}

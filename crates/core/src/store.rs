@@ -1,0 +1,150 @@
+//! The contract every store keeps. The memory store is its executable specification.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::change::{Changes, Cursor, Filter, Page, Target};
+use crate::claim::{Claim, ClaimRequest, Renewal, Renewed};
+use crate::error::Result;
+use crate::hint::Watch;
+use crate::job::{Enqueued, Job, NewJob};
+use crate::name::{BootId, JobId, QueueName};
+use crate::queue::Stats;
+use crate::setting::{Setting, Settings};
+use crate::settle::{Completed, Completion, Failure, Held, Hold, Settled, Snooze};
+use crate::upkeep::{Audited, Maintained};
+use crate::worker::{Beat, NewWorker, Told, Worker};
+
+/// A place that keeps queues.
+///
+/// Every change of a job's state is one atomic step inside the store. Verbs take batches; each item
+/// has its own answer. An error means that the store could not answer at all: unless it
+/// [is unknown](crate::Error::is_unknown), nothing was done. Every call may be repeated.
+///
+/// A call with a batch larger than a store takes in one step is carried out in several.
+#[async_trait]
+pub trait Store: Send + Sync + fmt::Debug {
+    /// Stores jobs; the same id, or a unique key that is held, is a duplicate.
+    async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>>;
+
+    /// Hands out jobs: promotes what is due, reaps what expired, then takes over the priorities in
+    /// turn. Nothing to hand out is `None`.
+    async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>>;
+
+    /// Accepts a dispatched job: from now on it is held for `lease`.
+    async fn accept(&self, queue: &QueueName, hold: Hold, lease: Duration) -> Result<Held>;
+
+    /// Moves the end of a lease, and learns what was lost and what should stop.
+    async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed>;
+
+    /// Says how far a job has come; renews nothing.
+    async fn progress(
+        &self,
+        queue: &QueueName,
+        hold: Hold,
+        fraction: f64,
+        message: Option<String>,
+    ) -> Result<Held>;
+
+    /// Ends jobs well and, in the same step, may claim the next.
+    async fn complete(
+        &self,
+        queue: &QueueName,
+        completions: Vec<Completion>,
+        next: Option<ClaimRequest>,
+    ) -> Result<Completed>;
+
+    /// Ends attempts badly: again later, or dead.
+    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<Settled>>;
+
+    /// Gives jobs back to the front, attempt not counted.
+    async fn release(&self, queue: &QueueName, holds: Vec<Hold>) -> Result<Vec<Settled>>;
+
+    /// Puts jobs off, attempt not counted.
+    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<Settled>>;
+
+    /// Cancels waiting jobs; asks running ones to stop.
+    async fn cancel(&self, queue: &QueueName, target: &Target, from: Option<Cursor>)
+    -> Result<Changes>;
+
+    /// Makes dead jobs ready again, at the back, with attempts and expiries reset.
+    async fn retry(&self, queue: &QueueName, target: &Target, from: Option<Cursor>)
+    -> Result<Changes>;
+
+    /// Forgets finished jobs, and that their ids were ever used.
+    async fn delete(&self, queue: &QueueName, target: &Target, from: Option<Cursor>)
+    -> Result<Changes>;
+
+    /// Makes scheduled jobs ready now, at the back.
+    async fn promote(&self, queue: &QueueName, target: &Target, from: Option<Cursor>)
+    -> Result<Changes>;
+
+    /// Removes up to a page of ready and scheduled jobs; call it until it answers 0.
+    async fn purge(&self, queue: &QueueName) -> Result<u64>;
+
+    /// The light clean: promote, reap, expire and prune, up to `limit` of each (at most a page).
+    async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained>;
+
+    /// The deep clean, a page at a time: every id in exactly one place, every counter right.
+    async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited>;
+
+    /// Stops answering claims; everything else goes on.
+    async fn pause(&self, queue: &QueueName) -> Result<()>;
+
+    /// Answers claims again.
+    async fn resume(&self, queue: &QueueName) -> Result<()>;
+
+    /// The settings of a queue; the defaults where it does not exist.
+    async fn settings(&self, queue: &QueueName) -> Result<Settings>;
+
+    /// Changes settings of a queue.
+    async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings>;
+
+    /// All queues, in the order of their names.
+    async fn queues(&self) -> Result<Vec<QueueName>>;
+
+    /// The figures of a queue; `None` where it does not exist.
+    async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>>;
+
+    /// Everything known of one job.
+    async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>>;
+
+    /// Jobs in pages, without payloads and results; each job that stays put is seen once.
+    async fn list(
+        &self,
+        queue: &QueueName,
+        filter: &Filter,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<Job>>;
+
+    /// Makes a worker known.
+    async fn register(&self, worker: NewWorker) -> Result<()>;
+
+    /// Shows that a worker lives; it is told how to go on.
+    async fn beat(&self, beat: Beat) -> Result<Told>;
+
+    /// Gives back all a worker holds, in one queue or in all it registered with, attempts not
+    /// counted; after leaving all it is no longer known. Answers how many jobs went back.
+    async fn leave(&self, boot: &BootId, queue: Option<&QueueName>) -> Result<u64>;
+
+    /// Declares a worker dead: what it holds is reaped now. `None` when nobody knows it.
+    async fn fail_worker(&self, boot: &BootId) -> Result<Option<u64>>;
+
+    /// Leaves word for a worker's next beat; false when nobody knows it.
+    async fn tell(&self, boot: &BootId, told: Told) -> Result<bool>;
+
+    /// Workers that were seen lately, in the order of their boot ids.
+    async fn workers(&self) -> Result<Vec<Worker>>;
+
+    /// Listens for hints about queues.
+    async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>>;
+}
+
+/// Bytes that count towards a queue's size: payload, result and error.
+pub fn stored_bytes(payload: usize, result: Option<&Bytes>, error: Option<&str>) -> u64 {
+    (payload + result.map_or(0, Bytes::len) + error.map_or(0, str::len)) as u64
+}

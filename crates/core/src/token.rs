@@ -1,0 +1,83 @@
+//! The token of a claim: whoever shows it holds the claim's jobs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Error;
+use crate::time::Timestamp;
+
+/// Shown with every write; compared for equality, never issued twice.
+///
+/// The number grows with every claim of a queue and may serve outside systems as a fencing token;
+/// the nonce is drawn by the claimer, so that a store that lost its latest counter in a failover
+/// still never repeats a token. Written `number-nonce`, the nonce in hexadecimal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token {
+    /// Grows: max(last + 1, microseconds of the store's clock).
+    pub number: u64,
+    /// The claimer's own random part.
+    pub nonce: u32,
+}
+
+impl Token {
+    /// The token after `last`, at `now_us` microseconds of the store's clock.
+    pub fn next(last: u64, now_us: u64, nonce: u32) -> Self {
+        Self { number: now_us.max(last + 1), nonce }
+    }
+
+    /// When the claim was made, by the store's clock.
+    pub const fn issued_at(self) -> Timestamp {
+        Timestamp::from_ms(self.number / 1000)
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{:08x}", self.number, self.nonce)
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Token {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let bad = || {
+            Error::invalid("token", "it is not one that a claim gave out", "copy it from the claim")
+        };
+        let (number, nonce) = text.split_once('-').ok_or_else(bad)?;
+        let token = Self {
+            number: number.parse().map_err(|_| bad())?,
+            nonce: u32::from_str_radix(nonce, 16).map_err(|_| bad())?,
+        };
+        // Only the exact text is the token: "+1-1" and "01-1" are not.
+        if token.to_string() == text { Ok(token) } else { Err(bad()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_back_only_from_its_exact_text() {
+        let token = Token { number: 1_763_240_000_000_123, nonce: 0xbeef };
+        assert_eq!(token.to_string(), "1763240000000123-0000beef");
+        assert_eq!(token.to_string().parse::<Token>().unwrap(), token);
+        for bad in ["", "1", "1-", "-1", "+1-0000beef", "01-0000beef", "1-beef", "1-0000BEEF"] {
+            assert!(bad.parse::<Token>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_number_grows_even_when_the_clock_stands_still() {
+        let first = Token::next(0, 50, 1);
+        let second = Token::next(first.number, 50, 1);
+        assert!(second.number > first.number);
+    }
+}
