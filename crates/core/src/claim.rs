@@ -30,6 +30,58 @@ pub enum Claimer {
     },
 }
 
+impl Claimer {
+    /// The owner of the lease that a claim with this token comes under.
+    pub fn owner(&self, token: Token) -> Owner {
+        match self {
+            Self::Worker { boot, .. } => Owner::boot(boot),
+            Self::Single { .. } => Owner::token(token),
+        }
+    }
+
+    /// The number of the claim among its boot's; 0 for single claims.
+    pub const fn seq(&self) -> u64 {
+        match self {
+            Self::Worker { seq, .. } => *seq,
+            Self::Single { .. } => 0,
+        }
+    }
+
+    /// Who will run the jobs, where a name is known.
+    pub const fn worker(&self) -> Option<&BootId> {
+        match self {
+            Self::Worker { boot, .. } => Some(boot),
+            Self::Single { worker } => worker.as_ref(),
+        }
+    }
+}
+
+/// Whose a lease is: a boot's (`b:…`) or a single claim's (`t:…`). Ordered as its text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner(String);
+
+impl Owner {
+    /// The lease of a worker.
+    pub fn boot(boot: &BootId) -> Self {
+        Self(format!("b:{boot}"))
+    }
+
+    /// The lease of a single claim.
+    pub fn token(token: Token) -> Self {
+        Self(format!("t:{token}"))
+    }
+
+    /// The owner a store wrote down as text.
+    pub fn from_stored(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The owner as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// What a claim promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -96,7 +148,11 @@ impl ClaimRequest {
     pub fn check(&self) -> Result<()> {
         check_lease(self.lease)?;
         if self.max == 0 {
-            return Err(Error::invalid("claim", "it asks for 0 jobs", "ask for at least 1"));
+            return Err(Error::invalid(
+                "claim",
+                "it asks for 0 jobs",
+                "ask for at least 1",
+            ));
         }
         let is_single = matches!(self.claimer, Claimer::Single { .. });
         if self.mode == Mode::Dispatch && (self.max != 1 || !is_single) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::claim::Owner;
 use crate::error::Result;
 use crate::job::{Job, JobState};
 use crate::name::{JobId, QueueName, UniqueKey};
@@ -47,7 +48,7 @@ pub struct QueueDump {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseDump {
     /// The boot, or the token of a single claim.
-    pub owner: String,
+    pub owner: Owner,
     /// When it ends; 0 when its reaping has begun.
     pub until: Timestamp,
     /// How long it was last asked to be.
@@ -62,7 +63,7 @@ pub struct ClaimDump {
     /// Its token.
     pub token: Token,
     /// The owner of its lease.
-    pub owner: String,
+    pub owner: Owner,
     /// Its number among the boot's claims; 0 for single claims.
     pub seq: u64,
     /// How many jobs it handed out.

@@ -4,8 +4,13 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-const UNITS: [(&str, u64); 5] =
-    [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+const UNITS: [(&str, u64); 5] = [
+    ("ms", 1),
+    ("s", 1_000),
+    ("m", 60_000),
+    ("h", 3_600_000),
+    ("d", 86_400_000),
+];
 
 /// Reads a duration; parts may follow each other (`1h30m`), a bare number needs a unit.
 pub fn parse(text: &str) -> Result<Duration, Error> {
@@ -18,10 +23,16 @@ pub fn parse(text: &str) -> Result<Duration, Error> {
         return Err(bad(text, "it is negative"));
     }
     while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let amount: u64 = rest[..digits].parse().map_err(|_| bad(text, "a number is missing"))?;
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let amount: u64 = rest[..digits]
+            .parse()
+            .map_err(|_| bad(text, "a number is missing"))?;
         let after = &rest[digits..];
-        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let letters = after
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(after.len());
         let (_, unit_ms) = UNITS
             .iter()
             .find(|(name, _)| *name == &after[..letters])
@@ -38,14 +49,18 @@ pub fn parse(text: &str) -> Result<Duration, Error> {
 /// Writes a duration so that [`parse`] reads it back.
 pub fn format(duration: Duration) -> String {
     let mut ms = crate::time::as_ms(duration);
-    let mut text = String::new();
+    let mut parts = Vec::new();
     for (name, unit_ms) in UNITS.iter().rev() {
         if ms >= *unit_ms {
-            text.push_str(&format!("{}{name}", ms / unit_ms));
+            parts.push(format!("{}{name}", ms / unit_ms));
             ms %= unit_ms;
         }
     }
-    if text.is_empty() { "0s".to_owned() } else { text }
+    if parts.is_empty() {
+        "0s".to_owned()
+    } else {
+        parts.concat()
+    }
 }
 
 fn bad(text: &str, why: &str) -> Error {
@@ -62,13 +77,25 @@ mod tests {
 
     #[test]
     fn people_write_durations_with_units() {
-        for (text, ms) in
-            [("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("1h30m", 5_400_000), ("0s", 0)]
-        {
+        for (text, ms) in [
+            ("500ms", 500),
+            ("10s", 10_000),
+            ("5m", 300_000),
+            ("1h30m", 5_400_000),
+            ("0s", 0),
+        ] {
             assert_eq!(parse(text).unwrap(), Duration::from_millis(ms), "{text}");
         }
-        for bad in ["", "10", "-5s", "s", "1w", "1.5h", "99999999999999999999s", "184467440737095517d"]
-        {
+        for bad in [
+            "",
+            "10",
+            "-5s",
+            "s",
+            "1w",
+            "1.5h",
+            "99999999999999999999s",
+            "184467440737095517d",
+        ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

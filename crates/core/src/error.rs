@@ -88,16 +88,21 @@ impl Error {
         what: impl Into<Cow<'static, str>>,
         help: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self { kind, what: what.into(), help: help.into(), source: None }
+        Self {
+            kind,
+            what: what.into(),
+            help: help.into(),
+            source: None,
+        }
     }
 
     /// A request that is wrong: which part of it, why, and what would be right.
-    pub fn invalid(
-        part: &str,
-        why: impl fmt::Display,
-        help: impl Into<Cow<'static, str>>,
-    ) -> Self {
-        Self::new(ErrorKind::Invalid, format!("the {part} is not valid: {why}"), help)
+    pub fn invalid(part: &str, why: impl fmt::Display, help: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(
+            ErrorKind::Invalid,
+            format!("the {part} is not valid: {why}"),
+            help,
+        )
     }
 
     /// Keeps the cause beneath this error.
@@ -141,6 +146,8 @@ impl fmt::Display for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
     }
 }

@@ -30,7 +30,11 @@ impl Headers {
             ));
         }
         self.0.insert(name.to_ascii_lowercase(), value.to_owned());
-        let bytes: usize = self.0.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let bytes: usize = self
+            .0
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum();
         if bytes > HEADERS_BYTES_MAX {
             return Err(Error::invalid(
                 "header list",
@@ -48,7 +52,9 @@ impl Headers {
 
     /// All headers in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Whether there are none.

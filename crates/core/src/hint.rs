@@ -61,7 +61,10 @@ impl Hints {
 
     /// Listens for hints about `queues`.
     pub fn watch(&self, queues: &[QueueName]) -> Box<dyn Watch> {
-        Box::new(Listener { queues: queues.to_vec(), hints: self.0.subscribe() })
+        Box::new(Listener {
+            queues: queues.to_vec(),
+            hints: self.0.subscribe(),
+        })
     }
 }
 

@@ -44,7 +44,11 @@ impl Due {
             Self::At(at) => at.as_ms() >= 253_402_300_800_000,
         };
         if is_far {
-            return Err(Error::invalid(part, "it is too far away", "use at most 100 years"));
+            return Err(Error::invalid(
+                part,
+                "it is too far away",
+                "use at most 100 years",
+            ));
         }
         Ok(())
     }
@@ -327,7 +331,11 @@ impl Progress {
         if (0.0..=1.0).contains(&fraction) {
             Ok(())
         } else {
-            Err(Error::invalid("progress", format!("{fraction}"), "use a fraction from 0 to 1"))
+            Err(Error::invalid(
+                "progress",
+                format!("{fraction}"),
+                "use a fraction from 0 to 1",
+            ))
         }
     }
 }
@@ -407,6 +415,9 @@ mod tests {
     fn a_past_moment_means_now() {
         let now = Timestamp::from_ms(1_000);
         assert_eq!(Due::At(Timestamp::from_ms(5)).resolve(now), now);
-        assert_eq!(Due::After(Duration::from_secs(1)).resolve(now), Timestamp::from_ms(2_000));
+        assert_eq!(
+            Due::After(Duration::from_secs(1)).resolve(now),
+            Timestamp::from_ms(2_000)
+        );
     }
 }

@@ -42,7 +42,7 @@ pub mod worker;
 
 pub use bytes::Bytes;
 pub use change::{Changed, ChangedJob, Changes, Cursor, Filter, Page, Target};
-pub use claim::{Claim, ClaimRequest, ClaimedJob, Claimer, Mode, Renewal, Renewed};
+pub use claim::{Claim, ClaimRequest, ClaimedJob, Claimer, Mode, Owner, Renewal, Renewed};
 pub use error::{Error, ErrorKind, Result};
 pub use headers::Headers;
 pub use hint::{Hint, Watch};

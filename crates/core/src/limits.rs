@@ -30,8 +30,11 @@ pub const SUSPECT_AFTER: u32 = 2;
 /// How long a suspect must have run before its worker may take the next.
 pub const SUSPECT_TRUST: Duration = Duration::from_secs(10);
 
-/// How long a worker may be silent before it is forgotten.
+/// How long a worker may be silent before its next beat is told `lost`.
 pub const WORKER_SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// How long a silent worker stays on record, so that a peer may still fail it.
+pub const WORKER_FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The furthest a due time, an expiry or a timeout may lie ahead: a hundred years.
 pub const AHEAD_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
@@ -51,7 +54,10 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { payload_bytes_max: 1024 * 1024, batch_bytes_max: 16 * 1024 * 1024 }
+        Self {
+            payload_bytes_max: 1024 * 1024,
+            batch_bytes_max: 16 * 1024 * 1024,
+        }
     }
 }
 
@@ -65,7 +71,11 @@ impl Limits {
             }
         }
         if job.timeout.is_some_and(|timeout| timeout > AHEAD_MAX) {
-            return Err(Error::invalid("timeout", "it is too long", "use at most 100 years"));
+            return Err(Error::invalid(
+                "timeout",
+                "it is too long",
+                "use at most 100 years",
+            ));
         }
         self.check_bytes("payload", job.payload.len())
     }
@@ -80,7 +90,10 @@ impl Limits {
         if bytes > self.batch_bytes_max {
             return Err(Error::invalid(
                 "batch",
-                format!("its payloads have {bytes} bytes, the limit is {}", self.batch_bytes_max),
+                format!(
+                    "its payloads have {bytes} bytes, the limit is {}",
+                    self.batch_bytes_max
+                ),
                 "send it in smaller batches",
             ));
         }
@@ -108,7 +121,11 @@ pub fn check_lease(lease: Duration) -> Result<()> {
     if (LEASE_MIN..=LEASE_MAX).contains(&lease) {
         Ok(())
     } else {
-        Err(Error::invalid("lease", format!("{lease:?}"), "use 1 ms to 24 h"))
+        Err(Error::invalid(
+            "lease",
+            format!("{lease:?}"),
+            "use 1 ms to 24 h",
+        ))
     }
 }
 

@@ -133,7 +133,11 @@ fn check_length(what: &'static str, text: &str) -> Result<(), Error> {
         return Err(Error::invalid(what, "it is empty", next));
     }
     if text.len() > NAME_BYTES_MAX {
-        return Err(Error::invalid(what, format!("it has {} bytes", text.len()), next));
+        return Err(Error::invalid(
+            what,
+            format!("it has {} bytes", text.len()),
+            next,
+        ));
     }
     Ok(())
 }
@@ -167,6 +171,9 @@ mod tests {
         let ids: Vec<_> = (0..1000).map(|_| JobId::generate()).collect();
         assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(ids.iter().all(|id| id.as_str().len() == 26));
-        assert!(ids.iter().all(|id| id.as_str().to_ascii_lowercase() == id.as_str()));
+        assert!(
+            ids.iter()
+                .all(|id| id.as_str().to_ascii_lowercase() == id.as_str())
+        );
     }
 }

@@ -17,7 +17,11 @@ impl Priority {
         if usize::from(level) < Self::COUNT {
             Ok(Self(level))
         } else {
-            Err(Error::invalid("priority", format!("{level} is too large"), "use 0 (first) to 9 (last)"))
+            Err(Error::invalid(
+                "priority",
+                format!("{level} is too large"),
+                "use 0 (first) to 9 (last)",
+            ))
         }
     }
 

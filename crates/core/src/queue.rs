@@ -24,6 +24,8 @@ pub struct Stats {
     pub bytes: u64,
     /// How long the job at the head of its priority that fell due first has been waiting.
     pub oldest_ms: Option<u64>,
+    /// How long until the earliest scheduled job falls due: an idle worker sleeps no longer.
+    pub next_due_ms: Option<u64>,
     /// No claims are answered.
     pub is_paused: bool,
     /// Counts over the whole life of the queue.
@@ -83,7 +85,11 @@ impl MinuteCount {
     fn roll(&mut self, now: Timestamp) {
         let minute = now.as_ms() / 60_000;
         if minute != self.minute {
-            self.last = if minute == self.minute + 1 { self.this } else { 0 };
+            self.last = if minute == self.minute + 1 {
+                self.this
+            } else {
+                0
+            };
             self.this = 0;
             self.minute = minute;
         }

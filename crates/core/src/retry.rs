@@ -45,12 +45,21 @@ impl RetryPolicy {
 
     /// The same delay after every failure, without jitter.
     pub fn fixed(delay: Duration) -> Self {
-        Self { delay_first: delay, delay_max: delay, has_jitter: false, ..Self::default() }
+        Self {
+            delay_first: delay,
+            delay_max: delay,
+            has_jitter: false,
+            ..Self::default()
+        }
     }
 
     /// Delays that double from `first` up to `max`, with jitter.
     pub fn exponential(first: Duration, max: Duration) -> Self {
-        Self { delay_first: first, delay_max: max, ..Self::default() }
+        Self {
+            delay_first: first,
+            delay_max: max,
+            ..Self::default()
+        }
     }
 
     /// Sets how many attempts there are in all.
@@ -72,18 +81,31 @@ impl RetryPolicy {
         let doublings = attempt.saturating_sub(1).min(40);
         let first_ms = u128::from(as_ms(self.delay_first));
         let base_ms = (first_ms << doublings).min(u128::from(as_ms(self.delay_max)));
-        let ms = if self.has_jitter { (base_ms * (u128::from(jitter.0) + 1)) >> 16 } else { base_ms };
+        let ms = if self.has_jitter {
+            (base_ms * (u128::from(jitter.0) + 1)) >> 16
+        } else {
+            base_ms
+        };
         Duration::from_millis(u64::try_from(ms).unwrap_or(u64::MAX))
     }
 
     pub(crate) fn check(&self) -> Result<()> {
         if self.max_attempts == 0 {
-            return Err(Error::invalid("retry policy", "0 attempts", "allow at least 1 attempt"));
+            return Err(Error::invalid(
+                "retry policy",
+                "0 attempts",
+                "allow at least 1 attempt",
+            ));
         }
         if self.delay_first > DELAY_MAX || self.delay_max > DELAY_MAX {
-            return Err(Error::invalid("retry policy", "a delay is too long", "use at most 365d"));
+            return Err(Error::invalid(
+                "retry policy",
+                "a delay is too long",
+                "use at most 365d",
+            ));
         }
-        self.until.map_or(Ok(()), |until| until.check("retry deadline"))
+        self.until
+            .map_or(Ok(()), |until| until.check("retry deadline"))
     }
 }
 
@@ -141,6 +163,11 @@ mod tests {
         let policy = RetryPolicy::default();
         assert_eq!(policy.delay(1, Jitter(0)), Duration::ZERO);
         assert_eq!(policy.delay(1, Jitter(32_767)), Duration::from_millis(500));
-        assert_eq!(RetryPolicy::fixed(Duration::from_secs(7)).delay(9, Jitter(0)).as_secs(), 7);
+        assert_eq!(
+            RetryPolicy::fixed(Duration::from_secs(7))
+                .delay(9, Jitter(0))
+                .as_secs(),
+            7
+        );
     }
 }

@@ -68,7 +68,11 @@ const MIB: u64 = 1024 * 1024;
 
 impl Default for Settings {
     fn default() -> Self {
-        let an_hour = Keep { age: Some(HOUR), count: Some(10_000), bytes: Some(64 * MIB) };
+        let an_hour = Keep {
+            age: Some(HOUR),
+            count: Some(10_000),
+            bytes: Some(64 * MIB),
+        };
         Self {
             dedup_for: HOUR,
             dedup_max: 100_000,
@@ -76,7 +80,11 @@ impl Default for Settings {
             poison_after: 3,
             keep_succeeded: KeepSucceeded::WithResult,
             succeeded: an_hour,
-            dead: Keep { age: Some(HOUR * 24 * 30), count: Some(100_000), bytes: Some(256 * MIB) },
+            dead: Keep {
+                age: Some(HOUR * 24 * 30),
+                count: Some(100_000),
+                bytes: Some(256 * MIB),
+            },
             cancelled: an_hour,
         }
     }
@@ -95,9 +103,16 @@ impl Setting {
         let mut scratch = Settings::default();
         let field = field(name)?;
         (field.write)(&mut scratch, value).map_err(|why| {
-            Error::invalid(&format!("setting {name}"), why, format!("write {}", field.form))
+            Error::invalid(
+                &format!("setting {name}"),
+                why,
+                format!("write {}", field.form),
+            )
         })?;
-        Ok(Self { name: field.name, value: (field.read)(&scratch) })
+        Ok(Self {
+            name: field.name,
+            value: (field.read)(&scratch),
+        })
     }
 
     /// Its name.
@@ -132,7 +147,10 @@ impl Settings {
 
     /// Every setting with its present value, in the order of the table.
     pub fn all(&self) -> Vec<Setting> {
-        let list = |field: &Field| Setting { name: field.name, value: (field.read)(self) };
+        let list = |field: &Field| Setting {
+            name: field.name,
+            value: (field.read)(self),
+        };
         FIELDS.iter().map(list).collect()
     }
 }
@@ -145,14 +163,20 @@ struct Field {
 }
 
 fn field(name: &str) -> Result<&'static Field> {
-    FIELDS.iter().find(|field| field.name == name).ok_or_else(|| {
-        let names: Vec<_> = FIELDS.iter().map(|field| field.name).collect();
-        Error::invalid(
-            "setting",
-            format!("{:?} is not known", name.chars().take(40).collect::<String>()),
-            format!("use one of {}", names.join(", ")),
-        )
-    })
+    FIELDS
+        .iter()
+        .find(|field| field.name == name)
+        .ok_or_else(|| {
+            let names: Vec<_> = FIELDS.iter().map(|field| field.name).collect();
+            Error::invalid(
+                "setting",
+                format!(
+                    "{:?} is not known",
+                    name.chars().take(40).collect::<String>()
+                ),
+                format!("use one of {}", names.join(", ")),
+            )
+        })
 }
 
 macro_rules! field {
@@ -160,7 +184,7 @@ macro_rules! field {
         Field {
             name: $name,
             form: $form,
-            read: |settings| $read(&settings.$($path).+),
+            read: |settings| $read(settings.$($path).+),
             write: |settings, text| {
                 settings.$($path).+ = $write(text)?;
                 Ok(())
@@ -175,64 +199,120 @@ const NUMBER: &str = "a whole number";
 const BOUND: &str = "a whole number, or all";
 
 static FIELDS: [Field; 14] = [
-    field!("dedup_for", DURATION, dedup_for, show_duration, read_duration),
-    field!("dedup_max", NUMBER, dedup_max, u64::to_string, read_number),
-    field!("requeue", "front or back", requeue, Requeue::to_string, read_requeue),
-    field!("poison_after", "a whole number from 1", poison_after, u32::to_string, read_positive),
+    field!(
+        "dedup_for",
+        DURATION,
+        dedup_for,
+        show_duration,
+        read_duration
+    ),
+    field!("dedup_max", NUMBER, dedup_max, show, read_number),
+    field!("requeue", "front or back", requeue, show, read_requeue),
+    field!(
+        "poison_after",
+        "a whole number from 1",
+        poison_after,
+        show,
+        read_positive
+    ),
     field!(
         "keep_succeeded",
         "with_result, all or nothing",
         keep_succeeded,
-        KeepSucceeded::to_string,
+        show,
         read_keep_succeeded
     ),
     field!("succeeded_age", AGE, succeeded.age, show_age, read_age),
-    field!("succeeded_count", BOUND, succeeded.count, show_bound, read_bound),
-    field!("succeeded_bytes", BOUND, succeeded.bytes, show_bound, read_bound),
+    field!(
+        "succeeded_count",
+        BOUND,
+        succeeded.count,
+        show_bound,
+        read_bound
+    ),
+    field!(
+        "succeeded_bytes",
+        BOUND,
+        succeeded.bytes,
+        show_bound,
+        read_bound
+    ),
     field!("dead_age", AGE, dead.age, show_age, read_age),
     field!("dead_count", BOUND, dead.count, show_bound, read_bound),
     field!("dead_bytes", BOUND, dead.bytes, show_bound, read_bound),
     field!("cancelled_age", AGE, cancelled.age, show_age, read_age),
-    field!("cancelled_count", BOUND, cancelled.count, show_bound, read_bound),
-    field!("cancelled_bytes", BOUND, cancelled.bytes, show_bound, read_bound),
+    field!(
+        "cancelled_count",
+        BOUND,
+        cancelled.count,
+        show_bound,
+        read_bound
+    ),
+    field!(
+        "cancelled_bytes",
+        BOUND,
+        cancelled.bytes,
+        show_bound,
+        read_bound
+    ),
 ];
 
-fn show_duration(value: &Duration) -> String {
-    duration::format(*value)
+fn show(value: impl ToString + Copy) -> String {
+    value.to_string()
+}
+
+fn show_duration(value: Duration) -> String {
+    duration::format(value)
 }
 
 fn read_duration(text: &str) -> Result<Duration, String> {
     duration::parse(text).map_err(|error| error.to_string())
 }
 
-fn show_age(value: &Option<Duration>) -> String {
-    value.as_ref().map_or_else(|| "all".to_owned(), show_duration)
+fn show_age(value: Option<Duration>) -> String {
+    value.map_or_else(|| "all".to_owned(), show_duration)
 }
 
 fn read_age(text: &str) -> Result<Option<Duration>, String> {
-    if text == "all" { Ok(None) } else { read_duration(text).map(Some) }
+    if text == "all" {
+        Ok(None)
+    } else {
+        read_duration(text).map(Some)
+    }
 }
 
-fn show_bound(value: &Option<u64>) -> String {
+fn show_bound(value: Option<u64>) -> String {
     value.map_or_else(|| "all".to_owned(), |bound| bound.to_string())
 }
 
 fn read_bound(text: &str) -> Result<Option<u64>, String> {
-    if text == "all" { Ok(None) } else { read_number(text).map(Some) }
+    if text == "all" {
+        Ok(None)
+    } else {
+        read_number(text).map(Some)
+    }
 }
 
 fn read_number(text: &str) -> Result<u64, String> {
-    text.parse::<u32>().map(u64::from).or_else(|_| match text.parse::<u64>() {
-        // Beyond 2^53 not every engine counts exactly.
-        Ok(number) if number <= 1 << 53 => Ok(number),
-        _ => Err(format!("{:?} is not such a number", text.chars().take(40).collect::<String>())),
-    })
+    text.parse::<u32>()
+        .map(u64::from)
+        .or_else(|_| match text.parse::<u64>() {
+            // Beyond 2^53 not every engine counts exactly.
+            Ok(number) if number <= 1 << 53 => Ok(number),
+            _ => Err(format!(
+                "{:?} is not such a number",
+                text.chars().take(40).collect::<String>()
+            )),
+        })
 }
 
 fn read_positive(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
-        _ => Err(format!("{:?} is not such a number", text.chars().take(40).collect::<String>())),
+        _ => Err(format!(
+            "{:?} is not such a number",
+            text.chars().take(40).collect::<String>()
+        )),
     }
 }
 
@@ -251,13 +331,19 @@ mod tests {
     #[test]
     fn every_setting_is_read_back_as_written() {
         let mut settings = Settings::default();
-        for text in ["dedup_for=0s", "requeue=back", "dead_age=all", "succeeded_count=7"] {
+        for text in [
+            "dedup_for=0s",
+            "requeue=back",
+            "dead_age=all",
+            "succeeded_count=7",
+        ] {
             settings.apply(&text.parse().unwrap()).unwrap();
         }
 
         let mut copy = Settings::default();
         for setting in settings.all() {
-            copy.apply(&Setting::new(setting.name(), setting.value()).unwrap()).unwrap();
+            copy.apply(&Setting::new(setting.name(), setting.value()).unwrap())
+                .unwrap();
         }
 
         assert_eq!(copy, settings);
@@ -265,7 +351,14 @@ mod tests {
 
     #[test]
     fn a_wrong_setting_says_what_would_be_right() {
-        for bad in ["colour=red", "requeue=up", "poison_after=0", "dedup_for=5", "dead_count=-1", "x"] {
+        for bad in [
+            "colour=red",
+            "requeue=up",
+            "poison_after=0",
+            "dedup_for=5",
+            "dead_count=-1",
+            "x",
+        ] {
             let error = bad.parse::<Setting>().unwrap_err();
             assert!(!error.help().is_empty(), "{bad}");
         }

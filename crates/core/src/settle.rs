@@ -26,12 +26,19 @@ impl Hold {
 
     /// Done, with no result to keep.
     pub fn completion(self) -> Completion {
-        Completion { hold: self, result: None }
+        Completion {
+            hold: self,
+            result: None,
+        }
     }
 
     /// Failed; the job's policy says what comes next.
     pub fn failure(self, error: impl Into<String>) -> Failure {
-        Failure { hold: self, error: error.into(), retry: Retry::ByPolicy(Jitter::random()) }
+        Failure {
+            hold: self,
+            error: error.into(),
+            retry: Retry::ByPolicy(Jitter::random()),
+        }
     }
 
     /// Not now: again at `due`, attempt not counted.

@@ -67,20 +67,36 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<Settled>>;
 
     /// Cancels waiting jobs; asks running ones to stop.
-    async fn cancel(&self, queue: &QueueName, target: &Target, from: Option<Cursor>)
-    -> Result<Changes>;
+    async fn cancel(
+        &self,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes>;
 
     /// Makes dead jobs ready again, at the back, with attempts and expiries reset.
-    async fn retry(&self, queue: &QueueName, target: &Target, from: Option<Cursor>)
-    -> Result<Changes>;
+    async fn retry(
+        &self,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes>;
 
     /// Forgets finished jobs, and that their ids were ever used.
-    async fn delete(&self, queue: &QueueName, target: &Target, from: Option<Cursor>)
-    -> Result<Changes>;
+    async fn delete(
+        &self,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes>;
 
     /// Makes scheduled jobs ready now, at the back.
-    async fn promote(&self, queue: &QueueName, target: &Target, from: Option<Cursor>)
-    -> Result<Changes>;
+    async fn promote(
+        &self,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes>;
 
     /// Removes up to a page of ready and scheduled jobs; call it until it answers 0.
     async fn purge(&self, queue: &QueueName) -> Result<u64>;

@@ -53,9 +53,14 @@ pub trait Clock: Send + Sync + fmt::Debug {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the machine's clock"
+    )]
     fn now_us(&self) -> u64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     }
 }
@@ -109,11 +114,20 @@ impl Now {
     pub fn guard(mark: u64, clock: u64) -> Self {
         let step_us = u64::try_from(STEP_BACK_MAX.as_micros()).unwrap_or(u64::MAX);
         if clock >= mark {
-            Self { us: clock, stepped_back: false }
+            Self {
+                us: clock,
+                stepped_back: false,
+            }
         } else if mark - clock <= step_us {
-            Self { us: mark, stepped_back: false }
+            Self {
+                us: mark,
+                stepped_back: false,
+            }
         } else {
-            Self { us: clock, stepped_back: true }
+            Self {
+                us: clock,
+                stepped_back: true,
+            }
         }
     }
 
@@ -129,9 +143,27 @@ mod tests {
 
     #[test]
     fn the_guard_bridges_small_steps_and_believes_large_ones() {
-        assert_eq!(Now::guard(10, 20), Now { us: 20, stepped_back: false });
-        assert_eq!(Now::guard(5_000_010, 10), Now { us: 5_000_010, stepped_back: false });
-        assert_eq!(Now::guard(5_000_011, 10), Now { us: 10, stepped_back: true });
+        assert_eq!(
+            Now::guard(10, 20),
+            Now {
+                us: 20,
+                stepped_back: false
+            }
+        );
+        assert_eq!(
+            Now::guard(5_000_010, 10),
+            Now {
+                us: 5_000_010,
+                stepped_back: false
+            }
+        );
+        assert_eq!(
+            Now::guard(5_000_011, 10),
+            Now {
+                us: 10,
+                stepped_back: true
+            }
+        );
     }
 
     #[test]

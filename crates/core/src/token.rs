@@ -22,7 +22,10 @@ pub struct Token {
 impl Token {
     /// The token after `last`, at `now_us` microseconds of the store's clock.
     pub fn next(last: u64, now_us: u64, nonce: u32) -> Self {
-        Self { number: now_us.max(last + 1), nonce }
+        Self {
+            number: now_us.max(last + 1),
+            nonce,
+        }
     }
 
     /// When the claim was made, by the store's clock.
@@ -48,7 +51,11 @@ impl FromStr for Token {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let bad = || {
-            Error::invalid("token", "it is not one that a claim gave out", "copy it from the claim")
+            Error::invalid(
+                "token",
+                "it is not one that a claim gave out",
+                "copy it from the claim",
+            )
         };
         let (number, nonce) = text.split_once('-').ok_or_else(bad)?;
         let token = Self {
@@ -56,7 +63,11 @@ impl FromStr for Token {
             nonce: u32::from_str_radix(nonce, 16).map_err(|_| bad())?,
         };
         // Only the exact text is the token: "+1-1" and "01-1" are not.
-        if token.to_string() == text { Ok(token) } else { Err(bad()) }
+        if token.to_string() == text {
+            Ok(token)
+        } else {
+            Err(bad())
+        }
     }
 }
 
@@ -66,10 +77,22 @@ mod tests {
 
     #[test]
     fn a_token_is_read_back_only_from_its_exact_text() {
-        let token = Token { number: 1_763_240_000_000_123, nonce: 0xbeef };
+        let token = Token {
+            number: 1_763_240_000_000_123,
+            nonce: 0xbeef,
+        };
         assert_eq!(token.to_string(), "1763240000000123-0000beef");
         assert_eq!(token.to_string().parse::<Token>().unwrap(), token);
-        for bad in ["", "1", "1-", "-1", "+1-0000beef", "01-0000beef", "1-beef", "1-0000BEEF"] {
+        for bad in [
+            "",
+            "1",
+            "1-",
+            "-1",
+            "+1-0000beef",
+            "01-0000beef",
+            "1-beef",
+            "1-0000BEEF",
+        ] {
             assert!(bad.parse::<Token>().is_err(), "{bad}");
         }
     }

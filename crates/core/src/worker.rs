@@ -38,6 +38,8 @@ pub struct Worker {
     pub started_at: Timestamp,
     /// When it last beat.
     pub last_seen: Timestamp,
+    /// It has not been heard of for a minute: its next beat will be told `lost`.
+    pub is_silent: bool,
 }
 
 /// A sign of life.

@@ -1,0 +1,190 @@
+//! cancel, retry, delete, promote, purge: what operators do, by id, key, payload or filter.
+
+use windlass_core::limits::SCAN_PAGE;
+use windlass_core::time::Now;
+use windlass_core::{
+    Changed, ChangedJob, Changes, Cursor, Job, JobId, JobState, Page, Target, UniqueKey,
+};
+
+use crate::queue::{End, Queue};
+
+/// What to do to each job of a target.
+pub(crate) type Change = fn(&mut Queue, Now, &JobId) -> Changed;
+
+impl Queue {
+    /// Does one thing to every job of a target, or of one page of it.
+    pub(crate) fn change(
+        &mut self,
+        now: Now,
+        change: Change,
+        target: &Target,
+        from: Option<&JobId>,
+    ) -> Changes {
+        let changes = match target {
+            Target::Ids(ids) => {
+                let items = ids.iter().map(|id| {
+                    let changed = change(self, now, id);
+                    ChangedJob {
+                        id: Some(id.clone()),
+                        changed,
+                    }
+                });
+                Page {
+                    items: items.collect(),
+                    next: None,
+                }
+            }
+            Target::UniqueKey(key) => self.change_holder(now, change, key),
+            Target::Payload(bytes) => {
+                self.change_page(now, change, from, |job| job.payload.as_ref() == Some(bytes))
+            }
+            Target::Filter(filter) => {
+                let filter = filter.clone();
+                self.change_page(now, change, from, move |job| {
+                    crate::look::matches(&filter, job)
+                })
+            }
+        };
+        self.prune_step(now);
+        changes
+    }
+
+    fn change_holder(&mut self, now: Now, change: Change, key: &UniqueKey) -> Changes {
+        let id = self.unique_keys.get(key).cloned();
+        let changed = id
+            .as_ref()
+            .map_or(Changed::NotFound, |id| change(self, now, id));
+        Page {
+            items: vec![ChangedJob { id, changed }],
+            next: None,
+        }
+    }
+
+    /// Jobs that a page meets and that the change does not fit are passed by.
+    fn change_page(
+        &mut self,
+        now: Now,
+        change: Change,
+        from: Option<&JobId>,
+        is_meant: impl Fn(&Job) -> bool,
+    ) -> Changes {
+        let (ids, next) = self.scan(from, SCAN_PAGE, is_meant);
+        let items = ids.into_iter().map(|id| ChangedJob {
+            changed: change(self, now, &id),
+            id: Some(id),
+        });
+        let fits = |item: &ChangedJob| !matches!(item.changed, Changed::WrongState(_));
+        Page {
+            items: items.filter(fits).collect(),
+            next: next.map(Cursor),
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, now: Now, id: &JobId) -> Changed {
+        match self.state_of(id) {
+            None => Changed::NotFound,
+            Some(JobState::Scheduled | JobState::Ready) => {
+                self.end_cancelled(id, now);
+                Changed::Done
+            }
+            Some(JobState::Running) => {
+                if let Some(entry) = self.jobs.get_mut(id) {
+                    entry.job.is_cancel_requested = true;
+                }
+                self.announce_cancel(id);
+                self.changed();
+                Changed::WillStop
+            }
+            Some(state) => Changed::WrongState(state),
+        }
+    }
+
+    pub(crate) fn retry(&mut self, now: Now, id: &JobId) -> Changed {
+        match self.state_of(id) {
+            None => return Changed::NotFound,
+            Some(JobState::Dead) => {}
+            Some(state) => return Changed::WrongState(state),
+        }
+        let key = self
+            .jobs
+            .get(id)
+            .and_then(|entry| entry.job.unique_key.clone());
+        if let Some(holder) = key.as_ref().and_then(|key| self.unique_keys.get(key)) {
+            return Changed::Conflict(holder.clone());
+        }
+        let Some(mut job) = self.forget(id) else {
+            return Changed::NotFound;
+        };
+        job.attempt = 1;
+        job.expiries = 0;
+        job.error = None;
+        job.reason = None;
+        job.expires_at = None;
+        job.started_at = None;
+        job.finished_at = None;
+        job.due_at = now.ms();
+        if let Some(key) = key {
+            self.unique_keys.insert(key, id.clone());
+        }
+        self.tombstones.remove(id);
+        self.jobs
+            .insert(id.clone(), crate::queue::Entry { job, position: 0 });
+        self.place_ready(id, End::Back);
+        Changed::Done
+    }
+
+    pub(crate) fn delete(&mut self, _now: Now, id: &JobId) -> Changed {
+        match self.state_of(id) {
+            Some(state) if !state.is_final() => return Changed::WrongState(state),
+            Some(_) => {
+                self.forget(id);
+            }
+            None if !self.tombstones.contains_key(id) => return Changed::NotFound,
+            None => {}
+        }
+        self.tombstones.remove(id);
+        self.changed();
+        Changed::Done
+    }
+
+    pub(crate) fn promote(&mut self, now: Now, id: &JobId) -> Changed {
+        match self.state_of(id) {
+            None => Changed::NotFound,
+            Some(JobState::Scheduled) => {
+                self.unplace(id);
+                if let Some(entry) = self.jobs.get_mut(id) {
+                    entry.job.due_at = now.ms();
+                }
+                self.place_ready(id, End::Back);
+                Changed::Done
+            }
+            Some(state) => Changed::WrongState(state),
+        }
+    }
+
+    /// Removes a page of waiting jobs as if they had never been.
+    pub(crate) fn purge(&mut self) -> u64 {
+        let is_waiting = |id: &&JobId| self.state_of(id).is_some_and(JobState::is_waiting);
+        let ids: Vec<_> = self
+            .jobs
+            .keys()
+            .filter(is_waiting)
+            .take(SCAN_PAGE)
+            .cloned()
+            .collect();
+        for id in &ids {
+            self.unplace(id);
+            let Some(entry) = self.jobs.remove(id) else {
+                continue;
+            };
+            if let Some(key) = entry.job.unique_key {
+                self.unique_keys.remove(&key);
+            }
+        }
+        ids.len() as u64
+    }
+
+    fn state_of(&self, id: &JobId) -> Option<JobState> {
+        self.jobs.get(id).map(|entry| entry.job.state)
+    }
+}

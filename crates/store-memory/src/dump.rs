@@ -1,0 +1,72 @@
+//! The whole state of a queue in the canonical form that stores are compared in.
+
+use async_trait::async_trait;
+use windlass_core::dump::{ClaimDump, Dump, LeaseDump, QueueDump};
+use windlass_core::time::Now;
+use windlass_core::{QueueName, Result, Settled};
+
+use crate::MemoryStore;
+use crate::queue::Queue;
+
+#[async_trait]
+impl Dump for MemoryStore {
+    async fn dump(&self, queue: &QueueName) -> Result<Option<QueueDump>> {
+        let clock_us = self.clock.now_us();
+        let state = self.lock();
+        Ok(state
+            .queues
+            .get(queue)
+            .map(|queue| queue.dump(Now::guard(queue.mark_us, clock_us))))
+    }
+}
+
+impl Queue {
+    fn dump(&self, now: Now) -> QueueDump {
+        let lanes = self.lanes.iter().map(|lanes| {
+            (
+                lanes.suspects.values().cloned().collect(),
+                lanes.others.values().cloned().collect(),
+            )
+        });
+        let leases = self.leases.iter().map(|(owner, lease)| LeaseDump {
+            owner: owner.clone(),
+            until: lease.until,
+            length: lease.length,
+            last: lease.last,
+        });
+        let claims = self
+            .claims
+            .iter()
+            .filter(|(_, claim)| !claim.is_forgotten(now));
+        let claims = claims.map(|(token, claim)| ClaimDump {
+            token: *token,
+            owner: claim.owner.clone(),
+            seq: claim.seq,
+            size: claim.ids.len(),
+            remaining: claim.ids.len() - claim.left.len(),
+            left: claim
+                .left
+                .iter()
+                .filter(|(_, how)| **how != Settled::Completed)
+                .map(|(id, how)| (id.clone(), *how))
+                .collect(),
+            finished_at: claim.finished_at,
+        });
+        let tombstones = self
+            .tombstones
+            .iter()
+            .filter(|(_, (_, until))| *until > now.ms());
+        QueueDump {
+            ready: lanes.collect(),
+            jobs: self.jobs.values().map(|entry| entry.job.clone()).collect(),
+            unique_keys: self.unique_keys.clone().into_iter().collect(),
+            tombstones: tombstones
+                .map(|(id, (state, until))| (id.clone(), *state, *until))
+                .collect(),
+            leases: leases.collect(),
+            claims: claims.collect(),
+            stats: self.stats(now),
+            settings: self.settings.clone(),
+        }
+    }
+}

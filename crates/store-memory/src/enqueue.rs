@@ -1,0 +1,100 @@
+//! enqueue: the same id is the same job, and a unique key has one holder.
+
+use windlass_core::time::Now;
+use windlass_core::{Due, Enqueued, Job, JobState, Level, NewJob};
+
+use crate::queue::{End, Entry, Queue};
+
+impl Queue {
+    pub(crate) fn enqueue(&mut self, now: Now, jobs: Vec<NewJob>) -> Vec<Enqueued> {
+        jobs.into_iter()
+            .map(|new| self.enqueue_one(now, new))
+            .collect()
+    }
+
+    fn enqueue_one(&mut self, now: Now, new: NewJob) -> Enqueued {
+        if let Some(duplicate) = self.first_of(now, &new) {
+            return duplicate;
+        }
+        let id = new.id.clone();
+        self.tombstones.remove(&id);
+        if let Some(key) = &new.unique_key {
+            self.unique_keys.insert(key.clone(), id.clone());
+        }
+        let job = self.stored(now, new);
+        let due_at = job.due_at;
+        self.jobs.insert(id.clone(), Entry { job, position: 0 });
+        let state = if due_at <= now.ms() {
+            self.place_ready(&id, End::Back);
+            JobState::Ready
+        } else {
+            self.place_scheduled(&id, due_at);
+            JobState::Scheduled
+        };
+        self.total.enqueued += 1;
+        self.enqueued.add(now.ms(), 1);
+        Enqueued::Accepted {
+            id,
+            state,
+            level: Level::Memory,
+        }
+    }
+
+    /// The job that was there first, if there is one: by id, then by unique key.
+    fn first_of(&self, now: Now, new: &NewJob) -> Option<Enqueued> {
+        let id = new.id.clone();
+        if let Some(entry) = self.jobs.get(&id) {
+            return Some(Enqueued::Duplicate {
+                id,
+                state: entry.job.state,
+            });
+        }
+        if let Some((state, _)) = self
+            .tombstones
+            .get(&id)
+            .filter(|(_, until)| *until > now.ms())
+        {
+            return Some(Enqueued::Duplicate { id, state: *state });
+        }
+        let holder = self.unique_keys.get(new.unique_key.as_ref()?)?;
+        let state = self.jobs.get(holder)?.job.state;
+        Some(Enqueued::Duplicate {
+            id: holder.clone(),
+            state,
+        })
+    }
+
+    fn stored(&self, now: Now, new: NewJob) -> Job {
+        let mut retry = new.retry;
+        retry.until = retry.until.map(|until| Due::At(until.resolve(now.ms())));
+        Job {
+            id: new.id,
+            queue: self.name.clone(),
+            state: JobState::Ready,
+            is_named: new.is_named,
+            kind: new.kind,
+            priority: new.priority,
+            payload: Some(new.payload),
+            headers: new.headers,
+            retry,
+            timeout: new.timeout,
+            unique_key: new.unique_key,
+            keep_outcome: new.keep_outcome,
+            attempt: 1,
+            expiries: 0,
+            created_at: now.ms(),
+            due_at: new.due.resolve(now.ms()),
+            expires_at: new.expires.map(|expires| expires.resolve(now.ms())),
+            started_at: None,
+            accepted_at: None,
+            finished_at: None,
+            progress: None,
+            result: None,
+            error: None,
+            reason: None,
+            worker: None,
+            token: None,
+            is_cancel_requested: false,
+        }
+    }
+}

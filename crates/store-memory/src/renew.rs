@@ -1,0 +1,144 @@
+//! renew: hold on to what is known, give back what was lost on the way, learn what should stop.
+
+use std::time::Duration;
+
+use windlass_core::limits::PAGE;
+use windlass_core::time::Now;
+use windlass_core::{BootId, Held, Hold, JobId, Owner, Progress, Renewal, Renewed, Settled, Token};
+
+use crate::queue::Queue;
+
+impl Queue {
+    pub(crate) fn renew(&mut self, now: Now, renewal: &Renewal, length: Duration) -> Renewed {
+        match renewal {
+            Renewal::Worker {
+                boot,
+                tokens,
+                settled,
+            } => self.renew_worker(now, boot, tokens, *settled, length),
+            Renewal::Single { token } => self.renew_single(now, *token, length),
+        }
+    }
+
+    fn renew_worker(
+        &mut self,
+        now: Now,
+        boot: &BootId,
+        tokens: &[Token],
+        settled: u64,
+        length: Duration,
+    ) -> Renewed {
+        let owner = Owner::boot(boot);
+        let Some(until) = self.extend(&owner, now, length) else {
+            return Renewed {
+                until: None,
+                lost: tokens.to_vec(),
+                cancel: Vec::new(),
+            };
+        };
+        self.give_back_unknown(now, &owner, tokens, settled);
+        let is_lost = |token: &Token| !self.is_remembered_whole(*token, &owner, now);
+        let lost = tokens.iter().copied().filter(is_lost).collect();
+        let cancel = self.asked_to_stop(|job_token| {
+            self.claims
+                .get(&job_token)
+                .is_some_and(|claim| claim.owner == owner)
+        });
+        Renewed {
+            until: Some(until),
+            lost,
+            cancel,
+        }
+    }
+
+    fn renew_single(&mut self, now: Now, token: Token, length: Duration) -> Renewed {
+        let lost = Renewed {
+            until: None,
+            lost: vec![token],
+            cancel: Vec::new(),
+        };
+        let Some(claim) = self
+            .claims
+            .get(&token)
+            .filter(|claim| claim.finished_at.is_none())
+        else {
+            return lost;
+        };
+        let owner = claim.owner.clone();
+        let Some(until) = self.extend(&owner, now, length) else {
+            return lost;
+        };
+        let cancel = self.asked_to_stop(|job_token| job_token == token);
+        Renewed {
+            until: Some(until),
+            lost: Vec::new(),
+            cancel,
+        }
+    }
+
+    /// Claims the worker never heard of: their jobs go back to the front, newest claim first so
+    /// that they end up in claim order.
+    fn give_back_unknown(&mut self, now: Now, owner: &Owner, known: &[Token], settled: u64) {
+        let unknown: Vec<Token> = self
+            .claims
+            .iter()
+            .rev()
+            .filter(|(token, claim)| {
+                claim.owner == *owner
+                    && claim.finished_at.is_none()
+                    && claim.seq <= settled
+                    && !known.contains(token)
+            })
+            .map(|(token, _)| *token)
+            .collect();
+        let mut given_back = 0;
+        for token in unknown {
+            if given_back >= PAGE {
+                break;
+            }
+            let held = self.held_by(|claim_token, _| claim_token == token);
+            given_back += held.len();
+            self.give_back(now, held);
+        }
+    }
+
+    /// A claim of this owner, open or just finished, of which nothing was taken back.
+    fn is_remembered_whole(&self, token: Token, owner: &Owner, now: Now) -> bool {
+        self.claims.get(&token).is_some_and(|claim| {
+            claim.owner == *owner
+                && !claim.is_forgotten(now)
+                && !claim.left.values().any(|how| *how == Settled::Lost)
+        })
+    }
+
+    fn asked_to_stop(&self, is_mine: impl Fn(Token) -> bool) -> Vec<JobId> {
+        self.jobs
+            .values()
+            .filter(|entry| entry.job.is_cancel_requested)
+            .filter(|entry| entry.job.token.is_some_and(&is_mine))
+            .map(|entry| entry.job.id.clone())
+            .take(PAGE)
+            .collect()
+    }
+
+    pub(crate) fn progress(
+        &mut self,
+        now: Now,
+        hold: &Hold,
+        fraction: f64,
+        message: Option<String>,
+    ) -> Held {
+        if self.held(&hold.id, hold.token).is_none() {
+            return Held::Lost;
+        }
+        if let Some(entry) = self.jobs.get_mut(&hold.id) {
+            entry.job.progress = Some(Progress {
+                fraction,
+                message,
+                at: now.ms(),
+            });
+        }
+        self.changed();
+        Held::Yes
+    }
+}

@@ -1,0 +1,191 @@
+//! complete, fail, release, snooze: the token decides, and a repeat is told the same again.
+
+use windlass_core::limits::{CLAIM_TOMBSTONE, cut_message};
+use windlass_core::time::Now;
+use windlass_core::{
+    ClaimRequest, Completed, Completion, Due, Failure, Hold, JobId, Reason, Settled, Snooze,
+    Timestamp,
+};
+
+use crate::queue::{ClaimRecord, End, Queue};
+
+impl ClaimRecord {
+    /// Finished so long ago that repeats are no longer told.
+    pub(crate) fn is_forgotten(&self, now: Now) -> bool {
+        self.finished_at
+            .is_some_and(|at| at.plus(CLAIM_TOMBSTONE) <= now.ms())
+    }
+}
+
+impl Queue {
+    pub(crate) fn complete(
+        &mut self,
+        now: Now,
+        completions: Vec<Completion>,
+        next: Option<&ClaimRequest>,
+    ) -> Completed {
+        let settled = completions
+            .into_iter()
+            .map(|item| self.complete_one(now, item))
+            .collect();
+        self.prune_step(now);
+        Completed {
+            settled,
+            next: next.and_then(|request| self.claim(now, request)),
+        }
+    }
+
+    fn complete_one(&mut self, now: Now, completion: Completion) -> Settled {
+        let Hold { id, token } = &completion.hold;
+        if self.held(id, *token).is_none() {
+            return self.told_before(now, &completion.hold, &[Settled::Completed]);
+        }
+        self.leave_claim(id, Settled::Completed, now.ms());
+        self.succeed(id, now, completion.result);
+        Settled::Completed
+    }
+
+    pub(crate) fn fail(&mut self, now: Now, failures: &[Failure]) -> Vec<Settled> {
+        let settled = failures
+            .iter()
+            .map(|item| self.fail_one(now, item))
+            .collect();
+        self.prune_step(now);
+        settled
+    }
+
+    fn fail_one(&mut self, now: Now, failure: &Failure) -> Settled {
+        let Hold { id, token } = &failure.hold;
+        let Some(entry) = self.held(id, *token) else {
+            let same = [Settled::Scheduled, Settled::Dead, Settled::Cancelled];
+            return self.told_before(now, &failure.hold, &same);
+        };
+        if entry.job.is_cancel_requested {
+            return self.stop(id, now);
+        }
+        let (attempt, policy) = (entry.job.attempt, entry.job.retry);
+        let deadline = policy
+            .until
+            .map(|until| until.resolve(Timestamp::default()));
+        let next = failure.retry.due(&policy, attempt, now.ms());
+        let verdict = match next {
+            None => Err(Reason::Permanent),
+            Some(_) if attempt >= policy.max_attempts => Err(Reason::Exhausted),
+            Some(due) if deadline.is_some_and(|deadline| due > deadline) => Err(Reason::Deadline),
+            Some(due) => Ok(due),
+        };
+        if let Some(entry) = self.jobs.get_mut(id) {
+            entry.job.error = Some(cut_message(&failure.error).to_owned());
+        }
+        match verdict {
+            Ok(due) => {
+                self.leave_claim(id, Settled::Scheduled, now.ms());
+                if let Some(entry) = self.jobs.get_mut(id) {
+                    entry.job.attempt += 1;
+                    entry.job.started_at = None;
+                }
+                self.place_scheduled(id, due);
+                Settled::Scheduled
+            }
+            Err(reason) => {
+                self.leave_claim(id, Settled::Dead, now.ms());
+                self.bury(id, now, reason);
+                Settled::Dead
+            }
+        }
+    }
+
+    pub(crate) fn release(&mut self, now: Now, holds: &[Hold]) -> Vec<Settled> {
+        let mut back = Vec::new();
+        let mut settled = Vec::new();
+        for hold in holds {
+            settled.push(match self.held(&hold.id, hold.token) {
+                None => self.told_before(now, hold, &[Settled::Released, Settled::Cancelled]),
+                Some(entry) if entry.job.is_cancel_requested => self.stop(&hold.id, now),
+                Some(_) => {
+                    let place = self.place_in_claim(hold);
+                    self.leave_claim(&hold.id, Settled::Released, now.ms());
+                    back.push((place, hold.id.clone()));
+                    Settled::Released
+                }
+            });
+        }
+        back.sort();
+        self.requeue_in_order(back.into_iter().map(|(_, id)| id).collect());
+        self.prune_step(now);
+        settled
+    }
+
+    pub(crate) fn snooze(&mut self, now: Now, snoozes: &[Snooze]) -> Vec<Settled> {
+        let settled = snoozes
+            .iter()
+            .map(|item| self.snooze_one(now, item))
+            .collect();
+        self.prune_step(now);
+        settled
+    }
+
+    fn snooze_one(&mut self, now: Now, snooze: &Snooze) -> Settled {
+        let Hold { id, token } = &snooze.hold;
+        let Some(entry) = self.held(id, *token) else {
+            return self.told_before(now, &snooze.hold, &[Settled::Snoozed, Settled::Cancelled]);
+        };
+        if entry.job.is_cancel_requested {
+            return self.stop(id, now);
+        }
+        self.leave_claim(id, Settled::Snoozed, now.ms());
+        if let Some(entry) = self.jobs.get_mut(id) {
+            entry.job.started_at = None;
+        }
+        let due: Due = snooze.due;
+        self.place_scheduled(id, due.resolve(now.ms()));
+        Settled::Snoozed
+    }
+
+    /// A job that was asked to stop has come back: it is cancelled, whatever its holder said.
+    pub(crate) fn stop(&mut self, id: &JobId, now: Now) -> Settled {
+        self.leave_claim(id, Settled::Cancelled, now.ms());
+        self.end_cancelled(id, now);
+        Settled::Cancelled
+    }
+
+    /// The answer to a token that does not hold the job: what the same verb was told before, or
+    /// that the hold is lost, or that the job is gone.
+    fn told_before(&self, now: Now, hold: &Hold, same: &[Settled]) -> Settled {
+        let claim = self
+            .claims
+            .get(&hold.token)
+            .filter(|claim| !claim.is_forgotten(now));
+        match claim.and_then(|claim| claim.left.get(&hold.id)) {
+            Some(how) if same.contains(how) => *how,
+            Some(_) => Settled::Lost,
+            None if self.jobs.contains_key(&hold.id) => Settled::Lost,
+            None => Settled::Gone,
+        }
+    }
+
+    /// Where a held job stands in the order of claims: token, then place in its claim.
+    fn place_in_claim(&self, hold: &Hold) -> (u64, usize) {
+        let ids = self
+            .claims
+            .get(&hold.token)
+            .map(|claim| claim.ids.as_slice())
+            .unwrap_or_default();
+        let index = ids.iter().position(|id| *id == hold.id).unwrap_or_default();
+        (hold.token.number, index)
+    }
+
+    /// Puts jobs that came back unfinished into their lanes so that they keep their order.
+    pub(crate) fn requeue_in_order(&mut self, mut ids: Vec<JobId>) {
+        let end = self.requeue_end();
+        if end == End::Front {
+            ids.reverse();
+        }
+        for id in &ids {
+            if let Some(entry) = self.jobs.get_mut(id) {
+                entry.job.started_at = None;
+            }
+            self.place_ready(id, end);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The contract's methods: check what comes in, run the verb as one step, hand back its answer.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use windlass_core::limits::{SCAN_PAGE, check_lease, cut_message};
+use windlass_core::time::Now;
+use windlass_core::{
+    Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
+    Error, Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Owner, Page,
+    Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats,
+    Store, Target, Told, Watch, Worker,
+};
+
+use crate::change::Change;
+use crate::queue::Queue;
+use crate::reap::Why;
+use crate::{MemoryStore, Missing};
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
+        self.limits.check_batch(&jobs)?;
+        Ok(self.step(queue, Missing::Create, |queue, now| {
+            queue.enqueue(now, jobs)
+        }))
+    }
+
+    async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>> {
+        request.check()?;
+        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+            queue.claim(now, &request)
+        }))
+    }
+
+    async fn accept(&self, queue: &QueueName, hold: Hold, lease: Duration) -> Result<Held> {
+        check_lease(lease)?;
+        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+            queue.accept(now, &hold, lease)
+        }))
+    }
+
+    async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed> {
+        check_lease(lease)?;
+        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+            queue.renew(now, &renewal, lease)
+        }))
+    }
+
+    async fn progress(
+        &self,
+        queue: &QueueName,
+        hold: Hold,
+        fraction: f64,
+        message: Option<String>,
+    ) -> Result<Held> {
+        Progress::check(fraction)?;
+        let message = message.map(|message| cut_message(&message).to_owned());
+        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+            queue.progress(now, &hold, fraction, message)
+        }))
+    }
+
+    async fn complete(
+        &self,
+        queue: &QueueName,
+        completions: Vec<Completion>,
+        next: Option<ClaimRequest>,
+    ) -> Result<Completed> {
+        for result in completions.iter().filter_map(|item| item.result.as_ref()) {
+            self.limits.check_bytes("result", result.len())?;
+        }
+        if let Some(request) = &next {
+            request.check()?;
+        }
+        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+            queue.complete(now, completions, next.as_ref())
+        }))
+    }
+
+    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<Settled>> {
+        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+            queue.fail(now, &failures)
+        }))
+    }
+
+    async fn release(&self, queue: &QueueName, holds: Vec<Hold>) -> Result<Vec<Settled>> {
+        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+            queue.release(now, &holds)
+        }))
+    }
+
+    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<Settled>> {
+        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+            queue.snooze(now, &snoozes)
+        }))
+    }
+
+    async fn cancel(
+        &self,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes> {
+        self.change(queue, Queue::cancel, target, from)
+    }
+
+    async fn retry(
+        &self,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes> {
+        self.change(queue, Queue::retry, target, from)
+    }
+
+    async fn delete(
+        &self,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes> {
+        self.change(queue, Queue::delete, target, from)
+    }
+
+    async fn promote(
+        &self,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes> {
+        self.change(queue, Queue::promote, target, from)
+    }
+
+    async fn purge(&self, queue: &QueueName) -> Result<u64> {
+        Ok(self.step(queue, Missing::Pretend, |queue, _| queue.purge()))
+    }
+
+    async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {
+        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+            queue.maintain(now, limit)
+        }))
+    }
+
+    async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited> {
+        let from = job_id(from)?;
+        Ok(self.step(queue, Missing::Pretend, |queue, _| {
+            queue.audit(from.as_ref())
+        }))
+    }
+
+    async fn pause(&self, queue: &QueueName) -> Result<()> {
+        self.set_paused(queue, true);
+        Ok(())
+    }
+
+    async fn resume(&self, queue: &QueueName) -> Result<()> {
+        self.set_paused(queue, false);
+        Ok(())
+    }
+
+    async fn settings(&self, queue: &QueueName) -> Result<Settings> {
+        Ok(self.step(queue, Missing::Pretend, |queue, _| queue.settings.clone()))
+    }
+
+    async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {
+        self.step(queue, Missing::Create, |queue, _| {
+            for setting in &settings {
+                queue.settings.apply(setting)?;
+            }
+            queue.changed();
+            Ok(queue.settings.clone())
+        })
+    }
+
+    async fn queues(&self) -> Result<Vec<QueueName>> {
+        Ok(self.lock().queues.keys().cloned().collect())
+    }
+
+    async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>> {
+        let clock_us = self.clock.now_us();
+        let state = self.lock();
+        Ok(state
+            .queues
+            .get(queue)
+            .map(|queue| queue.stats(Now::guard(queue.mark_us, clock_us))))
+    }
+
+    async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>> {
+        Ok(self
+            .lock()
+            .queues
+            .get(queue)
+            .and_then(|queue| queue.get(id)))
+    }
+
+    async fn list(
+        &self,
+        queue: &QueueName,
+        filter: &Filter,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<Job>> {
+        let from = job_id(from)?;
+        let limit = limit.clamp(1, SCAN_PAGE);
+        let list = |queue: &Queue| queue.list(filter, from.as_ref(), limit);
+        let empty = Page {
+            items: Vec::new(),
+            next: None,
+        };
+        Ok(self.lock().queues.get(queue).map_or(empty, list))
+    }
+
+    async fn register(&self, worker: NewWorker) -> Result<()> {
+        let mut state = self.lock();
+        for name in &worker.queues {
+            state
+                .queues
+                .entry(name.clone())
+                .or_insert_with(|| Queue::new(name.clone()));
+        }
+        state.workers.register(self.clock.now_us(), worker);
+        Ok(())
+    }
+
+    async fn beat(&self, beat: Beat) -> Result<Told> {
+        Ok(self.lock().workers.beat(self.clock.now_us(), beat))
+    }
+
+    async fn leave(&self, boot: &BootId, queue: Option<&QueueName>) -> Result<u64> {
+        Ok(self.take_back(boot, queue, Why::GivenUp))
+    }
+
+    async fn fail_worker(&self, boot: &BootId) -> Result<Option<u64>> {
+        let is_known = self.lock().workers.is_known(self.clock.now_us(), boot);
+        Ok(is_known.then(|| self.take_back(boot, None, Why::Expired)))
+    }
+
+    async fn tell(&self, boot: &BootId, told: Told) -> Result<bool> {
+        Ok(self.lock().workers.tell(self.clock.now_us(), boot, told))
+    }
+
+    async fn workers(&self) -> Result<Vec<Worker>> {
+        Ok(self.lock().workers.list(self.clock.now_us()))
+    }
+
+    async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
+        Ok(self.hints.watch(queues))
+    }
+}
+
+impl MemoryStore {
+    fn change(
+        &self,
+        queue: &QueueName,
+        change: Change,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes> {
+        let from = job_id(from)?;
+        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+            queue.change(now, change, target, from.as_ref())
+        }))
+    }
+
+    fn set_paused(&self, queue: &QueueName, is_paused: bool) {
+        self.step(queue, Missing::Create, |queue, _| {
+            queue.is_paused = is_paused;
+            if !is_paused {
+                queue.announce_work();
+            }
+            queue.changed();
+        });
+    }
+
+    /// Takes a worker off the record, or off one queue, and takes its jobs back.
+    fn take_back(&self, boot: &BootId, queue: Option<&QueueName>, why: Why) -> u64 {
+        let mut state = self.lock();
+        let queues = state.workers.leave(self.clock.now_us(), boot, queue);
+        let take = |name: &QueueName| {
+            self.step_locked(&mut state, name, Missing::Pretend, |queue, now| {
+                queue.take_back_all(now, &Owner::boot(boot), why)
+            })
+        };
+        queues.iter().map(take).sum()
+    }
+}
+
+fn job_id(cursor: Option<Cursor>) -> Result<Option<JobId>> {
+    cursor
+        .map(|cursor| JobId::new(cursor.0))
+        .transpose()
+        .map_err(|cause| {
+            Error::invalid(
+                "cursor",
+                "it is not one this store gave out",
+                "begin with the first page",
+            )
+            .caused_by(cause)
+        })
+}

@@ -1,0 +1,102 @@
+//! The registry of workers: who lives, what they run, what they will be told.
+
+use std::collections::BTreeMap;
+
+use windlass_core::limits::{WORKER_FORGET_AFTER, WORKER_SILENCE_MAX};
+use windlass_core::time::Now;
+use windlass_core::{Beat, BootId, NewWorker, QueueName, Timestamp, Told, Worker};
+
+/// Every worker on record.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    records: BTreeMap<BootId, Worker>,
+    mark_us: u64,
+}
+
+impl Registry {
+    /// Reads the clock for one step and drops those not heard of for very long.
+    fn begin(&mut self, clock_us: u64) -> Timestamp {
+        let now = Now::guard(self.mark_us, clock_us);
+        self.mark_us = now.us;
+        self.records
+            .retain(|_, worker| now.ms().since(worker.last_seen) < WORKER_FORGET_AFTER);
+        now.ms()
+    }
+
+    pub(crate) fn register(&mut self, clock_us: u64, new: NewWorker) {
+        let now = self.begin(clock_us);
+        let worker = Worker {
+            is_busy: false,
+            running: Vec::new(),
+            told: Told::Continue,
+            started_at: now,
+            last_seen: now,
+            is_silent: false,
+            new,
+        };
+        self.records.insert(worker.new.boot.clone(), worker);
+    }
+
+    pub(crate) fn beat(&mut self, clock_us: u64, beat: Beat) -> Told {
+        let now = self.begin(clock_us);
+        match self.records.get_mut(&beat.boot) {
+            Some(worker) if !is_silent(worker, now) => {
+                worker.last_seen = now;
+                worker.is_busy = !beat.running.is_empty();
+                worker.running = beat.running;
+                worker.told
+            }
+            _ => Told::Lost,
+        }
+    }
+
+    pub(crate) fn tell(&mut self, clock_us: u64, boot: &BootId, told: Told) -> bool {
+        self.begin(clock_us);
+        self.records
+            .get_mut(boot)
+            .map(|worker| worker.told = told)
+            .is_some()
+    }
+
+    /// The queues of a worker, which leaves one of them or, with `None`, all for good.
+    pub(crate) fn leave(
+        &mut self,
+        clock_us: u64,
+        boot: &BootId,
+        queue: Option<&QueueName>,
+    ) -> Vec<QueueName> {
+        self.begin(clock_us);
+        match queue {
+            Some(queue) => {
+                if let Some(worker) = self.records.get_mut(boot) {
+                    worker.new.queues.retain(|name| name != queue);
+                }
+                vec![queue.clone()]
+            }
+            None => self
+                .records
+                .remove(boot)
+                .map(|worker| worker.new.queues)
+                .unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn is_known(&mut self, clock_us: u64, boot: &BootId) -> bool {
+        self.begin(clock_us);
+        self.records.contains_key(boot)
+    }
+
+    pub(crate) fn list(&self, clock_us: u64) -> Vec<Worker> {
+        let now = Now::guard(self.mark_us, clock_us).ms();
+        let is_recent = |worker: &&Worker| now.since(worker.last_seen) < WORKER_FORGET_AFTER;
+        let shown = |worker: &Worker| Worker {
+            is_silent: is_silent(worker, now),
+            ..worker.clone()
+        };
+        self.records.values().filter(is_recent).map(shown).collect()
+    }
+}
+
+fn is_silent(worker: &Worker, now: Timestamp) -> bool {
+    now.since(worker.last_seen) >= WORKER_SILENCE_MAX
+}
