@@ -1,1 +1,41 @@
-//! Under construction.
+//! Requests and replies every door shares, and their words for errors.
+//!
+//! Doors translate and the store decides: nothing here reads, thinks and then writes.
+//!
+//! ```
+//! use windlass_api::EnqueueRequest;
+//!
+//! let request = EnqueueRequest::from_json(r#"{"payload":{"to":"joe"},"priority":2}"#)?;
+//! let job = request.into_job()?;
+//! assert_eq!(job.payload.as_ref(), br#"{"to":"joe"}"#);
+//! assert_eq!(job.headers.get("content-type"), Some("application/json"));
+//! # Ok::<(), windlass_core::Error>(())
+//! ```
+//!
+//! # Map
+//!
+//! [`moment`] and [`content`] say how times and bytes look in JSON; [`enqueue`] is the one request
+//! with a body of its own; [`job`], [`claim`], [`change`], [`queue`], [`worker`] and [`upkeep`] are
+//! replies; [`problem`] is how every refusal looks; [`wait`] waits for work and for outcomes.
+
+pub mod change;
+pub mod claim;
+pub mod content;
+pub mod enqueue;
+pub mod job;
+pub mod moment;
+pub mod problem;
+pub mod queue;
+pub mod upkeep;
+pub mod wait;
+pub mod worker;
+
+pub use change::{ChangeCounts, ChangeReply, Verb};
+pub use claim::{ClaimReply, RenewReply, SettleReply};
+pub use enqueue::{EnqueueReply, EnqueueRequest};
+pub use job::JobReply;
+pub use problem::{Problem, ProblemReply};
+pub use queue::{QueueReply, SettingsReply};
+pub use upkeep::{CleanReply, RepairReply};
+pub use wait::{End, claim_waiting, wait_for_end};
+pub use worker::WorkerReply;

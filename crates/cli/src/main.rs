@@ -1,2 +1,67 @@
-//! x
-fn main(){}
+//! The `windlass` command: parse what was typed, resolve what it means, run it, print the outcome.
+
+mod args;
+mod commands;
+mod exit;
+mod input;
+mod output;
+mod session;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::Cli;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::session::Session;
+
+fn main() -> ExitCode {
+    let exit = match Cli::try_parse() {
+        Ok(cli) => start(cli),
+        Err(error) => output::usage(&error, args::asks_for_json(std::env::args_os())),
+    };
+    ExitCode::from(exit.code())
+}
+
+fn start(cli: Cli) -> Exit {
+    let mut output = Output::new(cli.global.json);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let outcome = match runtime {
+        Ok(runtime) => {
+            let outcome = runtime.block_on(run_until_interrupted(cli, output.clone()));
+            // A thread may still wait for standard input: do not wait for it.
+            runtime.shutdown_background();
+            outcome
+        }
+        Err(error) => Err(Failure::internal(format!(
+            "the runtime did not start: {error}"
+        ))),
+    };
+    let outcome = outcome.and_then(|exit| match output.failure() {
+        Some(why) => Err(Failure::unwritable(&why)),
+        None => Ok(exit),
+    });
+    outcome.unwrap_or_else(|failure| {
+        output.problem(&failure.problem);
+        failure.exit
+    })
+}
+
+/// Runs the command beside a listener for the interrupt, which ends even one that reads.
+async fn run_until_interrupted(cli: Cli, output: Output) -> Result<Exit, Failure> {
+    let mut interrupt = signal(SignalKind::interrupt())
+        .map_err(|error| Failure::internal(format!("signals cannot be heard: {error}")))?;
+    let command = tokio::spawn(async move {
+        let mut session = Session::new(cli.global, output);
+        commands::run(cli.command, &mut session).await
+    });
+    tokio::select! {
+        ended = command => ended.unwrap_or_else(|panic| Err(Failure::internal(panic.to_string()))),
+        _ = interrupt.recv() => Ok(Exit::Interrupted),
+    }
+}

@@ -133,13 +133,13 @@ impl Queue {
         Changed::Done
     }
 
-    pub(crate) fn delete(&mut self, _now: Now, id: &JobId) -> Changed {
+    pub(crate) fn delete(&mut self, now: Now, id: &JobId) -> Changed {
         match self.state_of(id) {
             Some(state) if !state.is_final() => return Changed::WrongState(state),
             Some(_) => {
                 self.forget(id);
             }
-            None if !self.tombstones.contains_key(id) => return Changed::NotFound,
+            None if !self.is_remembered(id, now) => return Changed::NotFound,
             None => {}
         }
         self.tombstones.remove(id);
@@ -182,6 +182,13 @@ impl Queue {
             }
         }
         ids.len() as u64
+    }
+
+    /// Whether an id's tombstone still counts; one past its time may not have been pruned yet.
+    fn is_remembered(&self, id: &JobId, now: Now) -> bool {
+        self.tombstones
+            .get(id)
+            .is_some_and(|(_, until)| *until > now.ms())
     }
 
     fn state_of(&self, id: &JobId) -> Option<JobState> {

@@ -6,7 +6,7 @@ use windlass_core::limits::PAGE;
 use windlass_core::time::Now;
 use windlass_core::{BootId, Held, Hold, JobId, Owner, Progress, Renewal, Renewed, Settled, Token};
 
-use crate::queue::Queue;
+use crate::queue::{End, Queue};
 
 impl Queue {
     pub(crate) fn renew(&mut self, now: Now, renewal: &Renewal, length: Duration) -> Renewed {
@@ -77,12 +77,11 @@ impl Queue {
     }
 
     /// Claims the worker never heard of: their jobs go back to the front, newest claim first so
-    /// that they end up in claim order.
+    /// that they end up in claim order; at the back it is the oldest first.
     fn give_back_unknown(&mut self, now: Now, owner: &Owner, known: &[Token], settled: u64) {
-        let unknown: Vec<Token> = self
+        let mut unknown: Vec<Token> = self
             .claims
             .iter()
-            .rev()
             .filter(|(token, claim)| {
                 claim.owner == *owner
                     && claim.finished_at.is_none()
@@ -91,6 +90,9 @@ impl Queue {
             })
             .map(|(token, _)| *token)
             .collect();
+        if self.requeue_end() == End::Front {
+            unknown.reverse();
+        }
         let mut given_back = 0;
         for token in unknown {
             if given_back >= PAGE {

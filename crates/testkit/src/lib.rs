@@ -1,1 +1,32 @@
-//! Under construction.
+//! The promises every store must keep, as a library of tests.
+//!
+//! A store's test file says how to open it; the rest is here:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use windlass_core::ManualClock;
+//! use windlass_store_memory::MemoryStore;
+//! use windlass_testkit::Opened;
+//!
+//! async fn open(clock: Arc<ManualClock>) -> Opened {
+//!     Opened::new(MemoryStore::new(clock))
+//! }
+//!
+//! windlass_testkit::conformance!(open);
+//! ```
+//!
+//! # Map
+//!
+//! In reading order: [`opened`] is a store under test; [`bench`] is where a case works;
+//! [`conformance`] holds the cases, one per promise; [`soundness`] says what is true of every queue
+//! at every moment; [`differential`] drives random verbs into a store and into the specification,
+//! and compares.
+
+pub mod bench;
+pub mod conformance;
+pub mod differential;
+pub mod opened;
+pub mod soundness;
+
+pub use bench::Bench;
+pub use opened::Opened;

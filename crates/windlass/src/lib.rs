@@ -1,1 +1,46 @@
-//! Under construction.
+//! A distributed, reliable job queue: what programs add to use Windlass.
+//!
+//! ```
+//! use windlass::{Existing, NewJob, QueueName, StoreUrl};
+//!
+//! # async fn example() -> windlass::Result<()> {
+//! let url: StoreUrl = "memory:".parse()?;
+//! let store = windlass::open(&url, Existing::OrCreate).await?;
+//! let queue = QueueName::new("mail")?;
+//! store.enqueue(&queue, vec![NewJob::new("send the letter")]).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Map
+//!
+//! [`StoreUrl`] names a store and [`open`] opens it; [`Store`] is what every store does; [`NewJob`],
+//! [`ClaimRequest`] and [`Hold`] are what one hands to it. [`sqlite`] and [`memory`] are the stores
+//! themselves, for programs that want one in particular.
+
+mod open;
+mod url;
+
+pub use open::{Existing, open};
+pub use url::StoreUrl;
+
+pub use windlass_core::{
+    Audited, Beat, BootId, Bytes, Changed, ChangedJob, Changes, Claim, ClaimRequest, ClaimedJob,
+    Claimer, Clock, Completed, Completion, Cursor, Due, Enqueued, Error, ErrorKind, Failure,
+    Filter, Headers, Held, Hint, Hold, Jitter, Job, JobId, JobState, Keep, KeepSucceeded, Kind,
+    Level, Limits, Maintained, ManualClock, Mode, NewJob, NewWorker, Page, Priority, Progress,
+    QueueName, Rates, Reason, Renewal, Renewed, Repair, Requeue, Result, Retry, RetryPolicy,
+    Setting, Settings, Settled, Snooze, Stats, Store, SystemClock, Target, Timestamp, Token, Told,
+    Totals, UniqueKey, Watch, Worker, duration, limits,
+};
+
+/// The store that lives and dies with its process.
+pub mod memory {
+    pub use windlass_store_memory::MemoryStore;
+}
+
+/// The embedded store: one file, many processes.
+#[cfg(feature = "sqlite")]
+pub mod sqlite {
+    pub use windlass_store_sqlite::{Info, Options, SqliteStore, Synchronous};
+}

@@ -1,0 +1,126 @@
+//! Claimed jobs as doors show them, and the answers to what their holders say.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use windlass_core::time::as_ms;
+use windlass_core::{Claim, ClaimedJob, JobId, QueueName, Renewed, Settled, Timestamp, Token};
+
+use crate::content::Content;
+use crate::job::header_map;
+use crate::moment;
+
+/// A job as its claimer gets it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of `windlass_core::ClaimedJob`"
+)]
+pub struct ClaimReply {
+    pub id: String,
+    pub queue: String,
+    /// To be shown with every write.
+    pub token: String,
+    pub attempt: u32,
+    pub max_attempts: u32,
+    pub expiries: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload_base64: Option<String>,
+    pub kind: Option<String>,
+    pub priority: u8,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// When the lease ends unless renewed.
+    pub lease_until: String,
+    pub timeout_ms: Option<u64>,
+    pub created_at: String,
+    pub due_at: String,
+}
+
+impl ClaimReply {
+    /// All jobs of a claim, in the order they should run; none for no claim.
+    pub fn all(queue: &QueueName, claim: Option<&Claim>) -> Vec<Self> {
+        let one = |claim: &Claim, job: &ClaimedJob| Self::one(queue, claim, job);
+        claim
+            .into_iter()
+            .flat_map(|claim| claim.jobs.iter().map(move |job| one(claim, job)))
+            .collect()
+    }
+
+    fn one(queue: &QueueName, claim: &Claim, job: &ClaimedJob) -> Self {
+        let (payload, payload_base64) = Content::of(&job.payload).split();
+        Self {
+            id: job.id.to_string(),
+            queue: queue.to_string(),
+            token: claim.token.to_string(),
+            attempt: job.attempt,
+            max_attempts: job.retry.max_attempts,
+            expiries: job.expiries,
+            payload,
+            payload_base64,
+            kind: job.kind.as_ref().map(ToString::to_string),
+            priority: job.priority.level(),
+            headers: header_map(&job.headers),
+            lease_until: moment::show(claim.until),
+            timeout_ms: job.timeout.map(as_ms),
+            created_at: moment::show(job.created_at),
+            due_at: moment::show(job.due_at),
+        }
+    }
+}
+
+/// How one held job answered: the word of `windlass_core::Settled`, or `accepted` or `noted`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct SettleReply {
+    pub id: String,
+    pub queue: String,
+    pub outcome: &'static str,
+}
+
+impl SettleReply {
+    /// The answer of a verb that lets go of a job.
+    pub fn settled(queue: &QueueName, id: &JobId, settled: Settled) -> Self {
+        Self::new(queue, id, settled.as_str())
+    }
+
+    /// The answer of a verb that goes on holding it.
+    pub fn new(queue: &QueueName, id: &JobId, outcome: &'static str) -> Self {
+        Self {
+            id: id.to_string(),
+            queue: queue.to_string(),
+            outcome,
+        }
+    }
+}
+
+/// What a renewal answered to a holder who still holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RenewReply {
+    /// The queue.
+    pub queue: String,
+    /// The claim.
+    pub token: String,
+    /// The new end of the lease.
+    pub lease_until: String,
+    /// Jobs that somebody asked to stop.
+    pub cancel: Vec<String>,
+}
+
+impl RenewReply {
+    /// The reply for one token; nothing when it holds nothing any more.
+    pub fn new(queue: &QueueName, token: Token, renewed: &Renewed) -> Option<Self> {
+        let until: Timestamp = renewed.until?;
+        if renewed.lost.contains(&token) {
+            return None;
+        }
+        Some(Self {
+            queue: queue.to_string(),
+            token: token.to_string(),
+            lease_until: moment::show(until),
+            cancel: renewed.cancel.iter().map(ToString::to_string).collect(),
+        })
+    }
+}

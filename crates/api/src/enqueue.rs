@@ -1,0 +1,200 @@
+//! One job to enqueue as JSON, and the answer to it.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use windlass_core::{
+    Due, Enqueued, Error, Headers, JobId, Kind, Level, NewJob, Priority, QueueName, Result,
+    UniqueKey, duration,
+};
+
+use crate::{content, moment};
+
+/// A job as a line of NDJSON or a body of HTTP says it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of `windlass_core::NewJob`"
+)]
+pub struct EnqueueRequest {
+    /// A string stands for its bytes; any other JSON keeps its exact text.
+    #[serde(deserialize_with = "present")]
+    pub payload: Option<Box<RawValue>>,
+    /// Bytes that are not UTF-8.
+    pub payload_base64: Option<String>,
+    pub id: Option<String>,
+    pub kind: Option<String>,
+    pub priority: Option<u8>,
+    /// A duration.
+    pub delay: Option<String>,
+    /// A moment; excludes `delay`.
+    pub at: Option<Moment>,
+    pub unique_key: Option<String>,
+    pub max_attempts: Option<u32>,
+    /// A duration.
+    pub timeout: Option<String>,
+    /// A duration or a moment.
+    pub expires: Option<Moment>,
+    pub headers: Option<BTreeMap<String, String>>,
+}
+
+/// A moment in JSON: text, or a number of seconds since 1970.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Moment {
+    /// RFC 3339, or a number in quotes.
+    Text(String),
+    /// Seconds since 1970.
+    Seconds(serde_json::Number),
+}
+
+impl Moment {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Seconds(number) => number.to_string(),
+        }
+    }
+}
+
+impl EnqueueRequest {
+    /// Reads one JSON object; unknown and repeated fields are errors.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let bad = |why: String| {
+            // The parser may quote a long value in full.
+            let why: String = why.chars().take(300).collect();
+            Error::invalid(
+                "JSON",
+                why,
+                "write one object such as {\"payload\":\"hello\"}",
+            )
+        };
+        // The parser would take a list for an object, too.
+        if !text.trim_start().starts_with('{') {
+            return Err(bad("it is not an object".to_owned()));
+        }
+        serde_json::from_str(text).map_err(|error| bad(error.to_string()))
+    }
+
+    /// The job that is meant, checked.
+    pub fn into_job(self) -> Result<NewJob> {
+        let mut headers = Headers::default();
+        let payload = self.payload(&mut headers)?;
+        for (name, value) in self.headers.iter().flatten() {
+            headers.set(name, value)?;
+        }
+        let mut job = NewJob::new(payload).headers(headers);
+        if let Some(id) = &self.id {
+            job = job.id(JobId::new(id)?);
+        }
+        if let Some(priority) = self.priority {
+            job.priority = Priority::new(priority)?;
+        }
+        if let Some(attempts) = self.max_attempts {
+            job.retry = job.retry.max_attempts(attempts);
+        }
+        job.kind = self.kind.map(Kind::new).transpose()?;
+        job.unique_key = self.unique_key.map(UniqueKey::new).transpose()?;
+        job.due = due(
+            self.delay.as_deref(),
+            self.at.map(|at| at.text()).as_deref(),
+        )?;
+        job.timeout = self
+            .timeout
+            .map(|timeout| duration::parse(&timeout))
+            .transpose()?;
+        job.expires = self
+            .expires
+            .map(|at| moment::parse_due(&at.text()))
+            .transpose()?;
+        Ok(job)
+    }
+
+    fn payload(&self, headers: &mut Headers) -> Result<Bytes> {
+        match (&self.payload, &self.payload_base64) {
+            (None, None) => Ok(Bytes::new()),
+            (None, Some(base64)) => content::from_base64("payload_base64", base64),
+            (Some(raw), None) if raw.get().starts_with('"') => {
+                let text: String = serde_json::from_str(raw.get()).map_err(|error| {
+                    Error::invalid("payload", error, "use payload_base64 for bytes")
+                })?;
+                Ok(Bytes::from(text))
+            }
+            (Some(raw), None) => {
+                headers.set("content-type", "application/json")?;
+                Ok(Bytes::from(raw.get().to_owned()))
+            }
+            (Some(_), Some(_)) => Err(Error::invalid(
+                "payload",
+                "it is given twice",
+                "give either payload or payload_base64",
+            )),
+        }
+    }
+}
+
+/// When a job falls due: after a delay, at a moment, or now; both are one too many.
+pub fn due(delay: Option<&str>, at: Option<&str>) -> Result<Due> {
+    match (delay, at) {
+        (None, None) => Ok(Due::Now),
+        (Some(delay), None) => duration::parse(delay).map(Due::After),
+        (None, Some(at)) => moment::parse(at).map(Due::At),
+        (Some(_), Some(_)) => Err(Error::invalid(
+            "due time",
+            "it is given twice",
+            "give either delay or at",
+        )),
+    }
+}
+
+/// Keeps `null` apart from absence: it is JSON like any other.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(from).map(Some)
+}
+
+/// What became of one job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EnqueueReply {
+    /// Its id; for a duplicate that of the first job.
+    pub id: String,
+    /// Its queue.
+    pub queue: String,
+    /// Its state; for a duplicate that of the first job.
+    pub state: &'static str,
+    /// Another job was there first.
+    pub duplicate: bool,
+    /// How safe an accepted job is: `memory`, `replicated:N` or `synced`.
+    pub durability: Option<String>,
+}
+
+impl EnqueueReply {
+    /// The answer for one job.
+    pub fn new(queue: &QueueName, enqueued: &Enqueued) -> Self {
+        let durability = match enqueued {
+            Enqueued::Accepted { level, .. } => level_word(*level),
+            _ => None,
+        };
+        Self {
+            id: enqueued.id().to_string(),
+            queue: queue.to_string(),
+            state: enqueued.state().as_str(),
+            duplicate: enqueued.is_duplicate(),
+            durability,
+        }
+    }
+}
+
+fn level_word(level: Level) -> Option<String> {
+    match level {
+        Level::Memory => Some("memory".to_owned()),
+        Level::Replicated(n) => Some(format!("replicated:{n}")),
+        Level::Synced => Some("synced".to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Times as doors write them: RFC 3339 in UTC with milliseconds; read from that or unix seconds.
+
+use windlass_core::{Due, Error, Result, Timestamp, duration};
+
+/// Writes a moment, for example `2026-01-31T08:05:00.250Z`.
+pub fn show(at: Timestamp) -> String {
+    let ms = i64::try_from(at.as_ms()).unwrap_or(i64::MAX);
+    // The calendar ends with the year 9999; whatever lies beyond is shown as its last moment.
+    let moment = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
+    format!("{moment:.3}")
+}
+
+/// Reads a moment: RFC 3339, or seconds since 1970 with or without a fraction.
+///
+/// What is finer than a millisecond is rounded up: nothing falls due early.
+pub fn parse(text: &str) -> Result<Timestamp> {
+    let text = text.trim();
+    let is_number = text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let ms = if is_number {
+        unix_ms(text)
+    } else {
+        rfc3339_ms(text)
+    };
+    ms.map(Timestamp::from_ms).ok_or_else(|| {
+        Error::invalid(
+            "time",
+            format!("{:?}", text.chars().take(40).collect::<String>()),
+            "write it like 2026-01-31T08:05:00Z, or as seconds since 1970",
+        )
+    })
+}
+
+/// Reads a duration from now, or a moment.
+pub fn parse_due(text: &str) -> Result<Due> {
+    match duration::parse(text) {
+        Ok(after) => Ok(Due::After(after)),
+        Err(_) => parse(text).map(Due::At).map_err(|_| {
+            Error::invalid(
+                "time",
+                format!("{:?}", text.chars().take(40).collect::<String>()),
+                "write a duration like 5m, a time like 2026-01-31T08:05:00Z, or seconds since 1970",
+            )
+        }),
+    }
+}
+
+fn rfc3339_ms(text: &str) -> Option<u64> {
+    let moment: jiff::Timestamp = text.parse().ok()?;
+    u64::try_from(moment.as_nanosecond().checked_add(999_999)? / 1_000_000)
+        .ok()
+        .filter(|_| moment.as_nanosecond() >= 0)
+}
+
+fn unix_ms(text: &str) -> Option<u64> {
+    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_digits = fraction.chars().all(|c| c.is_ascii_digit());
+    if !is_digits || text.ends_with('.') {
+        return None;
+    }
+    let (ms, finer) = fraction.split_at(fraction.len().min(3));
+    let ms: u64 = format!("{ms:0<3}").parse().ok()?;
+    let round_up = u64::from(finer.contains(|c| c != '0'));
+    seconds
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1000)?
+        .checked_add(ms + round_up)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn moments_are_read_in_both_forms() {
+        for (text, ms) in [
+            ("1970-01-01T00:00:01Z", 1_000),
+            ("1970-01-01T01:00:00.25+01:00", 250),
+            ("2026-01-31T08:05:00.0000001Z", 1_769_846_700_001),
+            ("0", 0),
+            ("1769846700", 1_769_846_700_000),
+            ("1769846700.5", 1_769_846_700_500),
+            ("1769846700.0001", 1_769_846_700_001),
+        ] {
+            assert_eq!(parse(text).unwrap(), Timestamp::from_ms(ms), "{text}");
+        }
+        for bad in [
+            "",
+            "tomorrow",
+            "-5",
+            "1.",
+            "1.2.3",
+            "1e9",
+            "2026-01-31",
+            "1969-12-31T23:59:59Z",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_moment_is_written_in_utc_with_milliseconds() {
+        assert_eq!(
+            show(Timestamp::from_ms(1_769_846_700_250)),
+            "2026-01-31T08:05:00.250Z"
+        );
+        assert_eq!(show(Timestamp::from_ms(0)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(
+            parse(&show(Timestamp::from_ms(123_456))).unwrap(),
+            Timestamp::from_ms(123_456)
+        );
+        assert!(show(Timestamp::from_ms(u64::MAX)).starts_with("9999-12-"));
+    }
+
+    #[test]
+    fn a_due_time_may_be_a_duration() {
+        assert_eq!(parse_due("5m").unwrap(), Due::After(Duration::from_mins(5)));
+        assert_eq!(
+            parse_due("60").unwrap(),
+            Due::At(Timestamp::from_ms(60_000))
+        );
+        assert!(parse_due("-5m").is_err());
+    }
+}

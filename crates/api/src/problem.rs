@@ -1,0 +1,141 @@
+//! How every refusal looks: a code that never changes, what happened, and what to do next.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+
+use serde::Serialize;
+use windlass_core::{Error, JobId, JobState, QueueName};
+
+/// A refusal or a failure, for people and for programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Programs match on this; it never changes.
+    pub code: Cow<'static, str>,
+    /// What happened and why.
+    pub message: String,
+    /// What to do next.
+    pub help: String,
+    /// The line of the input it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}
+
+/// A problem as the document a door answers with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProblemReply {
+    /// The problem.
+    pub error: Problem,
+}
+
+impl Problem {
+    /// A problem with a code of its own.
+    pub fn new(
+        code: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Self {
+            code: code.into(),
+            message: message.into(),
+            help: help.into(),
+            line: None,
+        }
+    }
+
+    /// Says which line of the input it is about.
+    #[must_use]
+    pub fn at_line(mut self, line: u64) -> Self {
+        self.line = Some(line);
+        self
+    }
+
+    /// The token does not hold the job.
+    pub fn lease_lost(id: &JobId) -> Self {
+        Self::new(
+            "lease_lost",
+            format!("the token does not hold job {id:?} any more; nothing changed"),
+            "somebody else may have it by now: discard this outcome, or claim again",
+        )
+    }
+
+    /// The job is not stored any more.
+    pub fn gone(id: &JobId) -> Self {
+        Self::new(
+            "gone",
+            format!("job {id:?} is not stored any more; nothing changed"),
+            "it has ended and was not kept: the queue setting keep_succeeded=all keeps more",
+        )
+    }
+
+    /// There is no such job.
+    pub fn no_job(queue: &QueueName, id: &JobId) -> Self {
+        Self::new(
+            "not_found",
+            format!("the queue {queue} has no job {id:?}"),
+            "list the jobs of the queue to see what it has",
+        )
+    }
+
+    /// There is no such queue.
+    pub fn no_queue(queue: &QueueName) -> Self {
+        Self::new(
+            "not_found",
+            format!("there is no queue {queue}"),
+            "list the queues to see which there are",
+        )
+    }
+
+    /// The job's state forbids what was asked.
+    pub fn wrong_state(id: &JobId, state: JobState, verb: &str) -> Self {
+        Self::new(
+            "wrong_state",
+            format!("job {id:?} is {state}: it cannot be {verb}"),
+            "look at the job to see where it is in its life",
+        )
+    }
+
+    /// Another live job holds the unique key.
+    pub fn key_taken(id: &JobId, holder: &JobId) -> Self {
+        Self::new(
+            "conflict",
+            format!("the unique key of job {id:?} is held by job {holder:?}"),
+            "wait until that job has ended, or cancel it",
+        )
+    }
+}
+
+impl From<&Error> for Problem {
+    fn from(error: &Error) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let why = error.to_string();
+            // Some errors tell their cause themselves.
+            if !message.contains(&why) {
+                message = format!("{message}: {why}");
+            }
+            cause = error.source();
+        }
+        Self::new(error.code(), message, error.help())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn an_error_tells_its_whole_story() {
+        let error = Error::new(ErrorKind::StoreBusy, "the store is held", "try again")
+            .caused_by(std::io::Error::other("locked"));
+
+        let problem = Problem::from(&error);
+
+        assert_eq!(
+            serde_json::to_string(&ProblemReply { error: problem }).unwrap(),
+            r#"{"error":{"code":"store_busy","message":"the store is held: locked","help":"try again"}}"#
+        );
+    }
+}

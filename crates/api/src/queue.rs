@@ -1,0 +1,105 @@
+//! The figures and the settings of a queue as doors show them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use windlass_core::{Priority, QueueName, Settings, Stats};
+
+/// Jobs stored now by state; counts over the queue's life under `total`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of `windlass_core::Stats`"
+)]
+pub struct QueueReply {
+    pub queue: String,
+    pub ready: u64,
+    pub scheduled: u64,
+    pub running: u64,
+    pub succeeded: u64,
+    pub dead: u64,
+    pub cancelled: u64,
+    pub oldest_ms: Option<u64>,
+    pub paused: bool,
+    /// Ten numbers: priority 0 first.
+    pub ready_by_priority: [u64; Priority::COUNT],
+    pub bytes: u64,
+    pub total: TotalReply,
+    pub last_minute: RateReply,
+}
+
+/// Counts over the whole life of a queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of `windlass_core::Totals`"
+)]
+pub struct TotalReply {
+    pub enqueued: u64,
+    pub succeeded: u64,
+    pub dead: u64,
+    pub cancelled: u64,
+    pub rescued: u64,
+}
+
+/// Counts over the last whole minute.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of `windlass_core::Rates`"
+)]
+pub struct RateReply {
+    pub enqueued: u64,
+    pub finished: u64,
+}
+
+impl QueueReply {
+    /// The figures of one queue.
+    pub fn new(queue: &QueueName, stats: &Stats) -> Self {
+        let total = stats.total;
+        Self {
+            queue: queue.to_string(),
+            ready: stats.ready,
+            scheduled: stats.scheduled,
+            running: stats.running,
+            succeeded: stats.succeeded,
+            dead: stats.dead,
+            cancelled: stats.cancelled,
+            oldest_ms: stats.oldest_ms,
+            paused: stats.is_paused,
+            ready_by_priority: stats.ready_by_priority,
+            bytes: stats.bytes,
+            total: TotalReply {
+                enqueued: total.enqueued,
+                succeeded: total.succeeded,
+                dead: total.dead,
+                cancelled: total.cancelled,
+                rescued: total.rescued,
+            },
+            last_minute: RateReply {
+                enqueued: stats.last_minute.enqueued,
+                finished: stats.last_minute.finished,
+            },
+        }
+    }
+}
+
+/// The settings of a queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SettingsReply {
+    /// The queue.
+    pub queue: String,
+    /// Every setting with the text of its value.
+    pub settings: BTreeMap<&'static str, String>,
+}
+
+impl SettingsReply {
+    /// The settings of one queue.
+    pub fn new(queue: &QueueName, settings: &Settings) -> Self {
+        let pair = |setting: windlass_core::Setting| (setting.name(), setting.value().to_owned());
+        Self {
+            queue: queue.to_string(),
+            settings: settings.all().into_iter().map(pair).collect(),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Waiting ends when it should, and not before.
+
+use std::sync::Arc;
+
+use windlass_core::{Hold, ManualClock, NewJob, Timestamp};
+use windlass_store_memory::MemoryStore;
+
+use super::*;
+
+fn place() -> (MemoryStore, QueueName) {
+    let clock = Arc::new(ManualClock::new(Timestamp::from_ms(1_000_000)));
+    (MemoryStore::new(clock), QueueName::new("mail").unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_may_not_wait_answers_at_once() {
+    let (store, queue) = place();
+    let began = Instant::now();
+
+    let claim = claim_waiting(&store, &queue, &mut ClaimRequest::single(1), Duration::ZERO).await;
+
+    assert_eq!(claim.unwrap(), None);
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_claim_gives_up_when_its_time_is_over() {
+    let (store, queue) = place();
+    let began = Instant::now();
+    let wait = Duration::from_millis(2_500);
+
+    let claim = claim_waiting(&store, &queue, &mut ClaimRequest::single(1), wait).await;
+
+    assert_eq!(claim.unwrap(), None);
+    assert!(began.elapsed() >= wait && began.elapsed() < wait + POLL_MAX);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_claim_gets_a_job_that_comes_later() {
+    let (store, queue) = place();
+    let mut request = ClaimRequest::single(1);
+    let waiting = claim_waiting(&store, &queue, &mut request, Duration::from_mins(1));
+    let coming = async {
+        sleep(Duration::from_secs(5)).await;
+        store.enqueue(&queue, vec![NewJob::new("late")]).await
+    };
+    let began = Instant::now();
+
+    let (claim, enqueued) = tokio::join!(waiting, coming);
+
+    enqueued.unwrap();
+    assert_eq!(claim.unwrap().unwrap().jobs[0].payload, "late");
+    assert!(began.elapsed() <= Duration::from_secs(6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_ends_with_the_job() {
+    let (store, queue) = place();
+    let job = NewJob::new("x").keep_outcome();
+    let id = job.id.clone();
+    store.enqueue(&queue, vec![job]).await.unwrap();
+    let work = async {
+        sleep(Duration::from_secs(5)).await;
+        let claim = store
+            .claim(&queue, ClaimRequest::single(1))
+            .await
+            .unwrap()
+            .unwrap();
+        let hold = Hold::new(claim.jobs[0].id.clone(), claim.token);
+        store
+            .complete(&queue, vec![hold.completion().result("done")], None)
+            .await
+    };
+
+    let (end, completed) = tokio::join!(wait_for_end(&store, &queue, &id, None), work);
+
+    completed.unwrap();
+    let End::Ended(job) = end.unwrap() else {
+        panic!("it has ended")
+    };
+    assert_eq!(job.result.unwrap(), "done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_an_absent_job_says_so() {
+    let (store, queue) = place();
+
+    let end = wait_for_end(&store, &queue, &JobId::new("nobody").unwrap(), None).await;
+
+    assert_eq!(end.unwrap(), End::NotFound);
+}
+
+#[tokio::test(start_paused = true)]
+async fn patience_runs_out() {
+    let (store, queue) = place();
+    let job = NewJob::new("x");
+    let id = job.id.clone();
+    store.enqueue(&queue, vec![job]).await.unwrap();
+
+    let end = wait_for_end(&store, &queue, &id, Some(Duration::from_secs(3))).await;
+
+    assert!(matches!(end.unwrap(), End::TimedOut(job) if job.state == JobState::Ready));
+}

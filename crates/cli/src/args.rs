@@ -1,0 +1,140 @@
+//! What may be typed. Meaning comes later: here are only words, flags and their help.
+
+use std::ffi::OsString;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::{
+    accept, claim, clean, complete, completions, config, demo, doctor, enqueue, fail, job,
+    progress, queue, release, renew, snooze, workers,
+};
+
+/// A distributed, reliable job queue.
+#[derive(Debug, Parser)]
+#[command(name = "windlass", version, arg_required_else_help = true)]
+#[command(
+    after_help = "Exit: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 not allowed, \
+    69 store unreachable, 75 try later, 78 bad configuration, 124 timed out, 130 interrupted."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags that stand anywhere on the line.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Where the jobs are
+    #[arg(long, global = true, value_name = "URL")]
+    #[arg(help = "Where the jobs are [default: sqlite:windlass.db] [env: WINDLASS_STORE]")]
+    pub(crate) store: Option<String>,
+
+    /// Print results as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// One word per command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// See the whole product in one bounded run: jobs, workers, a crash, and nothing lost
+    Demo(demo::Arguments),
+    /// One worker process of the demo
+    #[command(hide = true)]
+    DemoWorker(demo::worker::Arguments),
+    /// Put one job, or one per line of NDJSON, into a queue
+    Enqueue(Box<enqueue::Arguments>),
+    /// Take jobs from a queue under a lease
+    Claim(claim::Arguments),
+    /// Accept a dispatched job
+    Accept(accept::Arguments),
+    /// Hold on to claimed jobs
+    Renew(renew::Arguments),
+    /// Say how far a job has come
+    Progress(progress::Arguments),
+    /// End a job well
+    Complete(complete::Arguments),
+    /// End an attempt badly: the job runs again later, or is dead
+    Fail(fail::Arguments),
+    /// Give a job back, attempt not counted
+    Release(release::Arguments),
+    /// Put a job off, attempt not counted
+    Snooze(snooze::Arguments),
+    /// Look at jobs and change them
+    #[command(subcommand)]
+    Job(job::Command),
+    /// Look at queues and change them
+    #[command(subcommand)]
+    Queue(queue::Command),
+    /// See who works, and declare a worker dead
+    Workers(workers::Arguments),
+    /// Promote, reap and prune now, or audit and repair
+    Clean(clean::Arguments),
+    /// Check the health of the store and its queues
+    Doctor(doctor::Arguments),
+    /// Write a completion script for a shell
+    Completions(completions::Arguments),
+    /// See the settings in force and where they come from
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Print the version
+    Version,
+}
+
+/// A held job and the token that shows it is held.
+#[derive(Debug, Args)]
+pub(crate) struct Held {
+    /// The queue
+    pub(crate) queue: String,
+
+    /// The job
+    pub(crate) id: String,
+
+    /// The token that the claim gave out
+    #[arg(long, value_name = "T")]
+    pub(crate) token: String,
+}
+
+/// Whether a line that could not be parsed asked for JSON.
+pub(crate) fn asks_for_json(typed: impl Iterator<Item = OsString>) -> bool {
+    typed
+        .take_while(|word| word != "--")
+        .any(|word| word == "--json")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn global_flags_stand_anywhere() {
+        for line in [
+            "windlass --json --store memory: queue list",
+            "windlass queue --json list --store memory:",
+            "windlass queue list --store memory: --json",
+        ] {
+            let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+            assert!(cli.global.json, "{line}");
+            assert_eq!(cli.global.store.as_deref(), Some("memory:"), "{line}");
+        }
+    }
+
+    #[test]
+    fn json_is_not_asked_for_behind_a_double_dash() {
+        let typed = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert!(asks_for_json(typed("windlass claim --json").into_iter()));
+        assert!(!asks_for_json(
+            typed("windlass enqueue q -- --json").into_iter()
+        ));
+    }
+}

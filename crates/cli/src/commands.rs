@@ -1,0 +1,50 @@
+//! One file per command; here is only the way to each of them.
+
+pub(crate) mod accept;
+pub(crate) mod claim;
+pub(crate) mod clean;
+pub(crate) mod complete;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod enqueue;
+pub(crate) mod fail;
+pub(crate) mod job;
+pub(crate) mod progress;
+pub(crate) mod queue;
+pub(crate) mod release;
+pub(crate) mod renew;
+mod settle;
+pub(crate) mod snooze;
+pub(crate) mod version;
+pub(crate) mod workers;
+
+use crate::args::Command;
+use crate::exit::{Exit, Result};
+use crate::session::Session;
+
+/// Runs the command that was typed.
+pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
+    match command {
+        Command::Demo(arguments) => demo::run(arguments, session).await,
+        Command::DemoWorker(arguments) => demo::worker::run(arguments, session).await,
+        Command::Enqueue(arguments) => enqueue::run(*arguments, session).await,
+        Command::Claim(arguments) => claim::run(arguments, session).await,
+        Command::Accept(arguments) => accept::run(arguments, session).await,
+        Command::Renew(arguments) => renew::run(arguments, session).await,
+        Command::Progress(arguments) => progress::run(arguments, session).await,
+        Command::Complete(arguments) => complete::run(arguments, session).await,
+        Command::Fail(arguments) => fail::run(arguments, session).await,
+        Command::Release(arguments) => release::run(arguments, session).await,
+        Command::Snooze(arguments) => snooze::run(arguments, session).await,
+        Command::Job(command) => job::run(command, session).await,
+        Command::Queue(command) => queue::run(command, session).await,
+        Command::Workers(arguments) => workers::run(arguments, session).await,
+        Command::Clean(arguments) => clean::run(arguments, session).await,
+        Command::Doctor(arguments) => doctor::run(&arguments, session).await,
+        Command::Completions(arguments) => completions::run(&arguments, session),
+        Command::Config(command) => config::run(&command, session),
+        Command::Version => version::run(session),
+    }
+}

@@ -1,0 +1,44 @@
+//! `windlass accept`: accepts a dispatched job.
+
+use clap::Args;
+use windlass::{Held, duration, limits};
+use windlass_api::SettleReply;
+
+use super::settle;
+use crate::args;
+use crate::exit::{Exit, Result};
+use crate::session::Session;
+
+/// What may be typed.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    held: args::Held,
+
+    /// How long the job is held from now on [default: 30s]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    lease: Option<String>,
+}
+
+/// Accepts the job, or says that the lease is lost.
+pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    let (queue, hold) = settle::hold(&arguments.held)?;
+    let lease = arguments
+        .lease
+        .as_deref()
+        .map_or(Ok(limits::LEASE_DEFAULT), duration::parse)?;
+    limits::check_lease(lease)?;
+    let id = hold.id.clone();
+    let store = session.store().await?;
+
+    match store.accept(&queue, hold, lease).await? {
+        Held::Lost => Err(settle::lost(&id)),
+        Held::Yes => {
+            let reply = SettleReply::new(&queue, &id, "accepted");
+            session
+                .output
+                .result(&reply, |output| output.line(reply.outcome));
+            Ok(Exit::Ok)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `windlass claim`: takes jobs from a queue under a lease.
+
+use std::time::Duration;
+
+use clap::Args;
+use windlass::{BootId, Claim, ClaimRequest, Claimer, Mode, QueueName, duration, limits};
+use windlass_api::{ClaimReply, claim_waiting};
+
+use crate::exit::{Exit, Result};
+use crate::output::Output;
+use crate::session::Session;
+
+/// What may be typed.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The queue
+    queue: String,
+
+    /// How many jobs at most
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    max: usize,
+
+    /// How long they are held without a renewal [default: 30s]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    lease: Option<String>,
+
+    /// How long to wait for a job where there is none
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    wait: Option<String>,
+
+    /// For whom
+    #[arg(long, value_name = "ID")]
+    worker: Option<String>,
+
+    /// Count the jobs as done when they are handed out
+    #[arg(long, conflicts_with = "dispatch")]
+    at_most_once: bool,
+
+    /// Offer one job: it goes back unless it is accepted before the lease ends
+    #[arg(long)]
+    dispatch: bool,
+}
+
+/// Claims, and prints what was handed out; nothing is no failure.
+pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    let queue = QueueName::new(&arguments.queue)?;
+    let wait = arguments
+        .wait
+        .as_deref()
+        .map_or(Ok(Duration::ZERO), duration::parse)?;
+    let mut request = request(&arguments)?;
+    request.check()?;
+    let store = session.store().await?;
+
+    let claim = claim_waiting(store.as_ref(), &queue, &mut request, wait).await?;
+
+    let reply = ClaimReply::all(&queue, claim.as_ref());
+    session
+        .output
+        .result(&reply, |output| print(output, claim.as_ref(), &reply));
+    Ok(Exit::Ok)
+}
+
+fn request(arguments: &Arguments) -> Result<ClaimRequest> {
+    let mode = match (arguments.at_most_once, arguments.dispatch) {
+        (true, _) => Mode::AtMostOnce,
+        (false, true) => Mode::Dispatch,
+        (false, false) => Mode::AtLeastOnce,
+    };
+    let lease = arguments
+        .lease
+        .as_deref()
+        .map_or(Ok(limits::LEASE_DEFAULT), duration::parse)?;
+    let mut request = ClaimRequest::single(arguments.max).lease(lease).mode(mode);
+    if let Some(worker) = &arguments.worker {
+        request.claimer = Claimer::Single {
+            worker: Some(BootId::new(worker)?),
+        };
+    }
+    Ok(request)
+}
+
+fn print(output: &mut Output, claim: Option<&Claim>, jobs: &[ClaimReply]) {
+    if claim.is_none() {
+        output.talk("nothing to claim");
+    }
+    let row = |job: &ClaimReply| {
+        let payload = job.payload.clone().or_else(|| job.payload_base64.clone());
+        vec![
+            job.id.clone(),
+            job.token.clone(),
+            job.attempt.to_string(),
+            job.priority.to_string(),
+            job.lease_until.clone(),
+            payload.unwrap_or_default().chars().take(60).collect(),
+        ]
+    };
+    let header = [
+        "id",
+        "token",
+        "attempt",
+        "priority",
+        "lease until",
+        "payload",
+    ];
+    output.table(&header, jobs.iter().map(row).collect());
+}

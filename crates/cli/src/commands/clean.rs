@@ -1,0 +1,170 @@
+//! `windlass clean`: the light clean or the deep one, once or as a cleaning process.
+
+use std::time::Duration;
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+use windlass::{Error, QueueName, Store, duration, limits};
+use windlass_api::{CleanReply, Problem};
+
+use crate::exit::{Exit, Failure, Result};
+use crate::output::Output;
+use crate::session::Session;
+
+/// What may be typed.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// One queue; all when absent
+    queue: Option<String>,
+
+    /// Audit every job and every counter as well, and repair what is wrong
+    #[arg(long)]
+    deep: bool,
+
+    /// Go on until told to stop, with this long between two cleans
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    every: Option<String>,
+
+    /// As a cleaning process: how long between two deep cleans
+    #[arg(long, value_name = "D", requires = "every", allow_hyphen_values = true)]
+    deep_every: Option<String>,
+}
+
+/// How a cleaning process paces itself.
+#[derive(Debug)]
+struct Pace {
+    every: Duration,
+    deep_every: Option<Duration>,
+}
+
+/// Cleans and prints what was done.
+pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    let queue = arguments.queue.map(QueueName::new).transpose()?;
+    let pace = pace(arguments.every.as_deref(), arguments.deep_every.as_deref())?;
+    let store = session.store().await?;
+    if let Some(mut pace) = pace {
+        if arguments.deep && pace.deep_every.is_none() {
+            pace.deep_every = Some(pace.every);
+        }
+        return keep_cleaning(store.as_ref(), queue.as_ref(), &pace, &mut session.output).await;
+    }
+    if let Some(queue) = &queue
+        && store.stats(queue).await?.is_none()
+    {
+        return Err(Failure::new(Exit::NotFound, Problem::no_queue(queue)));
+    }
+    let reply = clean(store.as_ref(), queue.as_ref(), arguments.deep).await?;
+    session
+        .output
+        .result(&reply, |output| print(output, &reply));
+    Ok(Exit::Ok)
+}
+
+fn pace(every: Option<&str>, deep_every: Option<&str>) -> Result<Option<Pace>> {
+    let parse = |text: &str| match duration::parse(text) {
+        Ok(duration) if duration.is_zero() => Err(Error::invalid(
+            "duration",
+            "it is zero",
+            "leave some time between two cleans",
+        )),
+        parsed => parsed,
+    };
+    let deep_every = deep_every.map(parse).transpose()?;
+    Ok(every
+        .map(parse)
+        .transpose()?
+        .map(|every| Pace { every, deep_every }))
+}
+
+/// Cleans until SIGTERM, which ends it well; a store that is busy or away for a while does not.
+async fn keep_cleaning(
+    store: &dyn Store,
+    queue: Option<&QueueName>,
+    pace: &Pace,
+    output: &mut Output,
+) -> Result<Exit> {
+    let mut terminate = signal(SignalKind::terminate())
+        .map_err(|error| Failure::internal(format!("signals cannot be heard: {error}")))?;
+    let mut last_deep: Option<Instant> = None;
+    loop {
+        let is_deep = pace
+            .deep_every
+            .is_some_and(|every| last_deep.is_none_or(|last| last.elapsed() >= every));
+        match clean(store, queue, is_deep).await {
+            Ok(reply) => {
+                if is_deep {
+                    last_deep = Some(Instant::now());
+                }
+                output.result(&reply, |output| {
+                    if !reply.is_idle() {
+                        print(output, &reply);
+                    }
+                });
+            }
+            Err(failure) if is_passing(&failure) => output.problem(&failure.problem),
+            Err(failure) => return Err(failure),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pace.every) => {}
+            _ = terminate.recv() => return Ok(Exit::Ok),
+        }
+    }
+}
+
+const fn is_passing(failure: &Failure) -> bool {
+    matches!(failure.exit, Exit::TryLater | Exit::Unreachable)
+}
+
+/// Cleans one queue or all, until nothing is left to do.
+async fn clean(store: &dyn Store, queue: Option<&QueueName>, is_deep: bool) -> Result<CleanReply> {
+    let queues = match queue {
+        Some(queue) => vec![queue.clone()],
+        None => store.queues().await?,
+    };
+    let mut reply = CleanReply::default();
+    for queue in &queues {
+        loop {
+            let maintained = store.maintain(queue, limits::PAGE).await?;
+            reply.add_maintained(maintained);
+            if maintained.is_idle() {
+                break;
+            }
+        }
+        if is_deep {
+            let mut from = None;
+            loop {
+                let audited = store.audit(queue, from).await?;
+                reply.add_audited(queue, &audited);
+                from = audited.next;
+                if from.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(reply)
+}
+
+fn print(output: &mut Output, reply: &CleanReply) {
+    let repaired = (reply.checked > 0 || reply.repaired > 0)
+        .then(|| format!(", {} checked, {} repaired", reply.checked, reply.repaired));
+    output.line(&format!(
+        "{} promoted, {} reaped, {} expired, {} pruned{}",
+        reply.promoted,
+        reply.reaped,
+        reply.expired,
+        reply.pruned,
+        repaired.unwrap_or_default()
+    ));
+    for repair in &reply.repairs {
+        let job = repair
+            .id
+            .as_ref()
+            .map_or(String::new(), |id| format!(" job {id}"));
+        output.talk(&format!(
+            "{}{job}: {} ({})",
+            repair.queue, repair.what, repair.fault
+        ));
+    }
+}

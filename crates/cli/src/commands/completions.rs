@@ -1,0 +1,29 @@
+//! `windlass completions`: writes a completion script for a shell.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::args::Cli;
+use crate::exit::{Exit, Result};
+use crate::session::Session;
+
+/// What may be typed.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints the script.
+#[expect(clippy::unnecessary_wraps, reason = "every command answers alike")]
+pub(crate) fn run(arguments: &Arguments, session: &mut Session) -> Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(
+        arguments.shell,
+        &mut Cli::command(),
+        "windlass",
+        &mut script,
+    );
+    session.output.raw(&script);
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,48 @@
+//! `windlass config show`: the settings in force and where each comes from.
+
+use clap::Subcommand;
+use serde::Serialize;
+
+use crate::exit::{Exit, Result};
+use crate::session::Session;
+
+/// What may be typed.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Print every setting, its value and its source
+    Show,
+}
+
+#[derive(Debug, Serialize)]
+struct Reply {
+    store: Shown,
+}
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    value: String,
+    source: &'static str,
+    /// The name of the flag, variable or file.
+    origin: String,
+}
+
+/// Prints the settings; secrets in URLs stay hidden.
+pub(crate) fn run(command: &Command, session: &mut Session) -> Result<Exit> {
+    let Command::Show = command;
+    let settings = session.settings()?;
+    let store = Shown {
+        value: settings.store.to_string(),
+        source: settings.store_source.as_str(),
+        origin: settings.store_source.to_string(),
+    };
+    let reply = Reply { store };
+    session.output.result(&reply, |output| {
+        let row = vec![
+            "store".to_owned(),
+            reply.store.value.clone(),
+            reply.store.origin.clone(),
+        ];
+        output.table(&["setting", "value", "source"], vec![row]);
+    });
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,44 @@
+//! `windlass job`: looks at jobs and changes them.
+
+mod change;
+mod get;
+mod list;
+pub(super) mod wait;
+
+use clap::Subcommand;
+use windlass_api::Verb;
+
+use crate::exit::{Exit, Result};
+use crate::session::Session;
+
+/// What may be typed.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Print everything known of one job
+    Get(get::Arguments),
+    /// List jobs, a page at a time
+    List(list::Arguments),
+    /// Cancel waiting jobs; ask running ones to stop
+    Cancel(change::Arguments),
+    /// Run dead jobs again
+    Retry(change::Arguments),
+    /// Forget finished jobs, and that their ids were ever used
+    Delete(change::Arguments),
+    /// Run scheduled jobs now
+    Promote(change::Arguments),
+    /// Wait until a job has ended
+    Wait(wait::Arguments),
+}
+
+/// Runs the command that was typed.
+pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
+    match command {
+        Command::Get(arguments) => get::run(arguments, session).await,
+        Command::List(arguments) => list::run(arguments, session).await,
+        Command::Cancel(arguments) => change::run(Verb::Cancel, arguments, session).await,
+        Command::Retry(arguments) => change::run(Verb::Retry, arguments, session).await,
+        Command::Delete(arguments) => change::run(Verb::Delete, arguments, session).await,
+        Command::Promote(arguments) => change::run(Verb::Promote, arguments, session).await,
+        Command::Wait(arguments) => wait::run(arguments, session).await,
+    }
+}

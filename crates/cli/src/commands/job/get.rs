@@ -1,0 +1,78 @@
+//! `windlass job get`: everything known of one job.
+
+use clap::Args;
+use windlass::{JobId, QueueName};
+use windlass_api::{JobReply, Problem};
+
+use crate::exit::{Exit, Failure, Result};
+use crate::output::Output;
+use crate::session::Session;
+
+/// What may be typed.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The queue
+    queue: String,
+
+    /// The job
+    id: String,
+}
+
+/// Prints the job.
+pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    let queue = QueueName::new(&arguments.queue)?;
+    let id = JobId::new(&arguments.id)?;
+    let store = session.store().await?;
+
+    let Some(job) = store.get(&queue, &id).await? else {
+        return Err(Failure::new(Exit::NotFound, Problem::no_job(&queue, &id)));
+    };
+
+    let reply = JobReply::from(&job);
+    session
+        .output
+        .result(&reply, |output| print(output, &reply));
+    Ok(Exit::Ok)
+}
+
+/// Prints a job as names and values.
+pub(in crate::commands) fn print(output: &mut Output, job: &JobReply) {
+    let percent = |fraction: f64| format!("{:.0}%", fraction * 100.0);
+    let headers = job
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"));
+    let headers: Vec<_> = headers.collect();
+    output.fields(vec![
+        ("id", Some(job.id.clone())),
+        ("queue", Some(job.queue.clone())),
+        ("state", Some(job.state.to_owned())),
+        ("reason", job.reason.map(ToOwned::to_owned)),
+        ("error", job.error.clone()),
+        ("kind", job.kind.clone()),
+        ("priority", Some(job.priority.to_string())),
+        (
+            "attempt",
+            Some(format!("{} of {}", job.attempt, job.max_attempts)),
+        ),
+        (
+            "expiries",
+            (job.expiries > 0).then(|| job.expiries.to_string()),
+        ),
+        ("progress", job.progress.map(percent)),
+        ("message", job.progress_message.clone()),
+        ("created", Some(job.created_at.clone())),
+        ("due", Some(job.due_at.clone())),
+        ("expires", job.expires_at.clone()),
+        ("started", job.started_at.clone()),
+        ("finished", job.finished_at.clone()),
+        ("worker", job.worker.clone()),
+        ("stop asked", job.cancel_requested.then(|| "yes".to_owned())),
+        ("unique key", job.unique_key.clone()),
+        ("headers", (!headers.is_empty()).then(|| headers.join(", "))),
+        ("payload", job.payload.clone()),
+        ("payload (base64)", job.payload_base64.clone()),
+        ("result", job.result.clone()),
+        ("result (base64)", job.result_base64.clone()),
+    ]);
+}

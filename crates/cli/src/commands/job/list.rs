@@ -1,0 +1,111 @@
+//! `windlass job list`: jobs of a queue, a page at a time.
+
+use clap::Args;
+use windlass::{Cursor, Error, Filter, Job, JobState, Kind, QueueName, Store};
+use windlass_api::JobReply;
+
+use crate::exit::{Exit, Result};
+use crate::output::Output;
+use crate::session::Session;
+
+/// What may be typed.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The queue
+    queue: String,
+
+    /// Only jobs in this state
+    #[arg(long, value_name = "S")]
+    state: Option<String>,
+
+    /// Only jobs of this kind
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    kind: Option<String>,
+
+    /// How many jobs at most
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+
+    /// Where the last page ended
+    #[arg(long, value_name = "C", allow_hyphen_values = true)]
+    cursor: Option<String>,
+}
+
+/// Prints the jobs, and where the next page begins.
+pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    let queue = QueueName::new(&arguments.queue)?;
+    let filter = filter(arguments.state.as_deref(), arguments.kind.as_deref())?;
+    if arguments.limit == 0 {
+        return Err(Error::invalid("limit", "0 jobs", "ask for at least 1").into());
+    }
+    let store = session.store().await?;
+    let from = arguments.cursor.map(Cursor);
+
+    let (jobs, next) = gather(store.as_ref(), &queue, &filter, from, arguments.limit).await?;
+
+    let reply: Vec<_> = jobs.iter().map(JobReply::from).collect();
+    session
+        .output
+        .result(&reply, |output| print(output, &reply));
+    if let Some(next) = next {
+        session.output.next_page(&next.0);
+    }
+    Ok(Exit::Ok)
+}
+
+/// Jobs by what they have in common, as typed.
+pub(super) fn filter(state: Option<&str>, kind: Option<&str>) -> Result<Filter> {
+    let state = state.map(|word| {
+        JobState::from_word(word).ok_or_else(|| {
+            let words: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
+            let help = format!("use one of {}", words.join(", "));
+            Error::invalid("state", format!("{word:?} is not known"), help)
+        })
+    });
+    Ok(Filter {
+        state: state.transpose()?,
+        kind: kind.map(Kind::new).transpose()?,
+    })
+}
+
+/// A store's page may be short or empty although more follow: asks until the limit is reached.
+async fn gather(
+    store: &dyn Store,
+    queue: &QueueName,
+    filter: &Filter,
+    mut from: Option<Cursor>,
+    limit: usize,
+) -> Result<(Vec<Job>, Option<Cursor>)> {
+    let mut jobs = Vec::new();
+    loop {
+        let page = store.list(queue, filter, from, limit - jobs.len()).await?;
+        jobs.extend(page.items);
+        from = page.next;
+        if from.is_none() || jobs.len() >= limit {
+            return Ok((jobs, from));
+        }
+    }
+}
+
+fn print(output: &mut Output, jobs: &[JobReply]) {
+    if jobs.is_empty() {
+        output.talk("no such jobs");
+    }
+    let row = |job: &JobReply| {
+        let failed = job
+            .reason
+            .map(ToOwned::to_owned)
+            .or_else(|| job.error.clone());
+        vec![
+            job.id.clone(),
+            job.state.to_owned(),
+            job.kind.clone().unwrap_or_default(),
+            job.priority.to_string(),
+            job.attempt.to_string(),
+            job.due_at.clone(),
+            failed.unwrap_or_default().chars().take(40).collect(),
+        ]
+    };
+    let header = ["id", "state", "kind", "priority", "attempt", "due", "error"];
+    output.table(&header, jobs.iter().map(row).collect());
+}

@@ -1,0 +1,99 @@
+//! `windlass job wait`: waits until a job has ended.
+
+use clap::Args;
+use serde::Serialize;
+use windlass::{JobId, JobState, QueueName, duration};
+use windlass_api::{End, JobReply, Problem, wait_for_end};
+
+pub(in crate::commands) use super::get::print as print_job;
+use crate::exit::{Exit, Failure, Result};
+use crate::session::Session;
+
+/// What may be typed.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The queue
+    queue: String,
+
+    /// The job
+    id: String,
+
+    /// How long to wait at most
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    timeout: Option<String>,
+}
+
+/// The end of a job that was not kept.
+#[derive(Debug, Serialize)]
+struct Reply<'a> {
+    id: &'a str,
+    queue: &'a str,
+    state: &'static str,
+}
+
+/// Waits, prints the job, and fails when the job did.
+pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    let queue = QueueName::new(&arguments.queue)?;
+    let id = JobId::new(&arguments.id)?;
+    let limit = arguments
+        .timeout
+        .as_deref()
+        .map(duration::parse)
+        .transpose()?;
+    let store = session.store().await?;
+
+    let end = wait_for_end(store.as_ref(), &queue, &id, limit).await?;
+
+    match end {
+        End::Ended(job) => {
+            let reply = JobReply::from(job.as_ref());
+            session
+                .output
+                .result(&reply, |output| print_job(output, &reply));
+            Ok(exit_of(job.state))
+        }
+        End::EndedUnkept(state) => {
+            let reply = Reply {
+                id: id.as_str(),
+                queue: queue.as_str(),
+                state: state.as_str(),
+            };
+            session
+                .output
+                .result(&reply, |output| output.line(state.as_str()));
+            Ok(exit_of(state))
+        }
+        End::Gone => Err(gone(&id)),
+        End::NotFound => Err(Failure::new(Exit::NotFound, Problem::no_job(&queue, &id))),
+        End::TimedOut(job) => Err(timed_out(&id, job.state)),
+    }
+}
+
+/// The code for the end of a job.
+pub(in crate::commands) fn exit_of(state: JobState) -> Exit {
+    if state == JobState::Succeeded {
+        Exit::Ok
+    } else {
+        Exit::Failed
+    }
+}
+
+/// The job was there and is not any more.
+pub(in crate::commands) fn gone(id: &JobId) -> Failure {
+    let problem = Problem::new(
+        "gone",
+        format!("job {id:?} has left the store: it succeeded without a result, or was removed"),
+        "to keep outcomes enqueue with --wait, or set keep_succeeded=all on the queue",
+    );
+    Failure::new(Exit::NotFound, problem)
+}
+
+/// The job did not end in time.
+pub(in crate::commands) fn timed_out(id: &JobId, state: JobState) -> Failure {
+    let problem = Problem::new(
+        "timed_out",
+        format!("job {id:?} has not ended in time: it is {state}"),
+        "wait longer, or look whether a worker is alive with `windlass workers`",
+    );
+    Failure::new(Exit::TimedOut, problem)
+}

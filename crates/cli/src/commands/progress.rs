@@ -1,0 +1,53 @@
+//! `windlass progress`: says how far a job has come.
+
+use clap::Args;
+use windlass::{Error, Held, Progress};
+use windlass_api::SettleReply;
+
+use super::settle;
+use crate::args;
+use crate::exit::{Exit, Result};
+use crate::session::Session;
+
+/// What may be typed.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    held: args::Held,
+
+    /// From 0 to 1
+    #[arg(allow_negative_numbers = true)]
+    fraction: String,
+
+    /// What is being done
+    message: Option<String>,
+}
+
+/// Notes the progress, or says that the lease is lost.
+pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    let (queue, hold) = settle::hold(&arguments.held)?;
+    let fraction: f64 = arguments.fraction.parse().map_err(|_| {
+        Error::invalid(
+            "progress",
+            format!("{:?}", arguments.fraction),
+            "use a fraction from 0 to 1",
+        )
+    })?;
+    Progress::check(fraction)?;
+    let id = hold.id.clone();
+    let store = session.store().await?;
+
+    match store
+        .progress(&queue, hold, fraction, arguments.message)
+        .await?
+    {
+        Held::Lost => Err(settle::lost(&id)),
+        Held::Yes => {
+            let reply = SettleReply::new(&queue, &id, "noted");
+            session
+                .output
+                .result(&reply, |output| output.line(reply.outcome));
+            Ok(Exit::Ok)
+        }
+    }
+}

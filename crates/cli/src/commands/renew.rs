@@ -1,0 +1,64 @@
+//! `windlass renew`: holds on to claimed jobs.
+
+use clap::Args;
+use windlass::{JobId, QueueName, Renewal, Token, duration, limits};
+use windlass_api::{Problem, RenewReply};
+
+use super::settle;
+use crate::exit::{Exit, Failure, Result};
+use crate::session::Session;
+
+/// What may be typed.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The queue
+    queue: String,
+
+    /// One of the claimed jobs; the token alone is enough
+    id: Option<String>,
+
+    /// The token that the claim gave out
+    #[arg(long, value_name = "T")]
+    token: String,
+
+    /// How long the jobs are held from now on [default: 30s]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    lease: Option<String>,
+}
+
+/// Renews the lease of a claim, and prints its new end and what should stop.
+pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    let queue = QueueName::new(&arguments.queue)?;
+    let id = arguments.id.map(JobId::new).transpose()?;
+    let token: Token = arguments.token.parse()?;
+    let lease = arguments
+        .lease
+        .as_deref()
+        .map_or(Ok(limits::LEASE_DEFAULT), duration::parse)?;
+    limits::check_lease(lease)?;
+    let store = session.store().await?;
+
+    let renewed = store
+        .renew(&queue, Renewal::Single { token }, lease)
+        .await?;
+
+    let Some(reply) = RenewReply::new(&queue, token, &renewed) else {
+        return Err(id.as_ref().map_or_else(nothing_held, settle::lost));
+    };
+    session.output.result(&reply, |output| {
+        output.line(&format!("held until {}", reply.lease_until));
+        for id in &reply.cancel {
+            output.talk(&format!("job {id} was asked to stop"));
+        }
+    });
+    Ok(Exit::Ok)
+}
+
+fn nothing_held() -> Failure {
+    let problem = Problem::new(
+        "lease_lost",
+        "the token holds nothing any more; nothing changed",
+        "stop what runs under it, or claim again",
+    );
+    Failure::new(Exit::Conflict, problem)
+}

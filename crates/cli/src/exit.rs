@@ -1,0 +1,138 @@
+//! How the process ends: the code scripts look at, and the failure behind it.
+
+use windlass::{Error, ErrorKind};
+use windlass_api::Problem;
+
+/// The codes of the command line contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Ok,
+    /// The operation or the job failed.
+    Failed,
+    Usage,
+    NotFound,
+    /// Conflict or wrong state.
+    Conflict,
+    NotAllowed,
+    /// The store cannot be reached.
+    Unreachable,
+    TryLater,
+    BadConfig,
+    TimedOut,
+    Interrupted,
+}
+
+impl Exit {
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::Conflict => 4,
+            Self::NotAllowed => 5,
+            Self::Unreachable => 69,
+            Self::TryLater => 75,
+            Self::BadConfig => 78,
+            Self::TimedOut => 124,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// The code for a kind of error; one that this program does not know is a failure.
+    pub(crate) const fn of(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Invalid => Self::Usage,
+            ErrorKind::NotFound => Self::NotFound,
+            ErrorKind::Conflict => Self::Conflict,
+            ErrorKind::StoreReadOnly => Self::NotAllowed,
+            ErrorKind::StoreUnreachable | ErrorKind::StoreDamaged => Self::Unreachable,
+            ErrorKind::StoreBusy | ErrorKind::StoreFull | ErrorKind::OutcomeUnknown => {
+                Self::TryLater
+            }
+            ErrorKind::StoreForeign | ErrorKind::StoreNewer | ErrorKind::StoreUnsupported => {
+                Self::BadConfig
+            }
+            _ => Self::Failed,
+        }
+    }
+}
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) problem: Problem,
+}
+
+/// The answer of everything in this program that may fail.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, problem: Problem) -> Self {
+        Self { exit, problem }
+    }
+
+    /// What was typed makes no sense.
+    pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, Problem::new("usage", message, help))
+    }
+
+    /// The environment or the configuration file makes no sense.
+    pub(crate) fn config(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(Exit::BadConfig, Problem::new("bad_config", message, help))
+    }
+
+    /// A fault of this program.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        let help = "this is a fault of Windlass: please report it";
+        Self::new(Exit::Failed, Problem::new("internal", message, help))
+    }
+
+    /// The results could not be written.
+    pub(crate) fn unwritable(why: &str) -> Self {
+        let message = format!("the work is done but its result cannot be written: {why}");
+        let help = "make room, or send standard output elsewhere";
+        Self::new(Exit::Failed, Problem::new("unwritable", message, help))
+    }
+
+    /// A file that could not be read.
+    pub(crate) fn unreadable(what: &str, error: &std::io::Error) -> Self {
+        Self::usage(
+            format!("{what} cannot be read: {error}"),
+            "check its name and permissions",
+        )
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::new(Exit::of(error.kind()), Problem::from(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_error_has_its_code() {
+        for (kind, code) in [
+            (ErrorKind::Invalid, 2),
+            (ErrorKind::NotFound, 3),
+            (ErrorKind::Conflict, 4),
+            (ErrorKind::StoreReadOnly, 5),
+            (ErrorKind::StoreUnreachable, 69),
+            (ErrorKind::StoreDamaged, 69),
+            (ErrorKind::StoreBusy, 75),
+            (ErrorKind::StoreFull, 75),
+            (ErrorKind::OutcomeUnknown, 75),
+            (ErrorKind::StoreForeign, 78),
+            (ErrorKind::StoreNewer, 78),
+            (ErrorKind::StoreUnsupported, 78),
+            (ErrorKind::Internal, 1),
+        ] {
+            assert_eq!(Exit::of(kind).code(), code, "{kind:?}");
+        }
+    }
+}

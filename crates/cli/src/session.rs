@@ -1,0 +1,50 @@
+//! What every command has at hand: the settings in force, the store they name, and the output.
+
+use std::sync::Arc;
+
+use windlass::{Existing, Store, StoreUrl};
+
+use crate::args::Global;
+use crate::exit::{Failure, Result};
+use crate::output::Output;
+use crate::settings::Settings;
+
+/// One run of one command.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) global: Global,
+    pub(crate) output: Output,
+}
+
+impl Session {
+    pub(crate) fn new(global: Global, output: Output) -> Self {
+        Self { global, output }
+    }
+
+    /// The settings in force.
+    pub(crate) fn settings(&self) -> Result<Settings> {
+        Settings::resolve(self.global.store.as_deref())
+    }
+
+    /// The URL of a store that outlives this process.
+    pub(crate) fn lasting_store(&self) -> Result<StoreUrl> {
+        let settings = self.settings()?;
+        if settings.store == StoreUrl::Memory {
+            return Err(Failure::usage(
+                "a memory: store ends with its process, so this command would work on nothing",
+                "name a store that lasts, for example --store sqlite:windlass.db",
+            ));
+        }
+        Ok(settings.store)
+    }
+
+    /// The store; it has to be there.
+    pub(crate) async fn store(&self) -> Result<Arc<dyn Store>> {
+        Ok(windlass::open(&self.lasting_store()?, Existing::Required).await?)
+    }
+
+    /// The store; made where it is not there.
+    pub(crate) async fn store_or_create(&self) -> Result<Arc<dyn Store>> {
+        Ok(windlass::open(&self.lasting_store()?, Existing::OrCreate).await?)
+    }
+}

@@ -1,0 +1,210 @@
+//! What the flags, the environment and `windlass.toml` mean together: the first that speaks wins.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::Deserialize;
+use windlass::StoreUrl;
+use windlass_api::Problem;
+
+use crate::exit::{Exit, Failure, Result};
+
+/// The file looked for in the current folder.
+pub(crate) const FILE: &str = "windlass.toml";
+/// The environment variable that names the store.
+pub(crate) const STORE_VARIABLE: &str = "WINDLASS_STORE";
+const STORE_DEFAULT: &str = "sqlite:windlass.db";
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    Flag,
+    Environment,
+    File,
+    Default,
+}
+
+impl Source {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Environment => "environment",
+            Self::File => "file",
+            Self::Default => "default",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Flag => "flag --store",
+            Self::Environment => "environment WINDLASS_STORE",
+            Self::File => "file windlass.toml",
+            Self::Default => "default",
+        })
+    }
+}
+
+/// The settings in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    pub(crate) store: StoreUrl,
+    pub(crate) store_source: Source,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    store: Option<String>,
+}
+
+impl Settings {
+    /// Resolves the settings; `flag` is what was typed after `--store`.
+    ///
+    /// The file is read even when it is overruled: a mistake in it should not wait to be found.
+    pub(crate) fn resolve(flag: Option<&str>) -> Result<Self> {
+        let environment = match std::env::var(STORE_VARIABLE) {
+            Ok(text) => Some(text).filter(|text| !text.is_empty()),
+            Err(std::env::VarError::NotPresent) => None,
+            Err(std::env::VarError::NotUnicode(_)) => {
+                let message = format!("{STORE_VARIABLE} is not UTF-8");
+                return Err(Failure::config(
+                    message,
+                    "write a store URL such as sqlite:jobs.db",
+                ));
+            }
+        };
+        choose(
+            flag,
+            environment.as_deref(),
+            read_file(Path::new(FILE))?.as_deref(),
+        )
+    }
+}
+
+fn choose(flag: Option<&str>, environment: Option<&str>, file: Option<&str>) -> Result<Settings> {
+    let (text, store_source) = match (flag, environment, file) {
+        (Some(text), _, _) => (text, Source::Flag),
+        (None, Some(text), _) => (text, Source::Environment),
+        (None, None, Some(text)) => (text, Source::File),
+        (None, None, None) => (STORE_DEFAULT, Source::Default),
+    };
+    let store = text.parse().map_err(|error: windlass::Error| {
+        if store_source == Source::Flag {
+            return Failure::from(error);
+        }
+        let mut problem = Problem::from(&error);
+        problem.message = format!("{} ({store_source})", problem.message);
+        problem.code = "bad_config".into();
+        Failure::new(Exit::BadConfig, problem)
+    })?;
+    Ok(Settings {
+        store,
+        store_source,
+    })
+}
+
+fn read_file(path: &Path) -> Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse_file(&text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::config(
+            format!("{FILE} cannot be read: {error}"),
+            "make it a readable text file, or remove it",
+        )),
+    }
+}
+
+fn parse_file(text: &str) -> Result<Option<String>> {
+    toml::from_str::<File>(text)
+        .map(|file| file.store)
+        .map_err(|error| {
+            // Only the parser's own words: the full text repeats the line, and a line may hold a secret.
+            let line = error
+                .span()
+                .map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            Failure::config(
+                format!("{FILE} line {line}: {}", error.message().trim()),
+                "the file knows one key: store = \"sqlite:jobs.db\"",
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flag_wins_over_the_environment_over_the_file_over_the_default() {
+        let (flag, environment, file) = (Some("sqlite:a"), Some("sqlite:b"), Some("sqlite:c"));
+        for (settings, store, source) in [
+            (choose(flag, environment, file), "sqlite:a", Source::Flag),
+            (
+                choose(None, environment, file),
+                "sqlite:b",
+                Source::Environment,
+            ),
+            (choose(None, None, file), "sqlite:c", Source::File),
+            (
+                choose(None, None, None),
+                "sqlite:windlass.db",
+                Source::Default,
+            ),
+        ] {
+            let settings = settings.unwrap();
+            assert_eq!(settings.store.to_string(), store);
+            assert_eq!(settings.store_source, source);
+        }
+    }
+
+    #[test]
+    fn a_bad_url_is_bad_usage_in_a_flag_and_bad_configuration_elsewhere() {
+        assert_eq!(
+            choose(Some("jobs.db"), None, None).unwrap_err().exit,
+            Exit::Usage
+        );
+        assert_eq!(
+            choose(None, Some("jobs.db"), None).unwrap_err().exit,
+            Exit::BadConfig
+        );
+        assert_eq!(
+            choose(None, None, Some("jobs.db")).unwrap_err().exit,
+            Exit::BadConfig
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_in_the_file_is_an_error_that_shows_no_values() {
+        let failure =
+            parse_file("store = 'redis://:hunter2@h'\nstor = 'redis://:hunter2@h'").unwrap_err();
+
+        assert_eq!(failure.exit, Exit::BadConfig);
+        assert!(
+            failure.problem.message.contains("line 2"),
+            "{}",
+            failure.problem.message
+        );
+        assert!(
+            !failure.problem.message.contains("hunter2"),
+            "{}",
+            failure.problem.message
+        );
+    }
+
+    #[test]
+    fn a_broken_file_shows_no_values_either() {
+        for text in [
+            "store = redis://:hunter2@h",
+            "store = ['hunter2']",
+            "store = \"hunter2",
+        ] {
+            let failure = parse_file(text).unwrap_err();
+            assert!(
+                !failure.problem.message.contains("hunter2"),
+                "{}",
+                failure.problem.message
+            );
+        }
+    }
+}

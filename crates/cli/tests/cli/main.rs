@@ -1,0 +1,19 @@
+//! The command line contract, held by running the real program: one file per subject.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
+
+mod bad_input;
+mod changes;
+mod clean;
+mod config;
+mod doctor;
+mod exit_codes;
+mod json;
+mod ndjson;
+mod payload;
+mod sandbox;
+mod verbs;
+mod wait;

@@ -1,0 +1,108 @@
+//! Payloads and results come back byte for byte, up to the limit and no further.
+
+use super::sandbox::{Sandbox, text};
+
+const MIB: usize = 1024 * 1024;
+
+#[test]
+fn a_payload_of_exactly_1_mib_is_taken_and_one_byte_more_is_not() {
+    let sandbox = Sandbox::new();
+    let mut payload = vec![b'x'; MIB];
+    sandbox.feed("enqueue q -", &payload).ok();
+
+    payload.push(b'x');
+    let ran = sandbox.feed("enqueue q - --json", &payload).exits(2);
+
+    assert_eq!(ran.error()["code"], "invalid");
+    assert_eq!(text(&sandbox.claim("q")["payload"]).len(), MIB);
+    assert_eq!(
+        sandbox.run("queue stats q --json").ok().json()["total"]["enqueued"],
+        1
+    );
+}
+
+#[test]
+fn a_result_over_1_mib_is_refused_and_the_job_stays_held() {
+    let sandbox = Sandbox::new();
+    sandbox.run("enqueue q x --id 1").ok();
+    let token = text(&sandbox.claim("q")["token"]).to_owned();
+    let line = format!("complete q 1 --token {token} --result -");
+
+    sandbox.feed(&line, &vec![b'x'; MIB + 1]).exits(2);
+    sandbox.feed(&line, &vec![b'x'; MIB]).ok();
+
+    let job = sandbox.run("job get q 1 --json").ok().json();
+    assert_eq!(text(&job["result"]).len(), MIB);
+}
+
+#[test]
+fn utf8_comes_back_as_a_string_whatever_is_in_it() {
+    let sandbox = Sandbox::new();
+    for payload in [
+        "",
+        "-",
+        "--json",
+        "a\nb\0c",
+        "{\"a\": 1.50 }",
+        "räksmörgås 🦐",
+        "\u{feff}x",
+    ] {
+        sandbox.feed("enqueue q -", payload.as_bytes()).ok();
+
+        let job = sandbox.claim("q");
+
+        assert_eq!(job["payload"], payload);
+        assert!(job.get("payload_base64").is_none());
+    }
+}
+
+#[test]
+fn any_other_bytes_come_back_as_base64() {
+    let sandbox = Sandbox::new();
+    sandbox.feed("enqueue q - --id 1", b"\xff\xfe\x00\x80").ok();
+
+    let job = sandbox.claim("q");
+    assert_eq!(job["payload_base64"], "//4AgA==");
+    assert!(job.get("payload").is_none());
+
+    let line = format!("complete q 1 --token {} --result -", text(&job["token"]));
+    sandbox.feed(&line, b"\x00\xff").ok();
+    let job = sandbox.run("job get q 1 --json").ok().json();
+    assert_eq!(job["result_base64"], "AP8=");
+    assert!(job["result"].is_null());
+}
+
+#[test]
+fn bytes_make_the_round_trip_through_ndjson() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .feed(
+            "enqueue q --ndjson -",
+            b"{\"payload_base64\":\"//4AgA==\"}\n",
+        )
+        .ok();
+
+    assert_eq!(sandbox.claim("q")["payload_base64"], "//4AgA==");
+}
+
+#[test]
+fn an_argument_is_a_payload_as_it_stands() {
+    let sandbox = Sandbox::new();
+    for payload in ["hello world", " spaces ", "{\"a\":1}"] {
+        sandbox.run_words(&["enqueue", "q", payload]).ok();
+        assert_eq!(sandbox.claim("q")["payload"], payload);
+    }
+    sandbox.run_words(&["enqueue", "q", "--", "--json"]).ok();
+    assert_eq!(sandbox.claim("q")["payload"], "--json");
+}
+
+#[test]
+fn a_terminal_is_never_commanded_by_a_payload() {
+    let sandbox = Sandbox::new();
+    sandbox.feed("enqueue q - --id 1", b"\x1b[2J\x07").ok();
+
+    for line in ["job get q 1", "job list q", "claim q"] {
+        let ran = sandbox.run(line).ok();
+        assert!(!ran.text().contains(['\x1b', '\x07']), "{line}");
+    }
+}

@@ -1,0 +1,21 @@
+//! The memory store against itself: two copies given the same calls stay the same, so whatever
+//! another store answers differently is that store's doing.
+
+use std::sync::Arc;
+
+use windlass_core::ManualClock;
+use windlass_store_memory::MemoryStore;
+use windlass_testkit::{Opened, differential};
+
+async fn open(clock: Arc<ManualClock>) -> Opened {
+    Opened::new(MemoryStore::new(clock))
+}
+
+#[tokio::test]
+async fn the_specification_is_deterministic_and_sound() {
+    let steps = differential::steps_from_env(5_000);
+
+    let coverage = differential::run_all(open, &[1, 2, 3, 4], steps).await;
+
+    println!("{coverage}");
+}

@@ -1,0 +1,367 @@
+//! claim: promote what is due, reap what expired, then take over the priorities in turn.
+
+use std::time::Duration;
+
+use rusqlite::{OptionalExtension, params};
+use windlass_core::limits::{CLAIM_MAX, PAGE, SUSPECT_AFTER, SUSPECT_TRUST};
+use windlass_core::time::as_ms;
+use windlass_core::{
+    Claim, ClaimRequest, ClaimedJob, Claimer, Held, Hold, Job, JobState, Mode, Owner, Priority,
+    Reason, Timestamp, Token,
+};
+
+use crate::fault::Db;
+use crate::row::{self, Brief, Large, token_of};
+use crate::step::Step;
+
+/// A lease as a claim looks at it.
+#[derive(Debug)]
+struct LeaseRow {
+    is_doomed: bool,
+    last: Option<(u64, Token)>,
+    suspect: Option<(String, u64)>,
+}
+
+impl Step<'_> {
+    pub(crate) fn claim(&mut self, request: &ClaimRequest) -> Db<Option<Claim>> {
+        let lease = self.lease_of(&request.claimer)?;
+        if let Some((last_seq, token)) = lease.and_then(|lease| lease.last)
+            && request.claimer.seq() <= last_seq
+        {
+            let is_latest = request.claimer.seq() == last_seq;
+            return if is_latest {
+                self.claim_again(request, token)
+            } else {
+                Ok(None)
+            };
+        }
+        self.promote_due(PAGE)?;
+        self.reap(PAGE)?;
+        // The reap may have taken this boot's own lease.
+        let lease = self.lease_of(&request.claimer)?;
+        let may_claim =
+            !self.queue.is_paused && lease.as_ref().is_none_or(|lease| !lease.is_doomed);
+        let taken = if may_claim {
+            self.take(request, lease.as_ref())?
+        } else {
+            Vec::new()
+        };
+        let claim = if taken.is_empty() {
+            None
+        } else {
+            Some(self.hand_out(request, &taken)?)
+        };
+        self.prune(PAGE)?;
+        Ok(claim)
+    }
+
+    fn lease_of(&self, claimer: &Claimer) -> Db<Option<LeaseRow>> {
+        let Claimer::Worker { boot, .. } = claimer else {
+            return Ok(None);
+        };
+        let mut statement = self.db.prepare_cached(
+            "SELECT until, last_seq, last_number, last_nonce, suspect_id, suspect_number
+             FROM lease WHERE queue = ?1 AND owner = ?2",
+        )?;
+        let found =
+            statement.query_row(params![self.queue.key, Owner::boot(boot).as_str()], |row| {
+                let last_seq: Option<u64> = row.get(1)?;
+                let suspect_id: Option<String> = row.get(4)?;
+                Ok(LeaseRow {
+                    is_doomed: row.get::<_, u64>(0)? == 0,
+                    last: last_seq.zip(token_of(row.get(2)?, row.get(3)?)),
+                    suspect: suspect_id.zip(row.get(5)?),
+                })
+            });
+        Ok(found.optional()?)
+    }
+
+    /// The latest claim of a boot once more: what of it is still held.
+    fn claim_again(&mut self, request: &ClaimRequest, token: Token) -> Db<Option<Claim>> {
+        let mut jobs = Vec::new();
+        for id in self.claimed_ids(token.number)? {
+            if let Some(job) = self.held(&Hold::new(id, token))? {
+                jobs.push(job);
+            }
+        }
+        if jobs.is_empty() {
+            return Ok(None);
+        }
+        let until = self.extend(&request.claimer.owner(token), request.lease)?;
+        let jobs = self.claimed(&jobs)?;
+        Ok(until.map(|until| Claim { token, until, jobs }))
+    }
+
+    /// Takes jobs out of the lanes, first priority first. A suspect is taken alone.
+    fn take(&mut self, request: &ClaimRequest, lease: Option<&LeaseRow>) -> Db<Vec<Brief>> {
+        let max = request.max.min(CLAIM_MAX);
+        let may_take_suspect = self.may_take_suspect(lease)?;
+        let mut taken = Vec::new();
+        let mut passed = 0;
+        for priority in Priority::all() {
+            while passed < PAGE
+                && taken.len() < max
+                && self.queue.figures.ready[priority.index()] > 0
+            {
+                let suspects = if may_take_suspect {
+                    self.lane(priority, 0, 1)?
+                } else {
+                    vec![]
+                };
+                if let Some(suspect) = suspects.into_iter().next() {
+                    if !taken.is_empty() {
+                        return Ok(taken);
+                    }
+                    if self.expire_met(&suspect)? {
+                        passed += 1;
+                        continue;
+                    }
+                    return Ok(vec![suspect]);
+                }
+                // Jobs already taken stand at the head of the lane until they are handed out.
+                let page = self.lane_after(priority, &taken, max - taken.len())?;
+                let is_end = page.is_empty();
+                for job in page {
+                    if passed >= PAGE {
+                        break;
+                    }
+                    if self.expire_met(&job)? {
+                        passed += 1;
+                    } else {
+                        taken.push(job);
+                    }
+                }
+                if is_end {
+                    break;
+                }
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The first jobs of a lane that stand behind those already taken from it.
+    fn lane_after(&self, priority: Priority, taken: &[Brief], limit: usize) -> Db<Vec<Brief>> {
+        let is_same = |job: &&Brief| job.priority == priority;
+        let Some(last) = taken.iter().rev().find(is_same) else {
+            return self.lane(priority, 1, limit);
+        };
+        let condition = "queue = ?1 AND state = 1 AND priority = ?2 AND lane = 1
+            AND position > (SELECT position FROM job WHERE key = ?3) ORDER BY position LIMIT ?4";
+        let params = params![self.queue.key, priority.level(), last.key, limit];
+        Brief::select(self.db, condition, params)
+    }
+
+    fn lane(&self, priority: Priority, lane: u8, limit: usize) -> Db<Vec<Brief>> {
+        let condition = "queue = ?1 AND state = 1 AND priority = ?2 AND lane = ?3
+                         ORDER BY position LIMIT ?4";
+        Brief::select(
+            self.db,
+            condition,
+            params![self.queue.key, priority.level(), lane, limit],
+        )
+    }
+
+    /// A boot takes its next suspect only when the last one ended or has run for a while.
+    fn may_take_suspect(&self, lease: Option<&LeaseRow>) -> Db<bool> {
+        let Some((id, number)) = lease.and_then(|lease| lease.suspect.as_ref()) else {
+            return Ok(true);
+        };
+        let issued_at = Timestamp::from_ms(number / 1000);
+        if self.now.ms().since(issued_at) >= SUSPECT_TRUST {
+            return Ok(true);
+        }
+        let job = Brief::find(self.db, self.queue.key, id)?;
+        let holder = job.and_then(|job| job.token);
+        Ok(holder.is_none_or(|token| token.number != *number))
+    }
+
+    /// A job that a claim meets too late is given up.
+    fn expire_met(&mut self, job: &Brief) -> Db<bool> {
+        let is_expired = job.expires_at.is_some_and(|at| at <= self.now_ms());
+        if is_expired {
+            self.bury(job, Reason::Expired, None)?;
+        }
+        Ok(is_expired)
+    }
+
+    fn hand_out(&mut self, request: &ClaimRequest, taken: &[Brief]) -> Db<Claim> {
+        let token = Token::next(self.queue.last_token, self.now.us, request.nonce);
+        self.queue.last_token = token.number;
+        let jobs = self.claimed(taken)?;
+        let until = if request.mode == Mode::AtMostOnce {
+            self.start(request, token, taken)?;
+            for job in taken {
+                let job = Brief {
+                    state: JobState::Running,
+                    token: None,
+                    ..job.clone()
+                };
+                self.succeed(&job, None)?;
+            }
+            self.now.ms()
+        } else {
+            self.start(request, token, taken)?;
+            self.hold(request, token, taken)?
+        };
+        Ok(Claim { token, until, jobs })
+    }
+
+    /// Marks jobs as running under a token.
+    fn start(&mut self, request: &ClaimRequest, token: Token, taken: &[Brief]) -> Db<()> {
+        let started_at = token.issued_at().as_ms();
+        let accepted_at = (request.mode != Mode::Dispatch).then_some(started_at);
+        let worker = request.claimer.worker().map(|boot| boot.as_str());
+        for job in taken {
+            self.db
+                .prepare_cached(
+                    "UPDATE job SET state = 2, token_number = ?2, token_nonce = ?3, worker = ?4,
+                                    started_at = ?5, accepted_at = ?6
+                     WHERE key = ?1",
+                )?
+                .execute(params![
+                    job.key,
+                    token.number,
+                    token.nonce,
+                    worker,
+                    started_at,
+                    accepted_at
+                ])?;
+            self.moved(job, JobState::Running);
+        }
+        Ok(())
+    }
+
+    /// Writes down the claim and puts it under its owner's lease.
+    fn hold(&mut self, request: &ClaimRequest, token: Token, taken: &[Brief]) -> Db<Timestamp> {
+        let owner = request.claimer.owner(token);
+        let key = self.queue.key;
+        self.db
+            .prepare_cached(
+                "INSERT INTO claim (queue, number, nonce, owner, seq, size, remaining)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
+            )?
+            .execute(params![
+                key,
+                token.number,
+                token.nonce,
+                owner.as_str(),
+                request.claimer.seq(),
+                taken.len()
+            ])?;
+        let ids: Vec<_> = taken.iter().map(|job| job.id.as_str()).collect();
+        self.db
+            .prepare_cached("INSERT INTO claim_ids (queue, number, ids) VALUES (?1, ?2, ?3)")?
+            .execute(params![key, token.number, ids.join("\n")])?;
+        self.db
+            .prepare_cached(
+                "INSERT INTO lease (queue, owner, until, length_ms) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (queue, owner) DO NOTHING",
+            )?
+            .execute(params![
+                key,
+                owner.as_str(),
+                self.now_ms(),
+                as_ms(request.lease)
+            ])?;
+        if let Claimer::Worker { seq, .. } = &request.claimer {
+            self.db
+                .prepare_cached(
+                    "UPDATE lease SET last_seq = ?3, last_number = ?4, last_nonce = ?5
+                     WHERE queue = ?1 AND owner = ?2",
+                )?
+                .execute(params![key, owner.as_str(), seq, token.number, token.nonce])?;
+        }
+        if let Some(suspect) = taken.iter().find(|job| job.expiries >= SUSPECT_AFTER) {
+            self.db
+                .prepare_cached(
+                    "UPDATE lease SET suspect_id = ?3, suspect_number = ?4
+                     WHERE queue = ?1 AND owner = ?2",
+                )?
+                .execute(params![
+                    key,
+                    owner.as_str(),
+                    suspect.id.as_str(),
+                    token.number
+                ])?;
+        }
+        Ok(self.extend(&owner, request.lease)?.unwrap_or_default())
+    }
+
+    /// Moves the end of a lease, never back; a lease that is being reaped stays lost.
+    pub(crate) fn extend(&mut self, owner: &Owner, length: Duration) -> Db<Option<Timestamp>> {
+        let until: Option<u64> = self
+            .db
+            .prepare_cached(
+                "UPDATE lease SET until = max(until, ?3 + ?4), length_ms = ?4
+                 WHERE queue = ?1 AND owner = ?2 AND until > 0 RETURNING until",
+            )?
+            .query_row(
+                params![self.queue.key, owner.as_str(), self.now_ms(), as_ms(length)],
+                |row| row.get(0),
+            )
+            .optional()?;
+        if until.is_some() {
+            self.changed();
+        }
+        Ok(until.map(Timestamp::from_ms))
+    }
+
+    pub(crate) fn accept(&mut self, hold: &Hold, length: Duration) -> Db<Held> {
+        let Some(job) = self.held(hold)? else {
+            return Ok(Held::Lost);
+        };
+        let Some(owner) = self.owner_of(hold.token)? else {
+            return Ok(Held::Lost);
+        };
+        if self.extend(&owner, length)?.is_none() {
+            return Ok(Held::Lost);
+        }
+        self.db
+            .prepare_cached("UPDATE job SET accepted_at = ifnull(accepted_at, ?2) WHERE key = ?1")?
+            .execute(params![job.key, self.now_ms()])?;
+        Ok(Held::Yes)
+    }
+
+    /// The owner of the lease an open claim is under.
+    pub(crate) fn owner_of(&self, token: Token) -> Db<Option<Owner>> {
+        let mut statement = self.db.prepare_cached(
+            "SELECT owner FROM claim
+             WHERE queue = ?1 AND number = ?2 AND nonce = ?3 AND finished_at IS NULL",
+        )?;
+        let params = params![self.queue.key, token.number, token.nonce];
+        let owner: Option<String> = statement.query_row(params, |row| row.get(0)).optional()?;
+        Ok(owner.map(Owner::from_stored))
+    }
+
+    /// Jobs as a worker gets them, payloads included.
+    fn claimed(&self, jobs: &[Brief]) -> Db<Vec<ClaimedJob>> {
+        let mut claimed = Vec::with_capacity(jobs.len());
+        for brief in jobs {
+            let found = row::select_jobs(
+                self.db,
+                &self.queue.name,
+                Large::With,
+                "key = ?1",
+                [brief.key],
+            )?;
+            claimed.extend(found.into_iter().map(|(_, job)| as_claimed(job)));
+        }
+        Ok(claimed)
+    }
+}
+
+fn as_claimed(job: Job) -> ClaimedJob {
+    ClaimedJob {
+        id: job.id,
+        kind: job.kind,
+        payload: job.payload.unwrap_or_default(),
+        headers: job.headers,
+        priority: job.priority,
+        attempt: job.attempt,
+        expiries: job.expiries,
+        retry: job.retry,
+        timeout: job.timeout,
+        created_at: job.created_at,
+        due_at: job.due_at,
+    }
+}

@@ -1,0 +1,150 @@
+//! enqueue: the same id is the same job, and a unique key has one holder.
+
+use rusqlite::{OptionalExtension, params};
+use windlass_core::time::as_ms;
+use windlass_core::{Due, Enqueued, JobState, Level, NewJob};
+
+use crate::fault::Db;
+use crate::row::{self, Brief, INLINE_BYTES_MAX, state_number};
+use crate::step::Step;
+
+impl Step<'_> {
+    pub(crate) fn enqueue(&mut self, jobs: &[NewJob]) -> Db<Vec<Enqueued>> {
+        jobs.iter().map(|job| self.enqueue_one(job)).collect()
+    }
+
+    fn enqueue_one(&mut self, new: &NewJob) -> Db<Enqueued> {
+        if let Some(state) = self.tombstone(new)? {
+            return Ok(Enqueued::Duplicate {
+                id: new.id.clone(),
+                state,
+            });
+        }
+        if let Some(duplicate) = self.key_holder(new)? {
+            return Ok(duplicate);
+        }
+        let now = self.now.ms();
+        let due_at = new.due.resolve(now);
+        let state = if due_at <= now {
+            JobState::Ready
+        } else {
+            JobState::Scheduled
+        };
+        if !self.insert(new, state)? {
+            let first = Brief::find(self.db, self.queue.key, new.id.as_str())?;
+            let state = first.map_or(state, |first| first.state);
+            return Ok(Enqueued::Duplicate {
+                id: new.id.clone(),
+                state,
+            });
+        }
+        self.forget_id(&new.id)?;
+        let figures = &mut self.queue.figures;
+        *figures.live(state, new.priority) += 1;
+        figures.bytes += new.payload.len() as u64;
+        figures.total.enqueued += 1;
+        figures.enqueued.add(now, 1);
+        self.announce(&new.id, state);
+        if state == JobState::Scheduled && self.is_next_due(due_at.as_ms())? {
+            self.announce_work();
+        }
+        self.changed();
+        Ok(Enqueued::Accepted {
+            id: new.id.clone(),
+            state,
+            level: Level::Synced,
+        })
+    }
+
+    /// How the job of this id ended, while that is remembered.
+    fn tombstone(&self, new: &NewJob) -> Db<Option<JobState>> {
+        let found = self.remembered(&new.id)?;
+        // A stored job of the same id knows better: it may have been retried since.
+        if found.is_some()
+            && let Some(first) = Brief::find(self.db, self.queue.key, new.id.as_str())?
+        {
+            return Ok(Some(first.state));
+        }
+        Ok(found)
+    }
+
+    /// The live job that holds the unique key, unless the id itself is already here.
+    fn key_holder(&self, new: &NewJob) -> Db<Option<Enqueued>> {
+        let Some(key) = &new.unique_key else {
+            return Ok(None);
+        };
+        if let Some(first) = Brief::find(self.db, self.queue.key, new.id.as_str())? {
+            return Ok(Some(Enqueued::Duplicate {
+                id: first.id,
+                state: first.state,
+            }));
+        }
+        let holder = self.holder(key.as_str())?;
+        Ok(holder.map(|holder| Enqueued::Duplicate {
+            id: holder.id,
+            state: holder.state,
+        }))
+    }
+
+    /// The live job that holds a unique key.
+    pub(crate) fn holder(&self, key: &str) -> Db<Option<Brief>> {
+        let condition = "queue = ?1 AND unique_key = ?2 AND state < 3";
+        Ok(Brief::select(self.db, condition, params![self.queue.key, key])?.pop())
+    }
+
+    /// Writes the row; false when the id is already here.
+    fn insert(&mut self, new: &NewJob, state: JobState) -> Db<bool> {
+        let now = self.now.ms();
+        let mut retry = new.retry;
+        retry.until = retry.until.map(|until| Due::At(until.resolve(now)));
+        let is_large = new.payload.len() > INLINE_BYTES_MAX;
+        let mut statement = self.db.prepare_cached(
+            "INSERT INTO job (queue, id, state, priority, lane, position, attempt, expiries,
+                 created_at, due_at, expires_at, is_named, keep_outcome, cancel_asked, kind,
+                 unique_key, retry, timeout_ms, headers, payload_bytes, payload)
+             VALUES (?1, ?2, ?3, ?4, 1, ?5, 1, 0, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?12, ?13, ?14, ?15,
+                 ?16, ?17)
+             ON CONFLICT (queue, id) DO NOTHING",
+        )?;
+        let written = statement.execute(params![
+            self.queue.key,
+            new.id.as_str(),
+            state_number(state),
+            new.priority.level(),
+            self.queue.back + 1,
+            now.as_ms(),
+            new.due.resolve(now).as_ms(),
+            new.expires.map(|expires| expires.resolve(now).as_ms()),
+            new.is_named,
+            new.keep_outcome,
+            new.kind.as_ref().map(|kind| kind.as_str()),
+            new.unique_key.as_ref().map(|key| key.as_str()),
+            row::write_policy(&retry),
+            new.timeout.map(as_ms),
+            row::write_headers(&new.headers),
+            new.payload.len(),
+            (!is_large).then_some(new.payload.as_ref()),
+        ])?;
+        if written == 0 {
+            return Ok(false);
+        }
+        self.queue.back += 1;
+        if is_large {
+            self.db
+                .prepare_cached("INSERT INTO large_payload (job, bytes) VALUES (?1, ?2)")?
+                .execute(params![self.db.last_insert_rowid(), new.payload.as_ref()])?;
+        }
+        Ok(true)
+    }
+
+    /// Whether no scheduled job falls due before this moment.
+    pub(crate) fn is_next_due(&self, due_at: u64) -> Db<bool> {
+        let mut statement = self.db.prepare_cached(
+            "SELECT due_at FROM job WHERE queue = ?1 AND state = 0 ORDER BY due_at, id LIMIT 1",
+        )?;
+        let first: Option<u64> = statement
+            .query_row([self.queue.key], |row| row.get(0))
+            .optional()?;
+        Ok(first.is_none_or(|first| due_at <= first))
+    }
+}

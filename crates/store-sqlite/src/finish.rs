@@ -1,0 +1,271 @@
+//! How jobs end, what is kept of them, and for how long.
+
+use rusqlite::{OptionalExtension, params};
+use windlass_core::limits::CLAIM_TOMBSTONE;
+use windlass_core::time::as_ms;
+use windlass_core::{Bytes, JobId, JobState, Keep, KeepSucceeded, Reason};
+
+use crate::fault::Db;
+use crate::hold::WIPED;
+use crate::row::{Brief, job_id, state_number, state_of};
+use crate::step::Step;
+
+/// What an ended job leaves behind.
+#[derive(Debug, Default)]
+pub(crate) struct Ending<'a> {
+    pub(crate) result: Option<&'a Bytes>,
+    pub(crate) error: Option<&'a str>,
+    pub(crate) reason: Option<Reason>,
+}
+
+impl Step<'_> {
+    /// Ends a job well. Without a result it is not kept, unless somebody waits or all are kept.
+    pub(crate) fn succeed(&mut self, job: &Brief, result: Option<&Bytes>) -> Db<()> {
+        let is_kept = match self.queue.settings.keep_succeeded {
+            KeepSucceeded::WithResult => result.is_some() || job.keep_outcome,
+            KeepSucceeded::All => true,
+            KeepSucceeded::Nothing => false,
+        };
+        self.queue.figures.total.succeeded += 1;
+        let ending = Ending {
+            result,
+            ..Ending::default()
+        };
+        self.end_as(job, JobState::Succeeded, is_kept, &ending)
+    }
+
+    /// Ends a job badly.
+    pub(crate) fn bury(&mut self, job: &Brief, reason: Reason, error: Option<&str>) -> Db<()> {
+        self.queue.figures.total.dead += 1;
+        let ending = Ending {
+            error,
+            reason: Some(reason),
+            result: None,
+        };
+        self.end_as(job, JobState::Dead, true, &ending)
+    }
+
+    /// Ends a job on request.
+    pub(crate) fn end_cancelled(&mut self, job: &Brief) -> Db<()> {
+        self.queue.figures.total.cancelled += 1;
+        self.end_as(job, JobState::Cancelled, true, &Ending::default())
+    }
+
+    fn end_as(&mut self, job: &Brief, state: JobState, is_kept: bool, end: &Ending<'_>) -> Db<()> {
+        self.changed();
+        self.announce(&job.id, state);
+        let now = self.now.ms();
+        let figures = &mut self.queue.figures;
+        *figures.live(job.state, job.priority) -= 1;
+        figures.ended.add(now, 1);
+        let is_remembered = job.is_named && !self.queue.settings.dedup_for.is_zero();
+        if is_remembered {
+            self.remember_id(&job.id, state)?;
+        }
+        if is_kept {
+            self.keep(job, state, end)?;
+        } else {
+            self.queue.figures.bytes -= job.bytes();
+            self.remove(job)?;
+        }
+        self.kept += usize::from(is_kept || is_remembered);
+        Ok(())
+    }
+
+    fn keep(&mut self, job: &Brief, state: JobState, end: &Ending<'_>) -> Db<()> {
+        self.db
+            .prepare_cached(&format!(
+                "UPDATE job SET state = ?2, finished_at = ?3, expiries = ?4, reason = ?5,
+                                error = ifnull(?6, error), result = ?7, {WIPED}
+                 WHERE key = ?1"
+            ))?
+            .execute(params![
+                job.key,
+                state_number(state),
+                self.now_ms(),
+                job.expiries,
+                end.reason.map(Reason::as_str),
+                end.error,
+                end.result.map(Bytes::as_ref),
+            ])?;
+        let error_bytes = end
+            .error
+            .map_or(job.error_bytes, |error| error.len() as u64);
+        let bytes = job.payload_bytes + error_bytes + end.result.map_or(0, Bytes::len) as u64;
+        let figures = &mut self.queue.figures;
+        figures.bytes = figures.bytes + bytes - job.bytes();
+        let kept = figures.kept(state);
+        kept.count += 1;
+        kept.bytes += bytes;
+        Ok(())
+    }
+
+    /// Deletes a job's row.
+    pub(crate) fn remove(&mut self, job: &Brief) -> Db<()> {
+        self.changed();
+        self.db
+            .prepare_cached("DELETE FROM job WHERE key = ?1")?
+            .execute([job.key])?;
+        if job.is_large {
+            self.db
+                .prepare_cached("DELETE FROM large_payload WHERE job = ?1")?
+                .execute([job.key])?;
+        }
+        Ok(())
+    }
+
+    /// Takes a finished job out of the figures of what is kept.
+    pub(crate) fn uncount(&mut self, job: &Brief) {
+        let kept = self.queue.figures.kept(job.state);
+        kept.count -= 1;
+        kept.bytes -= job.bytes();
+    }
+
+    /// Drops a finished job.
+    pub(crate) fn forget(&mut self, job: &Brief) -> Db<()> {
+        self.uncount(job);
+        self.queue.figures.bytes -= job.bytes();
+        self.remove(job)
+    }
+
+    fn remember_id(&mut self, id: &JobId, state: JobState) -> Db<()> {
+        self.forget_id(id)?;
+        self.db
+            .prepare_cached(
+                "INSERT INTO tombstone (queue, id, state, until) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![
+                self.queue.key,
+                id.as_str(),
+                state_number(state),
+                self.now.ms().plus(self.queue.settings.dedup_for).as_ms(),
+            ])?;
+        self.queue.figures.tombstones += 1;
+        Ok(())
+    }
+
+    /// The final state of a job whose id is still remembered.
+    pub(crate) fn remembered(&self, id: &JobId) -> Db<Option<JobState>> {
+        if self.queue.figures.tombstones == 0 {
+            return Ok(None);
+        }
+        let mut statement = self.db.prepare_cached(
+            "SELECT state FROM tombstone WHERE queue = ?1 AND id = ?2 AND until > ?3",
+        )?;
+        let params = params![self.queue.key, id.as_str(), self.now_ms()];
+        let state = statement.query_row(params, |row| row.get(0)).optional()?;
+        state.map(state_of).transpose()
+    }
+
+    /// Forgets that an id was ever used.
+    pub(crate) fn forget_id(&mut self, id: &JobId) -> Db<()> {
+        if self.queue.figures.tombstones == 0 {
+            return Ok(());
+        }
+        let dropped = self
+            .db
+            .prepare_cached("DELETE FROM tombstone WHERE queue = ?1 AND id = ?2")?
+            .execute(params![self.queue.key, id.as_str()])?;
+        self.queue.figures.tombstones -= dropped as u64;
+        Ok(())
+    }
+
+    /// After a step that ended jobs: twice as much is pruned as was kept, so that kept jobs stay
+    /// within their bounds with no maintenance at all.
+    pub(crate) fn prune_step(&mut self) -> Db<()> {
+        self.prune(self.kept * 2).map(drop)
+    }
+
+    /// Drops up to `limit` finished jobs and tombstones that are beyond their bounds; answers how
+    /// many jobs it dropped.
+    pub(crate) fn prune(&mut self, limit: usize) -> Db<u64> {
+        let mut budget = limit;
+        let mut pruned = 0;
+        for state in [JobState::Succeeded, JobState::Dead, JobState::Cancelled] {
+            while budget > 0
+                && let Some(job) = self.oldest_beyond(state)?
+            {
+                self.forget(&job)?;
+                budget -= 1;
+                pruned += 1;
+            }
+        }
+        while budget > 0
+            && let Some(id) = self.oldest_tombstone_beyond()?
+        {
+            self.forget_id(&id)?;
+            self.changed();
+            budget -= 1;
+        }
+        self.prune_claims(budget)?;
+        Ok(pruned)
+    }
+
+    /// The finished job of a state that must go first, if one must.
+    fn oldest_beyond(&mut self, state: JobState) -> Db<Option<Brief>> {
+        let settings = &self.queue.settings;
+        let keep: Keep = match state {
+            JobState::Succeeded => settings.succeeded,
+            JobState::Dead => settings.dead,
+            _ => settings.cancelled,
+        };
+        let kept = *self.queue.figures.kept(state);
+        if kept.count == 0 {
+            return Ok(None);
+        }
+        let is_beyond = keep.count.is_some_and(|count| kept.count > count)
+            || keep.bytes.is_some_and(|bytes| kept.bytes > bytes);
+        let ended_by = match (is_beyond, keep.age) {
+            (true, _) => i64::MAX.cast_unsigned(),
+            (false, Some(age)) => match self.now_ms().checked_sub(as_ms(age)) {
+                Some(moment) => moment,
+                None => return Ok(None),
+            },
+            (false, None) => return Ok(None),
+        };
+        let condition = "queue = ?1 AND state = ?2 AND state > 2 AND finished_at <= ?3
+                         ORDER BY finished_at, id LIMIT 1";
+        let params = params![self.queue.key, state_number(state), ended_by];
+        Ok(Brief::select(self.db, condition, params)?.pop())
+    }
+
+    fn oldest_tombstone_beyond(&self) -> Db<Option<JobId>> {
+        if self.queue.figures.tombstones == 0 {
+            return Ok(None);
+        }
+        let is_over = self.queue.figures.tombstones > self.queue.settings.dedup_max;
+        let mut statement = self.db.prepare_cached(
+            "SELECT id FROM tombstone WHERE queue = ?1 AND (?2 OR until <= ?3)
+             ORDER BY until, id LIMIT 1",
+        )?;
+        let id: Option<String> = statement
+            .query_row(params![self.queue.key, is_over, self.now_ms()], |row| {
+                row.get(0)
+            })
+            .optional()?;
+        id.map(|id| job_id(&id)).transpose()
+    }
+
+    /// Forgets claims that finished long ago.
+    fn prune_claims(&mut self, limit: usize) -> Db<()> {
+        let Some(ended_by) = self.now_ms().checked_sub(as_ms(CLAIM_TOMBSTONE)) else {
+            return Ok(());
+        };
+        let mut statement = self.db.prepare_cached(
+            "SELECT number FROM claim WHERE queue = ?1 AND finished_at <= ?2 LIMIT ?3",
+        )?;
+        let rows =
+            statement.query_map(params![self.queue.key, ended_by, limit], |row| row.get(0))?;
+        let numbers: Vec<u64> = rows.collect::<Result<_, _>>()?;
+        for number in numbers {
+            for table in ["claim", "claim_ids", "departure"] {
+                let sql = format!("DELETE FROM {table} WHERE queue = ?1 AND number = ?2");
+                self.db
+                    .prepare_cached(&sql)?
+                    .execute(params![self.queue.key, number])?;
+            }
+            self.changed();
+        }
+        Ok(())
+    }
+}

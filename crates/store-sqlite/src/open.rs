@@ -1,0 +1,346 @@
+//! Finding, checking and making the file.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use windlass_core::{Clock, Error, ErrorKind, Limits, Result, SystemClock};
+
+use crate::bell::Bell;
+use crate::fault;
+use crate::mount;
+use crate::reader::Reader;
+use crate::turnstile::Turnstile;
+use crate::writer::Writer;
+
+/// The mark in the file's header that says whose it is: "WNDL".
+const APPLICATION_ID: i64 = 0x574e_444c;
+
+/// The shape of `schema.sql`.
+const SCHEMA_VERSION: i64 = 1;
+
+/// Below this, SQLite may damage a file that several connections write (the WAL-reset fault).
+const SQLITE_VERSION_MIN: i32 = 3_051_003;
+
+/// How long a statement waits for a lock that somebody outside the turnstile holds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// When an answered change is safe from a loss of power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Synchronous {
+    /// Before it is answered: the log is synced with every commit.
+    Full,
+    /// Some time after it is answered; for data that may be lost.
+    Normal,
+    /// When the system likes; for tests.
+    Off,
+}
+
+impl Synchronous {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Full => "FULL",
+            Self::Normal => "NORMAL",
+            Self::Off => "OFF",
+        }
+    }
+}
+
+/// How to open a store.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Make the file when it is missing.
+    pub create: bool,
+    /// Where time is read.
+    pub clock: Arc<dyn Clock>,
+    /// The sizes taken.
+    pub limits: Limits,
+    /// How long a call may take, waiting for other processes included.
+    pub call_deadline: Duration,
+    /// When an answered change is safe.
+    pub synchronous: Synchronous,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            create: true,
+            clock: Arc::new(SystemClock),
+            limits: Limits::default(),
+            call_deadline: Duration::from_secs(10),
+            synchronous: Synchronous::Full,
+        }
+    }
+}
+
+/// A queue store in one SQLite file.
+#[derive(Debug)]
+pub struct SqliteStore {
+    pub(crate) path: PathBuf,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) limits: Limits,
+    pub(crate) writer: Writer,
+    pub(crate) reader: Reader,
+    pub(crate) bell: Arc<Bell>,
+}
+
+impl SqliteStore {
+    /// Opens the store at `path`, and makes it where it is missing and that is wanted.
+    pub fn open(path: &Path, options: Options) -> Result<Self> {
+        refuse_old_sqlite(rusqlite::version_number())?;
+        let path = absolute(path)?;
+        mount::refuse_network(path.parent().unwrap_or(&path))?;
+        make_file(&path, options.create)?;
+        let turnstile =
+            Turnstile::open(&beside(&path, "-turnstile")).map_err(|error| from_io(error, &path))?;
+        let writing = {
+            let _turn = turnstile.enter().map_err(|error| from_io(error, &path))?;
+            let mut db = connect(&path, options.synchronous)?;
+            make_schema(&mut db, &path)?;
+            db
+        };
+        let reading = connect(&path, options.synchronous)?;
+        let bell = Arc::new(Bell::new(beside(&path, "-bells")));
+        Ok(Self {
+            writer: Writer::start(
+                crate::writer::Engine {
+                    db: writing,
+                    turnstile,
+                    bell: bell.clone(),
+                },
+                path.clone(),
+                options.call_deadline,
+            )
+            .map_err(|error| from_io(error, &path))?,
+            reader: Reader::start(reading, path.clone()).map_err(|error| from_io(error, &path))?,
+            path,
+            clock: options.clock,
+            limits: options.limits,
+            bell,
+        })
+    }
+
+    /// Facts about the file and the engine, for people who look after it.
+    pub async fn info(&self) -> Result<Info> {
+        let text =
+            |db: &Connection, pragma: &str| db.pragma_query_value(None, pragma, |row| row.get(0));
+        let (journal_mode, synchronous, schema_version) = self
+            .reader
+            .read(move |db| {
+                let synchronous: i64 =
+                    db.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+                let schema: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+                Ok((text(db, "journal_mode")?, synchronous, schema))
+            })
+            .await?;
+        let file = std::fs::metadata(&self.path).map_err(|error| from_io(error, &self.path))?;
+        Ok(Info {
+            sqlite_version: rusqlite::version().to_owned(),
+            schema_version: u32::try_from(schema_version).unwrap_or_default(),
+            file_bytes: file.len(),
+            journal_mode,
+            synchronous: ["off", "normal", "full", "extra"]
+                [usize::try_from(synchronous).unwrap_or_default().min(3)]
+            .to_owned(),
+            mode: mode_of(&file),
+        })
+    }
+
+    /// Reads every page of the file and checks that it is whole; takes long on a large store.
+    pub async fn check_file(&self) -> Result<Vec<String>> {
+        self.reader
+            .read(|db| {
+                let mut statement = db.prepare("PRAGMA quick_check(20)")?;
+                let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
+                let lines: Vec<_> = lines.collect::<Result<_, _>>()?;
+                Ok(lines.into_iter().filter(|line| line != "ok").collect())
+            })
+            .await
+    }
+}
+
+/// Facts about the file and the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Info {
+    /// The version of the SQLite compiled in.
+    pub sqlite_version: String,
+    /// The version of the file's shape.
+    pub schema_version: u32,
+    /// The size of the main file.
+    pub file_bytes: u64,
+    /// `wal` on a sound store.
+    pub journal_mode: String,
+    /// `full` unless opened otherwise.
+    pub synchronous: String,
+    /// Permission bits of the file; 0600 on a sound store, 0 where there are none.
+    pub mode: u32,
+}
+
+fn refuse_old_sqlite(version: i32) -> Result<()> {
+    if version >= SQLITE_VERSION_MIN {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::StoreUnsupported,
+        format!("SQLite {version} may damage files that several processes write"),
+        "build Windlass with its bundled SQLite (3.51.3 or later)",
+    ))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    if path.as_os_str().is_empty() {
+        return Err(Error::invalid(
+            "store",
+            "it names no file",
+            "write it like sqlite:jobs.db",
+        ));
+    }
+    std::path::absolute(path).map_err(|error| from_io(error, path))
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Makes sure of a file that only its owner may read: SQLite gives its log the same permissions.
+fn make_file(path: &Path, create: bool) -> Result<()> {
+    let missing = || {
+        Error::new(
+            ErrorKind::StoreUnreachable,
+            format!("there is no store at {}", path.display()),
+            "enqueue a job to make it, or name another store with --store",
+        )
+    };
+    match std::fs::metadata(path) {
+        Ok(file) if file.is_file() => return Ok(()),
+        Ok(_) => return Err(fault::foreign(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !create => return Err(missing()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(from_io(error, path)),
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+        .open(path)
+        .map(drop)
+        .map_err(|error| from_io(error, path))
+}
+
+fn connect(path: &Path, synchronous: Synchronous) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let set_up = |db: &Connection| {
+        db.busy_timeout(BUSY_TIMEOUT)?;
+        db.set_prepared_statement_cache_capacity(256);
+        // A hostile file must not run code of its own.
+        db.pragma_update(None, "trusted_schema", false)?;
+        db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        db.pragma_update(None, "synchronous", synchronous.word())?;
+        db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
+        db.pragma_update(None, "cache_size", -16 * 1024)?;
+        db.pragma_update(None, "temp_store", "MEMORY")
+    };
+    let db = Connection::open_with_flags(path, flags)
+        .map_err(|error| fault::from_sqlite(error, path))?;
+    // Whose file it is must be known before anything is written to it.
+    refuse_foreign(&db, path)?;
+    if db
+        .is_readonly("main")
+        .map_err(|error| fault::from_sqlite(error, path))?
+    {
+        return Err(fault::read_only(path));
+    }
+    set_up(&db).map_err(|error| fault::from_sqlite(error, path))?;
+    Ok(db)
+}
+
+/// Refuses files of other programs and of newer versions of this one.
+fn refuse_foreign(db: &Connection, path: &Path) -> Result<()> {
+    let number = |name: &str| -> Result<i64> {
+        db.pragma_query_value(None, name, |row| row.get(0))
+            .map_err(|error| fault::from_sqlite(error, path))
+    };
+    db.busy_timeout(BUSY_TIMEOUT)
+        .map_err(|error| fault::from_sqlite(error, path))?;
+    let application_id = number("application_id")?;
+    let is_empty = application_id == 0 && number("schema_version")? == 0;
+    if application_id != APPLICATION_ID && !is_empty {
+        return Err(fault::foreign(path));
+    }
+    let version = number("user_version")?;
+    if version > SCHEMA_VERSION {
+        return Err(Error::new(
+            ErrorKind::StoreNewer,
+            format!(
+                "the store {} has schema {version}; this Windlass knows up to {SCHEMA_VERSION}",
+                path.display()
+            ),
+            "use the newer Windlass that wrote it",
+        ));
+    }
+    Ok(())
+}
+
+/// Makes the tables in one transaction, unless another process was quicker.
+fn make_schema(db: &mut Connection, path: &Path) -> Result<()> {
+    let make = |db: &mut Connection| -> rusqlite::Result<()> {
+        let step = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let version: i64 = step.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if version == 0 {
+            step.execute_batch(include_str!("schema.sql"))?;
+            step.pragma_update(None, "application_id", APPLICATION_ID)?;
+            step.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        }
+        step.commit()
+    };
+    make(db).map_err(|error| fault::from_sqlite(error, path))
+}
+
+pub(crate) fn from_io(error: io::Error, path: &Path) -> Error {
+    let answer = match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            fault::read_only(path)
+        }
+        io::ErrorKind::StorageFull => Error::new(
+            ErrorKind::StoreFull,
+            format!(
+                "the store {} is full: no space is left on its disk",
+                path.display()
+            ),
+            "free disk space, then repeat the call; nothing was stored",
+        ),
+        _ => Error::new(
+            ErrorKind::StoreUnreachable,
+            format!("the store {} cannot be opened", path.display()),
+            "check that its folder exists and that you may write there",
+        ),
+    };
+    answer.caused_by(error)
+}
+
+#[cfg(unix)]
+fn mode_of(file: &std::fs::Metadata) -> u32 {
+    std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o7777
+}
+
+#[cfg(not(unix))]
+fn mode_of(_: &std::fs::Metadata) -> u32 {
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_sqlite_with_the_wal_reset_fault_is_refused() {
+        assert!(refuse_old_sqlite(3_051_002).is_err());
+        assert!(refuse_old_sqlite(rusqlite::version_number()).is_ok());
+    }
+}

@@ -1,0 +1,86 @@
+//! The thread that reads, on a connection of its own: readers and the writer do not wait for each
+//! other.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::thread::{self, JoinHandle};
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+use windlass_core::{Error, ErrorKind, Result};
+
+use crate::fault::Db;
+
+/// Reads that may wait; beyond it, callers wait before their read is taken.
+const BACKLOG_MAX: usize = 1024;
+
+type Read = Box<dyn FnOnce(&Connection) + Send>;
+
+pub(crate) struct Reader {
+    reads: Option<mpsc::Sender<Read>>,
+    thread: Option<JoinHandle<()>>,
+    path: PathBuf,
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Reader {
+    pub(crate) fn start(db: Connection, path: PathBuf) -> std::io::Result<Self> {
+        let (reads, mut waiting) = mpsc::channel::<Read>(BACKLOG_MAX);
+        let thread = thread::Builder::new()
+            .name("windlass-reader".to_owned())
+            .spawn(move || {
+                while let Some(read) = waiting.blocking_recv() {
+                    read(&db);
+                }
+            })?;
+        Ok(Self {
+            reads: Some(reads),
+            thread: Some(thread),
+            path,
+        })
+    }
+
+    /// Runs `look` on one snapshot of the store.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Connection) -> Db<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let path = self.path.clone();
+        let read: Read = Box::new(move |db| {
+            let snapshot = || {
+                let snapshot = db.unchecked_transaction()?;
+                look(&snapshot)
+            };
+            // A caller that went away needs no answer.
+            let _ = reply.send(snapshot().map_err(|fault| fault.into_error(&path)));
+        });
+        let closed = || {
+            Error::new(
+                ErrorKind::Internal,
+                "the store has stopped",
+                "open it again",
+            )
+        };
+        let reads = self.reads.as_ref().ok_or_else(closed)?;
+        reads.send(read).await.map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.reads = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread was printed when it happened.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Taking jobs back: from leases that expired, and from workers that left or were failed.
+
+use rusqlite::{OptionalExtension, params};
+use windlass_core::{Hold, Owner, Reason, Settled, Token};
+
+use crate::fault::Db;
+use crate::hold::End;
+use crate::row::Brief;
+use crate::step::Step;
+
+/// Why a job is taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Its holder was lost: an expiry is counted.
+    Expired,
+    /// Its holder gave it up: nothing is counted.
+    GivenUp,
+}
+
+/// An open claim.
+#[derive(Debug)]
+pub(crate) struct ClaimRow {
+    pub(crate) token: Token,
+    pub(crate) seq: u64,
+    size: u64,
+}
+
+impl ClaimRow {
+    /// The open claims of an owner, oldest first.
+    pub(crate) fn open_of(step: &Step<'_>, owner: &Owner) -> Db<Vec<Self>> {
+        let mut statement = step.db.prepare_cached(
+            "SELECT number, nonce, seq, size FROM claim
+             WHERE queue = ?1 AND owner = ?2 AND finished_at IS NULL ORDER BY number",
+        )?;
+        let rows = statement.query_map(params![step.queue.key, owner.as_str()], |row| {
+            let token = Token {
+                number: row.get(0)?,
+                nonce: row.get(1)?,
+            };
+            Ok(Self {
+                token,
+                seq: row.get(2)?,
+                size: row.get(3)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Step<'_> {
+    /// Takes back up to `limit` jobs from expired leases, the lease that ended first first.
+    pub(crate) fn reap(&mut self, limit: usize) -> Db<u64> {
+        let mut budget = limit;
+        let mut reaped = 0;
+        while budget > 0
+            && let Some(owner) = self.first_expired()?
+        {
+            let (taken, is_whole) = self.take_back(&owner, budget, Why::Expired)?;
+            budget -= taken;
+            reaped += taken as u64;
+            if is_whole {
+                budget = budget.saturating_sub(1);
+            }
+        }
+        Ok(reaped)
+    }
+
+    fn first_expired(&self) -> Db<Option<Owner>> {
+        let mut statement = self.db.prepare_cached(
+            "SELECT owner FROM lease WHERE queue = ?1 AND until <= ?2 ORDER BY until, owner LIMIT 1",
+        )?;
+        let params = params![self.queue.key, self.now_ms()];
+        let owner: Option<String> = statement.query_row(params, |row| row.get(0)).optional()?;
+        Ok(owner.map(Owner::from_stored))
+    }
+
+    /// Takes back all that an owner holds, however much it is.
+    pub(crate) fn take_back_all(&mut self, owner: &Owner, why: Why) -> Db<u64> {
+        let (taken, _) = self.take_back(owner, usize::MAX, why)?;
+        self.prune_step()?;
+        Ok(taken as u64)
+    }
+
+    /// Takes back up to `limit` jobs of a lease; the lease ends when it holds nothing more.
+    /// Answers how many, and whether that was all.
+    ///
+    /// Jobs that go to the front are taken newest first, so that page after page they end up in
+    /// the order they were claimed in.
+    fn take_back(&mut self, owner: &Owner, limit: usize, why: Why) -> Db<(usize, bool)> {
+        self.settle_claims()?;
+        let doomed = self
+            .db
+            .prepare_cached("UPDATE lease SET until = 0 WHERE queue = ?1 AND owner = ?2")?
+            .execute(params![self.queue.key, owner.as_str()])?;
+        if doomed == 0 {
+            return Ok((0, true));
+        }
+        self.changed();
+        let mut claims = ClaimRow::open_of(self, owner)?;
+        let is_newest_first = self.requeue_end() == End::Front;
+        if is_newest_first {
+            claims.reverse();
+        }
+        let mut taken = 0;
+        let mut is_whole = true;
+        for claim in &claims {
+            let mut held = self.held_of(claim)?;
+            if held.len() > limit - taken {
+                is_whole = false;
+                if is_newest_first {
+                    held.drain(..held.len() - (limit - taken));
+                }
+                held.truncate(limit - taken);
+            }
+            taken += held.len();
+            let back = if why == Why::Expired {
+                self.expire(claim, held)?
+            } else {
+                held
+            };
+            self.give_back(back)?;
+        }
+        self.settle_claims()?;
+        if is_whole {
+            self.drop_lease(owner)?;
+        }
+        Ok((taken, is_whole))
+    }
+
+    /// Counts expiries; a job that took its worker down once too often is dead.
+    ///
+    /// Only a job that was alone in its claim can be blamed, and one that was never accepted has
+    /// not run at all.
+    fn expire(&mut self, claim: &ClaimRow, held: Vec<Brief>) -> Db<Vec<Brief>> {
+        let mut surviving = Vec::with_capacity(held.len());
+        for mut job in held {
+            if job.is_accepted && !job.cancel_asked {
+                job.expiries += 1;
+                if claim.size == 1 && job.expiries >= self.queue.settings.poison_after {
+                    self.leave_claim(&job, Settled::Lost)?;
+                    self.bury(&job, Reason::Poison, None)?;
+                    continue;
+                }
+            }
+            self.queue.figures.total.rescued += u64::from(!job.cancel_asked);
+            surviving.push(job);
+        }
+        Ok(surviving)
+    }
+
+    /// Puts held jobs back into their lanes, attempt not counted; those asked to stop end.
+    pub(crate) fn give_back(&mut self, held: Vec<Brief>) -> Db<()> {
+        let mut back = Vec::with_capacity(held.len());
+        for job in held {
+            self.leave_claim(&job, Settled::Lost)?;
+            if job.cancel_asked {
+                self.end_cancelled(&job)?;
+            } else {
+                back.push(job);
+            }
+        }
+        self.requeue_in_order(back)
+    }
+
+    /// The jobs a claim still holds, in claim order.
+    pub(crate) fn held_of(&self, claim: &ClaimRow) -> Db<Vec<Brief>> {
+        let mut held = Vec::new();
+        for id in self.claimed_ids(claim.token.number)? {
+            held.extend(self.held(&Hold::new(id, claim.token))?);
+        }
+        Ok(held)
+    }
+}

@@ -1,0 +1,173 @@
+//! complete, fail, release, snooze: the token decides, and a repeat is told the same again.
+
+use rusqlite::params;
+use windlass_core::limits::cut_message;
+use windlass_core::{
+    ClaimRequest, Completed, Completion, Failure, Hold, Reason, Settled, Snooze, Timestamp,
+};
+
+use crate::fault::Db;
+use crate::hold::End;
+use crate::row::Brief;
+use crate::step::Step;
+
+impl Step<'_> {
+    pub(crate) fn complete(
+        &mut self,
+        completions: &[Completion],
+        next: Option<&ClaimRequest>,
+    ) -> Db<Completed> {
+        let mut settled = Vec::with_capacity(completions.len());
+        for completion in completions {
+            settled.push(self.complete_one(completion)?);
+        }
+        self.end_settling()?;
+        let next = next
+            .map(|request| self.claim(request))
+            .transpose()?
+            .flatten();
+        Ok(Completed { settled, next })
+    }
+
+    fn complete_one(&mut self, completion: &Completion) -> Db<Settled> {
+        let Some(job) = self.held(&completion.hold)? else {
+            return self.told_before(&completion.hold, &[Settled::Completed]);
+        };
+        self.leave_claim(&job, Settled::Completed)?;
+        self.succeed(&job, completion.result.as_ref())?;
+        Ok(Settled::Completed)
+    }
+
+    pub(crate) fn fail(&mut self, failures: &[Failure]) -> Db<Vec<Settled>> {
+        let mut settled = Vec::with_capacity(failures.len());
+        for failure in failures {
+            settled.push(self.fail_one(failure)?);
+        }
+        self.end_settling()?;
+        Ok(settled)
+    }
+
+    fn fail_one(&mut self, failure: &Failure) -> Db<Settled> {
+        let Some(mut job) = self.held(&failure.hold)? else {
+            let same = [Settled::Scheduled, Settled::Dead, Settled::Cancelled];
+            return self.told_before(&failure.hold, &same);
+        };
+        if job.cancel_asked {
+            return self.stop(&job);
+        }
+        let policy = job.policy()?;
+        let deadline = policy
+            .until
+            .map(|until| until.resolve(Timestamp::default()));
+        let error = cut_message(&failure.error);
+        let next = failure.retry.due(&policy, job.attempt, self.now.ms());
+        let verdict = match next {
+            None => Err(Reason::Permanent),
+            Some(_) if job.attempt >= policy.max_attempts => Err(Reason::Exhausted),
+            Some(due) if deadline.is_some_and(|deadline| due > deadline) => Err(Reason::Deadline),
+            Some(due) => Ok(due),
+        };
+        match verdict {
+            Ok(due) => {
+                self.leave_claim(&job, Settled::Scheduled)?;
+                self.note_error(&job, error)?;
+                job.attempt += 1;
+                self.place_scheduled(&job, due.as_ms())?;
+                Ok(Settled::Scheduled)
+            }
+            Err(reason) => {
+                self.leave_claim(&job, Settled::Dead)?;
+                self.bury(&job, reason, Some(error))?;
+                Ok(Settled::Dead)
+            }
+        }
+    }
+
+    fn note_error(&mut self, job: &Brief, error: &str) -> Db<()> {
+        let figures = &mut self.queue.figures;
+        figures.bytes = figures.bytes + error.len() as u64 - job.error_bytes;
+        self.db
+            .prepare_cached("UPDATE job SET error = ?2 WHERE key = ?1")?
+            .execute(params![job.key, error])?;
+        Ok(())
+    }
+
+    pub(crate) fn release(&mut self, holds: &[Hold]) -> Db<Vec<Settled>> {
+        let mut back = Vec::new();
+        let mut settled = Vec::with_capacity(holds.len());
+        for hold in holds {
+            let is_back = |(_, job): &((u64, usize), Brief)| job.id == hold.id;
+            if back.iter().any(is_back) {
+                // Named twice in one call: the second is told what the first was.
+                settled.push(Settled::Released);
+                continue;
+            }
+            settled.push(match self.held(hold)? {
+                None => self.told_before(hold, &[Settled::Released, Settled::Cancelled])?,
+                Some(job) if job.cancel_asked => self.stop(&job)?,
+                Some(job) => {
+                    self.leave_claim(&job, Settled::Released)?;
+                    back.push((self.place_in_claim(hold)?, job));
+                    Settled::Released
+                }
+            });
+        }
+        back.sort_by_key(|(place, _)| *place);
+        self.requeue_in_order(back.into_iter().map(|(_, job)| job).collect())?;
+        self.end_settling()?;
+        Ok(settled)
+    }
+
+    pub(crate) fn snooze(&mut self, snoozes: &[Snooze]) -> Db<Vec<Settled>> {
+        let mut settled = Vec::with_capacity(snoozes.len());
+        for snooze in snoozes {
+            settled.push(self.snooze_one(snooze)?);
+        }
+        self.end_settling()?;
+        Ok(settled)
+    }
+
+    fn snooze_one(&mut self, snooze: &Snooze) -> Db<Settled> {
+        let Some(job) = self.held(&snooze.hold)? else {
+            return self.told_before(&snooze.hold, &[Settled::Snoozed, Settled::Cancelled]);
+        };
+        if job.cancel_asked {
+            return self.stop(&job);
+        }
+        self.leave_claim(&job, Settled::Snoozed)?;
+        let due = snooze.due.resolve(self.now.ms());
+        self.place_scheduled(&job, due.as_ms())?;
+        Ok(Settled::Snoozed)
+    }
+
+    /// A job that was asked to stop has come back: it is cancelled, whatever its holder said.
+    fn stop(&mut self, job: &Brief) -> Db<Settled> {
+        self.leave_claim(job, Settled::Cancelled)?;
+        self.end_cancelled(job)?;
+        Ok(Settled::Cancelled)
+    }
+
+    fn end_settling(&mut self) -> Db<()> {
+        self.settle_claims()?;
+        self.prune_step()
+    }
+
+    /// Where a held job stands in the order of claims: token, then place in its claim.
+    fn place_in_claim(&self, hold: &Hold) -> Db<(u64, usize)> {
+        let ids = self.claimed_ids(hold.token.number)?;
+        let index = ids.iter().position(|id| *id == hold.id).unwrap_or_default();
+        Ok((hold.token.number, index))
+    }
+
+    /// Puts jobs that came back unfinished into their lanes so that they keep their order.
+    pub(crate) fn requeue_in_order(&mut self, mut jobs: Vec<Brief>) -> Db<()> {
+        let end = self.requeue_end();
+        if end == End::Front {
+            jobs.reverse();
+        }
+        for job in &jobs {
+            self.place_ready(job, end)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+//! The registry of workers: who lives, what they run, what they will be told.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use windlass_core::limits::{WORKER_FORGET_AFTER, WORKER_SILENCE_MAX};
+use windlass_core::time::{Now, as_ms};
+use windlass_core::{Beat, BootId, JobId, NewWorker, QueueName, Timestamp, Told, Worker};
+
+use crate::fault::{Db, Fault};
+use crate::step::{Missing, Tx};
+
+impl Tx<'_> {
+    /// Reads the clock for one step of the registry and drops those not heard of for very long.
+    fn begin_registry(&mut self, clock_us: u64) -> Db<u64> {
+        let mark: u64 = self
+            .db
+            .query_row("SELECT mark_us FROM registry", [], |row| row.get(0))?;
+        let now = Now::guard(mark, clock_us);
+        self.db
+            .prepare_cached("UPDATE registry SET mark_us = ?1")?
+            .execute([now.us])?;
+        let now_ms = now.ms().as_ms();
+        if let Some(forgotten) = now_ms.checked_sub(as_ms(WORKER_FORGET_AFTER)) {
+            self.db
+                .prepare_cached("DELETE FROM worker WHERE last_seen <= ?1")?
+                .execute([forgotten])?;
+        }
+        Ok(now_ms)
+    }
+
+    pub(crate) fn register(&mut self, clock_us: u64, new: &NewWorker) -> Db<()> {
+        let now_ms = self.begin_registry(clock_us)?;
+        for queue in &new.queues {
+            self.step(queue, Missing::Create, clock_us, |_| Ok(()))?;
+        }
+        self.db
+            .prepare_cached(
+                "INSERT OR REPLACE INTO worker
+                     (boot, name, host, pid, version, queues, running, told, started_at, last_seen)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, '', 'continue', ?7, ?7)",
+            )?
+            .execute(params![
+                new.boot.as_str(),
+                new.name,
+                new.host,
+                new.pid,
+                new.version,
+                write_queues(&new.queues),
+                now_ms,
+            ])?;
+        Ok(())
+    }
+
+    pub(crate) fn beat(&mut self, clock_us: u64, beat: &Beat) -> Db<Told> {
+        let now_ms = self.begin_registry(clock_us)?;
+        let running: String = beat
+            .running
+            .iter()
+            .map(|(queue, id)| format!("{queue}\t{id}\n"))
+            .collect();
+        let told: Option<String> = self
+            .db
+            .prepare_cached(
+                "UPDATE worker SET last_seen = ?2, running = ?3
+                 WHERE boot = ?1 AND last_seen + ?4 > ?2 RETURNING told",
+            )?
+            .query_row(
+                params![
+                    beat.boot.as_str(),
+                    now_ms,
+                    running,
+                    as_ms(WORKER_SILENCE_MAX)
+                ],
+                |row| row.get(0),
+            )
+            .optional()?;
+        told.map_or(Ok(Told::Lost), |told| read_told(&told))
+    }
+
+    pub(crate) fn tell(&mut self, clock_us: u64, boot: &BootId, told: Told) -> Db<bool> {
+        self.begin_registry(clock_us)?;
+        let known = self
+            .db
+            .prepare_cached("UPDATE worker SET told = ?2 WHERE boot = ?1")?
+            .execute(params![boot.as_str(), told.as_str()])?;
+        Ok(known > 0)
+    }
+
+    /// The queues of a worker, which leaves one of them or, with `None`, all for good. Nothing
+    /// when nobody knows the worker.
+    pub(crate) fn leave(
+        &mut self,
+        clock_us: u64,
+        boot: &BootId,
+        queue: Option<&QueueName>,
+    ) -> Db<Option<Vec<QueueName>>> {
+        self.begin_registry(clock_us)?;
+        let queues: Option<String> = self
+            .db
+            .prepare_cached("SELECT queues FROM worker WHERE boot = ?1")?
+            .query_row([boot.as_str()], |row| row.get(0))
+            .optional()?;
+        let Some(queues) = queues.as_deref().map(read_queues).transpose()? else {
+            return Ok(None);
+        };
+        let Some(queue) = queue else {
+            self.db
+                .prepare_cached("DELETE FROM worker WHERE boot = ?1")?
+                .execute([boot.as_str()])?;
+            return Ok(Some(queues));
+        };
+        let rest: Vec<_> = queues
+            .iter()
+            .filter(|name| *name != queue)
+            .cloned()
+            .collect();
+        self.db
+            .prepare_cached("UPDATE worker SET queues = ?2 WHERE boot = ?1")?
+            .execute(params![boot.as_str(), write_queues(&rest)])?;
+        Ok(Some(queues))
+    }
+}
+
+pub(crate) fn list(db: &Connection, clock_us: u64) -> Db<Vec<Worker>> {
+    let mark: u64 = db.query_row("SELECT mark_us FROM registry", [], |row| row.get(0))?;
+    let now = Now::guard(mark, clock_us).ms();
+    let mut statement = db.prepare_cached(
+        "SELECT boot, name, host, pid, version, queues, running, told, started_at, last_seen
+         FROM worker ORDER BY boot",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut workers = Vec::new();
+    while let Some(row) = rows.next()? {
+        let worker = read(row, now)?;
+        if now.since(worker.last_seen) < WORKER_FORGET_AFTER {
+            workers.push(worker);
+        }
+    }
+    Ok(workers)
+}
+
+fn read(row: &Row<'_>, now: Timestamp) -> Db<Worker> {
+    let text = |index: usize| -> Db<String> { Ok(row.get(index)?) };
+    let boot = text(0)?;
+    let running = read_running(&text(6)?)?;
+    let last_seen = Timestamp::from_ms(row.get(9)?);
+    Ok(Worker {
+        new: NewWorker {
+            boot: BootId::new(&boot).map_err(|_| Fault::unreadable("worker id", boot))?,
+            name: text(1)?,
+            host: text(2)?,
+            pid: row.get(3)?,
+            version: text(4)?,
+            queues: read_queues(&text(5)?)?,
+        },
+        is_busy: !running.is_empty(),
+        running,
+        told: read_told(&text(7)?)?,
+        started_at: Timestamp::from_ms(row.get(8)?),
+        last_seen,
+        is_silent: now.since(last_seen) >= WORKER_SILENCE_MAX,
+    })
+}
+
+fn write_queues(queues: &[QueueName]) -> String {
+    queues.iter().map(|queue| format!("{queue}\n")).collect()
+}
+
+fn read_queue(text: &str) -> Db<QueueName> {
+    QueueName::new(text).map_err(|_| Fault::unreadable("queue name", text))
+}
+
+fn read_queues(text: &str) -> Db<Vec<QueueName>> {
+    text.lines().map(read_queue).collect()
+}
+
+fn read_running(text: &str) -> Db<Vec<(QueueName, JobId)>> {
+    let line = |line: &str| {
+        let unreadable = || Fault::unreadable("running job", line);
+        let (queue, id) = line.split_once('\t').ok_or_else(unreadable)?;
+        Ok((
+            read_queue(queue)?,
+            JobId::new(id).map_err(|_| unreadable())?,
+        ))
+    };
+    text.lines().map(line).collect()
+}
+
+fn read_told(word: &str) -> Db<Told> {
+    Told::from_word(word).ok_or_else(|| Fault::unreadable("word for a worker", word))
+}

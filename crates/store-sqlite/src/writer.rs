@@ -1,0 +1,257 @@
+//! The one thread that writes: while one group of calls is committed, the next gathers.
+//!
+//! All calls of a group share one transaction and so one fsync; every call is answered only after
+//! the commit that holds it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
+use windlass_core::{Error, ErrorKind, Result};
+
+use crate::bell::Bell;
+use crate::fault::Db;
+use crate::step::Tx;
+use crate::turnstile::Turnstile;
+
+/// Calls that one transaction serves at most: bounds how long others wait at the turnstile.
+const GROUP_MAX: usize = 256;
+
+/// Calls that may wait; beyond it, callers wait before their call is taken.
+const BACKLOG_MAX: usize = 1024;
+
+/// What the writing thread works with.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) db: Connection,
+    pub(crate) turnstile: Turnstile,
+    pub(crate) bell: Arc<Bell>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Writer {
+    calls: Option<mpsc::Sender<Box<dyn Call>>>,
+    thread: Option<JoinHandle<()>>,
+    path: PathBuf,
+    deadline: Duration,
+}
+
+impl Writer {
+    pub(crate) fn start(
+        engine: Engine,
+        path: PathBuf,
+        deadline: Duration,
+    ) -> std::io::Result<Self> {
+        let (calls, waiting) = mpsc::channel(BACKLOG_MAX);
+        let place = path.clone();
+        let thread = thread::Builder::new()
+            .name("windlass-writer".to_owned())
+            .spawn(move || engine.run(waiting, &place))?;
+        Ok(Self {
+            calls: Some(calls),
+            thread: Some(thread),
+            path,
+            deadline,
+        })
+    }
+
+    /// Runs `verb` inside a transaction and answers once that is safe.
+    ///
+    /// A verb may run twice: when its group failed, every call of it is tried by itself.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        verb: impl FnMut(&mut Tx<'_>) -> Db<T> + Send + 'static,
+    ) -> Result<T> {
+        let stage = Arc::new(AtomicU8::new(WAITING));
+        let (reply, answer) = oneshot::channel();
+        let call = WriteCall {
+            verb,
+            value: None,
+            reply,
+            stage: stage.clone(),
+        };
+        let Some(calls) = &self.calls else {
+            return Err(self.closed());
+        };
+        let whole = async {
+            calls
+                .send(Box::new(call))
+                .await
+                .map_err(|_| self.closed())?;
+            answer.await.map_err(|_| self.closed())?
+        };
+        match tokio::time::timeout(self.deadline, whole).await {
+            Ok(result) => result,
+            Err(_) => Err(self.late(&stage)),
+        }
+    }
+
+    /// A call whose time is over: nothing was done if it had not begun, and now it never will.
+    fn late(&self, stage: &AtomicU8) -> Error {
+        let place = self.path.display();
+        let seconds = self.deadline.as_secs();
+        match stage.compare_exchange(WAITING, GIVEN_UP, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(_) => Error::new(
+                ErrorKind::StoreBusy,
+                format!("the store {place} was held by others for {seconds} s"),
+                "find the process that holds it (lsof on the file), or try again later; nothing was done",
+            ),
+            Err(_) => Error::new(
+                ErrorKind::OutcomeUnknown,
+                format!("the store {place} did not answer within {seconds} s"),
+                "repeat the call with the same id or token: the first answer comes back",
+            ),
+        }
+    }
+
+    fn closed(&self) -> Error {
+        Error::new(
+            ErrorKind::Internal,
+            format!("the store {} has stopped", self.path.display()),
+            "open it again; if this was not a shutdown, report it",
+        )
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // The thread ends when no sender is left; waiting for it releases the file.
+        self.calls = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread was printed when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+const WAITING: u8 = 0;
+const BEGUN: u8 = 1;
+const GIVEN_UP: u8 = 2;
+
+/// A call on its way through the writer.
+trait Call: Send + fmt::Debug {
+    /// Whether its caller still waits; from now on it cannot give up.
+    fn begin(&self) -> bool;
+    /// Does its work inside the transaction and keeps the answer.
+    fn run(&mut self, tx: &mut Tx<'_>) -> Db<()>;
+    /// Passes on the answer, or why there is none.
+    fn answer(self: Box<Self>, outcome: Result<()>);
+}
+
+struct WriteCall<F, T> {
+    verb: F,
+    value: Option<T>,
+    reply: oneshot::Sender<Result<T>>,
+    stage: Arc<AtomicU8>,
+}
+
+impl<F, T> fmt::Debug for WriteCall<F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WriteCall")
+    }
+}
+
+impl<F, T> Call for WriteCall<F, T>
+where
+    F: FnMut(&mut Tx<'_>) -> Db<T> + Send,
+    T: Send,
+{
+    fn begin(&self) -> bool {
+        self.stage
+            .compare_exchange(WAITING, BEGUN, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok()
+    }
+
+    fn run(&mut self, tx: &mut Tx<'_>) -> Db<()> {
+        self.value = Some((self.verb)(tx)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<()>) {
+        let Self { value, reply, .. } = *self;
+        let missing = || {
+            Error::new(
+                ErrorKind::Internal,
+                "a call was not run",
+                "report this fault",
+            )
+        };
+        let answer = outcome.and_then(|()| value.ok_or_else(missing));
+        // A caller that went away needs no answer.
+        let _ = reply.send(answer);
+    }
+}
+
+impl Engine {
+    fn run(self, mut calls: mpsc::Receiver<Box<dyn Call>>, path: &Path) {
+        let Self {
+            mut db,
+            turnstile,
+            bell,
+        } = self;
+        while let Some(first) = calls.blocking_recv() {
+            // The turn comes first: what arrives while others write joins this group.
+            let turn = turnstile.enter();
+            let mut group = vec![first];
+            while group.len() < GROUP_MAX
+                && let Ok(call) = calls.try_recv()
+            {
+                group.push(call);
+            }
+            match turn {
+                Ok(turn) => {
+                    let served = serve(&mut db, &bell, group, path);
+                    // Others may write while this group is answered.
+                    drop(turn);
+                    for (call, outcome) in served {
+                        call.answer(outcome);
+                    }
+                }
+                Err(error) => {
+                    for call in group {
+                        call.answer(Err(crate::open::from_io(error.kind().into(), path)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+type Served = Vec<(Box<dyn Call>, Result<()>)>;
+
+/// Serves a group in one transaction or, when that fails, each call in one of its own, so that
+/// one call's fault does not hurt its neighbours.
+fn serve(db: &mut Connection, bell: &Bell, group: Vec<Box<dyn Call>>, path: &Path) -> Served {
+    let mut group: Vec<_> = group.into_iter().filter(|call| call.begin()).collect();
+    match commit(db, bell, &mut group) {
+        Ok(()) => group.into_iter().map(|call| (call, Ok(()))).collect(),
+        Err(fault) if group.len() == 1 => {
+            let error = fault.into_error(path);
+            group.into_iter().zip([Err(error)]).collect()
+        }
+        Err(_) => {
+            let alone = |mut call: Box<dyn Call>| {
+                let outcome = commit(db, bell, std::slice::from_mut(&mut call));
+                (call, outcome.map_err(|fault| fault.into_error(path)))
+            };
+            group.into_iter().map(alone).collect()
+        }
+    }
+}
+
+fn commit(db: &mut Connection, bell: &Bell, group: &mut [Box<dyn Call>]) -> Db<()> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut tx = Tx::new(&transaction);
+    for call in group {
+        call.run(&mut tx)?;
+    }
+    let hints = tx.finish()?;
+    transaction.commit()?;
+    bell.ring(hints);
+    Ok(())
+}

@@ -1,0 +1,19 @@
+//! The SQLite store keeps every promise.
+
+use std::sync::Arc;
+
+use windlass_core::ManualClock;
+use windlass_store_sqlite::{Options, SqliteStore};
+use windlass_testkit::Opened;
+
+async fn open(clock: Arc<ManualClock>) -> Opened {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let options = Options {
+        clock,
+        ..Options::default()
+    };
+    let store = SqliteStore::open(&folder.path().join("jobs.db"), options);
+    Opened::guarded(store.expect("a new file can be opened"), folder)
+}
+
+windlass_testkit::conformance!(open);

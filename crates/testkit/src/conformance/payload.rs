@@ -1,0 +1,79 @@
+//! Payloads: raw bytes, returned byte for byte, within a limit.
+
+use bytes::Bytes;
+use windlass_core::{ErrorKind, NewJob, Result};
+
+use crate::bench::{Bench, hold, id};
+
+const LIMIT: usize = 1024 * 1024;
+
+async fn comes_back(bench: &Bench, payload: Bytes) -> Result<()> {
+    bench
+        .enqueue(NewJob::new(payload.clone()).id(id("a")))
+        .await?;
+
+    assert!(bench.job("a").await?.payload.as_ref() == Some(&payload));
+    let claim = bench.take(1).await?;
+    assert!(claim.jobs[0].payload == payload);
+
+    let completion = hold(&claim, 0).completion().result(payload.clone());
+    bench
+        .store
+        .complete(&bench.queue, vec![completion], None)
+        .await?;
+    assert!(bench.job("a").await?.result.as_ref() == Some(&payload));
+    Ok(())
+}
+
+pub async fn every_byte_comes_back(bench: &Bench) -> Result<()> {
+    let all: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
+    comes_back(bench, all.into()).await
+}
+
+pub async fn an_empty_payload_comes_back_empty(bench: &Bench) -> Result<()> {
+    comes_back(bench, Bytes::new()).await
+}
+
+pub async fn a_payload_at_the_limit_comes_back(bench: &Bench) -> Result<()> {
+    let large: Vec<u8> = (0..=u8::MAX).cycle().take(LIMIT).collect();
+    comes_back(bench, large.into()).await
+}
+
+pub async fn a_payload_over_the_limit_is_refused(bench: &Bench) -> Result<()> {
+    let jobs = vec![NewJob::new("small"), NewJob::new(vec![0; LIMIT + 1])];
+
+    let refused = bench.store.enqueue(&bench.queue, jobs).await;
+
+    assert_eq!(
+        refused.map_err(|error| error.kind()),
+        Err(ErrorKind::Invalid)
+    );
+    assert_eq!(bench.dump().await?, None, "nothing of the batch is stored");
+    Ok(())
+}
+
+pub async fn a_batch_over_the_limit_is_refused(bench: &Bench) -> Result<()> {
+    let payload = Bytes::from(vec![0; LIMIT]);
+    let jobs = (0..17).map(|_| NewJob::new(payload.clone())).collect();
+
+    let refused = bench.store.enqueue(&bench.queue, jobs).await;
+
+    assert_eq!(
+        refused.map_err(|error| error.kind()),
+        Err(ErrorKind::Invalid)
+    );
+    assert_eq!(bench.dump().await?, None, "nothing of the batch is stored");
+    Ok(())
+}
+
+pub async fn text_that_looks_like_a_query_is_only_bytes(bench: &Bench) -> Result<()> {
+    let name = "'; DROP TABLE jobs; -- {\"$gt\": 0} \\ %s {}";
+    bench
+        .enqueue(NewJob::new(name).id(id(name)).unique_key(name.parse()?))
+        .await?;
+
+    let job = bench.job(name).await?;
+    assert_eq!(job.payload.as_deref(), Some(name.as_bytes()));
+    assert_eq!(bench.next(1).await?, [name]);
+    Ok(())
+}

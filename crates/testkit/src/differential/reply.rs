@@ -1,0 +1,58 @@
+//! What a store answered, in a form that two stores can be compared by.
+
+use windlass_core::{
+    ChangedJob, Claim, Completed, Enqueued, ErrorKind, Held, Job, Level, Maintained, QueueName,
+    Renewed, Repair, Settings, Settled, Stats, Told, Worker,
+};
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Reply {
+    Nothing,
+    Enqueued(Vec<Enqueued>),
+    Claim(Option<Claim>),
+    Held(Held),
+    Renewed(Renewed),
+    Completed(Completed),
+    Settled(Vec<Settled>),
+    Changes(Vec<ChangedJob>),
+    Count(u64),
+    Maintained(Maintained),
+    Audited(u64, Vec<Repair>),
+    Settings(Settings),
+    Stats(Option<Stats>),
+    Job(Option<Box<Job>>),
+    Jobs(Vec<Job>),
+    Queues(Vec<QueueName>),
+    Told(Told),
+    Failed(Option<u64>),
+    Known(bool),
+    Workers(Vec<Worker>),
+    Refused(ErrorKind),
+}
+
+impl Reply {
+    /// The answer of a verb that answers nothing.
+    pub(super) fn done((): ()) -> Self {
+        Self::Nothing
+    }
+
+    /// Stores differ in how safe they keep a job, and may.
+    pub(super) fn enqueued(mut answers: Vec<Enqueued>) -> Self {
+        for answer in &mut answers {
+            if let Enqueued::Accepted { level, .. } = answer {
+                *level = Level::Memory;
+            }
+        }
+        Self::Enqueued(answers)
+    }
+
+    /// The claim in it, where there is one.
+    pub(super) fn claim(&self) -> Option<&Claim> {
+        match self {
+            Self::Claim(claim) => claim.as_ref(),
+            Self::Completed(completed) => completed.next.as_ref(),
+            _ => None,
+        }
+    }
+}

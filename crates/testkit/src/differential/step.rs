@@ -1,0 +1,206 @@
+//! One step of a run: a call with everything it says, so that it can be made on both sides, and
+//! made again.
+
+use std::time::Duration;
+
+use windlass_core::{
+    Beat, BootId, ClaimRequest, Completion, Due, Failure, Filter, Hold, JobId, ManualClock, NewJob,
+    NewWorker, QueueName, Renewal, Result, Setting, Snooze, Store, Target, Told,
+};
+
+use super::reply::Reply;
+
+/// A call.
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Clock(Movement),
+    Enqueue(QueueName, Vec<NewJob>),
+    Claim(QueueName, ClaimRequest),
+    Accept(QueueName, Hold, Duration),
+    Renew(QueueName, Renewal, Duration),
+    Progress(QueueName, Hold, f64, Option<String>),
+    Complete(QueueName, Vec<Completion>, Option<ClaimRequest>),
+    Fail(QueueName, Vec<Failure>),
+    Release(QueueName, Vec<Hold>),
+    Snooze(QueueName, Vec<Hold>, Due),
+    Change(QueueName, Change, Target),
+    Purge(QueueName),
+    Maintain(QueueName, usize),
+    Audit(QueueName),
+    Pause(QueueName),
+    Resume(QueueName),
+    Set(QueueName, Setting),
+    Settings(QueueName),
+    Stats(QueueName),
+    Get(QueueName, JobId),
+    List(QueueName, Filter, usize),
+    Queues,
+    Register(NewWorker),
+    Beat(Beat),
+    Leave(BootId, Option<QueueName>),
+    FailWorker(BootId),
+    Tell(BootId, Told),
+    Workers,
+}
+
+/// What operators do to jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    Cancel,
+    Retry,
+    Delete,
+    Promote,
+}
+
+/// How the clock moves.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Movement {
+    Forward(Duration),
+    Back(Duration),
+}
+
+impl Movement {
+    pub(super) fn apply(self, clock: &ManualClock) {
+        match self {
+            Self::Forward(by) => clock.advance(by),
+            Self::Back(by) => clock.step_back(by),
+        }
+    }
+}
+
+impl Step {
+    /// Makes the call; an error is an answer as well.
+    pub(super) async fn apply(&self, store: &dyn Store) -> Reply {
+        self.call(store)
+            .await
+            .unwrap_or_else(|error| Reply::Refused(error.kind()))
+    }
+
+    async fn call(&self, store: &dyn Store) -> Result<Reply> {
+        Ok(match self.clone() {
+            Self::Enqueue(queue, jobs) => Reply::enqueued(store.enqueue(&queue, jobs).await?),
+            Self::Claim(queue, request) => Reply::Claim(store.claim(&queue, request).await?),
+            Self::Accept(queue, hold, lease) => {
+                Reply::Held(store.accept(&queue, hold, lease).await?)
+            }
+            Self::Renew(queue, renewal, lease) => {
+                Reply::Renewed(store.renew(&queue, renewal, lease).await?)
+            }
+            Self::Progress(queue, hold, fraction, message) => {
+                Reply::Held(store.progress(&queue, hold, fraction, message).await?)
+            }
+            Self::Complete(queue, completions, next) => {
+                Reply::Completed(store.complete(&queue, completions, next).await?)
+            }
+            Self::Fail(queue, failures) => Reply::Settled(store.fail(&queue, failures).await?),
+            Self::Release(queue, holds) => Reply::Settled(store.release(&queue, holds).await?),
+            Self::Snooze(queue, holds, due) => {
+                let snoozes = holds.into_iter().map(|hold| Snooze { hold, due }).collect();
+                Reply::Settled(store.snooze(&queue, snoozes).await?)
+            }
+            Self::Change(queue, change, target) => {
+                change_all(store, &queue, change, &target).await?
+            }
+            other => return other.operate(store).await,
+        })
+    }
+
+    /// The calls of operators and workers' records.
+    async fn operate(self, store: &dyn Store) -> Result<Reply> {
+        Ok(match self {
+            Self::Purge(queue) => purge_all(store, &queue).await?,
+            Self::Maintain(queue, limit) => Reply::Maintained(store.maintain(&queue, limit).await?),
+            Self::Audit(queue) => audit_all(store, &queue).await?,
+            Self::Pause(queue) => Reply::done(store.pause(&queue).await?),
+            Self::Resume(queue) => Reply::done(store.resume(&queue).await?),
+            Self::Set(queue, setting) => Reply::Settings(store.set(&queue, vec![setting]).await?),
+            Self::Settings(queue) => Reply::Settings(store.settings(&queue).await?),
+            Self::Stats(queue) => Reply::Stats(store.stats(&queue).await?),
+            Self::Get(queue, id) => Reply::Job(store.get(&queue, &id).await?.map(Box::new)),
+            Self::List(queue, filter, limit) => list_all(store, &queue, &filter, limit).await?,
+            Self::Queues => Reply::Queues(store.queues().await?),
+            Self::Register(worker) => Reply::done(store.register(worker).await?),
+            Self::Beat(beat) => Reply::Told(store.beat(beat).await?),
+            Self::Leave(boot, queue) => Reply::Count(store.leave(&boot, queue.as_ref()).await?),
+            Self::FailWorker(boot) => Reply::Failed(store.fail_worker(&boot).await?),
+            Self::Tell(boot, told) => Reply::Known(store.tell(&boot, told).await?),
+            Self::Workers => Reply::Workers(store.workers().await?),
+            _ => Reply::Nothing,
+        })
+    }
+}
+
+/// Purges over all pages; which jobs a page takes is each store's own affair.
+async fn purge_all(store: &dyn Store, queue: &QueueName) -> Result<Reply> {
+    let mut removed = 0;
+    loop {
+        let page = store.purge(queue).await?;
+        removed += page;
+        if page == 0 {
+            return Ok(Reply::Count(removed));
+        }
+    }
+}
+
+/// Changes over all pages; where a page ends is each store's own affair.
+async fn change_all(
+    store: &dyn Store,
+    queue: &QueueName,
+    change: Change,
+    target: &Target,
+) -> Result<Reply> {
+    let mut changes = Vec::new();
+    let mut from = None;
+    loop {
+        let page = match change {
+            Change::Cancel => store.cancel(queue, target, from).await?,
+            Change::Retry => store.retry(queue, target, from).await?,
+            Change::Delete => store.delete(queue, target, from).await?,
+            Change::Promote => store.promote(queue, target, from).await?,
+        };
+        changes.extend(page.items);
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    if !matches!(target, Target::Ids(_)) {
+        changes.sort_by(|a, b| a.id.cmp(&b.id));
+    }
+    Ok(Reply::Changes(changes))
+}
+
+async fn list_all(
+    store: &dyn Store,
+    queue: &QueueName,
+    filter: &Filter,
+    limit: usize,
+) -> Result<Reply> {
+    let mut jobs = Vec::new();
+    let mut from = None;
+    loop {
+        let page = store.list(queue, filter, from, limit).await?;
+        jobs.extend(page.items);
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    jobs.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(Reply::Jobs(jobs))
+}
+
+async fn audit_all(store: &dyn Store, queue: &QueueName) -> Result<Reply> {
+    let mut checked = 0;
+    let mut repairs = Vec::new();
+    let mut from = None;
+    loop {
+        let page = store.audit(queue, from).await?;
+        checked += page.checked;
+        repairs.extend(page.repairs);
+        from = page.next;
+        if from.is_none() {
+            return Ok(Reply::Audited(checked, repairs));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A store under test, however it was opened.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use windlass_core::Store;
+use windlass_core::dump::Dump;
+
+/// An open store, the view of its whole state, and whatever keeps both alive.
+pub struct Opened {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// The same store, seen whole.
+    pub dump: Arc<dyn Dump + Send + Sync>,
+    /// Dropped last: a temporary folder, a server.
+    guard: Box<dyn Any + Send + Sync>,
+}
+
+impl Opened {
+    /// A store that needs nothing beside itself.
+    pub fn new<S: Store + Dump + 'static>(store: S) -> Self {
+        Self::guarded(store, ())
+    }
+
+    /// A store that lives only as long as `guard`.
+    pub fn guarded<S, G>(store: S, guard: G) -> Self
+    where
+        S: Store + Dump + 'static,
+        G: Any + Send + Sync,
+    {
+        let store = Arc::new(store);
+        Self {
+            store: Arc::clone(&store) as Arc<dyn Store>,
+            dump: store,
+            guard: Box::new(guard),
+        }
+    }
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened")
+            .field("store", &self.store)
+            .field("guard", &(*self.guard).type_id())
+            .finish_non_exhaustive()
+    }
+}

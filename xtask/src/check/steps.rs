@@ -1,0 +1,203 @@
+//! The steps of a check, in order, and what to do when one of them fails.
+
+use std::path::Path;
+
+use super::Extent;
+use crate::cargo::{cargo, has};
+use crate::tidy;
+
+/// The crates whose tests take a moment: no child processes, no crashes, no file system.
+const FAST: [&str; 5] = [
+    "windlass-core",
+    "windlass-store-memory",
+    "windlass-api",
+    "windlass-testkit",
+    "xtask",
+];
+
+const NO_DENY: &str = "cargo-deny is not installed, so licences and advisories are unchecked; \
+                       to get it: `cargo install --locked cargo-deny`";
+
+const NAMED: &str = "the failing test is named above; run it alone by that name";
+
+/// One step of a check.
+pub(super) struct Step {
+    pub(super) name: &'static str,
+    /// What to do when it failed.
+    pub(super) next: &'static str,
+    /// Why it cannot run here, where that is allowed.
+    pub(super) not_run: Option<&'static str>,
+    work: Work,
+}
+
+enum Work {
+    /// Tidy lives in this program.
+    Tidy,
+    /// Commands of cargo in order, without the word `cargo`.
+    Cargo(Vec<String>),
+}
+
+impl Step {
+    /// The step as a person would type it.
+    pub(super) fn shown(&self) -> String {
+        match &self.work {
+            Work::Tidy => "cargo xtask tidy".to_owned(),
+            Work::Cargo(commands) => format!("cargo {}", commands.join(" && cargo ")),
+        }
+    }
+
+    /// Carries the step out; says which command failed.
+    pub(super) fn run(&self, root: &Path) -> Result<(), String> {
+        match &self.work {
+            Work::Tidy if tidy::is_clean(root) => Ok(()),
+            Work::Tidy => Err("`cargo xtask tidy` found violations".to_owned()),
+            Work::Cargo(commands) => commands.iter().try_for_each(|line| run_one(root, line)),
+        }
+    }
+}
+
+fn run_one(root: &Path, line: &str) -> Result<(), String> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let mut command = cargo(root, &words);
+    if words.first() == Some(&"doc") {
+        command.env("RUSTDOCFLAGS", "-D warnings");
+    }
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`cargo {line}` ended with {status}")),
+        Err(error) => Err(format!("`cargo {line}` could not start: {error}")),
+    }
+}
+
+/// The steps of an extent on this machine.
+pub(super) fn of(root: &Path, extent: Extent) -> Vec<Step> {
+    let has_nextest = has(root, "nextest");
+    if !has_nextest {
+        println!("cargo-nextest is not installed: the tests run under `cargo test` instead");
+        println!("to get it: `cargo install --locked cargo-nextest`");
+    }
+    match extent {
+        Extent::Quick => vec![fmt(), tidy_step(), clippy(), fast_tests(has_nextest)],
+        Extent::Full => {
+            vec![
+                fmt(),
+                clippy(),
+                tidy_step(),
+                tests(has_nextest),
+                docs(),
+                deny(has(root, "deny")),
+            ]
+        }
+    }
+}
+
+fn step(name: &'static str, commands: &[&str], next: &'static str) -> Step {
+    let commands = commands.iter().map(|&line| line.to_owned()).collect();
+    Step {
+        name,
+        next,
+        not_run: None,
+        work: Work::Cargo(commands),
+    }
+}
+
+fn fmt() -> Step {
+    step(
+        "fmt",
+        &["fmt --all --check"],
+        "run `cargo fmt --all`; if rustfmt is missing, `rustup component add rustfmt`",
+    )
+}
+
+fn clippy() -> Step {
+    step(
+        "clippy",
+        &["clippy --workspace --all-targets -- -D warnings"],
+        "mend what clippy names above; if clippy is missing, `rustup component add clippy`",
+    )
+}
+
+fn tidy_step() -> Step {
+    Step {
+        name: "tidy",
+        next: "mend the places named above, then `cargo xtask tidy`",
+        not_run: None,
+        work: Work::Tidy,
+    }
+}
+
+fn tests(has_nextest: bool) -> Step {
+    let commands: &[&str] = if has_nextest {
+        // nextest runs no doc tests, so cargo runs those.
+        &["nextest run --workspace", "test --workspace --doc"]
+    } else {
+        &["test --workspace"]
+    };
+    step("tests", commands, NAMED)
+}
+
+fn fast_tests(has_nextest: bool) -> Step {
+    // Without `--tests`, `cargo test` would build doc tests too.
+    let runner = if has_nextest {
+        "nextest run"
+    } else {
+        "test --tests"
+    };
+    let line = format!("{runner} --package {}", FAST.join(" --package "));
+    step("tests", &[&line], NAMED)
+}
+
+fn docs() -> Step {
+    step(
+        "docs",
+        &["doc --workspace --no-deps"],
+        "mend what rustdoc names above",
+    )
+}
+
+fn deny(is_installed: bool) -> Step {
+    let next = "choose another dependency, or allow it in `deny.toml` with the reason beside it";
+    Step {
+        not_run: (!is_installed).then_some(NO_DENY),
+        ..step("deny", &["deny check"], next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doc_tests_run_with_and_without_nextest() {
+        assert!(
+            tests(true)
+                .shown()
+                .ends_with("cargo test --workspace --doc")
+        );
+        assert_eq!(tests(false).shown(), "cargo test --workspace");
+    }
+
+    #[test]
+    fn a_missing_tool_is_a_reason_and_not_a_silence() {
+        assert!(
+            deny(false)
+                .not_run
+                .is_some_and(|why| why.contains("cargo install"))
+        );
+        assert!(deny(true).not_run.is_none());
+    }
+
+    #[test]
+    fn every_step_says_what_to_do_when_it_failed() {
+        let steps = [
+            fmt(),
+            clippy(),
+            tidy_step(),
+            tests(true),
+            fast_tests(true),
+            docs(),
+            deny(true),
+        ];
+        assert!(steps.iter().all(|step| !step.next.is_empty()));
+    }
+}

@@ -1,0 +1,27 @@
+//! `cargo xtask help`: what chores there are.
+
+use std::process::ExitCode;
+
+const TEXT: &str = "\
+cargo xtask COMMAND
+
+  check           everything CI runs: fmt, clippy, tidy, tests, docs, deny
+  check --quick   fmt, tidy, clippy and the fast tests, for use while writing
+  tidy            the rules of the house alone: edges, sizes, names, links
+  help            this list
+";
+
+/// Prints the list.
+pub(crate) fn run() -> ExitCode {
+    print!("{TEXT}");
+    ExitCode::SUCCESS
+}
+
+/// Says that a command line was not understood; exit 2, as for any wrong usage.
+pub(crate) fn refuse(words: &[&str]) -> ExitCode {
+    println!(
+        "xtask does not know `{}`; these are its commands:\n\n{TEXT}",
+        words.join(" ")
+    );
+    ExitCode::from(2)
+}

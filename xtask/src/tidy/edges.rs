@@ -1,0 +1,143 @@
+//! Crates depend on each other in one direction: doors → api → core ← stores, worker → core.
+//!
+//! The table names the whole house, crates still to be built among them, so that a new crate finds
+//! its place. A new row is a decision: it belongs in the change that needs it.
+
+use super::manifest::{self, Dependency, Manifest};
+use super::tree::Tree;
+use super::violation::Violation;
+
+/// The crate and those of our crates it may use.
+const EDGES: [(&str, &[&str]); 13] = [
+    ("windlass-core", &[]),
+    ("windlass-store-memory", &["windlass-core"]),
+    ("windlass-store-sqlite", &["windlass-core"]),
+    ("windlass-store-redis", &["windlass-core"]),
+    ("windlass-worker", &["windlass-core"]),
+    ("windlass-api", &["windlass-core"]),
+    ("windlass-server", &["windlass-api", "windlass-core"]),
+    ("windlass-stdio", &["windlass-api", "windlass-core"]),
+    ("windlass-interop", &["windlass-api", "windlass-core"]),
+    (
+        "windlass",
+        &[
+            "windlass-core",
+            "windlass-store-memory",
+            "windlass-store-redis",
+            "windlass-store-sqlite",
+            "windlass-worker",
+        ],
+    ),
+    (
+        "windlass-cli",
+        &[
+            "windlass",
+            "windlass-api",
+            "windlass-interop",
+            "windlass-server",
+            "windlass-stdio",
+            "windlass-worker",
+        ],
+    ),
+    (
+        "windlass-testkit",
+        &["windlass-core", "windlass-store-memory"],
+    ),
+    ("xtask", &[]),
+];
+
+/// What the tests of any crate may use besides: the suite, and the specification as a store at hand.
+const DEV: [&str; 2] = ["windlass-testkit", "windlass-store-memory"];
+
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    let (manifests, mut violations) = manifest::read(tree);
+    for manifest in &manifests {
+        violations.extend(misnamed(manifest));
+        let Some((_, allowed)) = EDGES.iter().find(|(name, _)| *name == manifest.name) else {
+            violations.push(Violation::new(
+                manifest.path,
+                1,
+                format!(
+                    "the crate `{}` has no row in the table of edges",
+                    manifest.name
+                ),
+                format!("say in `{}` which of our crates it may use", file!()),
+            ));
+            continue;
+        };
+        for dependency in &manifest.dependencies {
+            if is_ours(dependency) && !is_allowed(dependency, allowed) {
+                violations.push(Violation::new(
+                    manifest.path,
+                    dependency.line,
+                    format!("`{}` may not use `{}`", manifest.name, dependency.name),
+                    "move the code to the crate that may; edges point to core (ARCHITECTURE.md)",
+                ));
+            }
+        }
+    }
+    violations
+}
+
+fn is_ours(dependency: &Dependency) -> bool {
+    dependency.name == "windlass" || dependency.name.starts_with("windlass-")
+}
+
+fn is_allowed(dependency: &Dependency, allowed: &[&str]) -> bool {
+    let name = dependency.name.as_str();
+    allowed.contains(&name) || (dependency.is_dev && DEV.contains(&name))
+}
+
+/// Folder `crates/x` is package `windlass-x`; the crate that users add has the plain name.
+fn misnamed(manifest: &Manifest) -> Option<Violation> {
+    let folder = manifest.folder().strip_prefix("crates/")?;
+    let name = if folder == "windlass" {
+        folder.to_owned()
+    } else {
+        format!("windlass-{folder}")
+    };
+    (manifest.name != name).then(|| {
+        Violation::new(
+            manifest.path,
+            1,
+            format!("the crate in this folder is called `{}`", manifest.name),
+            format!("call it `{name}`, after its folder"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::violation::briefly;
+    use super::*;
+
+    fn checked(folder: &str, text: &str) -> Vec<String> {
+        briefly(&check(&Tree::of(&[(
+            &format!("{folder}/Cargo.toml"),
+            text,
+        )])))
+    }
+
+    #[test]
+    fn an_edge_against_the_direction_is_caught() {
+        let text = "[package]\nname = \"windlass-core\"\n[dependencies]\nwindlass-api = \"1\"\n";
+        assert_eq!(
+            checked("crates/core", text),
+            ["crates/core/Cargo.toml:4: `windlass-core` may not use `windlass-api`"]
+        );
+    }
+
+    #[test]
+    fn only_tests_may_use_the_testkit() {
+        let dev = "[package]\nname = \"windlass-api\"\n[dev-dependencies]\n\
+            windlass-testkit.workspace = true\n";
+        assert_eq!(checked("crates/api", dev), [""; 0]);
+        assert_eq!(checked("crates/api", &dev.replace("dev-", "")).len(), 1);
+    }
+
+    #[test]
+    fn a_crate_without_a_row_or_with_a_wrong_name_is_caught() {
+        let found = checked("crates/extra", "[package]\nname = \"windlass-other\"\n");
+        assert_eq!(found.len(), 2, "{found:?}");
+    }
+}

@@ -1,0 +1,60 @@
+//! Paths of this repository that a document names in backticks are there.
+
+use super::tree::Tree;
+use super::violation::Violation;
+
+/// Folders at the root: a word that starts with one of them is a path.
+const ROOTS: [&str; 3] = ["crates/", "docs/", "xtask/"];
+
+/// Documents that tell what was, not what is.
+const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/decisions/"];
+
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for file in tree.files().iter().filter(|file| file.is("md")) {
+        if HISTORY.iter().any(|past| file.path.starts_with(past)) {
+            continue;
+        }
+        for (number, line) in file.lines() {
+            for path in paths(line).filter(|path| !tree.has(path)) {
+                violations.push(Violation::new(
+                    &file.path,
+                    number,
+                    format!("there is no `{path}`"),
+                    "name the file that took its place",
+                ));
+            }
+        }
+    }
+    violations
+}
+
+/// Paths between backticks; one with a placeholder (`crates/<name>`, `docs/*.md`) names no file.
+fn paths(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|code| ROOTS.iter().any(|root| code.starts_with(root)))
+        .filter(|code| !code.contains([' ', '<', '*', '{', '…']))
+        .map(|path| path.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::violation::briefly;
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_not_there_is_caught() {
+        let text = "From `crates/a/src/` to `crates/a/src/gone.rs` by `crates/<name>` and `a/b`.\n";
+        let files = [
+            ("ARCHITECTURE.md", text),
+            ("CHANGELOG.md", text),
+            ("crates/a/src/lib.rs", ""),
+        ];
+        assert_eq!(
+            briefly(&check(&Tree::of(&files))),
+            ["ARCHITECTURE.md:1: there is no `crates/a/src/gone.rs`"]
+        );
+    }
+}

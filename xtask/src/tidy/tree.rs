@@ -1,0 +1,159 @@
+//! The files of the repository, read once: what git tracks or would track.
+
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+/// Folders that are never part of the repository; only asked when git cannot list it.
+const OUTSIDE: [&str; 3] = [".git", "target", "node_modules"];
+
+/// One file, with its path from the root, written with `/`.
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) path: String,
+    /// What it says; empty when it is not text.
+    pub(super) text: String,
+}
+
+impl File {
+    /// Whether its name ends in a dot and this.
+    pub(super) fn is(&self, extension: &str) -> bool {
+        Path::new(&self.path)
+            .extension()
+            .is_some_and(|found| found == extension)
+    }
+
+    /// Its lines with their numbers, counted from 1.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.text
+            .lines()
+            .enumerate()
+            .map(|(index, line)| (index + 1, line))
+    }
+}
+
+/// All files, in the order of their paths.
+#[derive(Debug)]
+pub(super) struct Tree {
+    files: Vec<File>,
+}
+
+impl Tree {
+    /// Reads the repository. Without git (an unpacked archive) it walks the folder and says so.
+    pub(super) fn load(root: &Path) -> io::Result<Self> {
+        let paths = if let Some(paths) = listed_by_git(root) {
+            paths
+        } else {
+            println!("git could not list the files here: tidy walks the folder instead");
+            let mut paths = Vec::new();
+            walk(root, "", &mut paths)?;
+            paths
+        };
+        let mut files = Vec::new();
+        for path in paths {
+            let place = root.join(&path);
+            // A file deleted but not yet committed is still listed; a link is not ours to judge.
+            if place.symlink_metadata().is_ok_and(|found| found.is_file()) {
+                let text = String::from_utf8(std::fs::read(place)?).unwrap_or_default();
+                files.push(File { path, text });
+            }
+        }
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(Self { files })
+    }
+
+    pub(super) fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    pub(super) fn get(&self, path: &str) -> Option<&File> {
+        self.files.iter().find(|file| file.path == path)
+    }
+
+    /// Files in Rust.
+    pub(super) fn rust(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().filter(|file| file.is("rs"))
+    }
+
+    /// Whether a file or a folder of this path is part of the repository.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.files.iter().any(|file| {
+            file.path
+                .strip_prefix(path)
+                .is_some_and(|rest| path.is_empty() || rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+
+    /// A tree of planted files.
+    #[cfg(test)]
+    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+        let files = files
+            .iter()
+            .map(|(path, text)| File {
+                path: (*path).to_owned(),
+                text: (*text).to_owned(),
+            })
+            .collect();
+        Self { files }
+    }
+}
+
+fn listed_by_git(root: &Path) -> Option<Vec<String>> {
+    let output = Command::new("git")
+        .current_dir(root)
+        .args(["ls-files", "-z", "-co", "--exclude-standard"])
+        .output()
+        .ok()?;
+    let listing = String::from_utf8(output.stdout).ok()?;
+    // Inside somebody else's repository, which ignores this folder, the list is empty.
+    (output.status.success() && !listing.is_empty())
+        .then(|| listing.split_terminator('\0').map(str::to_owned).collect())
+}
+
+fn walk(root: &Path, folder: &str, paths: &mut Vec<String>) -> io::Result<()> {
+    for entry in std::fs::read_dir(root.join(folder))? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let path = if folder.is_empty() {
+            name.clone()
+        } else {
+            format!("{folder}/{name}")
+        };
+        if !entry.file_type()?.is_dir() {
+            paths.push(path);
+        } else if !OUTSIDE.contains(&name.as_str()) {
+            walk(root, &path, paths)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_repository_is_read_with_and_without_git() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut walked = Vec::new();
+        walk(&root, "", &mut walked).unwrap();
+
+        let tree = Tree::load(&root).unwrap();
+
+        assert!(walked.iter().any(|path| path == file!()));
+        assert!(!walked.iter().any(|path| path.starts_with("target/")));
+        assert!(
+            tree.get(file!())
+                .is_some_and(|file| file.text.starts_with("//! "))
+        );
+    }
+
+    #[test]
+    fn a_folder_is_there_when_a_file_is_in_it() {
+        let tree = Tree::of(&[("docs/one.md", "")]);
+        assert!(tree.has("docs/one.md") && tree.has("docs") && tree.has(""));
+        assert!(!tree.has("doc") && !tree.has("docs/one"));
+    }
+}
