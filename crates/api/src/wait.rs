@@ -35,8 +35,13 @@ pub async fn claim_waiting(
         if found.is_some() || deadline.is_over() {
             return Ok(found);
         }
+        let next_due = store
+            .stats(queue)
+            .await?
+            .and_then(|stats| stats.next_due_ms);
+        let nap = next_due.map_or(POLL_MAX, Duration::from_millis).min(poll());
         let is_work = |hint: &Hint| matches!(hint, Hint::Work(_) | Hint::Resync);
-        pause(watch.as_mut(), &deadline, is_work).await;
+        pause(watch.as_mut(), deadline.cut(nap), is_work).await;
     }
 }
 
@@ -90,16 +95,20 @@ pub async fn wait_for_end(
             Hint::Resync => true,
             _ => false,
         };
-        pause(watch.as_mut(), &deadline, is_news).await;
+        pause(watch.as_mut(), deadline.cut(poll()), is_news).await;
     }
 }
 
-/// Waits for a hint worth a look, the next poll or the deadline, whichever comes first.
-async fn pause(watch: &mut dyn Watch, deadline: &Deadline, is_worth: impl FnMut(&Hint) -> bool) {
+/// How long until the next look when no hint comes; drawn, so that sleepers do not march in step.
+fn poll() -> Duration {
     let half_us = u64::try_from(POLL_MAX.as_micros() / 2).unwrap_or(u64::MAX);
-    let poll = Duration::from_micros(half_us + fastrand::u64(..=half_us));
+    Duration::from_micros(half_us + fastrand::u64(..=half_us))
+}
+
+/// Waits for a hint worth a look, at most for `nap`.
+async fn pause(watch: &mut dyn Watch, nap: Duration, is_worth: impl FnMut(&Hint) -> bool) {
     // Elapsed is the poll.
-    let _ = timeout(deadline.cut(poll), next_worth(watch, is_worth)).await;
+    let _ = timeout(nap, next_worth(watch, is_worth)).await;
 }
 
 async fn next_worth(watch: &mut dyn Watch, mut is_worth: impl FnMut(&Hint) -> bool) {

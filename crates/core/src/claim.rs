@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 use crate::headers::Headers;
-use crate::limits::{LEASE_DEFAULT, check_lease};
+use crate::limits::{LEASE_DEFAULT, NUMBER_MAX, check_lease};
 use crate::name::{BootId, JobId, Kind};
 use crate::priority::Priority;
 use crate::retry::RetryPolicy;
@@ -152,6 +152,13 @@ impl ClaimRequest {
                 "claim",
                 "it asks for 0 jobs",
                 "ask for at least 1",
+            ));
+        }
+        if self.claimer.seq() > NUMBER_MAX {
+            return Err(Error::invalid(
+                "claim",
+                "its seq is too large",
+                "count claims from 1",
             ));
         }
         let is_single = matches!(self.claimer, Claimer::Single { .. });

@@ -39,6 +39,9 @@ pub const WORKER_FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// The furthest a due time, an expiry or a timeout may lie ahead: a hundred years.
 pub const AHEAD_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
+/// The largest number every engine and language counts exactly: 2^53.
+pub const NUMBER_MAX: u64 = 1 << 53;
+
 /// The most bytes of an error or progress message that are kept.
 pub const MESSAGE_BYTES_MAX: usize = 8 * 1024;
 

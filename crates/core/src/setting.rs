@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::duration;
 use crate::error::{Error, Result};
 use crate::job::words;
+use crate::limits::{AHEAD_MAX, NUMBER_MAX};
 
 /// How long finished jobs of one state are kept: the first bound reached wins; `None` is no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,7 +267,10 @@ fn show_duration(value: Duration) -> String {
 }
 
 fn read_duration(text: &str) -> Result<Duration, String> {
-    duration::parse(text).map_err(|error| error.to_string())
+    match duration::parse(text) {
+        Ok(duration) if duration > AHEAD_MAX => Err(format!("{text} is more than 100 years")),
+        parsed => parsed.map_err(|error| error.to_string()),
+    }
 }
 
 fn show_age(value: Option<Duration>) -> String {
@@ -294,26 +298,21 @@ fn read_bound(text: &str) -> Result<Option<u64>, String> {
 }
 
 fn read_number(text: &str) -> Result<u64, String> {
-    text.parse::<u32>()
-        .map(u64::from)
-        .or_else(|_| match text.parse::<u64>() {
-            // Beyond 2^53 not every engine counts exactly.
-            Ok(number) if number <= 1 << 53 => Ok(number),
-            _ => Err(format!(
-                "{:?} is not such a number",
-                text.chars().take(40).collect::<String>()
-            )),
-        })
+    match text.parse() {
+        Ok(number) if number <= NUMBER_MAX => Ok(number),
+        _ => Err(not_such(text)),
+    }
 }
 
 fn read_positive(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
-        _ => Err(format!(
-            "{:?} is not such a number",
-            text.chars().take(40).collect::<String>()
-        )),
+        _ => Err(not_such(text)),
     }
+}
+
+fn not_such(text: &str) -> String {
+    format!("{:?} is not such a number", text.chars().take(40).collect::<String>())
 }
 
 fn read_requeue(text: &str) -> Result<Requeue, String> {
@@ -357,6 +356,7 @@ mod tests {
             "poison_after=0",
             "dedup_for=5",
             "dead_count=-1",
+            "dead_age=99999d",
             "x",
         ] {
             let error = bad.parse::<Setting>().unwrap_err();

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::claim::Claim;
+use crate::error::Result;
 use crate::job::{Due, words};
 use crate::name::JobId;
 use crate::retry::{Jitter, Retry};
@@ -83,6 +84,14 @@ impl Failure {
         self.retry = retry;
         self
     }
+
+    /// Checks that the time chosen is one that will come.
+    pub fn check(&self) -> Result<()> {
+        match self.retry {
+            Retry::At(due) => due.check("retry time"),
+            Retry::ByPolicy(_) | Retry::Permanent => Ok(()),
+        }
+    }
 }
 
 /// A job put off.
@@ -92,6 +101,13 @@ pub struct Snooze {
     pub hold: Hold,
     /// Until when.
     pub due: Due,
+}
+
+impl Snooze {
+    /// Checks that the time chosen is one that will come.
+    pub fn check(&self) -> Result<()> {
+        self.due.check("due time")
+    }
 }
 
 words! {

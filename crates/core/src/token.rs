@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
+use crate::limits::NUMBER_MAX;
 use crate::time::Timestamp;
 
 /// Shown with every write; compared for equality, never issued twice.
@@ -63,7 +64,7 @@ impl FromStr for Token {
             nonce: u32::from_str_radix(nonce, 16).map_err(|_| bad())?,
         };
         // Only the exact text is the token: "+1-1" and "01-1" are not.
-        if token.to_string() == text {
+        if token.to_string() == text && token.number <= NUMBER_MAX {
             Ok(token)
         } else {
             Err(bad())
@@ -92,6 +93,7 @@ mod tests {
             "01-0000beef",
             "1-beef",
             "1-0000BEEF",
+            "18446744073709551615-0000beef",
         ] {
             assert!(bad.parse::<Token>().is_err(), "{bad}");
         }

@@ -79,6 +79,7 @@ impl Store for MemoryStore {
     }
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<Settled>> {
+        failures.iter().try_for_each(Failure::check)?;
         Ok(self.step(queue, Missing::Pretend, |queue, now| {
             queue.fail(now, &failures)
         }))
@@ -91,6 +92,7 @@ impl Store for MemoryStore {
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<Settled>> {
+        snoozes.iter().try_for_each(Snooze::check)?;
         Ok(self.step(queue, Missing::Pretend, |queue, now| {
             queue.snooze(now, &snoozes)
         }))
@@ -160,7 +162,8 @@ impl Store for MemoryStore {
     }
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {
-        Ok(self.step(queue, Missing::Pretend, |queue, _| queue.settings.clone()))
+        let state = self.lock();
+        Ok(state.queues.get(queue).map(|queue| queue.settings.clone()).unwrap_or_default())
     }
 
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {

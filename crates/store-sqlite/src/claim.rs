@@ -328,7 +328,7 @@ impl Step<'_> {
             "SELECT owner FROM claim
              WHERE queue = ?1 AND number = ?2 AND nonce = ?3 AND finished_at IS NULL",
         )?;
-        let params = params![self.queue.key, token.number, token.nonce];
+        let params = params![self.queue.key, row::sql_number(token), token.nonce];
         let owner: Option<String> = statement.query_row(params, |row| row.get(0)).optional()?;
         Ok(owner.map(Owner::from_stored))
     }

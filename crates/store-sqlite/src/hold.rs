@@ -6,7 +6,7 @@ use windlass_core::time::as_ms;
 use windlass_core::{Hold, JobId, JobState, Owner, Requeue, Settled, Token};
 
 use crate::fault::{Db, Fault};
-use crate::row::{Brief, job_id};
+use crate::row::{Brief, job_id, sql_number};
 use crate::step::Step;
 
 /// Which end of its lane a job goes to.
@@ -168,7 +168,7 @@ impl Step<'_> {
         let key = self.queue.key;
         Ok(statement.exists(params![
             key,
-            token.number,
+            sql_number(token),
             token.nonce,
             remember_ms,
             self.now_ms()

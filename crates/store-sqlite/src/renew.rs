@@ -105,7 +105,7 @@ impl Step<'_> {
         )?;
         Ok(statement.exists(params![
             self.queue.key,
-            token.number,
+            row::sql_number(token),
             token.nonce,
             owner.as_str(),
             as_ms(CLAIM_TOMBSTONE),

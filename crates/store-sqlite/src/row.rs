@@ -218,6 +218,11 @@ pub(crate) fn token_of(number: Option<u64>, nonce: Option<u32>) -> Option<Token>
     })
 }
 
+/// A token's number as SQLite takes it. One that no claim was ever given matches nothing.
+pub(crate) fn sql_number(token: Token) -> i64 {
+    i64::try_from(token.number).unwrap_or(i64::MAX)
+}
+
 /// States are stored as their place in the life of a job.
 pub(crate) fn state_number(state: JobState) -> i64 {
     state as i64

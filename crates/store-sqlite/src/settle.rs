@@ -96,7 +96,9 @@ impl Step<'_> {
         let mut back = Vec::new();
         let mut settled = Vec::with_capacity(holds.len());
         for hold in holds {
-            let is_back = |(_, job): &((u64, usize), Brief)| job.id == hold.id;
+            let is_back = |(_, job): &((u64, usize), Brief)| {
+                job.id == hold.id && job.token == Some(hold.token)
+            };
             if back.iter().any(is_back) {
                 // Named twice in one call: the second is told what the first was.
                 settled.push(Settled::Released);

@@ -102,6 +102,11 @@ impl<'a> Tx<'a> {
         Ok(reply)
     }
 
+    /// Makes a queue that does not exist yet; an existing one is left as it is.
+    pub(crate) fn make_queue(&mut self, name: &QueueName) -> Db<()> {
+        self.load(name, Missing::Create).map(drop)
+    }
+
     fn load(&mut self, name: &QueueName, missing: Missing) -> Db<usize> {
         let found = self.queues.iter().position(|queue| queue.name == *name);
         let is_stored = |index: usize| self.queues[index].key != PRETENDED;

@@ -83,6 +83,7 @@ impl Store for SqliteStore {
     }
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<Settled>> {
+        failures.iter().try_for_each(Failure::check)?;
         self.step(queue, Missing::Pretend, move |step| step.fail(&failures))
             .await
     }
@@ -93,6 +94,7 @@ impl Store for SqliteStore {
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<Settled>> {
+        snoozes.iter().try_for_each(Snooze::check)?;
         self.step(queue, Missing::Pretend, move |step| step.snooze(&snoozes))
             .await
     }

@@ -6,7 +6,7 @@ use windlass_core::time::{Now, as_ms};
 use windlass_core::{Beat, BootId, JobId, NewWorker, QueueName, Timestamp, Told, Worker};
 
 use crate::fault::{Db, Fault};
-use crate::step::{Missing, Tx};
+use crate::step::Tx;
 
 impl Tx<'_> {
     /// Reads the clock for one step of the registry and drops those not heard of for very long.
@@ -30,7 +30,7 @@ impl Tx<'_> {
     pub(crate) fn register(&mut self, clock_us: u64, new: &NewWorker) -> Db<()> {
         let now_ms = self.begin_registry(clock_us)?;
         for queue in &new.queues {
-            self.step(queue, Missing::Create, clock_us, |_| Ok(()))?;
+            self.make_queue(queue)?;
         }
         self.db
             .prepare_cached(
