@@ -134,7 +134,7 @@ impl Step<'_> {
             return Ok(Changed::Conflict(holder.id));
         }
         self.uncount(&job);
-        self.queue.figures.bytes -= job.error_bytes;
+        self.queue.figures.resize(job.error_bytes, 0);
         self.forget_id(id)?;
         self.db
             .prepare_cached(
@@ -144,7 +144,7 @@ impl Step<'_> {
             )?
             .execute([job.key])?;
         // It comes out of nowhere, as a new job does: counted as scheduled on its way to ready.
-        self.queue.figures.scheduled += 1;
+        self.queue.figures.came(JobState::Scheduled, job.priority);
         let job = Brief {
             state: JobState::Scheduled,
             expiries: 0,
@@ -197,8 +197,8 @@ impl Step<'_> {
         }
         for job in &waiting {
             let figures = &mut self.queue.figures;
-            *figures.live(job.state, job.priority) -= 1;
-            figures.bytes -= job.bytes();
+            figures.went(job.state, job.priority);
+            figures.resize(job.bytes(), 0);
             self.remove(job)?;
         }
         Ok(waiting.len() as u64)

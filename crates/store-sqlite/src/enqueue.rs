@@ -40,8 +40,8 @@ impl Step<'_> {
         }
         self.forget_id(&new.id)?;
         let figures = &mut self.queue.figures;
-        *figures.live(state, new.priority) += 1;
-        figures.bytes += new.payload.len() as u64;
+        figures.came(state, new.priority);
+        figures.resize(0, new.payload.len() as u64);
         figures.total.enqueued += 1;
         figures.enqueued.add(now, 1);
         self.announce(&new.id, state);

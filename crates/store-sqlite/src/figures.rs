@@ -69,7 +69,37 @@ impl Figures {
         Ok(figures)
     }
 
-    /// The counter of a state that jobs end in.
+    /// A live job came into a state.
+    pub(crate) fn came(&mut self, state: JobState, priority: Priority) {
+        *self.live(state, priority) += 1;
+    }
+
+    /// A live job left a state. A figure spoilt by hand stays at 0 until an audit mends it.
+    pub(crate) fn went(&mut self, state: JobState, priority: Priority) {
+        let figure = self.live(state, priority);
+        *figure = figure.saturating_sub(1);
+    }
+
+    /// The stored bytes of a job changed.
+    pub(crate) fn resize(&mut self, from: u64, to: u64) {
+        self.bytes = self.bytes.saturating_sub(from) + to;
+    }
+
+    /// A finished job is kept.
+    pub(crate) fn keep(&mut self, state: JobState, bytes: u64) {
+        let kept = self.kept(state);
+        kept.count += 1;
+        kept.bytes += bytes;
+    }
+
+    /// A finished job is no longer kept.
+    pub(crate) fn unkeep(&mut self, state: JobState, bytes: u64) {
+        let kept = self.kept(state);
+        kept.count = kept.count.saturating_sub(1);
+        kept.bytes = kept.bytes.saturating_sub(bytes);
+    }
+
+    /// The counters of a state that jobs end in.
     pub(crate) fn kept(&mut self, state: JobState) -> &mut Kept {
         match state {
             JobState::Succeeded => &mut self.succeeded,
@@ -78,8 +108,7 @@ impl Figures {
         }
     }
 
-    /// The counter of a state that jobs live in.
-    pub(crate) fn live(&mut self, state: JobState, priority: Priority) -> &mut u64 {
+    fn live(&mut self, state: JobState, priority: Priority) -> &mut u64 {
         match state {
             JobState::Scheduled => &mut self.scheduled,
             JobState::Ready => &mut self.ready[priority.index()],

@@ -56,7 +56,7 @@ impl Step<'_> {
         self.announce(&job.id, state);
         let now = self.now.ms();
         let figures = &mut self.queue.figures;
-        *figures.live(job.state, job.priority) -= 1;
+        figures.went(job.state, job.priority);
         figures.ended.add(now, 1);
         let is_remembered = job.is_named && !self.queue.settings.dedup_for.is_zero();
         if is_remembered {
@@ -65,7 +65,7 @@ impl Step<'_> {
         if is_kept {
             self.keep(job, state, end)?;
         } else {
-            self.queue.figures.bytes -= job.bytes();
+            self.queue.figures.resize(job.bytes(), 0);
             self.remove(job)?;
         }
         self.kept += usize::from(is_kept || is_remembered);
@@ -93,10 +93,8 @@ impl Step<'_> {
             .map_or(job.error_bytes, |error| error.len() as u64);
         let bytes = job.payload_bytes + error_bytes + end.result.map_or(0, Bytes::len) as u64;
         let figures = &mut self.queue.figures;
-        figures.bytes = figures.bytes + bytes - job.bytes();
-        let kept = figures.kept(state);
-        kept.count += 1;
-        kept.bytes += bytes;
+        figures.resize(job.bytes(), bytes);
+        figures.keep(state, bytes);
         Ok(())
     }
 
@@ -116,15 +114,13 @@ impl Step<'_> {
 
     /// Takes a finished job out of the figures of what is kept.
     pub(crate) fn uncount(&mut self, job: &Brief) {
-        let kept = self.queue.figures.kept(job.state);
-        kept.count -= 1;
-        kept.bytes -= job.bytes();
+        self.queue.figures.unkeep(job.state, job.bytes());
     }
 
     /// Drops a finished job.
     pub(crate) fn forget(&mut self, job: &Brief) -> Db<()> {
         self.uncount(job);
-        self.queue.figures.bytes -= job.bytes();
+        self.queue.figures.resize(job.bytes(), 0);
         self.remove(job)
     }
 
@@ -166,7 +162,8 @@ impl Step<'_> {
             .db
             .prepare_cached("DELETE FROM tombstone WHERE queue = ?1 AND id = ?2")?
             .execute(params![self.queue.key, id.as_str()])?;
-        self.queue.figures.tombstones -= dropped as u64;
+        let figures = &mut self.queue.figures;
+        figures.tombstones = figures.tombstones.saturating_sub(dropped as u64);
         Ok(())
     }
 

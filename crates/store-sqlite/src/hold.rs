@@ -78,8 +78,8 @@ impl Step<'_> {
     /// Counts a job in another place.
     pub(crate) fn moved(&mut self, job: &Brief, to: JobState) {
         let figures = &mut self.queue.figures;
-        *figures.live(job.state, job.priority) -= 1;
-        *figures.live(to, job.priority) += 1;
+        figures.went(job.state, job.priority);
+        figures.came(to, job.priority);
         self.announce(&job.id, to);
         self.changed();
     }

@@ -84,8 +84,7 @@ impl Step<'_> {
     }
 
     fn note_error(&mut self, job: &Brief, error: &str) -> Db<()> {
-        let figures = &mut self.queue.figures;
-        figures.bytes = figures.bytes + error.len() as u64 - job.error_bytes;
+        self.queue.figures.resize(job.error_bytes, error.len() as u64);
         self.db
             .prepare_cached("UPDATE job SET error = ?2 WHERE key = ?1")?
             .execute(params![job.key, error])?;
