@@ -9,7 +9,7 @@ use windlass_core::{
 use crate::fault::{Db, Fault};
 use crate::hold::End;
 use crate::look;
-use crate::row::Brief;
+use crate::row::{Brief, select_brief};
 use crate::step::Step;
 
 /// What to do to each job of a target.
@@ -184,14 +184,15 @@ impl Step<'_> {
 
     /// Removes a page of waiting jobs as if they had never been.
     pub(crate) fn purge(&mut self) -> Db<u64> {
-        let condition = "queue = ?1 AND state = ?2 LIMIT ?3";
         let mut waiting: Vec<Brief> = Vec::new();
-        for state in ["state = 1", "state = 0"] {
-            let condition = condition.replace("state = ?2", state).replace("?3", "?2");
+        for lane in [
+            select_brief!("queue = ?1 AND state = 1 LIMIT ?2"),
+            select_brief!("queue = ?1 AND state = 0 LIMIT ?2"),
+        ] {
             let limit = SCAN_PAGE - waiting.len();
             waiting.extend(Brief::select(
                 self.db,
-                &condition,
+                lane,
                 params![self.queue.key, limit],
             )?);
         }

@@ -3,23 +3,24 @@
 use std::time::Duration;
 
 use rusqlite::{OptionalExtension, params};
-use windlass_core::limits::{CLAIM_MAX, PAGE, SUSPECT_AFTER, SUSPECT_TRUST};
+use windlass_core::limits::{PAGE, SUSPECT_AFTER};
 use windlass_core::time::as_ms;
 use windlass_core::{
-    Claim, ClaimRequest, ClaimedJob, Claimer, Held, Hold, Job, JobState, Mode, Owner, Priority,
-    Reason, Timestamp, Token,
+    Claim, ClaimRequest, ClaimedJob, Claimer, Held, Hold, JobState, Mode, Owner, Timestamp, Token,
 };
 
 use crate::fault::Db;
-use crate::row::{self, Brief, Large, token_of};
+use crate::row::{self, Brief, token_of};
 use crate::step::Step;
+use crate::take::Taken;
 
 /// A lease as a claim looks at it.
 #[derive(Debug)]
-struct LeaseRow {
+pub(crate) struct LeaseRow {
     is_doomed: bool,
     last: Option<(u64, Token)>,
-    suspect: Option<(String, u64)>,
+    /// The latest suspect the boot took: its id and the number of its token.
+    pub(crate) suspect: Option<(String, u64)>,
 }
 
 impl Step<'_> {
@@ -49,7 +50,7 @@ impl Step<'_> {
         let claim = if taken.is_empty() {
             None
         } else {
-            Some(self.hand_out(request, &taken)?)
+            Some(self.hand_out(request, taken)?)
         };
         self.prune(PAGE)?;
         Ok(claim)
@@ -92,105 +93,16 @@ impl Step<'_> {
         Ok(until.map(|until| Claim { token, until, jobs }))
     }
 
-    /// Takes jobs out of the lanes, first priority first. A suspect is taken alone.
-    fn take(&mut self, request: &ClaimRequest, lease: Option<&LeaseRow>) -> Db<Vec<Brief>> {
-        let max = request.max.min(CLAIM_MAX);
-        let may_take_suspect = self.may_take_suspect(lease)?;
-        let mut taken = Vec::new();
-        let mut passed = 0;
-        for priority in Priority::all() {
-            while passed < PAGE
-                && taken.len() < max
-                && self.queue.figures.ready[priority.index()] > 0
-            {
-                let suspects = if may_take_suspect {
-                    self.lane(priority, 0, 1)?
-                } else {
-                    vec![]
-                };
-                if let Some(suspect) = suspects.into_iter().next() {
-                    if !taken.is_empty() {
-                        return Ok(taken);
-                    }
-                    if self.expire_met(&suspect)? {
-                        passed += 1;
-                        continue;
-                    }
-                    return Ok(vec![suspect]);
-                }
-                // Jobs already taken stand at the head of the lane until they are handed out.
-                let page = self.lane_after(priority, &taken, max - taken.len())?;
-                let is_end = page.is_empty();
-                for job in page {
-                    if passed >= PAGE {
-                        break;
-                    }
-                    if self.expire_met(&job)? {
-                        passed += 1;
-                    } else {
-                        taken.push(job);
-                    }
-                }
-                if is_end {
-                    break;
-                }
-            }
-        }
-        Ok(taken)
-    }
-
-    /// The first jobs of a lane that stand behind those already taken from it.
-    fn lane_after(&self, priority: Priority, taken: &[Brief], limit: usize) -> Db<Vec<Brief>> {
-        let is_same = |job: &&Brief| job.priority == priority;
-        let Some(last) = taken.iter().rev().find(is_same) else {
-            return self.lane(priority, 1, limit);
-        };
-        let condition = "queue = ?1 AND state = 1 AND priority = ?2 AND lane = 1
-            AND position > (SELECT position FROM job WHERE key = ?3) ORDER BY position LIMIT ?4";
-        let params = params![self.queue.key, priority.level(), last.key, limit];
-        Brief::select(self.db, condition, params)
-    }
-
-    fn lane(&self, priority: Priority, lane: u8, limit: usize) -> Db<Vec<Brief>> {
-        let condition = "queue = ?1 AND state = 1 AND priority = ?2 AND lane = ?3
-                         ORDER BY position LIMIT ?4";
-        Brief::select(
-            self.db,
-            condition,
-            params![self.queue.key, priority.level(), lane, limit],
-        )
-    }
-
-    /// A boot takes its next suspect only when the last one ended or has run for a while.
-    fn may_take_suspect(&self, lease: Option<&LeaseRow>) -> Db<bool> {
-        let Some((id, number)) = lease.and_then(|lease| lease.suspect.as_ref()) else {
-            return Ok(true);
-        };
-        let issued_at = Timestamp::from_ms(number / 1000);
-        if self.now.ms().since(issued_at) >= SUSPECT_TRUST {
-            return Ok(true);
-        }
-        let job = Brief::find(self.db, self.queue.key, id)?;
-        let holder = job.and_then(|job| job.token);
-        Ok(holder.is_none_or(|token| token.number != *number))
-    }
-
-    /// A job that a claim meets too late is given up.
-    fn expire_met(&mut self, job: &Brief) -> Db<bool> {
-        let is_expired = job.expires_at.is_some_and(|at| at <= self.now_ms());
-        if is_expired {
-            self.bury(job, Reason::Expired, None)?;
-        }
-        Ok(is_expired)
-    }
-
-    fn hand_out(&mut self, request: &ClaimRequest, taken: &[Brief]) -> Db<Claim> {
+    fn hand_out(&mut self, request: &ClaimRequest, taken: Vec<Taken>) -> Db<Claim> {
         let token = Token::next(self.queue.last_token, self.now.us, request.nonce);
         self.queue.last_token = token.number;
-        let jobs = self.claimed(taken)?;
+        let (taken, jobs): (Vec<Brief>, Vec<ClaimedJob>) = taken
+            .into_iter()
+            .map(|taken| (taken.brief, taken.job))
+            .unzip();
         let until = if request.mode == Mode::AtMostOnce {
-            self.start(request, token, taken)?;
-            for job in taken {
+            self.start(request, token, &taken)?;
+            for job in &taken {
                 let job = Brief {
                     state: JobState::Running,
                     token: None,
@@ -200,8 +112,8 @@ impl Step<'_> {
             }
             self.now.ms()
         } else {
-            self.start(request, token, taken)?;
-            self.hold(request, token, taken)?
+            self.start(request, token, &taken)?;
+            self.hold(request, token, &taken)?
         };
         Ok(Claim { token, until, jobs })
     }
@@ -211,21 +123,21 @@ impl Step<'_> {
         let started_at = token.issued_at().as_ms();
         let accepted_at = (request.mode != Mode::Dispatch).then_some(started_at);
         let worker = request.claimer.worker().map(|boot| boot.as_str());
+        let mut statement = self.db.prepare_cached(
+            "UPDATE job SET state = 2, token_number = ?2, token_nonce = ?3, worker = ?4,
+                            started_at = ?5, accepted_at = ?6
+             WHERE key = ?1",
+        )?;
         for job in taken {
-            self.db
-                .prepare_cached(
-                    "UPDATE job SET state = 2, token_number = ?2, token_nonce = ?3, worker = ?4,
-                                    started_at = ?5, accepted_at = ?6
-                     WHERE key = ?1",
-                )?
-                .execute(params![
-                    job.key,
-                    token.number,
-                    token.nonce,
-                    worker,
-                    started_at,
-                    accepted_at
-                ])?;
+            let token = (token.number, token.nonce);
+            statement.execute(params![
+                job.key,
+                token.0,
+                token.1,
+                worker,
+                started_at,
+                accepted_at
+            ])?;
             self.moved(job, JobState::Running);
         }
         Ok(())
@@ -337,31 +249,9 @@ impl Step<'_> {
     fn claimed(&self, jobs: &[Brief]) -> Db<Vec<ClaimedJob>> {
         let mut claimed = Vec::with_capacity(jobs.len());
         for brief in jobs {
-            let found = row::select_jobs(
-                self.db,
-                &self.queue.name,
-                Large::With,
-                "key = ?1",
-                [brief.key],
-            )?;
-            claimed.extend(found.into_iter().map(|(_, job)| as_claimed(job)));
+            let whole = Taken::select(self, "key = ?1", [brief.key])?;
+            claimed.extend(whole.into_iter().map(|taken| taken.job));
         }
         Ok(claimed)
-    }
-}
-
-fn as_claimed(job: Job) -> ClaimedJob {
-    ClaimedJob {
-        id: job.id,
-        kind: job.kind,
-        payload: job.payload.unwrap_or_default(),
-        headers: job.headers,
-        priority: job.priority,
-        attempt: job.attempt,
-        expiries: job.expiries,
-        retry: job.retry,
-        timeout: job.timeout,
-        created_at: job.created_at,
-        due_at: job.due_at,
     }
 }

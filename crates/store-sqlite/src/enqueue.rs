@@ -5,7 +5,7 @@ use windlass_core::time::as_ms;
 use windlass_core::{Due, Enqueued, JobState, Level, NewJob};
 
 use crate::fault::Db;
-use crate::row::{self, Brief, INLINE_BYTES_MAX, state_number};
+use crate::row::{self, Brief, INLINE_BYTES_MAX, select_brief, state_number};
 use crate::step::Step;
 
 impl Step<'_> {
@@ -88,8 +88,8 @@ impl Step<'_> {
 
     /// The live job that holds a unique key.
     pub(crate) fn holder(&self, key: &str) -> Db<Option<Brief>> {
-        let condition = "queue = ?1 AND unique_key = ?2 AND state < 3";
-        Ok(Brief::select(self.db, condition, params![self.queue.key, key])?.pop())
+        let holder = select_brief!("queue = ?1 AND unique_key = ?2 AND state < 3");
+        Ok(Brief::select(self.db, holder, params![self.queue.key, key])?.pop())
     }
 
     /// Writes the row; false when the id is already here.

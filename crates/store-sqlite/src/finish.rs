@@ -7,7 +7,7 @@ use windlass_core::{Bytes, JobId, JobState, Keep, KeepSucceeded, Reason};
 
 use crate::fault::Db;
 use crate::hold::WIPED;
-use crate::row::{Brief, job_id, state_number, state_of};
+use crate::row::{Brief, job_id, select_brief, state_number, state_of};
 use crate::step::Step;
 
 /// What an ended job leaves behind.
@@ -220,10 +220,12 @@ impl Step<'_> {
             },
             (false, None) => return Ok(None),
         };
-        let condition = "queue = ?1 AND state = ?2 AND state > 2 AND finished_at <= ?3
-                         ORDER BY finished_at, id LIMIT 1";
+        let oldest = select_brief!(
+            "queue = ?1 AND state = ?2 AND state > 2 AND finished_at <= ?3
+             ORDER BY finished_at, id LIMIT 1"
+        );
         let params = params![self.queue.key, state_number(state), ended_by];
-        Ok(Brief::select(self.db, condition, params)?.pop())
+        Ok(Brief::select(self.db, oldest, params)?.pop())
     }
 
     fn oldest_tombstone_beyond(&self) -> Db<Option<JobId>> {

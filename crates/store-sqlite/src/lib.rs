@@ -20,7 +20,7 @@
 //! [`open`] finds, checks and makes the file; `schema.sql` is its shape. `writer` is the one thread
 //! that writes: it gathers calls, takes the `turnstile` and commits them together; `reader` reads;
 //! `bell` wakes other processes. `step` is one verb's view of one queue with its `figures`, and `row`
-//! a stored job. The verbs have a file each: `enqueue`, `claim`, `renew`, `settle`, `change`; `reap`,
+//! a stored job. The verbs have a file each: `enqueue`, `claim` (and `take`), `renew`, `settle`, `change`; `reap`,
 //! `finish`, `upkeep` and `audit` are what happens by itself. `look` is what readers see, `workers`
 //! the registry, `store` the contract's methods, `fault` the words for what SQLite says.
 
@@ -44,6 +44,7 @@ mod row;
 mod settle;
 mod step;
 mod store;
+mod take;
 mod turnstile;
 mod upkeep;
 mod workers;

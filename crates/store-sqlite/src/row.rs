@@ -38,11 +38,19 @@ pub(crate) struct Brief {
     pub(crate) result_bytes: u64,
 }
 
-/// The columns of a [`Brief`].
-pub(crate) const BRIEF: &str = "key, id, state, priority, attempt, expiries, due_at, expires_at, \
-    accepted_at IS NOT NULL, token_number, token_nonce, is_named, keep_outcome, cancel_asked, \
-    unique_key, retry, payload_bytes, payload IS NULL, ifnull(octet_length(error), 0), \
-    ifnull(octet_length(result), 0)";
+/// A statement that reads the columns of a [`Brief`].
+macro_rules! select_brief {
+    ($rest:literal) => {
+        concat!(
+            "SELECT key, id, state, priority, attempt, expiries, due_at, expires_at, \
+             accepted_at IS NOT NULL, token_number, token_nonce, is_named, keep_outcome, \
+             cancel_asked, unique_key, retry, payload_bytes, payload IS NULL, \
+             ifnull(octet_length(error), 0), ifnull(octet_length(result), 0) FROM job WHERE ",
+            $rest
+        )
+    };
+}
+pub(crate) use select_brief;
 
 impl Brief {
     pub(crate) fn read(row: &Row<'_>) -> Db<Self> {
@@ -69,22 +77,46 @@ impl Brief {
         })
     }
 
+    /// The brief of a job that was read whole, payload included.
+    pub(crate) fn of(key: i64, job: &Job) -> Self {
+        let payload_bytes = job.payload.as_ref().map_or(0, Bytes::len);
+        Self {
+            key,
+            id: job.id.clone(),
+            state: job.state,
+            priority: job.priority,
+            attempt: job.attempt,
+            expiries: job.expiries,
+            due_at: job.due_at.as_ms(),
+            expires_at: job.expires_at.map(Timestamp::as_ms),
+            is_accepted: job.accepted_at.is_some(),
+            token: job.token,
+            is_named: job.is_named,
+            keep_outcome: job.keep_outcome,
+            cancel_asked: job.is_cancel_requested,
+            unique_key: job.unique_key.as_ref().map(|key| key.as_str().to_owned()),
+            retry: write_policy(&job.retry),
+            payload_bytes: payload_bytes as u64,
+            is_large: payload_bytes > INLINE_BYTES_MAX,
+            error_bytes: job.error.as_ref().map_or(0, String::len) as u64,
+            result_bytes: job.result.as_ref().map_or(0, Bytes::len) as u64,
+        }
+    }
+
     /// The stored job of an id.
     pub(crate) fn find(db: &Connection, queue: i64, id: &str) -> Db<Option<Self>> {
-        let sql = const_format(BRIEF, "FROM job WHERE queue = ?1 AND id = ?2");
-        let mut statement = db.prepare_cached(&sql)?;
+        let mut statement = db.prepare_cached(select_brief!("queue = ?1 AND id = ?2"))?;
         let mut rows = statement.query(params![queue, id])?;
         rows.next()?.map(Self::read).transpose()
     }
 
-    /// Stored jobs by a condition on the table `job`, in its order.
+    /// Stored jobs by a statement of [`select_brief`], in its order.
     pub(crate) fn select(
         db: &Connection,
-        condition: &str,
+        statement: &str,
         params: impl rusqlite::Params,
     ) -> Db<Vec<Self>> {
-        let sql = const_format(BRIEF, &format!("FROM job WHERE {condition}"));
-        let mut statement = db.prepare_cached(&sql)?;
+        let mut statement = db.prepare_cached(statement)?;
         let mut rows = statement.query(params)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
@@ -101,10 +133,6 @@ impl Brief {
     pub(crate) fn policy(&self) -> Db<RetryPolicy> {
         read_policy(self.retry.as_deref())
     }
-}
-
-fn const_format(columns: &str, rest: &str) -> String {
-    format!("SELECT {columns} {rest}")
 }
 
 /// The columns of a whole job; the last two are large.

@@ -84,7 +84,9 @@ impl Step<'_> {
     }
 
     fn note_error(&mut self, job: &Brief, error: &str) -> Db<()> {
-        self.queue.figures.resize(job.error_bytes, error.len() as u64);
+        self.queue
+            .figures
+            .resize(job.error_bytes, error.len() as u64);
         self.db
             .prepare_cached("UPDATE job SET error = ?2 WHERE key = ?1")?
             .execute(params![job.key, error])?;

@@ -6,7 +6,7 @@ use windlass_core::{Maintained, Reason};
 
 use crate::fault::Db;
 use crate::hold::End;
-use crate::row::Brief;
+use crate::row::{Brief, select_brief};
 use crate::step::Step;
 
 impl Step<'_> {
@@ -25,12 +25,9 @@ impl Step<'_> {
         if self.queue.figures.scheduled == 0 {
             return Ok(0);
         }
-        let condition = "queue = ?1 AND state = 0 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3";
-        let due = Brief::select(
-            self.db,
-            condition,
-            params![self.queue.key, self.now_ms(), limit],
-        )?;
+        let due =
+            select_brief!("queue = ?1 AND state = 0 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3");
+        let due = Brief::select(self.db, due, params![self.queue.key, self.now_ms(), limit])?;
         for job in &due {
             self.place_ready(job, End::Back)?;
         }
@@ -39,13 +36,11 @@ impl Step<'_> {
 
     /// Gives up to `limit` waiting jobs up that did not start in time.
     fn expire_due(&mut self, limit: usize) -> Db<u64> {
-        let condition = "queue = ?1 AND state < 2 AND expires_at IS NOT NULL AND expires_at <= ?2
-                         ORDER BY expires_at, id LIMIT ?3";
-        let late = Brief::select(
-            self.db,
-            condition,
-            params![self.queue.key, self.now_ms(), limit],
-        )?;
+        let late = select_brief!(
+            "queue = ?1 AND state < 2 AND expires_at IS NOT NULL AND expires_at <= ?2
+             ORDER BY expires_at, id LIMIT ?3"
+        );
+        let late = Brief::select(self.db, late, params![self.queue.key, self.now_ms(), limit])?;
         for job in &late {
             self.bury(job, Reason::Expired, None)?;
         }
