@@ -5,54 +5,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::due::Due;
 use crate::error::{Error, Result};
 use crate::headers::Headers;
-use crate::limits::AHEAD_MAX;
 use crate::name::{BootId, JobId, Kind, QueueName, UniqueKey};
 use crate::priority::Priority;
 use crate::retry::RetryPolicy;
 use crate::time::Timestamp;
 use crate::token::Token;
-
-/// When something falls due, as the caller says it; the store's clock decides what it means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Due {
-    /// At once.
-    #[default]
-    Now,
-    /// This long after the store has taken the request.
-    After(Duration),
-    /// At this moment of the store's clock; a moment in the past is now.
-    At(Timestamp),
-}
-
-impl Due {
-    /// The moment meant, on the store's clock.
-    pub fn resolve(self, now: Timestamp) -> Timestamp {
-        match self {
-            Self::Now => now,
-            Self::After(delay) => now.plus(delay),
-            Self::At(at) => at.max(now),
-        }
-    }
-
-    pub(crate) fn check(self, part: &str) -> Result<()> {
-        let is_far = match self {
-            Self::Now => false,
-            Self::After(delay) => delay > AHEAD_MAX,
-            // Beyond the year 10000 a time is a mistake, and no calendar prints it.
-            Self::At(at) => at.as_ms() >= 253_402_300_800_000,
-        };
-        if is_far {
-            return Err(Error::invalid(
-                part,
-                "it is too far away",
-                "use at most 100 years",
-            ));
-        }
-        Ok(())
-    }
-}
+use crate::words::words;
 
 /// A job to be enqueued. Its id is fixed here, so that a call may be repeated.
 #[derive(Debug, Clone, PartialEq)]
@@ -237,37 +198,6 @@ impl Enqueued {
     }
 }
 
-/// Makes an enum whose variants are known by one word everywhere.
-macro_rules! words {
-    ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $type { $($(#[$variant_doc])* $variant,)+ }
-
-        impl $type {
-            /// Every value, in the order of the declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// The word for it, the same in every layer.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word,)+ }
-            }
-
-            /// The value a word stands for.
-            pub fn from_word(word: &str) -> Option<Self> {
-                match word { $($word => Some(Self::$variant),)+ _ => None }
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
-pub(crate) use words;
-
 words! {
     /// Where a job is in its life.
     JobState {
@@ -409,15 +339,5 @@ mod tests {
             assert_eq!(JobState::from_word(state.as_str()), Some(*state));
         }
         assert_eq!(Reason::from_word("boredom"), None);
-    }
-
-    #[test]
-    fn a_past_moment_means_now() {
-        let now = Timestamp::from_ms(1_000);
-        assert_eq!(Due::At(Timestamp::from_ms(5)).resolve(now), now);
-        assert_eq!(
-            Due::After(Duration::from_secs(1)).resolve(now),
-            Timestamp::from_ms(2_000)
-        );
     }
 }

@@ -14,13 +14,14 @@
 //!
 //! # Map
 //!
-//! In reading order: [`name`] and [`time`] are the small typed values; [`job`] is the thing itself;
+//! In reading order: [`name`], [`time`] and [`due`] are the small typed values; [`job`] is the thing itself;
 //! [`retry`] decides when a failed one runs again; [`token`], [`claim`] and [`settle`] are the life
 //! of a lease; [`change`] is what operators do; [`queue`], [`worker`] and [`upkeep`] are the rest of
 //! the nouns; [`store`] is the contract that ties them together, and [`error`] what it may answer.
 
 pub mod change;
 pub mod claim;
+pub mod due;
 pub mod dump;
 pub mod duration;
 pub mod error;
@@ -38,15 +39,17 @@ pub mod store;
 pub mod time;
 pub mod token;
 pub mod upkeep;
+mod words;
 pub mod worker;
 
 pub use bytes::Bytes;
 pub use change::{Changed, ChangedJob, Changes, Cursor, Filter, Page, Target};
 pub use claim::{Claim, ClaimRequest, ClaimedJob, Claimer, Mode, Owner, Renewal, Renewed};
+pub use due::Due;
 pub use error::{Error, ErrorKind, Result};
 pub use headers::Headers;
 pub use hint::{Hint, Watch};
-pub use job::{Due, Enqueued, Job, JobState, Level, NewJob, Progress, Reason};
+pub use job::{Enqueued, Job, JobState, Level, NewJob, Progress, Reason};
 pub use limits::Limits;
 pub use name::{BootId, JobId, Kind, QueueName, UniqueKey};
 pub use priority::Priority;

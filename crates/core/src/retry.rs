@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::due::Due;
 use crate::error::{Error, Result};
-use crate::job::Due;
 use crate::time::{Timestamp, as_ms};
 
 /// The longest delay a policy may ask for: a year, so that every engine computes it exactly.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::duration;
 use crate::error::{Error, Result};
-use crate::job::words;
 use crate::limits::{AHEAD_MAX, NUMBER_MAX};
+use crate::words::words;
 
 /// How long finished jobs of one state are kept: the first bound reached wins; `None` is no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -312,7 +312,10 @@ fn read_positive(text: &str) -> Result<u32, String> {
 }
 
 fn not_such(text: &str) -> String {
-    format!("{:?} is not such a number", text.chars().take(40).collect::<String>())
+    format!(
+        "{:?} is not such a number",
+        text.chars().take(40).collect::<String>()
+    )
 }
 
 fn read_requeue(text: &str) -> Result<Requeue, String> {

@@ -3,11 +3,12 @@
 use bytes::Bytes;
 
 use crate::claim::Claim;
+use crate::due::Due;
 use crate::error::Result;
-use crate::job::{Due, words};
 use crate::name::JobId;
 use crate::retry::{Jitter, Retry};
 use crate::token::Token;
+use crate::words::words;
 use std::fmt;
 
 /// A job and the token that shows it is held.

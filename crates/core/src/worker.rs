@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::job::words;
 use crate::name::{BootId, JobId, QueueName};
 use crate::time::Timestamp;
+use crate::words::words;
 
 /// A worker that starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
