@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 use crate::headers::Headers;
+use crate::job::Job;
 use crate::limits::{LEASE_DEFAULT, NUMBER_MAX, check_lease};
 use crate::name::{BootId, JobId, Kind};
 use crate::priority::Priority;
@@ -209,6 +210,24 @@ pub struct ClaimedJob {
     pub created_at: Timestamp,
     /// When it fell due.
     pub due_at: Timestamp,
+}
+
+impl From<Job> for ClaimedJob {
+    fn from(job: Job) -> Self {
+        Self {
+            id: job.id,
+            kind: job.kind,
+            payload: job.payload.unwrap_or_default(),
+            headers: job.headers,
+            priority: job.priority,
+            attempt: job.attempt,
+            expiries: job.expiries,
+            retry: job.retry,
+            timeout: job.timeout,
+            created_at: job.created_at,
+            due_at: job.due_at,
+        }
+    }
 }
 
 /// A request to hold on to what was claimed.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::due::Due;
 use crate::error::{Error, Result};
+use crate::job::Reason;
 use crate::time::{Timestamp, as_ms};
 
 /// The longest delay a policy may ask for: a year, so that every engine computes it exactly.
@@ -132,12 +133,28 @@ pub enum Retry {
 }
 
 impl Retry {
-    /// When the next attempt falls due, or nothing when there is none to come.
-    pub fn due(self, policy: &RetryPolicy, attempt: u32, now: Timestamp) -> Option<Timestamp> {
-        match self {
-            Self::ByPolicy(jitter) => Some(now.plus(policy.delay(attempt, jitter))),
-            Self::At(due) => Some(due.resolve(now)),
-            Self::Permanent => None,
+    /// What comes after attempt number `attempt` failed: the moment of the next, or why there is
+    /// none.
+    pub fn verdict(
+        self,
+        policy: &RetryPolicy,
+        attempt: u32,
+        now: Timestamp,
+    ) -> Result<Timestamp, Reason> {
+        let due = match self {
+            Self::ByPolicy(jitter) => now.plus(policy.delay(attempt, jitter)),
+            Self::At(due) => due.resolve(now),
+            Self::Permanent => return Err(Reason::Permanent),
+        };
+        let deadline = policy
+            .until
+            .map(|until| until.resolve(Timestamp::default()));
+        if attempt >= policy.max_attempts {
+            Err(Reason::Exhausted)
+        } else if deadline.is_some_and(|deadline| due > deadline) {
+            Err(Reason::Deadline)
+        } else {
+            Ok(due)
         }
     }
 }
@@ -168,6 +185,26 @@ mod tests {
                 .delay(9, Jitter(0))
                 .as_secs(),
             7
+        );
+    }
+
+    #[test]
+    fn a_failure_is_final_when_said_so_or_attempts_or_time_run_out() {
+        let now = Timestamp::from_ms(1_000);
+        let at = |ms| Retry::At(Due::At(Timestamp::from_ms(ms)));
+        let policy = RetryPolicy::default()
+            .max_attempts(3)
+            .until(Due::At(Timestamp::from_ms(5_000)));
+
+        assert_eq!(
+            at(5_000).verdict(&policy, 2, now),
+            Ok(Timestamp::from_ms(5_000))
+        );
+        assert_eq!(at(5_001).verdict(&policy, 2, now), Err(Reason::Deadline));
+        assert_eq!(at(2_000).verdict(&policy, 3, now), Err(Reason::Exhausted));
+        assert_eq!(
+            Retry::Permanent.verdict(&policy, 1, now),
+            Err(Reason::Permanent)
         );
     }
 }

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::claim::Claim;
 use crate::due::Due;
 use crate::error::Result;
+use crate::limits::Limits;
 use crate::name::JobId;
 use crate::retry::{Jitter, Retry};
 use crate::token::Token;
@@ -64,6 +65,11 @@ impl Completion {
     pub fn result(mut self, result: impl Into<Bytes>) -> Self {
         self.result = Some(result.into());
         self
+    }
+
+    /// Checks that the result is not too large.
+    pub fn check(&self, limits: &Limits) -> Result<()> {
+        limits.check_bytes("result", self.result.as_ref().map_or(0, Bytes::len))
     }
 }
 

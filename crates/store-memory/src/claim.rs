@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use windlass_core::limits::{CLAIM_MAX, PAGE, SUSPECT_TRUST};
 use windlass_core::time::Now;
 use windlass_core::{
-    Claim, ClaimRequest, ClaimedJob, Claimer, Held, Hold, Job, JobId, JobState, Mode, Owner,
-    Priority, Reason, Timestamp, Token,
+    Claim, ClaimRequest, ClaimedJob, Claimer, Held, Hold, JobId, JobState, Mode, Owner, Priority,
+    Reason, Timestamp, Token,
 };
 
 use crate::queue::{ClaimRecord, Lease, Queue};
@@ -54,7 +54,10 @@ impl Queue {
             .get(&token)
             .map(|claim| claim.ids.clone())
             .unwrap_or_default();
-        let held = |id: &JobId| self.held(id, token).map(|entry| claimed(&entry.job));
+        let held = |id: &JobId| {
+            self.held(id, token)
+                .map(|entry| ClaimedJob::from(entry.job.clone()))
+        };
         let jobs: Vec<_> = ids.iter().filter_map(held).collect();
         if jobs.is_empty() {
             return Some(None);
@@ -142,7 +145,7 @@ impl Queue {
         let jobs: Vec<_> = ids
             .iter()
             .filter_map(|id| self.jobs.get(id))
-            .map(|entry| claimed(&entry.job))
+            .map(|entry| ClaimedJob::from(entry.job.clone()))
             .collect();
         let until = if request.mode == Mode::AtMostOnce {
             for id in ids {
@@ -230,21 +233,5 @@ impl Queue {
         self.claims
             .get(&hold.token)
             .map(|claim| claim.owner.clone())
-    }
-}
-
-fn claimed(job: &Job) -> ClaimedJob {
-    ClaimedJob {
-        id: job.id.clone(),
-        kind: job.kind.clone(),
-        payload: job.payload.clone().unwrap_or_default(),
-        headers: job.headers.clone(),
-        priority: job.priority,
-        attempt: job.attempt,
-        expiries: job.expiries,
-        retry: job.retry,
-        timeout: job.timeout,
-        created_at: job.created_at,
-        due_at: job.due_at,
     }
 }

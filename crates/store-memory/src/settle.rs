@@ -3,8 +3,7 @@
 use windlass_core::limits::{CLAIM_TOMBSTONE, cut_message};
 use windlass_core::time::Now;
 use windlass_core::{
-    ClaimRequest, Completed, Completion, Due, Failure, Hold, JobId, Reason, Settled, Snooze,
-    Timestamp,
+    ClaimRequest, Completed, Completion, Due, Failure, Hold, JobId, Settled, Snooze,
 };
 
 use crate::queue::{ClaimRecord, End, Queue};
@@ -64,16 +63,7 @@ impl Queue {
             return self.stop(id, now);
         }
         let (attempt, policy) = (entry.job.attempt, entry.job.retry);
-        let deadline = policy
-            .until
-            .map(|until| until.resolve(Timestamp::default()));
-        let next = failure.retry.due(&policy, attempt, now.ms());
-        let verdict = match next {
-            None => Err(Reason::Permanent),
-            Some(_) if attempt >= policy.max_attempts => Err(Reason::Exhausted),
-            Some(due) if deadline.is_some_and(|deadline| due > deadline) => Err(Reason::Deadline),
-            Some(due) => Ok(due),
-        };
+        let verdict = failure.retry.verdict(&policy, attempt, now.ms());
         if let Some(entry) = self.jobs.get_mut(id) {
             entry.job.error = Some(cut_message(&failure.error).to_owned());
         }

@@ -67,12 +67,10 @@ impl Store for MemoryStore {
         completions: Vec<Completion>,
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
-        for result in completions.iter().filter_map(|item| item.result.as_ref()) {
-            self.limits.check_bytes("result", result.len())?;
-        }
-        if let Some(request) = &next {
-            request.check()?;
-        }
+        completions
+            .iter()
+            .try_for_each(|item| item.check(&self.limits))?;
+        next.iter().try_for_each(ClaimRequest::check)?;
         Ok(self.step(queue, Missing::Pretend, |queue, now| {
             queue.complete(now, completions, next.as_ref())
         }))
@@ -163,7 +161,11 @@ impl Store for MemoryStore {
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {
         let state = self.lock();
-        Ok(state.queues.get(queue).map(|queue| queue.settings.clone()).unwrap_or_default())
+        Ok(state
+            .queues
+            .get(queue)
+            .map(|queue| queue.settings.clone())
+            .unwrap_or_default())
     }
 
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {

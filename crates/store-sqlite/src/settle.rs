@@ -2,9 +2,7 @@
 
 use rusqlite::params;
 use windlass_core::limits::cut_message;
-use windlass_core::{
-    ClaimRequest, Completed, Completion, Failure, Hold, Reason, Settled, Snooze, Timestamp,
-};
+use windlass_core::{ClaimRequest, Completed, Completion, Failure, Hold, Settled, Snooze};
 
 use crate::fault::Db;
 use crate::hold::End;
@@ -56,18 +54,8 @@ impl Step<'_> {
             return self.stop(&job);
         }
         let policy = job.policy()?;
-        let deadline = policy
-            .until
-            .map(|until| until.resolve(Timestamp::default()));
         let error = cut_message(&failure.error);
-        let next = failure.retry.due(&policy, job.attempt, self.now.ms());
-        let verdict = match next {
-            None => Err(Reason::Permanent),
-            Some(_) if job.attempt >= policy.max_attempts => Err(Reason::Exhausted),
-            Some(due) if deadline.is_some_and(|deadline| due > deadline) => Err(Reason::Deadline),
-            Some(due) => Ok(due),
-        };
-        match verdict {
+        match failure.retry.verdict(&policy, job.attempt, self.now.ms()) {
             Ok(due) => {
                 self.leave_claim(&job, Settled::Scheduled)?;
                 self.note_error(&job, error)?;

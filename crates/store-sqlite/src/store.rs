@@ -70,12 +70,10 @@ impl Store for SqliteStore {
         completions: Vec<Completion>,
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
-        for result in completions.iter().filter_map(|item| item.result.as_ref()) {
-            self.limits.check_bytes("result", result.len())?;
-        }
-        if let Some(request) = &next {
-            request.check()?;
-        }
+        completions
+            .iter()
+            .try_for_each(|item| item.check(&self.limits))?;
+        next.iter().try_for_each(ClaimRequest::check)?;
         self.step(queue, Missing::Pretend, move |step| {
             step.complete(&completions, next.as_ref())
         })

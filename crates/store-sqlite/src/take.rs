@@ -26,7 +26,7 @@ impl Taken {
         let found = row::select_jobs(step.db, &step.queue.name, Large::With, condition, params)?;
         let taken = |(key, job): (i64, Job)| Self {
             brief: Brief::of(key, &job),
-            job: as_claimed(job),
+            job: job.into(),
         };
         Ok(found.into_iter().map(taken).collect())
     }
@@ -127,21 +127,5 @@ impl Step<'_> {
             self.bury(job, Reason::Expired, None)?;
         }
         Ok(is_expired)
-    }
-}
-
-fn as_claimed(job: Job) -> ClaimedJob {
-    ClaimedJob {
-        id: job.id,
-        kind: job.kind,
-        payload: job.payload.unwrap_or_default(),
-        headers: job.headers,
-        priority: job.priority,
-        attempt: job.attempt,
-        expiries: job.expiries,
-        retry: job.retry,
-        timeout: job.timeout,
-        created_at: job.created_at,
-        due_at: job.due_at,
     }
 }
