@@ -222,6 +222,24 @@ pub async fn a_token_that_holds_nothing_is_told_lost(bench: &Bench) -> Result<()
     Ok(())
 }
 
+pub async fn a_finished_claim_is_not_called_lost_for_a_minute(bench: &Bench) -> Result<()> {
+    bench.fill(&["a"]).await?;
+    let worker = boot("worker");
+    let claim = bench.take_as(&worker, 1, 1).await?;
+    bench.complete(hold(&claim, 0)).await?;
+
+    for wait in [0, 29, 29] {
+        bench.advance(secs(wait));
+        let renewed = bench.renew_as(&worker, &[claim.token], 1).await?;
+        assert_eq!(renewed.lost, []);
+    }
+    bench.advance(secs(2));
+
+    let renewed = bench.renew_as(&worker, &[claim.token], 1).await?;
+    assert_eq!(renewed.lost, [claim.token]);
+    Ok(())
+}
+
 pub async fn progress_is_shown_and_renews_nothing(bench: &Bench) -> Result<()> {
     bench.fill(&["a"]).await?;
     let claim = bench.take(1).await?;

@@ -34,11 +34,12 @@ pub async fn a_job_without_result_is_not_kept(bench: &Bench) -> Result<()> {
 pub async fn a_job_with_result_is_kept_for_an_hour(bench: &Bench) -> Result<()> {
     succeed(bench, &["a"], "result").await?;
 
+    // A millisecond has passed since it ended.
     bench.advance(ms(3_599_998));
     assert_eq!(bench.maintain().await?.pruned, 0);
     assert_eq!(bench.state("a").await?, Some(JobState::Succeeded));
 
-    bench.advance(ms(2));
+    bench.advance(ms(1));
     bench.maintain().await?;
     assert_eq!(bench.get("a").await?, None);
     Ok(())
@@ -68,7 +69,7 @@ pub async fn a_dead_job_is_kept_for_thirty_days(bench: &Bench) -> Result<()> {
     bench.maintain().await?;
     assert_eq!(bench.state("a").await?, Some(JobState::Dead));
 
-    bench.advance(ms(2));
+    bench.advance(ms(1));
     bench.maintain().await?;
     assert_eq!(bench.get("a").await?, None);
     Ok(())
@@ -82,7 +83,7 @@ pub async fn a_cancelled_job_is_kept_for_an_hour(bench: &Bench) -> Result<()> {
     bench.maintain().await?;
     assert_eq!(bench.state("a").await?, Some(JobState::Cancelled));
 
-    bench.advance(ms(2));
+    bench.advance(ms(1));
     bench.maintain().await?;
     assert_eq!(bench.get("a").await?, None);
     Ok(())
@@ -175,6 +176,21 @@ pub async fn a_tighter_setting_prunes_what_was_kept(bench: &Bench) -> Result<()>
     bench.maintain().await?;
 
     assert_eq!(bench.in_state(JobState::Succeeded).await?, ["c"]);
+    Ok(())
+}
+
+pub async fn a_verb_that_ends_one_job_prunes_two(bench: &Bench) -> Result<()> {
+    succeed(bench, &["a", "b", "c", "d", "e"], "result").await?;
+    bench.fill(&["f"]).await?;
+    let claim = bench.take(1).await?;
+    bench.set("succeeded_count=1").await?;
+
+    bench.complete_with(hold(&claim, 0), "result").await?;
+
+    assert_eq!(
+        bench.in_state(JobState::Succeeded).await?,
+        ["c", "d", "e", "f"]
+    );
     Ok(())
 }
 

@@ -221,7 +221,7 @@ pub async fn repeats_are_answered_for_a_minute_after_the_last_job_left(
     bench.advance(almost(secs(60)));
     assert_eq!(settle().await?, told);
 
-    bench.advance(ms(2));
+    bench.advance(ms(1));
     assert_eq!(settle().await?, [Settled::Lost; 4]);
     Ok(())
 }

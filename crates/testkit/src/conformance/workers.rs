@@ -127,7 +127,7 @@ pub async fn a_silent_worker_is_told_that_it_is_lost(bench: &Bench) -> Result<()
         Some(false)
     );
 
-    bench.advance(ms(2));
+    bench.advance(ms(1));
     assert_eq!(
         known(bench, &one).await?.map(|worker| worker.is_silent),
         Some(true)

@@ -57,6 +57,9 @@ const DRAWS: &[(u32, Draw)] = &[
 
 /// The next step.
 pub(super) fn draw(world: &mut World) -> Step {
+    if let Some(step) = world.urgent.pop() {
+        return step;
+    }
     let total: u32 = DRAWS.iter().map(|(weight, _)| weight).sum();
     let mut at = world.rng.u32(..total);
     for (weight, draw) in DRAWS {

@@ -7,12 +7,13 @@ use std::time::Duration;
 use fastrand::Rng;
 use windlass_core::limits::PAGE;
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Claimer, Hold, JobId, ManualClock, Mode, QueueName, Token,
+    BootId, Claim, ClaimRequest, Claimer, Filter, Hold, JobId, ManualClock, Mode, QueueName,
+    Target, Token,
 };
 
 use super::chance::percent;
 use super::reply::Reply;
-use super::step::{Movement, Step};
+use super::step::{Change, Movement, Step};
 
 /// How many past claims are remembered for calls with stale tokens.
 const PAST_MAX: usize = 24;
@@ -51,6 +52,8 @@ pub(super) struct World {
     pub(super) past: Vec<Known>,
     /// Calls whose replies were lost; each may be made again.
     pub(super) unanswered: Vec<Step>,
+    /// Steps to take before any other.
+    pub(super) urgent: Vec<Step>,
     clock: Arc<ManualClock>,
     queues: [QueueName; 2],
     seen: BTreeSet<Token>,
@@ -66,6 +69,7 @@ impl World {
             singles: Vec::new(),
             past: Vec::new(),
             unanswered: Vec::new(),
+            urgent: Vec::new(),
             clock,
             queues: [queue("first"), queue("second")],
             seen: BTreeSet::new(),
@@ -236,6 +240,14 @@ impl World {
             self.past.remove(0);
         }
         self.past.push(known);
+    }
+
+    /// Empties a queue of all but its running jobs.
+    pub(super) fn relieve(&mut self, queue: &QueueName) {
+        self.urgent.push(Step::Purge(queue.clone()));
+        let finished = Target::Filter(Filter::default());
+        self.urgent
+            .push(Step::Change(queue.clone(), Change::Delete, finished));
     }
 
     /// Enough time and maintenance for everything to come to rest.

@@ -25,7 +25,7 @@ pub(super) fn enqueue(world: &mut World) -> Step {
 
 /// Enough jobs of one sort for a page to fill up.
 pub(super) fn burst(world: &mut World) -> Step {
-    let count = world.rng.usize(60..=230);
+    let count = world.rng.usize(60..=150);
     let due = due(&mut world.rng, Timestamp::default());
     let expires = percent(&mut world.rng, 30).then_some(Due::After(Duration::from_secs(2)));
     let jobs = (0..count).map(|_| {

@@ -77,7 +77,10 @@ fn change(world: &mut World, change: Change) -> Step {
 fn filter_for(world: &mut World, change: Change) -> Filter {
     let filter = filter(world);
     match change {
-        Change::Retry | Change::Promote => Filter { state: None, ..filter },
+        Change::Retry | Change::Promote => Filter {
+            state: None,
+            ..filter
+        },
         Change::Cancel | Change::Delete => filter,
     }
 }

@@ -1,0 +1,28 @@
+//! The answer to an enqueue names the durability that was reached, and no more.
+
+use windlass_core::{Enqueued, Level, NewJob, QueueName, Store};
+use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
+
+async fn level_of(synchronous: Synchronous) -> Level {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        synchronous,
+        ..Options::default()
+    };
+    let store = SqliteStore::open(&folder.path().join("jobs.db"), options).unwrap();
+    let queue = QueueName::new("mail").unwrap();
+
+    let answers = store.enqueue(&queue, vec![NewJob::new("hello")]).await;
+
+    match answers.unwrap().remove(0) {
+        Enqueued::Accepted { level, .. } => level,
+        other => panic!("a new job was {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn only_a_store_that_syncs_every_commit_answers_synced() {
+    assert_eq!(level_of(Synchronous::Full).await, Level::Synced);
+    assert_eq!(level_of(Synchronous::Normal).await, Level::Memory);
+    assert_eq!(level_of(Synchronous::Off).await, Level::Memory);
+}
