@@ -2,10 +2,9 @@
 
 use windlass_core::limits::SCAN_PAGE;
 use windlass_core::time::Now;
-use windlass_core::{
-    Changed, ChangedJob, Changes, Cursor, Job, JobId, JobState, Page, Target, UniqueKey,
-};
+use windlass_core::{Changed, ChangedJob, Changes, Job, JobId, JobState, Page, Target, UniqueKey};
 
+use crate::look::{Place, matches};
 use crate::queue::{End, Queue};
 
 /// What to do to each job of a target.
@@ -18,7 +17,7 @@ impl Queue {
         now: Now,
         change: Change,
         target: &Target,
-        from: Option<&JobId>,
+        from: Option<&Place>,
     ) -> Changes {
         let changes = match target {
             Target::Ids(ids) => {
@@ -36,13 +35,13 @@ impl Queue {
             }
             Target::UniqueKey(key) => self.change_holder(now, change, key),
             Target::Payload(bytes) => {
-                self.change_page(now, change, from, |job| job.payload.as_ref() == Some(bytes))
+                let is_same = |job: &Job| job.payload.as_ref() == Some(bytes);
+                let page = self.scan(None, from, SCAN_PAGE, is_same);
+                self.change_page(now, change, page)
             }
             Target::Filter(filter) => {
-                let filter = filter.clone();
-                self.change_page(now, change, from, move |job| {
-                    crate::look::matches(&filter, job)
-                })
+                let page = self.scan(filter.state, from, SCAN_PAGE, |job| matches(filter, job));
+                self.change_page(now, change, page)
             }
         };
         self.prune_step(now);
@@ -61,22 +60,15 @@ impl Queue {
     }
 
     /// Jobs that a page meets and that the change does not fit are passed by.
-    fn change_page(
-        &mut self,
-        now: Now,
-        change: Change,
-        from: Option<&JobId>,
-        is_meant: impl Fn(&Job) -> bool,
-    ) -> Changes {
-        let (ids, next) = self.scan(from, SCAN_PAGE, is_meant);
-        let items = ids.into_iter().map(|id| ChangedJob {
+    fn change_page(&mut self, now: Now, change: Change, page: Page<JobId>) -> Changes {
+        let items = page.items.into_iter().map(|id| ChangedJob {
             changed: change(self, now, &id),
             id: Some(id),
         });
         let fits = |item: &ChangedJob| !matches!(item.changed, Changed::WrongState(_));
         Page {
             items: items.filter(fits).collect(),
-            next: next.map(Cursor),
+            next: page.next,
         }
     }
 

@@ -151,6 +151,10 @@ impl Queue {
             for id in ids {
                 self.succeed(id, now, None);
             }
+            // Remembered without its jobs: a repeat of the call must not finish further ones.
+            if matches!(request.claimer, Claimer::Worker { .. }) {
+                self.lease_to(now, request, token);
+            }
             now.ms()
         } else {
             self.hold(now, request, token, ids)
@@ -182,17 +186,26 @@ impl Queue {
             finished_at: None,
         };
         self.claims.insert(token, record);
+        let until = self.lease_to(now, request, token);
+        if suspect.is_some()
+            && let Some(lease) = self.leases.get_mut(&owner)
+        {
+            lease.suspect = suspect;
+        }
+        until
+    }
+
+    /// Puts a claim under its owner's lease; a boot's latest claim is remembered there.
+    fn lease_to(&mut self, now: Now, request: &ClaimRequest, token: Token) -> Timestamp {
+        let owner = request.claimer.owner(token);
         let lease = self.leases.entry(owner.clone()).or_insert_with(|| Lease {
             until: now.ms(),
             length: request.lease,
             last: None,
             suspect: None,
         });
-        if matches!(request.claimer, Claimer::Worker { .. }) {
-            lease.last = Some((request.claimer.seq(), token));
-        }
-        if suspect.is_some() {
-            lease.suspect = suspect;
+        if let Claimer::Worker { seq, .. } = &request.claimer {
+            lease.last = Some((*seq, token));
         }
         self.extend(&owner, now, request.lease).unwrap_or_default()
     }

@@ -2,7 +2,7 @@
 
 use windlass_core::store::stored_bytes;
 use windlass_core::time::Now;
-use windlass_core::{Bytes, Job, JobId, JobState, Keep, KeepSucceeded, Reason};
+use windlass_core::{Bytes, Job, JobId, JobState, Keep, KeepSucceeded, Reason, Token};
 
 use crate::queue::{Finished, Queue};
 
@@ -105,17 +105,23 @@ impl Queue {
             budget -= 1;
         }
         while budget > 0
-            && let Some(token) = self
-                .claims
-                .iter()
-                .find(|(_, claim)| claim.is_forgotten(now))
-                .map(|(token, _)| *token)
+            && let Some(token) = self.oldest_forgotten_claim(now)
         {
             self.claims.remove(&token);
             self.changed();
             budget -= 1;
         }
         pruned
+    }
+
+    /// The claim that finished first, if that was so long ago that it is forgotten.
+    fn oldest_forgotten_claim(&self, now: Now) -> Option<Token> {
+        let forgotten = self
+            .claims
+            .iter()
+            .filter(|(_, claim)| claim.is_forgotten(now));
+        let oldest = forgotten.min_by_key(|(token, claim)| (claim.finished_at, **token));
+        oldest.map(|(token, _)| *token)
     }
 
     /// The finished job of a state that must go first, if one must.

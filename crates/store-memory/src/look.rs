@@ -1,7 +1,8 @@
 //! get, list, stats: what readers see. Nothing here changes anything.
 
+use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::time::Now;
-use windlass_core::{Cursor, Filter, Job, JobId, JobState, Page, Rates, Stats};
+use windlass_core::{Cursor, Error, Filter, Job, JobId, JobState, Page, Rates, Result, Stats};
 
 use crate::finish::bytes_of;
 use crate::queue::{Finished, Queue};
@@ -11,47 +12,67 @@ impl Queue {
         self.jobs.get(id).map(|entry| entry.job.clone())
     }
 
-    pub(crate) fn list(&self, filter: &Filter, from: Option<&JobId>, limit: usize) -> Page<Job> {
-        let mut matching = self
-            .after(from)
-            .map(|id| &self.jobs[id].job)
-            .filter(|job| matches(filter, job))
-            .map(|job| Job {
+    /// One page of a listing, without payloads and results.
+    pub(crate) fn list(&self, filter: &Filter, from: Option<&Place>, limit: usize) -> Page<Job> {
+        let page = self.scan(filter.state, from, limit, |job| matches(filter, job));
+        let shown = |id: &JobId| {
+            let job = self.jobs[id].job.clone();
+            Job {
                 payload: None,
                 result: None,
-                ..job.clone()
-            });
-        let items: Vec<_> = matching.by_ref().take(limit).collect();
-        let next = matching
-            .next()
-            .and(items.last())
-            .map(|job| Cursor(job.id.to_string()));
-        Page { items, next }
+                ..job
+            }
+        };
+        Page {
+            items: page.items.iter().map(shown).collect(),
+            next: page.next,
+        }
     }
 
-    /// Looks at up to `limit` jobs in the order of their ids: those that are meant, and where to
-    /// go on.
+    /// Looks at up to `limit` jobs of a state, or of all, in their order: those that are meant,
+    /// and where to go on.
     pub(crate) fn scan(
         &self,
-        from: Option<&JobId>,
+        state: Option<JobState>,
+        from: Option<&Place>,
         limit: usize,
         is_meant: impl Fn(&Job) -> bool,
-    ) -> (Vec<JobId>, Option<String>) {
-        let mut ids = self.after(from);
-        let seen: Vec<_> = ids.by_ref().take(limit).collect();
-        let next = ids.next().and(seen.last()).map(ToString::to_string);
-        let meant = seen
-            .into_iter()
-            .filter(|id| is_meant(&self.jobs[id].job))
-            .cloned()
+    ) -> Page<JobId> {
+        let of_state = |job: &&Job| state.is_none_or(|state| job.state == state);
+        let jobs = self.jobs.values().map(|entry| &entry.job).filter(of_state);
+        let places = jobs.map(|job| self.place(job, state));
+        let mut places: Vec<_> = places
+            .filter(|place| from.is_none_or(|from| place > from))
             .collect();
-        (meant, next)
+        places.sort();
+        let next = places
+            .get(limit)
+            .and(places.get(limit.saturating_sub(1)))
+            .map(Place::write);
+        places.truncate(limit);
+        let ids = places.into_iter().map(|place| place.id);
+        Page {
+            items: ids.filter(|id| is_meant(&self.jobs[id].job)).collect(),
+            next,
+        }
     }
 
-    fn after(&self, from: Option<&JobId>) -> impl Iterator<Item = &JobId> {
-        use std::ops::Bound;
-        let start = from.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
-        self.jobs.range((start, Bound::Unbounded)).map(|(id, _)| id)
+    /// Where a job stands: all jobs by id; those of one state by their turn, claim, due time or end.
+    fn place(&self, job: &Job, state: Option<JobState>) -> Place {
+        let order = match state {
+            None => (0, 0),
+            Some(JobState::Scheduled) => (job.due_at.as_ms(), 0),
+            Some(JobState::Ready) => (lane_number(job), self.jobs[&job.id].position),
+            Some(JobState::Running) => job
+                .token
+                .map(|token| self.place_in_claim(&job.id, token))
+                .unwrap_or_default(),
+            Some(_) => (job.finished_at.unwrap_or_default().as_ms(), 0),
+        };
+        Place {
+            order,
+            id: job.id.clone(),
+        }
     }
 
     pub(crate) fn stats(&self, now: Now) -> Stats {
@@ -100,6 +121,40 @@ impl Queue {
         let oldest = heads.map(|id| self.jobs[id].job.due_at).min()?;
         u64::try_from(now.ms().since(oldest).as_millis()).ok()
     }
+}
+
+/// A place in a listing; its text is the cursor.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    order: (u64, i64),
+    id: JobId,
+}
+
+impl Place {
+    fn write(&self) -> Cursor {
+        Cursor(format!("{},{},{}", self.order.0, self.order.1, self.id))
+    }
+
+    pub(crate) fn read(cursor: &Cursor) -> Result<Self> {
+        let bad = || {
+            let why = "it is not one this store gave out";
+            Error::invalid("cursor", why, "begin with the first page")
+        };
+        let mut words = cursor.0.splitn(3, ',');
+        let mut word = || words.next().ok_or_else(bad);
+        Ok(Self {
+            order: (
+                word()?.parse().map_err(|_| bad())?,
+                word()?.parse().map_err(|_| bad())?,
+            ),
+            id: JobId::new(word()?).map_err(|_| bad())?,
+        })
+    }
+}
+
+/// The lanes of all priorities in the order they are served.
+fn lane_number(job: &Job) -> u64 {
+    u64::from(job.priority.level()) * 2 + u64::from(job.expiries < SUSPECT_AFTER)
 }
 
 impl Finished {

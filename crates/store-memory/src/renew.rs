@@ -52,21 +52,27 @@ impl Queue {
     }
 
     fn renew_single(&mut self, now: Now, token: Token, length: Duration) -> Renewed {
-        let lost = Renewed {
-            until: None,
-            lost: vec![token],
-            cancel: Vec::new(),
+        let owner = self.claims.get(&token).map(|claim| claim.owner.clone());
+        let Some(owner) = owner.filter(|owner| self.is_remembered_whole(token, owner, now)) else {
+            return Renewed {
+                until: None,
+                lost: vec![token],
+                cancel: Vec::new(),
+            };
         };
-        let Some(claim) = self
+        let is_open = self
             .claims
             .get(&token)
-            .filter(|claim| claim.finished_at.is_none())
-        else {
-            return lost;
-        };
-        let owner = claim.owner.clone();
+            .is_some_and(|claim| claim.finished_at.is_none());
+        if !is_open {
+            return Renewed::default();
+        }
         let Some(until) = self.extend(&owner, now, length) else {
-            return lost;
+            return Renewed {
+                until: None,
+                lost: vec![token],
+                cancel: Vec::new(),
+            };
         };
         let cancel = self.asked_to_stop(|job_token| job_token == token);
         Renewed {

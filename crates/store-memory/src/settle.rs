@@ -3,7 +3,7 @@
 use windlass_core::limits::{CLAIM_TOMBSTONE, cut_message};
 use windlass_core::time::Now;
 use windlass_core::{
-    ClaimRequest, Completed, Completion, Due, Failure, Hold, JobId, Settled, Snooze,
+    ClaimRequest, Completed, Completion, Due, Failure, Hold, JobId, Settled, Snooze, Token,
 };
 
 use crate::queue::{ClaimRecord, End, Queue};
@@ -93,7 +93,7 @@ impl Queue {
                 None => self.told_before(now, hold, &[Settled::Released, Settled::Cancelled]),
                 Some(entry) if entry.job.is_cancel_requested => self.stop(&hold.id, now),
                 Some(_) => {
-                    let place = self.place_in_claim(hold);
+                    let place = self.place_in_claim(&hold.id, hold.token);
                     self.leave_claim(&hold.id, Settled::Released, now.ms());
                     back.push((place, hold.id.clone()));
                     Settled::Released
@@ -155,14 +155,17 @@ impl Queue {
     }
 
     /// Where a held job stands in the order of claims: token, then place in its claim.
-    fn place_in_claim(&self, hold: &Hold) -> (u64, usize) {
+    pub(crate) fn place_in_claim(&self, id: &JobId, token: Token) -> (u64, i64) {
         let ids = self
             .claims
-            .get(&hold.token)
+            .get(&token)
             .map(|claim| claim.ids.as_slice())
             .unwrap_or_default();
-        let index = ids.iter().position(|id| *id == hold.id).unwrap_or_default();
-        (hold.token.number, index)
+        let index = ids
+            .iter()
+            .position(|claimed| claimed == id)
+            .unwrap_or_default();
+        (token.number, i64::try_from(index).unwrap_or(i64::MAX))
     }
 
     /// Puts jobs that came back unfinished into their lanes so that they keep their order.

@@ -7,12 +7,13 @@ use windlass_core::limits::{SCAN_PAGE, check_lease, cut_message};
 use windlass_core::time::Now;
 use windlass_core::{
     Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Error, Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Owner, Page,
-    Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats,
-    Store, Target, Told, Watch, Worker,
+    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Owner, Page, Progress,
+    QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, Target,
+    Told, Watch, Worker,
 };
 
 use crate::change::Change;
+use crate::look::Place;
 use crate::queue::Queue;
 use crate::reap::Why;
 use crate::{MemoryStore, Missing};
@@ -102,7 +103,7 @@ impl Store for MemoryStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, Queue::cancel, target, from)
+        self.change(queue, Queue::cancel, target, from.as_ref())
     }
 
     async fn retry(
@@ -111,7 +112,7 @@ impl Store for MemoryStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, Queue::retry, target, from)
+        self.change(queue, Queue::retry, target, from.as_ref())
     }
 
     async fn delete(
@@ -120,7 +121,7 @@ impl Store for MemoryStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, Queue::delete, target, from)
+        self.change(queue, Queue::delete, target, from.as_ref())
     }
 
     async fn promote(
@@ -129,7 +130,7 @@ impl Store for MemoryStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, Queue::promote, target, from)
+        self.change(queue, Queue::promote, target, from.as_ref())
     }
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {
@@ -143,7 +144,7 @@ impl Store for MemoryStore {
     }
 
     async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited> {
-        let from = job_id(from)?;
+        let from = from.as_ref().map(Place::read).transpose()?;
         Ok(self.step(queue, Missing::Pretend, |queue, _| {
             queue.audit(from.as_ref())
         }))
@@ -206,7 +207,7 @@ impl Store for MemoryStore {
         from: Option<Cursor>,
         limit: usize,
     ) -> Result<Page<Job>> {
-        let from = job_id(from)?;
+        let from = from.as_ref().map(Place::read).transpose()?;
         let limit = limit.clamp(1, SCAN_PAGE);
         let list = |queue: &Queue| queue.list(filter, from.as_ref(), limit);
         let empty = Page {
@@ -260,9 +261,9 @@ impl MemoryStore {
         queue: &QueueName,
         change: Change,
         target: &Target,
-        from: Option<Cursor>,
+        from: Option<&Cursor>,
     ) -> Result<Changes> {
-        let from = job_id(from)?;
+        let from = from.map(Place::read).transpose()?;
         Ok(self.step(queue, Missing::Pretend, |queue, now| {
             queue.change(now, change, target, from.as_ref())
         }))
@@ -289,18 +290,4 @@ impl MemoryStore {
         };
         queues.iter().map(take).sum()
     }
-}
-
-fn job_id(cursor: Option<Cursor>) -> Result<Option<JobId>> {
-    cursor
-        .map(|cursor| JobId::new(cursor.0))
-        .transpose()
-        .map_err(|cause| {
-            Error::invalid(
-                "cursor",
-                "it is not one this store gave out",
-                "begin with the first page",
-            )
-            .caused_by(cause)
-        })
 }

@@ -2,8 +2,9 @@
 
 use windlass_core::limits::{PAGE, SCAN_PAGE};
 use windlass_core::time::Now;
-use windlass_core::{Audited, Cursor, JobId, Maintained, Reason};
+use windlass_core::{Audited, Maintained, Reason};
 
+use crate::look::Place;
 use crate::queue::{End, Queue};
 
 impl Queue {
@@ -46,12 +47,12 @@ impl Queue {
 
     /// Nothing can be inconsistent here: places are moved to and from under one lock. The audit
     /// walks the jobs all the same, so that callers page through every store alike.
-    pub(crate) fn audit(&self, from: Option<&JobId>) -> Audited {
-        let (page, next) = self.scan(from, SCAN_PAGE, |_| true);
+    pub(crate) fn audit(&self, from: Option<&Place>) -> Audited {
+        let page = self.scan(None, from, SCAN_PAGE, |_| true);
         Audited {
-            checked: page.len() as u64,
+            checked: page.items.len() as u64,
             repairs: Vec::new(),
-            next: next.map(Cursor),
+            next: page.next,
         }
     }
 }

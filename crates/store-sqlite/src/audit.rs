@@ -41,13 +41,16 @@ impl Step<'_> {
 
     fn audit_job(&mut self, job: &Brief, repairs: &mut Vec<Repair>) -> Db<()> {
         if job.state == JobState::Running {
-            let owner = job
+            let claim = job
                 .token
                 .map(|token| self.owner_of(token))
                 .transpose()?
                 .flatten();
-            let is_leased = owner.map(|owner| self.has_lease(&owner)).transpose()?;
-            if is_leased != Some(true) {
+            let is_leased = match claim {
+                Some((owner, true)) => self.has_lease(&owner)?,
+                _ => false,
+            };
+            if !is_leased {
                 self.place_ready(job, End::Front)?;
                 repairs.push(repair(
                     "running_without_lease",

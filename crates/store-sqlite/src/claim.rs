@@ -110,6 +110,10 @@ impl Step<'_> {
                 };
                 self.succeed(&job, None)?;
             }
+            // Remembered without its jobs: a repeat of the call must not finish further ones.
+            if matches!(request.claimer, Claimer::Worker { .. }) {
+                self.lease_to(request, token)?;
+            }
             self.now.ms()
         } else {
             self.start(request, token, &taken)?;
@@ -164,6 +168,27 @@ impl Step<'_> {
         self.db
             .prepare_cached("INSERT INTO claim_ids (queue, number, ids) VALUES (?1, ?2, ?3)")?
             .execute(params![key, token.number, ids.join("\n")])?;
+        let until = self.lease_to(request, token)?;
+        if let Some(suspect) = taken.iter().find(|job| job.expiries >= SUSPECT_AFTER) {
+            self.db
+                .prepare_cached(
+                    "UPDATE lease SET suspect_id = ?3, suspect_number = ?4
+                     WHERE queue = ?1 AND owner = ?2",
+                )?
+                .execute(params![
+                    key,
+                    owner.as_str(),
+                    suspect.id.as_str(),
+                    token.number
+                ])?;
+        }
+        Ok(until)
+    }
+
+    /// Puts a claim under its owner's lease; a boot's latest claim is remembered there.
+    fn lease_to(&mut self, request: &ClaimRequest, token: Token) -> Db<Timestamp> {
+        let owner = request.claimer.owner(token);
+        let key = self.queue.key;
         self.db
             .prepare_cached(
                 "INSERT INTO lease (queue, owner, until, length_ms) VALUES (?1, ?2, ?3, ?4)
@@ -182,19 +207,6 @@ impl Step<'_> {
                      WHERE queue = ?1 AND owner = ?2",
                 )?
                 .execute(params![key, owner.as_str(), seq, token.number, token.nonce])?;
-        }
-        if let Some(suspect) = taken.iter().find(|job| job.expiries >= SUSPECT_AFTER) {
-            self.db
-                .prepare_cached(
-                    "UPDATE lease SET suspect_id = ?3, suspect_number = ?4
-                     WHERE queue = ?1 AND owner = ?2",
-                )?
-                .execute(params![
-                    key,
-                    owner.as_str(),
-                    suspect.id.as_str(),
-                    token.number
-                ])?;
         }
         Ok(self.extend(&owner, request.lease)?.unwrap_or_default())
     }
@@ -222,7 +234,7 @@ impl Step<'_> {
         let Some(job) = self.held(hold)? else {
             return Ok(Held::Lost);
         };
-        let Some(owner) = self.owner_of(hold.token)? else {
+        let Some((owner, _)) = self.owner_of(hold.token)? else {
             return Ok(Held::Lost);
         };
         if self.extend(&owner, length)?.is_none() {
@@ -234,15 +246,17 @@ impl Step<'_> {
         Ok(Held::Yes)
     }
 
-    /// The owner of the lease an open claim is under.
-    pub(crate) fn owner_of(&self, token: Token) -> Db<Option<Owner>> {
+    /// The owner of the lease a stored claim is under, and whether it is open.
+    pub(crate) fn owner_of(&self, token: Token) -> Db<Option<(Owner, bool)>> {
         let mut statement = self.db.prepare_cached(
-            "SELECT owner FROM claim
-             WHERE queue = ?1 AND number = ?2 AND nonce = ?3 AND finished_at IS NULL",
+            "SELECT owner, finished_at IS NULL FROM claim
+             WHERE queue = ?1 AND number = ?2 AND nonce = ?3",
         )?;
         let params = params![self.queue.key, row::sql_number(token), token.nonce];
-        let owner: Option<String> = statement.query_row(params, |row| row.get(0)).optional()?;
-        Ok(owner.map(Owner::from_stored))
+        let found = statement.query_row(params, |row| {
+            Ok((Owner::from_stored(row.get(0)?), row.get(1)?))
+        });
+        Ok(found.optional()?)
     }
 
     /// Jobs as a worker gets them, payloads included.

@@ -9,11 +9,13 @@ use crate::row::{self, Brief, INLINE_BYTES_MAX, select_brief, state_number};
 use crate::step::Step;
 
 impl Step<'_> {
-    pub(crate) fn enqueue(&mut self, jobs: &[NewJob]) -> Db<Vec<Enqueued>> {
-        jobs.iter().map(|job| self.enqueue_one(job)).collect()
+    pub(crate) fn enqueue(&mut self, jobs: &[NewJob], level: Level) -> Db<Vec<Enqueued>> {
+        jobs.iter()
+            .map(|job| self.enqueue_one(job, level))
+            .collect()
     }
 
-    fn enqueue_one(&mut self, new: &NewJob) -> Db<Enqueued> {
+    fn enqueue_one(&mut self, new: &NewJob, level: Level) -> Db<Enqueued> {
         if let Some(state) = self.tombstone(new)? {
             return Ok(Enqueued::Duplicate {
                 id: new.id.clone(),
@@ -52,7 +54,7 @@ impl Step<'_> {
         Ok(Enqueued::Accepted {
             id: new.id.clone(),
             state,
-            level: Level::Synced,
+            level,
         })
     }
 

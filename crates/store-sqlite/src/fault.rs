@@ -1,9 +1,13 @@
 //! What SQLite and the file system say, in the words of the contract.
 
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 use windlass_core::{Error, ErrorKind};
+
+use crate::place::SCHEMA_VERSION;
 
 /// The answer of anything that runs inside a transaction.
 pub(crate) type Db<T> = Result<T, Fault>;
@@ -39,9 +43,15 @@ impl Fault {
             Self::Refused(error) => error,
         }
     }
+
+    /// Whether somebody else holds the whole file, so that no other call would fare better.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self, Self::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy))
+    }
 }
 
-fn damaged(path: &Path, what: &str) -> Error {
+/// The file is a store that cannot be read any more.
+pub(crate) fn damaged(path: &Path, what: &str) -> Error {
     Error::new(
         ErrorKind::StoreDamaged,
         format!("the store {} is damaged: {what}", path.display()),
@@ -50,15 +60,22 @@ fn damaged(path: &Path, what: &str) -> Error {
     )
 }
 
+/// The same error for another caller, its cause in words.
+pub(crate) fn again(error: &Error) -> Error {
+    let copy = Error::new(error.kind(), error.to_string(), error.help().to_owned());
+    match std::error::Error::source(error) {
+        Some(cause) => copy.caused_by(io::Error::other(cause.to_string())),
+        None => copy,
+    }
+}
+
 /// Maps a code of SQLite to what it means for a job queue.
 pub(crate) fn from_sqlite(error: rusqlite::Error, path: &Path) -> Error {
     let place = path.display();
     let answer = match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => Error::new(
-            ErrorKind::StoreFull,
-            format!("the store {place} is full: no space is left on its disk"),
-            "free disk space, then repeat the call; nothing was stored",
-        ),
+        _ if is_unreadable(&error) => damaged(path, "a stored value cannot be read"),
+        Some(ErrorCode::DiskFull) => full(path),
+        Some(ErrorCode::SystemIoFailure) if is_short_of_memory_file(&error) => full(path),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::new(
             ErrorKind::StoreBusy,
             format!("the store {place} is locked by another process"),
@@ -69,13 +86,11 @@ pub(crate) fn from_sqlite(error: rusqlite::Error, path: &Path) -> Error {
             | ErrorCode::PermissionDenied
             | ErrorCode::AuthorizationForStatementDenied,
         ) => read_only(path),
-        Some(ErrorCode::NotADatabase) => foreign(path),
-        Some(ErrorCode::DatabaseCorrupt) => damaged(path, "SQLite cannot read it"),
-        Some(ErrorCode::CannotOpen) => Error::new(
-            ErrorKind::StoreUnreachable,
-            format!("the store {place} cannot be opened"),
-            "check that its folder exists and that you may write there",
-        ),
+        // Whose the file is was read before: a store whose header SQLite does not take.
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            damaged(path, "SQLite cannot read it")
+        }
+        Some(ErrorCode::CannotOpen) => unreachable(path),
         Some(ErrorCode::SystemIoFailure) => Error::new(
             // A failed write or fsync leaves open whether the change is on disk.
             ErrorKind::OutcomeUnknown,
@@ -85,20 +100,103 @@ pub(crate) fn from_sqlite(error: rusqlite::Error, path: &Path) -> Error {
         _ => Error::new(
             ErrorKind::Internal,
             format!("the store {place} refused a statement"),
-            "this is a fault in Windlass: report it with the text below",
+            "this is a fault in Windlass: report it with this message",
         ),
     };
     answer.caused_by(error)
+}
+
+/// Whether a stored value is of another type or size than any that was ever written, or the
+/// table it should be in is not there.
+fn is_unreadable(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error as E;
+    match error {
+        E::FromSqlConversionFailure(..)
+        | E::IntegralValueOutOfRange(..)
+        | E::InvalidColumnType(..)
+        // A number that counted on from a stored one, past the largest.
+        | E::ToSqlConversionFailure(..)
+        | E::Utf8Error(..) => true,
+        E::SqlInputError { msg, .. } => msg.starts_with("no such "),
+        _ => false,
+    }
+}
+
+/// The file of memory that processes share could not grow: SQLite has no other word for a full
+/// disk there.
+fn is_short_of_memory_file(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    matches!(
+        code,
+        Some(ffi::SQLITE_IOERR_SHMSIZE | ffi::SQLITE_IOERR_SHMMAP)
+    )
+}
+
+/// What the file system says.
+pub(crate) fn from_io(error: io::Error, path: &Path) -> Error {
+    let answer = match error.kind() {
+        io::ErrorKind::PermissionDenied => read_only(path),
+        io::ErrorKind::ReadOnlyFilesystem => Error::new(
+            ErrorKind::StoreReadOnly,
+            format!("the store {} is on a read-only file system", path.display()),
+            "mount it so that it may be written, or use another store",
+        ),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => full(path),
+        _ => unreachable(path),
+    };
+    answer.caused_by(error)
+}
+
+fn unreachable(path: &Path) -> Error {
+    Error::new(
+        ErrorKind::StoreUnreachable,
+        format!("the store {} cannot be opened", path.display()),
+        "check that its folder exists and that you may write there",
+    )
+}
+
+fn full(path: &Path) -> Error {
+    Error::new(
+        ErrorKind::StoreFull,
+        format!(
+            "the store {} is full: no space is left on its disk",
+            path.display()
+        ),
+        "free disk space, then repeat the call; nothing was stored",
+    )
+}
+
+/// So little space is left that no more jobs are taken.
+pub(crate) fn nearly_full(path: &Path, available: u64, needed: u64) -> Error {
+    Error::new(
+        ErrorKind::StoreFull,
+        format!(
+            "the store {} is full: its disk has {available} bytes left and {needed} are needed, \
+             so that workers can go on",
+            path.display()
+        ),
+        "free disk space or let workers finish jobs, then repeat the call; nothing was stored",
+    )
+}
+
+/// Others did not let this process have its turn.
+pub(crate) fn held(path: &Path, patience: Duration) -> Error {
+    Error::new(
+        ErrorKind::StoreBusy,
+        format!(
+            "the store {} was held by others for {} ms",
+            path.display(),
+            patience.as_millis()
+        ),
+        "find the process that holds it (lsof on the file), or try again later; nothing was done",
+    )
 }
 
 /// The file may not be written.
 pub(crate) fn read_only(path: &Path) -> Error {
     Error::new(
         ErrorKind::StoreReadOnly,
-        format!(
-            "the store {} may not be written by this user",
-            path.display()
-        ),
+        format!("the store {} may not be written", path.display()),
         "give yourself write permission on the file and its folder, or use another store",
     )
 }
@@ -109,5 +207,26 @@ pub(crate) fn foreign(path: &Path) -> Error {
         ErrorKind::StoreForeign,
         format!("{} is not a Windlass store", path.display()),
         "name another file with --store sqlite:PATH; this one was left untouched",
+    )
+}
+
+/// The file was written by a later version of this program.
+pub(crate) fn newer(path: &Path, version: i64) -> Error {
+    Error::new(
+        ErrorKind::StoreNewer,
+        format!(
+            "the store {} has schema {version}; this Windlass knows up to {SCHEMA_VERSION}",
+            path.display()
+        ),
+        "use the newer Windlass that wrote it",
+    )
+}
+
+/// A folder where a file should be.
+pub(crate) fn folder(path: &Path) -> Error {
+    Error::new(
+        ErrorKind::StoreForeign,
+        format!("{} is a folder, not a store", path.display()),
+        "name a file in it, like --store sqlite:FOLDER/windlass.db",
     )
 }

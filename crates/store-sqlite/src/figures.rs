@@ -5,6 +5,9 @@ use windlass_core::{JobState, Priority, Rates, Stats, Timestamp, Totals};
 
 use crate::fault::{Db, Fault};
 
+/// More than anything can ever count to: with figures this large, sums would overflow.
+const NUMBER_MAX: u64 = u64::MAX / 1024;
+
 /// Counters of one queue. Written to the store as numbers in the order of the fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Figures {
@@ -64,6 +67,7 @@ impl Figures {
             *number = words
                 .next()
                 .and_then(|word| word.parse().ok())
+                .filter(|number| *number <= NUMBER_MAX)
                 .ok_or_else(|| Fault::unreadable("figures", text))?;
         }
         Ok(figures)

@@ -251,7 +251,8 @@ impl Step<'_> {
             return Ok(());
         };
         let mut statement = self.db.prepare_cached(
-            "SELECT number FROM claim WHERE queue = ?1 AND finished_at <= ?2 LIMIT ?3",
+            "SELECT number FROM claim WHERE queue = ?1 AND finished_at <= ?2
+             ORDER BY finished_at, number LIMIT ?3",
         )?;
         let rows =
             statement.query_map(params![self.queue.key, ended_by, limit], |row| row.get(0))?;

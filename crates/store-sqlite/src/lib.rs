@@ -17,12 +17,14 @@
 //!
 //! # Map
 //!
-//! [`open`] finds, checks and makes the file; `schema.sql` is its shape. `writer` is the one thread
-//! that writes: it gathers calls, takes the `turnstile` and commits them together; `reader` reads;
-//! `bell` wakes other processes. `step` is one verb's view of one queue with its `figures`, and `row`
-//! a stored job. The verbs have a file each: `enqueue`, `claim` (and `take`), `renew`, `settle`, `change`; `reap`,
-//! `finish`, `upkeep` and `audit` are what happens by itself. `look` is what readers see, `workers`
-//! the registry, `store` the contract's methods, `fault` the words for what SQLite says.
+//! `place` finds the file and says whose it is; [`open`] opens it, and `schema.sql` is its shape;
+//! `room` keeps a little of the disk free.
+//! `writer` is the one thread that writes: it gathers calls, takes the `turnstile` and commits them
+//! together; `reader` reads; `bell` wakes other processes. `step` is one verb's view of one queue
+//! with its `figures`, and `row` a stored job. The verbs have a file each: `enqueue`, `claim` (and
+//! `take`), `renew`, `settle`, `change`; `reap`, `finish`, `upkeep` and `audit` are what happens by
+//! itself. `look` is what readers see, `workers` the registry, `store` the contract's methods,
+//! `fault` the words for what SQLite says.
 
 mod audit;
 mod bell;
@@ -37,9 +39,11 @@ mod hold;
 mod look;
 mod mount;
 pub mod open;
+mod place;
 mod reader;
 mod reap;
 mod renew;
+mod room;
 mod row;
 mod settle;
 mod step;

@@ -25,17 +25,17 @@ const NETWORK: [&str; 17] = [
     "virtiofs",
 ];
 
-/// Refuses a folder on a network file system, where the system tells.
-pub(crate) fn refuse_network(folder: &Path) -> Result<()> {
+/// Refuses a place on a network file system, where the system tells.
+pub(crate) fn refuse_network(place: &Path) -> Result<()> {
     // Where there is no such table (not Linux) nothing is known, and nothing is refused.
     let Ok(mounts) = std::fs::read_to_string("/proc/self/mountinfo") else {
         return Ok(());
     };
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    match file_system(&mounts, &folder) {
+    let place = place.canonicalize().unwrap_or_else(|_| place.to_owned());
+    match file_system(&mounts, &place) {
         Some(name) if NETWORK.contains(&name) => Err(Error::new(
             ErrorKind::StoreUnsupported,
-            format!("{} is on a network file system ({name})", folder.display()),
+            format!("{} is on a network file system ({name})", place.display()),
             "put the store on a local disk, or use a Redis store for several machines",
         )),
         _ => Ok(()),

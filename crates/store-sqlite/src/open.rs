@@ -1,32 +1,26 @@
-//! Finding, checking and making the file.
+//! Opening the store: two connections to a file that is known to be a store, or made one.
 
-use std::fs::OpenOptions;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use windlass_core::{Clock, Error, ErrorKind, Limits, Result, SystemClock};
+use windlass_core::{Clock, Error, ErrorKind, Level, Limits, Result, SystemClock};
 
 use crate::bell::Bell;
 use crate::fault;
 use crate::mount;
+use crate::place::{self, APPLICATION_ID, SCHEMA_VERSION, Whose, beside};
 use crate::reader::Reader;
 use crate::turnstile::Turnstile;
 use crate::writer::Writer;
 
-/// The mark in the file's header that says whose it is: "WNDL".
-const APPLICATION_ID: i64 = 0x574e_444c;
-
-/// The shape of `schema.sql`.
-const SCHEMA_VERSION: i64 = 1;
-
 /// Below this, SQLite may damage a file that several connections write (the WAL-reset fault).
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
 
-/// How long a statement waits for a lock that somebody outside the turnstile holds.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a statement waits at most for a lock that somebody outside the turnstile holds.
+const BUSY_TIMEOUT_MAX: Duration = Duration::from_secs(5);
 
 /// When an answered change is safe from a loss of power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +34,14 @@ pub enum Synchronous {
 }
 
 impl Synchronous {
+    /// What the answer to an enqueue may promise.
+    const fn level(self) -> Level {
+        match self {
+            Self::Full => Level::Synced,
+            Self::Normal | Self::Off => Level::Memory,
+        }
+    }
+
     const fn word(self) -> &'static str {
         match self {
             Self::Full => "FULL",
@@ -82,6 +84,8 @@ pub struct SqliteStore {
     pub(crate) path: PathBuf,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
+    /// How safe a job is once its enqueue was answered.
+    pub(crate) level: Level,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
     pub(crate) bell: Arc<Bell>,
@@ -91,18 +95,20 @@ impl SqliteStore {
     /// Opens the store at `path`, and makes it where it is missing and that is wanted.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         refuse_old_sqlite(rusqlite::version_number())?;
-        let path = absolute(path)?;
+        let path = place::absolute(path)?;
         mount::refuse_network(path.parent().unwrap_or(&path))?;
-        make_file(&path, options.create)?;
-        let turnstile =
-            Turnstile::open(&beside(&path, "-turnstile")).map_err(|error| from_io(error, &path))?;
-        let writing = {
-            let _turn = turnstile.enter().map_err(|error| from_io(error, &path))?;
-            let mut db = connect(&path, options.synchronous)?;
-            make_schema(&mut db, &path)?;
-            db
+        let path = place::make_file(&path, options.create)?;
+        mount::refuse_network(&path)?;
+        let whose = place::whose(&path)?;
+        let turnstile = Turnstile::open(&beside(&path, "-turnstile"))
+            .map_err(|error| fault::from_io(error, &path))?;
+        let (writing, turnstile) = if whose == Whose::Ours {
+            // Nothing to make: a store can be looked at even while somebody blocks its writers.
+            (connect(&path, &options)?, turnstile)
+        } else {
+            make_store(turnstile, &path, &options)?
         };
-        let reading = connect(&path, options.synchronous)?;
+        let reading = connect(&path, &options)?;
         let bell = Arc::new(Bell::new(beside(&path, "-bells")));
         Ok(Self {
             writer: Writer::start(
@@ -114,11 +120,13 @@ impl SqliteStore {
                 path.clone(),
                 options.call_deadline,
             )
-            .map_err(|error| from_io(error, &path))?,
-            reader: Reader::start(reading, path.clone()).map_err(|error| from_io(error, &path))?,
+            .map_err(|error| fault::from_io(error, &path))?,
+            reader: Reader::start(reading, path.clone())
+                .map_err(|error| fault::from_io(error, &path))?,
             path,
             clock: options.clock,
             limits: options.limits,
+            level: options.synchronous.level(),
             bell,
         })
     }
@@ -136,7 +144,8 @@ impl SqliteStore {
                 Ok((text(db, "journal_mode")?, synchronous, schema))
             })
             .await?;
-        let file = std::fs::metadata(&self.path).map_err(|error| from_io(error, &self.path))?;
+        let file =
+            std::fs::metadata(&self.path).map_err(|error| fault::from_io(error, &self.path))?;
         Ok(Info {
             sqlite_version: rusqlite::version().to_owned(),
             schema_version: u32::try_from(schema_version).unwrap_or_default(),
@@ -190,63 +199,40 @@ fn refuse_old_sqlite(version: i32) -> Result<()> {
     ))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf> {
-    if path.as_os_str().is_empty() {
-        return Err(Error::invalid(
-            "store",
-            "it names no file",
-            "write it like sqlite:jobs.db",
-        ));
-    }
-    std::path::absolute(path).map_err(|error| from_io(error, path))
+/// Makes the store in a file that has none yet, unless another process was quicker.
+fn make_store(
+    turnstile: Turnstile,
+    path: &Path,
+    options: &Options,
+) -> Result<(Connection, Turnstile)> {
+    let turnstile = turnstile.enter_within(options.call_deadline);
+    let turnstile = turnstile
+        .map_err(|error| fault::from_io(error, path))?
+        .ok_or_else(|| fault::held(path, options.call_deadline))?;
+    let made = connect(path, options).and_then(|mut db| {
+        make_schema(&mut db, path)?;
+        Ok(db)
+    });
+    turnstile.leave();
+    Ok((made?, turnstile))
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
-}
-
-/// Makes sure of a file that only its owner may read: SQLite gives its log the same permissions.
-fn make_file(path: &Path, create: bool) -> Result<()> {
-    let missing = || {
-        Error::new(
-            ErrorKind::StoreUnreachable,
-            format!("there is no store at {}", path.display()),
-            "enqueue a job to make it, or name another store with --store",
-        )
-    };
-    match std::fs::metadata(path) {
-        Ok(file) if file.is_file() => return Ok(()),
-        Ok(_) => return Err(fault::foreign(path)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !create => return Err(missing()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(from_io(error, path)),
-    }
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-        .open(path)
-        .map(drop)
-        .map_err(|error| from_io(error, path))
-}
-
-fn connect(path: &Path, synchronous: Synchronous) -> Result<Connection> {
+fn connect(path: &Path, options: &Options) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let set_up = |db: &Connection| {
-        db.busy_timeout(BUSY_TIMEOUT)?;
         db.set_prepared_statement_cache_capacity(256);
         // A hostile file must not run code of its own.
         db.pragma_update(None, "trusted_schema", false)?;
         db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-        db.pragma_update(None, "synchronous", synchronous.word())?;
+        db.pragma_update(None, "synchronous", options.synchronous.word())?;
         db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
         db.pragma_update(None, "cache_size", -16 * 1024)?;
         db.pragma_update(None, "temp_store", "MEMORY")
     };
     let db = Connection::open_with_flags(path, flags)
+        .map_err(|error| fault::from_sqlite(error, path))?;
+    // Twice within the deadline, so that whoever waits behind one waiting call is answered too.
+    db.busy_timeout(BUSY_TIMEOUT_MAX.min(options.call_deadline / 2))
         .map_err(|error| fault::from_sqlite(error, path))?;
     // Whose file it is must be known before anything is written to it.
     refuse_foreign(&db, path)?;
@@ -260,30 +246,29 @@ fn connect(path: &Path, synchronous: Synchronous) -> Result<Connection> {
     Ok(db)
 }
 
-/// Refuses files of other programs and of newer versions of this one.
+/// Refuses files of other programs and of newer versions of this one, the log included.
 fn refuse_foreign(db: &Connection, path: &Path) -> Result<()> {
+    let sqlite = |error| fault::from_sqlite(error, path);
     let number = |name: &str| -> Result<i64> {
         db.pragma_query_value(None, name, |row| row.get(0))
-            .map_err(|error| fault::from_sqlite(error, path))
+            .map_err(sqlite)
     };
-    db.busy_timeout(BUSY_TIMEOUT)
-        .map_err(|error| fault::from_sqlite(error, path))?;
-    let application_id = number("application_id")?;
-    let is_empty = application_id == 0 && number("schema_version")? == 0;
-    if application_id != APPLICATION_ID && !is_empty {
-        return Err(fault::foreign(path));
-    }
+    // Closing a foreign database must not copy its log into it.
+    let no_checkpoint = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    db.set_db_config(no_checkpoint, true).map_err(sqlite)?;
     let version = number("user_version")?;
-    if version > SCHEMA_VERSION {
-        return Err(Error::new(
-            ErrorKind::StoreNewer,
-            format!(
-                "the store {} has schema {version}; this Windlass knows up to {SCHEMA_VERSION}",
-                path.display()
-            ),
-            "use the newer Windlass that wrote it",
-        ));
+    match number("application_id")? {
+        APPLICATION_ID if version == 0 => {
+            return Err(fault::damaged(path, "it does not say its schema"));
+        }
+        APPLICATION_ID => {}
+        0 if version == 0 && number("schema_version")? == 0 => {}
+        _ => return Err(fault::foreign(path)),
     }
+    if version > SCHEMA_VERSION {
+        return Err(fault::newer(path, version));
+    }
+    db.set_db_config(no_checkpoint, false).map_err(sqlite)?;
     Ok(())
 }
 
@@ -297,31 +282,11 @@ fn make_schema(db: &mut Connection, path: &Path) -> Result<()> {
             step.pragma_update(None, "application_id", APPLICATION_ID)?;
             step.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         }
-        step.commit()
+        step.commit()?;
+        // Into the file itself, where its first bytes tell at once whose it is.
+        db.pragma_query(None, "wal_checkpoint", |_| Ok(()))
     };
     make(db).map_err(|error| fault::from_sqlite(error, path))
-}
-
-pub(crate) fn from_io(error: io::Error, path: &Path) -> Error {
-    let answer = match error.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            fault::read_only(path)
-        }
-        io::ErrorKind::StorageFull => Error::new(
-            ErrorKind::StoreFull,
-            format!(
-                "the store {} is full: no space is left on its disk",
-                path.display()
-            ),
-            "free disk space, then repeat the call; nothing was stored",
-        ),
-        _ => Error::new(
-            ErrorKind::StoreUnreachable,
-            format!("the store {} cannot be opened", path.display()),
-            "check that its folder exists and that you may write there",
-        ),
-    };
-    answer.caused_by(error)
 }
 
 #[cfg(unix)]

@@ -60,9 +60,15 @@ impl Step<'_> {
             lost: vec![token],
             cancel: Vec::new(),
         };
-        let Some(owner) = self.owner_of(token)? else {
+        let Some((owner, is_open)) = self.owner_of(token)? else {
             return Ok(lost);
         };
+        if !self.is_remembered_whole(token, &owner)? {
+            return Ok(lost);
+        }
+        if !is_open {
+            return Ok(Renewed::default());
+        }
         let Some(until) = self.extend(&owner, length)? else {
             return Ok(lost);
         };

@@ -42,6 +42,9 @@ pub(crate) enum Missing {
     Pretend,
 }
 
+/// More positions than can ever be given out; stored ones beyond would overflow.
+const POSITION_MAX: u64 = u64::MAX / 4;
+
 /// The key of a queue that is not stored: no row belongs to it.
 const PRETENDED: i64 = -1;
 
@@ -183,6 +186,10 @@ impl QueueRow {
                 .map_err(unreadable)?;
         }
         queue.figures = Figures::read(&figures)?;
+        let ends = [queue.front, queue.back];
+        if ends.iter().any(|end| end.unsigned_abs() > POSITION_MAX) {
+            return Err(Fault::unreadable("ends of the lanes", ends));
+        }
         Ok(Some(queue))
     }
 

@@ -16,6 +16,7 @@ use crate::change::Change;
 use crate::fault::{Db, Fault};
 use crate::look;
 use crate::reap::Why;
+use crate::room;
 use crate::step::{Missing, QueueRow, Step, Tx};
 use crate::workers;
 
@@ -23,8 +24,13 @@ use crate::workers;
 impl Store for SqliteStore {
     async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
         self.limits.check_batch(&jobs)?;
-        self.step(queue, Missing::Create, move |step| step.enqueue(&jobs))
-            .await
+        let bytes: usize = jobs.iter().map(|job| job.payload.len()).sum();
+        room::refuse_full(&self.path, bytes as u64)?;
+        let level = self.level;
+        self.step(queue, Missing::Create, move |step| {
+            step.enqueue(&jobs, level)
+        })
+        .await
     }
 
     async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>> {

@@ -5,8 +5,9 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::mpsc as std_mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use windlass_core::{Error, ErrorKind, Result};
 
 use crate::bell::Bell;
-use crate::fault::Db;
+use crate::fault::{self, Db};
 use crate::step::Tx;
 use crate::turnstile::Turnstile;
 
@@ -24,6 +25,9 @@ const GROUP_MAX: usize = 256;
 
 /// Calls that may wait; beyond it, callers wait before their call is taken.
 const BACKLOG_MAX: usize = 1024;
+
+/// How long the end of a store waits for a thread that waits for its turn.
+const LEAVE_AFTER: Duration = Duration::from_millis(100);
 
 /// What the writing thread works with.
 #[derive(Debug)]
@@ -37,6 +41,10 @@ pub(crate) struct Engine {
 pub(crate) struct Writer {
     calls: Option<mpsc::Sender<Box<dyn Call>>>,
     thread: Option<JoinHandle<()>>,
+    /// Says nothing; closed when the thread ends.
+    ended: Mutex<std_mpsc::Receiver<()>>,
+    /// The thread waits for a turn that only another process can give it.
+    at_turnstile: Arc<AtomicBool>,
     path: PathBuf,
     deadline: Duration,
 }
@@ -49,12 +57,20 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let (calls, waiting) = mpsc::channel(BACKLOG_MAX);
         let place = path.clone();
+        let (end, ended) = std_mpsc::channel();
+        let at_turnstile = Arc::new(AtomicBool::new(false));
+        let is_waiting = at_turnstile.clone();
         let thread = thread::Builder::new()
             .name("windlass-writer".to_owned())
-            .spawn(move || engine.run(waiting, &place))?;
+            .spawn(move || {
+                let _end: std_mpsc::Sender<()> = end;
+                engine.run(waiting, &is_waiting, &place);
+            })?;
         Ok(Self {
             calls: Some(calls),
             thread: Some(thread),
+            ended: Mutex::new(ended),
+            at_turnstile,
             path,
             deadline,
         })
@@ -93,17 +109,15 @@ impl Writer {
 
     /// A call whose time is over: nothing was done if it had not begun, and now it never will.
     fn late(&self, stage: &AtomicU8) -> Error {
-        let place = self.path.display();
-        let seconds = self.deadline.as_secs();
         match stage.compare_exchange(WAITING, GIVEN_UP, Ordering::SeqCst, Ordering::SeqCst) {
-            Ok(_) => Error::new(
-                ErrorKind::StoreBusy,
-                format!("the store {place} was held by others for {seconds} s"),
-                "find the process that holds it (lsof on the file), or try again later; nothing was done",
-            ),
+            Ok(_) => fault::held(&self.path, self.deadline),
             Err(_) => Error::new(
                 ErrorKind::OutcomeUnknown,
-                format!("the store {place} did not answer within {seconds} s"),
+                format!(
+                    "the store {} did not answer within {} ms",
+                    self.path.display(),
+                    self.deadline.as_millis()
+                ),
                 "repeat the call with the same id or token: the first answer comes back",
             ),
         }
@@ -122,6 +136,14 @@ impl Drop for Writer {
     fn drop(&mut self) {
         // The thread ends when no sender is left; waiting for it releases the file.
         self.calls = None;
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        while ended.recv_timeout(LEAVE_AFTER) == Err(std_mpsc::RecvTimeoutError::Timeout) {
+            if self.at_turnstile.load(Ordering::SeqCst) {
+                // A process that stopped in its turn may never end it. All callers have their
+                // answer, so the thread has nothing left to do: it ends when its turn comes.
+                return;
+            }
+        }
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was printed when it happened.
             let _ = thread.join();
@@ -162,9 +184,10 @@ where
     T: Send,
 {
     fn begin(&self) -> bool {
-        self.stage
-            .compare_exchange(WAITING, BEGUN, Ordering::SeqCst, Ordering::SeqCst)
-            .is_ok()
+        let begun = self
+            .stage
+            .compare_exchange(WAITING, BEGUN, Ordering::SeqCst, Ordering::SeqCst);
+        begun != Err(GIVEN_UP)
     }
 
     fn run(&mut self, tx: &mut Tx<'_>) -> Db<()> {
@@ -188,7 +211,7 @@ where
 }
 
 impl Engine {
-    fn run(self, mut calls: mpsc::Receiver<Box<dyn Call>>, path: &Path) {
+    fn run(self, mut calls: mpsc::Receiver<Box<dyn Call>>, at_turnstile: &AtomicBool, path: &Path) {
         let Self {
             mut db,
             turnstile,
@@ -196,7 +219,9 @@ impl Engine {
         } = self;
         while let Some(first) = calls.blocking_recv() {
             // The turn comes first: what arrives while others write joins this group.
+            at_turnstile.store(true, Ordering::SeqCst);
             let turn = turnstile.enter();
+            at_turnstile.store(false, Ordering::SeqCst);
             let mut group = vec![first];
             while group.len() < GROUP_MAX
                 && let Ok(call) = calls.try_recv()
@@ -214,7 +239,7 @@ impl Engine {
                 }
                 Err(error) => {
                     for call in group {
-                        call.answer(Err(crate::open::from_io(error.kind().into(), path)));
+                        call.answer(Err(fault::from_io(error.kind().into(), path)));
                     }
                 }
             }
@@ -222,30 +247,36 @@ impl Engine {
     }
 }
 
+type Group = Vec<Box<dyn Call>>;
 type Served = Vec<(Box<dyn Call>, Result<()>)>;
 
 /// Serves a group in one transaction or, when that fails, each call in one of its own, so that
 /// one call's fault does not hurt its neighbours.
-fn serve(db: &mut Connection, bell: &Bell, group: Vec<Box<dyn Call>>, path: &Path) -> Served {
-    let mut group: Vec<_> = group.into_iter().filter(|call| call.begin()).collect();
+fn serve(db: &mut Connection, bell: &Bell, mut group: Group, path: &Path) -> Served {
     match commit(db, bell, &mut group) {
         Ok(()) => group.into_iter().map(|call| (call, Ok(()))).collect(),
-        Err(fault) if group.len() == 1 => {
+        // Whoever holds the file holds it against each of them: do not wait for each anew.
+        Err(fault) if group.len() == 1 || fault.is_busy() => {
             let error = fault.into_error(path);
-            group.into_iter().zip([Err(error)]).collect()
+            let again = || fault::again(&error);
+            group.into_iter().map(|call| (call, Err(again()))).collect()
         }
         Err(_) => {
-            let alone = |mut call: Box<dyn Call>| {
-                let outcome = commit(db, bell, std::slice::from_mut(&mut call));
-                (call, outcome.map_err(|fault| fault.into_error(path)))
+            let alone = |call: Box<dyn Call>| {
+                let mut alone = vec![call];
+                let outcome = commit(db, bell, &mut alone).map_err(|fault| fault.into_error(path));
+                alone.pop().map(|call| (call, outcome))
             };
-            group.into_iter().map(alone).collect()
+            group.into_iter().filter_map(alone).collect()
         }
     }
 }
 
-fn commit(db: &mut Connection, bell: &Bell, group: &mut [Box<dyn Call>]) -> Db<()> {
+/// Runs the calls whose callers still wait, and drops the others from the group.
+fn commit(db: &mut Connection, bell: &Bell, group: &mut Group) -> Db<()> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Up to here callers may give up, knowing that nothing was done.
+    group.retain(|call| call.begin());
     let mut tx = Tx::new(&transaction);
     for call in group {
         call.run(&mut tx)?;

@@ -56,7 +56,7 @@ fn change(world: &mut World, change: Change) -> Step {
     let target = match rng.u8(..20) {
         0 => Target::UniqueKey(job::key(rng)),
         1 => Target::Payload(job::payload(rng)),
-        2 => Target::Filter(filter_for(world, change)),
+        2 => Target::Filter(filter(world)),
         _ => {
             let count = *pick(rng, &[1, 1, 2, 4]);
             let mut ids = Vec::new();
@@ -70,19 +70,6 @@ fn change(world: &mut World, change: Change) -> Step {
         }
     };
     Step::Change(world.queue(), change, target)
-}
-
-/// In which order the jobs of one state are met is each store's own affair, so a change that puts
-/// them into a lane is asked for without a state.
-fn filter_for(world: &mut World, change: Change) -> Filter {
-    let filter = filter(world);
-    match change {
-        Change::Retry | Change::Promote => Filter {
-            state: None,
-            ..filter
-        },
-        Change::Cancel | Change::Delete => filter,
-    }
 }
 
 fn filter(world: &mut World) -> Filter {
