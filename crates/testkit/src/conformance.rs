@@ -109,6 +109,7 @@ macro_rules! conformance_cases {
                 a_claim_moves_the_queue_with_no_maintenance,
                 jobs_claimed_at_most_once_have_ended_when_handed_out,
                 a_lost_reply_loses_jobs_claimed_at_most_once,
+                a_repeated_claim_at_most_once_ends_no_further_job,
                 completing_may_claim_the_next_in_the_same_step,
                 a_claim_that_asks_for_nonsense_is_refused,
                 concurrent_claims_hand_out_each_job_once,
@@ -121,6 +122,7 @@ macro_rules! conformance_cases {
                 a_renewal_never_shortens_a_lease,
                 one_renewal_keeps_all_claims_of_a_worker,
                 a_single_claim_has_a_lease_of_its_own,
+                renewing_a_claim_just_completed_holds_nothing_and_loses_nothing,
                 a_new_claim_never_shortens_a_workers_lease,
                 a_worker_that_holds_nothing_keeps_its_lease,
                 a_single_lease_ends_with_its_last_job,
@@ -223,6 +225,7 @@ macro_rules! conformance_cases {
                 a_purge_removes_all_that_wait_in_pages,
                 a_purged_id_may_be_used_again,
                 changes_to_a_queue_that_never_was_make_none,
+                a_filter_meets_the_dead_in_the_order_they_died,
             }
             retention {
                 a_job_without_result_is_not_kept,

@@ -249,6 +249,18 @@ pub async fn a_lost_reply_loses_jobs_claimed_at_most_once(bench: &Bench) -> Resu
     Ok(())
 }
 
+pub async fn a_repeated_claim_at_most_once_ends_no_further_job(bench: &Bench) -> Result<()> {
+    bench.fill(&["a", "b"]).await?;
+    let request = ClaimRequest::worker(boot("worker"), 1, 1).mode(Mode::AtMostOnce);
+    bench.store.claim(&bench.queue, request.clone()).await?;
+
+    let again = bench.store.claim(&bench.queue, request).await?;
+
+    assert!(handed_out(again.as_ref()).is_empty());
+    assert_eq!(bench.ready().await?, ["b"]);
+    Ok(())
+}
+
 pub async fn completing_may_claim_the_next_in_the_same_step(bench: &Bench) -> Result<()> {
     bench.fill(&["a", "b", "c"]).await?;
     let worker = boot("worker");

@@ -128,6 +128,19 @@ pub async fn a_single_claim_has_a_lease_of_its_own(bench: &Bench) -> Result<()> 
     Ok(())
 }
 
+pub async fn renewing_a_claim_just_completed_holds_nothing_and_loses_nothing(
+    bench: &Bench,
+) -> Result<()> {
+    bench.fill(&["a"]).await?;
+    let claim = bench.take(1).await?;
+    bench.complete(hold(&claim, 0)).await?;
+
+    let renewed = bench.renew(claim.token).await?;
+
+    assert_eq!(renewed, Renewed::default());
+    Ok(())
+}
+
 pub async fn a_new_claim_never_shortens_a_workers_lease(bench: &Bench) -> Result<()> {
     bench.fill(&["a", "b"]).await?;
     let worker = boot("worker");

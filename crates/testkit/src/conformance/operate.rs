@@ -259,3 +259,19 @@ pub async fn changes_to_a_queue_that_never_was_make_none(bench: &Bench) -> Resul
     assert_eq!(bench.dump().await?, None);
     Ok(())
 }
+
+pub async fn a_filter_meets_the_dead_in_the_order_they_died(bench: &Bench) -> Result<()> {
+    for name in ["c", "a", "b"] {
+        bench.kill(named(name)).await?;
+        bench.advance(secs(1));
+    }
+    let dead = Target::Filter(Filter {
+        state: Some(JobState::Dead),
+        kind: None,
+    });
+
+    bench.store.retry(&bench.queue, &dead, None).await?;
+
+    assert_eq!(bench.ready().await?, ["c", "a", "b"]);
+    Ok(())
+}
