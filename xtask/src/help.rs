@@ -8,6 +8,7 @@ cargo xtask COMMAND
   check           everything CI runs: fmt, clippy, tidy, tests, docs, deny
   check --quick   fmt, tidy, clippy and the fast tests, for use while writing
   tidy            the rules of the house alone: edges, sizes, names, links
+  chaos           the crash test at length, in release: --kills N (200), --seed N (drawn)
   help            this list
 ";
 

@@ -6,6 +6,7 @@
 )]
 
 mod cargo;
+mod chaos;
 mod check;
 mod help;
 mod tidy;
@@ -20,6 +21,10 @@ fn main() -> ExitCode {
         ["check"] => check::run(&root(), check::Extent::Full),
         ["check", "--quick"] => check::run(&root(), check::Extent::Quick),
         ["tidy"] => tidy::run(&root()),
+        ["chaos", options @ ..] => match chaos::Extent::read(options) {
+            Some(extent) => chaos::run(&root(), &extent),
+            None => help::refuse(&words),
+        },
         [] | ["help" | "--help" | "-h"] => help::run(),
         other => help::refuse(other),
     }

@@ -122,26 +122,33 @@ impl Step<'_> {
         Ok(Claim { token, until, jobs })
     }
 
-    /// Marks jobs as running under a token.
+    /// Marks jobs as running under a token: one statement for each lane, since what was taken
+    /// from a lane is all that stands up to the last of it.
     fn start(&mut self, request: &ClaimRequest, token: Token, taken: &[Brief]) -> Db<()> {
         let started_at = token.issued_at().as_ms();
         let accepted_at = (request.mode != Mode::Dispatch).then_some(started_at);
         let worker = request.claimer.worker().map(|boot| boot.as_str());
         let mut statement = self.db.prepare_cached(
-            "UPDATE job SET state = 2, token_number = ?2, token_nonce = ?3, worker = ?4,
-                            started_at = ?5, accepted_at = ?6
-             WHERE key = ?1",
+            "UPDATE job SET state = 2, token_number = ?3, token_nonce = ?4, worker = ?5,
+                            started_at = ?6, accepted_at = ?7
+             WHERE queue = ?1 AND state = 1 AND priority = ?8 AND lane = ?9
+               AND position <= (SELECT position FROM job WHERE key = ?2)",
         )?;
-        for job in taken {
-            let token = (token.number, token.nonce);
+        for lane in taken.chunk_by(|one, next| one.priority == next.priority) {
+            let Some(last) = lane.last() else { continue };
             statement.execute(params![
-                job.key,
-                token.0,
-                token.1,
+                self.queue.key,
+                last.key,
+                token.number,
+                token.nonce,
                 worker,
                 started_at,
-                accepted_at
+                accepted_at,
+                last.priority.level(),
+                last.lane(),
             ])?;
+        }
+        for job in taken {
             self.moved(job, JobState::Running);
         }
         Ok(())

@@ -44,9 +44,17 @@ impl Fault {
         }
     }
 
-    /// Whether somebody else holds the whole file, so that no other call would fare better.
-    pub(crate) fn is_busy(&self) -> bool {
-        matches!(self, Self::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy))
+    /// Whether it befell the whole group. Somebody else holds the file: no call would fare better
+    /// alone. Or the disk failed: what was written is not known, so nothing may be run again.
+    pub(crate) fn is_common(&self) -> bool {
+        let Self::Sqlite(error) = self else {
+            return false;
+        };
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy) => true,
+            Some(ErrorCode::SystemIoFailure) => !is_short_of_memory_file(error),
+            _ => false,
+        }
     }
 }
 
@@ -114,10 +122,13 @@ fn is_unreadable(error: &rusqlite::Error) -> bool {
         E::FromSqlConversionFailure(..)
         | E::IntegralValueOutOfRange(..)
         | E::InvalidColumnType(..)
+        | E::QueryReturnedNoRows
         // A number that counted on from a stored one, past the largest.
         | E::ToSqlConversionFailure(..)
         | E::Utf8Error(..) => true,
-        E::SqlInputError { msg, .. } => msg.starts_with("no such "),
+        E::SqlInputError { msg, .. } | E::SqliteFailure(_, Some(msg)) => {
+            msg.starts_with("no such ")
+        }
         _ => false,
     }
 }

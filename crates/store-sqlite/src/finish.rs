@@ -3,11 +3,11 @@
 use rusqlite::{OptionalExtension, params};
 use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::time::as_ms;
-use windlass_core::{Bytes, JobId, JobState, Keep, KeepSucceeded, Reason};
+use windlass_core::{Bytes, Hold, JobId, JobState, Keep, KeepSucceeded, Priority, Reason};
 
 use crate::fault::Db;
 use crate::hold::WIPED;
-use crate::row::{Brief, job_id, select_brief, state_number, state_of};
+use crate::row::{Brief, job_id, priority_of, select_brief, sql_number, state_number, state_of};
 use crate::step::Step;
 
 /// What an ended job leaves behind.
@@ -34,6 +34,47 @@ impl Step<'_> {
         self.end_as(job, JobState::Succeeded, is_kept, &ending)
     }
 
+    /// Ends a held job that leaves nothing to keep, in one statement: what most jobs do. False
+    /// when the token does not hold it, or something of it must be kept.
+    pub(crate) fn succeed_unkept(&mut self, hold: &Hold) -> Db<bool> {
+        let keeps_awaited = match self.queue.settings.keep_succeeded {
+            KeepSucceeded::WithResult => true,
+            KeepSucceeded::Nothing => false,
+            KeepSucceeded::All => return Ok(false),
+        };
+        let mut statement = self.db.prepare_cached(
+            "DELETE FROM job WHERE queue = ?1 AND id = ?2 AND token_number = ?3
+                AND token_nonce = ?4 AND NOT (keep_outcome AND ?5)
+             RETURNING key, priority, is_named, payload IS NULL,
+                payload_bytes + ifnull(octet_length(error), 0)",
+        )?;
+        let Hold { id, token } = hold;
+        let params = params![
+            self.queue.key,
+            id.as_str(),
+            sql_number(*token),
+            token.nonce,
+            keeps_awaited
+        ];
+        let mut rows = statement.query(params)?;
+        let Some(row) = rows.next()? else {
+            return Ok(false);
+        };
+        let (key, is_named, is_large): (i64, bool, bool) = (row.get(0)?, row.get(2)?, row.get(3)?);
+        let priority = priority_of(row.get(1)?)?;
+        self.queue.figures.resize(row.get(4)?, 0);
+        if is_large {
+            self.drop_large_payload(key)?;
+        }
+        self.queue.figures.total.succeeded += 1;
+        self.left_claim(*token);
+        self.note_end(id, JobState::Running, priority, JobState::Succeeded);
+        if is_named && self.remember_id(id, JobState::Succeeded)? {
+            self.kept += 1;
+        }
+        Ok(true)
+    }
+
     /// Ends a job badly.
     pub(crate) fn bury(&mut self, job: &Brief, reason: Reason, error: Option<&str>) -> Db<()> {
         self.queue.figures.total.dead += 1;
@@ -52,16 +93,8 @@ impl Step<'_> {
     }
 
     fn end_as(&mut self, job: &Brief, state: JobState, is_kept: bool, end: &Ending<'_>) -> Db<()> {
-        self.changed();
-        self.announce(&job.id, state);
-        let now = self.now.ms();
-        let figures = &mut self.queue.figures;
-        figures.went(job.state, job.priority);
-        figures.ended.add(now, 1);
-        let is_remembered = job.is_named && !self.queue.settings.dedup_for.is_zero();
-        if is_remembered {
-            self.remember_id(&job.id, state)?;
-        }
+        self.note_end(&job.id, job.state, job.priority, state);
+        let is_remembered = job.is_named && self.remember_id(&job.id, state)?;
         if is_kept {
             self.keep(job, state, end)?;
         } else {
@@ -70,6 +103,15 @@ impl Step<'_> {
         }
         self.kept += usize::from(is_kept || is_remembered);
         Ok(())
+    }
+
+    /// Counts and announces that a job has ended.
+    fn note_end(&mut self, id: &JobId, from: JobState, priority: Priority, to: JobState) {
+        self.changed();
+        self.announce(id, to);
+        let figures = &mut self.queue.figures;
+        figures.went(from, priority);
+        figures.ended.add(self.now.ms(), 1);
     }
 
     fn keep(&mut self, job: &Brief, state: JobState, end: &Ending<'_>) -> Db<()> {
@@ -105,10 +147,15 @@ impl Step<'_> {
             .prepare_cached("DELETE FROM job WHERE key = ?1")?
             .execute([job.key])?;
         if job.is_large {
-            self.db
-                .prepare_cached("DELETE FROM large_payload WHERE job = ?1")?
-                .execute([job.key])?;
+            self.drop_large_payload(job.key)?;
         }
+        Ok(())
+    }
+
+    fn drop_large_payload(&mut self, key: i64) -> Db<()> {
+        self.db
+            .prepare_cached("DELETE FROM large_payload WHERE job = ?1")?
+            .execute([key])?;
         Ok(())
     }
 
@@ -124,7 +171,11 @@ impl Step<'_> {
         self.remove(job)
     }
 
-    fn remember_id(&mut self, id: &JobId, state: JobState) -> Db<()> {
+    /// Remembers the id that a caller chose; false when the queue remembers none.
+    fn remember_id(&mut self, id: &JobId, state: JobState) -> Db<bool> {
+        if self.queue.settings.dedup_for.is_zero() {
+            return Ok(false);
+        }
         self.forget_id(id)?;
         self.db
             .prepare_cached(
@@ -137,7 +188,7 @@ impl Step<'_> {
                 self.now.ms().plus(self.queue.settings.dedup_for).as_ms(),
             ])?;
         self.queue.figures.tombstones += 1;
-        Ok(())
+        Ok(true)
     }
 
     /// The final state of a job whose id is still remembered.
@@ -221,7 +272,7 @@ impl Step<'_> {
             (false, None) => return Ok(None),
         };
         let oldest = select_brief!(
-            "queue = ?1 AND state = ?2 AND state > 2 AND finished_at <= ?3
+            "queue = ?1 AND state = ?2 AND finished_at <= ?3
              ORDER BY finished_at, id LIMIT 1"
         );
         let params = params![self.queue.key, state_number(state), ended_by];

@@ -1,7 +1,7 @@
 //! Moving a job between ready, scheduled and held, and what its claim remembers of it.
 
 use rusqlite::{OptionalExtension, params};
-use windlass_core::limits::{CLAIM_TOMBSTONE, SUSPECT_AFTER};
+use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::time::as_ms;
 use windlass_core::{Hold, JobId, JobState, Owner, Requeue, Settled, Token};
 
@@ -47,14 +47,19 @@ impl Step<'_> {
                 self.queue.back
             }
         };
-        let lane = u8::from(job.expiries < SUSPECT_AFTER);
         self.db
             .prepare_cached(&format!(
                 "UPDATE job SET state = 1, lane = ?2, position = ?3, expiries = ?4, due_at = ?5,
                                 started_at = NULL, {WIPED}
                  WHERE key = ?1"
             ))?
-            .execute(params![job.key, lane, position, job.expiries, job.due_at])?;
+            .execute(params![
+                job.key,
+                job.lane(),
+                position,
+                job.expiries,
+                job.due_at
+            ])?;
         self.moved(job, JobState::Ready);
         Ok(())
     }
@@ -103,11 +108,16 @@ impl Step<'_> {
                     how.as_str()
                 ])?;
         }
+        self.left_claim(token);
+        Ok(())
+    }
+
+    /// Counts a job that left a claim; written down by [`Self::settle_claims`].
+    pub(crate) fn left_claim(&mut self, token: Token) {
         match self.left.iter_mut().find(|(left, _)| *left == token) {
             Some((_, count)) => *count += 1,
             None => self.left.push((token, 1)),
         }
-        Ok(())
     }
 
     /// Writes down how many jobs left each claim; a claim that holds none any more is finished.

@@ -40,6 +40,8 @@ mod look;
 mod mount;
 pub mod open;
 mod place;
+#[cfg(test)]
+mod plans;
 mod reader;
 mod reap;
 mod renew;

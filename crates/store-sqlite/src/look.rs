@@ -12,14 +12,15 @@ use crate::fault::Db;
 use crate::row::{self, Large};
 use crate::step::QueueRow;
 
-/// Finished jobs of a state after a place, oldest first; the state must be written out, or
-/// SQLite would not see that the partial index serves.
+/// Finished jobs of a state after a place, oldest first; that they have finished must be written
+/// out, or SQLite would not see that the partial index serves.
 macro_rules! finished_after {
     ($state:literal) => {
         concat!(
             "state = ",
             $state,
-            " AND (finished_at, id) > (?2, ?4) ORDER BY finished_at, id"
+            " AND finished_at IS NOT NULL AND (finished_at, id) > (?2, ?4)
+             ORDER BY finished_at, id"
         )
     };
 }

@@ -221,6 +221,8 @@ fn connect(path: &Path, options: &Options) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let set_up = |db: &Connection| {
         db.set_prepared_statement_cache_capacity(256);
+        // One plan per statement: else some are prepared anew for every value bound to them.
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         // A hostile file must not run code of its own.
         db.pragma_update(None, "trusted_schema", false)?;
         db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
@@ -229,8 +231,11 @@ fn connect(path: &Path, options: &Options) -> Result<Connection> {
         db.pragma_update(None, "cache_size", -16 * 1024)?;
         db.pragma_update(None, "temp_store", "MEMORY")
     };
-    let db = Connection::open_with_flags(path, flags)
+    #[cfg_attr(not(test), expect(unused_mut, reason = "tests take notes of it"))]
+    let mut db = Connection::open_with_flags(path, flags)
         .map_err(|error| fault::from_sqlite(error, path))?;
+    #[cfg(test)]
+    crate::plans::note_statements(&mut db).map_err(|error| fault::from_sqlite(error, path))?;
     // Twice within the deadline, so that whoever waits behind one waiting call is answered too.
     db.busy_timeout(BUSY_TIMEOUT_MAX.min(options.call_deadline / 2))
         .map_err(|error| fault::from_sqlite(error, path))?;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::time::as_ms;
 use windlass_core::{
     BootId, Bytes, Due, Headers, Job, JobId, JobState, Kind, Priority, Progress, QueueName, Reason,
@@ -123,6 +124,11 @@ impl Brief {
             found.push(Self::read(row)?);
         }
         Ok(found)
+    }
+
+    /// The lane it waits in: 0 with the suspects, 1 with the others.
+    pub(crate) fn lane(&self) -> u8 {
+        u8::from(self.expiries < SUSPECT_AFTER)
     }
 
     /// Bytes of the stored job that count.
@@ -265,7 +271,7 @@ pub(crate) fn state_of(number: i64) -> Db<JobState> {
         .ok_or_else(|| Fault::unreadable("state", number))
 }
 
-fn priority_of(number: u8) -> Db<Priority> {
+pub(crate) fn priority_of(number: u8) -> Db<Priority> {
     Priority::new(number).map_err(|_| Fault::unreadable("priority", number))
 }
 

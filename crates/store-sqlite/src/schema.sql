@@ -52,7 +52,7 @@ CREATE UNIQUE INDEX job_id ON job (queue, id);
 CREATE INDEX job_ready ON job (queue, priority, lane, position) WHERE state = 1;
 CREATE INDEX job_scheduled ON job (queue, due_at, id) WHERE state = 0;
 CREATE INDEX job_expiring ON job (queue, expires_at, id) WHERE state < 2 AND expires_at IS NOT NULL;
-CREATE INDEX job_finished ON job (queue, state, finished_at, id) WHERE state > 2;
+CREATE INDEX job_finished ON job (queue, state, finished_at, id) WHERE finished_at IS NOT NULL;
 CREATE INDEX job_stopping ON job (queue, id) WHERE cancel_asked = 1;
 CREATE UNIQUE INDEX job_unique_key ON job (queue, unique_key) WHERE state < 3 AND unique_key IS NOT NULL;
 

@@ -6,7 +6,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::hint::Hint;
 use windlass_core::time::Now;
-use windlass_core::{JobId, JobState, QueueName, Settings};
+use windlass_core::{JobId, JobState, QueueName, Result, Setting, Settings};
 
 use crate::fault::{Db, Fault};
 use crate::figures::Figures;
@@ -25,6 +25,8 @@ pub(crate) struct QueueRow {
     pub(crate) key: i64,
     pub(crate) name: QueueName,
     pub(crate) settings: Settings,
+    /// The settings as they are stored.
+    settings_text: String,
     pub(crate) is_paused: bool,
     pub(crate) mark_us: u64,
     pub(crate) last_token: u64,
@@ -149,6 +151,7 @@ impl QueueRow {
             key,
             name,
             settings: Settings::default(),
+            settings_text: String::new(),
             is_paused: false,
             mark_us: 0,
             last_token: 0,
@@ -185,12 +188,26 @@ impl QueueRow {
                 .apply(&line.parse().map_err(unreadable)?)
                 .map_err(unreadable)?;
         }
+        queue.settings_text = settings;
         queue.figures = Figures::read(&figures)?;
         let ends = [queue.front, queue.back];
         if ends.iter().any(|end| end.unsigned_abs() > POSITION_MAX) {
             return Err(Fault::unreadable("ends of the lanes", ends));
         }
         Ok(Some(queue))
+    }
+
+    /// Changes settings; only what differs from the defaults is stored.
+    pub(crate) fn apply(&mut self, settings: &[Setting]) -> Result<()> {
+        for setting in settings {
+            self.settings.apply(setting)?;
+        }
+        let defaults = Settings::default().all();
+        let own = self.settings.all();
+        let differing = own.iter().filter(|setting| !defaults.contains(setting));
+        let line = |setting: &Setting| format!("{}={}\n", setting.name(), setting.value());
+        self.settings_text = differing.map(line).collect();
+        Ok(())
     }
 
     fn create(db: &Connection, name: &QueueName) -> Db<Self> {
@@ -207,12 +224,6 @@ impl QueueRow {
     }
 
     fn save(&self, db: &Connection) -> Db<()> {
-        let defaults = Settings::default().all();
-        let own = self.settings.all();
-        let differing = own.iter().filter(|setting| !defaults.contains(setting));
-        let settings: String = differing
-            .map(|setting| format!("{}={}\n", setting.name(), setting.value()))
-            .collect();
         let mut statement = db.prepare_cached(
             "UPDATE queue SET settings = ?2, is_paused = ?3, mark_us = ?4, last_token = ?5,
                               front = ?6, back = ?7, figures = ?8
@@ -220,7 +231,7 @@ impl QueueRow {
         )?;
         statement.execute(params![
             self.key,
-            settings,
+            self.settings_text,
             self.is_paused,
             self.mark_us,
             self.last_token,

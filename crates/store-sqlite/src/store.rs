@@ -179,9 +179,7 @@ impl Store for SqliteStore {
 
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {
         self.step(queue, Missing::Create, move |step| {
-            for setting in &settings {
-                step.queue.settings.apply(setting).map_err(Fault::Refused)?;
-            }
+            step.queue.apply(&settings).map_err(Fault::Refused)?;
             step.changed();
             Ok(step.queue.settings.clone())
         })

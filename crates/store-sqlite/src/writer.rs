@@ -255,8 +255,7 @@ type Served = Vec<(Box<dyn Call>, Result<()>)>;
 fn serve(db: &mut Connection, bell: &Bell, mut group: Group, path: &Path) -> Served {
     match commit(db, bell, &mut group) {
         Ok(()) => group.into_iter().map(|call| (call, Ok(()))).collect(),
-        // Whoever holds the file holds it against each of them: do not wait for each anew.
-        Err(fault) if group.len() == 1 || fault.is_busy() => {
+        Err(fault) if group.len() == 1 || fault.is_common() => {
             let error = fault.into_error(path);
             let again = || fault::again(&error);
             group.into_iter().map(|call| (call, Err(again()))).collect()

@@ -1,5 +1,10 @@
 //! The answer to an enqueue names the durability that was reached, and no more.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
+
 use windlass_core::{Enqueued, Level, NewJob, QueueName, Store};
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 

@@ -8,7 +8,7 @@ use super::tree::Tree;
 use super::violation::Violation;
 
 /// The crate and those of our crates it may use.
-const EDGES: [(&str, &[&str]); 13] = [
+const EDGES: [(&str, &[&str]); 14] = [
     ("windlass-core", &[]),
     ("windlass-store-memory", &["windlass-core"]),
     ("windlass-store-sqlite", &["windlass-core"]),
@@ -42,6 +42,16 @@ const EDGES: [(&str, &[&str]); 13] = [
     (
         "windlass-testkit",
         &["windlass-core", "windlass-store-memory"],
+    ),
+    (
+        "windlass-chaos",
+        &[
+            "windlass",
+            "windlass-api",
+            "windlass-core",
+            "windlass-store-sqlite",
+            "windlass-testkit",
+        ],
     ),
     ("xtask", &[]),
 ];

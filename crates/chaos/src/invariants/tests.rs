@@ -1,0 +1,179 @@
+//! Each invariant meets a planted violation.
+
+use super::*;
+
+const T1: &str = "100-00000001";
+const T2: &str = "200-00000002";
+
+fn told(violations: &[Violation]) -> Vec<&'static str> {
+    violations.iter().map(|found| found.invariant).collect()
+}
+
+fn ledger(lives: &[(&str, String)]) -> Ledger {
+    let lives: Vec<_> = lives
+        .iter()
+        .map(|(name, text)| (*name, text.as_str()))
+        .collect();
+    Ledger::read(&lives)
+}
+
+fn listing(jobs: &[(&str, JobState)]) -> Vec<Found> {
+    jobs.iter()
+        .map(|(id, state)| (JobId::new(id).unwrap(), *state))
+        .collect()
+}
+
+fn stats(succeeded: u64) -> Stats {
+    Stats {
+        succeeded,
+        ..Stats::default()
+    }
+}
+
+/// A producer that got `a` and `b` accepted and never heard of `c`.
+fn producer() -> (&'static str, String) {
+    (
+        "producer",
+        "1 asking a b\n2 accepted a\n3 accepted b\n4 asking c".to_owned(),
+    )
+}
+
+#[test]
+fn a_sound_run_breaks_nothing() {
+    let worker = format!(
+        "1 boot w\n2 claiming\n3 claimed a {T1}\n4 completing a {T1}\n5 completed a {T1}\n\
+         6 completing a {T1}\n7 completed a {T1}"
+    );
+    let ledger = ledger(&[producer(), ("worker", worker)]);
+    let end = [("a", JobState::Succeeded), ("b", JobState::Succeeded)];
+    assert_eq!(at_the_end(&ledger, &listing(&end), &stats(2)), []);
+    let with_maybe = [&end[..], &[("c", JobState::Succeeded)]].concat();
+    assert_eq!(at_the_end(&ledger, &listing(&with_maybe), &stats(3)), []);
+}
+
+#[test]
+fn i0_a_fault_that_an_actor_saw_is_caught() {
+    let ledger = ledger(&[("worker", "1 fault the payload is torn".to_owned())]);
+    assert_eq!(told(&of_ledger(&ledger)), ["I0"]);
+}
+
+#[test]
+fn i1_an_accepted_job_that_is_lost_is_caught() {
+    let end = listing(&[("a", JobState::Succeeded)]);
+    assert_eq!(
+        told(&at_the_end(&ledger(&[producer()]), &end, &stats(1))),
+        ["I1"]
+    );
+}
+
+#[test]
+fn i1_an_accepted_job_that_never_ended_is_caught() {
+    let end = listing(&[("a", JobState::Succeeded), ("b", JobState::Running)]);
+    let figures = Stats {
+        running: 1,
+        ..stats(1)
+    };
+    assert_eq!(
+        told(&at_the_end(&ledger(&[producer()]), &end, &figures)),
+        ["I1"]
+    );
+}
+
+#[test]
+fn i1_a_job_stored_twice_or_by_nobody_is_caught() {
+    let state = JobState::Succeeded;
+    let end = listing(&[
+        ("a", state),
+        ("b", state),
+        ("c", state),
+        ("c", state),
+        ("d", state),
+    ]);
+    assert_eq!(
+        told(&at_the_end(&ledger(&[producer()]), &end, &stats(5))),
+        ["I1", "I1"]
+    );
+}
+
+#[test]
+fn i1_an_id_accepted_twice_or_gone_is_caught() {
+    let again = ("again", "1 asking a\n2 accepted a".to_owned());
+    let gone = ("worker", format!("1 gone b {T1}"));
+    assert_eq!(
+        told(&of_ledger(&ledger(&[producer(), again, gone]))),
+        ["I1", "I1"]
+    );
+}
+
+#[test]
+fn i2_a_token_given_to_two_boots_is_caught() {
+    // The nonces differ; the number alone is what outside systems fence with.
+    let lives = [
+        ("one", format!("1 claimed a {T1}\n2 claimed b {T1}")),
+        ("two", "1 claimed c 100-00000009".to_owned()),
+    ];
+    assert_eq!(told(&of_ledger(&ledger(&lives))), ["I2"]);
+}
+
+#[test]
+fn i3_two_tokens_that_completed_one_job_are_caught() {
+    let lives = [
+        ("one", format!("1 claimed a {T1}\n2 completed a {T1}")),
+        ("two", format!("1 claimed a {T2}\n2 completed a {T2}")),
+    ];
+    assert_eq!(told(&of_ledger(&ledger(&lives))), ["I3"]);
+}
+
+#[test]
+fn i3_a_completion_that_was_told_and_undone_is_caught() {
+    let worker = ("worker", format!("1 claimed a {T1}\n2 completed a {T1}"));
+    let end = listing(&[("a", JobState::Dead), ("b", JobState::Succeeded)]);
+    let figures = Stats {
+        dead: 1,
+        ..stats(1)
+    };
+    assert_eq!(
+        told(&at_the_end(&ledger(&[producer(), worker]), &end, &figures)),
+        ["I3"]
+    );
+}
+
+#[test]
+fn i4_a_lost_token_that_completes_later_is_caught() {
+    for left in ["lease_lost", "released", "snoozed", "scheduled"] {
+        let text = format!("1 claimed a {T1}\n900000 {left} a {T1}\n900001 completed a {T1}");
+        assert_eq!(
+            told(&of_ledger(&ledger(&[("worker", text)]))),
+            ["I4"],
+            "{left}"
+        );
+    }
+}
+
+#[test]
+fn i5_a_job_taken_before_its_lease_ended_is_caught() {
+    let early = format!("1000 claiming\n2000 claimed a {T1}\n200000 lease_lost a {T1}");
+    assert_eq!(told(&of_ledger(&ledger(&[("worker", early)]))), ["I5"]);
+
+    let late = format!("1000 claiming\n2000 claimed a {T1}\n301000 lease_lost a {T1}");
+    assert_eq!(of_ledger(&ledger(&[("worker", late)])), []);
+
+    let renewed = format!(
+        "1000 claiming\n2000 claimed a {T1}\n250000 renewing\n251000 renewed {T1}\n\
+         400000 lease_lost a {T1}"
+    );
+    assert_eq!(told(&of_ledger(&ledger(&[("worker", renewed)]))), ["I5"]);
+
+    let given_back =
+        format!("1 claiming\n2 claimed a {T1}\n3 released a {T1}\n4 lease_lost a {T1}");
+    assert_eq!(of_ledger(&ledger(&[("worker", given_back)])), []);
+}
+
+#[test]
+fn i8_figures_that_disagree_with_the_listing_are_caught() {
+    let end = listing(&[("a", JobState::Succeeded), ("b", JobState::Succeeded)]);
+    assert_eq!(
+        told(&at_the_end(&ledger(&[producer()]), &end, &stats(3))),
+        ["I8"]
+    );
+}

@@ -1,0 +1,187 @@
+//! Proof that every statement the verbs run follows an index, however many jobs wait.
+//!
+//! In tests each connection notes what it runs; the plans of all that are looked at afterwards.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rusqlite::trace::{TraceEvent, TraceEventCodes};
+use windlass_core::{
+    BootId, Claim, ClaimRequest, Due, Filter, Hold, JobId, JobState, ManualClock, NewJob,
+    QueueName, Renewal, Result, Store, Target, Timestamp, UniqueKey,
+};
+
+use crate::{Options, SqliteStore};
+
+static NOTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Has a connection note the statements it runs.
+pub(crate) fn note_statements(db: &mut Connection) -> rusqlite::Result<()> {
+    let note = |event: TraceEvent<'_>| {
+        if let TraceEvent::Stmt(statement, _) = event {
+            let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
+            noted.insert(statement.sql().into_owned());
+        }
+    };
+    db.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(note))
+}
+
+/// Tables that grow with the backlog or with what was worked off lately.
+const GROWING: [&str; 7] = [
+    "job",
+    "large_payload",
+    "lease",
+    "claim",
+    "claim_ids",
+    "departure",
+    "tombstone",
+];
+
+/// What of a statement's plan would grow with the backlog.
+fn slow_steps(db: &Connection, sql: &str) -> Vec<String> {
+    let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let empty = vec![rusqlite::types::Null; plan.parameter_count()];
+    let steps = plan.query_map(rusqlite::params_from_iter(empty), |row| row.get(3));
+    let steps: Vec<String> = steps.unwrap().collect::<Result<_, _>>().unwrap();
+    let is_slow = |step: &String| {
+        let mut words = step.split(' ');
+        let scans = words.next() == Some("SCAN");
+        let table = words.next().unwrap_or_default();
+        // The ids of a whole queue are as bad as a scan.
+        let walks = step.ends_with("INDEX job_id (queue=?)");
+        walks || (scans && GROWING.contains(&table)) || step.contains("TEMP B-TREE")
+    };
+    steps.into_iter().filter(is_slow).collect()
+}
+
+#[tokio::test]
+async fn every_statement_of_every_verb_follows_an_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.db");
+    let clock = Arc::new(ManualClock::new(Timestamp::from_ms(1_000_000_000)));
+    let options = Options {
+        clock: clock.clone(),
+        ..Options::default()
+    };
+    let store = SqliteStore::open(&path, options).unwrap();
+    NOTED.lock().unwrap().clear();
+
+    run_everything(&store, &clock).await.unwrap();
+
+    let noted = NOTED.lock().unwrap().clone();
+    drop(store);
+    let db = Connection::open(&path).unwrap();
+    let words = ["SELECT", "INSERT", "UPDATE", "DELETE"];
+    let is_meant = |sql: &&String| words.iter().any(|word| sql.starts_with(word));
+    let meant: Vec<_> = noted.iter().filter(is_meant).collect();
+    let slow = meant.iter().map(|sql| (sql, slow_steps(&db, sql)));
+    let slow: Vec<_> = slow.filter(|(_, steps)| !steps.is_empty()).collect();
+    assert!(slow.is_empty(), "{slow:#?}");
+    assert!(meant.len() > 40, "all verbs were run: {meant:#?}");
+}
+
+/// Every verb but audit, which looks at everything on purpose.
+async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> {
+    let q = QueueName::new("q")?;
+    let job = |n: usize| NewJob::new(vec![7; n * 300]).id(JobId::new(format!("job {n}")).unwrap());
+    store.enqueue(&q, (0..40).map(job).collect()).await?;
+    store.enqueue(&q, vec![job(1)]).await?;
+    let soon = |n: usize| job(n).delay(Duration::from_secs(5));
+    store.enqueue(&q, (100..110).map(soon).collect()).await?;
+    let keyed = job(200).unique_key(UniqueKey::new("key")?);
+    store.enqueue(&q, vec![keyed.clone(), keyed]).await?;
+    let late = job(300).expires(Due::After(Duration::from_secs(1)));
+    store
+        .enqueue(&q, vec![late.clone().id(JobId::new("late")?), late])
+        .await?;
+
+    settle(store, &q).await?;
+    clock.advance(Duration::from_secs(10));
+    let claim = store.claim(&q, ClaimRequest::single(3)).await?;
+    let claim = claim.expect("jobs are ready");
+    change(store, &q, &hold(&claim, 0)).await?;
+    clock.advance(Duration::from_secs(100));
+    for _ in 0..3 {
+        store.maintain(&q, 100).await?;
+        store.claim(&q, ClaimRequest::single(1)).await?;
+        clock.advance(Duration::from_secs(100_000));
+    }
+    look(store, &q).await?;
+    store.purge(&q).await?;
+    Ok(())
+}
+
+fn hold(claim: &Claim, index: usize) -> Hold {
+    Hold::new(claim.jobs[index].id.clone(), claim.token)
+}
+
+async fn settle(store: &SqliteStore, q: &QueueName) -> Result<()> {
+    let boot = BootId::new("boot")?;
+    let claim = store
+        .claim(q, ClaimRequest::worker(boot.clone(), 1, 10))
+        .await?;
+    let claim = claim.expect("jobs are ready");
+    let again = ClaimRequest::worker(boot.clone(), 1, 10);
+    store.claim(q, again).await?;
+    let done = vec![
+        hold(&claim, 0).completion(),
+        hold(&claim, 1).completion().result("x"),
+    ];
+    let next = ClaimRequest::worker(boot.clone(), 2, 5);
+    store.complete(q, done.clone(), Some(next)).await?;
+    store.complete(q, done, None).await?;
+    store.fail(q, vec![hold(&claim, 2).failure("no")]).await?;
+    store.release(q, vec![hold(&claim, 3)]).await?;
+    let later = hold(&claim, 4).snooze(Due::After(Duration::from_secs(9)));
+    store.snooze(q, vec![later]).await?;
+    let lease = Duration::from_secs(30);
+    let renewal = Renewal::Worker {
+        boot: boot.clone(),
+        tokens: vec![claim.token],
+        settled: 2,
+    };
+    store.renew(q, renewal, lease).await?;
+    let single = Renewal::Single { token: claim.token };
+    store.renew(q, single, lease).await?;
+    store.accept(q, hold(&claim, 5), lease).await?;
+    store.progress(q, hold(&claim, 5), 0.5, None).await?;
+    store.leave(&boot, Some(q)).await?;
+    Ok(())
+}
+
+async fn change(store: &SqliteStore, q: &QueueName, running: &Hold) -> Result<()> {
+    let one = Target::Ids(vec![running.id.clone(), JobId::new("job 30")?]);
+    store.cancel(q, &one, None).await?;
+    let single = Renewal::Single {
+        token: running.token,
+    };
+    store.renew(q, single, Duration::from_secs(30)).await?;
+    let by_key = Target::UniqueKey(UniqueKey::new("key")?);
+    store.cancel(q, &by_key, None).await?;
+    let all = |state| {
+        Target::Filter(Filter {
+            state: Some(state),
+            kind: None,
+        })
+    };
+    store.promote(q, &all(JobState::Scheduled), None).await?;
+    store.retry(q, &all(JobState::Dead), None).await?;
+    store.delete(q, &all(JobState::Cancelled), None).await?;
+    Ok(())
+}
+
+async fn look(store: &SqliteStore, q: &QueueName) -> Result<()> {
+    store.stats(q).await?;
+    store.get(q, &JobId::new("job 31")?).await?;
+    let states = JobState::ALL.iter().copied().map(Some);
+    for state in states.chain([None]) {
+        let filter = Filter { state, kind: None };
+        let page = store.list(q, &filter, None, 2).await?;
+        store.list(q, &filter, page.next, 2).await?;
+    }
+    store.settings(q).await?;
+    store.pause(q).await?;
+    store.resume(q).await
+}

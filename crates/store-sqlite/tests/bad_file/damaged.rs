@@ -1,0 +1,198 @@
+//! A damaged store says so. It is never mistaken for another's, never made anew, and no stored
+//! value can bring the process down.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rusqlite::Connection;
+use windlass_core::{
+    ClaimRequest, Error, ErrorKind, Filter, Hold, JobState, NewJob, QueueName, Store,
+};
+use windlass_store_sqlite::SqliteStore;
+
+use super::{assert_kind, enqueue, filled, folder, open, queue, ready, refusal};
+
+/// Every verb that reads or moves jobs, one after the other: the kinds of error they met.
+async fn everything(store: &SqliteStore) -> Vec<ErrorKind> {
+    let q = queue();
+    let mut met = Vec::new();
+    let mut note = |outcome: Result<(), Error>| met.extend(outcome.err().map(|error| error.kind()));
+    note(enqueue(store, 2).await);
+    let claim = store.claim(&q, ClaimRequest::single(5)).await;
+    let claimed = claim.map(|claim| {
+        let claim = claim.into_iter();
+        let holds = claim.flat_map(|claim| {
+            let token = claim.token;
+            claim
+                .jobs
+                .into_iter()
+                .map(move |job| Hold::new(job.id, token))
+        });
+        holds.collect::<Vec<_>>()
+    });
+    match claimed {
+        Ok(holds) => {
+            let mut holds = holds.into_iter();
+            let completions = holds.by_ref().take(1).map(|hold| hold.completion());
+            let completed = store.complete(&q, completions.collect(), None).await;
+            note(completed.map(drop));
+            let failures = holds.by_ref().take(1).map(|hold| hold.failure("no"));
+            note(store.fail(&q, failures.collect()).await.map(drop));
+            note(store.release(&q, holds.collect()).await.map(drop));
+        }
+        Err(error) => note(Err(error)),
+    }
+    note(store.maintain(&q, 100).await.map(drop));
+    for state in JobState::ALL {
+        let filter = Filter {
+            state: Some(*state),
+            kind: None,
+        };
+        note(store.list(&q, &filter, None, 100).await.map(drop));
+    }
+    note(store.stats(&q).await.map(drop));
+    note(store.queues().await.map(drop));
+    note(store.workers().await.map(drop));
+    note(store.purge(&q).await.map(drop));
+    note(store.audit(&q, None).await.map(drop));
+    met
+}
+
+fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(bytes, at).unwrap();
+}
+
+#[tokio::test]
+async fn garbage_in_the_middle_is_damage_and_nothing_else() {
+    for page in [1, 2, 3, 5, 10, 20, 40] {
+        let (_folder, path) = folder();
+        filled(&path, 500).await;
+        let garbage: Vec<u8> = (0..4096_u32).map(|n| (n * 7 % 251) as u8).collect();
+        overwrite(&path, page * 4096, &garbage);
+
+        match SqliteStore::open(&path, super::quick()) {
+            Err(error) => assert_kind(&error, ErrorKind::StoreDamaged),
+            Ok(store) => {
+                let met = everything(&store).await;
+                let faults = store.check_file().await;
+                let is_damage = |kind: &ErrorKind| *kind == ErrorKind::StoreDamaged;
+                assert!(met.iter().all(is_damage), "page {page}: {met:?}");
+                let is_found = faults.map_or_else(
+                    |error| error.kind() == ErrorKind::StoreDamaged,
+                    |faults| !faults.is_empty(),
+                );
+                assert!(is_found, "page {page}: the check finds the damage");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_truncated_store_is_damaged() {
+    for length in [1, 50, 99, 100, 512, 4096, 5000, 40_960] {
+        let (_folder, path) = folder();
+        filled(&path, 500).await;
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(length).unwrap();
+
+        let error = match SqliteStore::open(&path, super::quick()) {
+            Err(error) => error,
+            Ok(store) => store.queues().await.unwrap_err(),
+        };
+
+        assert_kind(&error, ErrorKind::StoreDamaged);
+        assert_eq!(path.metadata().unwrap().len(), length, "it was left alone");
+    }
+}
+
+#[tokio::test]
+async fn garbage_in_the_header_is_damage() {
+    for (at, bytes) in [
+        (0, b"garbage!".as_slice()),
+        (16, &[0, 3]),
+        (18, &[9, 9]),
+        (60, &[0; 4]),
+        (100, &[0xff; 8]),
+    ] {
+        let (_folder, path) = folder();
+        filled(&path, 5).await;
+        overwrite(&path, at, bytes);
+
+        let error = refusal(&path);
+
+        assert_kind(&error, ErrorKind::StoreDamaged);
+    }
+}
+
+#[tokio::test]
+async fn stored_values_that_make_no_sense_are_damage_and_bring_nothing_down() {
+    for sql in [
+        "UPDATE job SET state = 9",
+        "UPDATE job SET state = -1",
+        "UPDATE job SET priority = 77",
+        "UPDATE job SET priority = -1",
+        "UPDATE job SET attempt = -1",
+        "UPDATE job SET attempt = 99999999999",
+        "UPDATE job SET due_at = -5",
+        "UPDATE job SET created_at = -5",
+        "UPDATE job SET id = '' WHERE key = 1",
+        "UPDATE job SET id = CAST(x'ff' AS TEXT) WHERE key = 1",
+        "UPDATE job SET retry = 'often'",
+        "UPDATE job SET headers = 'no colon'",
+        "UPDATE job SET payload = NULL",
+        "UPDATE job SET payload_bytes = 9223372036854775807",
+        "UPDATE job SET position = 9223372036854775807 WHERE key = 2",
+        "UPDATE job SET state = 2",
+        "UPDATE job SET state = 2, token_number = 5, token_nonce = 5",
+        "UPDATE job SET state = 4",
+        "UPDATE job SET key = 9223372036854775807 WHERE key = 1",
+        "UPDATE queue SET figures = 'many'",
+        "UPDATE queue SET figures = ''",
+        "UPDATE queue SET figures = replace(figures, '20', '0')",
+        "UPDATE queue SET figures = replace(figures, '20', '18446744073709551615')",
+        "UPDATE queue SET settings = 'colour=red'",
+        "UPDATE queue SET mark_us = -1",
+        "UPDATE queue SET mark_us = 9223372036854775807",
+        "UPDATE queue SET last_token = 9223372036854775807",
+        "UPDATE queue SET back = 9223372036854775807",
+        "UPDATE queue SET front = -9223372036854775808",
+        "DELETE FROM job",
+        "DELETE FROM registry",
+        "DROP TABLE lease",
+        "DROP TABLE claim_ids",
+    ] {
+        let (_folder, path) = folder();
+        filled(&path, 20).await;
+        let hand = Connection::open(&path).unwrap();
+        hand.execute_batch(sql).unwrap();
+        drop(hand);
+
+        let store = open(&path);
+        let met = everything(&store).await;
+
+        let is_damage = |kind: &ErrorKind| *kind == ErrorKind::StoreDamaged;
+        assert!(met.iter().all(is_damage), "{sql}: {met:?}");
+        let other = QueueName::new("other").unwrap();
+        let jobs = vec![NewJob::new("still here")];
+        store.enqueue(&other, jobs).await.expect(sql);
+        assert_eq!(store.stats(&other).await.unwrap().unwrap().ready, 1);
+    }
+}
+
+#[tokio::test]
+async fn spoilt_figures_are_mended_by_an_audit() {
+    let (_folder, path) = folder();
+    filled(&path, 20).await;
+    let hand = Connection::open(&path).unwrap();
+    let spoil = "UPDATE queue SET figures = replace(figures, '20', '3')";
+    hand.execute_batch(spoil).unwrap();
+    drop(hand);
+    let store = open(&path);
+
+    let audited = store.audit(&queue(), None).await.unwrap();
+
+    assert_eq!(audited.repairs[0].fault, "figures_wrong");
+    assert_eq!(ready(&store).await, 20);
+}

@@ -1,0 +1,162 @@
+//! A store that somebody else holds: the answer comes in time, nothing was done, and work goes on
+//! once it is free again.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use windlass_core::{ErrorKind, Store};
+use windlass_store_sqlite::SqliteStore;
+
+use super::{assert_kind, enqueue, filled, folder, hasty, open, queue, ready};
+
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Longer than any answer may take, with room for a slow machine.
+const FAR_TOO_LONG: Duration = Duration::from_secs(8);
+
+/// Another program in the middle of a transaction of its own.
+fn intruder(path: &Path) -> Connection {
+    let theirs = Connection::open(path).unwrap();
+    theirs.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    theirs
+}
+
+/// Another process in its turn. Locks belong to an open file: this is what one looks like.
+fn in_its_turn(path: &Path) -> File {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-turnstile");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(PathBuf::from(name))
+        .unwrap();
+    file.lock().unwrap();
+    file
+}
+
+#[tokio::test]
+async fn a_locked_store_is_busy_and_works_again_when_released() {
+    let (_folder, path) = folder();
+    let store = SqliteStore::open(&path, hasty(PATIENCE)).unwrap();
+    enqueue(&store, 1).await.unwrap();
+    let theirs = intruder(&path);
+
+    let error = enqueue(&store, 1).await.unwrap_err();
+
+    assert_kind(&error, ErrorKind::StoreBusy);
+    assert!(error.is_transient());
+    assert_eq!(ready(&store).await, 1, "readers do not wait");
+    theirs.execute_batch("ROLLBACK").unwrap();
+    enqueue(&store, 1).await.unwrap();
+    assert_eq!(ready(&store).await, 2);
+}
+
+#[tokio::test]
+async fn many_calls_on_a_locked_store_are_all_answered_in_time() {
+    let (_folder, path) = folder();
+    let store = SqliteStore::open(&path, hasty(PATIENCE)).unwrap();
+    enqueue(&store, 1).await.unwrap();
+    let theirs = intruder(&path);
+    let began = Instant::now();
+
+    let calls = (0..20).map(|_| enqueue(&store, 1));
+    for outcome in join_all(calls).await {
+        // Nothing was begun, or it is known that nothing was done.
+        assert_kind(&outcome.unwrap_err(), ErrorKind::StoreBusy);
+    }
+
+    assert!(began.elapsed() < FAR_TOO_LONG, "{:?}", began.elapsed());
+    theirs.execute_batch("ROLLBACK").unwrap();
+    enqueue(&store, 1).await.unwrap();
+    assert_eq!(ready(&store).await, 2, "what was refused was not done");
+}
+
+/// Runs calls at once, in one place.
+async fn join_all<T>(calls: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut waiting: Vec<_> = calls.map(|call| Some(Box::pin(call))).collect();
+    let mut done: Vec<Option<T>> = waiting.iter().map(|_| None).collect();
+    std::future::poll_fn(move |context| {
+        for (call, value) in waiting.iter_mut().zip(&mut done) {
+            if let Some(running) = call
+                && let std::task::Poll::Ready(answer) = running.as_mut().poll(context)
+            {
+                *value = Some(answer);
+                *call = None;
+            }
+        }
+        if waiting.iter().any(Option::is_some) {
+            return std::task::Poll::Pending;
+        }
+        std::task::Poll::Ready(done.iter_mut().filter_map(Option::take).collect())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_process_that_stopped_in_its_turn_blocks_writers_only_and_not_for_ever() {
+    let (_folder, path) = folder();
+    filled(&path, 1).await;
+    let stopped = in_its_turn(&path);
+
+    let store = SqliteStore::open(&path, hasty(PATIENCE)).unwrap();
+    let error = enqueue(&store, 1).await.unwrap_err();
+
+    assert_kind(&error, ErrorKind::StoreBusy);
+    assert_eq!(ready(&store).await, 1, "looking is allowed");
+    stopped.unlock().unwrap();
+    enqueue(&store, 1).await.unwrap();
+    assert_eq!(ready(&store).await, 2, "what was refused was not done");
+}
+
+#[tokio::test]
+async fn a_store_can_be_closed_while_another_process_keeps_its_turn() {
+    let (_folder, path) = folder();
+    filled(&path, 1).await;
+    let _stopped = in_its_turn(&path);
+    let store = SqliteStore::open(&path, hasty(PATIENCE)).unwrap();
+    enqueue(&store, 1).await.unwrap_err();
+    let began = Instant::now();
+
+    drop(store);
+
+    assert!(began.elapsed() < FAR_TOO_LONG, "{:?}", began.elapsed());
+}
+
+#[test]
+fn making_a_store_does_not_wait_for_ever() {
+    let (_folder, path) = folder();
+    let stopped = in_its_turn(&path);
+
+    let error = SqliteStore::open(&path, hasty(PATIENCE)).unwrap_err();
+
+    assert_kind(&error, ErrorKind::StoreBusy);
+    drop(stopped);
+    SqliteStore::open(&path, hasty(FAR_TOO_LONG)).unwrap();
+}
+
+#[tokio::test]
+async fn many_may_make_the_store_at_once() {
+    for _ in 0..10 {
+        let (_folder, path) = folder();
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    start.wait();
+                    let store = open(&path);
+                    let runtime = tokio::runtime::Builder::new_current_thread()
+                        .enable_time()
+                        .build();
+                    runtime.unwrap().block_on(enqueue(&store, 1)).unwrap();
+                });
+            }
+        });
+
+        let store = open(&path);
+        assert_eq!(ready(&store).await, 8);
+        assert_eq!(store.queues().await.unwrap(), [queue()]);
+    }
+}
