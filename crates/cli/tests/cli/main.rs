@@ -6,11 +6,13 @@
 )]
 
 mod bad_input;
+mod bad_store;
 mod changes;
 mod clean;
 mod config;
 mod doctor;
 mod exit_codes;
+mod full_disk;
 mod json;
 mod ndjson;
 mod payload;
