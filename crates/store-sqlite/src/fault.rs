@@ -190,6 +190,18 @@ pub(crate) fn nearly_full(path: &Path, available: u64, needed: u64) -> Error {
     )
 }
 
+/// Jobs written now would go into a file that nobody finds any more.
+pub(crate) fn replaced(path: &Path) -> Error {
+    Error::new(
+        ErrorKind::StoreUnreachable,
+        format!(
+            "the store {} was removed or replaced while it was in use",
+            path.display()
+        ),
+        "restart this process so that it opens the file that is there now; nothing was done",
+    )
+}
+
 /// Others did not let this process have its turn.
 pub(crate) fn held(path: &Path, patience: Duration) -> Error {
     Error::new(

@@ -34,6 +34,23 @@ pub(crate) enum Whose {
     Ours,
 }
 
+/// Which file it is, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileId(u64, u64);
+
+/// The file that a path names now; nothing where there is none, or the system does not tell.
+#[cfg(unix)]
+pub(crate) fn file_id(path: &Path) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    let file = std::fs::metadata(path).ok()?;
+    Some(FileId(file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn file_id(_: &Path) -> Option<FileId> {
+    None
+}
+
 /// The whole path of a store, which must be short enough for SQLite.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
     if path.as_os_str().is_empty() {

@@ -17,6 +17,7 @@ use windlass_core::{Error, ErrorKind, Result};
 
 use crate::bell::Bell;
 use crate::fault::{self, Db};
+use crate::place;
 use crate::step::Tx;
 use crate::turnstile::Turnstile;
 
@@ -217,6 +218,7 @@ impl Engine {
             turnstile,
             bell,
         } = self;
+        let file = place::file_id(path);
         while let Some(first) = calls.blocking_recv() {
             // The turn comes first: what arrives while others write joins this group.
             at_turnstile.store(true, Ordering::SeqCst);
@@ -229,6 +231,11 @@ impl Engine {
                 group.push(call);
             }
             match turn {
+                Ok(_) if place::file_id(path) != file => {
+                    for call in group {
+                        call.answer(Err(fault::replaced(path)));
+                    }
+                }
                 Ok(turn) => {
                     let served = serve(&mut db, &bell, group, path);
                     // Others may write while this group is answered.

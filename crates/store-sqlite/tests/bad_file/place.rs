@@ -55,6 +55,22 @@ fn a_file_in_place_of_the_folder_is_unreachable() {
 }
 
 #[tokio::test]
+async fn jobs_do_not_go_into_a_file_that_was_taken_away() {
+    let (folder, path) = folder();
+    let elsewhere = folder.path().join("elsewhere.db");
+    let store = open(&path);
+    enqueue(&store, 1).await.unwrap();
+    std::fs::rename(&path, &elsewhere).unwrap();
+
+    let refused = enqueue(&store, 1).await.unwrap_err();
+    std::fs::rename(&elsewhere, &path).unwrap();
+    enqueue(&store, 1).await.unwrap();
+
+    assert_kind(&refused, ErrorKind::StoreUnreachable);
+    assert_eq!(ready(&store).await, 2);
+}
+
+#[tokio::test]
 async fn only_the_owner_may_read_what_is_made() {
     let (folder, path) = folder();
     let store = open(&path);
