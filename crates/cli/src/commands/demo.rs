@@ -84,8 +84,8 @@ impl Place {
                 }
                 other => {
                     return Err(Failure::usage(
-                        format!("the demo cannot run on {other}: its workers are processes"),
-                        "name a store that processes share, for example --store sqlite:windlass.db",
+                        format!("the demo does not run on {other}: its processes share a file"),
+                        "leave --store out, or name a place with --store sqlite:PATH",
                     ));
                 }
             },

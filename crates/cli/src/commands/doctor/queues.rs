@@ -11,7 +11,7 @@ pub(super) async fn examine(store: &dyn Store, checks: &mut Vec<Check>) -> Resul
     let queues = store.queues().await?;
     checks.push(Check::ok(
         "queues",
-        format!("{} queues, {} workers", queues.len(), workers.len()),
+        format!("{} known, {} workers", queues.len(), workers.len()),
     ));
     for queue in &queues {
         if let Some(stats) = store.stats(queue).await? {
