@@ -231,11 +231,10 @@ fn connect(path: &Path, options: &Options) -> Result<Connection> {
         db.pragma_update(None, "cache_size", -16 * 1024)?;
         db.pragma_update(None, "temp_store", "MEMORY")
     };
-    #[cfg_attr(not(test), expect(unused_mut, reason = "tests take notes of it"))]
-    let mut db = Connection::open_with_flags(path, flags)
+    let db = Connection::open_with_flags(path, flags)
         .map_err(|error| fault::from_sqlite(error, path))?;
     #[cfg(test)]
-    crate::plans::note_statements(&mut db).map_err(|error| fault::from_sqlite(error, path))?;
+    let db = crate::plans::noted(db);
     // Twice within the deadline, so that whoever waits behind one waiting call is answered too.
     db.busy_timeout(BUSY_TIMEOUT_MAX.min(options.call_deadline / 2))
         .map_err(|error| fault::from_sqlite(error, path))?;

@@ -18,7 +18,7 @@ use crate::{Options, SqliteStore};
 static NOTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Has a connection note the statements it runs.
-pub(crate) fn note_statements(db: &mut Connection) -> rusqlite::Result<()> {
+pub(crate) fn noted(mut db: Connection) -> Connection {
     let note = |event: TraceEvent<'_>| {
         if let TraceEvent::Stmt(statement, _) = event {
             let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -26,6 +26,8 @@ pub(crate) fn note_statements(db: &mut Connection) -> rusqlite::Result<()> {
         }
     };
     db.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(note))
+        .unwrap();
+    db
 }
 
 /// Tables that grow with the backlog or with what was worked off lately.
