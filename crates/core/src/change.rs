@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 
+use crate::error::{Error, Result};
 use crate::job::JobState;
 use crate::name::{JobId, Kind, UniqueKey};
 
@@ -13,10 +14,29 @@ pub enum Target {
     Ids(Vec<JobId>),
     /// The live job that holds this key.
     UniqueKey(UniqueKey),
-    /// Every job with exactly these bytes, in pages.
+    /// Every job with exactly these bytes, in pages; for `cancel` alone.
     Payload(Bytes),
     /// Every job of a state and, perhaps, a kind, in pages.
     Filter(Filter),
+}
+
+impl Target {
+    /// The target of a verb that fits jobs of one state, or of several: a filter without a state
+    /// means that state, and so its order. Only `cancel` goes by payload.
+    pub fn of_state(&self, state: Option<JobState>) -> Result<Self> {
+        match self {
+            Self::Payload(_) => Err(Error::invalid(
+                "target",
+                "only cancel goes by payload",
+                "name ids, or a state and a kind",
+            )),
+            Self::Filter(filter) => Ok(Self::Filter(Filter {
+                state: filter.state.or(state),
+                kind: filter.kind.clone(),
+            })),
+            Self::Ids(_) | Self::UniqueKey(_) => Ok(self.clone()),
+        }
+    }
 }
 
 /// Jobs by what they have in common.

@@ -7,9 +7,9 @@ use windlass_core::limits::{SCAN_PAGE, check_lease, cut_message};
 use windlass_core::time::Now;
 use windlass_core::{
     Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Owner, Page, Progress,
-    QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, Target,
-    Told, Watch, Worker,
+    Failure, Filter, Held, Hold, Job, JobId, JobState, Maintained, NewJob, NewWorker, Owner, Page,
+    Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats,
+    Store, Target, Told, Watch, Worker,
 };
 
 use crate::change::Change;
@@ -112,7 +112,12 @@ impl Store for MemoryStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, Queue::retry, target, from.as_ref())
+        self.change(
+            queue,
+            Queue::retry,
+            &target.of_state(Some(JobState::Dead))?,
+            from.as_ref(),
+        )
     }
 
     async fn delete(
@@ -121,7 +126,7 @@ impl Store for MemoryStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, Queue::delete, target, from.as_ref())
+        self.change(queue, Queue::delete, &target.of_state(None)?, from.as_ref())
     }
 
     async fn promote(
@@ -130,7 +135,12 @@ impl Store for MemoryStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, Queue::promote, target, from.as_ref())
+        self.change(
+            queue,
+            Queue::promote,
+            &target.of_state(Some(JobState::Scheduled))?,
+            from.as_ref(),
+        )
     }
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {

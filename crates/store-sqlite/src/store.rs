@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use windlass_core::limits::{SCAN_PAGE, check_lease, cut_message};
 use windlass_core::{
     Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Owner, Page, Progress,
-    QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, Target,
-    Told, Watch, Worker,
+    Failure, Filter, Held, Hold, Job, JobId, JobState, Maintained, NewJob, NewWorker, Owner, Page,
+    Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats,
+    Store, Target, Told, Watch, Worker,
 };
 
 use crate::SqliteStore;
@@ -119,7 +119,8 @@ impl Store for SqliteStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, |step, id| step.retry(id), target, from)
+        let target = target.of_state(Some(JobState::Dead))?;
+        self.change(queue, |step, id| step.retry(id), &target, from)
             .await
     }
 
@@ -129,7 +130,8 @@ impl Store for SqliteStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, |step, id| step.delete(id), target, from)
+        let target = target.of_state(None)?;
+        self.change(queue, |step, id| step.delete(id), &target, from)
             .await
     }
 
@@ -139,7 +141,8 @@ impl Store for SqliteStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, |step, id| step.promote(id), target, from)
+        let target = target.of_state(Some(JobState::Scheduled))?;
+        self.change(queue, |step, id| step.promote(id), &target, from)
             .await
     }
 

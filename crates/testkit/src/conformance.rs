@@ -1,6 +1,6 @@
 //! The conformance suite: what every store promises, said once.
 //!
-//! One case is one promise, an async function named as it. [`conformance!`](crate::conformance)
+//! One case is one promise, an async function named as it. [`conformance!`](macro@crate::conformance)
 //! turns each into a test of its own; the one list below drives it.
 
 #![expect(missing_docs, reason = "a case is named as the promise it checks")]

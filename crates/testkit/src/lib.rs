@@ -17,8 +17,8 @@
 //!
 //! # Map
 //!
-//! In reading order: [`opened`] is a store under test; [`bench`] is where a case works;
-//! [`conformance`] holds the cases, one per promise; [`soundness`] says what is true of every queue
+//! In reading order: [`opened`] is a store under test; [`mod@bench`] is where a case works;
+//! [`mod@conformance`] holds the cases, one per promise; [`soundness`] says what is true of every queue
 //! at every moment; [`differential`] drives random verbs into a store and into the specification,
 //! and compares.
 

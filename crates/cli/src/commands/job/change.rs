@@ -3,9 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{ArgGroup, Args};
-use windlass::{
-    Changed, ChangedJob, Changes, Cursor, JobId, JobState, QueueName, Store, Target, UniqueKey,
-};
+use windlass::{Changed, ChangedJob, Changes, Cursor, JobId, QueueName, Store, Target, UniqueKey};
 use windlass_api::{ChangeCounts, ChangeReply, Problem, Verb};
 
 use super::list::filter;
@@ -50,7 +48,7 @@ pub(crate) async fn run(verb: Verb, arguments: Arguments, session: &mut Session)
     let queue = QueueName::new(&arguments.queue)?;
     let is_bulk = arguments.all || arguments.payload.is_some();
     let must_match = !arguments.all;
-    let target = target(verb, arguments)?;
+    let target = target(arguments)?;
     let store = session.store().await?;
 
     let mut counts = ChangeCounts::new(&queue);
@@ -85,7 +83,7 @@ pub(crate) async fn run(verb: Verb, arguments: Arguments, session: &mut Session)
     }
 }
 
-fn target(verb: Verb, arguments: Arguments) -> Result<Target> {
+fn target(arguments: Arguments) -> Result<Target> {
     if let Some(payload) = arguments.payload {
         return Ok(Target::Payload(bytes_or_stdin(payload)?));
     }
@@ -93,13 +91,7 @@ fn target(verb: Verb, arguments: Arguments) -> Result<Target> {
         return Ok(Target::UniqueKey(UniqueKey::new(key)?));
     }
     if arguments.all {
-        let mut filter = filter(arguments.state.as_deref(), arguments.kind.as_deref())?;
-        // These verbs can mean jobs of one state only.
-        filter.state = filter.state.or(match verb {
-            Verb::Retry => Some(JobState::Dead),
-            Verb::Promote => Some(JobState::Scheduled),
-            Verb::Cancel | Verb::Delete => None,
-        });
+        let filter = filter(arguments.state.as_deref(), arguments.kind.as_deref())?;
         return Ok(Target::Filter(filter));
     }
     let ids: Result<_, _> = arguments.id.iter().map(JobId::new).collect();

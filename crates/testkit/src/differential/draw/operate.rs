@@ -55,7 +55,7 @@ fn change(world: &mut World, change: Change) -> Step {
     let rng = &mut world.rng;
     let target = match rng.u8(..20) {
         0 => Target::UniqueKey(job::key(rng)),
-        1 => Target::Payload(job::payload(rng)),
+        1 if change == Change::Cancel => Target::Payload(job::payload(rng)),
         2 => Target::Filter(filter(world)),
         _ => {
             let count = *pick(rng, &[1, 1, 2, 4]);
