@@ -1,6 +1,6 @@
 //! enqueue: the same id is the same job, and a unique key has one holder.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{CachedStatement, OptionalExtension, params};
 use windlass_core::time::as_ms;
 use windlass_core::{Due, Enqueued, JobState, Level, NewJob};
 
@@ -8,14 +8,29 @@ use crate::fault::Db;
 use crate::row::{self, Brief, INLINE_BYTES_MAX, select_brief, state_number};
 use crate::step::Step;
 
+/// Writes a new job, unless its id is already here.
+const INSERT: &str = "INSERT INTO job (queue, id, state, priority, lane, position, attempt, expiries, \
+    created_at, due_at, expires_at, is_named, keep_outcome, cancel_asked, kind, \
+    unique_key, retry, timeout_ms, headers, payload_bytes, payload) \
+    VALUES (?1, ?2, ?3, ?4, 1, ?5, 1, 0, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?12, ?13, ?14, ?15, \
+    ?16, ?17) \
+    ON CONFLICT (queue, id) DO NOTHING";
+
 impl Step<'_> {
     pub(crate) fn enqueue(&mut self, jobs: &[NewJob], level: Level) -> Db<Vec<Enqueued>> {
-        jobs.iter()
-            .map(|job| self.enqueue_one(job, level))
-            .collect()
+        let mut insert = self.db.prepare_cached(INSERT)?;
+        let enqueued = jobs
+            .iter()
+            .map(|job| self.enqueue_one(job, level, &mut insert));
+        enqueued.collect()
     }
 
-    fn enqueue_one(&mut self, new: &NewJob, level: Level) -> Db<Enqueued> {
+    fn enqueue_one(
+        &mut self,
+        new: &NewJob,
+        level: Level,
+        insert: &mut CachedStatement<'_>,
+    ) -> Db<Enqueued> {
         if let Some(state) = self.tombstone(new)? {
             return Ok(Enqueued::Duplicate {
                 id: new.id.clone(),
@@ -32,7 +47,7 @@ impl Step<'_> {
         } else {
             JobState::Scheduled
         };
-        if !self.insert(new, state)? {
+        if !self.insert(new, state, insert)? {
             let first = Brief::find(self.db, self.queue.key, new.id.as_str())?;
             let state = first.map_or(state, |first| first.state);
             return Ok(Enqueued::Duplicate {
@@ -95,20 +110,17 @@ impl Step<'_> {
     }
 
     /// Writes the row; false when the id is already here.
-    fn insert(&mut self, new: &NewJob, state: JobState) -> Db<bool> {
+    fn insert(
+        &mut self,
+        new: &NewJob,
+        state: JobState,
+        insert: &mut CachedStatement<'_>,
+    ) -> Db<bool> {
         let now = self.now.ms();
         let mut retry = new.retry;
         retry.until = retry.until.map(|until| Due::At(until.resolve(now)));
         let is_large = new.payload.len() > INLINE_BYTES_MAX;
-        let mut statement = self.db.prepare_cached(
-            "INSERT INTO job (queue, id, state, priority, lane, position, attempt, expiries,
-                 created_at, due_at, expires_at, is_named, keep_outcome, cancel_asked, kind,
-                 unique_key, retry, timeout_ms, headers, payload_bytes, payload)
-             VALUES (?1, ?2, ?3, ?4, 1, ?5, 1, 0, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?12, ?13, ?14, ?15,
-                 ?16, ?17)
-             ON CONFLICT (queue, id) DO NOTHING",
-        )?;
-        let written = statement.execute(params![
+        let written = insert.execute(params![
             self.queue.key,
             new.id.as_str(),
             state_number(state),

@@ -1,6 +1,6 @@
 //! How jobs end, what is kept of them, and for how long.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::time::as_ms;
 use windlass_core::{Bytes, Hold, JobId, JobState, Keep, KeepSucceeded, Priority, Reason};
@@ -16,6 +16,27 @@ pub(crate) struct Ending<'a> {
     pub(crate) result: Option<&'a Bytes>,
     pub(crate) error: Option<&'a str>,
     pub(crate) reason: Option<Reason>,
+}
+
+/// The statements of most completions, at hand for a whole batch. Finding, then deleting by key,
+/// costs half of a delete that returns what it deleted.
+pub(crate) struct Unkept<'a> {
+    find: CachedStatement<'a>,
+    delete: CachedStatement<'a>,
+}
+
+impl<'a> Unkept<'a> {
+    pub(crate) fn prepare(db: &'a Connection) -> Db<Self> {
+        Ok(Self {
+            find: db.prepare_cached(
+                "SELECT key, priority, is_named, payload IS NULL,
+                     payload_bytes + ifnull(octet_length(error), 0)
+                 FROM job WHERE queue = ?1 AND id = ?2 AND token_number = ?3
+                     AND token_nonce = ?4 AND NOT (keep_outcome AND ?5)",
+            )?,
+            delete: db.prepare_cached("DELETE FROM job WHERE key = ?1")?,
+        })
+    }
 }
 
 impl Step<'_> {
@@ -34,35 +55,31 @@ impl Step<'_> {
         self.end_as(job, JobState::Succeeded, is_kept, &ending)
     }
 
-    /// Ends a held job that leaves nothing to keep, in one statement: what most jobs do. False
-    /// when the token does not hold it, or something of it must be kept.
-    pub(crate) fn succeed_unkept(&mut self, hold: &Hold) -> Db<bool> {
+    /// Ends a held job that leaves nothing to keep, as most do. False when the token does not hold
+    /// it, or something of it must be kept.
+    pub(crate) fn succeed_unkept(&mut self, hold: &Hold, unkept: &mut Unkept<'_>) -> Db<bool> {
         let keeps_awaited = match self.queue.settings.keep_succeeded {
             KeepSucceeded::WithResult => true,
             KeepSucceeded::Nothing => false,
             KeepSucceeded::All => return Ok(false),
         };
-        let mut statement = self.db.prepare_cached(
-            "DELETE FROM job WHERE queue = ?1 AND id = ?2 AND token_number = ?3
-                AND token_nonce = ?4 AND NOT (keep_outcome AND ?5)
-             RETURNING key, priority, is_named, payload IS NULL,
-                payload_bytes + ifnull(octet_length(error), 0)",
-        )?;
         let Hold { id, token } = hold;
+        let number = sql_number(*token);
         let params = params![
             self.queue.key,
             id.as_str(),
-            sql_number(*token),
+            number,
             token.nonce,
             keeps_awaited
         ];
-        let mut rows = statement.query(params)?;
+        let mut rows = unkept.find.query(params)?;
         let Some(row) = rows.next()? else {
             return Ok(false);
         };
         let (key, is_named, is_large): (i64, bool, bool) = (row.get(0)?, row.get(2)?, row.get(3)?);
         let priority = priority_of(row.get(1)?)?;
         self.queue.figures.resize(row.get(4)?, 0);
+        unkept.delete.execute([key])?;
         if is_large {
             self.drop_large_payload(key)?;
         }

@@ -5,6 +5,7 @@ use windlass_core::limits::cut_message;
 use windlass_core::{ClaimRequest, Completed, Completion, Failure, Hold, Settled, Snooze};
 
 use crate::fault::Db;
+use crate::finish::Unkept;
 use crate::hold::End;
 use crate::row::Brief;
 use crate::step::Step;
@@ -16,8 +17,9 @@ impl Step<'_> {
         next: Option<&ClaimRequest>,
     ) -> Db<Completed> {
         let mut settled = Vec::with_capacity(completions.len());
+        let mut unkept = Unkept::prepare(self.db)?;
         for completion in completions {
-            settled.push(self.complete_one(completion)?);
+            settled.push(self.complete_one(completion, &mut unkept)?);
         }
         self.end_settling()?;
         let next = next
@@ -27,8 +29,8 @@ impl Step<'_> {
         Ok(Completed { settled, next })
     }
 
-    fn complete_one(&mut self, completion: &Completion) -> Db<Settled> {
-        if completion.result.is_none() && self.succeed_unkept(&completion.hold)? {
+    fn complete_one(&mut self, completion: &Completion, unkept: &mut Unkept<'_>) -> Db<Settled> {
+        if completion.result.is_none() && self.succeed_unkept(&completion.hold, unkept)? {
             return Ok(Settled::Completed);
         }
         let Some(job) = self.held(&completion.hold)? else {
