@@ -85,7 +85,7 @@ impl Failure {
 
     /// A fault of this program.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
-        let help = "this is a fault of Windlass: please report it";
+        let help = "this is a fault of Windlass: report it with the command and this message";
         Self::new(Exit::Failed, Problem::new("internal", message, help))
     }
 

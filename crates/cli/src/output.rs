@@ -82,6 +82,16 @@ impl Output {
         }
     }
 
+    /// Why results did not arrive, if so: for those that nobody may miss, a reader that went away
+    /// is a failure as well.
+    pub(crate) fn unheard(&self) -> Option<String> {
+        match &*self.stdout.lock().unwrap_or_else(PoisonError::into_inner) {
+            Reader::Failed(why) => Some(why.clone()),
+            Reader::WentAway => Some("nobody reads standard output any more".to_owned()),
+            Reader::Listens => None,
+        }
+    }
+
     /// One line of text.
     pub(crate) fn line(&mut self, text: &str) {
         self.write(format!("{}\n", escape(text)).as_bytes());

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::headers::Headers;
 use crate::job::Job;
 use crate::limits::{LEASE_DEFAULT, NUMBER_MAX, check_lease};
-use crate::name::{BootId, JobId, Kind};
+use crate::name::{BootId, JobId, Kind, chance};
 use crate::priority::Priority;
 use crate::retry::RetryPolicy;
 use crate::time::Timestamp;
@@ -124,7 +124,7 @@ impl ClaimRequest {
     fn by(claimer: Claimer, max: usize) -> Self {
         Self {
             claimer,
-            nonce: fastrand::u32(..),
+            nonce: (chance() >> 32) as u32,
             max,
             lease: LEASE_DEFAULT,
             mode: Mode::AtLeastOnce,

@@ -30,11 +30,7 @@ impl Headers {
             ));
         }
         self.0.insert(name.to_ascii_lowercase(), value.to_owned());
-        let bytes: usize = self
-            .0
-            .iter()
-            .map(|(name, value)| name.len() + value.len())
-            .sum();
+        let bytes = self.bytes();
         if bytes > HEADERS_BYTES_MAX {
             return Err(Error::invalid(
                 "header list",
@@ -55,6 +51,13 @@ impl Headers {
         self.0
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Bytes of all names and values.
+    pub fn bytes(&self) -> usize {
+        self.iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum()
     }
 
     /// Whether there are none.

@@ -51,8 +51,10 @@ pub const MESSAGE_BYTES_MAX: usize = 8 * 1024;
 pub struct Limits {
     /// The most bytes of one payload, and of one result.
     pub payload_bytes_max: usize,
-    /// The most bytes of all payloads in one call.
+    /// The most bytes of all payloads and headers in one call.
     pub batch_bytes_max: usize,
+    /// The most jobs in one call.
+    pub batch_jobs_max: usize,
 }
 
 impl Default for Limits {
@@ -60,6 +62,7 @@ impl Default for Limits {
         Self {
             payload_bytes_max: 1024 * 1024,
             batch_bytes_max: 16 * 1024 * 1024,
+            batch_jobs_max: 10_000,
         }
     }
 }
@@ -85,20 +88,26 @@ impl Limits {
 
     /// Checks a batch of jobs to be enqueued.
     pub fn check_batch(&self, jobs: &[NewJob]) -> Result<()> {
+        let help = "send it in smaller batches";
+        if jobs.len() > self.batch_jobs_max {
+            let why = format!(
+                "it has {} jobs, the limit is {}",
+                jobs.len(),
+                self.batch_jobs_max
+            );
+            return Err(Error::invalid("batch", why, help));
+        }
         let mut bytes = 0;
         for job in jobs {
             self.check_job(job)?;
-            bytes += job.payload.len();
+            bytes += job.payload.len() + job.headers.bytes();
         }
         if bytes > self.batch_bytes_max {
-            return Err(Error::invalid(
-                "batch",
-                format!(
-                    "its payloads have {bytes} bytes, the limit is {}",
-                    self.batch_bytes_max
-                ),
-                "send it in smaller batches",
-            ));
+            let why = format!(
+                "it has {bytes} bytes, the limit is {}",
+                self.batch_bytes_max
+            );
+            return Err(Error::invalid("batch", why, help));
         }
         Ok(())
     }

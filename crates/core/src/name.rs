@@ -84,11 +84,10 @@ impl JobId {
         static GENERATOR: Mutex<Option<ulid::Ulid>> = Mutex::new(None);
         let mut last = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ms = SystemClock.now_us() / 1000;
-        let random = (u128::from(fastrand::u64(..)) << 16) | u128::from(fastrand::u16(..));
         let next = match *last {
             // The clock stood still or stepped back: the next id still sorts after the last.
             Some(last) if last.timestamp_ms() >= now_ms => last.increment().unwrap_or(last),
-            _ => ulid::Ulid::from_parts(now_ms, random),
+            _ => ulid::Ulid::from_parts(now_ms, u128::from(chance()) << 64 | u128::from(chance())),
         };
         *last = Some(next);
         Self(Arc::from(next.to_string().to_ascii_lowercase()))
@@ -98,8 +97,14 @@ impl JobId {
 impl BootId {
     /// A random id for one life of a worker.
     pub fn generate() -> Self {
-        Self(Arc::from(format!("{:016x}", fastrand::u64(..))))
+        Self(Arc::from(format!("{:016x}", chance())))
     }
+}
+
+/// A number that nobody else draws: from the system, since a generator seeded by the clock might
+/// give two processes the same.
+pub(crate) fn chance() -> u64 {
+    getrandom::u64().expect("the system gives random numbers")
 }
 
 fn check_queue_name(what: &'static str, text: &str) -> Result<(), Error> {

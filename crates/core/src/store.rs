@@ -22,9 +22,9 @@ use crate::worker::{Beat, NewWorker, Told, Worker};
 ///
 /// Every change of a job's state is one atomic step inside the store. Verbs take batches; each item
 /// has its own answer. An error means that the store could not answer at all: unless it
-/// [is unknown](crate::Error::is_unknown), nothing was done. Every call may be repeated.
-///
-/// A call with a batch larger than a store takes in one step is carried out in several.
+/// [is unknown](crate::Error::is_unknown), nothing was done. Every call may be repeated: it is
+/// told the same, or changes nothing. (An enqueue with a generated id that is repeated after its
+/// job has ended and was not kept is a new job; an id of your own is remembered.)
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
     /// Stores jobs; the same id, or a unique key that is held, is a duplicate.

@@ -100,6 +100,9 @@ impl SqliteStore {
         let path = place::make_file(&path, options.create)?;
         mount::refuse_network(&path)?;
         let whose = place::whose(&path)?;
+        if whose == Whose::Nobodys {
+            place::claim_file(&path, options.create)?;
+        }
         let turnstile = Turnstile::open(&beside(&path, "-turnstile"))
             .map_err(|error| fault::from_io(error, &path))?;
         let (writing, turnstile) = if whose == Whose::Ours {

@@ -1,12 +1,13 @@
 //! Where the file is, whose it is, and making it where it is missing.
 //!
-//! Whose a file is gets read from its first bytes, without SQLite: merely opening and closing
-//! another program's database may change it.
+//! Whose a file is gets read before it is opened for work: merely opening and closing another
+//! program's database may change it.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::fs::OpenOptions;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use windlass_core::{Error, ErrorKind, Result};
 
 use crate::fault;
@@ -20,11 +21,8 @@ pub(crate) const SCHEMA_VERSION: i64 = 1;
 /// The longest path that SQLite takes, less what it adds for the names beside it.
 const PATH_BYTES_MAX: usize = 504;
 
-/// The start of every SQLite file.
-const MAGIC: &[u8] = b"SQLite format 3\0";
-
-/// How long the header of an SQLite file is.
-const HEADER_BYTES: usize = 100;
+/// The smallest page of an SQLite file, and so the smallest file.
+const PAGE_BYTES_MIN: u64 = 512;
 
 /// What the first bytes of a file say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +75,20 @@ fn check_length(path: &Path) -> Result<()> {
     ))
 }
 
+/// Takes an empty file for a store to be made in it, and keeps others from reading it.
+pub(crate) fn claim_file(path: &Path, create: bool) -> Result<()> {
+    // A store so new that all of it is still in the log is a store.
+    if !create && !beside(path, "-wal").exists() {
+        return refuse_missing(path, false);
+    }
+    #[cfg(unix)]
+    {
+        let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(path, owner_only).map_err(|error| fault::from_io(error, path))?;
+    }
+    Ok(())
+}
+
 /// The path of what belongs to a store beside its file.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -127,35 +139,85 @@ fn refuse_missing(path: &Path, create: bool) -> Result<()> {
 
 /// Reads whose the file is; another program's is refused before anything touches it.
 pub(crate) fn whose(path: &Path) -> Result<Whose> {
-    let mut header = Vec::with_capacity(HEADER_BYTES);
-    File::open(path)
-        .and_then(|file| file.take(HEADER_BYTES as u64).read_to_end(&mut header))
-        .map_err(|error| fault::from_io(error, path))?;
+    let bytes = std::fs::metadata(path)
+        .map_err(|error| fault::from_io(error, path))?
+        .len();
+    if bytes == 0 {
+        return Ok(Whose::Nobodys);
+    }
     // Only a store has a turnstile beside it.
     let has_turnstile = beside(path, "-turnstile").exists();
     let is_in_use = ["-wal", "-journal"].map(|ending| beside(path, ending).exists());
-    if header.is_empty() {
-        return Ok(Whose::Nobodys);
-    }
-    if header.len() < HEADER_BYTES || !header.starts_with(MAGIC) {
+    // SQLite takes less than a page for nothing, and would write over it.
+    let header = if bytes < PAGE_BYTES_MIN {
+        None
+    } else {
+        Header::read(path)?
+    };
+    let Some(header) = header else {
         return Err(if has_turnstile {
             fault::damaged(path, "its first bytes are not those of a store")
         } else {
             fault::foreign(path)
         });
-    }
-    let number = |at: usize| {
-        let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
-        i64::from(u32::from_be_bytes(bytes))
     };
-    // The places of the schema cookie, the user version and the application id.
-    let (cookie, version, application_id) = (number(40), number(60), number(68));
-    match application_id {
-        APPLICATION_ID if version > SCHEMA_VERSION => Err(fault::newer(path, version)),
+    match header.application_id {
+        APPLICATION_ID if header.user_version > SCHEMA_VERSION => {
+            Err(fault::newer(path, header.user_version))
+        }
         APPLICATION_ID => Ok(Whose::Ours),
         // What another program has yet to copy into its file is its own affair.
         0 if is_in_use.contains(&true) && !has_turnstile => Err(fault::foreign(path)),
-        0 if cookie == 0 && version == 0 => Ok(Whose::Nobodys),
+        0 if header.schema_version == 0 && header.user_version == 0 => Ok(Whose::Nobodys),
         _ => Err(fault::foreign(path)),
     }
+}
+
+/// What the first bytes of an SQLite file say.
+#[derive(Debug)]
+struct Header {
+    application_id: i64,
+    user_version: i64,
+    schema_version: i64,
+}
+
+impl Header {
+    /// Reads the header as of a file that nobody changes: nothing is locked, played back or made.
+    /// `None` when it is not SQLite's.
+    ///
+    /// SQLite must do the reading: closing a file of our own would drop the locks that other
+    /// connections of this process hold on it, and its log could be deleted under them.
+    fn read(path: &Path) -> Result<Option<Self>> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let read = || -> rusqlite::Result<Self> {
+            let db = Connection::open_with_flags(uri(path), flags)?;
+            let number = |name: &str| db.pragma_query_value(None, name, |row| row.get(0));
+            Ok(Self {
+                application_id: number("application_id")?,
+                user_version: number("user_version")?,
+                schema_version: number("schema_version")?,
+            })
+        };
+        match read() {
+            Ok(header) => Ok(Some(header)),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Ok(None),
+            Err(error) => Err(fault::from_sqlite(error, path)),
+        }
+    }
+}
+
+/// The path as an address that SQLite reads and never writes.
+fn uri(path: &Path) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    let encoded = path
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .map(|byte| match byte {
+            byte if is_plain(*byte) => char::from(*byte).to_string(),
+            byte => format!("%{byte:02x}"),
+        });
+    format!("file:{}?mode=ro&immutable=1", encoded.collect::<String>())
 }

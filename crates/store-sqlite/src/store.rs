@@ -26,11 +26,15 @@ impl Store for SqliteStore {
         self.limits.check_batch(&jobs)?;
         let bytes: usize = jobs.iter().map(|job| job.payload.len()).sum();
         room::refuse_full(&self.path, bytes as u64)?;
-        let level = self.level;
-        self.step(queue, Missing::Create, move |step| {
-            step.enqueue(&jobs, level)
-        })
-        .await
+        let (queue, clock, level) = (queue.clone(), self.clock.clone(), self.level);
+        self.writer
+            .write(bytes, move |tx| {
+                let clock_us = clock.now_us();
+                tx.step(&queue, Missing::Create, clock_us, |step| {
+                    step.enqueue(&jobs, level)
+                })
+            })
+            .await
     }
 
     async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>> {
@@ -287,7 +291,9 @@ impl SqliteStore {
         mut verb: impl FnMut(&mut Tx<'_>, u64) -> Db<T> + Send + 'static,
     ) -> Result<T> {
         let clock = self.clock.clone();
-        self.writer.write(move |tx| verb(tx, clock.now_us())).await
+        self.writer
+            .write(0, move |tx| verb(tx, clock.now_us()))
+            .await
     }
 
     /// Runs a verb on one queue as one step.

@@ -24,6 +24,10 @@ use crate::turnstile::Turnstile;
 /// Calls that one transaction serves at most: bounds how long others wait at the turnstile.
 const GROUP_MAX: usize = 256;
 
+/// Bytes of payloads at which a group is full, so that calls which each fit the disk do not use up
+/// together what is kept free for workers.
+const GROUP_BYTES_MAX: usize = 2 * 1024 * 1024;
+
 /// Calls that may wait; beyond it, callers wait before their call is taken.
 const BACKLOG_MAX: usize = 1024;
 
@@ -79,15 +83,18 @@ impl Writer {
 
     /// Runs `verb` inside a transaction and answers once that is safe.
     ///
-    /// A verb may run twice: when its group failed, every call of it is tried by itself.
+    /// `bytes` is what it brings to be stored. A verb may run twice: when its group failed, every
+    /// call of it is tried by itself.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
+        bytes: usize,
         verb: impl FnMut(&mut Tx<'_>) -> Db<T> + Send + 'static,
     ) -> Result<T> {
         let stage = Arc::new(AtomicU8::new(WAITING));
         let (reply, answer) = oneshot::channel();
         let call = WriteCall {
             verb,
+            bytes,
             value: None,
             reply,
             stage: stage.clone(),
@@ -160,6 +167,8 @@ const GIVEN_UP: u8 = 2;
 trait Call: Send + fmt::Debug {
     /// Whether its caller still waits; from now on it cannot give up.
     fn begin(&self) -> bool;
+    /// How much it brings to be stored.
+    fn bytes(&self) -> usize;
     /// Does its work inside the transaction and keeps the answer.
     fn run(&mut self, tx: &mut Tx<'_>) -> Db<()>;
     /// Passes on the answer, or why there is none.
@@ -168,6 +177,7 @@ trait Call: Send + fmt::Debug {
 
 struct WriteCall<F, T> {
     verb: F,
+    bytes: usize,
     value: Option<T>,
     reply: oneshot::Sender<Result<T>>,
     stage: Arc<AtomicU8>,
@@ -188,7 +198,12 @@ where
         let begun = self
             .stage
             .compare_exchange(WAITING, BEGUN, Ordering::SeqCst, Ordering::SeqCst);
-        begun != Err(GIVEN_UP)
+        // A caller that went away must not be handed jobs.
+        begun != Err(GIVEN_UP) && !self.reply.is_closed()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 
     fn run(&mut self, tx: &mut Tx<'_>) -> Db<()> {
@@ -224,10 +239,13 @@ impl Engine {
             at_turnstile.store(true, Ordering::SeqCst);
             let turn = turnstile.enter();
             at_turnstile.store(false, Ordering::SeqCst);
+            let mut bytes = first.bytes();
             let mut group = vec![first];
             while group.len() < GROUP_MAX
+                && bytes < GROUP_BYTES_MAX
                 && let Ok(call) = calls.try_recv()
             {
+                bytes += call.bytes();
                 group.push(call);
             }
             match turn {

@@ -1,5 +1,7 @@
 //! `windlass claim`: takes jobs from a queue under a lease.
 
+mod unheard;
+
 use std::time::Duration;
 
 use clap::Args;
@@ -58,7 +60,12 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     session
         .output
         .result(&reply, |output| print(output, claim.as_ref(), &reply));
-    Ok(Exit::Ok)
+    match (claim, session.output.unheard()) {
+        (Some(claim), Some(why)) => {
+            Err(unheard::give_back(store.as_ref(), &queue, &claim, request.mode, &why).await)
+        }
+        _ => Ok(Exit::Ok),
+    }
 }
 
 fn request(arguments: &Arguments) -> Result<ClaimRequest> {

@@ -160,3 +160,34 @@ async fn many_may_make_the_store_at_once() {
         assert_eq!(store.queues().await.unwrap(), [queue()]);
     }
 }
+
+/// The locks that this process holds on a file, as the system lists them.
+#[cfg(target_os = "linux")]
+fn locks_on(path: &Path) -> usize {
+    use std::os::unix::fs::MetadataExt;
+    let ends = format!(":{}", std::fs::metadata(path).unwrap().ino());
+    let pid = std::process::id().to_string();
+    let locks = std::fs::read_to_string("/proc/locks").unwrap();
+    let is_ours = |line: &&str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        words.contains(&pid.as_str()) && words.iter().any(|word| word.ends_with(&ends))
+    };
+    locks.lines().filter(is_ours).count()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn opening_a_store_twice_leaves_the_locks_of_the_first() {
+    let (_folder, path) = folder();
+    let first = open(&path);
+    enqueue(&first, 1).await.unwrap();
+    let held = locks_on(&path);
+
+    let second = open(&path);
+
+    assert!(held > 0, "an open store holds a lock on its file");
+    assert_eq!(locks_on(&path), held);
+    drop(second);
+    assert_eq!(locks_on(&path), held);
+    assert_eq!(ready(&first).await, 1);
+}
