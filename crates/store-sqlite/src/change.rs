@@ -6,7 +6,7 @@ use windlass_core::{
     Bytes, Changed, ChangedJob, Changes, Cursor, Filter, JobId, JobState, Page, Target,
 };
 
-use crate::fault::{Db, Fault};
+use crate::fault::Db;
 use crate::hold::End;
 use crate::look;
 use crate::row::{Brief, select_brief};
@@ -204,13 +204,4 @@ impl Step<'_> {
         }
         Ok(waiting.len() as u64)
     }
-}
-
-/// A cursor that this store did not give out.
-pub(crate) fn bad_cursor() -> Fault {
-    Fault::Refused(windlass_core::Error::invalid(
-        "cursor",
-        "it is not one this store gave out",
-        "begin with the first page",
-    ))
 }

@@ -50,6 +50,15 @@ impl Figures {
         all
     }
 
+    /// Adds what figures of an earlier moment were off by.
+    pub(crate) fn mend(&mut self, stored: &Self, counted: &Self) {
+        let (mut stored, mut counted) = (stored.clone(), counted.clone());
+        let found = stored.numbers().into_iter().zip(counted.numbers());
+        for (number, (stored, counted)) in self.numbers().into_iter().zip(found) {
+            *number = (*number + *counted).saturating_sub(*stored);
+        }
+    }
+
     pub(crate) fn write(&self) -> String {
         let mut copy = self.clone();
         let numbers: Vec<_> = copy

@@ -169,7 +169,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    fn drop_large_payload(&mut self, key: i64) -> Db<()> {
+    pub(crate) fn drop_large_payload(&mut self, key: i64) -> Db<()> {
         self.db
             .prepare_cached("DELETE FROM large_payload WHERE job = ?1")?
             .execute([key])?;

@@ -7,8 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::time::Now;
 use windlass_core::{Cursor, Filter, Job, JobId, JobState, Page, QueueName, Stats};
 
-use crate::change::bad_cursor;
-use crate::fault::Db;
+use crate::fault::{Db, Fault};
 use crate::row::{self, Large};
 use crate::step::QueueRow;
 
@@ -242,4 +241,13 @@ fn oldest_due(db: &Connection, queue: &QueueRow) -> Db<Option<u64>> {
         }
     }
     Ok(oldest)
+}
+
+/// A cursor that this store did not give out.
+pub(crate) fn bad_cursor() -> Fault {
+    Fault::Refused(windlass_core::Error::invalid(
+        "cursor",
+        "it is not one this store gave out",
+        "begin with the first page",
+    ))
 }

@@ -23,24 +23,35 @@ pub(crate) struct ClaimRow {
     pub(crate) token: Token,
     pub(crate) seq: u64,
     size: u64,
+    pub(crate) remaining: u64,
 }
 
 impl ClaimRow {
     /// The open claims of an owner, oldest first.
     pub(crate) fn open_of(step: &Step<'_>, owner: &Owner) -> Db<Vec<Self>> {
-        let mut statement = step.db.prepare_cached(
-            "SELECT number, nonce, seq, size FROM claim
-             WHERE queue = ?1 AND owner = ?2 AND finished_at IS NULL ORDER BY number",
-        )?;
-        let rows = statement.query_map(params![step.queue.key, owner.as_str()], |row| {
-            let token = Token {
-                number: row.get(0)?,
-                nonce: row.get(1)?,
-            };
+        let sql = "SELECT number, nonce, seq, size, remaining FROM claim
+             WHERE queue = ?1 AND owner = ?2 AND finished_at IS NULL ORDER BY number";
+        Self::select(step, sql, params![step.queue.key, owner.as_str()])
+    }
+
+    /// Up to `limit` open claims after a number.
+    pub(crate) fn open_after(step: &Step<'_>, number: u64, limit: usize) -> Db<Vec<Self>> {
+        let sql = "SELECT number, nonce, seq, size, remaining FROM claim
+             WHERE queue = ?1 AND number > ?2 AND finished_at IS NULL ORDER BY number LIMIT ?3";
+        Self::select(step, sql, params![step.queue.key, number, limit])
+    }
+
+    fn select(step: &Step<'_>, sql: &str, params: impl rusqlite::Params) -> Db<Vec<Self>> {
+        let mut statement = step.db.prepare_cached(sql)?;
+        let rows = statement.query_map(params, |row| {
             Ok(Self {
-                token,
+                token: Token {
+                    number: row.get(0)?,
+                    nonce: row.get(1)?,
+                },
                 seq: row.get(2)?,
                 size: row.get(3)?,
+                remaining: row.get(4)?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)

@@ -12,6 +12,7 @@ use windlass_core::{
 };
 
 use crate::SqliteStore;
+use crate::audit::{Miscount, Part};
 use crate::change::Change;
 use crate::fault::{Db, Fault};
 use crate::look;
@@ -161,10 +162,27 @@ impl Store for SqliteStore {
     }
 
     async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited> {
-        self.step(queue, Missing::Pretend, move |step| {
-            step.audit(from.as_ref())
-        })
-        .await
+        let part = Part::read(from.as_ref()).map_err(|fault| fault.into_error(&self.path))?;
+        if !matches!(part, Part::Figures) {
+            return self
+                .step(queue, Missing::Pretend, move |step| step.audit(&part))
+                .await;
+        }
+        let name = queue.clone();
+        let mut audited = Audited::default();
+        if let Some(found) = self
+            .reader
+            .read(move |db| Miscount::find(db, &name))
+            .await?
+        {
+            let mend = move |step: &mut Step<'_>| {
+                step.mend_figures(&found);
+                Ok(())
+            };
+            self.step(queue, Missing::Pretend, mend).await?;
+            audited.repairs.push(Miscount::repair());
+        }
+        Ok(audited)
     }
 
     async fn pause(&self, queue: &QueueName) -> Result<()> {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use windlass_core::{
-    ClaimRequest, Error, ErrorKind, Filter, Hold, JobState, NewJob, QueueName, Store,
+    ClaimRequest, Error, ErrorKind, Filter, Hold, JobState, NewJob, QueueName, Settled, Store,
 };
 use windlass_store_sqlite::SqliteStore;
 
@@ -181,18 +181,78 @@ async fn stored_values_that_make_no_sense_are_damage_and_bring_nothing_down() {
     }
 }
 
+/// A whole audit: the words for what it mended.
+async fn mended(store: &SqliteStore) -> Vec<&'static str> {
+    let mut faults = Vec::new();
+    let mut from = None;
+    loop {
+        let audited = store.audit(&queue(), from).await.unwrap();
+        faults.extend(audited.repairs.iter().map(|repair| repair.fault));
+        from = audited.next;
+        if from.is_none() {
+            return faults;
+        }
+    }
+}
+
+fn spoil(path: &Path, sql: &str) {
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
 #[tokio::test]
 async fn spoilt_figures_are_mended_by_an_audit() {
     let (_folder, path) = folder();
     filled(&path, 20).await;
-    let hand = Connection::open(&path).unwrap();
-    let spoil = "UPDATE queue SET figures = replace(figures, '20', '3')";
-    hand.execute_batch(spoil).unwrap();
-    drop(hand);
+    spoil(
+        &path,
+        "UPDATE queue SET figures = replace(figures, '20', '3')",
+    );
     let store = open(&path);
 
-    let audited = store.audit(&queue(), None).await.unwrap();
+    assert_eq!(mended(&store).await, ["figures_wrong"]);
 
-    assert_eq!(audited.repairs[0].fault, "figures_wrong");
     assert_eq!(ready(&store).await, 20);
+    assert!(mended(&store).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_job_whose_lease_was_taken_away_goes_back_and_its_holder_has_lost_it() {
+    let (_folder, path) = folder();
+    filled(&path, 1).await;
+    let store = open(&path);
+    let claim = store
+        .claim(&queue(), ClaimRequest::single(1))
+        .await
+        .unwrap()
+        .unwrap();
+    spoil(&path, "DELETE FROM lease");
+
+    assert_eq!(mended(&store).await, ["running_without_lease"]);
+
+    let late = Hold::new(claim.jobs[0].id.clone(), claim.token).completion();
+    let answer = store.complete(&queue(), vec![late], None).await.unwrap();
+    assert_eq!(answer.settled, [Settled::Lost]);
+    assert_eq!(ready(&store).await, 1);
+}
+
+#[tokio::test]
+async fn miscounted_claims_and_stray_payloads_are_mended_by_an_audit() {
+    let (_folder, path) = folder();
+    filled(&path, 3).await;
+    let store = open(&path);
+    store
+        .claim(&queue(), ClaimRequest::single(2))
+        .await
+        .unwrap();
+    spoil(
+        &path,
+        "UPDATE claim SET remaining = 7; INSERT INTO large_payload VALUES (999, x'00')",
+    );
+
+    assert_eq!(
+        mended(&store).await,
+        ["claim_miscounted", "payload_without_job"]
+    );
+
+    assert!(mended(&store).await.is_empty());
 }
