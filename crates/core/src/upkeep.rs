@@ -14,6 +14,8 @@ pub struct Maintained {
     pub expired: u64,
     /// Finished jobs no longer kept.
     pub pruned: u64,
+    /// Ids, claims and empty leases no longer remembered.
+    pub forgotten: u64,
 }
 
 impl Maintained {
@@ -28,6 +30,7 @@ impl Maintained {
         self.reaped += other.reaped;
         self.expired += other.expired;
         self.pruned += other.pruned;
+        self.forgotten += other.forgotten;
     }
 }
 

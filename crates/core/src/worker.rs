@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::name::{BootId, JobId, QueueName};
+use crate::error::{Error, Result};
+use crate::name::{BootId, JobId, NAME_BYTES_MAX, QueueName};
 use crate::time::Timestamp;
 use crate::words::words;
 
@@ -21,6 +22,42 @@ pub struct NewWorker {
     pub version: String,
     /// The queues it takes jobs from.
     pub queues: Vec<QueueName>,
+}
+
+impl NewWorker {
+    /// Checks that what it says of itself is short and printable.
+    pub fn check(&self) -> Result<()> {
+        for (part, text) in [
+            ("name", &self.name),
+            ("host", &self.host),
+            ("version", &self.version),
+        ] {
+            if text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
+                let help = "use up to 128 bytes without control characters";
+                return Err(Error::invalid(
+                    &format!("worker's {part}"),
+                    "it is not plain text",
+                    help,
+                ));
+            }
+        }
+        check_count("queues", self.queues.len())
+    }
+}
+
+/// The most queues of one worker, and the most jobs it says it runs.
+const LIST_MAX: usize = 10_000;
+
+fn check_count(part: &str, count: usize) -> Result<()> {
+    if count <= LIST_MAX {
+        return Ok(());
+    }
+    let why = format!("it has {count}, the limit is {LIST_MAX}");
+    Err(Error::invalid(
+        &format!("worker's list of {part}"),
+        why,
+        "name fewer",
+    ))
 }
 
 /// A worker as the store knows it.
@@ -49,6 +86,13 @@ pub struct Beat {
     pub boot: BootId,
     /// The jobs it runs; none is idle.
     pub running: Vec<(QueueName, JobId)>,
+}
+
+impl Beat {
+    /// Checks that it names a bounded number of jobs.
+    pub fn check(&self) -> Result<()> {
+        check_count("jobs", self.running.len())
+    }
 }
 
 words! {

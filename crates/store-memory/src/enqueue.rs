@@ -1,7 +1,7 @@
 //! enqueue: the same id is the same job, and a unique key has one holder.
 
 use windlass_core::time::Now;
-use windlass_core::{Due, Enqueued, Job, JobState, Level, NewJob};
+use windlass_core::{Due, Enqueued, Job, JobId, JobState, Level, NewJob};
 
 use crate::queue::{End, Entry, Queue};
 
@@ -13,8 +13,11 @@ impl Queue {
     }
 
     fn enqueue_one(&mut self, now: Now, new: NewJob) -> Enqueued {
-        if let Some(duplicate) = self.first_of(now, &new) {
-            return duplicate;
+        if let Some((id, state)) = self.first_of(now, &new) {
+            if new.keep_outcome {
+                self.await_outcome(&id);
+            }
+            return Enqueued::Duplicate { id, state };
         }
         let id = new.id.clone();
         self.tombstones.remove(&id);
@@ -41,27 +44,29 @@ impl Queue {
     }
 
     /// The job that was there first, if there is one: by id, then by unique key.
-    fn first_of(&self, now: Now, new: &NewJob) -> Option<Enqueued> {
-        let id = new.id.clone();
-        if let Some(entry) = self.jobs.get(&id) {
-            return Some(Enqueued::Duplicate {
-                id,
-                state: entry.job.state,
-            });
+    fn first_of(&self, now: Now, new: &NewJob) -> Option<(JobId, JobState)> {
+        if let Some(entry) = self.jobs.get(&new.id) {
+            return Some((new.id.clone(), entry.job.state));
         }
-        if let Some((state, _)) = self
-            .tombstones
-            .get(&id)
-            .filter(|(_, until)| *until > now.ms())
+        if let Some((state, until)) = self.tombstones.get(&new.id)
+            && *until > now.ms()
         {
-            return Some(Enqueued::Duplicate { id, state: *state });
+            return Some((new.id.clone(), *state));
         }
         let holder = self.unique_keys.get(new.unique_key.as_ref()?)?;
         let state = self.jobs.get(holder)?.job.state;
-        Some(Enqueued::Duplicate {
-            id: holder.clone(),
-            state,
-        })
+        Some((holder.clone(), state))
+    }
+
+    /// Somebody waits for a job that was there before: its outcome will be kept.
+    fn await_outcome(&mut self, id: &JobId) {
+        if let Some(entry) = self.jobs.get_mut(id)
+            && !entry.job.state.is_final()
+            && !entry.job.keep_outcome
+        {
+            entry.job.keep_outcome = true;
+            self.changed();
+        }
     }
 
     fn stored(&self, now: Now, new: NewJob) -> Job {

@@ -84,34 +84,33 @@ impl Queue {
     }
 
     /// Drops up to `limit` finished jobs and tombstones that are beyond their bounds; answers how
-    /// many jobs it dropped.
-    pub(crate) fn prune(&mut self, now: Now, limit: usize) -> u64 {
-        let mut budget = limit;
+    /// many jobs it dropped, and how many ids and claims it forgot.
+    pub(crate) fn prune(&mut self, now: Now, limit: usize) -> (u64, u64) {
         let mut pruned = 0;
         for state in [JobState::Succeeded, JobState::Dead, JobState::Cancelled] {
-            while budget > 0
+            while pruned < limit
                 && let Some(id) = self.oldest_beyond(now, state)
             {
                 self.forget(&id);
-                budget -= 1;
                 pruned += 1;
             }
         }
-        while budget > 0
+        let mut forgotten = 0;
+        while pruned + forgotten < limit
             && let Some(id) = self.oldest_tombstone_beyond(now)
         {
             self.tombstones.remove(&id);
             self.changed();
-            budget -= 1;
+            forgotten += 1;
         }
-        while budget > 0
+        while pruned + forgotten < limit
             && let Some(token) = self.oldest_forgotten_claim(now)
         {
             self.claims.remove(&token);
             self.changed();
-            budget -= 1;
+            forgotten += 1;
         }
-        pruned
+        (pruned as u64, forgotten as u64)
     }
 
     /// The claim that finished first, if that was so long ago that it is forgotten.

@@ -15,21 +15,17 @@ pub(crate) enum Why {
 }
 
 impl Queue {
-    /// Takes back up to `limit` jobs from expired leases, the lease that ended first first.
-    pub(crate) fn reap(&mut self, now: Now, limit: usize) -> u64 {
-        let mut budget = limit;
-        let mut reaped = 0;
-        while budget > 0
+    /// Takes back up to `limit` jobs from expired leases, the lease that ended first first; answers
+    /// how many jobs, and how many leases ended with it.
+    pub(crate) fn reap(&mut self, now: Now, limit: usize) -> (u64, u64) {
+        let (mut jobs, mut leases) = (0, 0);
+        while jobs + leases < limit
             && let Some(owner) = self.first_expired(now)
         {
-            let taken = self.take_back(now, &owner, budget, Why::Expired);
-            budget -= taken;
-            reaped += taken as u64;
-            if !self.leases.contains_key(&owner) {
-                budget = budget.saturating_sub(1);
-            }
+            jobs += self.take_back(now, &owner, limit - jobs - leases, Why::Expired);
+            leases += usize::from(!self.leases.contains_key(&owner));
         }
-        reaped
+        (jobs as u64, leases as u64)
     }
 
     fn first_expired(&self, now: Now) -> Option<Owner> {
@@ -67,8 +63,6 @@ impl Queue {
         let taken = held.len();
         if why == Why::Expired {
             held.retain(|id| self.survives_expiry(id, now));
-        }
-        if why == Why::Expired {
             self.total.rescued +=
                 held.iter().filter(|id| !self.is_asked_to_stop(id)).count() as u64;
         }

@@ -108,6 +108,7 @@ impl Queue {
             given_back += held.len();
             self.give_back(now, held);
         }
+        self.prune_step(now);
     }
 
     /// A claim of this owner, open or just finished, of which nothing was taken back.

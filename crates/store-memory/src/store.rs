@@ -228,6 +228,7 @@ impl Store for MemoryStore {
     }
 
     async fn register(&self, worker: NewWorker) -> Result<()> {
+        worker.check()?;
         let mut state = self.lock();
         for name in &worker.queues {
             state
@@ -240,6 +241,7 @@ impl Store for MemoryStore {
     }
 
     async fn beat(&self, beat: Beat) -> Result<Told> {
+        beat.check()?;
         Ok(self.lock().workers.beat(self.clock.now_us(), beat))
     }
 

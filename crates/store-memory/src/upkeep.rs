@@ -10,11 +10,16 @@ use crate::queue::{End, Queue};
 impl Queue {
     pub(crate) fn maintain(&mut self, now: Now, limit: usize) -> Maintained {
         let limit = limit.min(PAGE);
+        let promoted = self.promote_due(now, limit);
+        let (reaped, leases) = self.reap(now, limit);
+        let expired = self.expire(now, limit);
+        let (pruned, forgotten) = self.prune(now, limit);
         Maintained {
-            promoted: self.promote_due(now, limit),
-            reaped: self.reap(now, limit),
-            expired: self.expire(now, limit),
-            pruned: self.prune(now, limit),
+            promoted,
+            reaped,
+            expired,
+            pruned,
+            forgotten: forgotten + leases,
         }
     }
 

@@ -4,9 +4,17 @@ use rusqlite::{CachedStatement, OptionalExtension, params};
 use windlass_core::time::as_ms;
 use windlass_core::{Due, Enqueued, JobState, Level, NewJob};
 
-use crate::fault::Db;
+use crate::fault::{Db, Fault};
 use crate::row::{self, Brief, INLINE_BYTES_MAX, select_brief, state_number};
 use crate::step::Step;
+
+/// What stands in the way of a new job.
+#[derive(Debug)]
+enum First {
+    Stored(Brief),
+    /// Its id is remembered, and how it ended.
+    Remembered(JobState),
+}
 
 /// Writes a new job, unless its id is already here.
 const INSERT: &str = "INSERT INTO job (queue, id, state, priority, lane, position, attempt, expiries, \
@@ -31,14 +39,11 @@ impl Step<'_> {
         level: Level,
         insert: &mut CachedStatement<'_>,
     ) -> Db<Enqueued> {
-        if let Some(state) = self.tombstone(new)? {
-            return Ok(Enqueued::Duplicate {
-                id: new.id.clone(),
-                state,
-            });
-        }
-        if let Some(duplicate) = self.key_holder(new)? {
-            return Ok(duplicate);
+        // Without a key or remembered ids the insert itself finds a duplicate.
+        if (new.unique_key.is_some() || self.queue.figures.tombstones > 0)
+            && let Some(first) = self.first_of(new)?
+        {
+            return self.duplicate(first, new);
         }
         let now = self.now.ms();
         let due_at = new.due.resolve(now);
@@ -48,12 +53,9 @@ impl Step<'_> {
             JobState::Scheduled
         };
         if !self.insert(new, state, insert)? {
-            let first = Brief::find(self.db, self.queue.key, new.id.as_str())?;
-            let state = first.map_or(state, |first| first.state);
-            return Ok(Enqueued::Duplicate {
-                id: new.id.clone(),
-                state,
-            });
+            let first = self.first_of(new)?;
+            let first = first.ok_or_else(|| Fault::Damaged(format!("job {} is hidden", new.id)))?;
+            return self.duplicate(first, new);
         }
         self.forget_id(&new.id)?;
         let figures = &mut self.queue.figures;
@@ -73,34 +75,41 @@ impl Step<'_> {
         })
     }
 
-    /// How the job of this id ended, while that is remembered.
-    fn tombstone(&self, new: &NewJob) -> Db<Option<JobState>> {
-        let found = self.remembered(&new.id)?;
-        // A stored job of the same id knows better: it may have been retried since.
-        if found.is_some()
-            && let Some(first) = Brief::find(self.db, self.queue.key, new.id.as_str())?
-        {
-            return Ok(Some(first.state));
+    /// The job that was there first, if there is one: by id, then by unique key.
+    fn first_of(&self, new: &NewJob) -> Db<Option<First>> {
+        if let Some(job) = Brief::find(self.db, self.queue.key, new.id.as_str())? {
+            return Ok(Some(First::Stored(job)));
         }
-        Ok(found)
-    }
-
-    /// The live job that holds the unique key, unless the id itself is already here.
-    fn key_holder(&self, new: &NewJob) -> Db<Option<Enqueued>> {
+        if let Some(state) = self.remembered(&new.id)? {
+            return Ok(Some(First::Remembered(state)));
+        }
         let Some(key) = &new.unique_key else {
             return Ok(None);
         };
-        if let Some(first) = Brief::find(self.db, self.queue.key, new.id.as_str())? {
-            return Ok(Some(Enqueued::Duplicate {
-                id: first.id,
-                state: first.state,
-            }));
+        Ok(self.holder(key.as_str())?.map(First::Stored))
+    }
+
+    fn duplicate(&mut self, first: First, new: &NewJob) -> Db<Enqueued> {
+        let job = match first {
+            First::Remembered(state) => {
+                return Ok(Enqueued::Duplicate {
+                    id: new.id.clone(),
+                    state,
+                });
+            }
+            First::Stored(job) => job,
+        };
+        // Somebody waits for a job that was there before: its outcome will be kept.
+        if new.keep_outcome && !job.keep_outcome && !job.state.is_final() {
+            self.db
+                .prepare_cached("UPDATE job SET keep_outcome = 1 WHERE key = ?1")?
+                .execute([job.key])?;
+            self.changed();
         }
-        let holder = self.holder(key.as_str())?;
-        Ok(holder.map(|holder| Enqueued::Duplicate {
-            id: holder.id,
-            state: holder.state,
-        }))
+        Ok(Enqueued::Duplicate {
+            id: job.id,
+            state: job.state,
+        })
     }
 
     /// The live job that holds a unique key.

@@ -242,28 +242,27 @@ impl Step<'_> {
     }
 
     /// Drops up to `limit` finished jobs and tombstones that are beyond their bounds; answers how
-    /// many jobs it dropped.
-    pub(crate) fn prune(&mut self, limit: usize) -> Db<u64> {
-        let mut budget = limit;
+    /// many jobs it dropped, and how many ids and claims it forgot.
+    pub(crate) fn prune(&mut self, limit: usize) -> Db<(u64, u64)> {
         let mut pruned = 0;
         for state in [JobState::Succeeded, JobState::Dead, JobState::Cancelled] {
-            while budget > 0
+            while pruned < limit
                 && let Some(job) = self.oldest_beyond(state)?
             {
                 self.forget(&job)?;
-                budget -= 1;
                 pruned += 1;
             }
         }
-        while budget > 0
+        let mut forgotten = 0;
+        while pruned + forgotten < limit
             && let Some(id) = self.oldest_tombstone_beyond()?
         {
             self.forget_id(&id)?;
             self.changed();
-            budget -= 1;
+            forgotten += 1;
         }
-        self.prune_claims(budget)?;
-        Ok(pruned)
+        forgotten += self.prune_claims(limit - pruned - forgotten)?;
+        Ok((pruned as u64, forgotten as u64))
     }
 
     /// The finished job of a state that must go first, if one must.
@@ -314,9 +313,9 @@ impl Step<'_> {
     }
 
     /// Forgets claims that finished long ago.
-    fn prune_claims(&mut self, limit: usize) -> Db<()> {
+    fn prune_claims(&mut self, limit: usize) -> Db<usize> {
         let Some(ended_by) = self.now_ms().checked_sub(as_ms(CLAIM_TOMBSTONE)) else {
-            return Ok(());
+            return Ok(0);
         };
         let mut statement = self.db.prepare_cached(
             "SELECT number FROM claim WHERE queue = ?1 AND finished_at <= ?2
@@ -325,7 +324,7 @@ impl Step<'_> {
         let rows =
             statement.query_map(params![self.queue.key, ended_by, limit], |row| row.get(0))?;
         let numbers: Vec<u64> = rows.collect::<Result<_, _>>()?;
-        for number in numbers {
+        for number in &numbers {
             for table in ["claim", "claim_ids", "departure"] {
                 let sql = format!("DELETE FROM {table} WHERE queue = ?1 AND number = ?2");
                 self.db
@@ -334,6 +333,6 @@ impl Step<'_> {
             }
             self.changed();
         }
-        Ok(())
+        Ok(numbers.len())
     }
 }

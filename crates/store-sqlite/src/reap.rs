@@ -59,21 +59,18 @@ impl ClaimRow {
 }
 
 impl Step<'_> {
-    /// Takes back up to `limit` jobs from expired leases, the lease that ended first first.
-    pub(crate) fn reap(&mut self, limit: usize) -> Db<u64> {
-        let mut budget = limit;
-        let mut reaped = 0;
-        while budget > 0
+    /// Takes back up to `limit` jobs from expired leases, the lease that ended first first; answers
+    /// how many jobs, and how many leases ended with it.
+    pub(crate) fn reap(&mut self, limit: usize) -> Db<(u64, u64)> {
+        let (mut jobs, mut leases) = (0, 0);
+        while jobs + leases < limit
             && let Some(owner) = self.first_expired()?
         {
-            let (taken, is_whole) = self.take_back(&owner, budget, Why::Expired)?;
-            budget -= taken;
-            reaped += taken as u64;
-            if is_whole {
-                budget = budget.saturating_sub(1);
-            }
+            let (taken, is_whole) = self.take_back(&owner, limit - jobs - leases, Why::Expired)?;
+            jobs += taken;
+            leases += usize::from(is_whole);
         }
-        Ok(reaped)
+        Ok((jobs as u64, leases as u64))
     }
 
     fn first_expired(&self) -> Db<Option<Owner>> {

@@ -97,7 +97,8 @@ impl Step<'_> {
             given_back += held.len();
             self.give_back(held)?;
         }
-        self.settle_claims()
+        self.settle_claims()?;
+        self.prune_step()
     }
 
     /// A claim of this owner, open or just finished, of which nothing was taken back.

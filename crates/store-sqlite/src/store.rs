@@ -251,11 +251,13 @@ impl Store for SqliteStore {
     }
 
     async fn register(&self, worker: NewWorker) -> Result<()> {
+        worker.check()?;
         self.write(move |tx, clock_us| tx.register(clock_us, &worker))
             .await
     }
 
     async fn beat(&self, beat: Beat) -> Result<Told> {
+        beat.check()?;
         self.write(move |tx, clock_us| tx.beat(clock_us, &beat))
             .await
     }

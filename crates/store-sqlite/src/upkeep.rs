@@ -12,11 +12,16 @@ use crate::step::Step;
 impl Step<'_> {
     pub(crate) fn maintain(&mut self, limit: usize) -> Db<Maintained> {
         let limit = limit.min(PAGE);
+        let promoted = self.promote_due(limit)?;
+        let (reaped, leases) = self.reap(limit)?;
+        let expired = self.expire_due(limit)?;
+        let (pruned, forgotten) = self.prune(limit)?;
         Ok(Maintained {
-            promoted: self.promote_due(limit)?,
-            reaped: self.reap(limit)?,
-            expired: self.expire_due(limit)?,
-            pruned: self.prune(limit)?,
+            promoted,
+            reaped,
+            expired,
+            pruned,
+            forgotten: forgotten + leases,
         })
     }
 

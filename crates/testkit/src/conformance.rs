@@ -57,6 +57,7 @@ macro_rules! conformance_cases {
                 dedup_max_bounds_the_ids_remembered,
                 a_generated_id_is_forgotten_at_its_end,
                 an_id_belongs_to_its_queue,
+                waiting_for_a_job_that_was_there_before_keeps_its_outcome,
             }
             unique {
                 a_held_key_makes_a_duplicate_of_the_first_job,
@@ -244,6 +245,7 @@ macro_rules! conformance_cases {
                 a_claim_prunes_too,
                 the_error_of_a_dead_job_counts_as_bytes,
                 a_finished_queue_returns_to_nothing,
+                maintenance_counts_the_ids_and_claims_it_forgets,
             }
             expiry {
                 a_job_past_its_expiry_is_dead_at_the_next_claim,
@@ -270,6 +272,7 @@ macro_rules! conformance_cases {
                 a_failed_workers_jobs_are_reaped_now,
                 what_a_failed_worker_held_is_lost_to_it,
                 registering_again_is_harmless,
+                what_a_worker_says_of_itself_is_bounded,
             }
             queues {
                 the_counters_equal_a_recount,

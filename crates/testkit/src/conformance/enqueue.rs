@@ -254,3 +254,16 @@ pub async fn an_id_belongs_to_its_queue(bench: &Bench) -> Result<()> {
     assert_eq!(bench.next(10).await?, ["a"]);
     Ok(())
 }
+
+pub async fn waiting_for_a_job_that_was_there_before_keeps_its_outcome(
+    bench: &Bench,
+) -> Result<()> {
+    bench.enqueue(named("a")).await?;
+    bench.enqueue(named("a").keep_outcome()).await?;
+    let claim = bench.take(1).await?;
+
+    bench.complete(hold(&claim, 0)).await?;
+
+    assert_eq!(bench.state("a").await?, Some(JobState::Succeeded));
+    Ok(())
+}

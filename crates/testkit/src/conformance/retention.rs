@@ -231,3 +231,16 @@ pub async fn a_finished_queue_returns_to_nothing(bench: &Bench) -> Result<()> {
     assert_eq!(dump.stats.bytes, 0);
     Ok(())
 }
+
+pub async fn maintenance_counts_the_ids_and_claims_it_forgets(bench: &Bench) -> Result<()> {
+    bench.fill(&["a"]).await?;
+    let claim = bench.take(1).await?;
+    bench.complete(hold(&claim, 0)).await?;
+    bench.advance(secs(60 * 60));
+
+    let maintained = bench.maintain().await?;
+
+    assert_eq!((maintained.pruned, maintained.forgotten), (0, 2));
+    assert!(bench.maintain().await?.is_idle());
+    Ok(())
+}

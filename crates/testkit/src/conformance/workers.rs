@@ -281,3 +281,18 @@ pub async fn registering_again_is_harmless(bench: &Bench) -> Result<()> {
     assert_eq!(bench.store.workers().await?.len(), 1);
     Ok(())
 }
+
+pub async fn what_a_worker_says_of_itself_is_bounded(bench: &Bench) -> Result<()> {
+    let mut loud = worker(&boot("loud"), &[&bench.queue]);
+    loud.host = "h".repeat(129);
+
+    let refused = bench
+        .store
+        .register(loud)
+        .await
+        .map_err(|error| error.kind());
+
+    assert_eq!(refused, Err(ErrorKind::Invalid));
+    assert!(bench.store.workers().await?.is_empty());
+    Ok(())
+}
