@@ -6,13 +6,16 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use windlass_core::hint::{Hint, Hints};
 use windlass_core::{JobId, JobState, QueueName, Watch};
 
 /// Hints one datagram carries; with more, listeners are told to look at everything.
 const HINTS_MAX: usize = 64;
+
+/// How long a folder's time may stand for more than one change.
+const YOUNG: Duration = Duration::from_secs(1);
 
 /// Rings other processes' bells, and listens to its own once somebody watches.
 #[derive(Debug)]
@@ -80,12 +83,14 @@ impl Bell {
 }
 
 impl Others {
-    /// Reads the folder again when something came or went in it.
+    /// Reads the folder again when something came or went in it. A change so young that another
+    /// may share its time is looked at again as well.
     fn look(&mut self, folder: &Path) {
         let changed_at = std::fs::metadata(folder)
             .and_then(|folder| folder.modified())
             .ok();
-        if changed_at.is_none() || changed_at != self.seen_at {
+        let is_young = changed_at.is_none_or(|at| at.elapsed().is_ok_and(|age| age < YOUNG));
+        if is_young || changed_at != self.seen_at {
             self.seen_at = changed_at;
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             self.sockets = entries.map(|entry| entry.path()).collect();

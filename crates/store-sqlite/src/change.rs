@@ -111,7 +111,7 @@ impl Step<'_> {
             }
             JobState::Running => {
                 self.db
-                    .prepare_cached("UPDATE job SET cancel_asked = 1 WHERE key = ?1")?
+                    .prepare_cached("UPDATE job SET cancel_requested = 1 WHERE key = ?1")?
                     .execute([job.key])?;
                 self.announce_cancel(id);
                 self.changed();

@@ -100,8 +100,8 @@ impl Step<'_> {
             .into_iter()
             .map(|taken| (taken.brief, taken.job))
             .unzip();
+        self.start(request, token, &taken)?;
         let until = if request.mode == Mode::AtMostOnce {
-            self.start(request, token, &taken)?;
             for job in &taken {
                 let job = Brief {
                     state: JobState::Running,
@@ -116,7 +116,6 @@ impl Step<'_> {
             }
             self.now.ms()
         } else {
-            self.start(request, token, &taken)?;
             self.hold(request, token, &taken)?
         };
         Ok(Claim { token, until, jobs })

@@ -18,7 +18,7 @@ enum First {
 
 /// Writes a new job, unless its id is already here.
 const INSERT: &str = "INSERT INTO job (queue, id, state, priority, lane, position, attempt, expiries, \
-    created_at, due_at, expires_at, is_named, keep_outcome, cancel_asked, kind, \
+    created_at, due_at, expires_at, is_named, keep_outcome, cancel_requested, kind, \
     unique_key, retry, timeout_ms, headers, payload_bytes, payload) \
     VALUES (?1, ?2, ?3, ?4, 1, ?5, 1, 0, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?12, ?13, ?14, ?15, \
     ?16, ?17) \

@@ -202,6 +202,28 @@ pub(crate) fn replaced(path: &Path) -> Error {
     )
 }
 
+/// The store's own threads have ended.
+pub(crate) fn closed(path: &Path) -> Error {
+    Error::new(
+        ErrorKind::Internal,
+        format!("the store {} has stopped", path.display()),
+        "open it again; if this was not a shutdown, report it",
+    )
+}
+
+/// A look at the store took too long.
+pub(crate) fn slow(path: &Path, patience: Duration) -> Error {
+    Error::new(
+        ErrorKind::StoreBusy,
+        format!(
+            "the store {} did not answer within {} s",
+            path.display(),
+            patience.as_secs()
+        ),
+        "try again later; nothing was changed",
+    )
+}
+
 /// Others did not let this process have its turn.
 pub(crate) fn held(path: &Path, patience: Duration) -> Error {
     Error::new(

@@ -18,7 +18,7 @@ pub(crate) enum End {
 
 /// What only a held job has.
 pub(crate) const WIPED: &str = "token_number = NULL, token_nonce = NULL, worker = NULL, \
-    accepted_at = NULL, progress = NULL, cancel_asked = 0";
+    accepted_at = NULL, progress = NULL, cancel_requested = 0";
 
 impl Step<'_> {
     /// The job, if the token holds it.

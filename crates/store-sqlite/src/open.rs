@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use windlass_core::{Clock, Error, ErrorKind, Level, Limits, Result, SystemClock};
 
 use crate::bell::Bell;
-use crate::fault;
+use crate::fault::{self, Db, Fault};
 use crate::mount;
 use crate::place::{self, APPLICATION_ID, SCHEMA_VERSION, Whose, beside};
 use crate::reader::Reader;
@@ -124,7 +124,7 @@ impl SqliteStore {
                 options.call_deadline,
             )
             .map_err(|error| fault::from_io(error, &path))?,
-            reader: Reader::start(reading, path.clone())
+            reader: Reader::start(reading, path.clone(), options.call_deadline)
                 .map_err(|error| fault::from_io(error, &path))?,
             path,
             clock: options.clock,
@@ -163,14 +163,37 @@ impl SqliteStore {
 
     /// Reads every page of the file and checks that it is whole; takes long on a large store.
     pub async fn check_file(&self) -> Result<Vec<String>> {
-        self.reader
-            .read(|db| {
-                let mut statement = db.prepare("PRAGMA quick_check(20)")?;
-                let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
-                let lines: Vec<_> = lines.collect::<Result<_, _>>()?;
-                Ok(lines.into_iter().filter(|line| line != "ok").collect())
-            })
-            .await
+        self.long_look(|db| {
+            let mut statement = db.prepare("PRAGMA quick_check(20)")?;
+            let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
+            let lines: Vec<_> = lines.collect::<Result<_, _>>()?;
+            Ok(lines.into_iter().filter(|line| line != "ok").collect())
+        })
+        .await
+    }
+
+    /// Looks at one snapshot for as long as it takes, on a thread and a connection of its own, so
+    /// that nobody waits for it.
+    pub(crate) async fn long_look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Connection) -> Db<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = tokio::sync::oneshot::channel();
+        let path = self.path.clone();
+        let run = move || {
+            let snapshot = || {
+                let db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+                let snapshot = db.unchecked_transaction()?;
+                look(&snapshot)
+            };
+            // A caller that went away needs no answer.
+            let _ = reply.send(snapshot().map_err(|fault: Fault| fault.into_error(&path)));
+        };
+        std::thread::Builder::new()
+            .name("windlass-look".to_owned())
+            .spawn(run)
+            .map_err(|error| fault::from_io(error, &self.path))?;
+        answer.await.map_err(|_| fault::closed(&self.path))?
     }
 }
 

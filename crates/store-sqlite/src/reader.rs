@@ -4,12 +4,13 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
-use windlass_core::{Error, ErrorKind, Result};
+use windlass_core::Result;
 
-use crate::fault::Db;
+use crate::fault::{self, Db};
 
 /// Reads that may wait; beyond it, callers wait before their read is taken.
 const BACKLOG_MAX: usize = 1024;
@@ -20,6 +21,7 @@ pub(crate) struct Reader {
     reads: Option<mpsc::Sender<Read>>,
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
+    deadline: Duration,
 }
 
 impl fmt::Debug for Reader {
@@ -31,7 +33,11 @@ impl fmt::Debug for Reader {
 }
 
 impl Reader {
-    pub(crate) fn start(db: Connection, path: PathBuf) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        db: Connection,
+        path: PathBuf,
+        deadline: Duration,
+    ) -> std::io::Result<Self> {
         let (reads, mut waiting) = mpsc::channel::<Read>(BACKLOG_MAX);
         let thread = thread::Builder::new()
             .name("windlass-reader".to_owned())
@@ -44,6 +50,7 @@ impl Reader {
             reads: Some(reads),
             thread: Some(thread),
             path,
+            deadline,
         })
     }
 
@@ -62,16 +69,21 @@ impl Reader {
             // A caller that went away needs no answer.
             let _ = reply.send(snapshot().map_err(|fault| fault.into_error(&path)));
         });
-        let closed = || {
-            Error::new(
-                ErrorKind::Internal,
-                "the store has stopped",
-                "open it again",
-            )
+        let reads = self
+            .reads
+            .as_ref()
+            .ok_or_else(|| fault::closed(&self.path))?;
+        let whole = async {
+            reads
+                .send(read)
+                .await
+                .map_err(|_| fault::closed(&self.path))?;
+            answer.await.map_err(|_| fault::closed(&self.path))?
         };
-        let reads = self.reads.as_ref().ok_or_else(closed)?;
-        reads.send(read).await.map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?
+        let late = |_| Err(fault::slow(&self.path, self.deadline));
+        tokio::time::timeout(self.deadline, whole)
+            .await
+            .unwrap_or_else(late)
     }
 }
 

@@ -142,7 +142,7 @@ impl Step<'_> {
     fn expire(&mut self, claim: &ClaimRow, held: Vec<Brief>) -> Db<Vec<Brief>> {
         let mut surviving = Vec::with_capacity(held.len());
         for mut job in held {
-            if job.is_accepted && !job.cancel_asked {
+            if job.is_accepted && !job.cancel_requested {
                 job.expiries += 1;
                 if claim.size == 1 && job.expiries >= self.queue.settings.poison_after {
                     self.leave_claim(&job, Settled::Lost)?;
@@ -150,7 +150,7 @@ impl Step<'_> {
                     continue;
                 }
             }
-            self.queue.figures.total.rescued += u64::from(!job.cancel_asked);
+            self.queue.figures.total.rescued += u64::from(!job.cancel_requested);
             surviving.push(job);
         }
         Ok(surviving)
@@ -161,7 +161,7 @@ impl Step<'_> {
         let mut back = Vec::with_capacity(held.len());
         for job in held {
             self.leave_claim(&job, Settled::Lost)?;
-            if job.cancel_asked {
+            if job.cancel_requested {
                 self.end_cancelled(&job)?;
             } else {
                 back.push(job);

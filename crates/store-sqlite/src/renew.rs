@@ -124,7 +124,7 @@ impl Step<'_> {
     fn asked_to_stop(&self, whose: &str, value: impl rusqlite::ToSql) -> Db<Vec<JobId>> {
         let mut statement = self.db.prepare_cached(&format!(
             "SELECT j.id FROM job j JOIN claim c ON c.queue = j.queue AND c.number = j.token_number
-             WHERE j.queue = ?1 AND j.cancel_asked = 1 AND {whose} ORDER BY j.id LIMIT ?3"
+             WHERE j.queue = ?1 AND j.cancel_requested = 1 AND {whose} ORDER BY j.id LIMIT ?3"
         ))?;
         let rows = statement.query_map(params![self.queue.key, value, PAGE], |row| {
             row.get::<_, String>(0)

@@ -30,7 +30,7 @@ pub(crate) struct Brief {
     pub(crate) token: Option<Token>,
     pub(crate) is_named: bool,
     pub(crate) keep_outcome: bool,
-    pub(crate) cancel_asked: bool,
+    pub(crate) cancel_requested: bool,
     pub(crate) unique_key: Option<String>,
     pub(crate) retry: Option<String>,
     pub(crate) payload_bytes: u64,
@@ -45,7 +45,7 @@ macro_rules! select_brief {
         concat!(
             "SELECT key, id, state, priority, attempt, expiries, due_at, expires_at, \
              accepted_at IS NOT NULL, token_number, token_nonce, is_named, keep_outcome, \
-             cancel_asked, unique_key, retry, payload_bytes, payload IS NULL, \
+             cancel_requested, unique_key, retry, payload_bytes, payload IS NULL, \
              ifnull(octet_length(error), 0), ifnull(octet_length(result), 0) FROM job WHERE ",
             $rest
         )
@@ -68,7 +68,7 @@ impl Brief {
             token: token_of(row.get(9)?, row.get(10)?),
             is_named: row.get(11)?,
             keep_outcome: row.get(12)?,
-            cancel_asked: row.get(13)?,
+            cancel_requested: row.get(13)?,
             unique_key: row.get(14)?,
             retry: row.get(15)?,
             payload_bytes: row.get(16)?,
@@ -94,7 +94,7 @@ impl Brief {
             token: job.token,
             is_named: job.is_named,
             keep_outcome: job.keep_outcome,
-            cancel_asked: job.is_cancel_requested,
+            cancel_requested: job.is_cancel_requested,
             unique_key: job.unique_key.as_ref().map(|key| key.as_str().to_owned()),
             retry: write_policy(&job.retry),
             payload_bytes: payload_bytes as u64,
@@ -144,7 +144,7 @@ impl Brief {
 /// The columns of a whole job; the last two are large.
 const WHOLE: &str = "id, state, priority, attempt, expiries, created_at, due_at, expires_at, \
     started_at, accepted_at, finished_at, token_number, token_nonce, worker, is_named, keep_outcome, \
-    cancel_asked, kind, unique_key, retry, timeout_ms, headers, progress, reason, error, key";
+    cancel_requested, kind, unique_key, retry, timeout_ms, headers, progress, reason, error, key";
 
 /// Whether the large columns are read as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

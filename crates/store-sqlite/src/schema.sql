@@ -34,7 +34,7 @@ CREATE TABLE job (
     worker        TEXT,
     is_named      INTEGER NOT NULL,
     keep_outcome  INTEGER NOT NULL,
-    cancel_asked  INTEGER NOT NULL,
+    cancel_requested  INTEGER NOT NULL,
     kind          TEXT,
     unique_key    TEXT,
     retry         TEXT,              -- a policy that is not the default
@@ -53,7 +53,7 @@ CREATE INDEX job_ready ON job (queue, priority, lane, position) WHERE state = 1;
 CREATE INDEX job_scheduled ON job (queue, due_at, id) WHERE state = 0;
 CREATE INDEX job_expiring ON job (queue, expires_at, id) WHERE state < 2 AND expires_at IS NOT NULL;
 CREATE INDEX job_finished ON job (queue, state, finished_at, id) WHERE finished_at IS NOT NULL;
-CREATE INDEX job_stopping ON job (queue, id) WHERE cancel_asked = 1;
+CREATE INDEX job_stopping ON job (queue, id) WHERE cancel_requested = 1;
 CREATE UNIQUE INDEX job_unique_key ON job (queue, unique_key) WHERE state < 3 AND unique_key IS NOT NULL;
 
 -- Large payloads live apart, so that moving a job does not rewrite them.

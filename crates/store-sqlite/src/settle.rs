@@ -55,7 +55,7 @@ impl Step<'_> {
             let same = [Settled::Scheduled, Settled::Dead, Settled::Cancelled];
             return self.told_before(&failure.hold, &same);
         };
-        if job.cancel_asked {
+        if job.cancel_requested {
             return self.stop(&job);
         }
         let policy = job.policy()?;
@@ -100,7 +100,7 @@ impl Step<'_> {
             }
             settled.push(match self.held(hold)? {
                 None => self.told_before(hold, &[Settled::Released, Settled::Cancelled])?,
-                Some(job) if job.cancel_asked => self.stop(&job)?,
+                Some(job) if job.cancel_requested => self.stop(&job)?,
                 Some(job) => {
                     self.leave_claim(&job, Settled::Released)?;
                     back.push((self.place_in_claim(hold)?, job));
@@ -127,7 +127,7 @@ impl Step<'_> {
         let Some(job) = self.held(&snooze.hold)? else {
             return self.told_before(&snooze.hold, &[Settled::Snoozed, Settled::Cancelled]);
         };
-        if job.cancel_asked {
+        if job.cancel_requested {
             return self.stop(&job);
         }
         self.leave_claim(&job, Settled::Snoozed)?;

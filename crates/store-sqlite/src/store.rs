@@ -170,11 +170,7 @@ impl Store for SqliteStore {
         }
         let name = queue.clone();
         let mut audited = Audited::default();
-        if let Some(found) = self
-            .reader
-            .read(move |db| Miscount::find(db, &name))
-            .await?
-        {
+        if let Some(found) = self.long_look(move |db| Miscount::find(db, &name)).await? {
             let mend = move |step: &mut Step<'_>| {
                 step.mend_figures(&found);
                 Ok(())

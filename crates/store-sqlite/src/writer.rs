@@ -100,14 +100,14 @@ impl Writer {
             stage: stage.clone(),
         };
         let Some(calls) = &self.calls else {
-            return Err(self.closed());
+            return Err(fault::closed(&self.path));
         };
         let whole = async {
             calls
                 .send(Box::new(call))
                 .await
-                .map_err(|_| self.closed())?;
-            answer.await.map_err(|_| self.closed())?
+                .map_err(|_| fault::closed(&self.path))?;
+            answer.await.map_err(|_| fault::closed(&self.path))?
         };
         match tokio::time::timeout(self.deadline, whole).await {
             Ok(result) => result,
@@ -129,14 +129,6 @@ impl Writer {
                 "repeat the call with the same id or token: the first answer comes back",
             ),
         }
-    }
-
-    fn closed(&self) -> Error {
-        Error::new(
-            ErrorKind::Internal,
-            format!("the store {} has stopped", self.path.display()),
-            "open it again; if this was not a shutdown, report it",
-        )
     }
 }
 
