@@ -6,8 +6,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use windlass_core::{
-    Due, Enqueued, Error, Headers, JobId, Kind, Level, NewJob, Priority, QueueName, Result,
-    UniqueKey, duration,
+    Due, Enqueued, Error, Headers, JobId, JobState, Kind, Level, NewJob, Priority, QueueName,
+    Result, UniqueKey, duration,
 };
 
 use crate::{content, moment};
@@ -184,6 +184,13 @@ impl EnqueueReply {
             duplicate: enqueued.is_duplicate(),
             durability,
         }
+    }
+
+    /// The answer for a job that was waited for: with the state it ended in.
+    #[must_use]
+    pub fn ended(mut self, state: JobState) -> Self {
+        self.state = state.as_str();
+        self
     }
 }
 

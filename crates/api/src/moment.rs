@@ -2,6 +2,9 @@
 
 use windlass_core::{Due, Error, Result, Timestamp, duration};
 
+/// How many characters of a bad text are repeated to whoever wrote it.
+const QUOTED_MAX: usize = 40;
+
 /// Writes a moment, for example `2026-01-31T08:05:00.250Z`.
 pub fn show(at: Timestamp) -> String {
     let ms = i64::try_from(at.as_ms()).unwrap_or(i64::MAX);
@@ -25,7 +28,7 @@ pub fn parse(text: &str) -> Result<Timestamp> {
     ms.map(Timestamp::from_ms).ok_or_else(|| {
         Error::invalid(
             "time",
-            format!("{:?}", text.chars().take(40).collect::<String>()),
+            format!("{}: {}", why_not(text), quote(text)),
             "write it like 2026-01-31T08:05:00Z, or as seconds since 1970",
         )
     })
@@ -38,11 +41,29 @@ pub fn parse_due(text: &str) -> Result<Due> {
         Err(_) => parse(text).map(Due::At).map_err(|_| {
             Error::invalid(
                 "time",
-                format!("{:?}", text.chars().take(40).collect::<String>()),
+                format!("it is neither a duration nor a time: {}", quote(text)),
                 "write a duration like 5m, a time like 2026-01-31T08:05:00Z, or seconds since 1970",
             )
         }),
     }
+}
+
+/// Why a text is no moment.
+fn why_not(text: &str) -> &'static str {
+    if text.is_empty() {
+        "it is empty"
+    } else if text.parse::<jiff::Timestamp>().is_ok() || text.starts_with('-') {
+        "it lies before 1970"
+    } else {
+        "it is neither RFC 3339 nor a number of seconds"
+    }
+}
+
+/// As much of what was written as a message bears.
+fn quote(text: &str) -> String {
+    let short: String = text.chars().take(QUOTED_MAX).collect();
+    let more = if short.len() < text.len() { "…" } else { "" };
+    format!("{short:?}{more}")
 }
 
 fn rfc3339_ms(text: &str) -> Option<u64> {
@@ -113,6 +134,20 @@ mod tests {
             Timestamp::from_ms(123_456)
         );
         assert!(show(Timestamp::from_ms(u64::MAX)).starts_with("9999-12-"));
+    }
+
+    #[test]
+    fn a_bad_moment_is_told_why() {
+        for (text, why) in [
+            ("", "it is empty"),
+            ("1969-12-31T23:59:59Z", "it lies before 1970"),
+            ("tomorrow", "it is neither RFC 3339 nor a number of seconds"),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            assert_eq!(message, format!("the time is not valid: {why}: {text:?}"));
+        }
+        let message = parse_due(&"x".repeat(100)).unwrap_err().to_string();
+        assert!(message.ends_with("xxx\"…"), "{message}");
     }
 
     #[test]

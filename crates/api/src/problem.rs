@@ -59,11 +59,11 @@ impl Problem {
     }
 
     /// The job is not stored any more.
-    pub fn gone(id: &JobId) -> Self {
+    pub fn gone(queue: &QueueName, id: &JobId) -> Self {
         Self::new(
             "gone",
-            format!("job {id:?} is not stored any more; nothing changed"),
-            "it has ended and was not kept: the queue setting keep_succeeded=all keeps more",
+            format!("job {id:?} has ended and was not kept; nothing changed"),
+            format!("to keep such jobs: `windlass queue set {queue} keep_succeeded=all`"),
         )
     }
 
@@ -72,7 +72,7 @@ impl Problem {
         Self::new(
             "not_found",
             format!("the queue {queue} has no job {id:?}"),
-            "list the jobs of the queue to see what it has",
+            format!("see what it has with `windlass job list {queue}`"),
         )
     }
 
@@ -81,25 +81,28 @@ impl Problem {
         Self::new(
             "not_found",
             format!("there is no queue {queue}"),
-            "list the queues to see which there are",
+            "see which there are with `windlass queue list`",
         )
     }
 
     /// The job's state forbids what was asked.
-    pub fn wrong_state(id: &JobId, state: JobState, verb: &str) -> Self {
+    pub fn wrong_state(queue: &QueueName, id: &JobId, state: JobState, verb: &str) -> Self {
         Self::new(
             "wrong_state",
             format!("job {id:?} is {state}: it cannot be {verb}"),
-            "look at the job to see where it is in its life",
+            format!("look at it with `windlass job get {queue} {}`", word(id)),
         )
     }
 
     /// Another live job holds the unique key.
-    pub fn key_taken(id: &JobId, holder: &JobId) -> Self {
+    pub fn key_taken(queue: &QueueName, id: &JobId, holder: &JobId) -> Self {
         Self::new(
             "conflict",
             format!("the unique key of job {id:?} is held by job {holder:?}"),
-            "wait until that job has ended, or cancel it",
+            format!(
+                "wait until that job has ended, or cancel it with `windlass job cancel {queue} {}`",
+                word(holder)
+            ),
         )
     }
 }
@@ -120,11 +123,31 @@ impl From<&Error> for Problem {
     }
 }
 
+/// An id as a word of a shell: it can be pasted whatever is in it.
+fn word(id: &JobId) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
+    if id.as_str().chars().all(is_plain) {
+        return id.to_string();
+    }
+    format!("'{}'", id.as_str().replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use windlass_core::ErrorKind;
 
     use super::*;
+
+    #[test]
+    fn an_id_in_a_command_to_paste_commands_nothing() {
+        for (id, pasted) in [
+            ("letter-1", "letter-1"),
+            ("$(true) 2", "'$(true) 2'"),
+            ("it's", r"'it'\''s'"),
+        ] {
+            assert_eq!(word(&JobId::new(id).unwrap()), pasted);
+        }
+    }
 
     #[test]
     fn an_error_tells_its_whole_story() {

@@ -17,6 +17,7 @@ pub struct CleanReply {
     pub reaped: u64,
     pub expired: u64,
     pub pruned: u64,
+    pub forgotten: u64,
     /// Jobs a deep clean looked at.
     pub checked: u64,
     pub repaired: u64,
@@ -44,6 +45,7 @@ impl CleanReply {
         self.reaped += maintained.reaped;
         self.expired += maintained.expired;
         self.pruned += maintained.pruned;
+        self.forgotten += maintained.forgotten;
     }
 
     /// Adds what one page of a deep clean did.
@@ -62,6 +64,7 @@ impl CleanReply {
 
     /// Whether there was nothing to do.
     pub fn is_idle(&self) -> bool {
-        self.promoted + self.reaped + self.expired + self.pruned + self.repaired == 0
+        let kept_moving = self.promoted + self.reaped + self.expired;
+        kept_moving + self.pruned + self.forgotten + self.repaired == 0
     }
 }

@@ -18,7 +18,7 @@ pub struct WorkerReply {
     pub pid: u32,
     pub version: String,
     pub queues: Vec<String>,
-    /// `idle` or `busy`.
+    /// `idle`, `busy`, or `silent` when it was not heard of for a minute.
     pub state: &'static str,
     pub running: Vec<RunningReply>,
     /// What it will be told at its next beat.
@@ -52,12 +52,52 @@ impl WorkerReply {
             pid: new.pid,
             version: new.version.clone(),
             queues: new.queues.iter().map(ToString::to_string).collect(),
-            state: if worker.is_busy { "busy" } else { "idle" },
+            state: match (worker.is_silent, worker.is_busy) {
+                (true, _) => "silent",
+                (false, true) => "busy",
+                (false, false) => "idle",
+            },
             running: worker.running.iter().map(running).collect(),
             told: worker.told.as_str(),
             started_at: moment::show(worker.started_at),
             last_seen_at: moment::show(worker.last_seen),
             last_seen_ms: windlass_core::time::as_ms(now.since(worker.last_seen)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::{BootId, NewWorker, Told};
+
+    use super::*;
+
+    fn state(is_silent: bool, is_busy: bool) -> &'static str {
+        let new = NewWorker {
+            boot: BootId::new("w-1").unwrap(),
+            name: "w".to_owned(),
+            host: "here".to_owned(),
+            pid: 1,
+            version: String::new(),
+            queues: Vec::new(),
+        };
+        let worker = Worker {
+            new,
+            is_busy,
+            running: Vec::new(),
+            told: Told::Continue,
+            started_at: Timestamp::default(),
+            last_seen: Timestamp::default(),
+            is_silent,
+        };
+        WorkerReply::new(&worker, Timestamp::default()).state
+    }
+
+    #[test]
+    fn a_silent_worker_is_shown_as_silent_whatever_it_ran() {
+        assert_eq!(state(true, true), "silent");
+        assert_eq!(state(true, false), "silent");
+        assert_eq!(state(false, true), "busy");
+        assert_eq!(state(false, false), "idle");
     }
 }

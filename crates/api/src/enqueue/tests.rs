@@ -115,3 +115,20 @@ fn a_wrong_line_is_refused_with_help() {
         assert!(!job(bad).unwrap_err().help().is_empty(), "{bad}");
     }
 }
+
+#[test]
+fn a_job_that_was_waited_for_is_shown_in_the_state_it_ended_in() {
+    let queue = QueueName::new("q").unwrap();
+    let enqueued = Enqueued::Accepted {
+        id: JobId::new("1").unwrap(),
+        state: JobState::Ready,
+        level: Level::Synced,
+    };
+
+    let reply = EnqueueReply::new(&queue, &enqueued).ended(JobState::Dead);
+
+    assert_eq!(
+        serde_json::to_string(&reply).unwrap(),
+        r#"{"id":"1","queue":"q","state":"dead","duplicate":false,"durability":"synced"}"#
+    );
+}

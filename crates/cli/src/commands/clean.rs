@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
-use windlass::{Error, QueueName, Store, duration, limits};
+use windlass::{Error, Maintained, QueueName, Store, duration, limits};
 use windlass_api::{CleanReply, Problem};
 
 use crate::exit::{Exit, Failure, Result};
@@ -66,7 +66,7 @@ fn pace(every: Option<&str>, deep_every: Option<&str>) -> Result<Option<Pace>> {
         Ok(duration) if duration.is_zero() => Err(Error::invalid(
             "duration",
             "it is zero",
-            "leave some time between two cleans",
+            "leave some time between two cleans, for example 1m",
         )),
         parsed => parsed,
     };
@@ -91,7 +91,11 @@ async fn keep_cleaning(
         let is_deep = pace
             .deep_every
             .is_some_and(|every| last_deep.is_none_or(|last| last.elapsed() >= every));
-        match clean(store, queue, is_deep).await {
+        let cleaned = tokio::select! {
+            cleaned = clean(store, queue, is_deep) => cleaned,
+            _ = terminate.recv() => return Ok(Exit::Ok),
+        };
+        match cleaned {
             Ok(reply) => {
                 if is_deep {
                     last_deep = Some(Instant::now());
@@ -116,7 +120,7 @@ const fn is_passing(failure: &Failure) -> bool {
     matches!(failure.exit, Exit::TryLater | Exit::Unreachable)
 }
 
-/// Cleans one queue or all, until nothing is left to do.
+/// Cleans one queue or all: what was left to do when it came by, not what is added all the time.
 async fn clean(store: &dyn Store, queue: Option<&QueueName>, is_deep: bool) -> Result<CleanReply> {
     let queues = match queue {
         Some(queue) => vec![queue.clone()],
@@ -127,7 +131,7 @@ async fn clean(store: &dyn Store, queue: Option<&QueueName>, is_deep: bool) -> R
         loop {
             let maintained = store.maintain(queue, limits::PAGE).await?;
             reply.add_maintained(maintained);
-            if maintained.is_idle() {
+            if !is_page_full(maintained) {
                 break;
             }
         }
@@ -146,15 +150,26 @@ async fn clean(store: &dyn Store, queue: Option<&QueueName>, is_deep: bool) -> R
     Ok(reply)
 }
 
+/// Whether a step stopped at its page, so that more may be left.
+const fn is_page_full(maintained: Maintained) -> bool {
+    let page = limits::PAGE as u64;
+    // What is forgotten shares the page of the jobs that are reaped, and of those pruned.
+    maintained.promoted >= page
+        || maintained.expired >= page
+        || maintained.reaped + maintained.forgotten >= page
+        || maintained.pruned + maintained.forgotten >= page
+}
+
 fn print(output: &mut Output, reply: &CleanReply) {
     let repaired = (reply.checked > 0 || reply.repaired > 0)
         .then(|| format!(", {} checked, {} repaired", reply.checked, reply.repaired));
     output.line(&format!(
-        "{} promoted, {} reaped, {} expired, {} pruned{}",
+        "{} promoted, {} reaped, {} expired, {} pruned, {} forgotten{}",
         reply.promoted,
         reply.reaped,
         reply.expired,
         reply.pruned,
+        reply.forgotten,
         repaired.unwrap_or_default()
     ));
     for repair in &reply.repairs {
@@ -166,5 +181,60 @@ fn print(output: &mut Output, reply: &CleanReply) {
             "{}{job}: {} ({})",
             repair.queue, repair.what, repair.fault
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_full_page_is_followed_by_another() {
+        let none = Maintained::default();
+        for (maintained, is_full) in [
+            (none, false),
+            (
+                Maintained {
+                    promoted: 99,
+                    expired: 99,
+                    ..none
+                },
+                false,
+            ),
+            (
+                Maintained {
+                    promoted: 100,
+                    ..none
+                },
+                true,
+            ),
+            (
+                Maintained {
+                    reaped: 50,
+                    pruned: 10,
+                    forgotten: 49,
+                    ..none
+                },
+                false,
+            ),
+            (
+                Maintained {
+                    reaped: 50,
+                    forgotten: 50,
+                    ..none
+                },
+                true,
+            ),
+            (
+                Maintained {
+                    pruned: 60,
+                    forgotten: 40,
+                    ..none
+                },
+                true,
+            ),
+        ] {
+            assert_eq!(is_page_full(maintained), is_full, "{maintained:?}");
+        }
     }
 }

@@ -127,7 +127,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     if arguments.wait.is_some() {
         return wait(store.as_ref(), &queue, enqueued, limit, session).await;
     }
-    print(&queue, enqueued, session);
+    print(&EnqueueReply::new(&queue, enqueued), session);
     Ok(Exit::Ok)
 }
 
@@ -192,11 +192,10 @@ fn number<N: std::str::FromStr>(part: &str, text: &str, help: &'static str) -> R
         .map_err(|_| Error::invalid(part, why, help).into())
 }
 
-fn print(queue: &QueueName, enqueued: &Enqueued, session: &mut Session) {
-    let reply = EnqueueReply::new(queue, enqueued);
+fn print(reply: &EnqueueReply, session: &mut Session) {
     session
         .output
-        .result(&reply, |output| output.line(&reply.id));
+        .result(reply, |output| output.line(&reply.id));
     if reply.duplicate {
         session
             .output
@@ -225,15 +224,15 @@ async fn wait(
         }
         // A duplicate of a job that has ended and is remembered by its id alone.
         _ if enqueued.state().is_final() => {
-            print(queue, enqueued, session);
+            print(&EnqueueReply::new(queue, enqueued), session);
             Ok(wait::exit_of(enqueued.state()))
         }
         End::EndedUnkept(state) => {
             session.output.talk(state.as_str());
-            print(queue, enqueued, session);
+            print(&EnqueueReply::new(queue, enqueued).ended(state), session);
             Ok(wait::exit_of(state))
         }
-        End::Gone | End::NotFound => Err(wait::gone(enqueued.id())),
+        End::Gone | End::NotFound => Err(wait::gone(queue, enqueued.id())),
         End::TimedOut(job) => Err(wait::timed_out(enqueued.id(), job.state)),
     }
 }

@@ -29,8 +29,8 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let fraction: f64 = arguments.fraction.parse().map_err(|_| {
         Error::invalid(
             "progress",
-            format!("{:?}", arguments.fraction),
-            "use a fraction from 0 to 1",
+            format!("it is not a number: {:?}", arguments.fraction),
+            "use a fraction from 0 to 1, for example 0.4",
         )
     })?;
     Progress::check(fraction)?;

@@ -22,7 +22,7 @@ pub(super) fn print(
 ) -> Result<Exit> {
     match settled {
         [Settled::Lost] => Err(lost(id)),
-        [Settled::Gone] => Err(Failure::new(Exit::NotFound, Problem::gone(id))),
+        [Settled::Gone] => Err(Failure::new(Exit::NotFound, Problem::gone(queue, id))),
         [settled] => {
             let reply = SettleReply::settled(queue, id, *settled);
             session

@@ -17,5 +17,6 @@ mod json;
 mod ndjson;
 mod payload;
 mod sandbox;
+mod unheard;
 mod verbs;
 mod wait;

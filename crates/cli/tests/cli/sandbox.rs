@@ -63,6 +63,14 @@ impl Sandbox {
         Ran::from(child.wait_with_output().unwrap())
     }
 
+    /// Runs a line whose standard output nobody reads.
+    pub(crate) fn run_unheard(&self, line: &str) -> Ran {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        Ran::from(self.command(&words).stdout(writer).output().unwrap())
+    }
+
     /// Starts a line and leaves it running.
     pub(crate) fn start(&self, line: &str) -> Child {
         let words: Vec<_> = line.split_whitespace().collect();

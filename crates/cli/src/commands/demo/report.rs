@@ -96,7 +96,7 @@ impl Report {
         output.talk(if self.lost == 0 {
             "Nothing was lost. Next: windlass enqueue mail hello; windlass claim mail; windlass --help"
         } else {
-            "Jobs were lost: this is a fault of Windlass: report it with this output"
+            "Jobs were lost, which is a fault of Windlass: report it with this output"
         });
     }
 }

@@ -9,10 +9,13 @@ use crate::exit::Result;
 pub(super) async fn examine(store: &dyn Store, checks: &mut Vec<Check>) -> Result<()> {
     let workers = store.workers().await?;
     let queues = store.queues().await?;
-    checks.push(Check::ok(
-        "queues",
-        format!("{} known, {} workers", queues.len(), workers.len()),
-    ));
+    let alive = workers.iter().filter(|worker| !worker.is_silent).count();
+    let message = format!(
+        "{} known, {alive} workers alive, {} silent",
+        queues.len(),
+        workers.len() - alive
+    );
+    checks.push(Check::ok("queues", message));
     for queue in &queues {
         if let Some(stats) = store.stats(queue).await? {
             checks.extend(examine_one(queue, &stats, &workers));
@@ -31,12 +34,12 @@ fn examine_one(queue: &QueueName, stats: &Stats, workers: &[Worker]) -> Vec<Chec
     }
     let has_worker = workers
         .iter()
-        .any(|worker| worker.new.queues.contains(queue));
+        .any(|worker| !worker.is_silent && worker.new.queues.contains(queue));
     if stats.ready > 0 && !has_worker && !stats.is_paused {
         let message = format!("{} jobs are ready and no worker takes them", stats.ready);
         checks.push(warn(
             message,
-            format!("start a worker for the queue {queue}"),
+            format!("start a worker for it, or take one by hand with `windlass claim {queue}`"),
         ));
     }
     if stats.dead > 0 {
@@ -59,14 +62,54 @@ fn examine_one(queue: &QueueName, stats: &Stats, workers: &[Worker]) -> Vec<Chec
 
 #[cfg(test)]
 mod tests {
+    use windlass::{BootId, NewWorker, Timestamp, Told};
+
     use super::*;
 
+    fn mail() -> QueueName {
+        QueueName::new("mail").unwrap()
+    }
+
     fn statuses(stats: Stats) -> Vec<Status> {
-        let queue = QueueName::new("mail").unwrap();
-        examine_one(&queue, &stats, &[])
+        statuses_with(stats, &[])
+    }
+
+    fn statuses_with(stats: Stats, workers: &[Worker]) -> Vec<Status> {
+        examine_one(&mail(), &stats, workers)
             .iter()
             .map(|check| check.status)
             .collect()
+    }
+
+    fn worker(is_silent: bool) -> Worker {
+        let new = NewWorker {
+            boot: BootId::new("w-1").unwrap(),
+            name: "w".to_owned(),
+            host: "here".to_owned(),
+            pid: 1,
+            version: String::new(),
+            queues: vec![mail()],
+        };
+        Worker {
+            new,
+            is_busy: false,
+            running: Vec::new(),
+            told: Told::Continue,
+            started_at: Timestamp::default(),
+            last_seen: Timestamp::default(),
+            is_silent,
+        }
+    }
+
+    #[test]
+    fn a_silent_worker_takes_no_jobs() {
+        let stats = Stats {
+            ready: 1,
+            ..Stats::default()
+        };
+
+        assert_eq!(statuses_with(stats, &[worker(false)]), [Status::Ok]);
+        assert_eq!(statuses_with(stats, &[worker(true)]), [Status::Warn]);
     }
 
     #[test]

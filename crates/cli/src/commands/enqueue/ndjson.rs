@@ -184,7 +184,7 @@ fn parse(line: &[u8]) -> windlass::Result<NewJob> {
 }
 
 fn too_long() -> Error {
-    let why = format!("it has more than {LINE_BYTES_MAX} bytes");
+    let why = format!("it is longer than the limit of {LINE_BYTES_MAX} bytes");
     Error::invalid(
         "line",
         why,

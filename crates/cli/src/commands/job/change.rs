@@ -164,12 +164,13 @@ fn refusal(verb: Verb, queue: &QueueName, job: &ChangedJob) -> Option<Failure> {
     match &job.changed {
         Changed::Done | Changed::WillStop => None,
         Changed::WrongState(state) => {
-            let problem = Problem::wrong_state(id, *state, verb.done());
+            let problem = Problem::wrong_state(queue, id, *state, verb.done());
             Some(Failure::new(Exit::Conflict, problem))
         }
-        Changed::Conflict(holder) => {
-            Some(Failure::new(Exit::Conflict, Problem::key_taken(id, holder)))
-        }
+        Changed::Conflict(holder) => Some(Failure::new(
+            Exit::Conflict,
+            Problem::key_taken(queue, id, holder),
+        )),
         Changed::NotFound => Some(Failure::new(Exit::NotFound, Problem::no_job(queue, id))),
     }
 }

@@ -36,7 +36,12 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let queue = QueueName::new(&arguments.queue)?;
     let filter = filter(arguments.state.as_deref(), arguments.kind.as_deref())?;
     if arguments.limit == 0 {
-        return Err(Error::invalid("limit", "0 jobs", "ask for at least 1").into());
+        return Err(Error::invalid(
+            "limit",
+            "it is 0",
+            "ask for at least 1, for example --limit 50",
+        )
+        .into());
     }
     let store = session.store().await?;
     let from = arguments.cursor.map(Cursor);

@@ -63,7 +63,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
                 .result(&reply, |output| output.line(state.as_str()));
             Ok(exit_of(state))
         }
-        End::Gone => Err(gone(&id)),
+        End::Gone => Err(gone(&queue, &id)),
         End::NotFound => Err(Failure::new(Exit::NotFound, Problem::no_job(&queue, &id))),
         End::TimedOut(job) => Err(timed_out(&id, job.state)),
     }
@@ -79,11 +79,13 @@ pub(in crate::commands) fn exit_of(state: JobState) -> Exit {
 }
 
 /// The job was there and is not any more.
-pub(in crate::commands) fn gone(id: &JobId) -> Failure {
+pub(in crate::commands) fn gone(queue: &QueueName, id: &JobId) -> Failure {
     let problem = Problem::new(
         "gone",
         format!("job {id:?} has left the store: it succeeded without a result, or was removed"),
-        "to keep outcomes enqueue with --wait, or set keep_succeeded=all on the queue",
+        format!(
+            "to keep outcomes enqueue with --wait, or `windlass queue set {queue} keep_succeeded=all`"
+        ),
     );
     Failure::new(Exit::NotFound, problem)
 }
