@@ -120,7 +120,10 @@ impl Queue {
             .get(&Owner::boot(boot))
             .and_then(|lease| lease.suspect.as_ref());
         suspect.is_none_or(|(id, token)| {
-            self.held(id, *token).is_none() || now.ms().since(token.issued_at()) >= SUSPECT_TRUST
+            let (since, now) = (token.issued_at(), now.ms());
+            // A token from the future: the clock was set back, and how long it ran is not known.
+            let has_run = now < since || now.since(since) >= SUSPECT_TRUST;
+            has_run || self.held(id, *token).is_none()
         })
     }
 

@@ -14,10 +14,16 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// Reads the clock for one step and drops those not heard of for very long.
+    /// Reads the clock for one step and drops those not heard of for very long. A clock set far back
+    /// is believed: nobody was heard of later than now.
     fn begin(&mut self, clock_us: u64) -> Timestamp {
         let now = Now::guard(self.mark_us, clock_us);
         self.mark_us = now.us;
+        if now.stepped_back {
+            for worker in self.records.values_mut() {
+                worker.last_seen = worker.last_seen.min(now.ms());
+            }
+        }
         self.records
             .retain(|_, worker| now.ms().since(worker.last_seen) < WORKER_FORGET_AFTER);
         now.ms()

@@ -9,7 +9,8 @@ use crate::fault::{Db, Fault};
 use crate::step::Tx;
 
 impl Tx<'_> {
-    /// Reads the clock for one step of the registry and drops those not heard of for very long.
+    /// Reads the clock for one step of the registry and drops those not heard of for very long. A
+    /// clock set far back is believed: nobody was heard of later than now.
     fn begin_registry(&mut self, clock_us: u64) -> Db<u64> {
         let mark: u64 = self
             .db
@@ -19,6 +20,11 @@ impl Tx<'_> {
             .prepare_cached("UPDATE registry SET mark_us = ?1")?
             .execute([now.us])?;
         let now_ms = now.ms().as_ms();
+        if now.stepped_back {
+            self.db
+                .prepare_cached("UPDATE worker SET last_seen = min(last_seen, ?1)")?
+                .execute([now_ms])?;
+        }
         if let Some(forgotten) = now_ms.checked_sub(as_ms(WORKER_FORGET_AFTER)) {
             self.db
                 .prepare_cached("DELETE FROM worker WHERE last_seen <= ?1")?

@@ -273,6 +273,7 @@ macro_rules! conformance_cases {
                 what_a_failed_worker_held_is_lost_to_it,
                 registering_again_is_harmless,
                 what_a_worker_says_of_itself_is_bounded,
+                a_worker_falls_silent_although_the_clock_was_set_back,
             }
             queues {
                 the_counters_equal_a_recount,

@@ -296,3 +296,25 @@ pub async fn what_a_worker_says_of_itself_is_bounded(bench: &Bench) -> Result<()
     assert!(bench.store.workers().await?.is_empty());
     Ok(())
 }
+
+pub async fn a_worker_falls_silent_although_the_clock_was_set_back(bench: &Bench) -> Result<()> {
+    let early = boot("early");
+    bench
+        .store
+        .register(worker(&early, &[&bench.queue]))
+        .await?;
+
+    bench.clock.step_back(secs(60 * 60));
+    bench
+        .store
+        .register(worker(&boot("late"), &[&bench.queue]))
+        .await?;
+    bench.advance(secs(60));
+
+    let beat = Beat {
+        boot: early,
+        running: Vec::new(),
+    };
+    assert_eq!(bench.store.beat(beat).await?, Told::Lost);
+    Ok(())
+}
