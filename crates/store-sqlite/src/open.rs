@@ -105,11 +105,15 @@ impl SqliteStore {
         }
         let turnstile = Turnstile::open(&beside(&path, "-turnstile"))
             .map_err(|error| fault::from_io(error, &path))?;
-        let (writing, turnstile) = if whose == Whose::Ours {
+        let made = match whose {
             // Nothing to make: a store can be looked at even while somebody blocks its writers.
-            (connect(&path, &options)?, turnstile)
-        } else {
-            make_store(turnstile, &path, &options)?
+            Whose::Ours => Some(connect(&path, &options)?),
+            Whose::Unclear => Some(connect(&path, &options)?).filter(is_made),
+            Whose::Nobodys => None,
+        };
+        let (writing, turnstile) = match made {
+            Some(db) => (db, turnstile),
+            None => make_store(turnstile, &path, &options)?,
         };
         let reading = connect(&path, &options)?;
         let bell = Arc::new(Bell::new(beside(&path, "-bells")));
@@ -300,6 +304,12 @@ fn refuse_foreign(db: &Connection, path: &Path) -> Result<()> {
     }
     db.set_db_config(no_checkpoint, false).map_err(sqlite)?;
     Ok(())
+}
+
+/// Whether a store has its tables; one that another process is just making has not.
+fn is_made(db: &Connection) -> bool {
+    let version = db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+    version.is_ok_and(|version| version > 0)
 }
 
 /// Makes the tables in one transaction, unless another process was quicker.

@@ -30,6 +30,8 @@ pub(crate) enum Whose {
     /// Nobody's yet, or a store so new that all of it is still in the log.
     Nobodys,
     Ours,
+    /// Ours by its turnstile; somebody was writing it while it was looked at, or it is damaged.
+    Unclear,
 }
 
 /// Which file it is, whatever its name.
@@ -149,17 +151,24 @@ pub(crate) fn whose(path: &Path) -> Result<Whose> {
     let has_turnstile = beside(path, "-turnstile").exists();
     let is_in_use = ["-wal", "-journal"].map(|ending| beside(path, ending).exists());
     // SQLite takes less than a page for nothing, and would write over it.
-    let header = if bytes < PAGE_BYTES_MIN {
-        None
-    } else {
-        Header::read(path)?
+    let header = match bytes {
+        0..PAGE_BYTES_MIN => Ok(None),
+        _ => Header::read(path),
     };
-    let Some(header) = header else {
-        return Err(if has_turnstile {
-            fault::damaged(path, "its first bytes are not those of a store")
-        } else {
-            fault::foreign(path)
-        });
+    let header = match header {
+        Ok(Some(header)) => header,
+        Ok(None) if has_turnstile => {
+            return Err(fault::damaged(
+                path,
+                "its first bytes are not those of a store",
+            ));
+        }
+        Err(error) if error.kind() == ErrorKind::StoreDamaged && has_turnstile => {
+            return Ok(Whose::Unclear);
+        }
+        Ok(None) => return Err(fault::foreign(path)),
+        Err(error) if error.kind() == ErrorKind::StoreDamaged => return Err(fault::foreign(path)),
+        Err(error) => return Err(error),
     };
     match header.application_id {
         APPLICATION_ID if header.user_version > SCHEMA_VERSION => {

@@ -191,3 +191,20 @@ async fn opening_a_store_twice_leaves_the_locks_of_the_first() {
     assert_eq!(locks_on(&path), held);
     assert_eq!(ready(&first).await, 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_grows_while_it_is_opened_is_not_taken_for_damaged() {
+    let (_folder, path) = folder();
+    let store = open(&path);
+    let growing = tokio::spawn(async move {
+        for _ in 0..60 {
+            enqueue(&store, 2000).await.unwrap();
+        }
+    });
+
+    while !growing.is_finished() {
+        SqliteStore::open(&path, super::quick()).unwrap();
+    }
+
+    growing.await.unwrap();
+}
