@@ -277,8 +277,11 @@ fn a_process_stopped_in_its_turn_makes_others_answer_try_later() {
     assert!(ready(&sandbox) >= 100, "looking is allowed");
     kill_process(Pid::from_child(&stopped), Signal::CONT).unwrap();
     sandbox.run("enqueue q x").ok();
-    assert!(stopped.wait().unwrap().success());
-    assert_eq!(ready(&sandbox), 100 + LINES as u64 + 1);
+    // It was held up for longer than a call may take: it goes on, or it says so and stops.
+    match stopped.wait().unwrap().code() {
+        Some(0) => assert_eq!(ready(&sandbox), 100 + LINES as u64 + 1),
+        code => assert_eq!(code, Some(75)),
+    }
 }
 
 const LINES: usize = 20_000;
