@@ -62,8 +62,11 @@ impl Problem {
     pub fn gone(queue: &QueueName, id: &JobId) -> Self {
         Self::new(
             "gone",
-            format!("job {id:?} has ended and was not kept; nothing changed"),
-            format!("to keep such jobs: `windlass queue set {queue} keep_succeeded=all`"),
+            format!(
+                "the queue {queue} has no job {id:?}: it has ended and was not kept, or never \
+                 was; nothing changed"
+            ),
+            format!("see what it has with `windlass job list {queue}`"),
         )
     }
 

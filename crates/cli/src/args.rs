@@ -9,7 +9,7 @@ use crate::commands::{
     progress, queue, release, renew, snooze, workers,
 };
 
-/// A distributed, reliable job queue.
+/// A reliable job queue.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, arg_required_else_help = true)]
 #[command(
@@ -28,12 +28,12 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// Where the jobs are
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL", help_heading = "Everywhere")]
     #[arg(help = "Where the jobs are [default: sqlite:windlass.db] [env: WINDLASS_STORE]")]
     pub(crate) store: Option<String>,
 
     /// Print results as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Everywhere")]
     pub(crate) json: bool,
 }
 

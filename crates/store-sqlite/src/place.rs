@@ -141,6 +141,7 @@ fn refuse_missing(path: &Path, create: bool) -> Result<()> {
 
 /// Reads whose the file is; another program's is refused before anything touches it.
 pub(crate) fn whose(path: &Path) -> Result<Whose> {
+    refuse_unreadable(path)?;
     let bytes = std::fs::metadata(path)
         .map_err(|error| fault::from_io(error, path))?
         .len();
@@ -180,6 +181,23 @@ pub(crate) fn whose(path: &Path) -> Result<Whose> {
         0 if header.schema_version == 0 && header.user_version == 0 => Ok(Whose::Nobodys),
         _ => Err(fault::foreign(path)),
     }
+}
+
+/// Refuses a file that this user may not read and write, in words of our own. Asked without opening
+/// it, for the sake of others' locks.
+#[cfg(unix)]
+fn refuse_unreadable(path: &Path) -> Result<()> {
+    use rustix::fs::{Access, access};
+    use rustix::io::Errno;
+    match access(path, Access::READ_OK | Access::WRITE_OK) {
+        Err(error @ (Errno::ACCESS | Errno::ROFS)) => Err(fault::from_io(error.into(), path)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn refuse_unreadable(_: &Path) -> Result<()> {
+    Ok(())
 }
 
 /// What the first bytes of an SQLite file say.

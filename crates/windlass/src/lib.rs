@@ -1,15 +1,24 @@
-//! A distributed, reliable job queue: what programs add to use Windlass.
+//! A reliable job queue: what programs add to use Windlass.
 //!
 //! ```
-//! use windlass::{Existing, NewJob, QueueName, StoreUrl};
+//! use windlass::{ClaimRequest, Existing, Hold, NewJob, QueueName, StoreUrl};
 //!
-//! # async fn example() -> windlass::Result<()> {
-//! let url: StoreUrl = "memory:".parse()?;
-//! let store = windlass::open(&url, Existing::OrCreate).await?;
-//! let queue = QueueName::new("mail")?;
-//! store.enqueue(&queue, vec![NewJob::new("send the letter")]).await?;
-//! # Ok(())
-//! # }
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> windlass::Result<()> {
+//!     let url: StoreUrl = "memory:".parse()?; // or sqlite:jobs.db
+//!     let store = windlass::open(&url, Existing::OrCreate).await?;
+//!     let mail = QueueName::new("mail")?;
+//!     store.enqueue(&mail, vec![NewJob::new("dear Ann")]).await?;
+//!
+//!     if let Some(claim) = store.claim(&mail, ClaimRequest::single(10)).await? {
+//!         for job in &claim.jobs {
+//!             println!("{}", String::from_utf8_lossy(&job.payload));
+//!             let done = Hold::new(job.id.clone(), claim.token).completion();
+//!             store.complete(&mail, vec![done], None).await?;
+//!         }
+//!     }
+//!     Ok(())
+//! }
 //! ```
 //!
 //! # Map

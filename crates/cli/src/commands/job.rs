@@ -19,12 +19,22 @@ pub(crate) enum Command {
     /// List jobs, a page at a time
     List(list::Arguments),
     /// Cancel waiting jobs; ask running ones to stop
+    #[command(
+        override_usage = "windlass job cancel [OPTIONS] <QUEUE> <ID>...|--payload P|--unique-key K|--all"
+    )]
     Cancel(change::Arguments),
     /// Run dead jobs again
+    #[command(override_usage = "windlass job retry [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all")]
     Retry(change::Arguments),
     /// Forget finished jobs, and that their ids were ever used
+    #[command(
+        override_usage = "windlass job delete [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all"
+    )]
     Delete(change::Arguments),
     /// Run scheduled jobs now
+    #[command(
+        override_usage = "windlass job promote [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all"
+    )]
     Promote(change::Arguments),
     /// Wait until a job has ended
     Wait(wait::Arguments),
