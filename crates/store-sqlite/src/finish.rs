@@ -18,8 +18,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) reason: Option<Reason>,
 }
 
-/// The statements of most completions, at hand for a whole batch. Finding, then deleting by key,
-/// costs half of a delete that returns what it deleted.
+/// The statements of most completions, at hand for a whole batch. Two statements and not one delete
+/// that returns what it deleted: SQLite makes a temporary table for that, once a job.
 pub(crate) struct Unkept<'a> {
     find: CachedStatement<'a>,
     delete: CachedStatement<'a>,

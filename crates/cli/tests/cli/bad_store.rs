@@ -282,6 +282,10 @@ fn a_process_stopped_in_its_turn_makes_others_answer_try_later() {
         Some(0) => assert_eq!(ready(&sandbox), 100 + LINES as u64 + 1),
         code => assert_eq!(code, Some(75)),
     }
+    assert!(
+        ready(&sandbox) > 100,
+        "what was there, and what others enqueued since"
+    );
 }
 
 const LINES: usize = 20_000;
