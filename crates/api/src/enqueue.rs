@@ -166,23 +166,19 @@ pub struct EnqueueReply {
     pub state: &'static str,
     /// Another job was there first.
     pub duplicate: bool,
-    /// How safe an accepted job is: `memory`, `replicated:N` or `synced`.
+    /// How safe the job is by now: `memory`, `replicated:N` or `synced`.
     pub durability: Option<String>,
 }
 
 impl EnqueueReply {
     /// The answer for one job.
     pub fn new(queue: &QueueName, enqueued: &Enqueued) -> Self {
-        let durability = match enqueued {
-            Enqueued::Accepted { level, .. } => level_word(*level),
-            _ => None,
-        };
         Self {
             id: enqueued.id().to_string(),
             queue: queue.to_string(),
             state: enqueued.state().as_str(),
             duplicate: enqueued.is_duplicate(),
-            durability,
+            durability: level_word(enqueued.level()),
         }
     }
 

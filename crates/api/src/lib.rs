@@ -16,7 +16,7 @@
 //!
 //! [`moment`] and [`content`] say how times and bytes look in JSON; [`enqueue`] is the one request
 //! with a body of its own; [`job`], [`claim`], [`change`], [`queue`], [`worker`] and [`upkeep`] are
-//! replies; [`problem`] is how every refusal looks; [`wait`] waits for work and for outcomes.
+//! replies; [`problem`] is how every refusal looks; [`wait`] waits for outcomes.
 
 pub mod change;
 pub mod claim;
@@ -37,5 +37,5 @@ pub use job::JobReply;
 pub use problem::{Problem, ProblemReply};
 pub use queue::{QueueReply, SettingsReply};
 pub use upkeep::{CleanReply, RepairReply};
-pub use wait::{End, claim_waiting, wait_for_end};
+pub use wait::{End, wait_for_end};
 pub use worker::WorkerReply;

@@ -174,6 +174,8 @@ pub enum Enqueued {
         id: JobId,
         /// The first job's state.
         state: JobState,
+        /// The durability the first job has reached by now.
+        level: Level,
     },
 }
 
@@ -189,6 +191,13 @@ impl Enqueued {
     pub const fn state(&self) -> JobState {
         match self {
             Self::Accepted { state, .. } | Self::Duplicate { state, .. } => *state,
+        }
+    }
+
+    /// How safe the job is that this answer speaks of.
+    pub const fn level(&self) -> Level {
+        match self {
+            Self::Accepted { level, .. } | Self::Duplicate { level, .. } => *level,
         }
     }
 

@@ -39,6 +39,7 @@ pub mod store;
 pub mod time;
 pub mod token;
 pub mod upkeep;
+pub mod wait;
 mod words;
 pub mod worker;
 
@@ -55,7 +56,7 @@ pub use name::{BootId, JobId, Kind, QueueName, UniqueKey};
 pub use priority::Priority;
 pub use queue::{Rates, Stats, Totals};
 pub use retry::{Jitter, Retry, RetryPolicy};
-pub use setting::{Keep, KeepSucceeded, Requeue, Setting, Settings};
+pub use setting::{Keep, KeepSucceeded, Partitions, Requeue, Setting, Settings};
 pub use settle::{Completed, Completion, Failure, Held, Hold, Settled, Snooze};
 pub use store::Store;
 pub use time::{Clock, ManualClock, SystemClock, Timestamp};

@@ -62,7 +62,21 @@ pub struct Settings {
     pub dead: Keep,
     /// How long cancelled jobs are kept.
     pub cancelled: Keep,
+    /// Over how many parts the queue is spread, where a store has several places for them.
+    pub partitions: Partitions,
 }
+
+/// Over how many parts one queue is spread. Order is kept within a part; parts are only added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Partitions {
+    /// This many.
+    Fixed(u32),
+    /// As many as its size asks for.
+    Auto,
+}
+
+/// The most parts of one queue.
+pub const PARTITIONS_MAX: u32 = 128;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const MIB: u64 = 1024 * 1024;
@@ -87,6 +101,7 @@ impl Default for Settings {
                 bytes: Some(256 * MIB),
             },
             cancelled: an_hour,
+            partitions: Partitions::Fixed(1),
         }
     }
 }
@@ -199,7 +214,7 @@ const AGE: &str = "a duration such as 1h30m, or all";
 const NUMBER: &str = "a whole number";
 const BOUND: &str = "a whole number, or all";
 
-static FIELDS: [Field; 14] = [
+static FIELDS: [Field; 15] = [
     field!(
         "dedup_for",
         DURATION,
@@ -256,6 +271,13 @@ static FIELDS: [Field; 14] = [
         show_bound,
         read_bound
     ),
+    field!(
+        "partitions",
+        "a whole number from 1 to 128, or auto",
+        partitions,
+        show_partitions,
+        read_partitions
+    ),
 ];
 
 fn show(value: impl ToString + Copy) -> String {
@@ -307,6 +329,21 @@ fn read_number(text: &str) -> Result<u64, String> {
 fn read_positive(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
+        _ => Err(not_such(text)),
+    }
+}
+
+fn show_partitions(value: Partitions) -> String {
+    match value {
+        Partitions::Fixed(count) => count.to_string(),
+        Partitions::Auto => "auto".to_owned(),
+    }
+}
+
+fn read_partitions(text: &str) -> Result<Partitions, String> {
+    match text.parse() {
+        Ok(count) if (1..=PARTITIONS_MAX).contains(&count) => Ok(Partitions::Fixed(count)),
+        _ if text == "auto" => Ok(Partitions::Auto),
         _ => Err(not_such(text)),
     }
 }

@@ -34,6 +34,19 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// turn. Nothing to hand out is `None`.
     async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>>;
 
+    /// Claims jobs and, where there are none, waits for some for as long as `wait`.
+    ///
+    /// A worker's claim that was answered with nothing is done; the next try is a new one, and
+    /// `request` carries its number afterwards.
+    async fn claim_waiting(
+        &self,
+        queue: &QueueName,
+        request: &mut ClaimRequest,
+        wait: Duration,
+    ) -> Result<Option<Claim>> {
+        crate::wait::claim(self, queue, request, wait).await
+    }
+
     /// Accepts a dispatched job: from now on it is held for `lease`.
     async fn accept(&self, queue: &QueueName, hold: Hold, lease: Duration) -> Result<Held>;
 

@@ -17,7 +17,11 @@ impl Queue {
             if new.keep_outcome {
                 self.await_outcome(&id);
             }
-            return Enqueued::Duplicate { id, state };
+            return Enqueued::Duplicate {
+                id,
+                state,
+                level: Level::Memory,
+            };
         }
         let id = new.id.clone();
         self.tombstones.remove(&id);

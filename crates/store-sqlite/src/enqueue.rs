@@ -43,7 +43,7 @@ impl Step<'_> {
         if (new.unique_key.is_some() || self.queue.figures.tombstones > 0)
             && let Some(first) = self.first_of(new)?
         {
-            return self.duplicate(first, new);
+            return self.duplicate(first, new, level);
         }
         let now = self.now.ms();
         let due_at = new.due.resolve(now);
@@ -55,7 +55,7 @@ impl Step<'_> {
         if !self.insert(new, state, insert)? {
             let first = self.first_of(new)?;
             let first = first.ok_or_else(|| Fault::Damaged(format!("job {} is hidden", new.id)))?;
-            return self.duplicate(first, new);
+            return self.duplicate(first, new, level);
         }
         self.forget_id(&new.id)?;
         let figures = &mut self.queue.figures;
@@ -89,12 +89,13 @@ impl Step<'_> {
         Ok(self.holder(key.as_str())?.map(First::Stored))
     }
 
-    fn duplicate(&mut self, first: First, new: &NewJob) -> Db<Enqueued> {
+    fn duplicate(&mut self, first: First, new: &NewJob, level: Level) -> Db<Enqueued> {
         let job = match first {
             First::Remembered(state) => {
                 return Ok(Enqueued::Duplicate {
                     id: new.id.clone(),
                     state,
+                    level,
                 });
             }
             First::Stored(job) => job,
@@ -109,6 +110,7 @@ impl Step<'_> {
         Ok(Enqueued::Duplicate {
             id: job.id,
             state: job.state,
+            level,
         })
     }
 

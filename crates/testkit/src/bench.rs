@@ -10,8 +10,8 @@ use std::time::Duration;
 use windlass_core::dump::QueueDump;
 use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{
-    BootId, Claim, Clock, Hold, JobId, JobState, ManualClock, NewJob, QueueName, Result, Store,
-    Timestamp,
+    BootId, Claim, Clock, Enqueued, Hold, JobId, JobState, ManualClock, NewJob, QueueName, Result,
+    Store, Timestamp,
 };
 
 use crate::opened::Opened;
@@ -141,6 +141,13 @@ pub fn boot(text: &str) -> BootId {
 /// The hold of a claim on its job number `index`.
 pub fn hold(claim: &Claim, index: usize) -> Hold {
     Hold::new(claim.jobs[index].id.clone(), claim.token)
+}
+
+/// The job that was there first, where an answer speaks of one.
+pub fn duplicate_of(answer: &Enqueued) -> Option<(JobId, JobState)> {
+    answer
+        .is_duplicate()
+        .then(|| (answer.id().clone(), answer.state()))
 }
 
 /// The holds of a claim on all its jobs.

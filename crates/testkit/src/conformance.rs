@@ -35,6 +35,15 @@ macro_rules! conformance {
     };
 }
 
+/// One test per topic, its cases one after the other, for a store that is dear to open: `open` opens
+/// it for each case, empty, and may keep the servers behind it.
+#[macro_export]
+macro_rules! conformance_by_topic {
+    ($open:ident) => {
+        $crate::conformance_cases! { one_test_per_topic $open }
+    };
+}
+
 /// Hands the list of topics and their cases to another macro of this crate.
 #[doc(hidden)]
 #[macro_export]
@@ -347,6 +356,23 @@ macro_rules! one_test_per_case {
                 $crate::conformance::$topic::$case(&bench).await?;
                 bench.assert_sound().await
             })+
+        })+
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! one_test_per_topic {
+    ($open:ident $($topic:ident { $($case:ident,)+ })+) => {
+        $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $topic() -> $crate::conformance::Outcome {
+            $({
+                println!(stringify!($case));
+                let bench = $crate::Bench::open($open, stringify!($case)).await;
+                $crate::conformance::$topic::$case(&bench).await?;
+                bench.assert_sound().await?;
+            })+
+            Ok(())
         })+
     };
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Hold, ManualClock, NewJob, Timestamp};
+use tokio::time::{Instant, sleep};
+use windlass_core::wait::POLL_MAX;
+use windlass_core::{ClaimRequest, Hold, ManualClock, NewJob, Timestamp};
 use windlass_store_memory::MemoryStore;
 
 use super::*;
@@ -17,7 +19,9 @@ async fn a_claim_that_may_not_wait_answers_at_once() {
     let (store, queue) = place();
     let began = Instant::now();
 
-    let claim = claim_waiting(&store, &queue, &mut ClaimRequest::single(1), Duration::ZERO).await;
+    let claim = store
+        .claim_waiting(&queue, &mut ClaimRequest::single(1), Duration::ZERO)
+        .await;
 
     assert_eq!(claim.unwrap(), None);
     assert_eq!(began.elapsed(), Duration::ZERO);
@@ -29,7 +33,9 @@ async fn a_waiting_claim_gives_up_when_its_time_is_over() {
     let began = Instant::now();
     let wait = Duration::from_millis(2_500);
 
-    let claim = claim_waiting(&store, &queue, &mut ClaimRequest::single(1), wait).await;
+    let claim = store
+        .claim_waiting(&queue, &mut ClaimRequest::single(1), wait)
+        .await;
 
     assert_eq!(claim.unwrap(), None);
     assert!(began.elapsed() >= wait && began.elapsed() < wait + POLL_MAX);
@@ -39,7 +45,7 @@ async fn a_waiting_claim_gives_up_when_its_time_is_over() {
 async fn a_waiting_claim_gets_a_job_that_comes_later() {
     let (store, queue) = place();
     let mut request = ClaimRequest::single(1);
-    let waiting = claim_waiting(&store, &queue, &mut request, Duration::from_mins(1));
+    let waiting = store.claim_waiting(&queue, &mut request, Duration::from_mins(1));
     let coming = async {
         sleep(Duration::from_secs(5)).await;
         store.enqueue(&queue, vec![NewJob::new("late")]).await

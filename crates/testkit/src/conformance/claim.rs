@@ -1,11 +1,11 @@
 //! Claim: how jobs are handed out, once, and how a lost reply is asked for again.
 
 use windlass_core::limits::{CLAIM_MAX, LEASE_DEFAULT, LEASE_MAX};
-use windlass_core::{
-    Claim, ClaimRequest, Enqueued, ErrorKind, JobState, Mode, NewJob, Result, Settled,
-};
+use windlass_core::{Claim, ClaimRequest, ErrorKind, JobState, Mode, NewJob, Result, Settled};
 
-use crate::bench::{Bench, boot, hold, holds, id, ids, ms, named, numbered, queue, secs};
+use crate::bench::{
+    Bench, boot, duplicate_of, hold, holds, id, ids, ms, named, numbered, queue, secs,
+};
 
 fn handed_out(claim: Option<&Claim>) -> Vec<&str> {
     claim.map_or_else(Vec::new, ids)
@@ -225,13 +225,7 @@ pub async fn jobs_claimed_at_most_once_have_ended_when_handed_out(bench: &Bench)
     assert!(dump.jobs.is_empty());
     assert_eq!((dump.stats.running, dump.stats.total.succeeded), (0, 2));
     let again = bench.enqueue(named("a")).await?;
-    assert_eq!(
-        again,
-        Enqueued::Duplicate {
-            id: id("a"),
-            state: JobState::Succeeded
-        }
-    );
+    assert_eq!(duplicate_of(&again), Some((id("a"), JobState::Succeeded)));
 
     bench.outlast_lease();
     assert_eq!(bench.claim(10).await?, None);

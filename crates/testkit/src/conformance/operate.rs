@@ -2,10 +2,10 @@
 
 use windlass_core::limits::SCAN_PAGE;
 use windlass_core::{
-    Changed, Due, Enqueued, Filter, JobState, Kind, NewJob, Result, RetryPolicy, Settled, Target,
+    Changed, Due, Filter, JobState, Kind, NewJob, Result, RetryPolicy, Settled, Target,
 };
 
-use crate::bench::{Bench, hold, id, named, numbered, secs};
+use crate::bench::{Bench, duplicate_of, hold, id, named, numbered, secs};
 
 pub async fn a_retried_job_begins_anew(bench: &Bench) -> Result<()> {
     let policy = RetryPolicy::fixed(secs(0)).max_attempts(2);
@@ -66,13 +66,7 @@ pub async fn a_retried_job_is_live_for_duplicates(bench: &Bench) -> Result<()> {
 
     let again = bench.enqueue(named("a")).await?;
 
-    assert_eq!(
-        again,
-        Enqueued::Duplicate {
-            id: id("a"),
-            state: JobState::Ready
-        }
-    );
+    assert_eq!(duplicate_of(&again), Some((id("a"), JobState::Ready)));
     Ok(())
 }
 

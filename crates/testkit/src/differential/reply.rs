@@ -40,9 +40,11 @@ impl Reply {
     /// Stores differ in how safe they keep a job, and may.
     pub(super) fn enqueued(mut answers: Vec<Enqueued>) -> Self {
         for answer in &mut answers {
-            if let Enqueued::Accepted { level, .. } = answer {
-                *level = Level::Memory;
-            }
+            let (Enqueued::Accepted { level, .. } | Enqueued::Duplicate { level, .. }) = answer
+            else {
+                continue;
+            };
+            *level = Level::Memory;
         }
         Self::Enqueued(answers)
     }
