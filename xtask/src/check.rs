@@ -3,6 +3,7 @@
 //! Steps run in order and the first failure ends the run. A tool that is not installed is said
 //! aloud, never passed over in silence.
 
+mod redis;
 mod report;
 mod steps;
 

@@ -20,12 +20,13 @@
 //! In reading order: [`opened`] is a store under test; [`mod@bench`] is where a case works;
 //! [`mod@conformance`] holds the cases, one per promise; [`soundness`] says what is true of every queue
 //! at every moment; [`differential`] drives random verbs into a store and into the specification,
-//! and compares.
+//! and compares; [`redis`] starts private Redis servers.
 
 pub mod bench;
 pub mod conformance;
 pub mod differential;
 pub mod opened;
+pub mod redis;
 pub mod soundness;
 
 pub use bench::Bench;

@@ -2,18 +2,20 @@
 
 use std::path::Path;
 
-use super::Extent;
+use super::{Extent, redis};
 use crate::cargo::{cargo, has};
 use crate::tidy;
 
 /// The crates whose tests take a moment: no child processes, no crashes, no file system.
-const FAST: [&str; 5] = [
+const FAST: [&str; 4] = [
     "windlass-core",
     "windlass-store-memory",
     "windlass-api",
-    "windlass-testkit",
     "xtask",
 ];
+
+/// Of this one only the library: its other tests start servers.
+const FAST_LIBRARY: &str = "windlass-testkit";
 
 const NO_DENY: &str = "cargo-deny is not installed, so licences and advisories are unchecked; \
                        to get it: `cargo install --locked cargo-deny`";
@@ -33,6 +35,8 @@ pub(super) struct Step {
 enum Work {
     /// Tidy lives in this program.
     Tidy,
+    /// A server for the tests to start, installed when there is none.
+    Redis,
     /// Commands of cargo in order, without the word `cargo`.
     Cargo(Vec<String>),
 }
@@ -42,6 +46,7 @@ impl Step {
     pub(super) fn shown(&self) -> String {
         match &self.work {
             Work::Tidy => "cargo xtask tidy".to_owned(),
+            Work::Redis => "redis-server --version".to_owned(),
             Work::Cargo(commands) => format!("cargo {}", commands.join(" && cargo ")),
         }
     }
@@ -51,6 +56,7 @@ impl Step {
         match &self.work {
             Work::Tidy if tidy::is_clean(root) => Ok(()),
             Work::Tidy => Err("`cargo xtask tidy` found violations".to_owned()),
+            Work::Redis => redis::ensure(),
             Work::Cargo(commands) => commands.iter().try_for_each(|line| run_one(root, line)),
         }
     }
@@ -83,6 +89,7 @@ pub(super) fn of(root: &Path, extent: Extent) -> Vec<Step> {
                 fmt(),
                 clippy(),
                 tidy_step(),
+                redis_step(),
                 tests(has_nextest),
                 docs(),
                 deny(has(root, "deny")),
@@ -126,6 +133,15 @@ fn tidy_step() -> Step {
     }
 }
 
+fn redis_step() -> Step {
+    Step {
+        name: "redis",
+        next: redis::NEXT,
+        not_run: None,
+        work: Work::Redis,
+    }
+}
+
 fn tests(has_nextest: bool) -> Step {
     let commands: &[&str] = if has_nextest {
         // nextest runs no doc tests, so cargo runs those.
@@ -143,8 +159,10 @@ fn fast_tests(has_nextest: bool) -> Step {
     } else {
         "test --tests"
     };
-    let line = format!("{runner} --package {}", FAST.join(" --package "));
-    step("tests", &[&line], NAMED)
+    let crates = format!("{runner} --package {}", FAST.join(" --package "));
+    let runner = runner.trim_end_matches(" --tests");
+    let library = format!("{runner} --package {FAST_LIBRARY} --lib");
+    step("tests", &[&crates, &library], NAMED)
 }
 
 fn docs() -> Step {
@@ -193,6 +211,7 @@ mod tests {
             fmt(),
             clippy(),
             tidy_step(),
+            redis_step(),
             tests(true),
             fast_tests(true),
             docs(),
