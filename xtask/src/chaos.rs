@@ -1,4 +1,5 @@
-//! `cargo xtask chaos`: the crash test at length, in release, with its plan printed.
+//! `cargo xtask chaos`: the crash test at length, in release, with its plan printed; on Redis also
+//! servers that die, move and run full.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -7,51 +8,87 @@ use crate::cargo::cargo;
 
 const KILLS: u64 = 200;
 
+/// How many times as long as in every check the faults of Redis last.
+const ROUNDS: u64 = 10;
+
+/// Which store is put to the test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Store {
+    Sqlite,
+    Redis,
+}
+
 /// How long a run is, and which.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
+    store: Store,
     kills: u64,
+    rounds: u64,
     /// Drawn by the test when nobody chose it.
     seed: Option<u64>,
 }
 
 impl Extent {
-    /// Reads `--kills N` and `--seed N`; nothing when they cannot be read.
+    /// Reads `--store NAME`, `--kills N`, `--rounds N` and `--seed N`; nothing when they cannot be
+    /// read.
     pub(crate) fn read(options: &[&str]) -> Option<Self> {
         let mut extent = Self {
+            store: Store::Sqlite,
             kills: KILLS,
+            rounds: ROUNDS,
             seed: None,
         };
         for option in options.chunks(2) {
             match option {
+                ["--store", "sqlite"] => extent.store = Store::Sqlite,
+                ["--store", "redis"] => extent.store = Store::Redis,
                 ["--kills", kills] => extent.kills = kills.parse().ok()?,
+                ["--rounds", rounds] => extent.rounds = rounds.parse().ok()?,
                 ["--seed", seed] => extent.seed = Some(seed.parse().ok()?),
                 _ => return None,
             }
         }
         Some(extent)
     }
+
+    /// The runs of cargo that make it up.
+    fn runs(&self) -> &'static [&'static str] {
+        match self.store {
+            Store::Sqlite => {
+                &["test --release --package windlass-chaos --test crash sqlite -- --nocapture"]
+            }
+            // One after the other: what is measured is not disturbed by what else dies.
+            Store::Redis => &[
+                "test --release --package windlass-chaos --test crash redis -- --nocapture",
+                "test --release --package windlass-store-redis --test faults -- --nocapture \
+                 --test-threads 1",
+            ],
+        }
+    }
 }
 
-/// Runs the crash test of the SQLite store.
+/// Runs the crash tests of a store.
 pub(crate) fn run(root: &Path, extent: &Extent) -> ExitCode {
-    let arguments = "test --release --package windlass-chaos --test crash -- --nocapture";
-    let mut command = cargo(root, &arguments.split(' ').collect::<Vec<_>>());
-    command.env("WINDLASS_KILLS", extent.kills.to_string());
-    if let Some(seed) = extent.seed {
-        command.env("WINDLASS_SEED", seed.to_string());
-    }
-    match command.status() {
-        Ok(status) if status.success() => ExitCode::SUCCESS,
-        Ok(_) => {
-            println!("repeat the plan with the seed above: `cargo xtask chaos --seed N`");
-            ExitCode::FAILURE
+    for arguments in extent.runs() {
+        let mut command = cargo(root, &arguments.split_whitespace().collect::<Vec<_>>());
+        command.env("WINDLASS_KILLS", extent.kills.to_string());
+        command.env("WINDLASS_ROUNDS", extent.rounds.to_string());
+        if let Some(seed) = extent.seed {
+            command.env("WINDLASS_SEED", seed.to_string());
         }
-        Err(error) => {
-            println!("`cargo {arguments}` could not start: {error}");
-            ExitCode::FAILURE
+        match command.status() {
+            Ok(status) if status.success() => {}
+            Ok(_) => {
+                println!("a plan is repeated with its seed, if one is above: `--seed N`");
+                return ExitCode::FAILURE;
+            }
+            Err(error) => {
+                println!("`cargo {arguments}` could not start: {error}");
+                return ExitCode::FAILURE;
+            }
         }
     }
+    ExitCode::SUCCESS
 }
 
 #[cfg(test)]
@@ -59,13 +96,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_200_kills_unless_said_otherwise() {
-        let extent = |kills, seed| Some(Extent { kills, seed });
-        assert_eq!(Extent::read(&[]), extent(200, None));
-        assert_eq!(Extent::read(&["--kills", "5"]), extent(5, None));
-        let both = ["--seed", "7", "--kills", "5"];
-        assert_eq!(Extent::read(&both), extent(5, Some(7)));
+    fn a_run_is_200_kills_on_sqlite_unless_said_otherwise() {
+        let extent = |store, kills, seed| {
+            Some(Extent {
+                store,
+                kills,
+                rounds: 10,
+                seed,
+            })
+        };
+        assert_eq!(Extent::read(&[]), extent(Store::Sqlite, 200, None));
+        let few = ["--kills", "5"];
+        assert_eq!(Extent::read(&few), extent(Store::Sqlite, 5, None));
+        let both = ["--seed", "7", "--store", "redis"];
+        assert_eq!(Extent::read(&both), extent(Store::Redis, 200, Some(7)));
+        for bad in [["--kills", "many"], ["--store", "paper"]] {
+            assert_eq!(Extent::read(&bad), None);
+        }
         assert_eq!(Extent::read(&["--kills"]), None);
-        assert_eq!(Extent::read(&["--kills", "many"]), None);
     }
 }

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 const TEXT: &str = "\
 cargo xtask COMMAND
 
-  check           everything CI runs: fmt, clippy, tidy, tests, docs, deny
+  check           everything CI runs: fmt, clippy, tidy, redis, tests, docs, deny
   check --quick   fmt, tidy, clippy and the fast tests, for use while writing
   tidy            the rules of the house alone: edges, sizes, names, links
-  chaos           the crash test at length, in release: --kills N (200), --seed N (drawn)
+  chaos           the crash test at length, in release: --kills N (200), --seed N (drawn);
+                  --store redis: on Redis, and its faults --rounds N (10) times as long
   help            this list
 ";
 

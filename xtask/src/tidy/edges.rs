@@ -49,6 +49,7 @@ const EDGES: [(&str, &[&str]); 14] = [
             "windlass",
             "windlass-api",
             "windlass-core",
+            "windlass-store-redis",
             "windlass-store-sqlite",
             "windlass-testkit",
         ],
@@ -56,8 +57,13 @@ const EDGES: [(&str, &[&str]); 14] = [
     ("xtask", &[]),
 ];
 
-/// What the tests of any crate may use besides: the suite, and the specification as a store at hand.
-const DEV: [&str; 2] = ["windlass-testkit", "windlass-store-memory"];
+/// What the tests of any crate may use besides: the suite, the specification as a store at hand, and
+/// the ledger that a store under faults is judged by.
+const DEV: [&str; 3] = [
+    "windlass-testkit",
+    "windlass-store-memory",
+    "windlass-chaos",
+];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let (manifests, mut violations) = manifest::read(tree);

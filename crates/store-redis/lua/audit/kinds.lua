@@ -1,0 +1,12 @@
+-- audit/kinds: what Redis holds under each key of the queue.
+-- keys: state settings jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake
+-- uses:
+-- flags: no-writes
+-- guards: lazy
+-- args: none
+-- reply: the type of each key, `none` where there is nothing
+local kinds = {}
+for i = 1, #KEYS do
+  kinds[i] = redis.call('TYPE', KEYS[i]).ok
+end
+return kinds

@@ -1,0 +1,26 @@
+-- delete: forgets finished jobs, and that their ids were ever used.
+-- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
+-- uses: figures hints opts state place hold finish scan change
+-- flags: allow-oom
+-- args: `ids`, how many, ids; or `key`, unique key; or `scan` and a scan (lib/scan)
+-- reply: where to go on (empty: nowhere); then id and word of each: done, will_stop, not_found, `conflict ID`, or the state that forbids it
+local KEYS_OF = { succeeded = k_succeeded, dead = k_dead, cancelled = k_cancelled }
+
+local function delete(id, state)
+  if state and not KEYS_OF[state] then
+    return state
+  elseif state then
+    forget_whole(id, state, KEYS_OF[state])
+  else
+    local until_ms = string.match(redis.call('HGET', k_tombstones, id) or '', ' (%d+)$')
+    if not until_ms or tonumber(until_ms) <= now then
+      return 'not_found'
+    end
+  end
+  redis.call('HDEL', k_tombstones, id)
+  redis.call('ZREM', k_forgetting, id)
+  is_changed = true
+  return 'done'
+end
+
+return change_target(delete)

@@ -1,0 +1,121 @@
+-- enqueue: stores jobs; the same id, or a unique key that is held, is a duplicate.
+-- keys: state jobs opts ready suspects ghosts scheduled expiring unique running final tombstones forgetting leases owners sleepers wake hints
+-- uses: figures hints opts state place accept
+-- flags:
+-- guards: lazy
+-- args: the earliest and the latest time in the generated ids (or 0 0), 1 to write even when all are duplicates, how many partitions the caller knows of; then id, payload, spec of each job: opts, with `d`, `e` and `l` as MS or +MS from now
+-- reply: `absent` when the queue does not exist; `moved N` when it has N partitions; else a word for each job: `r` ready, `s` scheduled, or `=STATE ID` of the job that was there first; then `grow` when the part is large
+if not exists then
+  return 'absent'
+elseif f[PARTITIONS] ~= tonumber(ARGV[4]) then
+  return 'moved ' .. f[PARTITIONS]
+elseif #ids == 0 then
+  return {}
+end
+
+-- Writing a key of the wrong type must fail before anything else is written.
+redis.call('HLEN', k_opts)
+redis.call('HLEN', k_running)
+redis.call('ZCARD', k_scheduled)
+redis.call('ZCARD', k_expiring)
+redis.call('HLEN', k_unique)
+redis.call('HLEN', k_tombstones)
+redis.call('HLEN', k_final)
+if ghosts then
+  redis.call('HLEN', k_ghosts)
+end
+if f[SLEEPING_UNTIL] > now then
+  redis.call('ZCARD', k_sleepers)
+  redis.call('LLEN', k_wake)
+end
+for i = 1, #ids do
+  local spec = ARGV[3 * i + 4]
+  if spec ~= '' or not lanes[5] then
+    local priority = tonumber(string.match('\n' .. spec, '\np(%d)')) or 5
+    if not lanes[priority] then
+      redis.call('LLEN', k_ready[priority])
+      lanes[priority] = {}
+    end
+  end
+end
+
+-- Plain jobs, which are most, go the short way.
+local is_short = is_id_timed and not ghosts and not tombs
+local lane, bytes, jobs_at, lane_at = lanes[5], 0, 0, 0
+for i = 1, #ids do
+  local id = ids[i]
+  if is_short and ARGV[3 * i + 4] == '' and not stored_payloads[i] and not created[id] then
+    local payload = ARGV[3 * i + 3]
+    created[id] = 'ready'
+    jobs[jobs_at + 1], jobs[jobs_at + 2] = id, payload
+    jobs_at, lane_at = jobs_at + 2, lane_at + 1
+    lane[lane_at] = id
+    bytes = bytes + #payload
+    if is_watched then
+      announce(id, 'ready')
+    end
+    replies[i] = 'r'
+  else
+    replies[i] = accept(i, 3 * i + 2)
+    jobs_at, lane_at = #jobs, lane and #lane or 0
+  end
+end
+f[BYTES] = f[BYTES] + bytes
+
+if #jobs > 0 then
+  if #untombed > 0 then
+    redis.call('HDEL', k_tombstones, unpack(untombed))
+    redis.call('ZREM', k_forgetting, unpack(untombed))
+  end
+  redis.call('HSET', k_jobs, unpack(jobs))
+  local some_opts = {}
+  for id, text in pairs(all_opts) do
+    some_opts[#some_opts + 1] = id
+    some_opts[#some_opts + 1] = text
+  end
+  if #some_opts > 0 then
+    redis.call('HSET', k_opts, unpack(some_opts))
+  end
+  for key, id in pairs(new_unique) do
+    redis.call('HSET', k_unique, key, id)
+  end
+  for priority, entries in pairs(lanes) do
+    if #entries > 0 then
+      redis.call('RPUSH', k_ready[priority], unpack(entries))
+      f[READY + priority] = f[READY + priority] + #entries
+      work = work + #entries
+    end
+  end
+  if #scheduled > 0 then
+    local earliest = math.huge
+    for i = 1, #scheduled, 2 do
+      earliest = math.min(earliest, scheduled[i])
+    end
+    local first = redis.call('ZRANGE', k_scheduled, 0, 0, 'WITHSCORES')[2]
+    redis.call('ZADD', k_scheduled, unpack(scheduled))
+    if not first or tonumber(first) > earliest then
+      work = work + 1
+    end
+  end
+  if #expiring > 0 then
+    redis.call('ZADD', k_expiring, unpack(expiring))
+  end
+  local total = #jobs / 2
+  f[TOTAL_ENQUEUED] = f[TOTAL_ENQUEUED] + total
+  count(ENQUEUED_MINUTE, total)
+  is_changed = true
+elseif ARGV[3] == '1' and not is_changed then
+  -- What was there first must have reached the replicas too: something to wait for.
+  write_figures()
+end
+commit()
+if f[GROW_AT] > 0 then
+  local waiting = redis.call('ZCARD', k_scheduled)
+  for priority = 0, 9 do
+    waiting = waiting + f[READY + priority]
+  end
+  if waiting > f[GROW_AT] then
+    replies[#replies + 1] = 'grow'
+  end
+end
+return replies

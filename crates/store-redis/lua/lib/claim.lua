@@ -1,0 +1,182 @@
+-- claim: promote what is due, reap what expired, then take over the priorities in turn.
+
+-- Reads a request from eight arguments: owner (a boot's, or empty), seq, nonce, max, lease, mode, worker, sleeper.
+local function read_request(at)
+  return {
+    owner = ARGV[at],
+    seq = tonumber(ARGV[at + 1]),
+    nonce = ARGV[at + 2],
+    max = tonumber(ARGV[at + 3]),
+    lease = tonumber(ARGV[at + 4]),
+    mode = ARGV[at + 5],
+    worker = ARGV[at + 6],
+    sleeper = ARGV[at + 7],
+  }
+end
+
+local function nothing(seen)
+  return { '', 0, seen and seen.again or 0, f[PARTITIONS] }
+end
+
+-- A claim that this boot has made before: the latest again, earlier ones not at all. Nothing when it is a new one.
+local function repeated(request)
+  if request.owner == '' then
+    return nil
+  end
+  local record = redis.call('HGET', k_owners, request.owner)
+  local seq, token = string.match(record or '', '^%d+\t(%d+)\t([^\t]+)')
+  if not seq or request.seq > tonumber(seq) then
+    return nil
+  end
+  if request.seq < tonumber(seq) then
+    return nothing()
+  end
+  local ids = still_held(token)
+  local until_ms = #ids > 0 and extend(request.owner, request.lease)
+  if not until_ms then
+    return nothing()
+  end
+  local reply = { token, until_ms, 0, f[PARTITIONS] }
+  local payloads = redis.call('HMGET', k_jobs, unpack(ids))
+  local opts = redis.call('HMGET', k_opts, unpack(ids))
+  for i = 1, #ids do
+    reply[#reply + 1] = ids[i]
+    reply[#reply + 1] = payloads[i] or ''
+    reply[#reply + 1] = opts[i] or ''
+  end
+  return reply
+end
+
+-- Puts a claim under its owner's lease; a boot's latest claim is remembered there.
+local function lease_to(request, owner, token, suspect)
+  local ends = redis.call('ZSCORE', k_leases, owner)
+  local until_ms = math.max(ends and tonumber(ends) or now, now + request.lease)
+  redis.call('ZADD', k_leases, until_ms, owner)
+  local record = redis.call('HGET', k_owners, owner)
+  local suspect_part = string.match(record or '', '^%d+\t%d*\t[^\t]*\t(.*)$') or '\t'
+  if suspect then
+    suspect_part = token .. '\t' .. suspect
+  end
+  local last = request.owner == '' and '\t' or whole(request.seq) .. '\t' .. token
+  redis.call('HSET', k_owners, owner, whole(request.lease) .. '\t' .. last .. '\t' .. suspect_part)
+  return until_ms
+end
+
+-- Puts jobs under a token and its owner's lease.
+local function hold_all(request, token, taken)
+  local owner = request.owner == '' and 't:' .. token or request.owner
+  local tail = ''
+  if request.worker ~= '' then
+    tail = '\t' .. (request.mode == 'd' and 'd' or '') .. '\t' .. request.worker
+  elseif request.mode == 'd' then
+    tail = '\td'
+  end
+  local holds, ids, suspect = {}, {}, nil
+  -- Most holds of a claim are the same text: written once for each length of payload.
+  local plain, plain_of = {}, -1
+  for i = 1, #taken do
+    local job = taken[i]
+    ids[i] = job.id
+    holds[2 * i - 1] = job.id
+    if job.opts then
+      holds[2 * i] = token .. '\t' .. job.priority .. 'o' .. #job.payload .. tail
+    else
+      if job.priority ~= plain_of then
+        plain, plain_of = {}, job.priority
+      end
+      local length = #job.payload
+      plain[length] = plain[length] or token .. '\t' .. job.priority .. '-' .. length .. tail
+      holds[2 * i] = plain[length]
+    end
+    if job.is_suspect then
+      suspect = job.id
+    end
+  end
+  redis.call('HSET', k_running, unpack(holds))
+  local seq = whole(request.owner == '' and 0 or request.seq)
+  redis.call('HSET', k_open, token, #ids .. '\t' .. seq .. '\t' .. owner)
+  redis.call('HSET', k_claims, token, seq .. '\t' .. #ids .. '\t' .. owner .. '\n' .. table.concat(ids, '\n') .. '\n')
+  redis.call('ZADD', k_tokens, '+inf', token)
+  if request.owner ~= '' then
+    redis.call('ZADD', k_holds, 0, owner .. '\t' .. token)
+  end
+  return lease_to(request, owner, token, suspect)
+end
+
+local function finish_all(request, token, taken)
+  for i = 1, #taken do
+    local job = taken[i]
+    succeed(job.id, read_opts(job.opts), #job.payload, issued_at(token), nil)
+  end
+  if request.owner ~= '' then
+    -- Remembered without its jobs: a repeat of the call must not finish further ones.
+    lease_to(request, request.owner, token, nil)
+  end
+  return now
+end
+
+local function hand_out(request, taken)
+  local number = math.max(now_us, f[LAST_TOKEN] + 1)
+  f[LAST_TOKEN] = number
+  is_changed = true
+  local token = whole(number) .. '-' .. request.nonce
+  local expiring = {}
+  for i = 1, #taken do
+    if is_watched then
+      announce(taken[i].id, 'running')
+    end
+    if taken[i].opts and string.find('\n' .. taken[i].opts, '\ne', 1, true) then
+      expiring[#expiring + 1] = taken[i].id
+    end
+  end
+  if #expiring > 0 then
+    redis.call('ZREM', k_expiring, unpack(expiring))
+  end
+  local until_ms
+  if request.mode == 'm' then
+    until_ms = finish_all(request, token, taken)
+  else
+    until_ms = hold_all(request, token, taken)
+  end
+  local reply = { token, until_ms, 0, f[PARTITIONS] }
+  for i = 1, #taken do
+    local at = 3 * i + 2
+    reply[at] = taken[i].id
+    reply[at + 1] = taken[i].payload
+    reply[at + 2] = taken[i].opts or ''
+  end
+  return reply
+end
+
+-- A paused queue hands out nothing, nor does one that is still taking back this boot's jobs.
+local function may_claim(request)
+  if f[PAUSED] > 0 then
+    return false
+  end
+  local ends = request.owner ~= '' and redis.call('ZSCORE', k_leases, request.owner)
+  return not (ends and tonumber(ends) == 0)
+end
+
+local function claim(request)
+  local again = repeated(request)
+  if again then
+    return again
+  end
+  promote_due(PAGE)
+  reap(PAGE)
+  local seen = { passed = 0, looked_at = 0 }
+  local taken = may_claim(request) and take(request, seen) or {}
+  local reply
+  if #taken == 0 then
+    reply = nothing(seen)
+    if request.sleeper ~= '' and reply[3] == 0 then
+      reply = lie_down(request, reply)
+    end
+  else
+    reply = hand_out(request, taken)
+    -- What woke for its own claim must not look for the jobs that it took.
+    work = math.max(0, work - #taken)
+  end
+  prune(PAGE)
+  return reply
+end

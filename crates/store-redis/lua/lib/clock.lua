@@ -1,0 +1,3 @@
+-- The store's clock: Redis' own, read once.
+local time = redis.call('TIME')
+local clock_us = time[1] * 1000000 + time[2]

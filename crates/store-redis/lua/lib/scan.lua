@@ -1,0 +1,196 @@
+-- Pages through jobs: of one state in its order, or of all, state after state. A job that stays put is met once.
+-- Scheduled jobs by due time, ready ones by their turn, running ones by claim, finished ones by their end.
+local STATES = { 'scheduled', 'ready', 'running', 'succeeded', 'dead', 'cancelled' }
+
+-- Arguments: state (empty: all), kind (empty, or `=` and it), payload (empty, or `=` and it), cursor, limit.
+local function read_scan(at)
+  return {
+    state = ARGV[at],
+    kind = ARGV[at + 1] ~= '' and string.sub(ARGV[at + 1], 2) or nil,
+    payload = ARGV[at + 2] ~= '' and string.sub(ARGV[at + 2], 2) or nil,
+    cursor = ARGV[at + 3],
+    limit = tonumber(ARGV[at + 4]),
+  }
+end
+
+-- The rank of the first member behind (score, member); members of one score are ordered by their bytes.
+local function rank_behind(key, score, member)
+  local low = redis.call('ZCOUNT', key, '-inf', '(' .. score)
+  local high = redis.call('ZCOUNT', key, '-inf', score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if redis.call('ZRANGE', key, middle, middle)[1] <= member then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+-- A page of a sorted set from a cursor `SCORE TAB MEMBER`: members, and the cursor behind them.
+local function page_of_zset(key, cursor, limit)
+  local from = 0
+  local score, member = string.match(cursor, '^([^\t]+)\t(.*)$')
+  if score then
+    from = rank_behind(key, score, member)
+  end
+  local found = redis.call('ZRANGE', key, from, from + limit, 'WITHSCORES')
+  local ids = {}
+  for i = 1, math.min(#found, 2 * limit), 2 do
+    ids[#ids + 1] = found[i]
+  end
+  local has_more = #found > 2 * limit
+  return ids, has_more and found[2 * limit] .. '\t' .. found[2 * limit - 1] or nil
+end
+
+-- A page of one ready list from an absolute position.
+local function page_of_list(priority, position, limit)
+  local from = position and math.max(0, position - f[BASE + priority]) or 0
+  local entries = redis.call('LRANGE', k_ready[priority], from, from + limit - 1)
+  local ids = {}
+  for i = 1, #entries do
+    local generation, id = string.match(entries[i], '^\t(%d+)\t(.*)$')
+    id = id or entries[i]
+    local ghost = f[GHOSTS] > 0 and redis.call('HGET', k_ghosts, id)
+    if not (ghost and tonumber(generation or 0) <= tonumber(string.match(ghost, ' (%d+)$'))) then
+      ids[#ids + 1] = id
+    end
+  end
+  return ids, #entries, f[BASE + priority] + from + #entries
+end
+
+-- A page of a priority's suspects behind a score.
+local function page_of_suspects(priority, score, limit)
+  local low = score and '(' .. score or whole(priority * LANE)
+  local high = '(' .. whole((priority + 1) * LANE)
+  local found = redis.call('ZRANGEBYSCORE', k_suspects, low, high, 'WITHSCORES', 'LIMIT', 0, limit)
+  local ids = {}
+  for i = 1, #found, 2 do
+    ids[#ids + 1] = found[i]
+  end
+  return ids, found[#found]
+end
+
+-- Ready jobs: each priority's suspects, then its list. Cursor: `LANE TAB POSITION`.
+local function page_of_ready(cursor, limit)
+  local lane, position = string.match(cursor, '^(%d+)\t(.*)$')
+  lane = tonumber(lane or 0)
+  position = position ~= '' and position or nil
+  local ids, looked_at = {}, 0
+  while lane < 20 and looked_at < limit do
+    local priority = math.floor(lane / 2)
+    local page, behind, met
+    if lane % 2 == 0 then
+      page, behind = page_of_suspects(priority, position, limit - looked_at)
+      met = #page
+    else
+      page, met, behind = page_of_list(priority, position and tonumber(position), limit - looked_at)
+      behind = whole(behind)
+    end
+    for i = 1, #page do
+      ids[#ids + 1] = page[i]
+    end
+    looked_at = looked_at + met
+    if met < limit - looked_at + met then
+      lane, position = lane + 1, nil
+    else
+      position = behind
+    end
+  end
+  local has_more = false
+  if lane < 20 then
+    for rest = lane, 19 do
+      local priority = math.floor(rest / 2)
+      if rest == lane and rest % 2 == 1 then
+        local left = redis.call('LLEN', k_ready[priority]) - (position and tonumber(position) - f[BASE + priority] or 0)
+        has_more = has_more or left > 0
+      else
+        has_more = has_more or f[READY + priority] > 0
+      end
+    end
+  end
+  return ids, has_more and lane .. '\t' .. (position or '') or nil
+end
+
+-- Running jobs, claim after claim. Cursor: `TOKEN TAB PLACE`.
+local function page_of_running(cursor, limit)
+  local token, place = string.match(cursor, '^([^\t]+)\t(%d+)$')
+  local rank
+  if token then
+    -- The claim itself again: it may have been cut in two.
+    rank = redis.call('ZSCORE', k_tokens, token) == 'inf' and redis.call('ZRANK', k_tokens, token)
+      or rank_behind(k_tokens, '+inf', token)
+  else
+    rank = redis.call('ZCOUNT', k_tokens, '-inf', '(+inf')
+  end
+  local tokens = redis.call('ZRANGE', k_tokens, rank, rank + limit)
+  local ids, looked_at = {}, 0
+  for i = 1, #tokens do
+    local claimed = claimed_ids(tokens[i])
+    local first = tokens[i] == token and tonumber(place) + 1 or 1
+    local texts = #claimed > 0 and redis.call('HMGET', k_running, unpack(claimed)) or {}
+    for at = first, #claimed do
+      if looked_at >= limit then
+        return ids, tokens[i] .. '\t' .. (at - 1)
+      end
+      if texts[at] and string.sub(texts[at], 1, #tokens[i] + 1) == tokens[i] .. '\t' then
+        ids[#ids + 1] = claimed[at]
+        looked_at = looked_at + 1
+      end
+    end
+  end
+  return ids, #tokens > limit and tokens[#tokens] .. '\t' .. #claimed_ids(tokens[#tokens]) or nil
+end
+
+local function page_of_state(state, cursor, limit)
+  if state == 'ready' then
+    return page_of_ready(cursor, limit)
+  elseif state == 'running' then
+    return page_of_running(cursor, limit)
+  end
+  local keys = { scheduled = k_scheduled, succeeded = k_succeeded, dead = k_dead, cancelled = k_cancelled }
+  return page_of_zset(keys[state], cursor, limit)
+end
+
+local function is_meant(id, wanted)
+  if wanted.kind then
+    local text = '\n' .. (redis.call('HGET', k_opts, id) or '')
+    if not string.find(text, '\nk' .. wanted.kind .. '\n', 1, true) then
+      return false
+    end
+  end
+  return not wanted.payload or redis.call('HGET', k_jobs, id) == wanted.payload
+end
+
+-- One page: ids that are meant, and the cursor of the next (empty: none). Over all states the cursor begins `STATE TAB`.
+local function scan(wanted)
+  local found, next_at
+  if wanted.state ~= '' then
+    found, next_at = page_of_state(wanted.state, wanted.cursor, wanted.limit)
+  else
+    local number, cursor = string.match(wanted.cursor, '^(%d)\t(.*)$')
+    number, cursor, found = tonumber(number or 1), cursor or '', {}
+    while number <= #STATES and #found < wanted.limit do
+      local page
+      page, next_at = page_of_state(STATES[number], cursor, wanted.limit - #found)
+      for i = 1, #page do
+        found[#found + 1] = page[i]
+      end
+      cursor = next_at or ''
+      if not next_at then
+        number = number + 1
+      elseif #page == 0 then
+        break
+      end
+    end
+    next_at = number <= #STATES and number .. '\t' .. cursor or nil
+  end
+  local ids = {}
+  for i = 1, #found do
+    if is_meant(found[i], wanted) then
+      ids[#ids + 1] = found[i]
+    end
+  end
+  return ids, next_at or ''
+end

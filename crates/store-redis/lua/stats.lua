@@ -1,0 +1,44 @@
+-- stats: the figures of the queue, counted and never scanned.
+-- keys: state opts ready suspects ghosts scheduled running succeeded dead cancelled jobs final
+-- uses: figures state
+-- flags: no-writes
+-- args: none
+-- reply: nothing when the queue does not exist; else figures (packed), now, scheduled, running, succeeded, dead, cancelled, the due time of the earliest scheduled job (empty: none), then id and opts of the job at the head of each lane
+if not exists then
+  return {}
+end
+local first = redis.call('ZRANGE', k_scheduled, 0, 0, 'WITHSCORES')
+local running = redis.call('HLEN', k_running) - redis.call('HEXISTS', k_running, '')
+local reply = {
+  stored[1], now, redis.call('ZCARD', k_scheduled), running, redis.call('ZCARD', k_succeeded),
+  redis.call('ZCARD', k_dead), redis.call('ZCARD', k_cancelled), first[2] or '',
+}
+local STALE_MAX = 500
+
+local function add(id)
+  if id then
+    reply[#reply + 1] = id
+    reply[#reply + 1] = redis.call('HGET', k_opts, id) or ''
+  end
+end
+
+-- The first entry of a list that is not stale, as far as a page shows.
+local function head_of(key)
+  local entries = redis.call('LRANGE', key, 0, f[GHOSTS] > 0 and STALE_MAX or 0)
+  for i = 1, #entries do
+    local generation, id = string.match(entries[i], '^\t(%d+)\t(.*)$')
+    id = id or entries[i]
+    local ghost = f[GHOSTS] > 0 and redis.call('HGET', k_ghosts, id)
+    if not (ghost and tonumber(generation or 0) <= tonumber(string.match(ghost, ' (%d+)$'))) then
+      return id
+    end
+  end
+end
+
+for priority = 0, 9 do
+  if f[READY + priority] > 0 then
+    add(redis.call('ZRANGEBYSCORE', k_suspects, priority * LANE, '(' .. whole((priority + 1) * LANE), 'LIMIT', 0, 1)[1])
+    add(head_of(k_ready[priority]))
+  end
+end
+return reply

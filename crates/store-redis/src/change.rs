@@ -1,0 +1,120 @@
+//! cancel, retry, delete, promote, purge: what operators do, by id, key, payload or filter.
+
+use bytes::Bytes;
+use windlass_core::limits::SCAN_PAGE;
+use windlass_core::{
+    Changed, ChangedJob, Changes, Cursor, Filter, JobId, JobState, Page, Result, Target,
+};
+
+use crate::codec::job_id;
+use crate::part::{Part, number, words};
+use crate::reply::{Reply, short};
+use crate::script::Script;
+
+/// How often a purge that met nothing but stale entries goes on by itself.
+const AGAIN_MAX: usize = 10_000;
+
+impl Part {
+    /// Does what a script does to every job of a target, or of one page of it.
+    pub(crate) async fn change(
+        &self,
+        script: &'static Script,
+        target: &Target,
+        from: Option<&str>,
+    ) -> Result<Changes> {
+        let reply = self.list(script, change_args(target, from)).await?;
+        let is_page = matches!(target, Target::Payload(_) | Target::Filter(_));
+        read_changes(reply, is_page)
+    }
+
+    pub(crate) async fn purge(&self) -> Result<u64> {
+        for _ in 0..AGAIN_MAX {
+            let mut reply = self.list(&self.scripts().purge, Vec::new()).await?;
+            let removed = reply.count()?;
+            if removed > 0 || reply.count()? == 0 {
+                return Ok(removed);
+            }
+        }
+        Ok(0)
+    }
+}
+
+fn change_args(target: &Target, from: Option<&str>) -> Vec<Bytes> {
+    match target {
+        Target::Ids(ids) => {
+            let mut args = vec![Bytes::from_static(b"ids"), number(ids.len())];
+            args.extend(ids.iter().map(|id| words(id.as_str())));
+            args
+        }
+        Target::UniqueKey(key) => vec![Bytes::from_static(b"key"), words(key.as_str())],
+        Target::Payload(payload) => {
+            let all = Filter::default();
+            scan_args("scan", &all, Some(payload), from, SCAN_PAGE)
+        }
+        Target::Filter(filter) => scan_args("scan", filter, None, from, SCAN_PAGE),
+    }
+}
+
+/// The arguments of a scan, after `first` where it is not empty.
+pub(crate) fn scan_args(
+    first: &'static str,
+    filter: &Filter,
+    payload: Option<&Bytes>,
+    from: Option<&str>,
+    limit: usize,
+) -> Vec<Bytes> {
+    let mut args = Vec::with_capacity(6);
+    if !first.is_empty() {
+        args.push(Bytes::from_static(first.as_bytes()));
+    }
+    args.push(words(filter.state.map_or("", JobState::as_str)));
+    args.push(
+        filter
+            .kind
+            .as_ref()
+            .map_or_else(Bytes::new, |kind| Bytes::from(format!("={kind}"))),
+    );
+    args.push(payload.map_or_else(Bytes::new, |payload| {
+        let mut marked = vec![b'='];
+        marked.extend_from_slice(payload);
+        Bytes::from(marked)
+    }));
+    args.push(words(from.unwrap_or_default()));
+    args.push(number(limit));
+    args
+}
+
+fn read_changes(mut reply: Reply, is_page: bool) -> Result<Changes> {
+    let next = reply.text()?;
+    let mut items = Vec::with_capacity(reply.len() / 2);
+    while !reply.is_empty() {
+        let id = reply.bytes()?;
+        let changed = changed(&reply.text()?)?;
+        // Jobs that a page meets and that the change does not fit are passed by.
+        if is_page && matches!(changed, Changed::WrongState(_)) {
+            continue;
+        }
+        let id = if id.is_empty() {
+            None
+        } else {
+            Some(job_id("change", &id)?)
+        };
+        items.push(ChangedJob { id, changed });
+    }
+    let next = (!next.is_empty()).then_some(Cursor(next));
+    Ok(Page { items, next })
+}
+
+fn changed(word: &str) -> Result<Changed> {
+    Ok(match word {
+        "done" => Changed::Done,
+        "will_stop" => Changed::WillStop,
+        "not_found" => Changed::NotFound,
+        _ => match word.strip_prefix("conflict ") {
+            Some(holder) => Changed::Conflict(JobId::new(holder)?),
+            None => Changed::WrongState(
+                JobState::from_word(word).ok_or_else(|| short("a word in it is none"))?,
+            ),
+        },
+    })
+}

@@ -1,0 +1,179 @@
+//! Rules: the settings of a queue as the numbers that scripts go by, and as the text people set.
+
+use windlass_core::time::as_ms;
+use windlass_core::{Bytes, KeepSucceeded, Requeue, Result, Setting, Settings};
+
+use super::figures::double;
+use super::{damaged, text};
+
+const PART: &str = "settings";
+
+/// The settings in the order of their rules.
+const NAMES: [&str; 14] = [
+    "dedup_for",
+    "dedup_max",
+    "requeue",
+    "poison_after",
+    "keep_succeeded",
+    "succeeded_age",
+    "succeeded_count",
+    "succeeded_bytes",
+    "dead_age",
+    "dead_count",
+    "dead_bytes",
+    "cancelled_age",
+    "cancelled_count",
+    "cancelled_bytes",
+];
+
+/// No bound.
+const UNBOUNDED: f64 = -1.0;
+
+/// The rule a setting changes: its place, counted from 1 as in the scripts, and its number. A
+/// setting that no script goes by has place 0.
+pub(crate) fn rule_of(setting: &Setting) -> Result<(usize, f64)> {
+    let mut settings = Settings::default();
+    settings.apply(setting)?;
+    let index = NAMES.iter().position(|name| *name == setting.name());
+    Ok(index.map_or((0, 0.0), |index| (index + 1, numbers(&settings)[index])))
+}
+
+/// The settings of a queue from the text of those that were ever set.
+pub(crate) fn settings(texts: &[(Bytes, Bytes)]) -> Result<Settings> {
+    let mut settings = Settings::default();
+    for (name, value) in texts {
+        let setting = Setting::new(text(PART, name)?, text(PART, value)?)
+            .map_err(|error| damaged(PART, error))?;
+        settings.apply(&setting)?;
+    }
+    Ok(settings)
+}
+
+fn numbers(settings: &Settings) -> [f64; 14] {
+    let (succeeded, dead, cancelled) = (settings.succeeded, settings.dead, settings.cancelled);
+    [
+        double(as_ms(settings.dedup_for)),
+        double(settings.dedup_max),
+        place(Requeue::ALL, &settings.requeue),
+        f64::from(settings.poison_after),
+        place(KeepSucceeded::ALL, &settings.keep_succeeded),
+        bound(succeeded.age.map(as_ms)),
+        bound(succeeded.count),
+        bound(succeeded.bytes),
+        bound(dead.age.map(as_ms)),
+        bound(dead.count),
+        bound(dead.bytes),
+        bound(cancelled.age.map(as_ms)),
+        bound(cancelled.count),
+        bound(cancelled.bytes),
+    ]
+}
+
+fn bound(bound: Option<u64>) -> f64 {
+    bound.map_or(UNBOUNDED, double)
+}
+
+/// The number of a choice is its place among all.
+fn place<T: PartialEq>(all: &[T], choice: &T) -> f64 {
+    let place = all.iter().position(|one| one == choice);
+    double(place.unwrap_or_default() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::ErrorKind;
+
+    use super::super::figures::pack;
+    use super::*;
+
+    fn set(texts: &[&str]) -> Settings {
+        let mut settings = Settings::default();
+        for text in texts {
+            settings.apply(&text.parse().unwrap()).unwrap();
+        }
+        settings
+    }
+
+    const OTHERS: [&str; 14] = [
+        "dedup_for=2s",
+        "dedup_max=3",
+        "requeue=back",
+        "poison_after=4",
+        "keep_succeeded=nothing",
+        "succeeded_age=all",
+        "succeeded_count=5",
+        "succeeded_bytes=all",
+        "dead_age=6ms",
+        "dead_count=all",
+        "dead_bytes=7",
+        "cancelled_age=0s",
+        "cancelled_count=0",
+        "cancelled_bytes=8",
+    ];
+
+    #[test]
+    fn the_defaults_are_the_numbers_that_scripts_take_without_rules() {
+        let expected = [
+            3_600_000.0,
+            100_000.0,
+            0.0,
+            3.0,
+            0.0,
+            3_600_000.0,
+            10_000.0,
+            67_108_864.0,
+            2_592_000_000.0,
+            100_000.0,
+            268_435_456.0,
+            3_600_000.0,
+            10_000.0,
+            67_108_864.0,
+        ];
+        assert_eq!(pack(&numbers(&Settings::default())), pack(&expected));
+    }
+
+    #[test]
+    fn every_setting_has_its_rule() {
+        let named: Vec<_> = Settings::default()
+            .all()
+            .iter()
+            .map(|setting| setting.name())
+            .collect();
+        // What comes after the rules is no script's business.
+        assert_eq!(named[..NAMES.len()], NAMES);
+        assert_eq!(named[NAMES.len()..], ["partitions"]);
+        let partitions = Setting::new("partitions", "auto").unwrap();
+        assert_eq!(rule_of(&partitions).unwrap(), (0, 0.0));
+        let changed: Vec<_> = OTHERS
+            .iter()
+            .map(|text| rule_of(&text.parse().unwrap()).unwrap())
+            .collect();
+        let expected: Vec<_> = numbers(&set(&OTHERS))
+            .into_iter()
+            .enumerate()
+            .map(|(index, number)| (index + 1, number))
+            .collect();
+        assert_eq!(changed, expected);
+        assert_eq!(changed[2], (3, 1.0));
+        assert_eq!(changed[5], (6, -1.0));
+    }
+
+    #[test]
+    fn settings_are_read_from_their_text() {
+        let texts: Vec<_> = set(&OTHERS)
+            .all()
+            .into_iter()
+            .map(|setting| {
+                (
+                    Bytes::from(setting.name()),
+                    Bytes::from(setting.value().to_owned()),
+                )
+            })
+            .collect();
+        assert_eq!(settings(&texts).unwrap(), set(&OTHERS));
+        assert_eq!(settings(&[]).unwrap(), Settings::default());
+        let planted = (Bytes::from("requeue"), Bytes::from("sideways"));
+        let error = settings(&[planted]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StoreDamaged);
+    }
+}

@@ -1,0 +1,368 @@
+//! The whole state of a queue in the canonical form that stores are compared in.
+//!
+//! For tests and support: plain commands read everything, one key after another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use redis::{Cmd, Value};
+use windlass_core::dump::{ClaimDump, Dump, LeaseDump, QueueDump};
+use windlass_core::limits::CLAIM_TOMBSTONE;
+use windlass_core::time::Now;
+use windlass_core::{
+    Clock, Job, JobId, JobState, Priority, QueueName, Result, Stats, SystemClock, Timestamp, Token,
+    UniqueKey,
+};
+
+use crate::codec::claim::{OpenClaim, StoredClaim, StoredOwner, owner_of, read_left};
+use crate::codec::entry::{Entry, Ghost};
+use crate::codec::figures::{Counts, Figures, whole};
+use crate::codec::hold::StoredHold;
+use crate::codec::job::RawJob;
+use crate::codec::outcome::{Outcome, Tombstone};
+use crate::codec::{damaged, job_id, rules, score, text, value};
+use crate::keys::{Key, Keys};
+use crate::link::Link;
+use crate::open::RedisStore;
+
+/// The room of one priority among the scores of suspects.
+const LANE: f64 = 1_099_511_627_776.0;
+
+/// Whoever runs plain commands.
+#[async_trait]
+pub(crate) trait Ask: Sync {
+    /// Runs a command where its key lives.
+    async fn ask(&self, key: &[u8], cmd: &Cmd) -> Result<Value>;
+}
+
+#[async_trait]
+impl Ask for Link {
+    async fn ask(&self, key: &[u8], cmd: &Cmd) -> Result<Value> {
+        Link::ask(self, key, cmd).await
+    }
+}
+
+#[async_trait]
+impl Dump for RedisStore {
+    /// The dump of a queue with one part.
+    async fn dump(&self, queue: &QueueName) -> Result<Option<QueueDump>> {
+        let clock = self.inner.shared.clock.as_deref();
+        let clock_us = clock.map_or_else(|| SystemClock.now_us(), Clock::now_us);
+        let part = self.queue(queue).first();
+        read(self.link(), &part.keys, queue, clock_us).await
+    }
+}
+
+/// Reads everything that stands under the keys of a queue; `None` where it does not exist.
+pub(crate) async fn read<A: Ask>(
+    ask: &A,
+    keys: &Keys,
+    queue: &QueueName,
+    clock_us: u64,
+) -> Result<Option<QueueDump>> {
+    let source = Source { ask, keys };
+    let state = source.hash("state").await?;
+    let Some(figures) = state.get(&b"figures"[..]) else {
+        return Ok(None);
+    };
+    let figures = Figures::read(figures)?;
+    let now = Now::guard(figures.mark_us(), clock_us).ms();
+    let stored = Stored::read(&source).await?;
+    let jobs = stored.jobs(queue)?;
+    let ready = stored.ready()?;
+    Ok(Some(QueueDump {
+        stats: stored.stats(&figures, now, &jobs, &ready)?,
+        ready,
+        jobs,
+        unique_keys: stored.unique_keys()?,
+        tombstones: stored.tombstones(now)?,
+        leases: stored.leases()?,
+        claims: stored.claims(now)?,
+        settings: stored.settings()?,
+    }))
+}
+
+/// Reads keys of one queue.
+struct Source<'a, A> {
+    ask: &'a A,
+    keys: &'a Keys,
+}
+
+type Hash = BTreeMap<Bytes, Bytes>;
+type Sorted = Vec<(Bytes, f64)>;
+
+impl<A: Ask> Source<'_, A> {
+    /// A hash without the field that only keeps it a hash table.
+    async fn hash(&self, name: &str) -> Result<Hash> {
+        let key = self.keys.one(name);
+        let mut cmd = redis::cmd("HGETALL");
+        cmd.arg(&key[..]);
+        let pairs = value::pairs(self.ask.ask(&key, &cmd).await?)?;
+        let is_real = |pair: &(Bytes, Bytes)| !pair.0.is_empty();
+        Ok(pairs.into_iter().filter(is_real).collect())
+    }
+
+    async fn sorted(&self, name: &str) -> Result<Sorted> {
+        let key = self.keys.one(name);
+        let mut cmd = redis::cmd("ZRANGE");
+        cmd.arg(&key[..]).arg(0).arg(-1).arg("WITHSCORES");
+        value::scored(self.ask.ask(&key, &cmd).await?)
+    }
+
+    /// The entries of every ready list, by priority.
+    async fn lists(&self) -> Result<Vec<Vec<Bytes>>> {
+        let key = Key::named("ready").ok_or_else(|| damaged("ready list", "it has no key"))?;
+        let mut lists = Vec::new();
+        for key in self.keys.declared(&[key]) {
+            let mut cmd = redis::cmd("LRANGE");
+            cmd.arg(&key[..]).arg(0).arg(-1);
+            lists.push(value::items(self.ask.ask(&key, &cmd).await?)?);
+        }
+        Ok(lists)
+    }
+}
+
+/// Everything under the keys of a queue, as it stands there.
+struct Stored {
+    settings: Hash,
+    jobs: Hash,
+    opts: Hash,
+    errors: Hash,
+    results: Hash,
+    ready: Vec<Vec<Bytes>>,
+    suspects: Sorted,
+    ghosts: Hash,
+    scheduled: Sorted,
+    unique: Hash,
+    running: Hash,
+    open: Hash,
+    claims: Hash,
+    left: Hash,
+    tokens: BTreeMap<Bytes, f64>,
+    leases: Sorted,
+    owners: Hash,
+    stopping: BTreeSet<Bytes>,
+    progress: Hash,
+    outcomes: Hash,
+    succeeded: Sorted,
+    dead: Sorted,
+    cancelled: Sorted,
+    tombstones: Hash,
+}
+
+impl Stored {
+    async fn read<A: Ask>(source: &Source<'_, A>) -> Result<Self> {
+        let stopping = source.sorted("stopping").await?;
+        Ok(Self {
+            settings: source.hash("settings").await?,
+            jobs: source.hash("jobs").await?,
+            opts: source.hash("opts").await?,
+            errors: source.hash("errors").await?,
+            results: source.hash("results").await?,
+            ready: source.lists().await?,
+            suspects: source.sorted("suspects").await?,
+            ghosts: source.hash("ghosts").await?,
+            scheduled: source.sorted("scheduled").await?,
+            unique: source.hash("unique").await?,
+            running: source.hash("running").await?,
+            open: source.hash("open").await?,
+            claims: source.hash("claims").await?,
+            left: source.hash("left").await?,
+            tokens: source.sorted("tokens").await?.into_iter().collect(),
+            leases: source.sorted("leases").await?,
+            owners: source.hash("owners").await?,
+            stopping: stopping.into_iter().map(|(member, _)| member).collect(),
+            progress: source.hash("progress").await?,
+            outcomes: source.hash("final").await?,
+            succeeded: source.sorted("succeeded").await?,
+            dead: source.sorted("dead").await?,
+            cancelled: source.sorted("cancelled").await?,
+            tombstones: source.hash("tombstones").await?,
+        })
+    }
+
+    fn jobs(&self, queue: &QueueName) -> Result<Vec<Job>> {
+        let due: BTreeMap<&Bytes, f64> = self.scheduled.iter().map(|(id, at)| (id, *at)).collect();
+        let job = |(id, payload): (&Bytes, &Bytes)| {
+            let hold = self.running.get(id);
+            let owner = hold.map(|hold| self.owner_of(hold)).transpose()?.flatten();
+            let raw = RawJob {
+                id: job_id("job", id)?,
+                state: self.state_of(id, due.contains_key(id))?,
+                payload: Some(payload.clone()),
+                opts: self.opts.get(id).cloned(),
+                hold: hold.cloned(),
+                is_stopping: owner.as_ref().is_some_and(|owner| {
+                    let member = [&owner[..], b"\t", id].concat();
+                    self.stopping.contains(&member[..])
+                }),
+                owner,
+                outcome: self.outcomes.get(id).cloned(),
+                due: due.get(id).copied(),
+                error: self.errors.get(id).cloned(),
+                result: self.results.get(id).cloned(),
+                progress: self.progress.get(id).cloned(),
+            };
+            raw.read(queue)
+        };
+        self.jobs.iter().map(job).collect()
+    }
+
+    /// A job that is in no other place is ready.
+    fn state_of(&self, id: &Bytes, is_scheduled: bool) -> Result<JobState> {
+        if self.running.contains_key(id) {
+            Ok(JobState::Running)
+        } else if let Some(outcome) = self.outcomes.get(id) {
+            Outcome::read(outcome).map(|outcome| outcome.state)
+        } else if is_scheduled {
+            Ok(JobState::Scheduled)
+        } else {
+            Ok(JobState::Ready)
+        }
+    }
+
+    /// The owner of the claim a hold names, while that is open.
+    fn owner_of(&self, hold: &[u8]) -> Result<Option<Bytes>> {
+        let token = StoredHold::read(hold)?.token.to_string();
+        let open = self.open.get(token.as_bytes());
+        let open = open.map(|open| OpenClaim::read(open)).transpose()?;
+        Ok(open.map(|open| Bytes::from(open.owner.as_str().to_owned())))
+    }
+
+    /// Ready jobs by priority: suspects, then the others without stale entries.
+    fn ready(&self) -> Result<Vec<(Vec<JobId>, Vec<JobId>)>> {
+        let mut lanes = vec![(Vec::new(), Vec::new()); Priority::COUNT];
+        for (id, position) in &self.suspects {
+            let priority = whole((position / LANE).floor())
+                .and_then(|priority| usize::try_from(priority).ok())
+                .filter(|priority| *priority < Priority::COUNT)
+                .ok_or_else(|| damaged("place of a suspect", "it is in no priority"))?;
+            lanes[priority].0.push(job_id("suspect", id)?);
+        }
+        for (lane, list) in lanes.iter_mut().zip(&self.ready) {
+            for entry in list {
+                let entry = Entry::read(entry)?;
+                let ghost = self.ghosts.get(entry.id.as_str().as_bytes());
+                let ghost = ghost.map(|ghost| Ghost::read(ghost)).transpose()?;
+                if !entry.is_stale(ghost.as_ref()) {
+                    lane.1.push(entry.id);
+                }
+            }
+        }
+        Ok(lanes)
+    }
+
+    fn unique_keys(&self) -> Result<Vec<(UniqueKey, JobId)>> {
+        const PART: &str = "unique key";
+        let read = |(key, id): (&Bytes, &Bytes)| {
+            let key = UniqueKey::new(text(PART, key)?);
+            let key = key.map_err(|_| damaged(PART, "it is none"))?;
+            Ok((key, job_id(PART, id)?))
+        };
+        self.unique.iter().map(read).collect()
+    }
+
+    fn tombstones(&self, now: Timestamp) -> Result<Vec<(JobId, JobState, Timestamp)>> {
+        let mut found = Vec::new();
+        for (id, tombstone) in &self.tombstones {
+            let Tombstone { state, until } = Tombstone::read(tombstone)?;
+            if until > now {
+                found.push((job_id("tombstone", id)?, state, until));
+            }
+        }
+        Ok(found)
+    }
+
+    fn leases(&self) -> Result<Vec<LeaseDump>> {
+        const PART: &str = "lease";
+        let read = |(owner, until): &(Bytes, f64)| {
+            let stored = self.owners.get(owner);
+            let stored = stored.ok_or_else(|| damaged(PART, "nobody owns it"))?;
+            let stored = StoredOwner::read(stored)?;
+            Ok(LeaseDump {
+                owner: owner_of(PART, text(PART, owner)?)?,
+                until: score(PART, *until)?,
+                length: stored.length,
+                last: stored.last,
+            })
+        };
+        let mut leases = self.leases.iter().map(read).collect::<Result<Vec<_>>>()?;
+        leases.sort_by(|one, other| one.owner.cmp(&other.owner));
+        Ok(leases)
+    }
+
+    fn claims(&self, now: Timestamp) -> Result<Vec<ClaimDump>> {
+        let mut claims = Vec::new();
+        for (token, claim) in &self.claims {
+            let claim = self.claim(token, claim)?;
+            let is_forgotten = |at: Timestamp| at.plus(CLAIM_TOMBSTONE) <= now;
+            if !claim.finished_at.is_some_and(is_forgotten) {
+                claims.push(claim);
+            }
+        }
+        claims.sort_by_key(|claim| claim.token);
+        Ok(claims)
+    }
+
+    fn claim(&self, token: &Bytes, claim: &[u8]) -> Result<ClaimDump> {
+        const PART: &str = "claim";
+        let claim = StoredClaim::read(claim)?;
+        let open = self.open.get(token);
+        let open = open.map(|open| OpenClaim::read(open)).transpose()?;
+        let remaining = open.map_or(0, |open| open.remaining);
+        let left = self.left.get(token).map_or(&b""[..], |left| &left[..]);
+        let mut left = read_left(left)?;
+        left.sort();
+        let finished_at = match self.tokens.get(token) {
+            None => return Err(damaged(PART, "its token is on no record")),
+            Some(at) if at.is_infinite() => None,
+            Some(at) => Some(score(PART, *at)?),
+        };
+        Ok(ClaimDump {
+            token: text(PART, token)?.parse::<Token>()?,
+            owner: claim.owner,
+            seq: claim.seq,
+            size: claim.ids.len(),
+            remaining: usize::try_from(remaining).unwrap_or(usize::MAX),
+            left,
+            finished_at,
+        })
+    }
+
+    fn stats(
+        &self,
+        figures: &Figures,
+        now: Timestamp,
+        jobs: &[Job],
+        ready: &[(Vec<JobId>, Vec<JobId>)],
+    ) -> Result<Stats> {
+        let heads = ready
+            .iter()
+            .flat_map(|(suspects, others)| suspects.first().into_iter().chain(others.first()));
+        let due = |id: &JobId| jobs.iter().find(|job| job.id == *id).map(|job| job.due_at);
+        let next = self.scheduled.first();
+        let counts = Counts {
+            scheduled: self.scheduled.len() as u64,
+            running: self.running.len() as u64,
+            succeeded: self.succeeded.len() as u64,
+            dead: self.dead.len() as u64,
+            cancelled: self.cancelled.len() as u64,
+            oldest_due: heads.filter_map(due).min(),
+            next_due: next.map(|(_, at)| score("due time", *at)).transpose()?,
+        };
+        Ok(figures.stats(now, &counts))
+    }
+
+    fn settings(&self) -> Result<windlass_core::Settings> {
+        let texts: Vec<_> = self
+            .settings
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        rules::settings(&texts)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,295 @@
+//! Every code of the table, and everything that has no code.
+
+use super::*;
+use windlass_core::ErrorKind::{
+    Internal, Invalid, OutcomeUnknown, StoreBusy, StoreDamaged, StoreFull, StoreNewer,
+    StoreReadOnly, StoreUnreachable, StoreUnsupported,
+};
+
+use Course::{Again, BackOff, Fatal, Rediscover};
+
+const HERE: &str = "h:1";
+
+/// What a server really says, what we do, and what the caller is told in the end.
+const SAID: [(&str, &str, Course, ErrorKind); 32] = [
+    ("MOVED", "3999 127.0.0.1:6381", Rediscover, StoreUnreachable),
+    ("ASK", "3999 127.0.0.1:6381", Rediscover, StoreUnreachable),
+    (
+        "TRYAGAIN",
+        "Multiple keys request during rehashing of slot",
+        Again,
+        StoreBusy,
+    ),
+    (
+        "CLUSTERDOWN",
+        "Hash slot not served",
+        Rediscover,
+        StoreUnreachable,
+    ),
+    (
+        "CROSSSLOT",
+        "Keys in request don't hash to the same slot",
+        Fatal,
+        Internal,
+    ),
+    (
+        "READONLY",
+        "You can't write against a read only replica.",
+        Rediscover,
+        StoreUnreachable,
+    ),
+    (
+        "MASTERDOWN",
+        "Link with MASTER is down",
+        Rediscover,
+        StoreUnreachable,
+    ),
+    (
+        "UNBLOCKED",
+        "force unblock from blocking operation",
+        Rediscover,
+        StoreUnreachable,
+    ),
+    (
+        "LOADING",
+        "Redis is loading the dataset in memory",
+        BackOff,
+        StoreBusy,
+    ),
+    (
+        "BUSY",
+        "Redis is busy running a script.",
+        BackOff,
+        StoreBusy,
+    ),
+    (
+        "UNKILLABLE",
+        "Sorry the script already executed write commands",
+        BackOff,
+        StoreBusy,
+    ),
+    (
+        "NOREPLICAS",
+        "Not enough good replicas to write.",
+        BackOff,
+        StoreBusy,
+    ),
+    (
+        "MISCONF",
+        "Errors writing to the AOF file: No space left",
+        BackOff,
+        StoreBusy,
+    ),
+    (
+        "NOSCRIPT",
+        "No matching script. Please use EVAL.",
+        Again,
+        StoreBusy,
+    ),
+    (
+        "OOM",
+        "command not allowed when used memory > 'maxmemory'.",
+        Fatal,
+        StoreFull,
+    ),
+    (
+        "NOAUTH",
+        "Authentication required.",
+        Fatal,
+        StoreUnreachable,
+    ),
+    (
+        "WRONGPASS",
+        "invalid username-password pair",
+        Fatal,
+        StoreUnreachable,
+    ),
+    (
+        "DENIED",
+        "Redis is running in protected mode",
+        Fatal,
+        StoreUnreachable,
+    ),
+    (
+        "NOPERM",
+        "this user has no permissions to run the 'evalsha' command",
+        Fatal,
+        StoreReadOnly,
+    ),
+    (
+        "NOPROTO",
+        "unsupported protocol version",
+        Fatal,
+        StoreUnsupported,
+    ),
+    (
+        "WRONGTYPE",
+        "Operation against a key holding the wrong kind",
+        Fatal,
+        StoreDamaged,
+    ),
+    ("DAMAGED", "figures", Fatal, StoreDamaged),
+    ("NEWER", "schema 2", Fatal, StoreNewer),
+    ("EXECABORT", "Transaction discarded", Fatal, Internal),
+    ("ERR", "max number of clients reached", BackOff, StoreBusy),
+    ("ERR", "DB index is out of range", Fatal, Invalid),
+    (
+        "ERR",
+        "SELECT is not allowed in cluster mode",
+        Fatal,
+        Invalid,
+    ),
+    (
+        "ERR",
+        "This instance has cluster support disabled",
+        Fatal,
+        StoreUnsupported,
+    ),
+    (
+        "ERR",
+        "unknown command 'WAITAOF', with args",
+        Fatal,
+        StoreUnsupported,
+    ),
+    (
+        "ERR",
+        "user_script:1: attempt to index a nil value",
+        Fatal,
+        Internal,
+    ),
+    (
+        "ERR",
+        "Error compiling script (new function)",
+        Fatal,
+        Internal,
+    ),
+    ("FANCY", "something new", Fatal, Internal),
+];
+
+fn fault(code: &str, detail: &str) -> Fault {
+    Fault::coded(&HERE, code, detail)
+}
+
+#[test]
+fn every_code_has_a_course_and_a_kind() {
+    for (code, detail, course, kind) in SAID {
+        let fault = fault(code, detail);
+        assert_eq!(fault.course, course, "{code} {detail}");
+        assert_eq!(fault.is_no_script, code == "NOSCRIPT");
+        let error = fault.into_error();
+        assert_eq!(error.kind(), kind, "{code} {detail}");
+        assert!(error.to_string().contains(HERE), "{error}");
+        assert!(error.to_string().contains(code), "{error}");
+        assert!(!error.help().is_empty());
+    }
+}
+
+#[test]
+fn every_row_of_the_table_is_met_by_what_servers_say() {
+    for row in table::TABLE {
+        let is_met = SAID
+            .iter()
+            .map(|(code, detail, ..)| (*code, *detail))
+            .chain([
+                ("ERR", "syntax error"),
+                ("ERR", "unknown subcommand 'SHARDS'. Try CLUSTER HELP."),
+            ])
+            .any(|(code, detail)| std::ptr::eq(table::find(code, detail), row));
+        assert!(is_met, "{}", row.what);
+    }
+}
+
+#[test]
+fn what_the_link_retries_is_transient_and_what_is_fatal_is_told_at_once() {
+    for (code, detail, ..) in SAID {
+        let fault = fault(code, detail);
+        if fault.course != Fatal {
+            assert!(fault.into_error().is_transient(), "{code}");
+        }
+    }
+}
+
+#[test]
+fn a_redirect_says_where_to() {
+    for (code, detail, host, port) in [
+        ("MOVED", "3999 127.0.0.1:6381", "127.0.0.1", 6381),
+        ("ASK", "3999 node-1.example:6381", "node-1.example", 6381),
+        ("MOVED", "3999 :6381", "", 6381),
+        ("MOVED", "3999 ?:6381", "", 6381),
+        ("MOVED", "3999 ::1:6381", "::1", 6381),
+    ] {
+        let redirect = fault(code, detail).redirect.expect(detail);
+        assert_eq!(redirect.is_ask, code == "ASK");
+        assert_eq!(
+            (redirect.slot, redirect.host.as_str(), redirect.port),
+            (3999, host, port)
+        );
+    }
+    for detail in ["", "x", "3999", "3999 h", "3999 h:port", "70000 h:1"] {
+        assert_eq!(fault("MOVED", detail).redirect, None, "{detail}");
+    }
+}
+
+#[test]
+fn nothing_sent_is_unreachable_and_nothing_answered_is_unknown() {
+    for kind in [
+        io::ErrorKind::ConnectionRefused,
+        io::ErrorKind::NotFound,
+        io::ErrorKind::ConnectionReset,
+        io::ErrorKind::BrokenPipe,
+        io::ErrorKind::TimedOut,
+        io::ErrorKind::UnexpectedEof,
+        io::ErrorKind::Other,
+    ] {
+        let error = RedisError::from(io::Error::from(kind));
+        let before = Fault::met(&HERE, &error, Phase::Connecting);
+        assert_eq!(before.course, BackOff, "{kind}");
+        let is_refused = matches!(
+            kind,
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound
+        );
+        assert_eq!(before.is_refused, is_refused, "{kind}");
+        assert_eq!(before.into_error().kind(), StoreUnreachable);
+        let after = Fault::met(&HERE, &error, Phase::Sent);
+        assert_eq!(after.course, Course::Unknown, "{kind}");
+        assert_eq!(after.into_error().kind(), OutcomeUnknown);
+    }
+}
+
+#[test]
+fn what_repeating_does_not_mend_is_told_at_once() {
+    for kind in [io::ErrorKind::InvalidData, io::ErrorKind::PermissionDenied] {
+        let error = RedisError::from(io::Error::from(kind));
+        let fault = Fault::met(&HERE, &error, Phase::Connecting);
+        assert_eq!(fault.course, Fatal);
+        assert_eq!(fault.into_error().kind(), StoreUnreachable);
+    }
+    for (kind, told) in [
+        (redis::ErrorKind::RESP3NotSupported, StoreUnsupported),
+        (redis::ErrorKind::AuthenticationFailed, StoreUnreachable),
+        (redis::ErrorKind::InvalidClientConfig, Invalid),
+    ] {
+        let fault = Fault::met(&HERE, &RedisError::from((kind, "")), Phase::Connecting);
+        assert_eq!(fault.course, Fatal);
+        assert_eq!(fault.into_error().kind(), told);
+    }
+}
+
+#[test]
+fn after_an_unknown_try_nobody_says_that_nothing_was_done() {
+    for (code, detail, _, kind) in SAID {
+        let error = fault(code, detail).into_error_after_unknown();
+        let expected = if matches!(kind, StoreBusy | StoreUnreachable | StoreFull) {
+            OutcomeUnknown
+        } else {
+            kind
+        };
+        assert_eq!(error.kind(), expected, "{code}");
+    }
+}
+
+#[test]
+fn a_login_is_not_repeated() {
+    let error = fault("WRONGPASS", "hunter2").into_error();
+    assert!(!format!("{error} {error:?}").contains("hunter2"));
+}

@@ -1,0 +1,149 @@
+//! The keys of a queue: a small fixed set under one hash tag.
+
+use bytes::Bytes;
+use windlass_core::QueueName;
+
+/// What Redis holds at a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyType {
+    /// A hash.
+    Hash,
+    /// A list.
+    List,
+    /// A set.
+    Set,
+    /// A sorted set.
+    SortedSet,
+    /// A plain value.
+    Text,
+    /// Nothing: a channel of pub/sub.
+    Channel,
+}
+
+/// One key of the fixed set, by its place in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key(usize);
+
+/// How many priorities, and so ready lists, there are.
+const LANES: usize = 10;
+
+use KeyType::{Channel, Hash, List, Set, SortedSet, Text};
+
+/// The name of each key, what it is, and how many there are of it.
+const TABLE: [(&str, KeyType); 36] = [
+    ("state", Hash),
+    ("settings", Hash),
+    ("jobs", Hash),
+    ("opts", Hash),
+    ("errors", Hash),
+    ("results", Hash),
+    ("ready", List),
+    ("suspects", SortedSet),
+    ("ghosts", Hash),
+    ("scheduled", SortedSet),
+    ("expiring", SortedSet),
+    ("unique", Hash),
+    ("running", Hash),
+    ("open", Hash),
+    ("claims", Hash),
+    ("left", Hash),
+    ("tokens", SortedSet),
+    ("holds", SortedSet),
+    ("leases", SortedSet),
+    ("owners", Hash),
+    ("stopping", SortedSet),
+    ("progress", Hash),
+    ("final", Hash),
+    ("succeeded", SortedSet),
+    ("dead", SortedSet),
+    ("cancelled", SortedSet),
+    ("tombstones", Hash),
+    ("forgetting", SortedSet),
+    ("sleepers", SortedSet),
+    ("wake", List),
+    ("hints", Channel),
+    // The registry of the whole store has a tag of its own.
+    ("schema", Text),
+    ("queues", Set),
+    ("workers", Hash),
+    ("seen", SortedSet),
+    ("mark", Text),
+];
+
+impl Key {
+    /// The key called `name`.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        TABLE.iter().position(|(known, _)| *known == name).map(Self)
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        TABLE[self.0].0
+    }
+
+    /// What Redis holds there.
+    pub(crate) fn kind(self) -> KeyType {
+        TABLE[self.0].1
+    }
+
+    /// How many keys it stands for: the ready lists are ten.
+    pub(crate) fn count(self) -> usize {
+        if self.name() == "ready" { LANES } else { 1 }
+    }
+}
+
+/// All keys under one tag, written out once.
+#[derive(Debug, Clone)]
+pub(crate) struct Keys {
+    /// By their place in the table.
+    each: Vec<Vec<Bytes>>,
+}
+
+impl Keys {
+    /// The keys of one partition of a queue.
+    pub(crate) fn of_queue(prefix: &str, queue: &QueueName, partition: u32) -> Self {
+        match partition {
+            0 => Self::tagged(prefix, queue.as_str()),
+            n => Self::tagged(prefix, &format!("{queue}/{n}")),
+        }
+    }
+
+    /// The keys of the registry; no queue can be called so.
+    pub(crate) fn of_registry(prefix: &str) -> Self {
+        Self::tagged(prefix, "*")
+    }
+
+    fn tagged(prefix: &str, tag: &str) -> Self {
+        let names = |(at, (name, _)): (usize, &(&str, KeyType))| match Key(at).count() {
+            1 => vec![Bytes::from(format!("{prefix}:{{{tag}}}:{name}"))],
+            many => (0..many)
+                .map(|n| Bytes::from(format!("{prefix}:{{{tag}}}:{name}:{n}")))
+                .collect(),
+        };
+        Self {
+            each: TABLE.iter().enumerate().map(names).collect(),
+        }
+    }
+
+    /// The keys that a script declares, in its order.
+    pub(crate) fn declared(&self, keys: &[Key]) -> Vec<Bytes> {
+        keys.iter()
+            .flat_map(|key| self.each[key.0].iter().cloned())
+            .collect()
+    }
+
+    /// One key.
+    pub(crate) fn one(&self, name: &str) -> Bytes {
+        let at = Key::named(name).map_or(0, |key| key.0);
+        self.each[at][0].clone()
+    }
+
+    /// Every key by its name and type, lists one by one.
+    #[cfg(test)]
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, KeyType, &Bytes)> {
+        self.each.iter().enumerate().flat_map(|(at, keys)| {
+            let (name, kind) = TABLE[at];
+            keys.iter().map(move |key| (name, kind, key))
+        })
+    }
+}

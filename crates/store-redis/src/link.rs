@@ -1,0 +1,216 @@
+//! The link to Redis: every call with a deadline, sent to the server in charge, and told truly
+//! whether it was done, refused, or may have been done.
+//!
+//! # Map
+//!
+//! [`conn`] is one connection, [`node`] one server with its connections, [`topology`] says which
+//! server is in charge: [`single`], [`sentinel`] (which hears of a [`switch`]) or [`cluster`]; what
+//! they find out, one finds out for all in [`turn`]. [`tries`] is what one call goes through
+//! when servers fail, with [`pause`] between. [`call`] is a call of a script, [`slot`] where its
+//! keys live. [`cover`] makes a call wait until it is safe, [`park`] waits for a marker, [`listen`]
+//! hears channels through [`subscribe`]. [`check`] looks whether servers are fit for jobs, [`facts`]
+//! says what they tell of themselves, [`sweep`] removes a whole store.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use redis::{Cmd, Value};
+use windlass_core::{Error, Level, Result};
+
+use crate::address::{Address, Durability};
+use crate::fault::Fault;
+
+mod call;
+mod check;
+mod cluster;
+mod conn;
+mod cover;
+mod facts;
+mod listen;
+mod node;
+mod park;
+mod pause;
+mod sentinel;
+mod single;
+mod slot;
+mod subscribe;
+mod sweep;
+mod switch;
+mod topology;
+mod tries;
+mod turn;
+
+pub(crate) use call::Call;
+pub use facts::ServerFacts;
+pub(crate) use listen::{Heard, Listener};
+pub(crate) use slot::slot_of;
+
+use check::{Fitness, Syncing};
+use cover::Cover;
+use topology::Topology;
+use tries::{Repeat, Route, Tries};
+
+/// A future on the heap: what is seldom done does not make every call's future large.
+type Seldom<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The link to a store's servers; clones share it.
+#[derive(Clone)]
+pub(crate) struct Link {
+    inner: Arc<Inner>,
+}
+
+/// What clones of a link share.
+struct Inner {
+    address: Address,
+    topology: Topology,
+    fitness: Fitness,
+}
+
+impl Link {
+    /// Connects, and refuses servers that are not fit for jobs.
+    pub(crate) async fn open(address: &Address) -> Result<Self> {
+        let inner = Arc::new(Inner {
+            address: address.clone(),
+            topology: Topology::new(address)?,
+            fitness: Fitness::default(),
+        });
+        check::at_start(&inner).await?;
+        inner.fitness.watch(&inner);
+        Ok(Self { inner })
+    }
+
+    /// Runs a script. No answer is an unknown outcome.
+    pub(crate) async fn run(&self, call: &Call) -> Result<Value> {
+        self.carry_out(call, Repeat::Never).await
+    }
+
+    /// Runs a script, again and again until an answer comes or the time is over: only for calls
+    /// that change nothing when they are repeated.
+    pub(crate) async fn run_repeating(&self, call: &Call) -> Result<Value> {
+        self.carry_out(call, Repeat::Safe).await
+    }
+
+    /// Sends a plain command to the server that holds `key`; it is repeated like
+    /// [`Link::run_repeating`].
+    pub(crate) async fn ask(&self, key: &[u8], cmd: &Cmd) -> Result<Value> {
+        let mut tries = self.tries(slot_of(key), Repeat::Safe);
+        loop {
+            let fault = match tries.route().await {
+                Ok(route) => match route.send(cmd, tries.limit()).await {
+                    Ok(value) => return Ok(value),
+                    Err(fault) => fault,
+                },
+                Err(fault) => fault,
+            };
+            tries.after(fault).await?;
+        }
+    }
+
+    /// Runs a script like [`Link::run_repeating`] and tells how safe its writes are by then: as safe
+    /// as the address asks, where that could be reached in time.
+    pub(crate) async fn run_covered(&self, call: &Call) -> Result<(Value, Level)> {
+        let cover = match self.inner.address.durability {
+            Durability::Memory => {
+                let value = self.run_repeating(call).await?;
+                return Ok((value, Level::Memory));
+            }
+            Durability::Synced if self.inner.fitness.syncing() == Syncing::Always => {
+                let value = self.run_repeating(call).await?;
+                return Ok((value, Level::Synced));
+            }
+            Durability::Synced => Cover::Disk,
+            Durability::Replicated(count) => Cover::Replicas(count),
+        };
+        cover::run(&self.inner, call, cover).await
+    }
+
+    /// Waits until there is a marker in the list `wake`, or `wait` is over, then runs a script and
+    /// tells its answer. The future may be dropped at any time; the script may then still run.
+    pub(crate) async fn park(&self, wake: &[u8], wait: Duration, then: &Call) -> Result<Value> {
+        park::park(&self.inner, wake, wait, then).await
+    }
+
+    /// Listens to sharded channels; what is published after this has answered is heard.
+    pub(crate) async fn listen(&self, channels: Vec<Bytes>) -> Result<Listener> {
+        Listener::open(&self.inner, channels).await
+    }
+
+    /// What the servers say of themselves.
+    pub(crate) async fn facts(&self) -> Result<Vec<ServerFacts>> {
+        facts::all(&self.inner).await
+    }
+
+    /// Removes every key that the pattern fits, and tells how many that were.
+    pub(crate) async fn remove(&self, pattern: &str) -> Result<u64> {
+        sweep::remove(&self.inner, pattern).await
+    }
+
+    /// What is wrong with the servers since the link was opened, as far as is known.
+    pub(crate) fn health(&self) -> Option<Error> {
+        self.inner.fitness.trouble()
+    }
+
+    /// Where the link leads.
+    pub(crate) fn address(&self) -> &Address {
+        &self.inner.address
+    }
+
+    async fn carry_out(&self, call: &Call, repeat: Repeat) -> Result<Value> {
+        let mut tries = self.tries(slot_of_call(call), repeat);
+        let by_sha = call.by_sha();
+        loop {
+            let fault = match tries.route().await {
+                Ok(route) => match run_script(&route, call, &by_sha, &tries).await {
+                    Ok(value) => return Ok(value),
+                    Err(fault) => fault,
+                },
+                Err(fault) => fault,
+            };
+            tries.after(fault).await?;
+        }
+    }
+
+    fn tries(&self, slot: u16, repeat: Repeat) -> Tries<'_> {
+        Tries::new(&self.inner, slot, self.inner.address.timeout, repeat)
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Link({})", self.inner.address)
+    }
+}
+
+/// A server that does not know the script is sent its text, which cannot be forgotten again
+/// before it has run.
+async fn run_script(
+    route: &Route,
+    call: &Call,
+    by_sha: &Cmd,
+    tries: &Tries<'_>,
+) -> Result<Value, Fault> {
+    let limit = tries.limit();
+    match route.send(by_sha, limit).await {
+        Err(fault) if fault.is_no_script => {
+            let by_text = call.by_text();
+            let sent: Seldom<'_, _> = Box::pin(route.send(&by_text, limit));
+            sent.await
+        }
+        answer => answer,
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is inside is whole between two statements, so a panic elsewhere leaves it whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn slot_of_call(call: &Call) -> u16 {
+    call.keys.first().map_or(0, |key: &Bytes| slot_of(key))
+}
+
+#[cfg(test)]
+mod tests;

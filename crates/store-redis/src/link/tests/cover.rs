@@ -1,0 +1,123 @@
+//! Writes that wait until they are safe.
+
+use tokio::time::Instant;
+use windlass_core::Level;
+use windlass_testkit::redis::{Fsync, ServerOptions, until};
+
+use super::*;
+
+fn replica_of(server: &Server) -> Server {
+    ServerOptions::new()
+        .line(format!("replicaof 127.0.0.1 {}", server.port()))
+        .line("repl-diskless-sync-delay 0")
+        .start()
+}
+
+/// Waits until this many replicas confirm what is written.
+fn until_replicas(server: &Server, count: i64) {
+    until("replicas confirm writes", || {
+        let mut conn = server.connect().map_err(|error| error.to_string())?;
+        let mut ask = |words: &[&str]| conn.command(words).map_err(|error| error.to_string());
+        ask(&["SET", "probe", "x"])?;
+        let confirmed = ask(&["WAIT", &count.to_string(), "5000"])?.integer();
+        if confirmed == count {
+            Ok(())
+        } else {
+            Err(confirmed.to_string())
+        }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_level_reached_is_told() {
+    let server = Arc::new(ServerOptions::new().tcp().start());
+    let call = call(count(), &["a"], &[]);
+    let plain = linked(&server, "").await;
+    let (_, level) = plain.run_covered(&call).await.expect("runs");
+    assert_eq!(level, Level::Memory);
+    let link = linked(&server, "?durability=replicated:2&timeout=4s").await;
+    let started = Instant::now();
+    let (value, level) = link.run_covered(&call).await.expect("runs");
+    assert_eq!((number(&value), level), (2, Level::Memory));
+    assert!(started.elapsed() >= Duration::from_secs(1), "it waited");
+    assert!(started.elapsed() < Duration::from_secs(4));
+    let replica = with(&server, |server| {
+        let replica = replica_of(server);
+        until_replicas(server, 1);
+        replica
+    })
+    .await;
+    let (value, level) = link.run_covered(&call).await.expect("runs");
+    assert_eq!((number(&value), level), (3, Level::Replicated(1)));
+    let second = with(&server, |server| {
+        let replica = replica_of(server);
+        until_replicas(server, 2);
+        replica
+    })
+    .await;
+    with(&server, |server| server.command(&["SCRIPT", "FLUSH"])).await;
+    let (value, level) = link.run_covered(&call).await.expect("runs");
+    assert_eq!((number(&value), level), (4, Level::Replicated(2)));
+    for replica in [&replica, &second] {
+        assert_eq!(replica.command(&["GET", "a"]).text(), "4");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_falls_silent_is_not_counted() {
+    let server = Arc::new(ServerOptions::new().tcp().start());
+    let replica = Arc::new(
+        with(&server, |server| {
+            let replica = replica_of(server);
+            until_replicas(server, 1);
+            replica
+        })
+        .await,
+    );
+    let link = linked(&server, "?durability=replicated:1&timeout=4s").await;
+    let call = call(count(), &["a"], &[]);
+    let (_, level) = link.run_covered(&call).await.expect("runs");
+    assert_eq!(level, Level::Replicated(1));
+    with(&replica, Server::stop).await;
+    let (_, level) = link.run_covered(&call).await.expect("runs");
+    assert_eq!(level, Level::Memory);
+    // Others are not held up by it.
+    let mut get = redis::cmd("GET");
+    get.arg("a");
+    let (covered, asked) = tokio::join!(link.run_covered(&call), async {
+        let started = Instant::now();
+        link.ask(b"a", &get).await.expect("answers");
+        started.elapsed()
+    });
+    assert_eq!(covered.expect("runs").1, Level::Memory);
+    assert!(asked < Duration::from_secs(1), "{asked:?}");
+    with(&replica, Server::resume).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_synced_is_there_after_a_crash() {
+    let server = Arc::new(ServerOptions::new().append_only(Fsync::Always).start());
+    let link = linked(&server, "?durability=synced").await;
+    let call = call(count(), &["a"], &[]);
+    let (value, level) = link.run_covered(&call).await.expect("runs");
+    assert_eq!((number(&value), level), (1, Level::Synced));
+    with(&server, |server| {
+        server.kill();
+        server.restart();
+    })
+    .await;
+    let (value, level) = link.run_covered(&call).await.expect("runs");
+    assert_eq!((number(&value), level), (2, Level::Synced));
+}
+
+#[tokio::test]
+async fn what_is_not_promised_any_more_is_not_told() {
+    let server = ServerOptions::new().append_only(Fsync::Always).start();
+    let link = linked(&server, "?durability=synced&timeout=1s").await;
+    server.command(&["CONFIG", "SET", "appendonly", "no"]);
+    crate::link::check::now(&link.inner).await;
+    assert!(link.health().is_some());
+    let call = call(count(), &["a"], &[]);
+    let (_, level) = link.run_covered(&call).await.expect("runs");
+    assert_eq!(level, Level::Memory);
+}

@@ -1,0 +1,89 @@
+//! get, list, stats: what readers see. Nothing here changes anything.
+
+use windlass_core::{Cursor, Filter, Job, JobId, JobState, Page, Result, Stats, Timestamp};
+
+use crate::change::scan_args;
+use crate::codec::figures::{Counts, Figures};
+use crate::codec::job::RawJob;
+use crate::codec::job_id;
+use crate::codec::opts::{self, Opts};
+use crate::part::{Part, words};
+use crate::reply::{Reply, short};
+
+impl Part {
+    pub(crate) async fn get(&self, id: &JobId) -> Result<Option<Job>> {
+        let args = vec![words(id.as_str())];
+        let mut reply = self.list(&self.scripts().get, args).await?;
+        if reply.is_empty() {
+            return Ok(None);
+        }
+        raw_job(&mut reply)?.read(&self.queue).map(Some)
+    }
+
+    pub(crate) async fn list_page(
+        &self,
+        filter: &Filter,
+        from: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Job>> {
+        let args = scan_args("", filter, None, from, limit);
+        let mut reply = self.list(&self.scripts().list, args).await?;
+        let next = reply.text()?;
+        let mut items = Vec::new();
+        while !reply.is_empty() {
+            items.push(raw_job(&mut reply)?.read(&self.queue)?);
+        }
+        let next = (!next.is_empty()).then_some(Cursor(next));
+        Ok(Page { items, next })
+    }
+
+    pub(crate) async fn stats(&self) -> Result<Option<Stats>> {
+        let mut reply = self.list(&self.scripts().stats, Vec::new()).await?;
+        if reply.is_empty() {
+            return Ok(None);
+        }
+        let figures = Figures::read(&reply.bytes()?)?;
+        let now = Timestamp::from_ms(reply.count()?);
+        let mut counts = Counts {
+            scheduled: reply.count()?,
+            running: reply.count()?,
+            succeeded: reply.count()?,
+            dead: reply.count()?,
+            cancelled: reply.count()?,
+            ..Counts::default()
+        };
+        let next_due = reply.text()?;
+        counts.next_due = next_due.parse().ok().map(Timestamp::from_ms);
+        while !reply.is_empty() {
+            let id = job_id("head of a lane", &reply.bytes()?)?;
+            let due_at = opts::due_at(&id, &Opts::read(&reply.bytes()?)?)?;
+            let oldest = counts.oldest_due.unwrap_or(due_at);
+            counts.oldest_due = Some(oldest.min(due_at));
+        }
+        Ok(Some(figures.stats(now, &counts)))
+    }
+}
+
+/// The twelve parts of one job.
+fn raw_job(reply: &mut Reply) -> Result<RawJob> {
+    let id = job_id("job", &reply.bytes()?)?;
+    let state = reply.text()?;
+    let state = JobState::from_word(&state).ok_or_else(|| short("a state in it is none"))?;
+    let mut raw = RawJob::new(id, state);
+    raw.payload = reply.maybe_bytes()?;
+    raw.opts = reply.maybe_bytes()?;
+    raw.hold = reply.maybe_bytes()?;
+    raw.owner = reply.maybe_bytes()?;
+    raw.outcome = reply.maybe_bytes()?;
+    raw.due = match reply.maybe_bytes()? {
+        None => None,
+        Some(text) => std::str::from_utf8(&text)
+            .ok()
+            .and_then(|text| text.parse().ok()),
+    };
+    raw.error = reply.maybe_bytes()?;
+    raw.result = reply.maybe_bytes()?;
+    raw.progress = reply.maybe_bytes()?;
+    raw.is_stopping = reply.maybe_bytes()?.is_some();
+    Ok(raw)
+}

@@ -1,0 +1,152 @@
+//! Opening the store: the address, the servers, and whose data is there.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use windlass_core::{Clock, Error, ErrorKind, Limits, QueueName, Result};
+
+use crate::address::{Address, Durability};
+use crate::keys::Keys;
+use crate::link::Link;
+use crate::part::Shared;
+use crate::queue::Queue;
+use crate::script::{ClockSource, Script, Scripts};
+
+/// The shape of the stored data that this version reads and writes.
+const SCHEMA: u64 = 1;
+
+/// How to open a store.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where time comes from: Redis itself, unless a test gives its own clock.
+    pub clock: Option<Arc<dyn Clock>>,
+    /// The sizes it takes.
+    pub limits: Limits,
+    /// Waiting jobs in one part beyond which a queue with `partitions=auto` gets more.
+    pub grow_at: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            clock: None,
+            limits: Limits::default(),
+            grow_at: 1_000_000,
+        }
+    }
+}
+
+/// A store on Redis or Valkey: one server, Sentinel or Cluster. Cheap to clone.
+#[derive(Clone)]
+pub struct RedisStore {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) limits: Limits,
+    pub(crate) registry: Keys,
+    queues: Mutex<HashMap<QueueName, Arc<Queue>>>,
+}
+
+impl RedisStore {
+    /// Opens the store at `url`: `redis://…`, `rediss://…`, `redis+unix://…`, `redis-sentinel://…`
+    /// or `redis-cluster://…`.
+    pub async fn open(url: &str, options: Options) -> Result<Self> {
+        let address = Address::parse(url)?;
+        // Boxed: a future as deep as the way to a server is too much for the compiler elsewhere.
+        let link = Box::pin(Link::open(&address)).await?;
+        let source = match options.clock {
+            None => ClockSource::Redis,
+            Some(_) => ClockSource::Argument,
+        };
+        let registry = Keys::of_registry(&address.prefix);
+        Box::pin(check_schema(&link, &registry)).await?;
+        let shared = Shared {
+            link,
+            scripts: Scripts::of(source),
+            clock: options.clock,
+            prefix: address.prefix.clone(),
+            is_covered: address.durability != Durability::Memory,
+            grow_at: options.grow_at,
+        };
+        Ok(Self {
+            inner: Arc::new(Inner {
+                shared: Arc::new(shared),
+                limits: options.limits,
+                registry,
+                queues: Mutex::default(),
+            }),
+        })
+    }
+
+    /// The queue called `name`, and what this process knows of it.
+    pub(crate) fn queue(&self, name: &QueueName) -> Arc<Queue> {
+        let mut queues = self
+            .inner
+            .queues
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = queues.get(name) {
+            return Arc::clone(queue);
+        }
+        let queue = Queue::new(Arc::clone(&self.inner.shared), name.clone());
+        queues.insert(name.clone(), Arc::clone(&queue));
+        queue
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.inner.shared.link
+    }
+
+    /// Runs a script of the registry.
+    pub(crate) async fn registry(
+        &self,
+        script: &'static Script,
+        args: Vec<bytes::Bytes>,
+    ) -> Result<redis::Value> {
+        let call = self.inner.shared.call(&self.inner.registry, script, args);
+        self.link().run_repeating(&call).await
+    }
+}
+
+/// Marks an empty place as ours; refuses what a newer Windlass wrote.
+async fn check_schema(link: &Link, registry: &Keys) -> Result<()> {
+    let key = registry.one("schema");
+    let mut get = redis::cmd("GET");
+    get.arg(&key[..]);
+    let mut set = redis::cmd("SET");
+    set.arg(&key[..]).arg(SCHEMA).arg("NX").arg("GET");
+    // Read first: a server that has no memory left refuses to write, and jobs still have to end.
+    let mut found = link.ask(&key, &get).await?;
+    if found == redis::Value::Nil {
+        found = link.ask(&key, &set).await?;
+    }
+    if found == redis::Value::Nil {
+        return Ok(());
+    }
+    let found = crate::reply::text(found)?;
+    match found.parse::<u64>() {
+        Ok(schema) if schema <= SCHEMA => Ok(()),
+        Ok(schema) => Err(Error::new(
+            ErrorKind::StoreNewer,
+            format!("the store has schema {schema}, this Windlass knows up to {SCHEMA}"),
+            "use the newer Windlass that wrote it, or another ?prefix= for this one",
+        )),
+        Err(_) => Err(Error::new(
+            ErrorKind::StoreForeign,
+            format!(
+                "the key {} holds something that is not Windlass's",
+                String::from_utf8_lossy(&key)
+            ),
+            "choose another ?prefix=, or remove the key if nothing needs it",
+        )),
+    }
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RedisStore({:?})", self.inner.shared.link)
+    }
+}

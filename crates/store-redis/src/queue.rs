@@ -1,0 +1,170 @@
+//! A queue as its users see it: one part or several, dealt out and brought together again.
+
+mod deal;
+mod grow;
+mod held;
+mod whole;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use windlass_core::{
+    Claim, ClaimRequest, Claimer, Completion, Enqueued, NewJob, QueueName, Result, Settled,
+};
+
+use crate::gather::Gather;
+use crate::part::{Part, Shared};
+
+pub(crate) use held::Settle;
+
+/// How many jobs one script call takes at most.
+pub(crate) const BATCH_MAX: usize = 500;
+
+/// How many bytes of payloads one script call takes before the next begins.
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
+
+/// One queue.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub(crate) name: QueueName,
+    shared: Arc<Shared>,
+    parts: RwLock<Arc<[Arc<Member>]>>,
+    turn: AtomicU32,
+    known: Known,
+    is_growing: AtomicBool,
+    itself: Weak<Self>,
+}
+
+/// A part, and the calls that are gathered for it.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) part: Arc<Part>,
+    /// Jobs go out with the number of parts their caller believed in.
+    enqueues: Gather<(u32, NewJob), Answer>,
+    completes: Gather<Completion, Settled>,
+}
+
+/// What a gathered enqueue is told.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    Enqueued(Enqueued),
+    Moved,
+}
+
+impl Queue {
+    pub(crate) fn new(shared: Arc<Shared>, name: QueueName) -> Arc<Self> {
+        let first = Member::new(&shared, &name, 0);
+        Arc::new_cyclic(|itself| Self {
+            name,
+            shared,
+            parts: RwLock::new(Arc::from([Arc::new(first)])),
+            turn: AtomicU32::new(0),
+            known: Known::default(),
+            is_growing: AtomicBool::new(false),
+            itself: Weak::clone(itself),
+        })
+    }
+
+    /// The queue as something that outlives a call.
+    fn itself(&self) -> Option<Arc<Self>> {
+        self.itself.upgrade()
+    }
+
+    /// How long a gathered call may take: a little more than one that goes out by itself, which knows
+    /// better what became of it.
+    fn patience(&self) -> Duration {
+        self.shared.link.address().timeout + Duration::from_millis(200)
+    }
+
+    /// The parts this process knows of.
+    pub(crate) fn parts(&self) -> Arc<[Arc<Member>]> {
+        Arc::clone(&self.parts.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The part that every queue has, and that says how many there are.
+    pub(crate) fn first(&self) -> Arc<Part> {
+        Arc::clone(&self.parts()[0].part)
+    }
+
+    /// Learns that the queue has this many parts.
+    pub(crate) fn learn(&self, count: u32) {
+        let mut parts = self.parts.write().unwrap_or_else(PoisonError::into_inner);
+        let known = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        if count > known {
+            let more = (known..count).map(|n| Arc::new(Member::new(&self.shared, &self.name, n)));
+            *parts = parts.iter().cloned().chain(more).collect();
+        }
+    }
+
+    /// Which part to begin with: a worker's claim always with the same, so that it may be repeated.
+    fn begin_at(&self, claimer: &Claimer, count: usize) -> usize {
+        let turn = match claimer {
+            Claimer::Worker { seq, .. } => *seq,
+            Claimer::Single { .. } => u64::from(self.turn.fetch_add(1, Ordering::Relaxed)),
+        };
+        usize::try_from(turn).unwrap_or_default() % count
+    }
+
+    pub(crate) async fn claim(&self, request: &ClaimRequest) -> Result<Option<Claim>> {
+        self.learn(self.first().parts_seen.load(Ordering::Relaxed));
+        let parts = self.parts();
+        let first = self.begin_at(&request.claimer, parts.len());
+        for at in 0..parts.len() {
+            let part = &parts[(first + at) % parts.len()].part;
+            let request = marked(request, part.number, parts.len());
+            if let Some(claim) = part.claim(&request).await? {
+                return Ok(Some(claim));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// When the number of parts was last looked up, and the numbers there were before.
+#[derive(Debug, Default)]
+struct Known(Mutex<(Option<Instant>, Vec<u32>)>);
+
+impl Known {
+    fn is_fresh(&self, trusted: Duration) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.0.is_some_and(|at| at.elapsed() < trusted)
+    }
+
+    fn set(&self, earlier: Vec<u32>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = (Some(Instant::now()), earlier);
+    }
+
+    fn forget(&self) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.0 = None;
+    }
+
+    fn earlier(&self) -> Vec<u32> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.1.clone()
+    }
+}
+
+impl Member {
+    fn new(shared: &Arc<Shared>, queue: &QueueName, number: u32) -> Self {
+        let part = Arc::new(Part::new(Arc::clone(shared), queue.clone(), number));
+        Self {
+            enqueues: deal::gathered_enqueues(Arc::clone(&part)),
+            completes: deal::gathered_completes(Arc::clone(&part)),
+            part,
+        }
+    }
+}
+
+/// The request to one of several parts: the token will say which, in the first byte of its nonce.
+fn marked(request: &ClaimRequest, part: u32, count: usize) -> ClaimRequest {
+    let mut request = request.clone();
+    if count > 1 {
+        request.nonce = (request.nonce & 0x00ff_ffff) | (part << 24);
+    }
+    request
+}

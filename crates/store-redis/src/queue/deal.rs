@@ -1,0 +1,170 @@
+//! Dealing jobs out over the parts, and gathering calls while a round trip is under way.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use windlass_core::{Completion, Enqueued, NewJob, Result, Settled};
+
+use super::{Answer, BATCH_BYTES, BATCH_MAX, Queue};
+use crate::enqueue::Stored;
+use crate::gather::{Bounds, Gather};
+use crate::part::Part;
+
+/// How often a batch is dealt out anew because the queue grew meanwhile.
+const DEALS_MAX: usize = 20;
+
+impl Queue {
+    pub(crate) async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
+        if jobs.is_empty() {
+            self.first().make().await?;
+            return Ok(Vec::new());
+        }
+        let mut answers: Vec<Option<Enqueued>> = vec![None; jobs.len()];
+        let mut waiting: Vec<(usize, NewJob)> = jobs.into_iter().enumerate().collect();
+        for _ in 0..DEALS_MAX {
+            waiting = self.deal(waiting, &mut answers).await?;
+            if waiting.is_empty() {
+                break;
+            }
+        }
+        let answers: Option<Vec<_>> = answers.into_iter().collect();
+        answers.ok_or_else(|| crate::reply::short("the parts of the queue do not agree"))
+    }
+
+    /// Sends jobs to their parts; those whose part has moved come back.
+    async fn deal(
+        &self,
+        jobs: Vec<(usize, NewJob)>,
+        answers: &mut [Option<Enqueued>],
+    ) -> Result<Vec<(usize, NewJob)>> {
+        let parts = self.parts();
+        let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        let mut hands: Vec<Vec<(usize, NewJob)>> = parts.iter().map(|_| Vec::new()).collect();
+        for (at, job) in jobs {
+            if let Some(first) = self.earlier(&job, count).await? {
+                answers[at] = Some(first);
+            } else {
+                hands[part_of(&job, count)].push((at, job));
+            }
+        }
+        let mut back = Vec::new();
+        for (member, hand) in parts.iter().zip(hands) {
+            for page in pages(hand) {
+                let sent = page.iter().map(|(_, job)| (count, job.clone())).collect();
+                let told = member.enqueues.call_within(self.patience(), sent).await?;
+                for ((at, job), answer) in page.into_iter().zip(told) {
+                    match answer {
+                        Answer::Enqueued(enqueued) => answers[at] = Some(enqueued),
+                        Answer::Moved => back.push((at, job)),
+                    }
+                }
+            }
+        }
+        if !back.is_empty() {
+            self.agree(count).await?;
+        }
+        for member in parts.iter() {
+            // The answers do not wait for it: jobs go on coming in meanwhile.
+            if member.part.is_large.swap(false, Ordering::Relaxed)
+                && let Some(queue) = self.itself()
+            {
+                Self::grow_aside(queue);
+            }
+        }
+        Ok(back)
+    }
+}
+
+/// Which part a job belongs to: equal keys, and equal ids, always to the same.
+pub(super) fn part_of(job: &NewJob, count: u32) -> usize {
+    if count == 1 {
+        return 0;
+    }
+    let text = job
+        .unique_key
+        .as_ref()
+        .map_or(job.id.as_str(), |key| key.as_str());
+    part_of_text(text, count)
+}
+
+/// A hash that is the same in every process and version.
+pub(super) fn part_of_text(text: &str, count: u32) -> usize {
+    // FNV-1a, then mixed: the low bits of FNV alone are poor for texts that differ at the end.
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash ^= hash >> 32;
+    hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    hash ^= hash >> 32;
+    usize::try_from(hash % u64::from(count)).unwrap_or_default()
+}
+
+/// Cuts a hand into what one script call takes.
+fn pages(hand: Vec<(usize, NewJob)>) -> Vec<Vec<(usize, NewJob)>> {
+    let mut pages = Vec::new();
+    let (mut page, mut bytes) = (Vec::new(), 0);
+    for (at, job) in hand {
+        let weight = job.payload.len() + job.headers.bytes();
+        if !page.is_empty() && (page.len() == BATCH_MAX || bytes + weight > BATCH_BYTES) {
+            pages.push(std::mem::take(&mut page));
+            bytes = 0;
+        }
+        bytes += weight;
+        page.push((at, job));
+    }
+    if !page.is_empty() {
+        pages.push(page);
+    }
+    pages
+}
+
+pub(super) fn gathered_enqueues(part: Arc<Part>) -> Gather<(u32, NewJob), Answer> {
+    let weight = |(_, job): &(u32, NewJob)| job.payload.len() + job.headers.bytes();
+    Gather::new(bounds(), weight, move |jobs| {
+        let part = Arc::clone(&part);
+        Box::pin(async move { enqueue_gathered(&part, jobs).await })
+    })
+}
+
+/// Callers that believe in different numbers of parts are told of the difference by the script.
+async fn enqueue_gathered(part: &Part, jobs: Vec<(u32, NewJob)>) -> Result<Vec<Answer>> {
+    let count = jobs.iter().map(|(count, _)| *count).max().unwrap_or(1);
+    let jobs: Vec<(bool, NewJob)> = jobs
+        .into_iter()
+        .map(|(known, job)| (known == count, job))
+        .collect();
+    let current: Vec<NewJob> = jobs
+        .iter()
+        .filter(|(is_current, _)| *is_current)
+        .map(|(_, job)| job.clone())
+        .collect();
+    match part.enqueue(&current, count).await? {
+        Stored::Moved => Ok(vec![Answer::Moved; jobs.len()]),
+        Stored::Answered(answers, is_large) => {
+            part.is_large.fetch_or(is_large, Ordering::Relaxed);
+            let mut answers = answers.into_iter();
+            let told = jobs.into_iter().map(|(is_current, _)| {
+                let answer = is_current.then(|| answers.next()).flatten();
+                answer.map_or(Answer::Moved, Answer::Enqueued)
+            });
+            Ok(told.collect())
+        }
+    }
+}
+
+pub(super) fn gathered_completes(part: Arc<Part>) -> Gather<Completion, Settled> {
+    let weight = |item: &Completion| item.result.as_ref().map_or(0, bytes::Bytes::len);
+    Gather::new(bounds(), weight, move |completions| {
+        let part = Arc::clone(&part);
+        Box::pin(async move { Ok(part.complete(&completions, None).await?.settled) })
+    })
+}
+
+fn bounds() -> Bounds {
+    Bounds {
+        items: BATCH_MAX,
+        weight: BATCH_BYTES,
+        ..Bounds::default()
+    }
+}

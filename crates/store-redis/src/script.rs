@@ -1,0 +1,242 @@
+//! The scripts: Lua files with a header as contract, put together with the parts they use.
+//!
+//! A script's file begins with lines `-- word: …`: `keys` names the keys it may touch, in the order
+//! they are declared; `uses` the parts of `lua/lib` it is built on, in order; `flags` what Redis
+//! should let it do; `guards: lazy` that it checks the types of keys itself, where it needs them.
+//! Everything else in the header is for people.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use crate::keys::{Key, KeyType};
+
+/// Where a script reads the time: from Redis, or from its last argument in tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClockSource {
+    /// `TIME`, read once.
+    Redis,
+    /// The last argument.
+    Argument,
+}
+
+/// One script, ready to be sent.
+#[derive(Debug)]
+pub(crate) struct Script {
+    /// The verb.
+    #[cfg(test)]
+    pub(crate) name: &'static str,
+    /// The whole text.
+    pub(crate) source: String,
+    /// The SHA-1 of the text, by which the server knows it.
+    pub(crate) sha: String,
+    /// The keys it declares, in order.
+    pub(crate) keys: Vec<Key>,
+}
+
+macro_rules! scripts {
+    ($($name:ident: $file:literal,)+) => {
+        /// Every script of one clock.
+        #[derive(Debug)]
+        pub(crate) struct Scripts { $(pub(crate) $name: Script,)+ }
+
+        impl Scripts {
+            fn put_together(clock: ClockSource) -> Self {
+                Self { $($name: compose(stringify!($name), include_str!(concat!("../lua/", $file)), clock),)+ }
+            }
+
+            /// All of them, in the order of the table.
+            #[cfg(test)]
+            pub(crate) fn all(&self) -> Vec<&Script> {
+                vec![$(&self.$name,)+]
+            }
+        }
+    };
+}
+
+scripts! {
+    accept: "accept.lua",
+    audit_begin: "audit/begin.lua",
+    audit_claims: "audit/claims.lua",
+    audit_count: "audit/count.lua",
+    audit_doubt: "audit/doubt.lua",
+    audit_end: "audit/end.lua",
+    audit_ghosts: "audit/ghosts.lua",
+    audit_jobs: "audit/jobs.lua",
+    audit_kinds: "audit/kinds.lua",
+    audit_lane: "audit/lane.lua",
+    audit_leases: "audit/leases.lua",
+    audit_open: "audit/open.lua",
+    audit_running: "audit/running.lua",
+    audit_settle: "audit/settle.lua",
+    audit_strays: "audit/strays.lua",
+    audit_traces: "audit/traces.lua",
+    cancel: "cancel.lua",
+    claim: "claim.lua",
+    complete: "complete.lua",
+    delete: "delete.lua",
+    enqueue: "enqueue.lua",
+    fail: "fail.lua",
+    find: "find.lua",
+    get: "get.lua",
+    list: "list.lua",
+    maintain: "maintain.lua",
+    make: "make.lua",
+    partition: "partition.lua",
+    pause: "pause.lua",
+    progress: "progress.lua",
+    promote: "promote.lua",
+    purge: "purge.lua",
+    release: "release.lua",
+    renew: "renew.lua",
+    resume: "resume.lua",
+    retry: "retry.lua",
+    set: "set.lua",
+    snooze: "snooze.lua",
+    stats: "stats.lua",
+    take_back: "take_back.lua",
+    watch: "watch.lua",
+    worker_beat: "workers/beat.lua",
+    worker_find: "workers/find.lua",
+    worker_leave: "workers/leave.lua",
+    worker_list: "workers/list.lua",
+    worker_register: "workers/register.lua",
+    worker_tell: "workers/tell.lua",
+}
+
+static BY_REDIS: LazyLock<Scripts> = LazyLock::new(|| Scripts::put_together(ClockSource::Redis));
+static BY_ARGUMENT: LazyLock<Scripts> =
+    LazyLock::new(|| Scripts::put_together(ClockSource::Argument));
+
+impl Scripts {
+    /// The scripts that read their time from `clock`.
+    pub(crate) fn of(clock: ClockSource) -> &'static Self {
+        match clock {
+            ClockSource::Redis => &BY_REDIS,
+            ClockSource::Argument => &BY_ARGUMENT,
+        }
+    }
+}
+
+macro_rules! parts {
+    ($($name:literal,)+) => {
+        /// A part of `lua/lib` by its name.
+        fn part(name: &str) -> &'static str {
+            match name {
+                $($name => include_str!(concat!("../lua/lib/", $name, ".lua")),)+
+                _ => panic!("no part of the scripts is called {name}"),
+            }
+        }
+    };
+}
+
+parts! {
+    "audit/claim",
+    "audit/job",
+    "audit/mark",
+    "audit/opts",
+    "audit/rename",
+    "audit/report",
+    "audit/stamp",
+    "audit/state",
+    "audit/text",
+    "accept",
+    "change",
+    "claim",
+    "clock",
+    "clock_argument",
+    "extend",
+    "figures",
+    "finish",
+    "hints",
+    "hold",
+    "look",
+    "opts",
+    "place",
+    "reap",
+    "scan",
+    "settle",
+    "sleep",
+    "state",
+    "take",
+    "workers/registry",
+}
+
+/// What follows `-- word:` in the header of a script.
+fn header<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let lines = text.lines().map_while(|line| line.strip_prefix("-- "));
+    let mut values = lines.filter_map(|line| line.strip_prefix(word)?.strip_prefix(':'));
+    values.next().map(str::trim)
+}
+
+/// Puts a script together: flags, keys by their names, a check of their types, the clock, the
+/// parts it uses, and its own text. The parts come from this crate, so what is wrong with them is
+/// found by the first test and never by a user.
+fn compose(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
+    let keys: Vec<Key> = header(text, "keys")
+        .unwrap_or_default()
+        .split(' ')
+        .map(|key| Key::named(key).unwrap_or_else(|| panic!("{name} names the unknown key {key}")))
+        .collect();
+    let mut source = match header(text, "flags").unwrap_or_default() {
+        "" => "#!lua\n".to_owned(),
+        flags => format!("#!lua flags={flags}\n"),
+    };
+    source.push_str(&declared(&keys));
+    if header(text, "guards") != Some("lazy") {
+        source.push_str("guard_all()\n");
+    }
+    source.push_str(part(match clock {
+        ClockSource::Redis => "clock",
+        ClockSource::Argument => "clock_argument",
+    }));
+    for used in header(text, "uses").unwrap_or_default().split_whitespace() {
+        source.push_str(part(used));
+    }
+    source.push_str(text);
+    let sha = redis::Script::new(&source).get_hash().to_owned();
+    Script {
+        #[cfg(test)]
+        name,
+        source,
+        sha,
+        keys,
+    }
+}
+
+/// The lines that name the keys, and the check that each is of its type: a script that writes must
+/// not fail half-way.
+fn declared(keys: &[Key]) -> String {
+    let (mut names, mut checks) = (String::new(), String::new());
+    let mut at = 0;
+    for key in keys {
+        let name = key.name();
+        let command = match key.kind() {
+            KeyType::Hash => Some("HLEN"),
+            KeyType::List => Some("LLEN"),
+            KeyType::Set => Some("SCARD"),
+            KeyType::SortedSet => Some("ZCARD"),
+            KeyType::Text => Some("STRLEN"),
+            KeyType::Channel => None,
+        };
+        let each: Vec<_> = (0..key.count())
+            .map(|n| format!("[{n}] = KEYS[{}]", at + n + 1))
+            .collect();
+        at += key.count();
+        if let [_] = each.as_slice() {
+            let _ = writeln!(names, "local k_{name} = KEYS[{at}]");
+            checks += &command.map_or_else(String::new, |command| {
+                format!("  redis.call('{command}', k_{name})\n")
+            });
+        } else {
+            let _ = writeln!(names, "local k_{name} = {{ {} }}", each.join(", "));
+            checks += &command.map_or_else(String::new, |command| {
+                let last = each.len() - 1;
+                format!("  for i = 0, {last} do redis.call('{command}', k_{name}[i]) end\n")
+            });
+        }
+    }
+    format!("{names}local function guard_all()\n{checks}end\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! Every script keeps its header, and its text is pinned.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::*;
+
+/// The SHA-1 of every script, for both clocks: a change of a script is seen in a review.
+const PINS: &str = include_str!("../../lua/pins.txt");
+
+fn pins() -> String {
+    let mut text = String::new();
+    for (clock, name) in [
+        (ClockSource::Redis, "redis"),
+        (ClockSource::Argument, "argument"),
+    ] {
+        for script in Scripts::of(clock).all() {
+            let _ = writeln!(text, "{} {name} {}", script.sha, script.name);
+        }
+    }
+    text
+}
+
+#[test]
+fn every_script_is_the_one_that_was_pinned() {
+    let now = pins();
+    if std::env::var_os("WINDLASS_PIN").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/lua/pins.txt");
+        std::fs::write(path, &now).expect("the pins can be written");
+        return;
+    }
+    assert_eq!(
+        now, PINS,
+        "a script changed; if that was meant, pin it: WINDLASS_PIN=1 cargo test -p windlass-store-redis pinned"
+    );
+}
+
+/// The names `k_…` in a text.
+fn keys_in(text: &str) -> BTreeSet<&str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.split(|c: char| !is_part(c))
+        .filter_map(|word| word.strip_prefix("k_"))
+        .collect()
+}
+
+/// Names that are parameters or fields, not keys.
+const NOT_KEYS: [&str; 2] = ["state_of", ""];
+
+#[test]
+fn a_script_names_only_keys_that_it_declares() {
+    for script in Scripts::of(ClockSource::Redis).all() {
+        let declared: BTreeSet<_> = script.keys.iter().map(|key| key.name()).collect();
+        let unknown: Vec<_> = keys_in(&script.source)
+            .into_iter()
+            .filter(|name| !declared.contains(name) && !NOT_KEYS.contains(name))
+            .collect();
+        assert!(unknown.is_empty(), "{}: {unknown:?}", script.name);
+    }
+}
+
+#[test]
+fn a_script_declares_only_keys_that_it_names() {
+    for script in Scripts::of(ClockSource::Redis).all() {
+        let body = &script.source[script.source.find("\nend\n").unwrap_or_default()..];
+        let named = keys_in(body);
+        let idle: Vec<_> = script
+            .keys
+            .iter()
+            .map(|key| key.name())
+            .filter(|name| !named.contains(name))
+            .collect();
+        assert!(idle.is_empty(), "{} never names {idle:?}", script.name);
+    }
+}
+
+#[test]
+fn every_script_says_what_it_takes_and_replies() {
+    for script in Scripts::of(ClockSource::Redis).all() {
+        for word in ["keys", "uses", "args", "reply"] {
+            assert!(
+                script.source.contains(&format!("\n-- {word}: ")),
+                "{} has no {word}",
+                script.name
+            );
+        }
+        let verb = script
+            .name
+            .trim_start_matches("worker_")
+            .trim_start_matches("audit_");
+        let purpose = format!("\n-- {verb}: ");
+        assert!(
+            script.source.contains(&purpose),
+            "{} has no purpose",
+            script.name
+        );
+    }
+}
+
+#[test]
+fn no_script_searches_or_waits() {
+    for script in Scripts::of(ClockSource::Redis).all() {
+        for word in [
+            "'KEYS'", "'SCAN'", "'LREM'", "'LPOS'", "'EXPIRE'", "cjson", "cmsgpack",
+        ] {
+            assert!(!script.source.contains(word), "{} uses {word}", script.name);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Waiting for jobs: a sleeper registers in the same step that found nothing, and is woken by a
+//! marker; the claim stands in line right behind the wait.
+
+use std::time::Duration;
+
+use windlass_core::wait::{Deadline, poll};
+use windlass_core::{Claim, ClaimRequest, Result};
+
+use crate::claim::{Found, claim_args};
+use crate::part::Part;
+use crate::reply::Reply;
+
+/// How much longer than its nap a sleeper is registered: the marker may be on its way.
+const GRACE: Duration = Duration::from_millis(200);
+
+impl Part {
+    pub(crate) async fn claim_waiting(
+        &self,
+        request: &mut ClaimRequest,
+        wait: Duration,
+    ) -> Result<Option<Claim>> {
+        if wait.is_zero() {
+            return self.claim(request).await;
+        }
+        let deadline = Deadline::after(Some(wait));
+        let name = format!("{:016x}", fastrand::u64(..));
+        let mut nap = deadline.cut(poll());
+        let sleeper = |nap| Some((name.as_str(), nap + GRACE));
+        let args = claim_args(request, sleeper(nap));
+        let script = &self.scripts().claim;
+        let mut reply = self.hand_out(script, args, &request.claimer).await?;
+        loop {
+            match self.read_claim(reply)? {
+                Found::Jobs(claim) => return Ok(Some(claim)),
+                Found::Stale => nap = Duration::ZERO,
+                // Elsewhere there may be something, and here nobody would know.
+                Found::Nothing { .. } if deadline.is_over() || self.has_siblings() => {
+                    return Ok(None);
+                }
+                Found::Nothing { next_due } => {
+                    nap = deadline.cut(next_due.map_or(nap, |due| due.min(nap)));
+                }
+            }
+            request.claimer.advance();
+            let next_nap = deadline.cut(poll());
+            let then = self.call(
+                &self.scripts().claim,
+                claim_args(request, sleeper(next_nap)),
+            );
+            // A wait of nothing would be a wait for ever.
+            let wait = nap.max(Duration::from_millis(1));
+            let wake = self.keys.one("wake");
+            let parked = self.link().park(&wake, wait, &then);
+            reply = Reply::list(Box::pin(parked).await?)?;
+            nap = next_nap;
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The contract's methods: check what comes in, hand it to the queue, hand back its answer.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use redis::Value;
+use windlass_core::limits::{SCAN_PAGE, check_lease, cut_message};
+use windlass_core::wait::Deadline;
+use windlass_core::{
+    Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
+    Failure, Filter, Held, Hold, Job, JobId, JobState, Maintained, NewJob, NewWorker, Page,
+    Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats,
+    Store, Target, Told, Watch, Worker,
+};
+
+use crate::open::RedisStore;
+use crate::queue::Settle;
+use crate::reply::{self, Reply};
+use crate::watch::Hints;
+use crate::workers::{self, Workers};
+
+#[async_trait]
+impl Store for RedisStore {
+    async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
+        self.inner.limits.check_batch(&jobs)?;
+        // A server that may drop keys at will must not be trusted with more jobs.
+        if let Some(trouble) = self.link().health() {
+            return Err(trouble);
+        }
+        self.queue(queue).enqueue(jobs).await
+    }
+
+    async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>> {
+        request.check()?;
+        self.queue(queue).claim(&request).await
+    }
+
+    async fn claim_waiting(
+        &self,
+        queue: &QueueName,
+        request: &mut ClaimRequest,
+        wait: Duration,
+    ) -> Result<Option<Claim>> {
+        request.check()?;
+        let deadline = Deadline::after(Some(wait));
+        let first = self.queue(queue).first();
+        if !first.has_siblings() {
+            let found = first.claim_waiting(request, wait).await?;
+            if found.is_some() || !first.has_siblings() || deadline.is_over() {
+                return Ok(found);
+            }
+            request.claimer.advance();
+        }
+        // Several places cannot be waited at in one: hints say which to look at.
+        let rest = deadline.cut(wait);
+        windlass_core::wait::claim(self, queue, request, rest).await
+    }
+
+    async fn accept(&self, queue: &QueueName, hold: Hold, lease: Duration) -> Result<Held> {
+        check_lease(lease)?;
+        self.queue(queue).accept(&hold, lease).await
+    }
+
+    async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed> {
+        check_lease(lease)?;
+        self.queue(queue).renew(renewal, lease).await
+    }
+
+    async fn progress(
+        &self,
+        queue: &QueueName,
+        hold: Hold,
+        fraction: f64,
+        message: Option<String>,
+    ) -> Result<Held> {
+        Progress::check(fraction)?;
+        let message = message.as_deref().map(cut_message);
+        self.queue(queue).progress(&hold, fraction, message).await
+    }
+
+    async fn complete(
+        &self,
+        queue: &QueueName,
+        completions: Vec<Completion>,
+        next: Option<ClaimRequest>,
+    ) -> Result<Completed> {
+        let limits = &self.inner.limits;
+        completions.iter().try_for_each(|item| item.check(limits))?;
+        next.iter().try_for_each(ClaimRequest::check)?;
+        self.queue(queue).complete(completions, next).await
+    }
+
+    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<Settled>> {
+        failures.iter().try_for_each(Failure::check)?;
+        self.queue(queue).settle(&Settle::Fail(&failures)).await
+    }
+
+    async fn release(&self, queue: &QueueName, holds: Vec<Hold>) -> Result<Vec<Settled>> {
+        self.queue(queue).settle(&Settle::Release(&holds)).await
+    }
+
+    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<Settled>> {
+        snoozes.iter().try_for_each(Snooze::check)?;
+        self.queue(queue).settle(&Settle::Snooze(&snoozes)).await
+    }
+
+    async fn cancel(
+        &self,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes> {
+        let script = &self.inner.shared.scripts.cancel;
+        self.queue(queue)
+            .change(script, target, from.as_ref())
+            .await
+    }
+
+    async fn retry(
+        &self,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes> {
+        let target = target.of_state(Some(JobState::Dead))?;
+        let script = &self.inner.shared.scripts.retry;
+        self.queue(queue)
+            .change(script, &target, from.as_ref())
+            .await
+    }
+
+    async fn delete(
+        &self,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes> {
+        let target = target.of_state(None)?;
+        let script = &self.inner.shared.scripts.delete;
+        self.queue(queue)
+            .change(script, &target, from.as_ref())
+            .await
+    }
+
+    async fn promote(
+        &self,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes> {
+        let target = target.of_state(Some(JobState::Scheduled))?;
+        let script = &self.inner.shared.scripts.promote;
+        self.queue(queue)
+            .change(script, &target, from.as_ref())
+            .await
+    }
+
+    async fn purge(&self, queue: &QueueName) -> Result<u64> {
+        self.queue(queue).purge().await
+    }
+
+    async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {
+        self.queue(queue).maintain(limit).await
+    }
+
+    async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited> {
+        self.queue(queue).audit(from.as_ref()).await
+    }
+
+    async fn pause(&self, queue: &QueueName) -> Result<()> {
+        self.queue(queue).set_paused(true).await
+    }
+
+    async fn resume(&self, queue: &QueueName) -> Result<()> {
+        self.queue(queue).set_paused(false).await
+    }
+
+    async fn settings(&self, queue: &QueueName) -> Result<Settings> {
+        self.queue(queue).settings().await
+    }
+
+    async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {
+        self.queue(queue).set(&settings).await
+    }
+
+    async fn queues(&self) -> Result<Vec<QueueName>> {
+        let key = self.inner.registry.one("queues");
+        let mut names = Vec::new();
+        let mut cursor = "0".to_owned();
+        loop {
+            let mut scan = redis::cmd("SSCAN");
+            scan.arg(&key[..]).arg(&cursor).arg("COUNT").arg(SCAN_PAGE);
+            let Value::Array(mut page) = self.link().ask(&key, &scan).await? else {
+                return Err(reply::short("it is no page of queues"));
+            };
+            let members = page.pop().unwrap_or(Value::Nil);
+            cursor = reply::text(page.pop().unwrap_or(Value::Nil))?;
+            let mut members = Reply::list(members)?;
+            while !members.is_empty() {
+                names.push(QueueName::new(members.text()?)?);
+            }
+            if cursor == "0" {
+                break;
+            }
+        }
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
+    async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>> {
+        self.queue(queue).stats().await
+    }
+
+    async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>> {
+        self.queue(queue).get(id).await
+    }
+
+    async fn list(
+        &self,
+        queue: &QueueName,
+        filter: &Filter,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<Job>> {
+        let limit = limit.clamp(1, SCAN_PAGE);
+        self.queue(queue).list(filter, from.as_ref(), limit).await
+    }
+
+    async fn register(&self, worker: NewWorker) -> Result<()> {
+        worker.check()?;
+        for name in &worker.queues {
+            self.queue(name).first().make().await?;
+        }
+        let script = &self.inner.shared.scripts.worker_register;
+        self.registry(script, workers::register_args(&worker))
+            .await?;
+        Ok(())
+    }
+
+    async fn beat(&self, beat: Beat) -> Result<Told> {
+        beat.check()?;
+        let script = &self.inner.shared.scripts.worker_beat;
+        workers::read_told(self.registry(script, workers::beat_args(&beat)).await?)
+    }
+
+    async fn leave(&self, boot: &BootId, queue: Option<&QueueName>) -> Result<u64> {
+        let queues = match queue {
+            Some(queue) => vec![queue.clone()],
+            None => self.queues_of(boot).await?.unwrap_or_default(),
+        };
+        self.take_back(boot, &queues, queue, false).await
+    }
+
+    async fn fail_worker(&self, boot: &BootId) -> Result<Option<u64>> {
+        match self.queues_of(boot).await? {
+            None => Ok(None),
+            Some(queues) => self.take_back(boot, &queues, None, true).await.map(Some),
+        }
+    }
+
+    async fn tell(&self, boot: &BootId, told: Told) -> Result<bool> {
+        let script = &self.inner.shared.scripts.worker_tell;
+        workers::read_tell(
+            self.registry(script, workers::tell_args(boot, told))
+                .await?,
+        )
+    }
+
+    async fn workers(&self) -> Result<Vec<Worker>> {
+        let script = &self.inner.shared.scripts.worker_list;
+        let mut workers = Workers::default();
+        while workers.add_page(self.registry(script, workers.page_args()).await?)? {}
+        Ok(workers.into_vec())
+    }
+
+    async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
+        let mut parts = Vec::new();
+        for name in queues {
+            let queue = self.queue(name);
+            queue.refresh().await?;
+            parts.extend(queue.parts().iter().map(|member| member.part.clone()));
+        }
+        Ok(Box::new(Hints::new(parts).await?))
+    }
+}
+
+impl RedisStore {
+    /// The queues a worker registered with; `None` when nobody knows it.
+    async fn queues_of(&self, boot: &BootId) -> Result<Option<Vec<QueueName>>> {
+        let script = &self.inner.shared.scripts.worker_find;
+        workers::read_queues(self.registry(script, workers::find_args(boot)).await?)
+    }
+
+    /// Takes a worker's jobs back, then takes it off the record: should this process end between
+    /// the two, the call may be repeated.
+    async fn take_back(
+        &self,
+        boot: &BootId,
+        queues: &[QueueName],
+        left: Option<&QueueName>,
+        is_lost: bool,
+    ) -> Result<u64> {
+        let mut taken = 0;
+        for name in queues {
+            let queue = self.queue(name);
+            queue.refresh().await?;
+            taken += queue.take_back(boot, is_lost).await?;
+        }
+        let script = &self.inner.shared.scripts.worker_leave;
+        self.registry(script, workers::leave_args(boot, left))
+            .await?;
+        Ok(taken)
+    }
+}

@@ -1,0 +1,244 @@
+//! Audits while others work: what is healthy is left alone, what is not is found all the same.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use windlass_core::{
+    BootId, ClaimRequest, Due, NewJob, Priority, QueueName, Repair, Result, Retry, Store, Target,
+};
+use windlass_store_redis::{Options, RedisStore};
+use windlass_testkit::bench::{hold, id, named, queue};
+use windlass_testkit::redis::Server;
+use windlass_testkit::soundness;
+
+/// How many audits run at the same time, and how many each after the other.
+const AUDITORS: usize = 2;
+const AUDITS: usize = 12;
+
+struct Works {
+    server: Server,
+    store: RedisStore,
+    queue: QueueName,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Works {
+    async fn open() -> Result<Self> {
+        let server = Server::start();
+        let store = RedisStore::open(&server.url(), Options::default()).await?;
+        Ok(Self {
+            server,
+            store,
+            queue: queue("q"),
+            is_over: Arc::default(),
+        })
+    }
+
+    /// Starts all who work until it is over.
+    fn start(&self) -> tokio::task::JoinSet<Result<u64>> {
+        let mut tasks = tokio::task::JoinSet::new();
+        for number in 0..4 {
+            let (store, queue, is_over) = (
+                self.store.clone(),
+                self.queue.clone(),
+                Arc::clone(&self.is_over),
+            );
+            tasks.spawn(async move {
+                let mut done = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    done += produce(&store, &queue, number, done).await?;
+                }
+                Ok(done)
+            });
+            let (store, queue, is_over) = (
+                self.store.clone(),
+                self.queue.clone(),
+                Arc::clone(&self.is_over),
+            );
+            tasks.spawn(async move {
+                let boot = BootId::generate();
+                let mut seq = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    seq += 1;
+                    consume(&store, &queue, &boot, seq).await?;
+                }
+                Ok(seq)
+            });
+        }
+        tasks
+    }
+
+    async fn audit(&self) -> Result<Vec<Repair>> {
+        let mut repairs = Vec::new();
+        let mut from = None;
+        loop {
+            let page = self.store.audit(&self.queue, from).await?;
+            repairs.extend(page.repairs);
+            from = page.next;
+            if from.is_none() {
+                return Ok(repairs);
+            }
+        }
+    }
+
+    /// Ends the work: the queue is sound.
+    async fn finish(&self, mut tasks: tokio::task::JoinSet<Result<u64>>) -> Result<()> {
+        self.is_over.store(true, Ordering::Relaxed);
+        while let Some(done) = tasks.join_next().await {
+            assert!(done.expect("nobody panics")? > 0, "everybody worked");
+        }
+        let dump = windlass_core::dump::Dump::dump(&self.store, &self.queue).await?;
+        let faults = soundness::faults(&dump.expect("there is a queue"));
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+        Ok(())
+    }
+}
+
+/// Enqueues jobs of all sorts; cancels, promotes, retries and deletes some.
+async fn produce(store: &RedisStore, queue: &QueueName, number: usize, turn: u64) -> Result<u64> {
+    let name = |n: u64| format!("{number}-{}", (turn + n) % 40);
+    let jobs = vec![
+        NewJob::new("plain"),
+        NewJob::new("plain too"),
+        named(&name(0)).unique_key(name(0).parse()?),
+        named(&name(1)).expires(Due::After(Duration::from_millis(turn % 30))),
+        named(&name(2)).delay(Duration::from_millis(turn % 20)),
+        named(&name(3)).priority(Priority::new(u8::try_from(turn % 10).unwrap_or(5))?),
+    ];
+    store.enqueue(queue, jobs).await?;
+    let ids: Vec<_> = (0..4).map(|n| id(&name(n))).collect();
+    match turn % 7 {
+        0 => store
+            .cancel(queue, &Target::Ids(ids), None)
+            .await
+            .map(drop)?,
+        1 => store
+            .promote(queue, &Target::Ids(ids), None)
+            .await
+            .map(drop)?,
+        2 => store
+            .retry(queue, &Target::Ids(ids), None)
+            .await
+            .map(drop)?,
+        3 => store
+            .delete(queue, &Target::Ids(ids), None)
+            .await
+            .map(drop)?,
+        _ => {}
+    }
+    Ok(1)
+}
+
+/// Claims, then completes, fails, releases, snoozes or forgets what it got.
+async fn consume(store: &RedisStore, queue: &QueueName, boot: &BootId, seq: u64) -> Result<()> {
+    let request = match seq % 3 {
+        0 => ClaimRequest::single(7).lease(Duration::from_millis(5)),
+        _ => ClaimRequest::worker(boot.clone(), seq, 9).lease(Duration::from_millis(200)),
+    };
+    let Some(claim) = store.claim(queue, request).await? else {
+        return Ok(());
+    };
+    for at in 0..claim.jobs.len() {
+        let held = hold(&claim, at);
+        match (usize::try_from(seq).unwrap_or(0) + at) % 8 {
+            0 => store
+                .fail(
+                    queue,
+                    vec![held.failure("broke").retry(Retry::At(Due::Now))],
+                )
+                .await
+                .map(drop)?,
+            1 => store.release(queue, vec![held]).await.map(drop)?,
+            2 => store
+                .snooze(
+                    queue,
+                    vec![held.snooze(Due::After(Duration::from_millis(3)))],
+                )
+                .await
+                .map(drop)?,
+            3 => store
+                .fail(queue, vec![held.failure("dead").retry(Retry::Permanent)])
+                .await
+                .map(drop)?,
+            4 => store
+                .complete(queue, vec![held.completion().result("it")], None)
+                .await
+                .map(drop)?,
+            // Left to its lease.
+            5 if seq.is_multiple_of(3) => {}
+            _ => store
+                .complete(queue, vec![held.completion()], None)
+                .await
+                .map(drop)?,
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_healthy_queue_is_left_alone_while_others_work() -> Result<()> {
+    let works = Works::open().await?;
+    works
+        .store
+        .enqueue(
+            &works.queue,
+            (0..3000).map(|_| NewJob::new("backlog")).collect(),
+        )
+        .await?;
+    let tasks = works.start();
+
+    let auditors: [_; AUDITORS] = std::array::from_fn(|_| async {
+        for _ in 0..AUDITS {
+            assert_eq!(works.audit().await?, []);
+            works.store.purge(&works.queue).await?;
+        }
+        Ok::<_, windlass_core::Error>(())
+    });
+    let [one, two] = auditors;
+    tokio::try_join!(one, two)?;
+
+    works.finish(tasks).await?;
+    assert_eq!(works.audit().await?, []);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_lost_is_found_while_others_work() -> Result<()> {
+    let works = Works::open().await?;
+    let last = Priority::new(9)?;
+    let jobs = (0..500).map(|n| named(&format!("last-{n:03}")).priority(last));
+    works.store.enqueue(&works.queue, jobs.collect()).await?;
+    for _ in 0..3 {
+        let backlog = (0..10_000).map(|_| NewJob::new("backlog"));
+        works.store.enqueue(&works.queue, backlog.collect()).await?;
+    }
+    let tasks = works.start();
+    let lane = "windlass:{q}:ready:9";
+    works.server.command(&["LREM", lane, "1", "last-123"]).ok();
+    works.server.command(&["LREM", lane, "1", "last-321"]).ok();
+    works.server.command(&["RPUSH", lane, "last-007"]).ok();
+
+    let repairs = works.audit().await?;
+
+    let mut found: Vec<String> = repairs
+        .iter()
+        .map(|repair| {
+            format!(
+                "{} {}",
+                repair.fault,
+                repair.id.as_ref().map_or("", |id| id.as_str())
+            )
+        })
+        .collect();
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "entered_twice last-007",
+            "in_no_place last-123",
+            "in_no_place last-321"
+        ]
+    );
+    works.finish(tasks).await
+}

@@ -1,0 +1,43 @@
+//! The Redis store keeps every promise on a Cluster.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use windlass_core::ManualClock;
+use windlass_store_redis::{Options, RedisStore};
+use windlass_testkit::Opened;
+use windlass_testkit::redis::Cluster;
+
+/// One Cluster for all cases of a test; it ends with the process.
+static CLUSTER: LazyLock<Cluster> = LazyLock::new(Cluster::start);
+
+/// Each case has a prefix of its own, and so a store of its own.
+static CASES: AtomicU32 = AtomicU32::new(0);
+
+async fn open(clock: Arc<ManualClock>) -> Opened {
+    let case = CASES.fetch_add(1, Ordering::Relaxed);
+    let options = Options {
+        clock: Some(clock),
+        ..Options::default()
+    };
+    let url = format!("{}?prefix=case{case}", CLUSTER.url());
+    let store = RedisStore::open(&url, options).await;
+    Opened::new(store.expect("a new prefix can be opened"))
+}
+
+windlass_testkit::conformance_by_topic!(open);
+
+mod differential {
+    use windlass_testkit::differential;
+
+    use super::open;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_cluster_answers_like_the_specification() {
+        let steps = differential::steps_from_env(5_000);
+
+        let coverage = differential::run_all(open, &[5, 6, 7, 8], steps).await;
+
+        println!("{coverage}");
+    }
+}

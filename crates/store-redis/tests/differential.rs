@@ -1,0 +1,27 @@
+//! The Redis store against the specification: the same calls, the same answers, the same state.
+
+use std::sync::Arc;
+
+use windlass_core::ManualClock;
+use windlass_store_redis::{Options, RedisStore};
+use windlass_testkit::redis::Server;
+use windlass_testkit::{Opened, differential};
+
+async fn open(clock: Arc<ManualClock>) -> Opened {
+    let server = Server::start();
+    let options = Options {
+        clock: Some(clock),
+        ..Options::default()
+    };
+    let store = RedisStore::open(&server.url(), options).await;
+    Opened::guarded(store.expect("a new server can be opened"), server)
+}
+
+#[tokio::test]
+async fn the_store_answers_like_the_specification() {
+    let steps = differential::steps_from_env(5_000);
+
+    let coverage = differential::run_all(open, &[1, 2, 3, 4], steps).await;
+
+    println!("{coverage}");
+}

@@ -1,0 +1,195 @@
+//! The primary dies and a replica takes its place.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use windlass_chaos::invariants;
+use windlass_core::{
+    BootId, Claim, ClaimRequest, Clock, Held, Hold, Level, ManualClock, NewJob, QueueName, Renewal,
+    Settled, Store, SystemClock, Timestamp,
+};
+use windlass_store_redis::{Options, RedisStore};
+use windlass_testkit::redis::{Sentinels, Server};
+
+use crate::crew::{Crew, Plan};
+use crate::support::{beside, eventually, open, queue, rounds, with, with_options};
+
+/// Longer than a failover takes.
+const TIMEOUT: Duration = Duration::from_secs(6);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_replica_has_outlives_the_primary() {
+    fail_over_under_load(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_two_replicas_have_outlives_the_primary() {
+    fail_over_under_load(2).await;
+}
+
+async fn fail_over_under_load(replicas: u32) {
+    let group = Arc::new(beside(Sentinels::start).await);
+    let plan = Plan::new(&group.url(), "q", TIMEOUT);
+    let plan = plan.durable(
+        &format!("replicated:{replicas}"),
+        Level::Replicated(replicas),
+    );
+    let crew = Crew::start(plan.may_roll_back()).await;
+    for _ in 0..rounds() {
+        crew.go_on(100).await;
+        with(&group, |group| {
+            let old = group.kill_primary();
+            group.wait_for_new_primary(old);
+            // It comes back with nothing, and follows the new one.
+            old.restart();
+        })
+        .await;
+        crew.go_on(50).await;
+    }
+
+    let ended = crew.finish().await;
+
+    ended.assert_sound_after_failovers();
+    ended.assert_only_away();
+}
+
+/// The ledger is able to see a loss: what the primary alone had is gone with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_replica_had_is_lost_and_the_ledger_says_so() {
+    let group = Arc::new(beside(Sentinels::start).await);
+    let crew = Crew::start(Plan::new(&group.url(), "q", TIMEOUT).may_roll_back()).await;
+    crew.go_on(20).await;
+    with(&group, cut_links).await;
+    crew.go_on(20).await;
+    with(&group, replace_primary).await;
+    crew.go_on(20).await;
+
+    let ended = crew.finish().await;
+
+    let broken = invariants::after_failovers(&ended.ledger, &ended.listing);
+    assert!(
+        broken.iter().any(|found| found.what.contains("is lost")),
+        "{broken:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_of_the_old_primary_that_was_overtaken_is_refused() {
+    let group = Arc::new(beside(Sentinels::start).await);
+    let store = open(&with_options(&group.url(), "durability=replicated:2")).await;
+    let q = queue("q");
+    store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
+    let boot = BootId::generate();
+    let first = claim(&store, &q, &boot, Duration::from_secs(1)).await;
+    // Whoever has this has the claim as well: it came before.
+    let told = store
+        .enqueue(&q, vec![NewJob::new("another")])
+        .await
+        .unwrap();
+    assert_eq!(told[0].level(), Level::Replicated(2));
+
+    with(&group, replace_primary).await;
+
+    let other = BootId::generate();
+    let second = eventually("the lease of the first ends", async || {
+        let request = ClaimRequest::worker(other.clone(), 1, 1);
+        let claim = store.claim(&q, request).await.unwrap();
+        let claim = claim.filter(|claim| claim.jobs[0].id == first.jobs[0].id);
+        claim.ok_or_else(|| "another job".to_owned())
+    });
+    // The job of an ended lease comes back to the front; until then the other one is there.
+    sleep(Duration::from_millis(1_200)).await;
+    let second = second.await;
+    assert_refused(&store, &q, &first, &boot).await;
+    assert_eq!(complete(&store, &q, &second).await, Settled::Completed);
+}
+
+/// Time stands still, so that only the nonce can tell the two histories apart.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_that_a_failover_undid_shares_its_token_with_nobody() {
+    let group = Arc::new(beside(Sentinels::start).await);
+    let clock = ManualClock::new(Timestamp::from_ms(SystemClock.now_us() / 1000));
+    let options = Options {
+        clock: Some(Arc::new(clock)),
+        ..Options::default()
+    };
+    let url = with_options(&group.url(), "durability=replicated:2&timeout=10s");
+    let store = RedisStore::open(&url, options).await.unwrap();
+    let q = queue("q");
+    let told = store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
+    assert_eq!(told[0].level(), Level::Replicated(2));
+    let (boot, other) = (BootId::generate(), BootId::generate());
+    with(&group, cut_links).await;
+    let undone = claim(&store, &q, &boot, Duration::from_secs(30)).await;
+    with(&group, replace_primary).await;
+
+    let kept = claim(&store, &q, &other, Duration::from_secs(30)).await;
+
+    assert_eq!(kept.jobs[0].id, undone.jobs[0].id);
+    assert_eq!(kept.token.number, undone.token.number);
+    assert_ne!(kept.token, undone.token);
+    assert_refused(&store, &q, &undone, &boot).await;
+    assert_eq!(complete(&store, &q, &kept).await, Settled::Completed);
+}
+
+async fn claim(store: &RedisStore, q: &QueueName, boot: &BootId, lease: Duration) -> Claim {
+    let request = ClaimRequest::worker(boot.clone(), 1, 1).lease(lease);
+    store.claim(q, request).await.unwrap().expect("a job waits")
+}
+
+async fn complete(store: &RedisStore, q: &QueueName, claim: &Claim) -> Settled {
+    let completions = vec![hold(claim).completion()];
+    store.complete(q, completions, None).await.unwrap().settled[0]
+}
+
+fn hold(claim: &Claim) -> Hold {
+    Hold::new(claim.jobs[0].id.clone(), claim.token)
+}
+
+/// No verb takes the token.
+async fn assert_refused(store: &RedisStore, q: &QueueName, stale: &Claim, boot: &BootId) {
+    assert_eq!(complete(store, q, stale).await, Settled::Lost);
+    let told = store
+        .fail(q, vec![hold(stale).failure("no")])
+        .await
+        .unwrap();
+    assert_eq!(told, [Settled::Lost]);
+    assert_eq!(
+        store.release(q, vec![hold(stale)]).await.unwrap(),
+        [Settled::Lost]
+    );
+    assert_eq!(
+        store.progress(q, hold(stale), 0.1, None).await.unwrap(),
+        Held::Lost
+    );
+    let renewal = Renewal::Worker {
+        boot: boot.clone(),
+        tokens: vec![stale.token],
+        settled: 1,
+    };
+    let renewed = store
+        .renew(q, renewal, Duration::from_secs(30))
+        .await
+        .unwrap();
+    assert_eq!(renewed.lost, [stale.token]);
+}
+
+fn replace_primary(group: &Sentinels) {
+    let old = group.kill_primary();
+    group.wait_for_new_primary(old);
+}
+
+/// Replicas hear nothing of the primary from now on; the Sentinels mend that after some seconds.
+fn cut_links(group: &Sentinels) {
+    let replicas = group.replicas();
+    for replica in &replicas {
+        // Nobody listens on port 1.
+        replica.command(&["REPLICAOF", "127.0.0.1", "1"]).ok();
+    }
+    let still_linked = |replica: &&&Server| {
+        let info = replica.command(&["INFO", "replication"]);
+        info.field("master_link_status").as_deref() == Some("up")
+    };
+    assert_eq!(replicas.iter().filter(still_linked).count(), 0);
+}

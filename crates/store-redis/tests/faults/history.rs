@@ -1,0 +1,109 @@
+//! Nothing is left of jobs that ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::{
+    BootId, ClaimRequest, Clock, Hold, JobId, ManualClock, NewJob, Setting, Store, SystemClock,
+    Timestamp,
+};
+use windlass_store_redis::{Options, RedisStore};
+use windlass_testkit::redis::Server;
+
+use crate::contents;
+use crate::support::queue;
+
+const JOBS: usize = 10_000;
+const BATCH: usize = 500;
+
+/// How long a claim that has ended is remembered, and a little.
+const CLAIM_TOMBSTONE: Duration = Duration::from_secs(61);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_names_a_job_that_ended_once_its_claim_is_forgotten() {
+    let server = Server::start();
+    // Generated ids carry the time they were made at.
+    let now = Timestamp::from_ms(SystemClock.now_us() / 1000);
+    let clock = Arc::new(ManualClock::new(now));
+    let store = opened(&server, &clock).await;
+    let q = queue("q");
+    let setting: Setting = "dedup_for=0s".parse().unwrap();
+    store.set(&q, vec![setting]).await.unwrap();
+    let boot = BootId::generate();
+    let mut generated = Vec::new();
+    let mut seq = 0;
+    for batch in 0..JOBS / BATCH {
+        // Half of the ids were chosen by the caller.
+        let jobs: Vec<_> = (0..BATCH)
+            .map(|n| match n % 2 {
+                0 => NewJob::new("trace-payload"),
+                _ => NewJob::new("trace-payload")
+                    .id(JobId::new(format!("trace-{batch}-{n}")).unwrap()),
+            })
+            .collect();
+        generated.extend(
+            jobs.iter()
+                .filter(|job| !job.is_named)
+                .map(|job| job.id.clone()),
+        );
+        store.enqueue(&q, jobs).await.unwrap();
+        let mut done = 0;
+        while done < BATCH {
+            seq += 1;
+            let request = match seq % 2 {
+                0 => ClaimRequest::worker(boot.clone(), seq, BATCH),
+                _ => ClaimRequest::single(BATCH),
+            };
+            let claim = store.claim(&q, request).await.unwrap().expect("jobs wait");
+            done += claim.jobs.len();
+            let holds = claim
+                .jobs
+                .into_iter()
+                .map(|job| Hold::new(job.id, claim.token));
+            let completions: Vec<_> = holds.map(Hold::completion).collect();
+            store.complete(&q, completions, None).await.unwrap();
+        }
+    }
+    // The claims are still remembered: this is what a trace looks like.
+    assert!(!traces(&server, &generated).is_empty());
+
+    clock.advance(CLAIM_TOMBSTONE);
+    while !store.maintain(&q, BATCH).await.unwrap().is_idle() {}
+
+    assert_eq!(traces(&server, &generated), [""; 0]);
+    let stats = store.stats(&q).await.unwrap().unwrap();
+    assert_eq!(stats.total.succeeded, JOBS as u64);
+}
+
+async fn opened(server: &Server, clock: &Arc<ManualClock>) -> RedisStore {
+    let options = Options {
+        clock: Some(clock.clone()),
+        ..Options::default()
+    };
+    RedisStore::open(&server.url(), options).await.unwrap()
+}
+
+/// The keys in which an id or a payload can be found.
+fn traces(server: &Server, generated: &[JobId]) -> Vec<String> {
+    // Generated within minutes, they begin alike; the registry has nothing that begins so.
+    let ends = [&generated[0], &generated[generated.len() - 1]].map(JobId::as_str);
+    let alike = ends[0]
+        .bytes()
+        .zip(ends[1].bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    assert!(alike >= 4, "{ends:?}");
+    let marks = [b"trace-".as_slice(), &ends[0].as_bytes()[..alike]];
+    let contents = contents::read(&mut server.connect().unwrap());
+    let names_a_job = |content: &contents::Content| {
+        let has = |piece: &[u8], mark: &[u8]| piece.windows(mark.len()).any(|part| part == mark);
+        let pieces = content.pieces();
+        pieces
+            .iter()
+            .any(|piece| marks.iter().any(|mark| has(piece, mark)))
+    };
+    let named = contents
+        .into_iter()
+        .filter(|(_, content)| names_a_job(content));
+    named.map(|(key, _)| key).collect()
+}

@@ -1,0 +1,142 @@
+//! Many idle workers: one job wakes about one of them, and lost hints only cost time.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use windlass_core::{ClaimRequest, Hold, NewJob, QueueName, Store};
+use windlass_store_redis::RedisStore;
+use windlass_testkit::redis::{Server, until};
+
+use crate::support::{Hand, counted, info, open, queue, with};
+
+const STORES: usize = 4;
+const WORKERS: usize = 200;
+const ROUNDS: usize = 15;
+
+/// What the whole crowd would cost is its number; polls alone are a handful in the time looked at.
+const WOKEN_MAX: u64 = WORKERS as u64 / 4;
+
+/// The poll, and what a busy machine may need besides.
+const PICKED_UP_WITHIN: Duration = Duration::from_millis(1_600);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_job_does_not_wake_two_hundred_workers() {
+    let server = Arc::new(Server::start());
+    let q = queue("q");
+    let producer = open(&server.url()).await;
+    producer.enqueue(&q, Vec::new()).await.unwrap();
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let mut idle = JoinSet::new();
+    for _ in 0..STORES {
+        let store = open(&server.url()).await;
+        for _ in 0..WORKERS / STORES {
+            idle.spawn(work(store.clone(), q.clone(), started.clone()));
+        }
+    }
+    with(&server, |server| {
+        until("all of them sleep", || {
+            let blocked = info(server, "clients", "blocked_clients");
+            (blocked >= WORKERS as u64 - 5)
+                .then_some(())
+                .ok_or_else(|| blocked.to_string())
+        });
+    })
+    .await;
+
+    let mut woken = Vec::new();
+    let mut waits = Vec::new();
+    for _ in 0..ROUNDS {
+        sleep(Duration::from_millis(fastrand::u64(20..60))).await;
+        let before = with(&server, claims).await;
+        let began = Instant::now();
+        producer
+            .enqueue(&q, vec![NewJob::new("a job")])
+            .await
+            .unwrap();
+        starts.recv().await.expect("somebody takes it");
+        waits.push(began.elapsed());
+        // Whoever else was woken claims by now.
+        sleep(Duration::from_millis(10)).await;
+        woken.push(with(&server, claims).await - before);
+    }
+
+    woken.sort_unstable();
+    waits.sort_unstable();
+    println!(
+        "calls of scripts per job {woken:?}; picked up in p50 {:?}",
+        waits[ROUNDS / 2]
+    );
+    // The enqueue, the claim and its completion are three; the rest are polls.
+    assert!(woken[ROUNDS / 2] <= WOKEN_MAX, "{woken:?}");
+    assert!(waits[ROUNDS / 2] < Duration::from_millis(100), "{waits:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_job_is_picked_up_within_the_poll_although_every_hint_is_lost() {
+    let server = Arc::new(Server::start());
+    let q = queue("q");
+    let producer = open(&server.url()).await;
+    producer.enqueue(&q, Vec::new()).await.unwrap();
+    let hand = Hand::start(
+        &server,
+        4..6,
+        &[&["DEL", "windlass:{q}:wake", "windlass:{q}:sleepers"]],
+    );
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let mut idle = JoinSet::new();
+    idle.spawn(work(open(&server.url()).await, q.clone(), started));
+
+    let mut waits = Vec::new();
+    for _ in 0..ROUNDS {
+        // Long enough for the sleeper to be forgotten again.
+        sleep(Duration::from_millis(fastrand::u64(60..120))).await;
+        let began = Instant::now();
+        producer
+            .enqueue(&q, vec![NewJob::new("a job")])
+            .await
+            .unwrap();
+        timeout(PICKED_UP_WITHIN, starts.recv())
+            .await
+            .expect("the poll finds it")
+            .expect("the worker lives");
+        waits.push(began.elapsed());
+    }
+    drop(hand);
+
+    waits.sort_unstable();
+    println!(
+        "without hints picked up in p50 {:?}, longest {:?}",
+        waits[ROUNDS / 2],
+        waits[ROUNDS - 1]
+    );
+    assert!(
+        waits[ROUNDS / 2] > Duration::from_millis(100),
+        "hints came all the same: {waits:?}"
+    );
+}
+
+/// Waits for one job after the other, and completes it.
+async fn work(store: RedisStore, q: QueueName, started: mpsc::UnboundedSender<()>) {
+    loop {
+        let mut request = ClaimRequest::single(1);
+        let wait = Duration::from_secs(60);
+        let claim = store.claim_waiting(&q, &mut request, wait).await.unwrap();
+        for job in claim.iter().flat_map(|claim| &claim.jobs) {
+            let token = claim.as_ref().unwrap().token;
+            // The test may have ended.
+            let _ = started.send(());
+            let hold = Hold::new(job.id.clone(), token);
+            store
+                .complete(&q, vec![hold.completion()], None)
+                .await
+                .unwrap();
+        }
+    }
+}
+
+fn claims(server: &Server) -> u64 {
+    counted(server, "commandstats", "cmdstat_evalsha")
+}

@@ -1,0 +1,134 @@
+//! Every verb of the contract, called so that it touches as much as it can.
+
+use std::pin::Pin;
+
+use windlass_core::{
+    Beat, BootId, ClaimRequest, Due, Filter, Hold, JobState, Mode, NewJob, Priority, Renewal,
+    Result, Retry, Store, Target, Told, UniqueKey,
+};
+use windlass_store_redis::RedisStore;
+
+use crate::world::{HOUR, LEASE, World, hold, holds, id, job, worker};
+
+/// A verb as it is called: it touches as much as it can.
+pub(crate) struct Verb {
+    pub(crate) name: &'static str,
+    /// It is made of several scripts, each of which is done whole or not at all.
+    pub(crate) is_several: bool,
+    call: Call,
+}
+
+type Calling<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+type Call = for<'a> fn(&'a RedisStore, &'a World) -> Calling<'a>;
+
+impl Verb {
+    pub(crate) async fn call(&self, store: &RedisStore, world: &World) -> Result<()> {
+        (self.call)(store, world).await
+    }
+}
+
+fn renewal(world: &World) -> Renewal {
+    Renewal::Worker {
+        boot: world.boot.clone(),
+        tokens: Vec::new(),
+        settled: 9,
+    }
+}
+
+fn request(world: &World, seq: u64) -> ClaimRequest {
+    let mut request = ClaimRequest::worker(world.boot.clone(), seq, 100);
+    request.nonce = 9;
+    request
+}
+
+fn alone(max: usize, mode: Mode) -> ClaimRequest {
+    let mut request = ClaimRequest::single(max).mode(mode);
+    request.nonce = 9;
+    request
+}
+
+fn of(state: JobState) -> Target {
+    Target::Filter(Filter {
+        state: Some(state),
+        kind: None,
+    })
+}
+
+/// A batch with something of everything.
+fn batch() -> Vec<NewJob> {
+    vec![
+        job("new")
+            .id(id("new-1"))
+            .priority(Priority::new(3).unwrap()),
+        job("new").id(id("new-2")).delay(HOUR),
+        job("new").id(id("new-3")).expires(Due::After(HOUR)),
+        job("new")
+            .id(id("new-4"))
+            .unique_key(UniqueKey::new("new").unwrap()),
+        job("new")
+            .id(id("new-5"))
+            .unique_key(UniqueKey::new("key").unwrap()),
+        job("new").id(id("held-1")).keep_outcome(),
+        job("new").id(id("old")),
+        job("new").id(id("stale")),
+    ]
+}
+
+macro_rules! verbs {
+    ($($name:literal $($several:ident)?: |$store:ident, $w:ident| $call:expr;)+) => {
+        /// All of them.
+        pub(crate) fn all() -> Vec<Verb> {
+            vec![$(Verb {
+                name: $name,
+                is_several: stringify!($($several)?) == "several",
+                call: |$store, $w| Box::pin(async move { $call.await.map(drop) }),
+            },)+]
+        }
+    };
+}
+
+verbs! {
+    "enqueue": |s, w| s.enqueue(&w.q, batch());
+    "enqueue plain": |s, w| s.enqueue(&w.q, vec![job("plain").id(id("plain"))]);
+    "enqueue nothing": |s, w| s.enqueue(&w.q, Vec::new());
+    "claim": |s, w| s.claim(&w.q, request(w, 2));
+    "claim again": |s, w| s.claim(&w.q, request(w, 1));
+    "claim single": |s, w| s.claim(&w.q, alone(100, Mode::AtLeastOnce));
+    "claim at most once": |s, w| s.claim(&w.q, alone(100, Mode::AtMostOnce));
+    "claim dispatch": |s, w| s.claim(&w.q, alone(1, Mode::Dispatch));
+    "accept": |s, w| s.accept(&w.q, hold(&w.offered, 0), LEASE);
+    "renew": |s, w| s.renew(&w.q, renewal(w), 2 * HOUR);
+    "renew single": |s, w| s.renew(&w.q, Renewal::Single { token: w.single.token }, 2 * HOUR);
+    "progress": |s, w| s.progress(&w.q, hold(&w.held, 1), 0.7, None);
+    "complete": |s, w| s.complete(&w.q, holds(&w.held).map(|hold| hold.completion().result("r")).collect(), None);
+    "complete plain": |s, w| s.complete(&w.q, holds(&w.single).map(Hold::completion).collect(), None);
+    "complete and claim": |s, w| s.complete(&w.q, holds(&w.held).map(Hold::completion).collect(), Some(request(w, 2)));
+    "fail": |s, w| s.fail(&w.q, holds(&w.held).map(|hold| hold.failure("no").retry(Retry::At(Due::Now))).collect());
+    "fail for good": |s, w| s.fail(&w.q, holds(&w.held).map(|hold| hold.failure("no").retry(Retry::Permanent)).collect());
+    "release": |s, w| s.release(&w.q, holds(&w.held).collect());
+    "snooze": |s, w| s.snooze(&w.q, holds(&w.held).map(|hold| hold.snooze(Due::After(HOUR))).collect());
+    "cancel": |s, w| s.cancel(&w.q, &Target::Filter(Filter::default()), None);
+    "cancel by key": |s, w| s.cancel(&w.q, &Target::UniqueKey(UniqueKey::new("key")?), None);
+    "cancel by payload": |s, w| s.cancel(&w.q, &Target::Payload("lane".into()), None);
+    "retry": |s, w| s.retry(&w.q, &of(JobState::Dead), None);
+    "delete": |s, w| s.delete(&w.q, &Target::Ids(vec![id("result"), id("fails"), id("fades"), id("old")]), None);
+    "promote": |s, w| s.promote(&w.q, &of(JobState::Scheduled), None);
+    "purge": |s, w| s.purge(&w.q);
+    "maintain": |s, w| s.maintain(&w.q, 500);
+    "pause": |s, w| s.pause(&w.q);
+    "resume": |s, w| s.resume(&w.q);
+    "settings": |s, w| s.settings(&w.q);
+    "set" several: |s, w| s.set(&w.q, vec!["requeue=back".parse()?]);
+    "queues": |s, _w| s.queues();
+    "stats": |s, w| s.stats(&w.q);
+    "get": |s, w| s.get(&w.q, &w.held.jobs[0].id);
+    "list": |s, w| s.list(&w.q, &Filter::default(), None, 500);
+    "register" several: |s, w| s.register(worker(&BootId::new("newcomer")?, &w.q));
+    "beat": |s, w| s.beat(Beat { boot: w.boot.clone(), running: vec![(w.q.clone(), id("held-0"))] });
+    "leave" several: |s, w| s.leave(&w.boot, None);
+    "leave one queue" several: |s, w| s.leave(&w.boot, Some(&w.q));
+    "fail worker" several: |s, w| s.fail_worker(&w.gone);
+    "tell": |s, w| s.tell(&w.boot, Told::Quiet);
+    "workers": |s, _w| s.workers();
+    "watch": |s, w| s.watch(std::slice::from_ref(&w.q));
+}

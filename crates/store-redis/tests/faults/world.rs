@@ -1,0 +1,270 @@
+//! A queue that has something of everything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::{
+    BootId, Claim, ClaimRequest, Due, Filter, Headers, Hold, JobId, JobState, ManualClock, Mode,
+    NewJob, NewWorker, Priority, QueueName, Renewal, Retry, Setting, Store, Target, UniqueKey,
+};
+use windlass_store_redis::RedisStore;
+
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Who and what there is on the queue.
+pub(crate) struct World {
+    pub(crate) q: QueueName,
+    pub(crate) boot: BootId,
+    /// Its lease has ended.
+    pub(crate) gone: BootId,
+    /// Five jobs under one token of `boot`; the last was asked to stop.
+    pub(crate) held: Claim,
+    pub(crate) single: Claim,
+    pub(crate) offered: Claim,
+}
+
+impl World {
+    /// Fills an empty store. Time moves on meanwhile, so that something is due and something ended.
+    pub(crate) async fn build(store: &RedisStore, clock: &Arc<ManualClock>) -> Self {
+        let q = QueueName::new("q").unwrap();
+        let (boot, gone) = (BootId::generate(), BootId::generate());
+        let set =
+            ["succeeded_count=100", "dead_age=all"].map(|text| text.parse::<Setting>().unwrap());
+        store.set(&q, set.to_vec()).await.unwrap();
+        for boot in [&boot, &gone] {
+            store.register(worker(boot, &q)).await.unwrap();
+        }
+        // A claim of which the tombstone is due to go, and ids that are remembered.
+        store
+            .enqueue(&q, vec![job("old").id(id("old")), job("older")])
+            .await
+            .unwrap();
+        let old = claim(store, &q, ClaimRequest::single(9)).await;
+        store
+            .complete(&q, holds(&old).map(Hold::completion).collect(), None)
+            .await
+            .unwrap();
+        suspects(store, &q, &gone, clock).await;
+        clock.advance(Duration::from_secs(70));
+        finished(store, &q).await;
+        let held = held(store, &q, &boot).await;
+        lost(store, &q, &gone, clock).await;
+        let renewal = Renewal::Worker {
+            boot: boot.clone(),
+            tokens: vec![held.token],
+            settled: 1,
+        };
+        store.renew(&q, renewal, HOUR).await.unwrap();
+        waiting(store, &q).await;
+        let offer = ClaimRequest::single(1).mode(Mode::Dispatch).lease(HOUR);
+        let world = Self {
+            single: claim(store, &q, ClaimRequest::single(1).lease(HOUR)).await,
+            offered: claim(store, &q, offer).await,
+            q,
+            boot,
+            gone,
+            held,
+        };
+        clock.advance(Duration::from_secs(2));
+        asleep(store, &world).await;
+        world
+    }
+}
+
+pub(crate) fn id(text: &str) -> JobId {
+    JobId::new(text).unwrap()
+}
+
+pub(crate) fn job(payload: &str) -> NewJob {
+    NewJob::new(payload.to_owned())
+}
+
+pub(crate) fn worker(boot: &BootId, q: &QueueName) -> NewWorker {
+    NewWorker {
+        boot: boot.clone(),
+        name: "worker".to_owned(),
+        host: "here".to_owned(),
+        pid: 1,
+        version: "1".to_owned(),
+        queues: vec![q.clone()],
+    }
+}
+
+async fn claim(store: &RedisStore, q: &QueueName, mut request: ClaimRequest) -> Claim {
+    request.nonce = 7;
+    store.claim(q, request).await.unwrap().expect("jobs wait")
+}
+
+pub(crate) fn holds(claim: &Claim) -> impl Iterator<Item = Hold> {
+    claim
+        .jobs
+        .iter()
+        .map(|job| Hold::new(job.id.clone(), claim.token))
+}
+
+pub(crate) fn hold(claim: &Claim, at: usize) -> Hold {
+    Hold::new(claim.jobs[at].id.clone(), claim.token)
+}
+
+/// A job that lost its holder twice.
+async fn suspects(store: &RedisStore, q: &QueueName, gone: &BootId, clock: &ManualClock) {
+    store
+        .enqueue(q, vec![job("suspect").id(id("suspect"))])
+        .await
+        .unwrap();
+    for seq in [100, 101] {
+        claim(
+            store,
+            q,
+            ClaimRequest::worker(gone.clone(), seq, 1).lease(LEASE),
+        )
+        .await;
+        clock.advance(2 * LEASE);
+        store.maintain(q, 100).await.unwrap();
+    }
+}
+
+/// A job for each way to end.
+async fn finished(store: &RedisStore, q: &QueueName) {
+    let jobs = ["result", "awaited", "fails", "fades"].map(|name| job(name).id(id(name)));
+    let mut jobs = jobs.to_vec();
+    jobs[1] = jobs[1].clone().keep_outcome();
+    jobs[2] = jobs[2]
+        .clone()
+        .unique_key(UniqueKey::new("of the dead").unwrap());
+    store.enqueue(q, jobs).await.unwrap();
+    store
+        .cancel(q, &Target::Ids(vec![id("fades")]), None)
+        .await
+        .unwrap();
+    // The suspect is claimed alone, and given back.
+    let alone = claim(store, q, ClaimRequest::single(9)).await;
+    store.release(q, holds(&alone).collect()).await.unwrap();
+    let alone = claim(store, q, ClaimRequest::single(9)).await;
+    let all = claim(store, q, ClaimRequest::single(9)).await;
+    store.release(q, holds(&alone).collect()).await.unwrap();
+    for held in holds(&all) {
+        if held.id == id("fails") {
+            let failure = held.failure("no good").retry(Retry::Permanent);
+            store.fail(q, vec![failure]).await.unwrap();
+        } else {
+            let completion = held.completion().result("done");
+            store.complete(q, vec![completion], None).await.unwrap();
+        }
+    }
+}
+
+/// Five jobs in the hands of a worker that lives, one with progress, one asked to stop.
+async fn held(store: &RedisStore, q: &QueueName, boot: &BootId) -> Claim {
+    let suspects = store.list(q, &Filter::default(), None, 100).await.unwrap();
+    assert!(
+        suspects
+            .items
+            .iter()
+            .any(|job| job.expiries == 2 && job.state == JobState::Ready)
+    );
+    // The suspect stands in the way: it is made to wait.
+    let alone = claim(store, q, ClaimRequest::single(9)).await;
+    let snooze = hold(&alone, 0).snooze(Due::After(Duration::from_millis(1)));
+    store.snooze(q, vec![snooze]).await.unwrap();
+    let jobs: Vec<_> = (0..5)
+        .map(|n| {
+            let key = UniqueKey::new(format!("held-{n}")).unwrap();
+            job("held")
+                .id(id(&format!("held-{n}")))
+                .unique_key(key)
+                .expires(Due::After(HOUR))
+        })
+        .collect();
+    store.enqueue(q, jobs).await.unwrap();
+    let held = claim(
+        store,
+        q,
+        ClaimRequest::worker(boot.clone(), 1, 5).lease(HOUR),
+    )
+    .await;
+    assert_eq!(held.jobs.len(), 5);
+    store
+        .progress(q, hold(&held, 0), 0.5, Some("half".to_owned()))
+        .await
+        .unwrap();
+    store
+        .cancel(q, &Target::Ids(vec![held.jobs[4].id.clone()]), None)
+        .await
+        .unwrap();
+    held
+}
+
+/// Jobs in the hands of a worker whose lease has ended, and a claim that another never heard of.
+async fn lost(store: &RedisStore, q: &QueueName, gone: &BootId, clock: &ManualClock) {
+    store
+        .enqueue(
+            q,
+            vec![job("lost").id(id("lost-1")), job("lost").id(id("lost-2"))],
+        )
+        .await
+        .unwrap();
+    claim(
+        store,
+        q,
+        ClaimRequest::worker(gone.clone(), 200, 2).lease(LEASE),
+    )
+    .await;
+    clock.advance(LEASE + Duration::from_secs(1));
+}
+
+/// Jobs that wait: in every lane, for later, for just now, with an expiry, with stale entries.
+async fn waiting(store: &RedisStore, q: &QueueName) {
+    let mut headers = Headers::default();
+    headers.set("trace", "abc").unwrap();
+    let mut jobs: Vec<_> = (0..30)
+        .map(|n| {
+            let job = job("lane").id(id(&format!("lane-{n}")));
+            job.priority(Priority::new(n % 10).unwrap())
+                .headers(headers.clone())
+        })
+        .collect();
+    jobs.push(job("later").id(id("later")).delay(HOUR));
+    jobs.push(job("soon").id(id("soon")).delay(Duration::from_secs(1)));
+    jobs.push(
+        job("fades")
+            .id(id("expired"))
+            .expires(Due::After(Duration::from_secs(1))),
+    );
+    jobs.push(
+        job("key")
+            .id(id("keyed"))
+            .unique_key(UniqueKey::new("key").unwrap()),
+    );
+    jobs.push(job("stale").id(id("stale")));
+    store.enqueue(q, jobs).await.unwrap();
+    for _ in 0..2 {
+        store
+            .cancel(q, &Target::Ids(vec![id("stale")]), None)
+            .await
+            .unwrap();
+        store
+            .delete(q, &Target::Ids(vec![id("stale")]), None)
+            .await
+            .unwrap();
+        store
+            .enqueue(q, vec![job("stale").id(id("stale"))])
+            .await
+            .unwrap();
+    }
+}
+
+/// Some were woken, whose markers lie there, and more of them sleep than there are jobs.
+async fn asleep(store: &RedisStore, world: &World) {
+    store.pause(&world.q).await.unwrap();
+    for _ in 0..40 {
+        let mut request = ClaimRequest::single(1);
+        let nap = Duration::from_millis(1);
+        store
+            .claim_waiting(&world.q, &mut request, nap)
+            .await
+            .unwrap();
+    }
+    store.resume(&world.q).await.unwrap();
+}

@@ -1,0 +1,340 @@
+//! A queue spread over parts: order within a part, everything found, grown while jobs come in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windlass_core::{
+    BootId, Changed, ClaimRequest, Filter, Hold, JobId, JobState, NewJob, QueueName, Renewal,
+    Settled, Store, Target, UniqueKey,
+};
+use windlass_store_redis::{Options, RedisStore};
+use windlass_testkit::redis::{Cluster, Server};
+
+fn queue() -> QueueName {
+    QueueName::new("mail").unwrap()
+}
+
+fn named(name: &str) -> NewJob {
+    NewJob::new(name.to_owned()).id(JobId::new(name).unwrap())
+}
+
+fn names(count: usize) -> Vec<NewJob> {
+    (0..count).map(|n| named(&format!("j{n:04}"))).collect()
+}
+
+async fn open(url: &str) -> RedisStore {
+    RedisStore::open(url, Options::default()).await.unwrap()
+}
+
+async fn spread(store: &RedisStore, parts: u32) {
+    let setting = format!("partitions={parts}").parse().unwrap();
+    store.set(&queue(), vec![setting]).await.unwrap();
+}
+
+/// Claims and completes until nothing is left; each job with the times it was handed out.
+async fn drain(store: &RedisStore) -> BTreeMap<String, usize> {
+    let mut seen = BTreeMap::new();
+    while let Some(claim) = store
+        .claim(&queue(), ClaimRequest::single(50))
+        .await
+        .unwrap()
+    {
+        let done: Vec<_> = claim
+            .jobs
+            .iter()
+            .map(|job| Hold::new(job.id.clone(), claim.token).completion())
+            .collect();
+        for job in &claim.jobs {
+            *seen.entry(job.id.to_string()).or_default() += 1;
+        }
+        let told = store.complete(&queue(), done, None).await.unwrap().settled;
+        assert!(
+            told.iter().all(|word| *word == Settled::Completed),
+            "{told:?}"
+        );
+    }
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_are_spread_and_each_is_run_once() {
+    let cluster = Cluster::start();
+    let store = open(&cluster.url()).await;
+    spread(&store, 4).await;
+
+    store.enqueue(&queue(), names(1000)).await.unwrap();
+
+    let holding = cluster.nodes()[..3].iter().filter(|node| {
+        let keys = node.command(&["DBSIZE"]).integer();
+        keys > 3
+    });
+    assert!(holding.count() >= 2, "the parts lie on several servers");
+    assert_eq!(store.stats(&queue()).await.unwrap().unwrap().ready, 1000);
+    let seen = drain(&store).await;
+    assert_eq!(seen.len(), 1000);
+    assert!(seen.values().all(|times| *times == 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_is_found_in_whichever_part_it_is() {
+    let server = Server::start();
+    let store = open(&server.url()).await;
+    spread(&store, 5).await;
+    store.enqueue(&queue(), names(40)).await.unwrap();
+
+    for n in 0..40 {
+        let id = JobId::new(format!("j{n:04}")).unwrap();
+        assert!(store.get(&queue(), &id).await.unwrap().is_some(), "{id}");
+    }
+    let ids = vec![JobId::new("j0007").unwrap(), JobId::new("nobody").unwrap()];
+    let told = store
+        .cancel(&queue(), &Target::Ids(ids), None)
+        .await
+        .unwrap();
+    let words: Vec<_> = told.items.iter().map(|item| item.changed.clone()).collect();
+    assert_eq!(words, [Changed::Done, Changed::NotFound]);
+    let mut listed = Vec::new();
+    let mut from = None;
+    loop {
+        let page = store
+            .list(&queue(), &Filter::default(), from, 7)
+            .await
+            .unwrap();
+        listed.extend(page.items.into_iter().map(|job| job.id.to_string()));
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    listed.sort();
+    listed.dedup();
+    assert_eq!(listed.len(), 40, "every job is listed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_id_and_a_key_stay_the_same_job_when_parts_are_added() {
+    let server = Server::start();
+    let (first, second) = (open(&server.url()).await, open(&server.url()).await);
+    let keyed =
+        |id: &str, n: usize| named(id).unique_key(UniqueKey::new(format!("key {n}")).unwrap());
+    first.enqueue(&queue(), names(60)).await.unwrap();
+    let keys = (0..30).map(|n| keyed(&format!("k{n}"), n)).collect();
+    second.enqueue(&queue(), keys).await.unwrap();
+
+    spread(&first, 2).await;
+    spread(&first, 7).await;
+
+    for store in [&first, &second] {
+        let again = store.enqueue(&queue(), names(60)).await.unwrap();
+        assert!(again.iter().all(|answer| answer.is_duplicate()));
+        let keys = (0..30).map(|n| keyed(&format!("other{n}"), n)).collect();
+        let again = store.enqueue(&queue(), keys).await.unwrap();
+        assert!(
+            again.iter().all(|answer| answer.is_duplicate()),
+            "{again:?}"
+        );
+    }
+    let seen = drain(&second).await;
+    assert_eq!(seen.len(), 90);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_settles_in_its_part_and_a_worker_renews_in_all() {
+    let server = Server::start();
+    let store = open(&server.url()).await;
+    store.enqueue(&queue(), names(200)).await.unwrap();
+    let boot = BootId::generate();
+    let before = store
+        .claim(&queue(), ClaimRequest::worker(boot.clone(), 1, 5))
+        .await
+        .unwrap()
+        .unwrap();
+    spread(&store, 3).await;
+    store
+        .enqueue(
+            &queue(),
+            (0..60).map(|n| named(&format!("new{n}"))).collect(),
+        )
+        .await
+        .unwrap();
+    let mut claims = vec![before];
+    for seq in 2..8 {
+        let request = ClaimRequest::worker(boot.clone(), seq, 5);
+        claims.push(store.claim(&queue(), request).await.unwrap().unwrap());
+    }
+
+    let renewal = Renewal::Worker {
+        boot: boot.clone(),
+        tokens: claims.iter().map(|claim| claim.token).collect(),
+        settled: 7,
+    };
+    let renewed = store
+        .renew(&queue(), renewal, std::time::Duration::from_secs(30))
+        .await
+        .unwrap();
+    assert!(renewed.until.is_some());
+    assert_eq!(renewed.lost, []);
+    for claim in &claims {
+        let holds = claim
+            .jobs
+            .iter()
+            .map(|job| Hold::new(job.id.clone(), claim.token));
+        let told = store
+            .complete(&queue(), holds.map(Hold::completion).collect(), None)
+            .await
+            .unwrap();
+        assert!(
+            told.settled.iter().all(|word| *word == Settled::Completed),
+            "{told:?}"
+        );
+    }
+    let stats = store.stats(&queue()).await.unwrap().unwrap();
+    assert_eq!((stats.running, stats.total.succeeded), (0, 35));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parts_are_added_while_jobs_come_in_and_go_out() {
+    let cluster = Cluster::start();
+    let url = Arc::new(cluster.url());
+    let store = open(&url).await;
+    let producers: Vec<_> = (0..3)
+        .map(|p| {
+            let url = Arc::clone(&url);
+            tokio::spawn(async move {
+                let store = open(&url).await;
+                for n in 0..40 {
+                    let jobs = (0..10).map(|i| named(&format!("p{p}.{n}.{i}"))).collect();
+                    let told = store.enqueue(&queue(), jobs).await.unwrap();
+                    assert!(told.iter().all(|answer| !answer.is_duplicate()), "{told:?}");
+                }
+            })
+        })
+        .collect();
+    for parts in [2, 3, 8] {
+        spread(&store, parts).await;
+    }
+    for producer in producers {
+        producer.await.unwrap();
+    }
+
+    let seen = drain(&store).await;
+
+    assert_eq!(seen.len(), 1200);
+    assert!(seen.values().all(|times| *times == 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_queue_that_outgrows_its_parts_gets_more_by_itself() {
+    let server = Server::start();
+    let options = Options {
+        grow_at: 100,
+        ..Options::default()
+    };
+    let store = RedisStore::open(&server.url(), options).await.unwrap();
+    store
+        .set(&queue(), vec!["partitions=auto".parse().unwrap()])
+        .await
+        .unwrap();
+
+    let mut sent = 0;
+    windlass_testkit::redis::until("the queue has grown", || {
+        tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(async {
+                let jobs = (0..50).map(|n| named(&format!("{sent}.{n}"))).collect();
+                store.enqueue(&queue(), jobs).await.unwrap();
+                sent += 50;
+            });
+        });
+        match server
+            .command(&["EXISTS", "windlass:{mail/1}:state"])
+            .integer()
+        {
+            1 if sent > 500 => Ok(()),
+            _ => Err(format!("{sent} jobs sent")),
+        }
+    });
+
+    let scheduled = named("late").delay(std::time::Duration::from_secs(3600));
+    store.enqueue(&queue(), vec![scheduled]).await.unwrap();
+    // A worker that knew the queue before it grew finds what is in the new parts.
+    let seen = drain(&store).await;
+    assert_eq!(seen.len(), sent);
+    let late = store
+        .get(&queue(), &JobId::new("late").unwrap())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(late.state, JobState::Scheduled);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_knew_one_part_finds_jobs_in_the_others() {
+    let server = Server::start();
+    let (worker, operator) = (open(&server.url()).await, open(&server.url()).await);
+    operator.enqueue(&queue(), names(1)).await.unwrap();
+    assert_eq!(drain(&worker).await.len(), 1);
+    let waiting = tokio::spawn({
+        let worker = worker.clone();
+        async move {
+            let mut request = ClaimRequest::single(1);
+            let wait = std::time::Duration::from_secs(20);
+            worker
+                .claim_waiting(&queue(), &mut request, wait)
+                .await
+                .unwrap()
+        }
+    });
+
+    spread(&operator, 9).await;
+    operator
+        .enqueue(&queue(), (0..50).map(|n| named(&format!("n{n}"))).collect())
+        .await
+        .unwrap();
+
+    let waited = waiting
+        .await
+        .unwrap()
+        .expect("a waiting worker finds a job");
+    assert_eq!(drain(&worker).await.len() + waited.jobs.len(), 50);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fresh_process_settles_and_renews_in_parts_it_has_not_seen() {
+    let server = Server::start();
+    let first = open(&server.url()).await;
+    spread(&first, 6).await;
+    first.enqueue(&queue(), names(60)).await.unwrap();
+    let lease = std::time::Duration::from_secs(30);
+    for n in 0..12 {
+        let claim = first
+            .claim(&queue(), ClaimRequest::single(2))
+            .await
+            .unwrap()
+            .unwrap();
+        let token = claim.token;
+        let hold = |at: usize| Hold::new(claim.jobs[at].id.clone(), token);
+        let fresh = open(&server.url()).await;
+        let renewal = Renewal::Single { token };
+        let renewed = fresh.renew(&queue(), renewal, lease).await.unwrap();
+        assert_eq!(renewed.lost, [], "claim {n}");
+        let progress = open(&server.url()).await;
+        let told = progress
+            .progress(&queue(), hold(0), 0.5, None)
+            .await
+            .unwrap();
+        assert_eq!(told, windlass_core::Held::Yes, "claim {n}");
+        let next = Some(ClaimRequest::single(1));
+        let fresh = open(&server.url()).await;
+        let told = fresh
+            .complete(&queue(), vec![hold(0).completion()], next)
+            .await
+            .unwrap();
+        assert_eq!(told.settled, [Settled::Completed], "claim {n}");
+        let told = open(&server.url())
+            .await
+            .release(&queue(), vec![hold(1)])
+            .await
+            .unwrap();
+        assert_eq!(told, [Settled::Released], "claim {n}");
+    }
+}
