@@ -1,7 +1,8 @@
 //! Starts, hears and ends actors. Whatever one said before it was killed is heard.
 
+use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,6 +11,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::event::Line;
 use crate::ledger::Ledger;
 
 /// A ledger that actors write to while tests wait for what it will say.
@@ -44,10 +46,19 @@ impl Record {
         }
     }
 
+    /// Writes down a line of a life that is a task of this process.
+    pub fn note(&self, life: usize, line: Line) {
+        self.write(|ledger| ledger.note(life, line));
+    }
+
     fn hear(&self, life: usize, text: &str) {
+        self.write(|ledger| ledger.hear(life, text));
+    }
+
+    fn write(&self, write: impl FnOnce(&mut Ledger)) {
         let count = {
             let mut ledger = self.ledger();
-            ledger.hear(life, text);
+            write(&mut ledger);
             ledger.lines
         };
         self.lines.send_replace(count);
@@ -59,8 +70,8 @@ impl Record {
 pub struct Stage {
     /// The `windlass-actor` binary.
     pub program: PathBuf,
-    /// The store they all use.
-    pub store: PathBuf,
+    /// The store they all use: a file, or a URL.
+    pub store: OsString,
     /// Where their lines go.
     pub record: Record,
     /// A library to load into each, which tells of syncs.
@@ -69,10 +80,10 @@ pub struct Stage {
 
 impl Stage {
     /// Actors of `program` on the store at `store`.
-    pub fn new(program: &str, store: &Path) -> Self {
+    pub fn new(program: &str, store: impl Into<OsString>) -> Self {
         Self {
             program: program.into(),
-            store: store.to_owned(),
+            store: store.into(),
             record: Record::default(),
             preload: None,
         }

@@ -26,6 +26,8 @@ pub enum Event {
     Accepted(JobId),
     /// Told that the job was already there.
     Duplicate(JobId),
+    /// Told that the job is stored, and less safely than was asked for.
+    Short(JobId),
     /// About to claim.
     Claiming,
     /// Was handed a job.
@@ -61,6 +63,7 @@ impl fmt::Display for Event {
             }
             Self::Accepted(id) => write!(f, "accepted {id}"),
             Self::Duplicate(id) => write!(f, "duplicate {id}"),
+            Self::Short(id) => write!(f, "short {id}"),
             Self::Claiming => f.write_str("claiming"),
             Self::Claimed(hold) => write!(f, "claimed {} {}", hold.id, hold.token),
             Self::Renewing => f.write_str("renewing"),
@@ -112,6 +115,7 @@ impl Event {
             }
             "accepted" => Self::Accepted(id()?),
             "duplicate" => Self::Duplicate(id()?),
+            "short" => Self::Short(id()?),
             "claiming" => Self::Claiming,
             "claimed" => Self::Claimed(hold(rest)?),
             "renewing" => Self::Renewing,
@@ -147,6 +151,7 @@ mod tests {
             "3 asking a b",
             "4 accepted a",
             "5 duplicate b",
+            "5 short b",
             "6 claiming",
             "7 claimed a 12-0000beef",
             "8 renewing",

@@ -40,6 +40,11 @@ impl Ledger {
             at_us: 0,
             event: Event::Fault(format!("a line that cannot be read: {text:?}")),
         });
+        self.note(life, line);
+    }
+
+    /// Writes down what a task of this process said.
+    pub fn note(&mut self, life: usize, line: Line) {
         self.lives[life].lines.push(line);
         self.lines += 1;
     }

@@ -7,16 +7,19 @@
 //! # Map
 //!
 //! In reading order: [`event`] is one line of an actor; [`ledger`] all lines of all actors;
-//! [`invariants`] what must be true of them and of the store at the end; [`payload`] ties a job's
-//! bytes to its id. [`actor`] starts, watches and kills processes; [`nemesis`] is the plan of who
-//! is killed when; [`synced`] says which answers came before the disk had them.
+//! [`invariants`] what must be true of them and of the store's [`listing`] at the end; [`payload`]
+//! ties a job's bytes to its id. [`actor`] starts, watches and kills processes; [`nemesis`] is the plan of who
+//! is killed when; [`synced`] says which answers came before the disk had them. [`roles`] is what
+//! actors do: as processes, or as tasks of a test whose faults are those of a server.
 
 pub mod actor;
 pub mod event;
 pub mod invariants;
 pub mod ledger;
+pub mod listing;
 pub mod nemesis;
 pub mod payload;
+pub mod roles;
 pub mod synced;
 
 use std::time::Duration;

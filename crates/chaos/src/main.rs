@@ -1,24 +1,23 @@
 //! One process of a crash test: it uses the store in its role and says what it does and is told.
 
-mod roles;
-
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
-use windlass_core::{ErrorKind, QueueName, Result};
+use windlass_chaos::roles::stop::Stop;
+use windlass_chaos::roles::voice::Voice;
+use windlass_chaos::roles::{Scene, drainer, enqueuer, producer, racer, waiter, worker};
+use windlass_core::{QueueName, Result, Store};
+use windlass_store_redis::RedisStore;
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
-
-use crate::roles::stop::Stop;
-use crate::roles::voice::Voice;
-use crate::roles::{Scene, drainer, enqueuer, producer, racer, waiter, worker};
 
 /// An actor of the crash tests; it ends when its stdin is closed.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The SQLite file
+    /// The SQLite file, or the URL of a Redis store
     #[arg(long, global = true, default_value = "chaos.db")]
-    store: PathBuf,
+    store: String,
 
     /// Do not sync before answering: the fault that the test of syncs must find
     #[arg(long, global = true)]
@@ -49,7 +48,7 @@ enum Role {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let voice = Voice::new();
+    let voice = Voice::of_process();
     match run(arguments, &voice).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -64,11 +63,9 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments, voice: &Voice) -> Result<()> {
-    let scene = Scene {
-        store: open(&arguments, voice)?,
-        queue: QueueName::new(windlass_chaos::QUEUE)?,
-        voice: voice.clone(),
-    };
+    let store = open(&arguments, voice).await?;
+    let queue = QueueName::new(windlass_chaos::QUEUE)?;
+    let scene = Scene::new(store, queue, voice.clone());
     match arguments.role {
         Role::Producer(own) => producer::run(scene, own, &Stop::on_end_of_input()).await,
         Role::Worker(own) => worker::run(scene, own, &Stop::on_end_of_input()).await,
@@ -80,20 +77,31 @@ async fn run(arguments: Arguments, voice: &Voice) -> Result<()> {
     }
 }
 
-/// Opens the store; where others keep it busy, again.
-fn open(arguments: &Arguments, voice: &Voice) -> Result<std::sync::Arc<SqliteStore>> {
+/// Opens the store; where it cannot be had for now, again.
+async fn open(arguments: &Arguments, voice: &Voice) -> Result<Arc<dyn Store>> {
     loop {
-        let options = Options {
-            synchronous: if arguments.unsynced {
-                Synchronous::Normal
-            } else {
-                Synchronous::Full
-            },
-            ..Options::default()
-        };
-        match SqliteStore::open(&arguments.store, options) {
-            Err(error) if error.kind() == ErrorKind::StoreBusy => voice.trouble(&error),
-            opened => return opened.map(std::sync::Arc::new),
+        match try_open(arguments).await {
+            Err(error) if error.is_transient() => voice.trouble(&error),
+            opened => return opened,
         }
     }
+}
+
+async fn try_open(arguments: &Arguments) -> Result<Arc<dyn Store>> {
+    if arguments.store.starts_with("redis") {
+        let store = RedisStore::open(&arguments.store, windlass_store_redis::Options::default());
+        return Ok(Arc::new(store.await?));
+    }
+    let options = Options {
+        synchronous: if arguments.unsynced {
+            Synchronous::Normal
+        } else {
+            Synchronous::Full
+        },
+        ..Options::default()
+    };
+    Ok(Arc::new(SqliteStore::open(
+        Path::new(&arguments.store),
+        options,
+    )?))
 }

@@ -1,38 +1,92 @@
 //! What actors do, a file per role; and what they do it with.
 
-pub(crate) mod drainer;
-pub(crate) mod enqueuer;
-pub(crate) mod producer;
-pub(crate) mod racer;
-pub(crate) mod stop;
-pub(crate) mod voice;
-pub(crate) mod waiter;
-pub(crate) mod worker;
+pub mod calls;
+pub mod drainer;
+pub mod enqueuer;
+pub mod producer;
+pub mod racer;
+pub mod stop;
+pub mod voice;
+pub mod waiter;
+pub mod worker;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use windlass_core::{QueueName, Result};
-use windlass_store_sqlite::SqliteStore;
+use tokio::time::sleep;
+use windlass_core::{Level, QueueName, Result, Store};
 
-use crate::roles::voice::Voice;
+use self::calls::Calls;
+use self::voice::Voice;
+
+/// The longest pause before a call is repeated.
+const PAUSE_MAX_US: u64 = 10_000;
 
 /// Where an actor acts.
 #[derive(Debug, Clone)]
-pub(crate) struct Scene {
-    pub(crate) store: Arc<SqliteStore>,
-    pub(crate) queue: QueueName,
-    pub(crate) voice: Voice,
+pub struct Scene {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// The queue.
+    pub queue: QueueName,
+    /// Where it says what happens.
+    pub voice: Voice,
+    /// How long its calls took, and how long they may take.
+    pub calls: Calls,
+    /// How safe a job has to be for an answer to count.
+    pub level: Level,
+    /// A failover may undo what was not replicated: claims and completions among it.
+    pub may_roll_back: bool,
 }
 
 impl Scene {
+    /// An actor on a store, with no bound on its calls and content with any level.
+    pub fn new(store: Arc<dyn Store>, queue: QueueName, voice: Voice) -> Self {
+        Self {
+            store,
+            queue,
+            voice,
+            calls: Calls::default(),
+            level: Level::Memory,
+            may_roll_back: false,
+        }
+    }
+
     /// Makes a call, and repeats it for as long as the store cannot answer: every call may be
     /// repeated, and the first answer comes back.
-    pub(crate) async fn insist<T>(&self, call: impl AsyncFn() -> Result<T>) -> Result<T> {
+    pub async fn insist<T, F>(&self, call: impl Fn() -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
         loop {
-            match call().await {
-                Err(error) if error.is_transient() => self.voice.trouble(&error),
-                answer => return answer,
+            if let Some(answer) = self.once(call()).await? {
+                return Ok(answer);
             }
+            sleep(Duration::from_micros(fastrand::u64(..PAUSE_MAX_US))).await;
+        }
+    }
+
+    /// Makes a call once; nothing when the store could not answer for now.
+    pub async fn once<T>(&self, call: impl Future<Output = Result<T>>) -> Result<Option<T>> {
+        self.heard(self.calls.measured(&self.voice, call).await)
+    }
+
+    /// The same for a call that may wait for so long besides.
+    pub async fn wait<T>(
+        &self,
+        wait: Duration,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<Option<T>> {
+        self.heard(self.calls.bounded(&self.voice, wait, call).await)
+    }
+
+    fn heard<T>(&self, answer: Result<T>) -> Result<Option<T>> {
+        match answer {
+            Err(error) if error.is_transient() => {
+                self.voice.trouble(&error);
+                Ok(None)
+            }
+            answer => answer.map(Some),
         }
     }
 }

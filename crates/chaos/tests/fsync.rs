@@ -56,7 +56,7 @@ async fn a_store_that_answers_before_the_sync_is_caught() {
 
 async fn enqueue(arguments: &[&str]) -> Synced {
     let folder = tempfile::tempdir().unwrap();
-    let mut stage = Stage::new(PROGRAM, &folder.path().join("jobs.db"));
+    let mut stage = Stage::new(PROGRAM, folder.path().join("jobs.db"));
     stage.preload = Some(compile(folder.path()));
     let arguments: Vec<_> = arguments.iter().map(|&word| word.to_owned()).collect();
     let actor = stage.start("enqueuer", &arguments).unwrap();

@@ -13,7 +13,10 @@ use crate::commands::{
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 not allowed, \
+    after_help = "Stores: sqlite:PATH; redis://[USER:PASSWORD@]HOST:PORT/DB, rediss://… with TLS, \
+    redis+unix:///PATH, redis-sentinel://H1:P1,H2:P2/MASTER/DB, redis-cluster://H1:P1,H2:P2. \
+    Redis takes ?prefix=NAME, ?durability=memory|replicated:N|synced and ?timeout=5s.\n\n\
+    Exit: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 not allowed, \
     69 store unreachable, 75 try later, 78 bad configuration, 124 timed out, 130 interrupted."
 )]
 pub(crate) struct Cli {
@@ -29,7 +32,8 @@ pub(crate) struct Cli {
 pub(crate) struct Global {
     /// Where the jobs are
     #[arg(long, global = true, value_name = "URL", help_heading = "Everywhere")]
-    #[arg(help = "Where the jobs are [default: sqlite:windlass.db] [env: WINDLASS_STORE]")]
+    #[arg(help = "Where the jobs are: sqlite:PATH, redis://HOST:PORT/DB … \
+                [default: sqlite:windlass.db] [env: WINDLASS_STORE]")]
     pub(crate) store: Option<String>,
 
     /// Print results as JSON

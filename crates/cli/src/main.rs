@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinError;
 
 use crate::args::Cli;
 use crate::exit::{Exit, Failure};
@@ -52,16 +53,27 @@ fn start(cli: Cli) -> Exit {
     })
 }
 
-/// Runs the command beside a listener for the interrupt, which ends even one that reads.
+/// Runs the command beside a listener for the interrupt, which ends even one that reads. One that
+/// clears up after itself gets the time for it; a second interrupt ends that as well.
 async fn run_until_interrupted(cli: Cli, output: Output) -> Result<Exit, Failure> {
     let mut interrupt = signal(SignalKind::interrupt())
         .map_err(|error| Failure::internal(format!("signals cannot be heard: {error}")))?;
-    let command = tokio::spawn(async move {
-        let mut session = Session::new(cli.global, output);
-        commands::run(cli.command, &mut session).await
-    });
+    let mut session = Session::new(cli.global, output);
+    let clearing = session.clearing.clone();
+    let mut command = tokio::spawn(async move { commands::run(cli.command, &mut session).await });
     tokio::select! {
-        ended = command => ended.unwrap_or_else(|panic| Err(Failure::internal(panic.to_string()))),
-        _ = interrupt.recv() => Ok(Exit::Interrupted),
+        ended = &mut command => return outcome(ended),
+        _ = interrupt.recv() => {}
     }
+    if clearing.has_begun() {
+        tokio::select! {
+            ended = &mut command => return outcome(ended),
+            _ = interrupt.recv() => {}
+        }
+    }
+    Ok(Exit::Interrupted)
+}
+
+fn outcome(ended: Result<Result<Exit, Failure>, JoinError>) -> Result<Exit, Failure> {
+    ended.unwrap_or_else(|panic| Err(Failure::internal(panic.to_string())))
 }

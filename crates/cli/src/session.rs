@@ -1,6 +1,7 @@
 //! What every command has at hand: the settings in force, the store they name, and the output.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use windlass::{Existing, Store, StoreUrl};
 
@@ -14,11 +15,30 @@ use crate::settings::Settings;
 pub(crate) struct Session {
     pub(crate) global: Global,
     pub(crate) output: Output,
+    pub(crate) clearing: Clearing,
+}
+
+/// Whether a command has something to clear away, and does so itself when it is interrupted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Clearing(Arc<AtomicBool>);
+
+impl Clearing {
+    pub(crate) fn begin(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 impl Session {
     pub(crate) fn new(global: Global, output: Output) -> Self {
-        Self { global, output }
+        Self {
+            global,
+            output,
+            clearing: Clearing::default(),
+        }
     }
 
     /// The settings in force.

@@ -71,7 +71,7 @@ impl Settings {
                 let message = format!("{STORE_VARIABLE} is not UTF-8");
                 return Err(Failure::config(
                     message,
-                    "write a store URL such as sqlite:jobs.db",
+                    "write a store URL such as sqlite:jobs.db or redis://localhost/0",
                 ));
             }
         };
@@ -126,7 +126,7 @@ fn parse_file(text: &str) -> Result<Option<String>> {
                 .map_or(1, |span| text[..span.start].matches('\n').count() + 1);
             Failure::config(
                 format!("{FILE} line {line}: {}", error.message().trim()),
-                "the file knows one key: store = \"sqlite:jobs.db\"",
+                "the file knows one key: store = \"sqlite:jobs.db\", or any other store URL",
             )
         })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Error, ErrorKind, Result, Store, SystemClock};
+use windlass_core::{Result, Store, SystemClock};
 use windlass_store_memory::MemoryStore;
 
 use crate::url::StoreUrl;
@@ -16,16 +16,13 @@ pub enum Existing {
     OrCreate,
 }
 
-/// Opens the store that `url` names. A memory store is always a fresh one.
+/// Opens the store that `url` names. A memory store is always a fresh one; a Redis server that
+/// answers and holds no jobs is an empty store, and there already.
 pub async fn open(url: &StoreUrl, existing: Existing) -> Result<Arc<dyn Store>> {
     match url {
         StoreUrl::Memory => Ok(Arc::new(MemoryStore::new(Arc::new(SystemClock)))),
         StoreUrl::Sqlite { path } => open_sqlite(path, existing),
-        StoreUrl::Redis { .. } => Err(Error::new(
-            ErrorKind::Invalid,
-            "this build has no Redis store",
-            "use sqlite:PATH, or a build of Windlass with the Redis store",
-        )),
+        StoreUrl::Redis { url } => open_redis(url).await,
     }
 }
 
@@ -42,9 +39,27 @@ fn open_sqlite(path: &std::path::Path, existing: Existing) -> Result<Arc<dyn Sto
 
 #[cfg(not(feature = "sqlite"))]
 fn open_sqlite(_path: &std::path::Path, _existing: Existing) -> Result<Arc<dyn Store>> {
-    Err(Error::new(
-        ErrorKind::Invalid,
-        "this build has no SQLite store",
-        "build Windlass with the feature sqlite",
-    ))
+    Err(absent("SQLite", "build Windlass with the feature sqlite"))
+}
+
+#[cfg(feature = "redis")]
+async fn open_redis(url: &str) -> Result<Arc<dyn Store>> {
+    use windlass_store_redis::{Options, RedisStore};
+
+    Ok(Arc::new(RedisStore::open(url, Options::default()).await?))
+}
+
+#[cfg(not(feature = "redis"))]
+#[expect(
+    clippy::unused_async,
+    reason = "with the store there is something to wait for"
+)]
+async fn open_redis(_url: &str) -> Result<Arc<dyn Store>> {
+    Err(absent("Redis", "build Windlass with the feature redis"))
+}
+
+#[cfg(not(all(feature = "sqlite", feature = "redis")))]
+fn absent(store: &str, help: &'static str) -> windlass_core::Error {
+    let what = format!("this build has no {store} store");
+    windlass_core::Error::new(windlass_core::ErrorKind::Invalid, what, help)
 }

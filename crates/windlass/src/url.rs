@@ -10,13 +10,21 @@ const FORMS: &str = "write sqlite:PATH, memory:, redis://HOST:PORT/DB, rediss://
                      redis+unix:///PATH, redis-sentinel://H1:P1,H2:P2/MASTER/DB or \
                      redis-cluster://H1:P1,H2:P2";
 
-const REDIS_SCHEMES: [&str; 5] = [
+const REDIS_SCHEMES: [&str; 7] = [
     "redis",
     "rediss",
     "redis+unix",
     "redis-sentinel",
+    "rediss-sentinel",
     "redis-cluster",
+    "rediss-cluster",
 ];
+
+/// Options of a Redis URL that hold no secret.
+const PUBLIC: [&str; 4] = ["prefix", "durability", "timeout", "db"];
+
+/// How the keys of a Redis store begin where the URL does not say.
+const DEFAULT_PREFIX: &str = "windlass";
 
 /// Where a store is. Printing it never shows a secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -35,6 +43,36 @@ pub enum StoreUrl {
         /// The URL as it was given, user and password included: not for printing.
         url: String,
     },
+}
+
+impl StoreUrl {
+    /// The URL with its secrets, for another process that opens the same store: never for people.
+    pub fn to_secret_string(&self) -> String {
+        match self {
+            Self::Redis { url } => url.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    /// A store of its own on the same servers, with keys that begin as this one's do and go on with
+    /// `word`. Only a Redis store has such a beginning; another URL stays as it is.
+    pub fn beneath(&self, word: &str) -> Result<Self> {
+        let Self::Redis { url } = self else {
+            return Ok(self.clone());
+        };
+        let (address, options) = url.split_once('?').unwrap_or((url, ""));
+        let mut prefix = DEFAULT_PREFIX;
+        let mut kept = Vec::new();
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            match option.strip_prefix("prefix=") {
+                Some(named) => prefix = named,
+                None => kept.push(option),
+            }
+        }
+        let prefix = format!("prefix={prefix}:{word}");
+        kept.push(&prefix);
+        format!("{address}?{}", kept.join("&")).parse()
+    }
 }
 
 impl FromStr for StoreUrl {
@@ -112,9 +150,13 @@ fn sqlite(rest: &str) -> Result<StoreUrl> {
 
 fn redis(text: &str, rest: &str) -> Result<StoreUrl> {
     match rest.strip_prefix("//") {
-        Some(address) if !address.is_empty() => Ok(StoreUrl::Redis {
-            url: text.to_owned(),
-        }),
+        Some(address) if !address.is_empty() => {
+            #[cfg(feature = "redis")]
+            windlass_store_redis::check_url(text)?;
+            Ok(StoreUrl::Redis {
+                url: text.to_owned(),
+            })
+        }
         _ => Err(Error::invalid("store URL", "the address is missing", FORMS)),
     }
 }
@@ -134,8 +176,9 @@ fn without_secrets(url: &str) -> String {
         .map_or((url, None), |(a, o)| (a, Some(o)));
     let (scheme, rest) = address.split_once("://").unwrap_or(("redis", address));
     let mut shown = match rest.rsplit_once('@') {
-        Some((_, host)) => format!("{scheme}://***@{host}"),
-        None => format!("{scheme}://{rest}"),
+        // The path of a socket is no login, whatever is in it.
+        Some((_, host)) if scheme != "redis+unix" => format!("{scheme}://***@{host}"),
+        _ => format!("{scheme}://{rest}"),
     };
     for (at, option) in options
         .into_iter()
@@ -144,8 +187,11 @@ fn without_secrets(url: &str) -> String {
     {
         let name = option.split_once('=').map_or(option, |(name, _)| name);
         shown.push(if at == 0 { '?' } else { '&' });
-        let is_public = ["prefix", "durability"].contains(&name);
-        shown.push_str(if is_public { option } else { "***" });
+        shown.push_str(if PUBLIC.contains(&name) {
+            option
+        } else {
+            "***"
+        });
     }
     shown
 }
@@ -157,6 +203,30 @@ mod tests {
     fn parse(text: &str) -> Result<StoreUrl> {
         text.parse()
     }
+
+    /// Read to the end, where that store is there.
+    #[cfg(feature = "redis")]
+    const WRONG_REDIS: [&str; 7] = [
+        "redis://host:port/0",
+        "redis://host/zero",
+        "redis://a,b/0",
+        "redis://host?prefix=a b",
+        "redis://host?durability=forever",
+        "redis://host?colour=red",
+        "redis-sentinel://a:1",
+    ];
+    #[cfg(not(feature = "redis"))]
+    const WRONG_REDIS: [&str; 0] = [];
+
+    #[cfg(feature = "redis")]
+    const WRONG_SECRETS: [&str; 4] = [
+        "redis://joe:hunter2@host:port",
+        "redis://joe:?hunter2@host",
+        "redis://host/0?passwort=hunter2",
+        "redis://host/0?hunter2",
+    ];
+    #[cfg(not(feature = "redis"))]
+    const WRONG_SECRETS: [&str; 0] = [];
 
     #[test]
     fn a_sqlite_url_names_a_file() {
@@ -190,7 +260,10 @@ mod tests {
             "redis://",
             "postgres://h/db",
             ":x",
-        ] {
+        ]
+        .into_iter()
+        .chain(WRONG_REDIS)
+        {
             assert!(!parse(bad).unwrap_err().help().is_empty(), "{bad:?}");
         }
     }
@@ -203,6 +276,8 @@ mod tests {
             "redis+unix:///run/redis.sock",
             "redis-sentinel://a:1,b:2/main/0",
             "redis-cluster://a:1,b:2",
+            "rediss-sentinel://a:1,b:2/main/0?durability=replicated:1",
+            "rediss-cluster://:p@a:1,b:2?timeout=2s",
         ] {
             assert!(
                 matches!(parse(good).unwrap(), StoreUrl::Redis { .. }),
@@ -217,6 +292,8 @@ mod tests {
         for text in [
             "redis://joe:hunter2@host:6379/0?prefix=mine",
             "redis://:hun@ter2hunter2@host/0",
+            "redis://h/0?user=joe&password=hunter2",
+            "redis-sentinel://a/main/0?sentinel_password=hunter2",
             "redis://host/0?password=hunter2&prefix=mine",
         ] {
             let url = parse(text).unwrap();
@@ -227,7 +304,11 @@ mod tests {
             "hunter2@host:1",
             "memory:hunter2",
             "hunter2",
-        ] {
+            "redis:hunter2",
+        ]
+        .into_iter()
+        .chain(WRONG_SECRETS)
+        {
             let error = parse(text).unwrap_err();
             assert!(
                 !format!("{error} {} {error:?}", error.help()).contains(secret),
@@ -242,8 +323,25 @@ mod tests {
             "memory:",
             "sqlite:windlass.db",
             "redis://h:6379/0?prefix=mine",
+            "redis+unix:///run/a@b.sock?db=1&timeout=1s",
         ] {
             assert_eq!(parse(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_store_beneath_another_is_on_the_same_servers() {
+        for (text, other) in [
+            ("redis://h", "redis://h?prefix=windlass:demo"),
+            ("redis://h?", "redis://h?prefix=windlass:demo"),
+            (
+                "redis://:hunter2@h/1?prefix=p&durability=synced",
+                "redis://:hunter2@h/1?durability=synced&prefix=p:demo",
+            ),
+            ("sqlite:jobs.db", "sqlite:jobs.db"),
+        ] {
+            let url = parse(text).unwrap().beneath("demo").unwrap();
+            assert_eq!(url.to_secret_string(), other);
         }
     }
 }

@@ -177,3 +177,30 @@ fn i8_figures_that_disagree_with_the_listing_are_caught() {
         ["I8"]
     );
 }
+
+#[test]
+fn after_a_failover_only_the_whole_token_must_differ_and_short_answers_promise_nothing() {
+    let text = format!("1 asking d\n2 short d\n3 claimed a {T1}");
+    let again = T1.replace("00000001", "00000009");
+    let lives = [
+        producer(),
+        ("one", text),
+        ("two", format!("1 claimed a {again}")),
+    ];
+    let end = [("a", JobState::Succeeded), ("b", JobState::Dead)];
+    assert_eq!(after_failovers(&ledger(&lives), &listing(&end)), []);
+
+    let twice = [
+        lives[0].clone(),
+        lives[1].clone(),
+        ("two", format!("1 claimed a {T1}")),
+    ];
+    assert_eq!(
+        told(&after_failovers(&ledger(&twice), &listing(&end))),
+        ["I2"]
+    );
+    assert_eq!(
+        told(&after_failovers(&ledger(&lives), &listing(&end[..1]))),
+        ["I1"]
+    );
+}

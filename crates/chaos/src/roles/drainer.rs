@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::event::Event;
+use crate::{LEASE, payload};
 use tokio::time::timeout;
-use windlass_chaos::event::Event;
-use windlass_chaos::{LEASE, payload};
-use windlass_core::{BootId, ClaimRequest, Filter, Hold, JobState, Result, Store};
+use windlass_core::{BootId, ClaimRequest, Filter, Hold, JobState, Result};
 
 use crate::roles::Scene;
 
@@ -13,12 +13,11 @@ use crate::roles::Scene;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Drains the queue.
-pub(crate) async fn run(scene: Scene) -> Result<()> {
+pub async fn run(scene: Scene) -> Result<()> {
     let boot = BootId::generate();
     scene.voice.say(Event::Boot(boot.clone()));
     let mut watch = scene
-        .store
-        .watch(std::slice::from_ref(&scene.queue))
+        .insist(|| scene.store.watch(std::slice::from_ref(&scene.queue)))
         .await?;
     let mut seq = 0;
     loop {
@@ -26,7 +25,7 @@ pub(crate) async fn run(scene: Scene) -> Result<()> {
         scene.voice.say(Event::Claiming);
         let request = ClaimRequest::worker(boot.clone(), seq, 100).lease(LEASE * 10);
         let claim = scene
-            .insist(async || scene.store.claim(&scene.queue, request.clone()).await)
+            .insist(|| scene.store.claim(&scene.queue, request.clone()))
             .await?;
         let Some(claim) = claim else {
             if is_empty(&scene).await? {
@@ -52,17 +51,16 @@ pub(crate) async fn run(scene: Scene) -> Result<()> {
 }
 
 /// Completes a claim in one call, and says so.
-pub(crate) async fn complete(scene: &Scene, holds: Vec<Hold>) -> Result<()> {
+pub async fn complete(scene: &Scene, holds: Vec<Hold>) -> Result<()> {
     for hold in &holds {
         scene.voice.say(Event::Completing(hold.clone()));
     }
     let completions: Vec<_> = holds.iter().map(|hold| hold.clone().completion()).collect();
     let completed = scene
-        .insist(async || {
+        .insist(|| {
             scene
                 .store
                 .complete(&scene.queue, completions.clone(), None)
-                .await
         })
         .await?;
     for (how, hold) in completed.settled.into_iter().zip(holds) {
@@ -77,7 +75,9 @@ async fn is_empty(scene: &Scene) -> Result<bool> {
             state: Some(state),
             kind: None,
         };
-        let page = scene.store.list(&scene.queue, &filter, None, 1).await?;
+        let page = scene
+            .insist(|| scene.store.list(&scene.queue, &filter, None, 1))
+            .await?;
         if !page.items.is_empty() {
             return Ok(false);
         }

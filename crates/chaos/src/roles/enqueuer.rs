@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::event::Event;
 use clap::Args;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
-use windlass_chaos::event::Event;
-use windlass_core::{Error, ErrorKind, JobId, NewJob, Result, Store};
+use windlass_core::{Error, ErrorKind, JobId, NewJob, Result};
 
 use crate::roles::Scene;
 
 /// How an enqueuer is started.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     /// How many jobs, or how many at a time
     #[arg(long)]
     count: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 }
 
 /// Enqueues `count` jobs, each after the answer to the one before.
-pub(crate) async fn sequential(scene: Scene, arguments: Arguments) -> Result<()> {
+pub async fn sequential(scene: Scene, arguments: Arguments) -> Result<()> {
     for n in 0..arguments.count * arguments.rounds {
         ask(&scene, JobId::new(n.to_string())?).await?;
     }
@@ -31,7 +31,7 @@ pub(crate) async fn sequential(scene: Scene, arguments: Arguments) -> Result<()>
 }
 
 /// `count` askers at once, each with `rounds` jobs one after the other.
-pub(crate) async fn concurrent(scene: Scene, arguments: Arguments) -> Result<()> {
+pub async fn concurrent(scene: Scene, arguments: Arguments) -> Result<()> {
     let start = Arc::new(Barrier::new(arguments.count));
     let mut askers = JoinSet::new();
     for asker in 0..arguments.count {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use crate::event::Event;
+use crate::payload;
 use clap::Args;
 use fastrand::Rng;
-use windlass_chaos::event::Event;
-use windlass_chaos::payload;
-use windlass_core::{Enqueued, JobId, NewJob, Priority, Result, Store};
+use windlass_core::{Enqueued, JobId, NewJob, Priority, Result};
 
 use crate::roles::Scene;
 use crate::roles::stop::Stop;
@@ -16,22 +16,22 @@ const PAUSE_MAX: Duration = Duration::from_millis(12);
 
 /// How a producer is started.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     /// What its ids begin with
     #[arg(long)]
-    name: String,
+    pub name: String,
 
     /// What its choices are drawn from
     #[arg(long)]
-    seed: u64,
+    pub seed: u64,
 
     /// Ids of an earlier life to ask for first, with commas between
     #[arg(long, value_delimiter = ',')]
-    again: Vec<JobId>,
+    pub again: Vec<JobId>,
 }
 
 /// Enqueues until it is asked to stop.
-pub(crate) async fn run(scene: Scene, arguments: Arguments, stop: &Stop) -> Result<()> {
+pub async fn run(scene: Scene, arguments: Arguments, stop: &Stop) -> Result<()> {
     let mut rng = Rng::with_seed(arguments.seed);
     let mut batch = arguments.again;
     let mut count = 0;
@@ -64,7 +64,7 @@ async fn ask(scene: &Scene, rng: &mut Rng, ids: &[JobId]) -> Result<()> {
     }
     scene.voice.say(Event::Asking(ids.to_vec()));
     let answers = scene
-        .insist(async || scene.store.enqueue(&scene.queue, jobs.clone()).await)
+        .insist(|| scene.store.enqueue(&scene.queue, jobs.clone()))
         .await?;
     for (id, answer) in ids.iter().zip(&answers) {
         if answer.id() != id {
@@ -73,6 +73,7 @@ async fn ask(scene: &Scene, rng: &mut Rng, ids: &[JobId]) -> Result<()> {
                 .fault(format!("asked for {id}, answered {answer:?}"));
         }
         scene.voice.say(match answer {
+            _ if answer.level() < scene.level => Event::Short(id.clone()),
             Enqueued::Duplicate { id, .. } => Event::Duplicate(id.clone()),
             _ => Event::Accepted(id.clone()),
         });

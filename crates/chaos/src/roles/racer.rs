@@ -3,10 +3,8 @@
 use std::io::BufRead;
 use std::time::{Duration, Instant};
 
-use windlass_chaos::event::Event;
-use windlass_core::{
-    BootId, ClaimRequest, Clock, Error, ErrorKind, Hold, Result, Store, SystemClock,
-};
+use crate::event::Event;
+use windlass_core::{BootId, ClaimRequest, Clock, Error, ErrorKind, Hold, Result, SystemClock};
 
 use crate::roles::Scene;
 
@@ -15,7 +13,7 @@ const BATCH: usize = 5;
 
 /// Waits for `FROM UNTIL` on stdin (microseconds of the machine's clock), runs from that line on,
 /// and counts what it completed from one moment until the other.
-pub(crate) async fn run(scene: Scene) -> Result<()> {
+pub async fn run(scene: Scene) -> Result<()> {
     scene.voice.say(Event::Ready);
     let (from_us, until_us) = read_window()?;
     let boot = BootId::generate();

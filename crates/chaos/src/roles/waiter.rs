@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_api::claim_waiting;
-use windlass_chaos::event::Event;
+use crate::event::Event;
 use windlass_core::{ClaimRequest, Hold, Result};
 
 use crate::roles::{Scene, drainer};
@@ -12,12 +11,14 @@ use crate::roles::{Scene, drainer};
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Waits, completes, and waits again.
-pub(crate) async fn run(scene: Scene) -> Result<()> {
+pub async fn run(scene: Scene) -> Result<()> {
     loop {
         scene.voice.say(Event::Ready);
         let mut request = ClaimRequest::single(1);
-        let claim =
-            claim_waiting(scene.store.as_ref(), &scene.queue, &mut request, PATIENCE).await?;
+        let claim = scene
+            .store
+            .claim_waiting(&scene.queue, &mut request, PATIENCE)
+            .await?;
         let Some(claim) = claim else { continue };
         for job in claim.jobs {
             let hold = Hold::new(job.id, claim.token);

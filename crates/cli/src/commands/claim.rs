@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use windlass::{BootId, Claim, ClaimRequest, Claimer, Mode, QueueName, duration, limits};
-use windlass_api::{ClaimReply, claim_waiting};
+use windlass_api::ClaimReply;
 
 use crate::exit::{Exit, Result};
 use crate::output::Output;
@@ -54,7 +54,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     request.check()?;
     let store = session.store().await?;
 
-    let claim = claim_waiting(store.as_ref(), &queue, &mut request, wait).await?;
+    let claim = store.claim_waiting(&queue, &mut request, wait).await?;
 
     let reply = ClaimReply::all(&queue, claim.as_ref());
     session

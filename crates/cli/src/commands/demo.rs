@@ -3,24 +3,24 @@
 //! Real worker processes share the store; one is killed with -9 half-way, and nothing is lost.
 
 mod crew;
+mod place;
 mod plan;
 mod report;
 pub(crate) mod worker;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::ProgressBar;
-use tempfile::TempDir;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use windlass::{Existing, JobId, QueueName, Stats, Store, StoreUrl};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::output::Output;
 use crate::session::Session;
 use crew::Crew;
+use place::Place;
 use report::Report;
 
 /// Jobs handed over in one call.
@@ -44,115 +44,94 @@ pub(crate) struct Arguments {
     workers: u32,
 }
 
-/// Runs the demo; fails when a job was lost.
+/// Runs the demo; fails when a job was lost. Whatever happens, its store is removed.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let place = Place::choose(session)?;
-    let outcome = play(&arguments, &place.url, session).await;
-    place.remove();
-    let report = outcome?;
-    let exit = if report.lost == 0 {
-        Exit::Ok
-    } else {
-        Exit::Failed
+    let mut stop = Stop::listen()?;
+    let place = Place::choose(session.global.store.as_deref())?;
+    session.clearing.begin();
+    let mut crew = Crew::default();
+    let played = tokio::select! {
+        played = play(&arguments, place.url(), &mut crew, session) => played.map(Some),
+        () = stop.asked() => Ok(None),
+    };
+    crew.end().await;
+    let removed = place.remove().await;
+    let Some(report) = played? else {
+        return Ok(Exit::Interrupted);
     };
     session
         .output
         .result(&report, |output| report.print(output));
-    Ok(exit)
+    removed?;
+    Ok(if report.lost == 0 {
+        Exit::Ok
+    } else {
+        Exit::Failed
+    })
 }
 
-/// A store of the demo's own, gone afterwards.
-#[derive(Debug)]
-struct Place {
-    url: StoreUrl,
-    folder: TempDir,
+/// Hears that the demo should end early.
+struct Stop {
+    interrupt: Signal,
+    terminate: Signal,
 }
 
-impl Place {
-    /// A temporary folder, or one beside the store that was named: the same disk, other files.
-    fn choose(session: &Session) -> Result<Self> {
-        let beside = match session.global.store.as_deref() {
-            None => std::env::temp_dir(),
-            Some(named) => match named.parse()? {
-                StoreUrl::Sqlite { path } => {
-                    let folder = path.parent().map(PathBuf::from).unwrap_or_default();
-                    if folder.as_os_str().is_empty() {
-                        PathBuf::from(".")
-                    } else {
-                        folder
-                    }
-                }
-                other => {
-                    return Err(Failure::usage(
-                        format!("the demo does not run on {other}: its processes share a file"),
-                        "leave --store out, or name a place with --store sqlite:PATH",
-                    ));
-                }
-            },
+impl Stop {
+    fn listen() -> Result<Self> {
+        let hear = |kind| {
+            signal(kind)
+                .map_err(|error| Failure::internal(format!("signals cannot be heard: {error}")))
         };
-        let made = tempfile::Builder::new()
-            .prefix("windlass-demo-")
-            .tempdir_in(&beside);
-        let folder = made.map_err(|error| {
-            let help = "name a store in a folder you may write to";
-            Failure::usage(
-                format!("no demo store can be made in {}: {error}", beside.display()),
-                help,
-            )
-        })?;
         Ok(Self {
-            url: StoreUrl::Sqlite {
-                path: folder.path().join("demo.db"),
-            },
-            folder,
+            interrupt: hear(SignalKind::interrupt())?,
+            terminate: hear(SignalKind::terminate())?,
         })
     }
 
-    fn remove(self) {
-        // A temporary folder that cannot be removed is the system's to clean.
-        let _ = self.folder.close();
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }
 
-async fn play(arguments: &Arguments, url: &StoreUrl, session: &mut Session) -> Result<Report> {
+async fn play(
+    arguments: &Arguments,
+    url: &StoreUrl,
+    crew: &mut Crew,
+    session: &mut Session,
+) -> Result<Report> {
     let queue = QueueName::new("demo")?;
     let store = windlass::open(url, Existing::OrCreate).await?;
-    plan::keep_everything(store.as_ref(), &queue).await?;
+    let store = store.as_ref();
+    plan::keep_everything(store, &queue).await?;
     session.output.talk(&format!(
         "{} jobs, {} worker processes, one of them to be killed; store {url}",
         arguments.jobs, arguments.workers
     ));
 
     let began = Instant::now();
-    let mut crew = Crew::start(arguments.workers, url, &queue)?;
+    crew.start(arguments.workers, url, &queue)?;
     let bar = Output::count_bar(u64::from(arguments.jobs));
-    let enqueueing = tokio::spawn(enqueue(store.clone(), queue.clone(), arguments.jobs));
-    let watching = watch(
-        store.as_ref(),
-        &queue,
-        &mut crew,
-        &bar,
-        u64::from(arguments.jobs),
-    )
-    .await;
-    let accepted = enqueueing
-        .await
-        .map_err(|panic| Failure::internal(panic.to_string()))??;
-    watching?;
+    let (accepted, ()) = tokio::try_join!(
+        enqueue(store, &queue, arguments.jobs),
+        watch(store, &queue, crew, &bar, u64::from(arguments.jobs)),
+    )?;
     let seconds = began.elapsed().as_secs_f64();
     bar.finish_and_clear();
     crew.dismiss().await?;
 
-    Report::draw(store.as_ref(), &queue, &accepted, seconds).await
+    Report::draw(store, &queue, &accepted, seconds).await
 }
 
 /// Enqueues the planned jobs; answers the ids that were accepted, which is the outside count.
-async fn enqueue(store: Arc<dyn Store>, queue: QueueName, jobs: u32) -> Result<BTreeSet<JobId>> {
+async fn enqueue(store: &dyn Store, queue: &QueueName, jobs: u32) -> Result<BTreeSet<JobId>> {
     let mut accepted = BTreeSet::new();
     let mut planned = plan::jobs(jobs).peekable();
     while planned.peek().is_some() {
         let batch: Vec<_> = planned.by_ref().take(BATCH).collect();
-        let answers = store.enqueue(&queue, batch).await?;
+        let answers = store.enqueue(queue, batch).await?;
         accepted.extend(answers.iter().map(|answer| answer.id().clone()));
     }
     Ok(accepted)

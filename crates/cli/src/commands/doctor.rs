@@ -2,10 +2,12 @@
 
 mod file;
 mod queues;
+mod servers;
 
 use clap::Args;
 use serde::Serialize;
-use windlass::sqlite::{Options, SqliteStore};
+use windlass::redis::{self, RedisStore};
+use windlass::sqlite::{self, SqliteStore};
 use windlass::{Existing, Store, StoreUrl};
 
 use crate::exit::{Exit, Failure, Result};
@@ -15,7 +17,7 @@ use crate::session::Session;
 /// What may be typed.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Read every page of the store's file as well; takes long on a large one
+    /// Read every page of a SQLite store's file as well; takes long on a large one
     #[arg(long)]
     deep: bool,
 }
@@ -105,22 +107,34 @@ pub(crate) async fn run(arguments: &Arguments, session: &mut Session) -> Result<
 }
 
 async fn examine(url: &StoreUrl, is_deep: bool, checks: &mut Vec<Check>) -> Result<()> {
-    if let StoreUrl::Sqlite { path } = url {
-        let options = Options {
-            create: false,
-            ..Options::default()
-        };
-        let store = SqliteStore::open(path, options)?;
-        checks.push(Check::ok("store", format!("{url} answers")));
-        file::examine(path, &store.info().await?, checks);
-        if is_deep {
-            file::examine_pages(store.check_file().await?, checks);
+    let answers = Check::ok("store", format!("{url} answers"));
+    match url {
+        StoreUrl::Sqlite { path } => {
+            let options = sqlite::Options {
+                create: false,
+                ..sqlite::Options::default()
+            };
+            let store = SqliteStore::open(path, options)?;
+            checks.push(answers);
+            file::examine(path, &store.info().await?, checks);
+            if is_deep {
+                file::examine_pages(store.check_file().await?, checks);
+            }
+            queues::examine(&store, checks).await
         }
-        return queues::examine(&store, checks).await;
+        StoreUrl::Redis { .. } => {
+            let options = redis::Options::default();
+            let store = RedisStore::open(&url.to_secret_string(), options).await?;
+            checks.push(answers);
+            servers::examine(&store.facts().await?, checks);
+            queues::examine(&store, checks).await
+        }
+        _ => {
+            let store = windlass::open(url, Existing::Required).await?;
+            checks.push(answers);
+            queues::examine(store.as_ref() as &dyn Store, checks).await
+        }
     }
-    let store = windlass::open(url, Existing::Required).await?;
-    checks.push(Check::ok("store", format!("{url} answers")));
-    queues::examine(store.as_ref() as &dyn Store, checks).await
 }
 
 fn print(output: &mut Output, reply: &Reply) {

@@ -92,9 +92,8 @@ fn a_cleaning_process_is_stopped_in_the_middle_of_a_clean() {
     for (signal, code) in [(Signal::TERM, 0), (Signal::INT, 130)] {
         let sandbox = Sandbox::new();
         sandbox.run("enqueue q x --delay 1ms").ok();
-        // Whoever holds the file keeps the clean waiting.
-        let holder = rusqlite::Connection::open(sandbox.path("windlass.db")).unwrap();
-        holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+        // Whoever holds the store keeps the clean waiting.
+        let _holder = sandbox.hold_store();
         let child = sandbox.start("clean --every 1h --json");
         until_caught(&child, signal);
 
@@ -103,7 +102,6 @@ fn a_cleaning_process_is_stopped_in_the_middle_of_a_clean() {
         // Not even a word that the store is held: it did not wait for that answer.
         let ran = Ran::from(child.wait_with_output().unwrap()).exits(code);
         assert_eq!((ran.text().as_str(), ran.stderr.as_str()), ("", ""));
-        holder.execute_batch("ROLLBACK").unwrap();
     }
 }
 

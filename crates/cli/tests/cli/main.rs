@@ -1,4 +1,6 @@
 //! The command line contract, held by running the real program: one file per subject.
+//!
+//! Files that do not speak of files run on Redis as well: see the list in `tests/redis/main.rs`.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,6 +18,8 @@ mod full_disk;
 mod json;
 mod ndjson;
 mod payload;
+mod place;
+mod refusals;
 mod sandbox;
 mod unheard;
 mod verbs;

@@ -8,15 +8,24 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder of its own, removed when the test ends.
+use super::place::{Holder, Place};
+
+/// A folder and a store of its own, removed when the test ends.
 pub(crate) struct Sandbox {
     folder: TempDir,
+    pub(crate) place: Place,
 }
 
 impl Sandbox {
     pub(crate) fn new() -> Self {
+        Self::on(Place::new())
+    }
+
+    /// A folder with a store that was made before.
+    pub(crate) fn on(place: Place) -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
+            place,
         }
     }
 
@@ -25,9 +34,14 @@ impl Sandbox {
         self.folder.path().join(name)
     }
 
-    /// Whether the default store was made.
+    /// Whether anything was put into a store.
     pub(crate) fn has_store(&self) -> bool {
-        self.path("windlass.db").exists()
+        self.place.is_made(self.folder.path())
+    }
+
+    /// Keeps all others from writing to the store, for as long as the answer is there.
+    pub(crate) fn hold_store(&self) -> Holder {
+        self.place.hold(self.folder.path())
     }
 
     /// The program in the folder, untouched by the environment of whoever runs the tests.
@@ -40,6 +54,7 @@ impl Sandbox {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        self.place.name_to(&mut command);
         command
     }
 

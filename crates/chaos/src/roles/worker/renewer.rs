@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use windlass_chaos::LEASE;
-use windlass_chaos::event::Event;
-use windlass_core::{BootId, Renewal, Result, Store, Token};
+use crate::LEASE;
+use crate::event::Event;
+use tokio::task::JoinHandle;
+use windlass_core::{BootId, Renewal, Result, Token};
 
 use crate::roles::Scene;
 
@@ -15,44 +16,54 @@ struct Holdings {
     is_paused: bool,
 }
 
+/// Renews until it is dropped.
 #[derive(Debug)]
-pub(super) struct Renewer(Arc<Mutex<Holdings>>);
+pub(super) struct Renewer {
+    holdings: Arc<Mutex<Holdings>>,
+    task: JoinHandle<()>,
+}
 
 impl Renewer {
     /// Renews five times within a lease, from now on.
     pub(super) fn start(scene: Scene, boot: BootId) -> Self {
-        let renewer = Self(Arc::default());
-        let holdings = renewer.0.clone();
-        tokio::spawn(async move {
+        let holdings: Arc<Mutex<Holdings>> = Arc::default();
+        let shared = Arc::clone(&holdings);
+        let task = tokio::spawn(async move {
             let mut ticks = tokio::time::interval(LEASE / 5);
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
-                if let Err(error) = renew(&scene, &boot, &holdings).await {
+                if let Err(error) = renew(&scene, &boot, &shared).await {
                     scene
                         .voice
                         .fault(format!("renew: {}: {error}", error.code()));
                 }
             }
         });
-        renewer
+        Self { holdings, task }
     }
 
     /// A claim was answered, and handed out `token` if it is to be kept.
     pub(super) fn settled(&self, seq: u64, token: Option<Token>) {
-        let mut holdings = lock(&self.0);
+        let mut holdings = lock(&self.holdings);
         holdings.settled = seq;
         holdings.tokens.extend(token);
     }
 
     /// A claim is done with.
     pub(super) fn dropped(&self, token: Token) {
-        lock(&self.0).tokens.retain(|held| *held != token);
+        lock(&self.holdings).tokens.retain(|held| *held != token);
     }
 
     /// Stops renewing, as a process that hangs does, or goes on.
     pub(super) fn pause(&self, is_paused: bool) {
-        lock(&self.0).is_paused = is_paused;
+        lock(&self.holdings).is_paused = is_paused;
+    }
+}
+
+impl Drop for Renewer {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }
 
@@ -70,12 +81,9 @@ async fn renew(scene: &Scene, boot: &BootId, holdings: &Mutex<Holdings>) -> Resu
         tokens: tokens.clone(),
         settled,
     };
-    let renewed = match scene.store.renew(&scene.queue, renewal, LEASE).await {
-        Err(error) if error.is_transient() => {
-            scene.voice.trouble(&error);
-            return Ok(());
-        }
-        answer => answer?,
+    let call = scene.store.renew(&scene.queue, renewal, LEASE);
+    let Some(renewed) = scene.once(call).await? else {
+        return Ok(());
     };
     for token in tokens {
         if renewed.until.is_some() && !renewed.lost.contains(&token) {

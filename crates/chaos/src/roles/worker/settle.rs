@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::event::Event;
 use fastrand::Rng;
-use windlass_chaos::event::Event;
-use windlass_core::{Due, Hold, Result, Retry, Settled, Store};
+use windlass_core::{Due, Hold, Result, Retry, Settled};
 
 use crate::roles::{Scene, drainer};
 
@@ -27,7 +27,7 @@ async fn fail(scene: &Scene, rng: &mut Rng, hold: &Hold) -> Result<()> {
     let failure = hold.clone().failure("it did not work").retry(soon(rng));
     let Scene { store, queue, .. } = scene;
     let told = scene
-        .insist(async || store.fail(queue, vec![failure.clone()]).await)
+        .insist(|| store.fail(queue, vec![failure.clone()]))
         .await?;
     say(scene, hold, &told);
     Ok(())
@@ -36,7 +36,7 @@ async fn fail(scene: &Scene, rng: &mut Rng, hold: &Hold) -> Result<()> {
 async fn release(scene: &Scene, hold: &Hold) -> Result<()> {
     let Scene { store, queue, .. } = scene;
     let told = scene
-        .insist(async || store.release(queue, vec![hold.clone()]).await)
+        .insist(|| store.release(queue, vec![hold.clone()]))
         .await?;
     say(scene, hold, &told);
     Ok(())
@@ -46,7 +46,7 @@ async fn snooze(scene: &Scene, rng: &mut Rng, hold: &Hold) -> Result<()> {
     let snooze = hold.clone().snooze(shortly(rng));
     let Scene { store, queue, .. } = scene;
     let told = scene
-        .insist(async || store.snooze(queue, vec![snooze.clone()]).await)
+        .insist(|| store.snooze(queue, vec![snooze.clone()]))
         .await?;
     say(scene, hold, &told);
     Ok(())

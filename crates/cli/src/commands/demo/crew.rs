@@ -8,34 +8,36 @@ use tokio::sync::mpsc;
 use windlass::{QueueName, StoreUrl};
 
 use crate::exit::{Failure, Result};
+use crate::settings::STORE_VARIABLE;
 
 /// The line a worker prints when it holds a job and waits to be killed.
 pub(super) const HOLDING: &str = "holding";
 
 /// The processes of one run. They end with this one, whatever happens to it: their standard
 /// input closes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Crew {
     workers: Vec<Child>,
-    holding: mpsc::UnboundedReceiver<u32>,
+    holding: Option<mpsc::UnboundedReceiver<u32>>,
 }
 
 impl Crew {
-    pub(super) fn start(count: u32, url: &StoreUrl, queue: &QueueName) -> Result<Self> {
+    pub(super) fn start(&mut self, count: u32, url: &StoreUrl, queue: &QueueName) -> Result<()> {
         let (heard, holding) = mpsc::unbounded_channel();
-        let mut workers = Vec::new();
+        self.holding = Some(holding);
         for _ in 0..count {
-            workers.push(start_one(url, queue, heard.clone())?);
+            self.workers.push(start_one(url, queue, heard.clone())?);
         }
-        Ok(Self { workers, holding })
+        Ok(())
     }
 
     /// The next worker that holds a job; waits until there is one.
     pub(super) async fn next_holding(&mut self) -> Result<u32> {
-        match self.holding.recv().await {
-            Some(pid) => Ok(pid),
-            None => Err(Failure::internal("all worker processes have ended")),
-        }
+        let heard = match &mut self.holding {
+            Some(holding) => holding.recv().await,
+            None => None,
+        };
+        heard.ok_or_else(|| Failure::internal("all worker processes have ended"))
     }
 
     /// Kills a worker as a crash would: at once, with SIGKILL.
@@ -52,7 +54,7 @@ impl Crew {
     }
 
     /// Lets the workers finish, and waits for them.
-    pub(super) async fn dismiss(mut self) -> Result<()> {
+    pub(super) async fn dismiss(&mut self) -> Result<()> {
         for worker in &mut self.workers {
             drop(worker.stdin.take());
         }
@@ -61,6 +63,14 @@ impl Crew {
             ended.map_err(|error| Failure::internal(format!("a worker process: {error}")))?;
         }
         Ok(())
+    }
+
+    /// Ends the workers that are left, and waits for them: nobody uses the store any more.
+    pub(super) async fn end(mut self) {
+        for worker in &mut self.workers {
+            // One that has ended already cannot be killed.
+            let _ = worker.kill().await;
+        }
     }
 }
 
@@ -72,7 +82,9 @@ fn start_one(
     let failed = |error: std::io::Error| Failure::internal(format!("no worker starts: {error}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut child = Command::new(program)
-        .args(["--store", &url.to_string(), "demo-worker", queue.as_str()])
+        .args(["demo-worker", queue.as_str()])
+        // Everybody on the machine may read the arguments of a process; the URL may hold a secret.
+        .env(STORE_VARIABLE, url.to_secret_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)

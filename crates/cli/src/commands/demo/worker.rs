@@ -5,14 +5,15 @@ use std::time::Duration;
 use clap::Args;
 use tokio::io::AsyncReadExt;
 use windlass::{
-    BootId, Claim, ClaimRequest, Completion, Hold, NewWorker, QueueName, Renewal, Store, Token,
+    BootId, Claim, ClaimRequest, Completion, Existing, Hold, NewWorker, QueueName, Renewal, Store,
+    StoreUrl, Token,
 };
-use windlass_api::claim_waiting;
 
 use super::crew::HOLDING;
 use super::plan::Ask;
 use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
+use crate::settings::STORE_VARIABLE;
 
 /// Short, so that the killed worker's jobs come back while one watches.
 const LEASE: Duration = Duration::from_secs(1);
@@ -29,7 +30,9 @@ pub(crate) struct Arguments {
 /// Works until standard input closes.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.queue)?;
-    let store = session.store().await?;
+    // What the demo said, and nothing that the file in this folder says.
+    let url: StoreUrl = std::env::var(STORE_VARIABLE).unwrap_or_default().parse()?;
+    let store = windlass::open(&url, Existing::Required).await?;
     let boot = BootId::generate();
     store.register(record(&boot, &queue)).await?;
     let mut worker = Worker {
@@ -91,13 +94,11 @@ impl Worker<'_> {
 
     async fn wait(&mut self) -> Result<Option<Claim>> {
         let mut request = self.request();
-        let found = claim_waiting(
-            self.store,
-            &self.queue,
-            &mut request,
-            Duration::from_secs(60),
-        )
-        .await;
+        let wait = Duration::from_secs(60);
+        let found = self
+            .store
+            .claim_waiting(&self.queue, &mut request, wait)
+            .await;
         self.seq = request.claimer.seq();
         Ok(found?)
     }

@@ -1,0 +1,85 @@
+//! What is judged when a crash test is over, and what is told of it.
+
+use windlass_chaos::LEASE;
+use windlass_chaos::event::Event;
+use windlass_chaos::invariants::{Found, Violation};
+use windlass_chaos::ledger::Ledger;
+use windlass_core::{JobState, QueueName, Reason, Settled};
+use windlass_testkit::{Opened, soundness};
+
+pub(crate) fn assert_sound(violations: &[Violation], seed: u64, when: &str) {
+    let lines: String = violations
+        .iter()
+        .take(20)
+        .map(|found| format!("\n  {found}"))
+        .collect();
+    let count = violations.len();
+    assert!(
+        violations.is_empty(),
+        "seed {seed}, {when}: {count} violations{lines}"
+    );
+}
+
+/// Nothing to repair, nothing that contradicts itself.
+pub(crate) async fn assert_clean(opened: &Opened, queue: &QueueName) {
+    let dump = opened.dump.dump(queue).await.unwrap().unwrap();
+    assert_eq!(soundness::faults(&dump), [""; 0]);
+    for job in dump.jobs.iter().filter(|job| job.state == JobState::Dead) {
+        // No actor fails a job for good: only the loss of three holders may have ended it.
+        assert!(
+            job.reason == Some(Reason::Poison) && job.expiries >= 3,
+            "{job:?}"
+        );
+    }
+    let mut from = None;
+    loop {
+        let audited = opened.store.audit(queue, from).await.unwrap();
+        assert_eq!(audited.repairs, []);
+        from = audited.next;
+        if from.is_none() {
+            break;
+        }
+    }
+}
+
+/// What the run went through, so that a person sees that it was worth something.
+pub(crate) fn report(ledger: &Ledger, listing: &[Found], killed: usize) {
+    let count = |is_meant: &dyn Fn(&Event) -> bool| {
+        ledger.events().filter(|(_, event)| is_meant(event)).count()
+    };
+    let told = |how: Settled| count(&|event| matches!(event, Event::Told(told, _) if *told == how));
+    let maybe: usize = ledger
+        .lives
+        .iter()
+        .map(|life| life.unanswered().len())
+        .sum();
+    let ended = |state: JobState| listing.iter().filter(|(_, found)| *found == state).count();
+    println!(
+        "{killed} kills, {} lives, {} lines; lease {LEASE:?}",
+        ledger.lives.len(),
+        ledger.lines
+    );
+    println!(
+        "asked in {} calls, {maybe} ids unanswered; accepted {}, duplicate {}; {} jobs: {} succeeded, {} dead",
+        count(&|event| matches!(event, Event::Asking(_))),
+        count(&|event| matches!(event, Event::Accepted(_))),
+        count(&|event| matches!(event, Event::Duplicate(_))),
+        listing.len(),
+        ended(JobState::Succeeded),
+        ended(JobState::Dead),
+    );
+    println!(
+        "claimed {}, completed {}, lost {}, scheduled {}, released {}, snoozed {}, trouble {}",
+        count(&|event| matches!(event, Event::Claimed(_))),
+        told(Settled::Completed),
+        told(Settled::Lost),
+        told(Settled::Scheduled),
+        told(Settled::Released),
+        told(Settled::Snoozed),
+        count(&|event| matches!(event, Event::Trouble(_))),
+    );
+    assert!(
+        told(Settled::Completed) > 0,
+        "nothing was done: the run shows nothing"
+    );
+}

@@ -1,0 +1,111 @@
+//! Processes are killed at any moment, and the store keeps what it promised.
+//!
+//! `WINDLASS_SEED` repeats the plan of a run, `WINDLASS_KILLS` sets how many are killed.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on fails where it stands, and says what it went through"
+)]
+
+mod crew;
+mod judge;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use windlass_chaos::{QUEUE, invariants, listing, nemesis};
+use windlass_core::{QueueName, Setting};
+use windlass_store_redis::RedisStore;
+use windlass_store_sqlite::SqliteStore;
+use windlass_testkit::Opened;
+use windlass_testkit::redis::Server;
+
+use crew::Crew;
+
+const KILLS: usize = 25;
+
+/// Nothing of what happened may be forgotten before it was checked.
+const KEEP_EVERYTHING: [&str; 10] = [
+    "keep_succeeded=all",
+    "succeeded_age=all",
+    "succeeded_count=all",
+    "succeeded_bytes=all",
+    "dead_age=all",
+    "dead_count=all",
+    "dead_bytes=all",
+    "cancelled_age=all",
+    "cancelled_count=all",
+    "cancelled_bytes=all",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_sqlite_promised_holds_although_processes_are_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.db");
+    let open = || SqliteStore::open(&path, windlass_store_sqlite::Options::default()).unwrap();
+
+    crash(path.clone().into(), async || Opened::new(open())).await;
+
+    // No damage to the file.
+    assert_eq!(open().check_file().await.unwrap(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_redis_promised_holds_although_processes_are_killed() {
+    let server = Server::start();
+    let url = server.url();
+    let options = windlass_store_redis::Options::default;
+    let open = async || Opened::new(RedisStore::open(&url, options()).await.unwrap());
+
+    crash(url.clone().into(), open).await;
+}
+
+async fn crash(store: OsString, open: impl AsyncFn() -> Opened) {
+    let seed = from_env("WINDLASS_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000));
+    let kills = from_env("WINDLASS_KILLS").map_or(KILLS, |kills| usize::try_from(kills).unwrap());
+    println!("WINDLASS_SEED={seed} WINDLASS_KILLS={kills}");
+    // Each blow waits for a second at most, and then a process starts.
+    let bound = Duration::from_secs(60) + Duration::from_secs(2) * u32::try_from(kills).unwrap();
+
+    let run = timeout(bound, run(seed, kills, store, open)).await;
+
+    run.unwrap_or_else(|_| panic!("seed {seed}: it did not end within {bound:?}"));
+}
+
+fn from_env(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+    )
+}
+
+async fn run(seed: u64, kills: usize, store: OsString, open: impl AsyncFn() -> Opened) {
+    let queue = QueueName::new(QUEUE).unwrap();
+    let settings = KEEP_EVERYTHING.map(|text| text.parse::<Setting>().unwrap());
+    let opened = open().await;
+    opened.store.set(&queue, settings.to_vec()).await.unwrap();
+    // Nobody but the actors: when all are killed at once, the next one recovers what they left.
+    drop(opened);
+
+    let mut crew = Crew::start(seed, &store);
+    let mut killed = 0;
+    for blow in nemesis::plan(seed, kills, crew::SIZE) {
+        crew.suffer(&blow).await;
+        killed += blow.victims.len();
+        let violations = invariants::of_ledger(&crew.stage.record.ledger());
+        judge::assert_sound(&violations, seed, &format!("after {killed} kills"));
+    }
+    crew.finish().await;
+
+    let opened = open().await;
+    let listing = listing::of(opened.store.as_ref(), &queue).await.unwrap();
+    let stats = opened.store.stats(&queue).await.unwrap().unwrap();
+    let ledger = crew.stage.record.ledger().clone();
+    let violations = invariants::at_the_end(&ledger, &listing, &stats);
+    judge::assert_sound(&violations, seed, &format!("at the end, {killed} kills"));
+    judge::assert_clean(&opened, &queue).await;
+    judge::report(&ledger, &listing, killed);
+}

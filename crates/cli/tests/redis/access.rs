@@ -1,0 +1,217 @@
+//! Who may come in: passwords, users with few rights, and that no secret is ever printed.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use windlass_testkit::redis::{Server, ServerOptions};
+
+use super::place::{Place, Servers};
+use super::sandbox::{Ran, Sandbox, text};
+
+const SECRET: &str = "hunter2";
+
+/// The page for operators, whose rule is tried here word for word.
+const PAGE: &str = include_str!("../../../../docs/redis.md");
+
+fn on(sandbox: &Sandbox, line: &str, login: &str) -> Ran {
+    let port = sandbox.place.server().port();
+    let ran = sandbox.run(&format!("{line} --store redis://{login}127.0.0.1:{port}/0"));
+    let printed = format!("{}{}", ran.text(), ran.stderr);
+    assert!(!printed.contains(SECRET), "{line}: {printed}");
+    ran
+}
+
+fn with_password() -> Sandbox {
+    let server = ServerOptions::new()
+        .tcp()
+        .line(format!("requirepass {SECRET}"))
+        .start();
+    Sandbox::on(Place::single(server))
+}
+
+#[test]
+fn a_password_lets_in_and_its_absence_does_not() {
+    let sandbox = with_password();
+
+    on(&sandbox, "enqueue q x", ":hunter2@").ok();
+    on(&sandbox, "doctor", ":hunter2@").ok();
+    on(&sandbox, "config show", ":hunter2@").ok();
+    for (login, word) in [
+        ("", "asks for a password"),
+        (":wrong-hunter2@", "does not accept the user and password"),
+        ("joe:hunter2@", "does not accept the user and password"),
+    ] {
+        for line in ["enqueue q x --json", "queue list --json"] {
+            let ran = on(&sandbox, line, login).exits(69);
+            let error = ran.error();
+            assert_eq!(error["code"], "store_unreachable", "{login}");
+            assert!(text(&error["message"]).contains(word), "{error}");
+        }
+        on(&sandbox, "doctor", login).exits(69);
+    }
+}
+
+#[test]
+fn the_demo_takes_its_password_along_and_shows_it_to_nobody() {
+    let sandbox = with_password();
+
+    on(&sandbox, "demo --jobs 50 --workers 2", ":hunter2@").ok();
+}
+
+fn add_user(server: &Server, rule: &str) {
+    let words: Vec<&str> = rule.split_whitespace().collect();
+    server.command(&words).ok();
+}
+
+#[test]
+fn a_user_who_may_not_is_told_so() {
+    let sandbox = Sandbox::on(Place::single(ServerOptions::new().tcp().start()));
+    let server = sandbox.place.server();
+    sandbox.run("enqueue q x").ok();
+    add_user(
+        server,
+        "ACL SETUSER joe on >hunter2 ~* &* +@all -evalsha -eval",
+    );
+
+    let ran = on(&sandbox, "enqueue q x --json", "joe:hunter2@").exits(5);
+
+    let error = ran.error();
+    assert_eq!(error["code"], "store_read_only");
+    assert!(text(&error["help"]).contains("ACL"), "{error}");
+}
+
+/// The rule on the page: the lines of the block that begins with ACL SETUSER.
+fn documented_rule() -> String {
+    let start = PAGE
+        .find("ACL SETUSER windlass")
+        .expect("the page has a rule");
+    let rule = PAGE[start..].split("```").next().unwrap();
+    rule.replace('\\', " ").replace("SECRET", SECRET)
+}
+
+/// What the store says by itself, beside its scripts. The last one guards a key's type in them.
+const BESIDE_SCRIPTS: &str = "asking blpop cluster|slots config|get eval evalsha get hgetall info \
+    ping sadd select set sismember sscan ssubscribe time wait strlen";
+
+/// Every command that the scripts in a folder call.
+fn called_in(folder: &Path, commands: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            called_in(&path, commands);
+        } else if path.extension().is_some_and(|ending| ending == "lua") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            for call in text.split("redis.call(").skip(1) {
+                let what = call.split([',', ')']).next().unwrap();
+                let words = what.split('\'').skip(1).step_by(2);
+                let is_command = |word: &&str| word.chars().all(|c| c.is_ascii_uppercase());
+                commands.extend(words.filter(is_command).map(str::to_lowercase));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_rights_on_the_page_are_those_that_are_used_and_no_more() {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store-redis/lua");
+    let mut used: BTreeSet<String> = BESIDE_SCRIPTS
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    called_in(&scripts, &mut used);
+    let rule = documented_rule();
+    let listed = rule
+        .split_whitespace()
+        .filter_map(|word| word.strip_prefix('+'));
+
+    let listed: BTreeSet<String> = listed.map(str::to_owned).collect();
+
+    let missing: Vec<_> = used.difference(&listed).collect();
+    let too_many: Vec<_> = listed.difference(&used).collect();
+    assert!(missing.is_empty(), "add to docs/redis.md: {missing:?}");
+    assert!(
+        too_many.is_empty(),
+        "remove from docs/redis.md: {too_many:?}"
+    );
+}
+
+#[test]
+fn the_rights_on_the_page_are_enough_at_sentinels() {
+    let sandbox = Sandbox::on(Place::sentinels());
+    let Servers::Sentinels(group) = &sandbox.place.servers else {
+        panic!("sentinels were started");
+    };
+    let start = PAGE.find("- At sentinels: `").expect("the page has a rule");
+    let rule = PAGE[start..].split('`').nth(1).unwrap();
+    for sentinel in group.sentinels() {
+        add_user(sentinel, &rule.replace("SECRET", SECRET));
+        sentinel.command(&["ACL", "SETUSER", "default", "off"]).ok();
+    }
+    let login = format!("sentinel_user=windlass&sentinel_password={SECRET}");
+
+    let ran = sandbox.run(&format!("enqueue q x --store {}?{login}", group.url()));
+
+    assert!(!ran.stderr.contains(SECRET), "{}", ran.stderr);
+    ran.ok();
+}
+
+#[test]
+fn the_rights_on_the_page_are_enough_for_everything() {
+    let sandbox = Sandbox::on(Place::single(ServerOptions::new().tcp().start()));
+    let server = sandbox.place.server();
+    add_user(server, &documented_rule());
+    let run = |line: &str| on(&sandbox, line, "windlass:hunter2@");
+    let claim = || {
+        let claimed = run("claim q --json").ok().json();
+        let of = |name: &str| text(&claimed[0][name]).to_owned();
+        (of("id"), of("token"))
+    };
+
+    for id in ["1", "2", "3", "4", "5", "6"] {
+        run(&format!("enqueue q x --id {id} --unique-key key-{id}")).ok();
+    }
+    run("enqueue q x --id 1").ok();
+    run("enqueue q x --delay 1h --id later --expires 2h").ok();
+    let (id, token) = claim();
+    run(&format!("progress q {id} --token {token} 0.5 half")).ok();
+    run(&format!("renew q {id} --token {token}")).ok();
+    run(&format!("complete q {id} --token {token} --result done")).ok();
+    let (id, token) = claim();
+    run(&format!(
+        "fail q {id} --token {token} --error no --permanent"
+    ))
+    .ok();
+    let (id, token) = claim();
+    run(&format!("release q {id} --token {token}")).ok();
+    let (id, token) = claim();
+    run(&format!("snooze q {id} --token {token} --for 1h")).ok();
+    let dispatched = run("claim q --dispatch --json").ok().json();
+    let (id, token) = (text(&dispatched[0]["id"]), text(&dispatched[0]["token"]));
+    run(&format!("accept q {id} --token {token}")).ok();
+    run(&format!("job cancel q {id}")).ok();
+    run("claim q --at-most-once").ok();
+    run("claim q --lease 1ms").ok();
+    run("claim nothing --wait 50ms").ok();
+    run("job list q").ok();
+    run("job get q 1").ok();
+    run("job wait q 1").ok();
+    run("job promote q later").ok();
+    run("job cancel q --payload x").ok();
+    run("job retry q 2").ok();
+    run("job cancel q 2").ok();
+    run("job delete q 2").ok();
+    run("queue pause q").ok();
+    run("queue resume q").ok();
+    run("queue set q partitions=2 dead_age=1h dedup_for=1ms").ok();
+    run("enqueue q x").ok();
+    run("queue list").ok();
+    run("queue purge q").ok();
+    run("workers").ok();
+    run("clean --deep").ok();
+    run("doctor").ok();
+    add_user(server, "ACL SETUSER windlass +scan +unlink");
+    run("demo --jobs 300 --workers 2").ok();
+
+    let denied = server.command(&["ACL", "LOG"]);
+    assert!(denied.array().is_empty(), "{denied:?}");
+}

@@ -1,0 +1,121 @@
+//! One server, Sentinel and Cluster: the same commands, the same answers.
+
+use std::collections::BTreeSet;
+
+use windlass_testkit::redis::{Fsync, ServerOptions};
+
+use super::place::{Place, Servers};
+use super::sandbox::{Sandbox, text};
+
+/// Works through jobs as a script would.
+fn work(sandbox: &Sandbox) {
+    for queue in ["a", "b", "c", "d"] {
+        let reply = sandbox
+            .run(&format!("enqueue {queue} hello --id 1 --json"))
+            .ok()
+            .json();
+        assert_eq!(reply["state"], "ready");
+        let job = sandbox.claim(queue);
+        let token = text(&job["token"]);
+        sandbox
+            .run(&format!("complete {queue} 1 --token {token} --result done"))
+            .ok();
+        let job = sandbox
+            .run(&format!("job wait {queue} 1 --json"))
+            .ok()
+            .json();
+        assert_eq!(job["result"], "done");
+    }
+    let list = sandbox.run("queue list --json").ok().json();
+    let names: Vec<&str> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|queue| text(&queue["queue"]))
+        .collect();
+    assert_eq!(names, ["a", "b", "c", "d"]);
+    let cleaned = sandbox.run("clean --deep --json").ok().json();
+    assert_eq!(cleaned["repaired"], 0, "{cleaned}");
+    sandbox.run("doctor").ok();
+}
+
+#[test]
+fn a_server_on_a_port_is_worked_with() {
+    work(&Sandbox::on(Place::single(
+        ServerOptions::new().tcp().start(),
+    )));
+}
+
+#[test]
+fn a_primary_known_to_sentinels_is_worked_with_before_and_after_a_failover() {
+    let sandbox = Sandbox::on(Place::sentinels());
+    work(&sandbox);
+    let Servers::Sentinels(group) = &sandbox.place.servers else {
+        panic!("sentinels were started");
+    };
+
+    let old = group.fail_over();
+    group.wait_for_new_primary(old);
+
+    sandbox.run("enqueue a again --id 2").ok();
+    assert_eq!(sandbox.claim("a")["payload"], "again");
+}
+
+#[test]
+fn a_cluster_is_worked_with_and_a_queue_spread_over_it() {
+    let sandbox = Sandbox::on(Place::cluster());
+    work(&sandbox);
+    let set = sandbox
+        .run("queue set wide partitions=4 --json")
+        .ok()
+        .json();
+    assert_eq!(set["settings"]["partitions"], "4");
+    let lines: String = (0..24).map(|n| format!("{{\"id\":\"{n}\"}}\n")).collect();
+    sandbox
+        .feed("enqueue wide --ndjson -", lines.as_bytes())
+        .ok();
+
+    // Each of these processes knows nothing of the others: it has to find every partition itself.
+    let mut ids = BTreeSet::new();
+    loop {
+        let claimed = sandbox
+            .run("claim wide --max 100 --wait 100ms --json")
+            .ok()
+            .json();
+        let jobs = claimed.as_array().unwrap();
+        if jobs.is_empty() {
+            break;
+        }
+        for job in jobs {
+            let (id, token) = (text(&job["id"]), text(&job["token"]));
+            sandbox
+                .run(&format!("renew wide {id} --token {token}"))
+                .ok();
+            sandbox
+                .run(&format!("complete wide {id} --token {token}"))
+                .ok();
+            assert!(ids.insert(id.to_owned()), "{job}");
+        }
+    }
+
+    assert_eq!(ids.len(), 24);
+    let stats = sandbox.run("queue stats wide --json").ok().json();
+    assert_eq!(stats["total"]["succeeded"], 24);
+}
+
+#[test]
+fn the_answer_names_the_durability_that_was_reached() {
+    let server = ServerOptions::new().append_only(Fsync::Always).start();
+    let sandbox = Sandbox::on(Place::single(server));
+    let url = sandbox.place.url().to_owned();
+    let reached = |options: &str| {
+        let line = format!("enqueue q x --id 1 --json --store {url}?timeout=1s{options}");
+        // The first one is new, the others are its duplicates: they wait for their level as well.
+        sandbox.run(&line).ok().json()["durability"].clone()
+    };
+
+    assert_eq!(reached(""), "memory");
+    assert_eq!(reached("&durability=synced"), "synced");
+    // There is no replica: the job is stored, and nobody is told more than that.
+    assert_eq!(reached("&durability=replicated:1"), "memory");
+}
