@@ -1,8 +1,8 @@
 -- complete: ends jobs well and, in the same step, may claim the next.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish extend reap take sleep claim
+-- uses: figures hints opts state place hold finish extend reap take record plain sleep claim
 -- flags: allow-oom
--- args: how many; id, token, result (empty: none, else `=` and its bytes) of each; then a request as in claim, or nothing
+-- args: how many; id (each once), token, result (empty: none, else `=` and its bytes) of each; then a request as in claim, or nothing
 -- reply: the words (completed, lease_lost, gone) in one text, separated by spaces; then what claim replies, where it was asked
 local total = tonumber(ARGV[1])
 local next_at = 2 + 3 * total
@@ -46,11 +46,11 @@ local function complete_all()
   local holds = redis.call('HMGET', k_running, unpack(ids))
   local may_be_plain = rule(KEEP_SUCCEEDED) ~= 1
   local stopping = redis.call('ZCARD', k_stopping) > 0
-  local plain, plain_at, bytes_of_plain, done = {}, 0, 0, {}
+  local plain, plain_at, bytes_of_plain = {}, 0, 0
   local last_token, open
   for i = 1, total do
     local id, token, result = ids[i], ARGV[3 * i], ARGV[3 * i + 1]
-    local hold = not done[id] and holds[i]
+    local hold = holds[i]
     local bytes = hold and result == '' and may_be_plain and plain_bytes(hold, token)
     if bytes then
       if token ~= last_token then
@@ -69,7 +69,6 @@ local function complete_all()
       plain_at = plain_at + 1
       plain[plain_at] = id
       bytes_of_plain = bytes_of_plain + bytes
-      done[id] = true
       words[i] = 'completed'
     else
       hold = hold and read_hold(hold)
@@ -77,7 +76,6 @@ local function complete_all()
         local o = load_opts(id)
         leave_claim(id, token, 'completed')
         succeed(id, o, hold.bytes, issued_at(token), result ~= '' and string.sub(result, 2) or nil)
-        done[id] = true
         words[i] = 'completed'
       end
     end

@@ -3,7 +3,7 @@
 -- uses: figures hints opts state place accept
 -- flags:
 -- guards: lazy
--- args: the earliest and the latest time in the generated ids (or 0 0), 1 to write even when all are duplicates, how many partitions the caller knows of; then id, payload, spec of each job: opts, with `d`, `e` and `l` as MS or +MS from now
+-- args: the earliest and the latest time in the generated ids (or 0 0), 1 to write even when all are duplicates, how many partitions the caller knows of; then id (each once), payload, spec of each job: opts, with `d`, `e` and `l` as MS or +MS from now
 -- reply: `absent` when the queue does not exist; `moved N` when it has N partitions; else a word for each job: `r` ready, `s` scheduled, or `=STATE ID` of the job that was there first; then `grow` when the part is large
 if not exists then
   return 'absent'
@@ -44,9 +44,8 @@ local is_short = is_id_timed and not ghosts and not tombs
 local lane, bytes, jobs_at, lane_at = lanes[5], 0, 0, 0
 for i = 1, #ids do
   local id = ids[i]
-  if is_short and ARGV[3 * i + 4] == '' and not stored_payloads[i] and not created[id] then
+  if is_short and ARGV[3 * i + 4] == '' and not stored_payloads[i] then
     local payload = ARGV[3 * i + 3]
-    created[id] = 'ready'
     jobs[jobs_at + 1], jobs[jobs_at + 2] = id, payload
     jobs_at, lane_at = jobs_at + 2, lane_at + 1
     lane[lane_at] = id

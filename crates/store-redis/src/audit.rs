@@ -6,6 +6,11 @@
 //! is a queue that can be read at all, the walks of [`STAGES`] look at what each key holds, and at
 //! last [`look`] compares the ready lists with the jobs that must stand there. [`page`] is what every
 //! page replies, [`fault`] the words for what was found.
+//!
+//! Figures that take a walk over all jobs (bytes, ready jobs by priority) are mended only where
+//! nothing moved between the first page of that walk and its last; else nothing is said of them, but
+//! for what can be proven at once: a lane has no more ready jobs than entries, and no fewer than
+//! entries that are not stale. Without stale entries that is exact.
 
 mod fault;
 mod look;

@@ -2,7 +2,9 @@
 //!
 //! A queue has one part unless it is partitioned. Every step happens within a part.
 
+use std::collections::HashSet;
 use std::fmt::Display;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -194,4 +196,23 @@ pub(crate) fn words(text: &str) -> Bytes {
 /// A reply that is one number, as a count.
 pub(crate) fn counted(value: &Value) -> Result<u64> {
     Ok(u64::try_from(reply::int(value)?).unwrap_or_default())
+}
+
+/// Cuts a batch into runs in which each id occurs once, in their order: scripts take an id once a
+/// call. There is one run unless an id is repeated.
+pub(crate) fn runs<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    let mut seen = HashSet::new();
+    for (at, id) in ids.enumerate() {
+        if !seen.insert(id) {
+            seen.clear();
+            seen.insert(id);
+            runs.push(at..at + 1);
+        } else if let Some(run) = runs.last_mut() {
+            run.end = at + 1;
+        } else {
+            runs.push(0..1);
+        }
+    }
+    runs
 }

@@ -9,11 +9,32 @@ use windlass_core::{
 };
 
 use crate::claim::{Found, claim_args};
-use crate::part::{Part, number, words};
+use crate::part::{Part, number, runs, words};
 use crate::reply::{self, short};
 
 impl Part {
     pub(crate) async fn complete(
+        &self,
+        completions: &[Completion],
+        next: Option<&ClaimRequest>,
+    ) -> Result<Completed> {
+        let mut runs = runs(completions.iter().map(|item| item.hold.id.as_str()));
+        let last = runs.pop().unwrap_or_default();
+        let mut settled = Vec::with_capacity(completions.len());
+        for run in runs {
+            let told = self.complete_once(&completions[run], None).await?;
+            settled.extend(told.settled);
+        }
+        let told = self.complete_once(&completions[last], next).await?;
+        settled.extend(told.settled);
+        Ok(Completed {
+            settled,
+            next: told.next,
+        })
+    }
+
+    /// Completes jobs of which each is named once.
+    async fn complete_once(
         &self,
         completions: &[Completion],
         next: Option<&ClaimRequest>,

@@ -13,23 +13,33 @@ if not exists then
 end
 local AT = { succeeded = 3, dead = 4, cancelled = 5 }
 local has_errors, has_results = redis.call('HLEN', k_errors) > 0, redis.call('HLEN', k_results) > 0
-local listed = {}
+local ids, sizes, listed = {}, {}, {}
 
 local function meet(id, payload)
   local bytes = #payload
   bytes = bytes + (has_errors and redis.call('HSTRLEN', k_errors, id) or 0)
   bytes = bytes + (has_results and redis.call('HSTRLEN', k_results, id) or 0)
   counted[1], counted[2] = counted[1] + 1, counted[2] + bytes
-  local state = state_of(id)
-  local at = AT[state]
-  if at then
-    counted[at] = counted[at] + bytes
-  elseif state == 'ready' then
-    local o = sound_opts(redis.call('HGET', k_opts, id) or '')
-    local lane = 6 + tonumber(o.p or 5)
-    counted[lane] = counted[lane] + 1
-    if not is_suspect(o) and is_name(id) then
-      listed[#listed + 1] = id
+  ids[#ids + 1] = id
+  sizes[#sizes + 1] = bytes
+end
+
+local function count_states()
+  local holds = redis.call('HMGET', k_running, unpack(ids))
+  local ends = redis.call('HMGET', k_final, unpack(ids))
+  local due = redis.call('ZMSCORE', k_scheduled, unpack(ids))
+  local texts = redis.call('HMGET', k_opts, unpack(ids))
+  for i = 1, #ids do
+    if not holds[i] and ends[i] then
+      local at = AT[string.match(ends[i], '^%l+')] or 1
+      counted[at] = counted[at] + (at > 1 and sizes[i] or 0)
+    elseif not holds[i] and not due[i] then
+      local o = sound_opts(texts[i] or '')
+      local lane = 6 + tonumber(o.p or 5)
+      counted[lane] = counted[lane] + 1
+      if not is_suspect(o) and is_name(ids[i]) then
+        listed[#listed + 1] = ids[i]
+      end
     end
   end
 end
@@ -49,6 +59,9 @@ local function mend()
 end
 
 local next_at = scan_page(k_jobs, 'anchored', ARGV[1], jobs_on_page(), meet)
+if #ids > 0 then
+  count_states()
+end
 local is_still = ARGV[2] == '' or ARGV[2] == stamp()
 local rest = { is_still and stamp() or 'moved' }
 -- A page may show a job twice while Redis makes the hash smaller: then the count is no proof.

@@ -22,13 +22,11 @@ for i = 1, #entries do
 end
 
 -- Why an entry that is not stale is none of a ready job in this lane; nothing where it is.
-local function fault_of(id, generation, text)
+local function fault_of(id, generation, text, is_elsewhere)
   if not has_job(id) then
     return 'without_job', 'ready'
-  end
-  local state = state_of(id)
-  if state ~= 'ready' then
-    return 'in_two_places', 'ready and ' .. (state or 'final')
+  elseif is_elsewhere then
+    return 'in_two_places', 'ready and ' .. (state_of(id) or 'final')
   end
   local o = mended_opts(id, text)
   if is_suspect(o) then
@@ -42,6 +40,9 @@ if #ids > 0 then
   looked = #ids
   local ghosts = redis.call('HMGET', k_ghosts, unpack(ids))
   local texts = redis.call('HMGET', k_opts, unpack(ids))
+  local holds = redis.call('HMGET', k_running, unpack(ids))
+  local ends = redis.call('HMGET', k_final, unpack(ids))
+  local due = redis.call('ZMSCORE', k_scheduled, unpack(ids))
   for i = 1, #ids do
     local id, generation = ids[i], generations[i]
     local highest = tonumber(string.match(ghosts[i] or '', ' (%d+)$'))
@@ -51,7 +52,7 @@ if #ids > 0 then
     elseif highest and generation <= highest then
       rest[2 + i] = '-' .. id
     else
-      fault, detail = fault_of(id, generation, texts[i])
+      fault, detail = fault_of(id, generation, texts[i], holds[i] or ends[i] or due[i])
       rest[2 + i] = '+' .. id
     end
     if fault then

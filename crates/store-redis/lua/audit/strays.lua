@@ -32,6 +32,9 @@ local MEET = {}
 function MEET.errors(id, text)
   if not has_job(id) then
     drop(k_errors, 'hash', id, 'without_job', id)
+  elseif redis.call('HEXISTS', k_opts, id) == 0 and redis.call('HEXISTS', k_final, id) == 0 then
+    -- A job that failed is no plain one, and the end of a plain one leaves nothing else to be cleared away.
+    drop(k_errors, 'hash', id, 'left_behind', id)
   elseif not is_utf8(text) then
     -- As many bytes as before, so that no figure changes.
     redis.call('HSET', k_errors, id, (string.gsub(text, '[\128-\255]', '?')))

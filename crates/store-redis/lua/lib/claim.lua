@@ -47,60 +47,21 @@ local function repeated(request)
   return reply
 end
 
--- Puts a claim under its owner's lease; a boot's latest claim is remembered there.
-local function lease_to(request, owner, token, suspect)
-  local ends = redis.call('ZSCORE', k_leases, owner)
-  local until_ms = math.max(ends and tonumber(ends) or now, now + request.lease)
-  redis.call('ZADD', k_leases, until_ms, owner)
-  local record = redis.call('HGET', k_owners, owner)
-  local suspect_part = string.match(record or '', '^%d+\t%d*\t[^\t]*\t(.*)$') or '\t'
-  if suspect then
-    suspect_part = token .. '\t' .. suspect
-  end
-  local last = request.owner == '' and '\t' or whole(request.seq) .. '\t' .. token
-  redis.call('HSET', k_owners, owner, whole(request.lease) .. '\t' .. last .. '\t' .. suspect_part)
-  return until_ms
-end
-
 -- Puts jobs under a token and its owner's lease.
 local function hold_all(request, token, taken)
   local owner = request.owner == '' and 't:' .. token or request.owner
-  local tail = ''
-  if request.worker ~= '' then
-    tail = '\t' .. (request.mode == 'd' and 'd' or '') .. '\t' .. request.worker
-  elseif request.mode == 'd' then
-    tail = '\td'
-  end
+  local tail = tail_of(request)
   local holds, ids, suspect = {}, {}, nil
-  -- Most holds of a claim are the same text: written once for each length of payload.
-  local plain, plain_of = {}, -1
   for i = 1, #taken do
     local job = taken[i]
     ids[i] = job.id
     holds[2 * i - 1] = job.id
-    if job.opts then
-      holds[2 * i] = token .. '\t' .. job.priority .. 'o' .. #job.payload .. tail
-    else
-      if job.priority ~= plain_of then
-        plain, plain_of = {}, job.priority
-      end
-      local length = #job.payload
-      plain[length] = plain[length] or token .. '\t' .. job.priority .. '-' .. length .. tail
-      holds[2 * i] = plain[length]
-    end
+    holds[2 * i] = token .. '\t' .. job.priority .. (job.opts and 'o' or '-') .. #job.payload .. tail
     if job.is_suspect then
       suspect = job.id
     end
   end
-  redis.call('HSET', k_running, unpack(holds))
-  local seq = whole(request.owner == '' and 0 or request.seq)
-  redis.call('HSET', k_open, token, #ids .. '\t' .. seq .. '\t' .. owner)
-  redis.call('HSET', k_claims, token, seq .. '\t' .. #ids .. '\t' .. owner .. '\n' .. table.concat(ids, '\n') .. '\n')
-  redis.call('ZADD', k_tokens, '+inf', token)
-  if request.owner ~= '' then
-    redis.call('ZADD', k_holds, 0, owner .. '\t' .. token)
-  end
-  return lease_to(request, owner, token, suspect)
+  return record(request, owner, token, ids, holds, suspect)
 end
 
 local function finish_all(request, token, taken)
@@ -116,10 +77,7 @@ local function finish_all(request, token, taken)
 end
 
 local function hand_out(request, taken)
-  local number = math.max(now_us, f[LAST_TOKEN] + 1)
-  f[LAST_TOKEN] = number
-  is_changed = true
-  local token = whole(number) .. '-' .. request.nonce
+  local token = next_token(request)
   local expiring = {}
   for i = 1, #taken do
     if is_watched then
@@ -157,6 +115,23 @@ local function may_claim(request)
   return not (ends and tonumber(ends) == 0)
 end
 
+-- Nothing when there is nothing to hand out.
+local function take_and_hand_out(request)
+  local is_plain = f[GHOSTS] == 0 and not is_watched and request.mode ~= 'm' and redis.call('HLEN', k_opts) <= 1
+  local plain = is_plain and take_plain(math.min(request.max, CLAIM_MAX))
+  if plain then
+    return plain.total > 0 and hand_out_plain(request, plain) or nil
+  end
+  local seen = { passed = 0, looked_at = 0 }
+  local taken = take(request, seen)
+  if #taken == 0 then
+    return nothing(seen)
+  end
+  -- Nobody must be woken for the jobs that this claim itself takes.
+  work = math.max(0, work - #taken)
+  return hand_out(request, taken)
+end
+
 local function claim(request)
   local again = repeated(request)
   if again then
@@ -164,18 +139,12 @@ local function claim(request)
   end
   promote_due(PAGE)
   reap(PAGE)
-  local seen = { passed = 0, looked_at = 0 }
-  local taken = may_claim(request) and take(request, seen) or {}
-  local reply
-  if #taken == 0 then
-    reply = nothing(seen)
-    if request.sleeper ~= '' and reply[3] == 0 then
-      reply = lie_down(request, reply)
-    end
-  else
-    reply = hand_out(request, taken)
-    -- What woke for its own claim must not look for the jobs that it took.
-    work = math.max(0, work - #taken)
+  local reply = may_claim(request) and take_and_hand_out(request)
+  if not reply then
+    reply = nothing()
+  end
+  if reply[1] == '' and reply[3] == 0 and request.sleeper ~= '' then
+    reply = lie_down(request, reply)
   end
   prune(PAGE)
   return reply

@@ -8,7 +8,7 @@ use windlass_core::{Completion, Enqueued, NewJob, Result, Settled};
 use super::{Answer, BATCH_BYTES, BATCH_MAX, Queue};
 use crate::enqueue::Stored;
 use crate::gather::{Bounds, Gather};
-use crate::part::Part;
+use crate::part::{Part, runs};
 
 /// How often a batch is dealt out anew because the queue grew meanwhile.
 const DEALS_MAX: usize = 20;
@@ -139,7 +139,7 @@ async fn enqueue_gathered(part: &Part, jobs: Vec<(u32, NewJob)>) -> Result<Vec<A
         .filter(|(is_current, _)| *is_current)
         .map(|(_, job)| job.clone())
         .collect();
-    match part.enqueue(&current, count).await? {
+    match enqueue_runs(part, &current, count).await? {
         Stored::Moved => Ok(vec![Answer::Moved; jobs.len()]),
         Stored::Answered(answers, is_large) => {
             part.is_large.fetch_or(is_large, Ordering::Relaxed);
@@ -151,6 +151,22 @@ async fn enqueue_gathered(part: &Part, jobs: Vec<(u32, NewJob)>) -> Result<Vec<A
             Ok(told.collect())
         }
     }
+}
+
+/// Callers may have sent one id twice: the second is a duplicate of the first.
+async fn enqueue_runs(part: &Part, jobs: &[NewJob], count: u32) -> Result<Stored> {
+    let (mut answers, mut is_large) = (Vec::with_capacity(jobs.len()), false);
+    for run in runs(jobs.iter().map(|job| job.id.as_str())) {
+        match part.enqueue(&jobs[run], count).await? {
+            // What an earlier run stored will be a duplicate of itself in its new part.
+            Stored::Moved => return Ok(Stored::Moved),
+            Stored::Answered(told, large) => {
+                answers.extend(told);
+                is_large |= large;
+            }
+        }
+    }
+    Ok(Stored::Answered(answers, is_large))
 }
 
 pub(super) fn gathered_completes(part: Arc<Part>) -> Gather<Completion, Settled> {
@@ -165,6 +181,7 @@ fn bounds() -> Bounds {
     Bounds {
         items: BATCH_MAX,
         weight: BATCH_BYTES,
-        ..Bounds::default()
+        // While one run is answered the next is on its way: the server never waits for us.
+        runs: 2,
     }
 }

@@ -7,7 +7,7 @@ use windlass_testkit::redis::Reply;
 use crate::site::Site;
 
 /// A queue with some of everything.
-async fn fill(site: &Site) -> Result<()> {
+pub(crate) async fn fill(site: &Site) -> Result<()> {
     let bench = &site.bench;
     bench.enqueue_all(numbered(40)).await?;
     bench

@@ -2,6 +2,7 @@
 
 mod at_once;
 mod busy;
+mod chance;
 mod claims;
 mod figures;
 mod jobs;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_core::Level;
-use windlass_testkit::redis::{Cluster, slot_of};
+use tokio::time::sleep;
+use windlass_core::{Level, Store};
+use windlass_testkit::redis::{Cluster, Reply, Server, slot_of, until};
 
 use crate::crew::{Crew, Plan};
-use crate::support::{beside, rounds, with};
+use crate::support::{beside, open, queue, rounds, with, with_options};
 
 /// Jobs in the slot that is moved; at most as many as a slot should hold.
 const JOBS: u32 = 5_000;
@@ -38,6 +39,109 @@ async fn a_slot_is_moved_back_and_forth_under_load_and_nobody_is_told() {
 
     ended.assert_sound();
     ended.assert_untroubled();
+}
+
+/// A move that takes its time. A script declares keys that do not exist at the moment, so that neither
+/// node carries it out from the first step to the last: it waits, and nobody is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_wait_for_a_slot_that_is_between_two_nodes() {
+    let cluster = Arc::new(beside(Cluster::start).await);
+    let crew = Crew::start(Plan::new(&cluster.url(), "q", Duration::from_secs(10))).await;
+    let store = open(&with_options(&cluster.url(), "timeout=2s")).await;
+    let slot = slot_of(b"{q}");
+    let pause = || sleep(Duration::from_millis(200));
+    for _ in 0..2 * rounds() {
+        crew.go_on(30).await;
+        with(&cluster, move |cluster| Move::new(cluster, slot).begin()).await;
+        pause().await;
+        with(&cluster, move |cluster| Move::new(cluster, slot).keys("5")).await;
+        pause().await;
+        with(&cluster, move |cluster| {
+            Move::new(cluster, slot).keys("1000")
+        })
+        .await;
+        pause().await;
+        // A command of one key gets there by following where the old home points.
+        let settings = store.settings(&queue("q")).await.unwrap();
+        assert_eq!(settings.succeeded.count, None);
+        with(&cluster, move |cluster| Move::new(cluster, slot).end()).await;
+    }
+    crew.go_on(30).await;
+
+    let ended = crew.finish().await;
+
+    ended.assert_sound();
+    ended.assert_untroubled();
+}
+
+/// The steps of moving a slot from its home to another primary.
+struct Move<'a> {
+    slot: String,
+    from: &'a Server,
+    to: &'a Server,
+    nodes: &'a [Server],
+}
+
+impl<'a> Move<'a> {
+    fn new(cluster: &'a Cluster, slot: u16) -> Self {
+        Self {
+            slot: slot.to_string(),
+            from: cluster.node_of_slot(slot),
+            to: cluster.other_primary(slot),
+            nodes: cluster.nodes(),
+        }
+    }
+
+    fn begin(&self) {
+        self.set(self.to, &["IMPORTING", &id_of(self.from)]);
+        self.set(self.from, &["MIGRATING", &id_of(self.to)]);
+    }
+
+    /// Moves up to so many keys.
+    fn keys(&self, count: &str) {
+        let page = self
+            .from
+            .command(&["CLUSTER", "GETKEYSINSLOT", &self.slot, count])
+            .ok();
+        let port = self.to.port().to_string();
+        let keys: Vec<String> = page.array().iter().map(Reply::text).collect();
+        let mut command = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "30000", "KEYS"];
+        command.extend(keys.iter().map(String::as_str));
+        if !keys.is_empty() {
+            self.from.command(&command).ok();
+        }
+    }
+
+    fn end(&self) {
+        let to = id_of(self.to);
+        self.set(self.to, &["NODE", &to]);
+        self.set(self.from, &["NODE", &to]);
+        for node in self.nodes {
+            until("the nodes agree", || {
+                let slots = node.ask(&["CLUSTER", "NODES"])?.text();
+                let line = slots
+                    .lines()
+                    .find(|line| line.starts_with(&to))
+                    .unwrap_or_default();
+                let number: u16 = self.slot.parse().unwrap();
+                let is_known = line.split(' ').skip(8).any(|range| {
+                    let (first, last) = range.split_once('-').unwrap_or((range, range));
+                    first.parse::<u16>().is_ok_and(|first| first <= number)
+                        && last.parse::<u16>().is_ok_and(|last| number <= last)
+                });
+                is_known.then_some(()).ok_or(slots)
+            });
+        }
+    }
+
+    fn set(&self, node: &Server, words: &[&str]) {
+        let command = [&["CLUSTER", "SETSLOT", self.slot.as_str()], words].concat();
+        node.command(&command).ok();
+    }
+}
+
+fn id_of(node: &Server) -> String {
+    node.command(&["CLUSTER", "MYID"]).text()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -54,6 +54,15 @@ fn of(state: JobState) -> Target {
     })
 }
 
+/// The whole audit, page after page.
+async fn audit(store: &RedisStore, world: &World) -> Result<()> {
+    let mut audited = store.audit(&world.q, None).await?;
+    while audited.next.is_some() {
+        audited = store.audit(&world.q, audited.next).await?;
+    }
+    Ok(())
+}
+
 /// A batch with something of everything.
 fn batch() -> Vec<NewJob> {
     vec![
@@ -115,6 +124,7 @@ verbs! {
     "promote": |s, w| s.promote(&w.q, &of(JobState::Scheduled), None);
     "purge": |s, w| s.purge(&w.q);
     "maintain": |s, w| s.maintain(&w.q, 500);
+    "audit": |s, w| audit(s, w);
     "pause": |s, w| s.pause(&w.q);
     "resume": |s, w| s.resume(&w.q);
     "settings": |s, w| s.settings(&w.q);
