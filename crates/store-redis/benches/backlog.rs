@@ -245,7 +245,7 @@ async fn run(jobs: usize) {
     let began = Instant::now();
     large.fill(jobs, None).await;
     // All of them fall due at one moment, after everything else here is done.
-    let due = Timestamp::from_ms(SystemClock.now_us() / 1000 + 240_000);
+    let due = Timestamp::from_ms(SystemClock.now_us() / 1000 + 150_000);
     large.fill(jobs, Some(due)).await;
     println!(
         "{jobs} waiting and {jobs} scheduled in {:?}",
@@ -281,8 +281,7 @@ async fn run(jobs: usize) {
 
 fn main() {
     let jobs = std::env::args()
-        .filter_map(|word| word.parse().ok())
-        .next()
+        .find_map(|word| word.parse().ok())
         .unwrap_or(1_000_000);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

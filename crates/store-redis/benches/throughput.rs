@@ -3,6 +3,10 @@
 //! `cargo bench -p windlass-store-redis --bench throughput [-- JOBS]`
 
 #![expect(clippy::print_stdout, reason = "a program that prints its figures")]
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "counts of jobs stay far below 2^53"
+)]
 
 use std::future::Future;
 use std::sync::Arc;
@@ -34,8 +38,7 @@ fn info(server: &Server, section: &str, field: &str) -> f64 {
     let text = server.command(&["INFO", section]).text();
     text.lines()
         .filter_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
-        .filter_map(|value| value.trim().parse::<f64>().ok())
-        .next()
+        .find_map(|value| value.trim().parse::<f64>().ok())
         .unwrap_or_default()
 }
 
@@ -256,8 +259,7 @@ fn show(name: &str, ours: &Figure, bare: &Figure) {
 
 fn main() {
     let jobs = std::env::args()
-        .filter_map(|word| word.parse().ok())
-        .next()
+        .find_map(|word| word.parse().ok())
         .unwrap_or(200_000);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -153,7 +153,8 @@ impl Part {
         Ok(())
     }
 
-    async fn has(&self, verb: &str, key: &[u8], member: &str) -> Result<bool> {
+    /// Asks `verb` whether a key has a member.
+    pub(crate) async fn has(&self, verb: &str, key: &[u8], member: &str) -> Result<bool> {
         let mut ask = redis::cmd(verb);
         ask.arg(key).arg(member);
         Ok(reply::int(&Box::pin(self.shared.link.ask(key, &ask)).await?)? == 1)

@@ -11,11 +11,11 @@ use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::{Cluster, Server};
 
 fn queue() -> QueueName {
-    QueueName::new("mail").unwrap()
+    QueueName::new("mail").expect("the store answers")
 }
 
 fn named(name: &str) -> NewJob {
-    NewJob::new(name.to_owned()).id(JobId::new(name).unwrap())
+    NewJob::new(name.to_owned()).id(JobId::new(name).expect("the store answers"))
 }
 
 fn names(count: usize) -> Vec<NewJob> {
@@ -23,12 +23,19 @@ fn names(count: usize) -> Vec<NewJob> {
 }
 
 async fn open(url: &str) -> RedisStore {
-    RedisStore::open(url, Options::default()).await.unwrap()
+    RedisStore::open(url, Options::default())
+        .await
+        .expect("the store answers")
 }
 
 async fn spread(store: &RedisStore, parts: u32) {
-    let setting = format!("partitions={parts}").parse().unwrap();
-    store.set(&queue(), vec![setting]).await.unwrap();
+    let setting = format!("partitions={parts}")
+        .parse()
+        .expect("the store answers");
+    store
+        .set(&queue(), vec![setting])
+        .await
+        .expect("the store answers");
 }
 
 /// Claims and completes until nothing is left; each job with the times it was handed out.
@@ -37,7 +44,7 @@ async fn drain(store: &RedisStore) -> BTreeMap<String, usize> {
     while let Some(claim) = store
         .claim(&queue(), ClaimRequest::single(50))
         .await
-        .unwrap()
+        .expect("the store answers")
     {
         let done: Vec<_> = claim
             .jobs
@@ -47,7 +54,11 @@ async fn drain(store: &RedisStore) -> BTreeMap<String, usize> {
         for job in &claim.jobs {
             *seen.entry(job.id.to_string()).or_default() += 1;
         }
-        let told = store.complete(&queue(), done, None).await.unwrap().settled;
+        let told = store
+            .complete(&queue(), done, None)
+            .await
+            .expect("the store answers")
+            .settled;
         assert!(
             told.iter().all(|word| *word == Settled::Completed),
             "{told:?}"

@@ -32,13 +32,15 @@ local function figures_anew()
   return f
 end
 
--- Only positions may be below zero.
+-- Only positions may be below zero, and those at the front of the suspects are never above.
 local function is_sound(f, i)
   local number = f[i]
   if number ~= number or math.abs(number) == math.huge or number ~= math.floor(number) then
     return false
+  elseif i == FRONT then
+    return number <= 0
   end
-  return number >= 0 or i == FRONT or (i >= BASE and i < BASE + 10)
+  return number >= 0 or (i >= BASE and i < BASE + 10)
 end
 
 local is_lost = not stored or #stored ~= 376
@@ -54,7 +56,7 @@ else
   for i = 1, 47 do
     if not is_sound(f, i) then
       f[i], is_mended = 0, true
-      report('figures_wrong', nil, 'figure ' .. i .. ' was no number')
+      report('figures_wrong', nil, 'figure ' .. i .. ' was none')
     end
   end
   if f[PARTITIONS] < 1 then

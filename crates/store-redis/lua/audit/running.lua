@@ -85,12 +85,16 @@ local function meet(id, text)
     report('running_without_lease', id)
     return
   end
+  if redis.call('ZSCORE', k_tokens, hold.token) ~= 'inf' then
+    -- Else the next step that prunes would drop the record of a claim that is open.
+    redis.call('ZADD', k_tokens, '+inf', hold.token)
+    report('token_wrong', nil, hold.token)
+  end
   list_in_claim(id, hold.token, open)
   check_facts(id, hold)
 end
 
 local next_at = scan_page(k_running, 'anchored', ARGV[1], COUNT, meet)
 is_changed = is_changed or #repairs > 0
-prune_step()
 commit()
 return page_reply(next_at)

@@ -102,9 +102,16 @@ impl Part {
         Ok(repairs)
     }
 
-    /// Puts the queue on the list of queues, where it must be.
+    /// Puts the queue on the list of queues, where it must be. A full server refuses even what would
+    /// change nothing.
     async fn list_queue(&self) -> Result<Option<Repair>> {
         let registry = Keys::of_registry(&self.link().address().prefix).one("queues");
+        if self
+            .has("SISMEMBER", &registry, self.queue.as_str())
+            .await?
+        {
+            return Ok(None);
+        }
         let mut add = redis::cmd("SADD");
         add.arg(&registry[..]).arg(self.queue.as_str());
         let added = reply::int(&self.link().ask(&registry, &add).await?)?;

@@ -8,6 +8,7 @@ use crate::site::Site;
 
 /// A queue with some of everything.
 pub(crate) async fn fill(site: &Site) -> Result<()> {
+    suspect(site).await?;
     let bench = &site.bench;
     bench.enqueue_all(numbered(40)).await?;
     bench
@@ -35,9 +36,41 @@ pub(crate) async fn fill(site: &Site) -> Result<()> {
         bench.fail(hold(&claim, at + 3), Retry::Permanent).await?;
     }
     bench.take_as(&boot("one"), 2, 5).await?;
-    bench.take(5).await?;
-    for name in ["j020", "j021", "low1"] {
+    let claim = bench.take(5).await?;
+    let half = Some("half".to_owned());
+    bench
+        .store
+        .progress(&bench.queue, hold(&claim, 1), 0.5, half)
+        .await?;
+    bench.cancel(claim.jobs[2].id.as_str()).await?;
+    for name in ["j020", "j021", "j019", "low1"] {
         bench.cancel(name).await?;
+    }
+    // Again, while its stale entry still stands.
+    bench.delete("j019").await?;
+    bench.enqueue(named("j019")).await?;
+    Ok(())
+}
+
+/// Makes suspects of two jobs whose turn comes last.
+async fn suspect(site: &Site) -> Result<()> {
+    let bench = &site.bench;
+    bench.set("poison_after=9").await?;
+    let odd = ["odd1", "odd2"];
+    for name in odd {
+        bench
+            .enqueue(named(name).priority(Priority::new(9)?))
+            .await?;
+    }
+    for _ in 0..2 {
+        for _ in odd {
+            bench.take(1).await?;
+        }
+        bench.outlast_lease();
+        bench.maintain().await?;
+    }
+    for name in odd {
+        assert_eq!(bench.job(name).await?.expiries, 2);
     }
     Ok(())
 }
@@ -99,7 +132,7 @@ fn plant_in_jobs(site: &Site) {
 fn plant_in_claims(site: &Site) {
     let tokens = site.hand("ZRANGE", "tokens", &["0", "-1"]);
     let tokens: Vec<String> = tokens.array().iter().map(Reply::text).collect();
-    let [first, second, third] = &tokens[..] else {
+    let [.., first, second, third] = &tokens[..] else {
         panic!("three claims are on record");
     };
     plant(

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use windlass_core::{ClaimRequest, Hold, NewJob, QueueName, Store};
+use windlass_core::{ClaimRequest, Hold, NewJob, QueueName, Result, Store};
 use windlass_store_redis::RedisStore;
 use windlass_testkit::redis::{Server, until};
 
@@ -118,21 +118,19 @@ async fn every_job_is_picked_up_within_the_poll_although_every_hint_is_lost() {
     );
 }
 
-/// Waits for one job after the other, and completes it.
-async fn work(store: RedisStore, q: QueueName, started: mpsc::UnboundedSender<()>) {
+/// Waits for one job after the other, and completes it, until the test ends.
+async fn work(store: RedisStore, q: QueueName, started: mpsc::UnboundedSender<()>) -> Result<()> {
     loop {
         let mut request = ClaimRequest::single(1);
         let wait = Duration::from_secs(60);
-        let claim = store.claim_waiting(&q, &mut request, wait).await.unwrap();
-        for job in claim.iter().flat_map(|claim| &claim.jobs) {
-            let token = claim.as_ref().unwrap().token;
-            // The test may have ended.
+        let Some(claim) = store.claim_waiting(&q, &mut request, wait).await? else {
+            continue;
+        };
+        for job in claim.jobs {
+            // Nobody counts any more when the test has ended.
             let _ = started.send(());
-            let hold = Hold::new(job.id.clone(), token);
-            store
-                .complete(&q, vec![hold.completion()], None)
-                .await
-                .unwrap();
+            let hold = Hold::new(job.id, claim.token);
+            store.complete(&q, vec![hold.completion()], None).await?;
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use windlass_core::{Enqueued, JobId, Level, NewJob, QueueName, Store};
 use windlass_store_redis::RedisStore;
-use windlass_testkit::redis::{Server, until};
+use windlass_testkit::redis::{Fsync, Server, ServerOptions, until};
 
 use crate::support::{Hand, open, queue, replicated, rounds, with, with_options};
 
@@ -126,4 +126,20 @@ fn has_job(replica: &Server, id: &str) -> bool {
 async fn enqueue(store: &RedisStore, q: &QueueName, id: &str) -> Enqueued {
     let job = NewJob::new("a job").id(JobId::new(id).unwrap());
     store.enqueue(q, vec![job]).await.unwrap().remove(0)
+}
+
+/// A server that came back without its append-only file: what was promised of it is not true any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_came_back_without_its_file_is_not_told_as_synced() {
+    let server = ServerOptions::new().append_only(Fsync::Always).start();
+    let store = open(&with_options(&server.url(), "durability=synced")).await;
+    let q = queue("q");
+    assert_eq!(enqueue(&store, &q, "before").await.level(), Level::Synced);
+    let config = server.folder().join("server.conf");
+    let lines = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{lines}appendonly no\n")).unwrap();
+    server.restart();
+    let told = store.enqueue(&q, vec![NewJob::new("a job")]).await;
+    println!("{told:?}");
+    assert!(told.is_err() || told.is_ok_and(|told| told[0].level() < Level::Synced));
 }
