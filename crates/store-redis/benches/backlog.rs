@@ -224,6 +224,9 @@ impl Place {
             "{what}: {slow} of {calls:.0} calls above {SLOW:?} ({:.4} %)",
             100.0 * slow as f64 / calls
         );
+        let calls = self.server.command(&["SLOWLOG", "GET", "-1"]);
+        let longest = calls.array().iter().map(|call| call.array()[2].integer());
+        println!("    the longest: {} us", longest.max().unwrap_or_default());
         self.server.command(&["SLOWLOG", "RESET"]).ok();
     }
 }

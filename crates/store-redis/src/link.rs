@@ -117,10 +117,7 @@ impl Link {
                 let value = self.run_repeating(call).await?;
                 return Ok((value, Level::Memory));
             }
-            Durability::Synced if self.inner.fitness.syncing() == Syncing::Always => {
-                let value = self.run_repeating(call).await?;
-                return Ok((value, Level::Synced));
-            }
+            Durability::Synced if self.inner.fitness.syncing() == Syncing::Always => Cover::Always,
             Durability::Synced => Cover::Disk,
             Durability::Replicated(count) => Cover::Replicas(count),
         };

@@ -21,7 +21,7 @@ use crate::part::{Part, Shared};
 pub(crate) use held::Settle;
 
 /// How many jobs one script call takes at most.
-pub(crate) const BATCH_MAX: usize = 500;
+pub(crate) const BATCH_MAX: usize = 200;
 
 /// How many bytes of payloads one script call takes before the next begins.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;

@@ -239,15 +239,23 @@ impl Hello {
     }
 }
 
+/// The settings that say when a server brings jobs to its disk.
+pub(super) const SYNC_SETTINGS: [&str; 3] =
+    ["appendonly", "appendfsync", "no-appendfsync-on-rewrite"];
+
+/// Whether a server with these settings has a job on disk before it answers.
+pub(super) fn is_synced_always(settings: &HashMap<String, String>) -> bool {
+    let wanted = SYNC_SETTINGS.into_iter().zip(["yes", "always", "no"]);
+    let mut missing =
+        wanted.filter(|(name, value)| settings.get(*name).is_none_or(|is| is != value));
+    missing.next().is_none()
+}
+
 /// Settings that matter, as far as we may read them.
 async fn settings(node: &Node, until: Instant) -> Result<HashMap<String, String>, Fault> {
     let mut config = Cmd::new();
-    config.arg("CONFIG").arg("GET").arg(&[
-        "maxmemory-policy",
-        "appendonly",
-        "appendfsync",
-        "no-appendfsync-on-rewrite",
-    ]);
+    config.arg("CONFIG").arg("GET").arg("maxmemory-policy");
+    config.arg(&SYNC_SETTINGS);
     match node.shared(until).await?.call(&config, until).await {
         Ok(value) => Ok(redis::from_redis_value(value).unwrap_or_default()),
         // Forbidden or renamed, as hosted servers do.
@@ -286,11 +294,7 @@ async fn syncing(
     settings: &HashMap<String, String>,
     until: Instant,
 ) -> Result<Syncing, Fault> {
-    let is = |name: &str, value: &str| settings.get(name).is_some_and(|found| found == value);
-    if is("appendonly", "yes")
-        && is("appendfsync", "always")
-        && is("no-appendfsync-on-rewrite", "no")
-    {
+    if is_synced_always(settings) {
         return Ok(Syncing::Always);
     }
     // A connection that wrote nothing is answered at once, where the server knows how.

@@ -9,6 +9,7 @@ use windlass_core::{Level, Result};
 
 use super::Inner;
 use super::call::Call;
+use super::check;
 use super::slot_of_call;
 use super::tries::{Repeat, Route, Tries};
 use crate::fault::{Course, Fault};
@@ -20,6 +21,9 @@ pub(super) enum Cover {
     Replicas(u32),
     /// The server's disk has it.
     Disk,
+    /// The server syncs before it answers. It says so again behind each write: it may have been
+    /// restarted with other settings, or be another one since a failover.
+    Always,
 }
 
 /// Runs a script and waits until it is covered, or for half the time a call may take. The level
@@ -85,6 +89,7 @@ impl Cover {
         match self {
             Self::Replicas(count) => cmd.arg("WAIT").arg(count).arg(ms),
             Self::Disk => cmd.arg("WAITAOF").arg(1).arg(0).arg(ms),
+            Self::Always => cmd.arg("CONFIG").arg("GET").arg(&check::SYNC_SETTINGS),
         };
         cmd
     }
@@ -99,6 +104,10 @@ impl Cover {
             (Self::Disk, Value::Array(counts)) if matches!(counts.first(), Some(Value::Int(local)) if *local > 0) => {
                 Level::Synced
             }
+            (Self::Always, settings) => match redis::from_redis_value(settings.clone()) {
+                Ok(settings) if check::is_synced_always(&settings) => Level::Synced,
+                _ => Level::Memory,
+            },
             _ => Level::Memory,
         }
     }
@@ -107,6 +116,25 @@ impl Cover {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_server_that_says_it_syncs_always_has_synced() {
+        let told = |sync: &str, rewrite: &str| {
+            let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+            let pairs = [
+                ("appendonly", "yes"),
+                ("appendfsync", sync),
+                ("no-appendfsync-on-rewrite", rewrite),
+            ];
+            let pairs = pairs.map(|(name, value)| (text(name), text(value)));
+            Cover::Always.reached(&Value::Map(pairs.to_vec()))
+        };
+        assert_eq!(told("always", "no"), Level::Synced);
+        assert_eq!(told("everysec", "no"), Level::Memory);
+        assert_eq!(told("always", "yes"), Level::Memory);
+        assert_eq!(Cover::Always.reached(&Value::Map(vec![])), Level::Memory);
+        assert_eq!(Cover::Always.reached(&Value::Nil), Level::Memory);
+    }
 
     #[test]
     fn only_what_was_counted_is_told_as_reached() {

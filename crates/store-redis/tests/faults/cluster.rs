@@ -26,7 +26,7 @@ async fn a_slot_is_moved_back_and_forth_under_load_and_nobody_is_told() {
         crew.calls.forget();
         let began = Instant::now();
         with(&cluster, move |cluster| {
-            cluster.move_slot(slot, cluster.other_primary(slot))
+            cluster.move_slot(slot, cluster.other_primary(slot));
         })
         .await;
         let took = began.elapsed();
@@ -57,7 +57,7 @@ async fn calls_wait_for_a_slot_that_is_between_two_nodes() {
         with(&cluster, move |cluster| Move::new(cluster, slot).keys("5")).await;
         pause().await;
         with(&cluster, move |cluster| {
-            Move::new(cluster, slot).keys("1000")
+            Move::new(cluster, slot).keys("1000");
         })
         .await;
         pause().await;

@@ -15,7 +15,10 @@ use windlass_chaos::roles::voice::Voice;
 use windlass_chaos::roles::{Scene, drainer, producer, worker};
 use windlass_chaos::{listing, payload};
 use windlass_core::dump::Dump;
-use windlass_core::{JobId, Level, NewJob, QueueName, Result, Setting, Settled, Stats, Store};
+use windlass_core::{
+    JobId, Level, NewJob, QueueName, Repair, Result, Setting, Settled, Stats, Store,
+};
+use windlass_store_redis::RedisStore;
 use windlass_testkit::soundness;
 
 use crate::support::{open, shared, with_options};
@@ -204,6 +207,20 @@ impl Crew {
     }
 }
 
+/// What the deep clean finds to mend.
+async fn audit(store: &RedisStore, queue: &QueueName) -> Vec<Repair> {
+    let mut repairs = Vec::new();
+    let mut from = None;
+    loop {
+        let audited = store.audit(queue, from).await.unwrap();
+        repairs.extend(audited.repairs);
+        from = audited.next;
+        if from.is_none() {
+            return repairs;
+        }
+    }
+}
+
 /// How many jobs were accepted, and how many completed.
 fn progress(ledger: &Ledger) -> (usize, usize) {
     let count = |is_meant: fn(&Event) -> bool| {
@@ -231,6 +248,7 @@ pub(crate) struct Ended {
     pub(crate) stats: Stats,
     pub(crate) calls: Calls,
     unsound: Vec<String>,
+    repairs: Vec<Repair>,
 }
 
 impl Ended {
@@ -245,6 +263,7 @@ impl Ended {
             stats: store.stats(queue).await.unwrap().unwrap(),
             calls: crew.calls,
             unsound: soundness::faults(&dump),
+            repairs: audit(&store, queue).await,
         }
     }
 
@@ -295,6 +314,7 @@ impl Ended {
         let count = violations.len();
         assert!(violations.is_empty(), "{count} violations{lines}");
         assert_eq!(self.unsound, [""; 0]);
+        assert_eq!(self.repairs, []);
         let (accepted, completed) = progress(&self.ledger);
         assert!(accepted > 0 && completed > 0, "nothing was done");
         println!(

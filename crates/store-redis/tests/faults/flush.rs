@@ -53,7 +53,7 @@ async fn a_partitioned_queue_is_made_again_after_the_database_was_emptied() {
     server.command(&["FLUSHALL"]).ok();
 
     store.enqueue(&q, jobs()).await.unwrap();
-    assert_eq!(store.queues().await.unwrap(), [q.clone()]);
+    assert_eq!(store.queues().await.unwrap(), std::slice::from_ref(&q));
     let mut found = 0;
     while let Some(claim) = store.claim(&q, ClaimRequest::single(100)).await.unwrap() {
         found += claim.jobs.len();
