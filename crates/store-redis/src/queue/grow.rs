@@ -57,10 +57,7 @@ impl Queue {
             // The database was emptied, or put back to what it was: there are never fewer parts than
             // somebody has seen, or jobs in the others would be seen by nobody.
             first.make().await?;
-            let grow_at = match self.settings().await?.partitions {
-                Partitions::Fixed(_) => 0,
-                Partitions::Auto => self.shared.grow_at,
-            };
+            let grow_at = self.grow_at().await?;
             return self.grow(count, believed, grow_at).await;
         }
         if count == believed {
@@ -73,8 +70,16 @@ impl Queue {
 
     async fn bring_into_step(&self, part: &Part, count: u32) -> Result<()> {
         part.make().await?;
-        part.partition(count, 0).await?;
+        part.partition(count, self.grow_at().await?).await?;
         Ok(())
+    }
+
+    /// Waiting jobs past which a part asks for more, by the queue's settings; 0 is never.
+    async fn grow_at(&self) -> Result<u64> {
+        Ok(match self.settings().await?.partitions {
+            Partitions::Fixed(_) => 0,
+            Partitions::Auto => self.shared.grow_at,
+        })
     }
 
     /// Adds parts until there are as many as were asked for; there are never fewer.
