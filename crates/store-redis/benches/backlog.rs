@@ -254,6 +254,8 @@ async fn run(jobs: usize) {
         "{jobs} waiting and {jobs} scheduled in {:?}",
         began.elapsed()
     );
+    large.slow_calls("while it was filled", 0.0);
+    let before = scripts(&large.server).1;
     let many = large.costs().await;
     for (verb, (few, many)) in ["enqueue", "schedule", "claim", "complete"]
         .iter()
@@ -265,7 +267,7 @@ async fn run(jobs: usize) {
         );
     }
     large.churn().await;
-    large.slow_calls("filled", 0.0);
+    large.slow_calls("with the backlog", before);
     let before = scripts(&large.server).1;
     let now_ms = SystemClock.now_us() / 1000;
     tokio::time::sleep(Duration::from_millis(due.as_ms().saturating_sub(now_ms))).await;

@@ -1,5 +1,5 @@
 -- Taking jobs back: from leases that expired, and from workers that left or were failed.
-local EXAMINED_MAX = 400
+local EXAMINED_MAX = 100
 
 -- Puts held jobs back into their lanes so that they keep their order; those asked to stop end. `holds`: {id, o, hold}.
 local function requeue_in_order(jobs)

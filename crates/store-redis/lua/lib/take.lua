@@ -1,5 +1,5 @@
 -- Taking jobs out of the lanes, first priority first. A suspect is taken alone.
-local PAGE, CLAIM_MAX, LOOKED_AT_MAX = 100, 100, 400
+local PAGE, CLAIM_MAX, LOOKED_AT_MAX = 100, 100, 200
 local SUSPECT_TRUST = 10000
 
 -- A boot takes its next suspect only when the last one ended or has run for a while.
