@@ -15,12 +15,12 @@
 //!
 //! # Map
 //!
-//! What stands in Redis is written down in `docs/redis-layout.md`: [`keys`] names the keys, [`codec`]
-//! reads the values, and the Lua files change them, one script per verb; [`script`] puts a script
-//! together from its file and the parts it uses. [`address`] reads a URL, [`link`] leads to the
-//! servers it names, [`fault`] is the words for what they say, [`gather`] brings calls together.
-//! [`part`] is one slot's share of a queue with a file for each family of verbs: `enqueue`, `claim`,
-//! `settle`, `change`, `look`, `upkeep`, `audit`, [`sleep`]; [`queue`] is all parts of a queue. [`open`]
+//! What stands in Redis is written down in `docs/redis-layout.md`: `keys` names the keys, `codec`
+//! reads the values, and the Lua files change them, one script per verb; `script` puts a script
+//! together from its file and the parts it uses. `address` reads a URL, `link` leads to the
+//! servers it names, `fault` is the words for what they say, `gather` brings calls together.
+//! `part` is one slot's share of a queue with a file for each family of verbs: `enqueue`, `claim`,
+//! `settle`, `change`, `look`, `upkeep`, `audit`, `sleep`; `queue` is all parts of a queue. [`open`]
 //! opens the store, `store` has the contract's methods, `watch` the hints, `workers` the registry;
 //! [`admin`] is for operators.
 
