@@ -16,7 +16,7 @@
 //!
 //! [`moment`] and [`content`] say how times and bytes look in JSON; [`enqueue`] is the one request
 //! with a body of its own; [`job`], [`claim`], [`change`], [`queue`], [`worker`] and [`upkeep`] are
-//! replies; [`problem`] is how every refusal looks; [`wait`] waits for outcomes.
+//! replies; [`problem`] is how every refusal looks; [`wait_for_end`] waits for outcomes.
 
 pub mod change;
 pub mod claim;
@@ -27,7 +27,6 @@ pub mod moment;
 pub mod problem;
 pub mod queue;
 pub mod upkeep;
-pub mod wait;
 pub mod worker;
 
 pub use change::{ChangeCounts, ChangeReply, Verb};
@@ -37,5 +36,5 @@ pub use job::JobReply;
 pub use problem::{Problem, ProblemReply};
 pub use queue::{QueueReply, SettingsReply};
 pub use upkeep::{CleanReply, RepairReply};
-pub use wait::{End, wait_for_end};
+pub use windlass_core::wait::{End, wait_for_end};
 pub use worker::WorkerReply;

@@ -11,6 +11,7 @@ use crate::claim::{Claim, ClaimRequest, Renewal, Renewed};
 use crate::error::Result;
 use crate::hint::Watch;
 use crate::job::{Enqueued, Job, NewJob};
+use crate::limits::Limits;
 use crate::name::{BootId, JobId, QueueName};
 use crate::queue::Stats;
 use crate::setting::{Setting, Settings};
@@ -171,6 +172,15 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Listens for hints about queues.
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>>;
+
+    /// Listens only for jobs that are asked to stop, which costs the store nothing while none is;
+    /// other hints may come as well.
+    async fn watch_cancels(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
+        self.watch(queues).await
+    }
+
+    /// The sizes this store takes.
+    fn limits(&self) -> Limits;
 }
 
 /// Bytes that count towards a queue's size: payload, result and error.

@@ -1,7 +1,10 @@
 //! Waiting for something to happen in a store: hints make it quick, polls make it certain.
 
+mod end;
+
 use std::time::Duration;
 
+pub use end::{End, wait_for_end};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::claim::{Claim, ClaimRequest, Claimer};

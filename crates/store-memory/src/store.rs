@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::limits::{SCAN_PAGE, check_lease, cut_message};
+use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
 use windlass_core::time::Now;
 use windlass_core::{
     Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
@@ -264,6 +264,10 @@ impl Store for MemoryStore {
 
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
         Ok(self.hints.watch(queues))
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
     }
 }
 

@@ -1,10 +1,11 @@
 //! The contract's methods: check what comes in, hand it to the queue, hand back its answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use redis::Value;
-use windlass_core::limits::{SCAN_PAGE, check_lease, cut_message};
+use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
 use windlass_core::wait::Deadline;
 use windlass_core::{
     Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
@@ -14,6 +15,7 @@ use windlass_core::{
 };
 
 use crate::open::RedisStore;
+use crate::part::Part;
 use crate::queue::Settle;
 use crate::reply::{self, Reply};
 use crate::watch::Hints;
@@ -275,17 +277,31 @@ impl Store for RedisStore {
     }
 
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
+        let parts = self.parts_of(queues).await?;
+        Ok(Box::new(Hints::new(parts).await?))
+    }
+
+    async fn watch_cancels(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
+        let parts = self.parts_of(queues).await?;
+        Ok(Box::new(Hints::of_cancels(parts).await?))
+    }
+
+    fn limits(&self) -> Limits {
+        self.inner.limits
+    }
+}
+
+impl RedisStore {
+    async fn parts_of(&self, queues: &[QueueName]) -> Result<Vec<Arc<Part>>> {
         let mut parts = Vec::new();
         for name in queues {
             let queue = self.queue(name);
             queue.refresh().await?;
             parts.extend(queue.parts().iter().map(|member| member.part.clone()));
         }
-        Ok(Box::new(Hints::new(parts).await?))
+        Ok(parts)
     }
-}
 
-impl RedisStore {
     /// The queues a worker registered with; `None` when nobody knows it.
     async fn queues_of(&self, boot: &BootId) -> Result<Option<Vec<QueueName>>> {
         let script = &self.inner.shared.scripts.worker_find;

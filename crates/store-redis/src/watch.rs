@@ -31,12 +31,22 @@ pub(crate) struct Hints {
     listener: Listener,
     queues: HashMap<Bytes, QueueName>,
     waiting: std::collections::VecDeque<Hint>,
-    keeper: JoinHandle<()>,
+    keeper: Option<JoinHandle<()>>,
 }
 
 impl Hints {
     /// Listens to parts; the listening has begun when this answers.
     pub(crate) async fn new(parts: Vec<Arc<Part>>) -> Result<Self> {
+        let mut hints = Self::of_cancels(parts.clone()).await?;
+        for part in &parts {
+            part.listen_for(LISTENING).await?;
+        }
+        hints.keeper = Some(tokio::spawn(keep_listening(parts)));
+        Ok(hints)
+    }
+
+    /// Listens to what is published whether somebody said to listen or not: cancellations.
+    pub(crate) async fn of_cancels(parts: Vec<Arc<Part>>) -> Result<Self> {
         let channels: HashMap<Bytes, QueueName> = parts
             .iter()
             .map(|part| (part.keys.one("hints"), part.queue.clone()))
@@ -52,14 +62,11 @@ impl Hints {
             .link()
             .listen(channels.keys().cloned().collect())
             .await?;
-        for part in &parts {
-            part.listen_for(LISTENING).await?;
-        }
         Ok(Self {
             listener,
             queues: channels,
             waiting: std::collections::VecDeque::new(),
-            keeper: tokio::spawn(keep_listening(parts)),
+            keeper: None,
         })
     }
 }
@@ -78,7 +85,9 @@ async fn keep_listening(parts: Vec<Arc<Part>>) {
 
 impl Drop for Hints {
     fn drop(&mut self) {
-        self.keeper.abort();
+        if let Some(keeper) = &self.keeper {
+            keeper.abort();
+        }
     }
 }
 

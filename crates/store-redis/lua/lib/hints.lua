@@ -9,10 +9,9 @@ local function announce(id, state)
   end
 end
 
+-- Heard by whoever runs the job, and rare: always published.
 local function announce_cancel(id)
-  if is_watched then
-    heard[#heard + 1] = 'c ' .. id
-  end
+  heard[#heard + 1] = 'c ' .. id
 end
 
 -- After a step back every lease ends at most its own length from now. Pages, longest first: the next step goes on.

@@ -78,6 +78,18 @@ pub async fn a_hint_comes_for_a_cancelled_running_job(bench: &Bench) -> Result<(
     Ok(())
 }
 
+pub async fn a_cancellation_is_heard_by_who_listens_for_nothing_else(bench: &Bench) -> Result<()> {
+    bench.fill(&["a"]).await?;
+    bench.take(1).await?;
+    let queues = std::slice::from_ref(&bench.queue);
+    let mut watch = bench.store.watch_cancels(queues).await?;
+
+    bench.cancel("a").await?;
+
+    wait_for(watch.as_mut(), &Hint::Cancel(bench.queue.clone(), id("a"))).await;
+    Ok(())
+}
+
 pub async fn hints_speak_of_the_queues_asked_for(bench: &Bench) -> Result<()> {
     let other = queue(&format!("{}.other", bench.queue));
     let mut watch = bench

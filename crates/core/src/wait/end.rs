@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use windlass_core::wait::{Deadline, pause, poll};
-use windlass_core::{Hint, Job, JobId, JobState, QueueName, Result, Store};
+use crate::error::Result;
+use crate::hint::Hint;
+use crate::job::{Job, JobState};
+use crate::name::{JobId, QueueName};
+use crate::store::Store;
+use crate::wait::{Deadline, pause, poll};
 
 /// How a job ended, as far as can be told.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +62,3 @@ pub async fn wait_for_end(
         pause(watch.as_mut(), deadline.cut(poll()), is_news).await;
     }
 }
-
-#[cfg(test)]
-mod tests;

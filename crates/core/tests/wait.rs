@@ -1,17 +1,21 @@
 //! Waiting ends when it should, and not before.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use windlass_core::wait::POLL_MAX;
-use windlass_core::{ClaimRequest, Hold, ManualClock, NewJob, Timestamp};
+use windlass_core::wait::{End, POLL_MAX, wait_for_end};
+use windlass_core::{
+    ClaimRequest, Hold, JobId, JobState, ManualClock, NewJob, QueueName, Store, Timestamp,
+};
 use windlass_store_memory::MemoryStore;
-
-use super::*;
 
 fn place() -> (MemoryStore, QueueName) {
     let clock = Arc::new(ManualClock::new(Timestamp::from_ms(1_000_000)));
-    (MemoryStore::new(clock), QueueName::new("mail").unwrap())
+    (
+        MemoryStore::new(clock),
+        QueueName::new("mail").expect("a queue name"),
+    )
 }
 
 #[tokio::test(start_paused = true)]
