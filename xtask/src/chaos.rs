@@ -1,5 +1,5 @@
-//! `cargo xtask chaos`: the crash test at length, in release, with its plan printed; on Redis also
-//! servers that die, move and run full.
+//! `cargo xtask chaos`: the crash tests of a store and of workers on it at length, in release, with
+//! their plans printed; on Redis also servers that die, move and run full.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use crate::cargo::cargo;
 
 const KILLS: u64 = 200;
 
-/// How many times as long as in every check the faults of Redis last.
+/// How many times as long as in every check the tests of workers and the faults of Redis last.
 const ROUNDS: u64 = 10;
 
 /// Which store is put to the test.
@@ -54,12 +54,16 @@ impl Extent {
     /// The runs of cargo that make it up.
     fn runs(&self) -> &'static [&'static str] {
         match self.store {
-            Store::Sqlite => {
-                &["test --release --package windlass-chaos --test crash sqlite -- --nocapture"]
-            }
             // One after the other: what is measured is not disturbed by what else dies.
+            Store::Sqlite => &[
+                "test --release --package windlass-chaos --test crash sqlite -- --nocapture",
+                "test --release --package windlass-chaos --test worker on_sqlite -- --nocapture \
+                 --test-threads 1",
+            ],
             Store::Redis => &[
                 "test --release --package windlass-chaos --test crash redis -- --nocapture",
+                "test --release --package windlass-chaos --test worker on_redis -- --nocapture \
+                 --test-threads 1",
                 "test --release --package windlass-store-redis --test faults -- --nocapture \
                  --test-threads 1",
             ],

@@ -8,8 +8,9 @@ cargo xtask COMMAND
   check           everything CI runs: fmt, clippy, tidy, redis, tests, docs, deny
   check --quick   fmt, tidy, clippy and the fast tests, for use while writing
   tidy            the rules of the house alone: edges, sizes, names, links
-  chaos           the crash test at length, in release: --kills N (200), --seed N (drawn);
-                  --store redis: on Redis, and its faults --rounds N (10) times as long
+  chaos           the crash tests at length, in release: --kills N (200), --seed N (drawn);
+                  workers killed, frozen and stopped --rounds N (10) times as long;
+                  --store redis: on Redis, and its faults as long as well
   help            this list
 ";
 

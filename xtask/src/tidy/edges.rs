@@ -8,20 +8,28 @@ use super::tree::Tree;
 use super::violation::Violation;
 
 /// The crate and those of our crates it may use.
-const EDGES: [(&str, &[&str]); 14] = [
+const EDGES: [(&str, &[&str]); 17] = [
     ("windlass-core", &[]),
     ("windlass-store-memory", &["windlass-core"]),
     ("windlass-store-sqlite", &["windlass-core"]),
     ("windlass-store-redis", &["windlass-core"]),
     ("windlass-worker", &["windlass-core"]),
+    ("windlass-derive", &[]),
     ("windlass-api", &["windlass-core"]),
+    (
+        "windlass-program",
+        &["windlass-api", "windlass-core", "windlass-worker"],
+    ),
     ("windlass-server", &["windlass-api", "windlass-core"]),
     ("windlass-stdio", &["windlass-api", "windlass-core"]),
     ("windlass-interop", &["windlass-api", "windlass-core"]),
     (
         "windlass",
         &[
+            // Its own tests and examples turn its features on.
+            "windlass",
             "windlass-core",
+            "windlass-derive",
             "windlass-store-memory",
             "windlass-store-redis",
             "windlass-store-sqlite",
@@ -34,6 +42,7 @@ const EDGES: [(&str, &[&str]); 14] = [
             "windlass",
             "windlass-api",
             "windlass-interop",
+            "windlass-program",
             "windlass-server",
             "windlass-stdio",
             "windlass-worker",
@@ -52,6 +61,17 @@ const EDGES: [(&str, &[&str]); 14] = [
             "windlass-store-redis",
             "windlass-store-sqlite",
             "windlass-testkit",
+            "windlass-worker",
+        ],
+    ),
+    (
+        "windlass-bench",
+        &[
+            "windlass-core",
+            "windlass-store-redis",
+            "windlass-store-sqlite",
+            "windlass-testkit",
+            "windlass-worker",
         ],
     ),
     ("xtask", &[]),

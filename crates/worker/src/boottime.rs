@@ -1,0 +1,46 @@
+//! The clock of leases: unlike that of timers it runs on while the machine sleeps.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+#[cfg(target_os = "linux")]
+const CLOCK: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const CLOCK: ClockId = ClockId::Monotonic;
+
+/// Time since the machine started, its sleep included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct BootTime(u64);
+
+impl BootTime {
+    /// A moment that never comes.
+    pub(crate) const NEVER: Self = Self(u64::MAX);
+
+    pub(crate) fn now() -> Self {
+        let now = clock_gettime(CLOCK);
+        let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+        let nanos = u64::try_from(now.tv_nsec).unwrap_or_default();
+        Self(seconds * 1_000_000 + nanos / 1_000)
+    }
+
+    pub(crate) const fn from_us(us: u64) -> Self {
+        Self(us)
+    }
+
+    pub(crate) const fn as_us(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn plus(self, duration: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_add(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)),
+        )
+    }
+
+    /// How long after `earlier` this is; zero when it is not after.
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+}

@@ -1,0 +1,35 @@
+//! Ends a worker that should only drain its queues: nothing ready, scheduled or running is left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::{Result, Store};
+
+use crate::shared::Shared;
+
+/// How often an idle worker looks whether it is done.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Stops the worker once its queues are drained.
+pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
+    let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if shared.bench.is_empty() && is_drained(&shared, store.as_ref()).await.unwrap_or(false) {
+            shared.stopper.stop();
+            return;
+        }
+    }
+}
+
+async fn is_drained(shared: &Shared, store: &dyn Store) -> Result<bool> {
+    for lane in &shared.lanes {
+        if let Some(stats) = store.stats(lane.queue()).await?
+            && stats.ready + stats.scheduled + stats.running > 0
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,128 @@
+//! Asking for jobs and starting those that come, for the two loops that do: fetch and settle.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::{Claim, ClaimRequest, Claimer, Mode};
+
+use crate::bench::Claimed;
+use crate::boottime::BootTime;
+use crate::execute;
+use crate::lane::Lane;
+use crate::outbox::Ended;
+use crate::outcome::Outcome;
+use crate::phase::Phase;
+use crate::run::{Fence, Run};
+use crate::shared::Shared;
+use crate::slots::Slot;
+
+/// A claim on its way.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) request: ClaimRequest,
+    fence: Arc<Fence>,
+}
+
+impl Shared {
+    /// Makes the next claim of a queue, for as many jobs as there are slots.
+    pub(crate) fn ask(&self, lane: &Lane, max: usize) -> Asked {
+        let (boot, seq, fence) = lane.holdings().next_claim();
+        let request = ClaimRequest::worker(boot, seq, max)
+            .lease(self.options.lease)
+            .mode(self.options.mode);
+        Asked { request, fence }
+    }
+
+    /// A claim was answered: holds the jobs, and starts them. The lease runs since `since` at the
+    /// earliest.
+    pub(crate) fn heard(
+        self: &Arc<Self>,
+        lane: &Arc<Lane>,
+        asked: &Asked,
+        claim: Option<Claim>,
+        since: BootTime,
+        mut slot: Slot,
+    ) {
+        let Claimer::Worker { boot, seq } = &asked.request.claimer else {
+            return;
+        };
+        let renew_at = since.plus(self.renew_every());
+        let Some(claim) = claim else {
+            lane.holdings().answered(boot, *seq, None, renew_at);
+            return;
+        };
+        asked.fence.move_to(self.fence_at(since));
+        let runs = self.runs(lane, &asked.fence, claim);
+        if self.options.mode == Mode::AtMostOnce {
+            lane.remember_loose(&runs);
+            lane.holdings().answered(boot, *seq, None, renew_at);
+        } else {
+            let token = runs.first().map(|run| run.token);
+            let held = token.map(|token| (token, runs.clone()));
+            let is_first = lane.holdings().answered(boot, *seq, held, renew_at);
+            if is_first {
+                lane.renew.notify_one();
+            }
+        }
+        lane.figures.claimed.increment(runs.len() as u64);
+        let may_start =
+            self.options.mode == Mode::AtMostOnce || self.stopper.phase() == Phase::Working;
+        for run in runs {
+            let slot = slot.split(1);
+            if may_start {
+                let lane = Arc::clone(lane);
+                execute::enter(self, Claimed { lane, run, slot });
+            } else {
+                give_back(lane, run, Some(slot));
+            }
+        }
+    }
+
+    fn runs(&self, lane: &Lane, fence: &Arc<Fence>, claim: Claim) -> Vec<Arc<Run>> {
+        let Claim { token, jobs, .. } = claim;
+        let wait = |due_at| token.issued_at().since(due_at);
+        jobs.into_iter()
+            .enumerate()
+            .map(|(index, job)| {
+                lane.figures.wait.record(wait(job.due_at));
+                let origin = Arc::clone(&lane.origin);
+                let fence = Arc::clone(fence);
+                let timeout = self.options.timeout;
+                Arc::new(Run::new(origin, job, (token, index), fence, timeout))
+            })
+            .collect()
+    }
+
+    /// When a lease that runs since `since` is no longer trusted: some time before the store ends
+    /// it, so that the handler can be stopped before somebody else has the job.
+    pub(crate) fn fence_at(&self, since: BootTime) -> BootTime {
+        let lease = self.options.lease;
+        let margin = (lease / 6).min(Duration::from_secs(2));
+        since.plus(lease.saturating_sub(margin))
+    }
+
+    /// Three renewals within a lease: two may fail.
+    pub(crate) fn renew_every(&self) -> Duration {
+        self.options.lease / 3
+    }
+}
+
+/// A claim goes unanswered, or was repeated too late to be told the same: what it was handed goes
+/// back with the next renewal.
+pub(crate) fn give_up(lane: &Lane, asked: &Asked) {
+    if let Some(boot) = asked.request.claimer.worker() {
+        lane.holdings().given_up(boot, asked.request.claimer.seq());
+        lane.renew.notify_one();
+    }
+}
+
+/// Gives a job back that has not started, attempt not counted.
+pub(crate) fn give_back(lane: &Lane, run: Arc<Run>, slot: Option<Slot>) {
+    if run.end() {
+        lane.outbox.push(Ended {
+            run,
+            outcome: Outcome::Release,
+            slot,
+        });
+    }
+}

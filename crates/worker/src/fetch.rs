@@ -1,0 +1,178 @@
+//! The fetch loop of one queue: waits for slots, then for jobs to put into them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::wait::{pause, poll};
+use windlass_core::{Claim, Hint, Result, Watch};
+
+use crate::backoff::Backoff;
+use crate::boottime::BootTime;
+use crate::claims::{Asked, give_up};
+use crate::lane::{Lane, TURNS};
+use crate::phase::Phase;
+use crate::shared::Shared;
+use crate::slots::Slot;
+
+/// How long one claim waits for jobs; the store looks again at least every second within it.
+const PARKED: Duration = Duration::from_secs(60);
+
+/// Claims until the worker stops.
+pub(crate) async fn run(shared: Arc<Shared>, lane: Arc<Lane>) {
+    let mut fetch = Fetch {
+        backoff: Backoff::default(),
+        watch: None,
+        shared: Arc::clone(&shared),
+        lane,
+    };
+    loop {
+        let phase = shared.stopper.until(|phase| *phase != Phase::Quiet).await;
+        if phase >= Phase::Stopping {
+            return;
+        }
+        let slot = tokio::select! {
+            slot = shared.slots.acquire(fetch.lane.index) => slot,
+            _ = shared.stopper.until(|phase| *phase != Phase::Working) => continue,
+        };
+        if let Err(error) = fetch.fetch(slot).await {
+            shared.fail(error);
+            return;
+        }
+    }
+}
+
+struct Fetch {
+    shared: Arc<Shared>,
+    lane: Arc<Lane>,
+    backoff: Backoff,
+    watch: Option<Box<dyn Watch>>,
+}
+
+impl Fetch {
+    /// Fills the slots, waiting for jobs where there are none.
+    async fn fetch(&mut self, mut slot: Slot) -> Result<()> {
+        if self.is_alone() {
+            return self.claim(slot, PARKED).await.map(drop);
+        }
+        let all = slot.count();
+        let Some(unused) = self.claim(slot, Duration::ZERO).await? else {
+            return Ok(());
+        };
+        if unused.count() < all {
+            return Ok(());
+        }
+        slot = unused;
+        // Nothing here: the other queues get the slots, all but the one to park on.
+        if self.may_park() {
+            let one = slot.split(1);
+            drop(slot);
+            self.claim(one, PARKED).await.map(drop)
+        } else {
+            drop(slot);
+            self.nap().await
+        }
+    }
+
+    fn is_alone(&self) -> bool {
+        self.shared.lanes.len() == 1
+    }
+
+    /// Whether each queue can keep a slot to wait on without starving the others.
+    fn may_park(&self) -> bool {
+        let options = &self.shared.options;
+        options.concurrency + options.prefetch >= 2 * self.shared.lanes.len()
+    }
+
+    /// One claim, repeated until it is answered; gives back the slots that no job came for, unless
+    /// the worker is to claim no more.
+    async fn claim(&mut self, slot: Slot, wait: Duration) -> Result<Option<Slot>> {
+        let lane = Arc::clone(&self.lane);
+        let shared = Arc::clone(&self.shared);
+        let _turns = lane.turns.acquire_many(TURNS).await;
+        let mut asked = shared.ask(&lane, slot.count());
+        let mut is_repeated = false;
+        loop {
+            let sent = BootTime::now();
+            let called = tokio::select! {
+                called = lane.store().claim_waiting(lane.queue(), &mut asked.request, wait) => called,
+                () = lane.look.notified() => {
+                    is_repeated = true;
+                    continue;
+                }
+                _ = shared.stopper.until(|phase| *phase != Phase::Working) => {
+                    give_up(&lane, &asked);
+                    return Ok(None);
+                }
+            };
+            match called {
+                Ok(claim) => {
+                    self.backoff.reset();
+                    if claim.is_none() && is_repeated {
+                        give_up(&lane, &asked);
+                    }
+                    // One that waited was made just now, not when it began to wait.
+                    let since = if wait.is_zero() {
+                        sent
+                    } else {
+                        BootTime::now()
+                    };
+                    return Ok(Some(started(&shared, &lane, &asked, claim, since, slot)));
+                }
+                Err(error) if error.is_transient() => {
+                    is_repeated = true;
+                    if self.backoff.is_fresh() {
+                        tracing::warn!(target: "windlass", queue = %lane.queue(),
+                            code = error.code(), "claim: {error}; trying again");
+                    }
+                    if !shared.stopper.pause(self.backoff.next()).await {
+                        give_up(&lane, &asked);
+                        return Ok(None);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits for a hint, or the next look.
+    async fn nap(&mut self) -> Result<()> {
+        if self.watch.is_none() {
+            let queue = self.lane.queue().clone();
+            match self.lane.store().watch(&[queue]).await {
+                Ok(watch) => self.watch = Some(watch),
+                Err(error) if error.is_transient() => {}
+                Err(error) => return Err(error),
+            }
+            if self.watch.is_some() {
+                // What came before the watch began gave no hint: look at once.
+                return Ok(());
+            }
+        }
+        let is_work = |hint: &Hint| matches!(hint, Hint::Work(_) | Hint::Resync);
+        let nap = async {
+            match &mut self.watch {
+                Some(watch) => pause(watch.as_mut(), poll(), is_work).await,
+                None => tokio::time::sleep(poll()).await,
+            }
+        };
+        tokio::select! {
+            () = nap => {}
+            _ = self.shared.stopper.until(|phase| *phase != Phase::Working) => {}
+        }
+        Ok(())
+    }
+}
+
+fn started(
+    shared: &Arc<Shared>,
+    lane: &Arc<Lane>,
+    asked: &Asked,
+    claim: Option<Claim>,
+    since: BootTime,
+    mut slot: Slot,
+) -> Slot {
+    let count = claim.as_ref().map_or(0, |claim| claim.jobs.len());
+    let taken = slot.split(count);
+    shared.heard(lane, asked, claim, since, taken);
+    slot
+}

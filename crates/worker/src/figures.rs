@@ -1,0 +1,62 @@
+//! The figures of a worker, for whoever installs a recorder of `metrics` before it starts.
+
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+use windlass_core::{QueueName, Settled};
+
+/// The figures of one queue; handles are made once, so that a job costs a few additions.
+pub(crate) struct Figures {
+    pub(crate) claimed: Counter,
+    completed: Counter,
+    scheduled: Counter,
+    dead: Counter,
+    released: Counter,
+    snoozed: Counter,
+    cancelled: Counter,
+    lost: Counter,
+    pub(crate) running: Gauge,
+    /// From due to claimed, by the store's clock.
+    pub(crate) wait: Histogram,
+    /// From start to end of the handler.
+    pub(crate) attempt: Histogram,
+    pub(crate) panics: Counter,
+}
+
+impl std::fmt::Debug for Figures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Figures").finish_non_exhaustive()
+    }
+}
+
+impl Figures {
+    pub(crate) fn new(queue: &QueueName) -> Self {
+        let queue = || queue.to_string();
+        let settled = |outcome: Settled| counter!("windlass_settled_total", "queue" => queue(), "outcome" => outcome.as_str());
+        Self {
+            claimed: counter!("windlass_claimed_total", "queue" => queue()),
+            completed: settled(Settled::Completed),
+            scheduled: settled(Settled::Scheduled),
+            dead: settled(Settled::Dead),
+            released: settled(Settled::Released),
+            snoozed: settled(Settled::Snoozed),
+            cancelled: settled(Settled::Cancelled),
+            lost: settled(Settled::Lost),
+            running: gauge!("windlass_running", "queue" => queue()),
+            wait: histogram!("windlass_wait_seconds", "queue" => queue()),
+            attempt: histogram!("windlass_attempt_seconds", "queue" => queue()),
+            panics: counter!("windlass_panics_total", "queue" => queue()),
+        }
+    }
+
+    pub(crate) fn settled(&self, outcome: Settled, count: u64) {
+        let counter = match outcome {
+            Settled::Completed => &self.completed,
+            Settled::Scheduled => &self.scheduled,
+            Settled::Dead => &self.dead,
+            Settled::Released => &self.released,
+            Settled::Snoozed => &self.snoozed,
+            Settled::Cancelled => &self.cancelled,
+            Settled::Lost | Settled::Gone => &self.lost,
+        };
+        counter.increment(count);
+    }
+}

@@ -1,0 +1,228 @@
+//! What a worker holds in one queue: its claims, life by life.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::{BootId, JobId, Renewal, Token};
+
+use crate::boottime::BootTime;
+use crate::run::{Fence, Run};
+
+/// The claims of a worker in one queue. A worker that was forgotten goes on under a new boot id,
+/// and finishes what it holds under the old one.
+#[derive(Debug)]
+pub(crate) struct Holdings {
+    lives: Vec<Life>,
+}
+
+/// What is held under one boot id.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) boot: BootId,
+    pub(crate) fence: Arc<Fence>,
+    seq: u64,
+    settled: u64,
+    /// Something may be held that nobody listed yet: the next renewal gives it back.
+    has_unheard: bool,
+    renew_at: BootTime,
+    claims: HashMap<Token, Held>,
+}
+
+/// What is left of one claim.
+#[derive(Debug)]
+struct Held {
+    left: usize,
+    runs: Vec<Option<Arc<Run>>>,
+}
+
+impl Life {
+    fn new(boot: BootId) -> Self {
+        Self {
+            boot,
+            fence: Arc::new(Fence::at(BootTime::now())),
+            seq: 0,
+            settled: 0,
+            has_unheard: false,
+            renew_at: BootTime::NEVER,
+            claims: HashMap::new(),
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.claims.is_empty() && !self.has_unheard
+    }
+
+    fn runs(&self) -> impl Iterator<Item = &Arc<Run>> {
+        self.claims
+            .values()
+            .flat_map(|held| held.runs.iter().flatten())
+    }
+}
+
+impl Holdings {
+    pub(crate) fn new(boot: BootId) -> Self {
+        Self {
+            lives: vec![Life::new(boot)],
+        }
+    }
+
+    /// Goes on under a new boot id.
+    pub(crate) fn reborn(&mut self, boot: BootId) {
+        self.lives.retain(|life| !life.is_idle());
+        self.lives.push(Life::new(boot));
+    }
+
+    /// The boot, the number and the fence of the next claim.
+    pub(crate) fn next_claim(&mut self) -> (BootId, u64, Arc<Fence>) {
+        let life = self.lives.last_mut().expect("there is always a life");
+        life.seq += 1;
+        (life.boot.clone(), life.seq, Arc::clone(&life.fence))
+    }
+
+    /// A claim was answered: its jobs, if any, are held from now on. True when nothing was before.
+    pub(crate) fn answered(
+        &mut self,
+        boot: &BootId,
+        seq: u64,
+        held: Option<(Token, Vec<Arc<Run>>)>,
+        renew_at: BootTime,
+    ) -> bool {
+        let Some(life) = self.lives.iter_mut().find(|life| life.boot == *boot) else {
+            return false;
+        };
+        life.seq = life.seq.max(seq);
+        life.settled = life.settled.max(seq);
+        let was_idle = life.is_idle();
+        if let Some((token, runs)) = held {
+            let left = runs.len();
+            let runs = runs.into_iter().map(Some).collect();
+            life.claims.insert(token, Held { left, runs });
+        }
+        if was_idle {
+            life.renew_at = renew_at;
+        }
+        was_idle && !life.is_idle()
+    }
+
+    /// A claim was given up unanswered: the next renewal gives back what it may have been handed.
+    pub(crate) fn given_up(&mut self, boot: &BootId, seq: u64) {
+        if let Some(life) = self.lives.iter_mut().find(|life| life.boot == *boot) {
+            life.seq = life.seq.max(seq);
+            life.settled = life.settled.max(seq);
+            life.has_unheard = true;
+            life.renew_at = BootTime::now();
+        }
+    }
+
+    /// Jobs are no longer held.
+    pub(crate) fn forget<'a>(&mut self, runs: impl IntoIterator<Item = &'a Arc<Run>>) {
+        for run in runs {
+            for life in &mut self.lives {
+                let Some(held) = life.claims.get_mut(&run.token) else {
+                    continue;
+                };
+                if held
+                    .runs
+                    .get_mut(run.index)
+                    .is_some_and(|run| run.take().is_some())
+                {
+                    held.left -= 1;
+                }
+                if held.left == 0 {
+                    life.claims.remove(&run.token);
+                }
+            }
+        }
+    }
+
+    /// Every job held.
+    pub(crate) fn runs(&self) -> Vec<Arc<Run>> {
+        self.lives.iter().flat_map(Life::runs).cloned().collect()
+    }
+
+    /// The jobs of some claims.
+    pub(crate) fn of_tokens(&self, tokens: &[Token]) -> Vec<Arc<Run>> {
+        let is_named = |run: &&Arc<Run>| tokens.contains(&run.token);
+        self.lives
+            .iter()
+            .flat_map(Life::runs)
+            .filter(is_named)
+            .cloned()
+            .collect()
+    }
+
+    /// The jobs with some ids.
+    pub(crate) fn of_ids(&self, ids: &[JobId]) -> Vec<Arc<Run>> {
+        let is_named = |run: &&Arc<Run>| ids.contains(&run.job.id);
+        self.lives
+            .iter()
+            .flat_map(Life::runs)
+            .filter(is_named)
+            .cloned()
+            .collect()
+    }
+
+    /// The jobs whose lease can no longer be trusted.
+    pub(crate) fn fenced(&self, now: BootTime) -> Vec<Arc<Run>> {
+        let is_over = |life: &&Life| !life.claims.is_empty() && life.fence.time() <= now;
+        self.lives
+            .iter()
+            .filter(is_over)
+            .flat_map(Life::runs)
+            .cloned()
+            .collect()
+    }
+
+    /// When the renewal loop has to look again; nothing while nothing is held.
+    pub(crate) fn next_look(&self) -> Option<BootTime> {
+        let busy = self.lives.iter().filter(|life| !life.is_idle());
+        busy.map(|life| life.renew_at.min(life.fence.time())).min()
+    }
+
+    /// When the first lease can no longer be trusted; nothing while no job is held.
+    pub(crate) fn next_fence(&self) -> Option<BootTime> {
+        let holding = self.lives.iter().filter(|life| !life.claims.is_empty());
+        holding.map(|life| life.fence.time()).min()
+    }
+
+    /// The renewals that are due, and when each is due again should it fail.
+    pub(crate) fn due(&mut self, now: BootTime, again_in: Duration) -> Vec<(Renewal, Arc<Fence>)> {
+        self.lives
+            .iter_mut()
+            .filter(|life| !life.is_idle() && life.renew_at <= now)
+            .map(|life| {
+                life.renew_at = now.plus(again_in);
+                let renewal = Renewal::Worker {
+                    boot: life.boot.clone(),
+                    tokens: life.claims.keys().copied().collect(),
+                    settled: life.settled,
+                };
+                (renewal, Arc::clone(&life.fence))
+            })
+            .collect()
+    }
+
+    /// A renewal was answered; what it gave back is forgotten.
+    pub(crate) fn renewed(&mut self, boot: &BootId, settled: u64, renew_at: BootTime) {
+        if let Some(life) = self.lives.iter_mut().find(|life| life.boot == *boot) {
+            life.renew_at = renew_at;
+            if life.settled == settled {
+                life.has_unheard = false;
+            }
+        }
+    }
+
+    /// Asks for a renewal now.
+    pub(crate) fn hurry(&mut self) {
+        let now = BootTime::now();
+        for life in &mut self.lives {
+            life.renew_at = life.renew_at.min(now);
+        }
+    }
+
+    /// Every boot id that something may be held under.
+    pub(crate) fn boots(&self) -> Vec<BootId> {
+        self.lives.iter().map(|life| life.boot.clone()).collect()
+    }
+}

@@ -1,0 +1,54 @@
+//! The runtime of a worker: it claims jobs, runs handlers, holds leases, settles and stops cleanly.
+//!
+//! # Map
+//!
+//! [`Runtime`] runs one worker as its [`Options`] say, over its [`Stores`]. [`Handle`] is what runs a
+//! job; it gets a [`Context`] and answers an [`Outcome`]. Typed jobs and plain functions as
+//! handlers are built on these in the crate `windlass`.
+
+mod backoff;
+mod beat;
+mod bench;
+mod boottime;
+mod burst;
+mod claims;
+mod context;
+mod deadlines;
+mod drain;
+mod ending;
+mod execute;
+mod fetch;
+mod figures;
+mod guard;
+mod handle;
+mod holdings;
+mod keeper;
+mod lane;
+mod listen;
+mod maintain;
+mod options;
+mod outbox;
+mod outcome;
+mod phase;
+mod renew;
+mod run;
+mod runtime;
+mod settle;
+mod shared;
+mod slots;
+mod stop;
+mod stores;
+mod summary;
+
+pub use context::{Context, TRACE_HEADERS};
+pub use handle::{Attempt, Handle};
+pub use options::{
+    CONCURRENCY_DEFAULT, CONCURRENCY_MAX, GRACE_DEFAULT, Options, Order, Role, STOP_WAIT_DEFAULT,
+    Source,
+};
+pub use outcome::{Again, Outcome};
+pub use phase::Stopper;
+pub use runtime::Runtime;
+pub use stop::StopReason;
+pub use stores::Stores;
+pub use summary::Summary;

@@ -1,0 +1,209 @@
+//! Every way an attempt may end, and that its neighbours are unharmed.
+
+use std::time::{Duration, Instant};
+
+use windlass_core::{Due, JobState, NewJob, Reason, RetryPolicy, Target};
+use windlass_worker::{Again, Context, Outcome, StopReason};
+
+use crate::scene::{Count, Scene, for_ever, text};
+
+async fn by_payload(context: Context) -> Outcome {
+    match text(&context).as_str() {
+        "result" => Outcome::Done(Some("42".into())),
+        "fail" => Outcome::failed("it broke"),
+        "permanent" => Outcome::permanent("it never works"),
+        "later" => Outcome::Failed {
+            error: "again later".to_owned(),
+            again: Again::At(Due::After(Duration::from_secs(3600))),
+        },
+        "snooze" => Outcome::snooze(Duration::from_secs(3600)),
+        "panic" => panic!("boom"),
+        "huge" => Outcome::Done(Some(vec![b'x'; 10 * 1024 * 1024].into())),
+        "log" => {
+            context.log("about to fail");
+            Outcome::failed("it broke")
+        }
+        "never" => for_ever().await,
+        _ => Outcome::done(),
+    }
+}
+
+#[tokio::test]
+async fn each_outcome_is_written_as_said() {
+    let scene = Scene::new();
+    let words = [
+        "result",
+        "permanent",
+        "later",
+        "snooze",
+        "panic",
+        "huge",
+        "log",
+        "plain",
+    ];
+    let ids = scene.enqueue(&words).await;
+    let worker = scene.start(scene.options(), by_payload);
+
+    let result = scene.until_state(&ids[0], JobState::Succeeded).await;
+    let permanent = scene.until_state(&ids[1], JobState::Dead).await;
+    let later = scene.until_state(&ids[2], JobState::Scheduled).await;
+    let snooze = scene.until_state(&ids[3], JobState::Scheduled).await;
+    let panicked = scene.until(&ids[4], |job| job.error.is_some()).await;
+    let huge = scene.until_state(&ids[5], JobState::Dead).await;
+    let logged = scene.until(&ids[6], |job| job.error.is_some()).await;
+    scene.until_state(&ids[7], JobState::Succeeded).await;
+    worker.stop().await;
+
+    assert_eq!(result.result.unwrap(), "42");
+    assert_eq!(permanent.reason, Some(Reason::Permanent));
+    assert_eq!(
+        (later.attempt, later.error.as_deref()),
+        (2, Some("again later"))
+    );
+    assert_eq!((snooze.attempt, snooze.error), (1, None));
+    assert_eq!(panicked.error.unwrap(), "the handler panicked: boom");
+    let huge = huge.error.unwrap();
+    assert!(
+        huge.starts_with("the result is too large: it has 10485760 bytes"),
+        "{huge}"
+    );
+    assert_eq!(
+        logged.error.unwrap(),
+        "it broke\nlast log lines:\nabout to fail"
+    );
+}
+
+#[tokio::test]
+async fn a_handler_that_never_returns_is_dropped_at_its_timeout_and_its_slot_is_free() {
+    let scene = Scene::new();
+    let retry = RetryPolicy::never();
+    let stuck = NewJob::new("never")
+        .timeout(Duration::from_millis(50))
+        .retry(retry)
+        .keep_outcome();
+    let stuck = scene.enqueue_jobs(vec![stuck]).await;
+    let mut options = scene.options();
+    options.concurrency = 1;
+    let worker = scene.start(options, by_payload);
+
+    let dead = scene.until_state(&stuck[0], JobState::Dead).await;
+    let next = scene.enqueue(&["plain"]).await;
+    scene.until_state(&next[0], JobState::Succeeded).await;
+    worker.stop().await;
+
+    assert_eq!(dead.error.unwrap(), "the attempt timed out after 50ms");
+    assert_eq!(dead.reason, Some(Reason::Exhausted));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_blocks_its_thread_is_failed_at_its_timeout_all_the_same() {
+    let scene = Scene::new();
+    let job = NewJob::new("block")
+        .timeout(Duration::from_millis(50))
+        .retry(RetryPolicy::never());
+    let ids = scene.enqueue_jobs(vec![job]).await;
+    let (unblock, blocked) = std::sync::mpsc::channel::<()>();
+    let blocked = std::sync::Mutex::new(blocked);
+    let worker = scene.start(scene.options(), move |_: Context| {
+        // Not async at all: it holds its thread until the test lets go.
+        let _ = blocked.lock().unwrap().recv();
+        std::future::ready(Outcome::done())
+    });
+
+    let dead = scene.until_state(&ids[0], JobState::Dead).await;
+    unblock.send(()).unwrap();
+    let summary = worker.stop().await;
+
+    assert_eq!(dead.error.unwrap(), "the attempt timed out after 50ms");
+    assert_eq!(
+        (summary.dead, summary.succeeded),
+        (1, 0),
+        "the late outcome changes nothing"
+    );
+}
+
+#[tokio::test]
+async fn a_cancelled_job_is_dropped_at_once_when_its_handler_does_not_listen() {
+    let scene = Scene::new();
+    let ids = scene.enqueue(&["never"]).await;
+    let worker = scene.start(scene.options(), by_payload);
+    scene.until_state(&ids[0], JobState::Running).await;
+
+    scene
+        .store
+        .cancel(&scene.queue, &Target::Ids(vec![ids[0].clone()]), None)
+        .await
+        .unwrap();
+
+    scene.until_state(&ids[0], JobState::Cancelled).await;
+    assert_eq!(worker.stop().await.cancelled, 1);
+}
+
+#[tokio::test]
+async fn a_handler_that_listens_is_told_why_and_its_completion_still_wins() {
+    let scene = Scene::new();
+    let ids = scene.enqueue(&["listen"]).await;
+    let began = Count::new();
+    let worker = scene.start(scene.options(), {
+        let began = began.clone();
+        move |context: Context| {
+            let began = began.clone();
+            async move {
+                let stop = context.cancellation();
+                began.add();
+                stop.cancelled().await;
+                assert_eq!(context.stop_reason(), Some(StopReason::Cancelled));
+                Outcome::Done(Some("nearly there".into()))
+            }
+        }
+    });
+    began.reaches(1).await;
+
+    scene
+        .store
+        .cancel(&scene.queue, &Target::Ids(vec![ids[0].clone()]), None)
+        .await
+        .unwrap();
+
+    let job = scene.until_state(&ids[0], JobState::Succeeded).await;
+    worker.stop().await;
+    assert_eq!(job.result.unwrap(), "nearly there");
+}
+
+#[tokio::test]
+async fn a_failing_job_is_tried_again_and_its_attempts_run_out() {
+    let scene = Scene::new();
+    let retry = RetryPolicy::fixed(Duration::ZERO).max_attempts(3);
+    let ids = scene
+        .enqueue_jobs(vec![NewJob::new("fail").retry(retry)])
+        .await;
+    let worker = scene.start(scene.options(), by_payload);
+
+    let dead = scene.until_state(&ids[0], JobState::Dead).await;
+    let summary = worker.stop().await;
+
+    assert_eq!(dead.reason, Some(Reason::Exhausted));
+    assert_eq!((summary.failed, summary.dead), (2, 1));
+}
+
+#[tokio::test]
+async fn an_idle_worker_starts_a_new_job_at_once() {
+    let scene = Scene::new();
+    let worker = scene.start(scene.options(), by_payload);
+    let first = scene.enqueue(&["plain"]).await;
+    scene.until_state(&first[0], JobState::Succeeded).await;
+    let began = Instant::now();
+
+    for _ in 0..20 {
+        let ids = scene.enqueue(&["plain"]).await;
+        scene.until_state(&ids[0], JobState::Succeeded).await;
+    }
+
+    // Twenty polls would take ten seconds at least.
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
+    worker.stop().await;
+}

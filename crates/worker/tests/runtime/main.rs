@@ -1,0 +1,12 @@
+//! What the runtime promises, with real handlers on the memory store.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
+
+mod claims;
+mod ends;
+mod queues;
+mod scene;
+mod stopping;
