@@ -1,0 +1,153 @@
+//! What `#[job(…)]` says, checked where the compiler can point at it.
+
+use syn::{DeriveInput, LitStr, Type, parse_quote};
+
+const NO_KIND: &str = "a typed job needs its kind, for example #[job(kind = \"mail.send\")]: it is \
+    stored with every job, so it is never taken from the name of the type, which may change";
+
+/// The most bytes a kind or the name of a queue may have.
+const NAME_BYTES_MAX: usize = 128;
+
+/// What the attribute of a typed job says.
+pub(crate) struct Attribute {
+    pub(crate) kind: LitStr,
+    pub(crate) queue: Option<LitStr>,
+    pub(crate) output: Type,
+}
+
+impl Attribute {
+    pub(crate) fn of(input: &DeriveInput) -> syn::Result<Self> {
+        let (mut kind, mut queue, mut output) = (None, None, None);
+        for attribute in input
+            .attrs
+            .iter()
+            .filter(|found| found.path().is_ident("job"))
+        {
+            attribute.parse_nested_meta(|meta| {
+                if meta.path.is_ident("kind") {
+                    set(&mut kind, meta.value()?.parse()?, &meta)
+                } else if meta.path.is_ident("queue") {
+                    set(&mut queue, meta.value()?.parse()?, &meta)
+                } else if meta.path.is_ident("output") {
+                    set(&mut output, meta.value()?.parse()?, &meta)
+                } else {
+                    Err(meta.error("a typed job has `kind`, `queue` and `output`, and no more"))
+                }
+            })?;
+        }
+        let kind: LitStr = kind.ok_or_else(|| syn::Error::new(input.ident.span(), NO_KIND))?;
+        check_kind(&kind)?;
+        if let Some(queue) = &queue {
+            check_queue(queue)?;
+        }
+        Ok(Self {
+            kind,
+            queue,
+            output: output.unwrap_or_else(|| parse_quote!(())),
+        })
+    }
+}
+
+fn set<T>(place: &mut Option<T>, value: T, meta: &syn::meta::ParseNestedMeta) -> syn::Result<()> {
+    if place.replace(value).is_some() {
+        return Err(meta.error("it is said twice: say it once"));
+    }
+    Ok(())
+}
+
+fn check_kind(kind: &LitStr) -> syn::Result<()> {
+    let text = kind.value();
+    if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
+        let why = "a kind has 1 to 128 bytes and no control characters";
+        return Err(syn::Error::new(kind.span(), why));
+    }
+    Ok(())
+}
+
+fn check_queue(queue: &LitStr) -> syn::Result<()> {
+    let text = queue.value();
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
+    if text.is_empty() || text.len() > NAME_BYTES_MAX || !text.chars().all(is_allowed) {
+        let why = "the name of a queue has 1 to 128 letters, digits, dots, underscores, colons and \
+            hyphens";
+        return Err(syn::Error::new(queue.span(), why));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(input: &DeriveInput) -> String {
+        match Attribute::of(input) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_kind_is_never_taken_from_the_name_of_the_type() {
+        let bare = parse_quote!(
+            struct Mail;
+        );
+        assert!(refusal(&bare).contains("which may change"));
+    }
+
+    #[test]
+    fn the_queue_and_the_output_have_defaults() {
+        let input: DeriveInput = parse_quote!(
+            #[job(kind = "mail.send")]
+            struct Mail;
+        );
+        let attribute = Attribute::of(&input).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(attribute.kind.value(), "mail.send");
+        assert!(attribute.queue.is_none());
+        assert!(matches!(attribute.output, Type::Tuple(unit) if unit.elems.is_empty()));
+    }
+
+    #[test]
+    fn a_wrong_word_or_name_is_refused_where_it_stands() {
+        let inputs: [(DeriveInput, &str); 5] = [
+            (
+                parse_quote!(
+                    #[job(kind = "")]
+                    struct Mail;
+                ),
+                "1 to 128",
+            ),
+            (
+                parse_quote!(
+                    #[job(kind = "a", kind = "b")]
+                    struct Mail;
+                ),
+                "twice",
+            ),
+            (
+                parse_quote!(
+                    #[job(kind = "a", queue = "a b")]
+                    struct Mail;
+                ),
+                "letters",
+            ),
+            (
+                parse_quote!(
+                    #[job(kind = "a", retries = 3)]
+                    struct Mail;
+                ),
+                "no more",
+            ),
+            (
+                parse_quote!(
+                    #[job(kind = 3)]
+                    struct Mail;
+                ),
+                "string",
+            ),
+        ];
+        for (input, word) in inputs {
+            let said = refusal(&input);
+            assert!(said.contains(word), "{said:?} has no {word:?}");
+        }
+    }
+}

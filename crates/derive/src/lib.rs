@@ -1,0 +1,47 @@
+//! The derive of a typed job: `#[derive(TypedJob)]`, used through the crate `windlass`.
+//!
+//! ```text
+//! #[derive(Serialize, Deserialize, TypedJob)]
+//! #[job(kind = "mail.send", queue = "mail", output = Receipt)]
+//! struct SendMail { to: String }
+//! ```
+
+mod attribute;
+
+use proc_macro::TokenStream;
+use quote::quote;
+use syn::{DeriveInput, parse_macro_input};
+
+use attribute::Attribute;
+
+/// Makes a type a typed job.
+///
+/// `#[job(kind = "…")]` is required: the kind is stored with every job and must outlive the name of
+/// the type. `queue = "…"` names the queue (`default` unless said), `output = Type` what a handler
+/// returns (`()` unless said).
+#[proc_macro_derive(TypedJob, attributes(job))]
+pub fn typed_job(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand(&input)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
+    let Attribute {
+        kind,
+        queue,
+        output,
+    } = Attribute::of(input)?;
+    let name = &input.ident;
+    let (generics, arguments, bounds) = input.generics.split_for_impl();
+    let queue = queue.map(|queue| quote!(const QUEUE: &'static str = #queue;));
+    Ok(quote! {
+        #[automatically_derived]
+        impl #generics ::windlass::TypedJob for #name #arguments #bounds {
+            const KIND: &'static str = #kind;
+            #queue
+            type Output = #output;
+        }
+    })
+}

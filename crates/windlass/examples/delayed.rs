@@ -1,0 +1,49 @@
+//! A delayed job is never early, and one that has expired does not run.
+
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use windlass::{Client, Due, JobError, JobState, Reason, TypedJob, WaitError, Worker};
+
+const DELAY: Duration = Duration::from_millis(200);
+
+#[derive(Serialize, Deserialize, TypedJob)]
+#[job(kind = "remind")]
+struct Remind;
+
+async fn remind(_: Remind) -> Result<(), JobError> {
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let client = Client::connect("memory:").await?;
+    let began = Instant::now();
+    let later = client.enqueue(Remind).delay(DELAY).keep_outcome().await?;
+    assert_eq!(later.state(), JobState::Scheduled);
+    // Worth doing within a millisecond, and not due before: it will never run.
+    let short = Due::After(Duration::from_millis(1));
+    let expired = client.enqueue(Remind).delay(DELAY).expires(short);
+    let expired = expired.keep_outcome().await?;
+
+    Worker::new(client.clone())
+        .handle(remind)
+        .burst()
+        .run()
+        .await?;
+
+    client.wait(&later).await?;
+    println!("ran after {:?}", began.elapsed());
+    assert!(began.elapsed() >= DELAY);
+    let error = client.wait(&expired).await;
+    assert!(matches!(
+        error,
+        Err(WaitError::Dead {
+            reason: Some(Reason::Expired),
+            ..
+        })
+    ));
+    Ok(())
+}

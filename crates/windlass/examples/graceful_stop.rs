@@ -1,0 +1,64 @@
+//! A clean stop: who listens gets time to end well, who does not goes back, attempt not counted.
+
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+use windlass::{Client, Context, Data, JobError, JobState, TypedJob, Worker};
+
+#[derive(Serialize, Deserialize, TypedJob)]
+#[job(kind = "work")]
+struct Work {
+    is_listening: bool,
+}
+
+async fn work(job: Work, context: Context, started: Data<Arc<Semaphore>>) -> Result<(), JobError> {
+    started.add_permits(1);
+    if job.is_listening {
+        let why = context.stopped().await;
+        println!(
+            "asked to stop: {}; what is done is written down",
+            why.as_str()
+        );
+        return Ok(());
+    }
+    std::future::pending().await
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let url = format!("sqlite:{}", folder.path().join("jobs.db").display());
+    let client = Client::connect(&url).await?;
+    let listening = Work { is_listening: true };
+    client
+        .enqueue(listening)
+        .id("listening")
+        .keep_outcome()
+        .await?;
+    let deaf = Work {
+        is_listening: false,
+    };
+    client.enqueue(deaf).id("deaf").await?;
+
+    // In a program of its own this is `worker.run()`, which stops so on SIGTERM and Ctrl-C.
+    let started = Arc::new(Semaphore::new(0));
+    let worker = Worker::new(client.clone())
+        .handle(work)
+        .data(Arc::clone(&started));
+    let worker = worker.grace(Duration::from_millis(200)).start()?;
+    let _both = started.acquire_many(2).await?;
+    let summary = worker.stop().await?;
+
+    println!("{summary:?}");
+    assert_eq!((summary.succeeded, summary.released), (1, 1));
+    let job = client
+        .get("default", "deaf")
+        .await?
+        .ok_or("it is still there")?;
+    assert_eq!((job.state, job.attempt), (JobState::Ready, 1));
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Data that all jobs of a worker share, by its type.
+
+use std::any::{Any, TypeId, type_name};
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::FromContext;
+use crate::context::Context;
+use crate::job_error::JobError;
+
+/// Data that all jobs of a worker share: given with [`Worker::data`](crate::Worker::data), taken by
+/// its type. A worker whose handlers ask for data that it has not does not start.
+pub struct Data<T>(Arc<T>);
+
+impl<T> Data<T> {
+    /// The data by itself, to keep longer than the handler runs.
+    pub fn into_inner(self) -> Arc<T> {
+        self.0
+    }
+}
+
+impl<T> Clone for Data<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Deref for Data<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Data<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T: Send + Sync + 'static> FromContext for Data<T> {
+    fn from_context(context: &Context) -> Result<Self, JobError> {
+        // A worker checks before it starts; only an extractor that declares nothing comes here.
+        let missing = || {
+            JobError::new(format!(
+                "this worker has no data of type {}",
+                type_name::<T>()
+            ))
+        };
+        context.data().get::<T>().map(Self).ok_or_else(missing)
+    }
+
+    fn needs(needs: &mut Needs) {
+        needs.data::<T>();
+    }
+}
+
+/// The shared data that the arguments of a handler ask for.
+#[derive(Debug, Clone, Default)]
+pub struct Needs(Vec<(TypeId, &'static str)>);
+
+impl Needs {
+    /// Declares that data of this type will be asked for.
+    pub fn data<T: 'static>(&mut self) {
+        self.0.push((TypeId::of::<T>(), type_name::<T>()));
+    }
+
+    /// The type of the first data that is asked for and is not there.
+    pub(crate) fn missing(&self, data: &DataMap) -> Option<&'static str> {
+        let is_missing = |(id, _): &&(TypeId, &str)| !data.0.contains_key(id);
+        self.0.iter().find(is_missing).map(|(_, name)| *name)
+    }
+}
+
+/// Data by its type.
+#[derive(Clone, Default)]
+pub(crate) struct DataMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+
+impl DataMap {
+    /// Puts data in; false when there was some of its type already.
+    pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, data: T) -> bool {
+        self.0.insert(TypeId::of::<T>(), Arc::new(data)).is_none()
+    }
+
+    fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        let data = Arc::clone(self.0.get(&TypeId::of::<T>())?);
+        data.downcast().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_and_not_there_is_named() {
+        let mut data = DataMap::default();
+        let mut needs = Needs::default();
+        Data::<u8>::needs(&mut needs);
+        Data::<Vec<String>>::needs(&mut needs);
+
+        assert!(data.insert(7_u8));
+        assert_eq!(needs.missing(&data), Some(type_name::<Vec<String>>()));
+        assert!(data.insert(vec![String::new()]));
+        assert_eq!(needs.missing(&data), None);
+        assert!(!data.insert(8_u8));
+        assert_eq!(data.get::<u8>().as_deref(), Some(&8));
+    }
+}

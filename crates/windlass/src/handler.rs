@@ -1,0 +1,61 @@
+//! What may be a handler: plain async functions, by their arguments and by what they return.
+//!
+//! These traits are only for reading signatures by; the implementations for functions of up to nine
+//! arguments are all there are meant to be.
+
+mod answer;
+mod function;
+
+use std::sync::Arc;
+
+use windlass_worker::{Attempt, Outcome};
+
+pub use answer::{Answer, Failing, IntoResult, Promised, RawAnswer};
+pub use function::{Function, RawArguments, TypedArguments};
+
+use crate::context::Context;
+use crate::extract::parsed;
+
+/// A handler whose types are known no more.
+pub(crate) type Run = Arc<dyn Fn(Context) -> Attempt + Send + Sync>;
+
+/// A handler of typed jobs.
+pub(crate) fn typed<F, A, M>(function: F) -> Run
+where
+    F: Function<A>,
+    F::Future: Send + 'static,
+    F::Output: Answer<A::Job, M>,
+    A: TypedArguments,
+{
+    let function = Arc::new(function);
+    Arc::new(move |context| {
+        let function = Arc::clone(&function);
+        Box::pin(async move {
+            let arguments = parsed(context.job()).and_then(|job| A::take(job, &context));
+            match arguments {
+                Ok(arguments) => function.call(arguments).await.into_outcome(),
+                Err(error) => Outcome::from(error),
+            }
+        })
+    })
+}
+
+/// A handler of jobs as they come.
+pub(crate) fn raw<F, A, M>(function: F) -> Run
+where
+    F: Function<A>,
+    F::Future: Send + 'static,
+    F::Output: RawAnswer<M>,
+    A: RawArguments,
+{
+    let function = Arc::new(function);
+    Arc::new(move |context| {
+        let function = Arc::clone(&function);
+        Box::pin(async move {
+            match A::take(&context) {
+                Ok(arguments) => function.call(arguments).await.into_outcome(),
+                Err(error) => Outcome::from(error),
+            }
+        })
+    })
+}

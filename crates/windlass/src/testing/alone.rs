@@ -1,0 +1,121 @@
+//! Running one handler alone, without a queue.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use windlass_core::{ClaimRequest, ClaimedJob, Token};
+use windlass_worker::Outcome;
+
+use super::Testing;
+use crate::caught::Caught;
+use crate::client::Client;
+use crate::context::{Context, Shared};
+use crate::extract::{DataMap, Needs};
+use crate::handler::{self, Answer, Function, Run, TypedArguments};
+
+/// Runs a handler alone with a job, as a worker would: through JSON, with its context. Await it for
+/// the outcome.
+///
+/// ```
+/// # use serde::{Deserialize, Serialize};
+/// # use windlass::{Data, Outcome, TypedJob, testing};
+/// # #[derive(Serialize, Deserialize, TypedJob)]
+/// # #[job(kind = "add", output = u32)]
+/// # struct Add(u32);
+/// async fn add(Add(number): Add, more: Data<u32>) -> Result<u32, std::io::Error> {
+///     Ok(number + *more)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let outcome = testing::run(add, Add(3)).data(4_u32).await;
+/// assert_eq!(outcome, Outcome::Done(Some("7".into())));
+/// # }
+/// ```
+pub fn run<F, A, M>(function: F, job: A::Job) -> Alone<A::Job>
+where
+    F: Function<A>,
+    F::Future: Send + 'static,
+    F::Output: Answer<A::Job, M>,
+    A: TypedArguments,
+{
+    let mut needs = Needs::default();
+    A::needs(&mut needs);
+    Alone {
+        run: handler::typed(function),
+        needs,
+        name: std::any::type_name::<F>(),
+        job,
+        data: DataMap::default(),
+        attempt: 1,
+    }
+}
+
+/// A handler about to run alone.
+#[must_use = "the handler does not run until it is awaited"]
+pub struct Alone<J> {
+    run: Run,
+    needs: Needs,
+    name: &'static str,
+    job: J,
+    data: DataMap,
+    attempt: u32,
+}
+
+impl<J> Alone<J> {
+    /// Gives it shared data.
+    pub fn data<T: Send + Sync + 'static>(mut self, data: T) -> Self {
+        self.data.insert(data);
+        self
+    }
+
+    /// Says which attempt it is (the first unless said).
+    pub fn attempt(mut self, attempt: u32) -> Self {
+        self.attempt = attempt;
+        self
+    }
+}
+
+impl<J: crate::TypedJob> IntoFuture for Alone<J> {
+    type Output = Outcome;
+    type IntoFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        if let Some(missing) = self.needs.missing(&self.data) {
+            panic!(
+                "{} asks for Data<{missing}>: give it with .data()",
+                self.name
+            );
+        }
+        Box::pin(async move {
+            let client = Testing::new().client();
+            let handle = client.enqueue(self.job).await;
+            let handle = handle.unwrap_or_else(|error| panic!("{error}; {}", error.help()));
+            let (mut job, token) = claimed(&client, handle.queue()).await;
+            job.attempt = self.attempt;
+            let (store, queue) = (client.store().clone(), handle.queue().clone());
+            let attempt = windlass_worker::Context::detached(store, queue, job, token);
+            let data = self.data;
+            let shared = Arc::new(Shared { client, data });
+            Caught((self.run)(Context::new(attempt, shared))).await
+        })
+    }
+}
+
+async fn claimed(client: &Client, queue: &windlass_core::QueueName) -> (ClaimedJob, Token) {
+    let claim = client.store().claim(queue, ClaimRequest::single(1)).await;
+    let claim = claim.expect("the store answers");
+    let claim = claim.expect("a job whose options delay it cannot run alone");
+    let job = claim.jobs.into_iter().next();
+    (job.expect("a claim has a job"), claim.token)
+}
+
+impl<J> fmt::Debug for Alone<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Alone")
+            .field("handler", &self.name)
+            .finish_non_exhaustive()
+    }
+}

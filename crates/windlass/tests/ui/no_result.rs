@@ -1,0 +1,18 @@
+//! A handler that returns no Result.
+
+use serde::{Deserialize, Serialize};
+use windlass::{Client, Context, TypedJob, Worker};
+
+#[derive(Serialize, Deserialize, TypedJob)]
+#[job(kind = "mail.send", output = u32)]
+struct Mail;
+
+async fn send(_: Mail, _: Context) -> u32 {
+    1
+}
+
+fn main() {}
+
+fn worker(client: Client) -> Worker {
+    Worker::new(client).handle(send)
+}
