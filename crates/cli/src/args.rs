@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    accept, claim, clean, complete, completions, config, demo, doctor, enqueue, fail, job,
-    progress, queue, release, renew, snooze, workers,
+    accept, claim, clean, complete, completions, config, demo, doctor, enqueue, exec, fail, job,
+    progress, queue, release, renew, snooze, worker, workers,
 };
 
 /// A reliable job queue.
@@ -67,6 +67,13 @@ pub(crate) enum Command {
     Release(release::Arguments),
     /// Put a job off, attempt not counted
     Snooze(snooze::Arguments),
+    /// Run a command for each job of a queue
+    Exec(Box<exec::Arguments>),
+    /// What a process of a worker is before it becomes the program
+    #[command(hide = true)]
+    ExecChild(exec::child::Arguments),
+    /// Run jobs with resident processes that speak JSON lines
+    Worker(Box<worker::Arguments>),
     /// Look at jobs and change them
     #[command(subcommand)]
     Job(job::Command),

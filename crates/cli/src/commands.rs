@@ -9,6 +9,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod enqueue;
+pub(crate) mod exec;
 pub(crate) mod fail;
 pub(crate) mod job;
 pub(crate) mod progress;
@@ -18,6 +19,7 @@ pub(crate) mod renew;
 mod settle;
 pub(crate) mod snooze;
 pub(crate) mod version;
+pub(crate) mod worker;
 pub(crate) mod workers;
 
 use crate::args::Command;
@@ -38,6 +40,9 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Fail(arguments) => fail::run(arguments, session).await,
         Command::Release(arguments) => release::run(arguments, session).await,
         Command::Snooze(arguments) => snooze::run(arguments, session).await,
+        Command::Exec(arguments) => exec::run(*arguments, session).await,
+        Command::ExecChild(arguments) => exec::child::run(&arguments, session),
+        Command::Worker(arguments) => worker::run(*arguments, session).await,
         Command::Job(command) => job::run(command, session).await,
         Command::Queue(command) => queue::run(command, session).await,
         Command::Workers(arguments) => workers::run(arguments, session).await,

@@ -65,6 +65,9 @@ async fn run_until_interrupted(cli: Cli, output: Output) -> Result<Exit, Failure
         ended = &mut command => return outcome(ended),
         _ = interrupt.recv() => {}
     }
+    if clearing.is_taken_over() {
+        return outcome(command.await);
+    }
     if clearing.has_begun() {
         tokio::select! {
             ended = &mut command => return outcome(ended),

@@ -1,7 +1,7 @@
 //! What every command has at hand: the settings in force, the store they name, and the output.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use windlass::{Existing, Store, StoreUrl};
 
@@ -18,17 +18,27 @@ pub(crate) struct Session {
     pub(crate) clearing: Clearing,
 }
 
-/// Whether a command has something to clear away, and does so itself when it is interrupted.
+/// What an interrupt means to a command: the end at once, unless it said otherwise.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Clearing(Arc<AtomicBool>);
+pub(crate) struct Clearing(Arc<AtomicU8>);
 
 impl Clearing {
+    /// There is something to clear away: the command ends by itself, a second interrupt ends it.
     pub(crate) fn begin(&self) {
-        self.0.store(true, Ordering::Release);
+        self.0.store(1, Ordering::Release);
+    }
+
+    /// The command hears every signal itself.
+    pub(crate) fn take_over(&self) {
+        self.0.store(2, Ordering::Release);
     }
 
     pub(crate) fn has_begun(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.0.load(Ordering::Acquire) > 0
+    }
+
+    pub(crate) fn is_taken_over(&self) -> bool {
+        self.0.load(Ordering::Acquire) > 1
     }
 }
 

@@ -1,8 +1,9 @@
-//! `windlass workers`: who is alive, on what; and `workers fail`, which returns a worker's jobs now.
+//! `windlass workers`: who is alive, on what; `workers tell`, which leaves word for one; and `workers
+//! fail`, which returns a worker's jobs now.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
-use windlass::{BootId, Clock, SystemClock, Timestamp};
+use windlass::{BootId, Clock, SystemClock, Timestamp, Told};
 use windlass_api::{Problem, WorkerReply};
 
 use crate::exit::{Exit, Failure, Result};
@@ -21,11 +22,33 @@ pub(crate) struct Arguments {
 enum Command {
     /// See who is alive (the same as no word at all)
     List,
+    /// Leave word for a worker: it hears it with its next beat, within seconds
+    Tell {
+        /// The worker
+        id: String,
+        /// quiet = claim no more; continue = claim again; stop = finish and leave
+        #[arg(value_enum)]
+        word: Word,
+    },
     /// Declare a worker dead: its jobs go back now
     Fail {
         /// The worker
         id: String,
     },
+}
+
+/// What a worker can be told.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Word {
+    Quiet,
+    Continue,
+    Stop,
+}
+
+#[derive(Debug, Serialize)]
+struct TellReply {
+    id: String,
+    told: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -34,10 +57,11 @@ struct FailReply {
     rescued: u64,
 }
 
-/// Lists the workers, or fails one.
+/// Lists the workers, tells one something, or fails one.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     match arguments.command {
         None | Some(Command::List) => list(session).await,
+        Some(Command::Tell { id, word }) => tell(&BootId::new(id)?, word, session).await,
         Some(Command::Fail { id }) => fail(&BootId::new(id)?, session).await,
     }
 }
@@ -57,15 +81,36 @@ async fn list(session: &mut Session) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
+async fn tell(id: &BootId, word: Word, session: &mut Session) -> Result<Exit> {
+    let store = session.store().await?;
+    let told = match word {
+        Word::Quiet => Told::Quiet,
+        Word::Continue => Told::Continue,
+        Word::Stop => Told::Stop,
+    };
+    if !store.tell(id, told).await? {
+        return Err(nobody(id));
+    }
+    let reply = TellReply {
+        id: id.to_string(),
+        told: told.as_str(),
+    };
+    session.output.result(&reply, |output| {
+        output.line(&format!("{id} will be told to {}", reply.told));
+    });
+    Ok(Exit::Ok)
+}
+
+fn nobody(id: &BootId) -> Failure {
+    let message = format!("there is no worker {id:?}");
+    let help = "see who is alive with `windlass workers`";
+    Failure::new(Exit::NotFound, Problem::new("not_found", message, help))
+}
+
 async fn fail(id: &BootId, session: &mut Session) -> Result<Exit> {
     let store = session.store().await?;
     let Some(rescued) = store.fail_worker(id).await? else {
-        let message = format!("there is no worker {id:?}");
-        let help = "see who is alive with `windlass workers`";
-        return Err(Failure::new(
-            Exit::NotFound,
-            Problem::new("not_found", message, help),
-        ));
+        return Err(nobody(id));
     };
     let reply = FailReply {
         id: id.to_string(),

@@ -1,6 +1,6 @@
 //! The queues: whether jobs wait for somebody who is not there.
 
-use windlass::{QueueName, Stats, Store, Worker};
+use windlass::{KnownWorker as Worker, QueueName, Stats, Store};
 
 use super::{Check, Status};
 use crate::exit::Result;

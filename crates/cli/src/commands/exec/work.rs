@@ -1,0 +1,209 @@
+//! What `exec` and `worker` have in common: the flags of a worker, its signals and its summary.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use windlass::{Existing, QueueName, Store, duration};
+use windlass_program::{Talk, exec::KILL_AFTER_DEFAULT};
+use windlass_worker::{Handle, Options, Runtime, Source, Stopper, Stores, Summary};
+
+use crate::exit::{Failure, Result};
+use crate::session::Session;
+
+/// How long a name of a worker is at most.
+const NAME_CHARS_MAX: usize = 30;
+
+/// The flags of a worker.
+#[derive(Debug, Args)]
+pub(crate) struct Work {
+    /// A queue to take jobs from; may be given several times
+    #[arg(long, value_name = "Q", required = true)]
+    pub(crate) queue: Vec<String>,
+
+    /// How many jobs run at once
+    #[arg(short = 'j', long = "jobs", value_name = "N", default_value_t = 1)]
+    pub(crate) jobs: usize,
+
+    /// How long jobs are held without a renewal [default: 30s]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    lease: Option<String>,
+
+    /// How long an attempt may take where the job does not say
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    timeout: Option<String>,
+
+    /// How long jobs may run on once the worker was asked to stop [default: 25s]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    grace: Option<String>,
+
+    /// How long after SIGTERM a process is killed [default: 5s]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    kill_after: Option<String>,
+
+    /// End when the queues are drained: nothing ready, scheduled or running
+    #[arg(long)]
+    burst: bool,
+
+    /// A variable to pass on, or to set: NAME or NAME=VALUE
+    #[arg(long, value_name = "NAME")]
+    pub(crate) env: Vec<String>,
+
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl Work {
+    pub(crate) fn queues(&self) -> Result<Vec<QueueName>> {
+        let queues = self.queue.iter().map(QueueName::new);
+        Ok(queues.collect::<windlass::Result<_>>()?)
+    }
+
+    pub(crate) fn kill_after(&self) -> Result<Duration> {
+        Ok(parsed(self.kill_after.as_deref())?.unwrap_or(KILL_AFTER_DEFAULT))
+    }
+
+    pub(crate) fn grace(&self) -> Result<Option<Duration>> {
+        parsed(self.grace.as_deref())
+    }
+
+    /// The options of the runtime, checked.
+    pub(crate) fn options(&self) -> Result<Options> {
+        let mut options = Options::new(self.queues()?.into_iter().map(Source::new));
+        options.name = name(&self.command);
+        options.concurrency = self.jobs;
+        options.is_burst = self.burst;
+        options.timeout = parsed(self.timeout.as_deref())?;
+        if let Some(lease) = parsed(self.lease.as_deref())? {
+            options.lease = lease;
+        }
+        if let Some(grace) = self.grace()? {
+            options.grace = grace;
+        }
+        options.check()?;
+        Ok(options)
+    }
+}
+
+pub(crate) fn parsed(text: Option<&str>) -> Result<Option<Duration>> {
+    Ok(text.map(duration::parse).transpose()?)
+}
+
+/// A worker is called after its program.
+fn name(command: &[OsString]) -> String {
+    let program = command.first().map(Path::new).and_then(Path::file_name);
+    let name = program.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let plain = name.chars().filter(|c| !c.is_control());
+    let name: String = plain.take(NAME_CHARS_MAX).collect();
+    if name.is_empty() {
+        "program".to_owned()
+    } else {
+        name
+    }
+}
+
+/// Remarks of the worker, on standard error.
+pub(crate) fn talk(session: &Session) -> Talk {
+    let output = session.output.clone();
+    Arc::new(move |text| output.clone().talk(text))
+}
+
+/// The store, made where it is not there: a worker may be started before the first job.
+pub(crate) async fn stores(session: &Session) -> Result<(Arc<dyn Store>, Stores)> {
+    let url = session.lasting_store()?;
+    let stores = windlass::open_stores(&url, Existing::OrCreate).await?;
+    Ok((Arc::clone(stores.store()), stores))
+}
+
+/// Runs a worker to its end. The first SIGTERM or SIGINT lets jobs finish, the second does not;
+/// `stopping` is called at the first.
+pub(crate) async fn run(
+    session: &Session,
+    stores: Stores,
+    options: Options,
+    handler: Arc<dyn Handle>,
+    stopping: impl Fn(),
+) -> Result<Summary> {
+    let deaf = |error| Failure::internal(format!("signals cannot be heard: {error}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(deaf)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(deaf)?;
+    // From here on signals are ours: the first is a clean stop.
+    session.clearing.take_over();
+    let runtime = Runtime::new(stores, options, handler)?;
+    let stopper = runtime.stopper();
+    tokio::select! {
+        summary = runtime.run() => Ok(summary?),
+        never = obey(&stopper, &mut terminate, &mut interrupt, stopping) => match never {},
+    }
+}
+
+async fn obey(
+    stopper: &Stopper,
+    terminate: &mut Signal,
+    interrupt: &mut Signal,
+    stopping: impl Fn(),
+) -> std::convert::Infallible {
+    either(terminate, interrupt).await;
+    stopping();
+    stopper.stop();
+    loop {
+        either(terminate, interrupt).await;
+        stopper.stop_now();
+    }
+}
+
+async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+/// What became of the jobs.
+#[derive(Debug, Serialize)]
+struct Reply {
+    succeeded: u64,
+    failed: u64,
+    dead: u64,
+    released: u64,
+    snoozed: u64,
+    cancelled: u64,
+    lost: u64,
+}
+
+pub(crate) fn print(session: &mut Session, summary: &Summary) {
+    let reply = Reply {
+        succeeded: summary.succeeded,
+        failed: summary.failed,
+        dead: summary.dead,
+        released: summary.released,
+        snoozed: summary.snoozed,
+        cancelled: summary.cancelled,
+        lost: summary.lost,
+    };
+    session.output.result(&reply, |output| {
+        let figures = [
+            ("succeeded", reply.succeeded),
+            ("failed and will run again", reply.failed),
+            ("dead", reply.dead),
+            ("released", reply.released),
+            ("snoozed", reply.snoozed),
+            ("cancelled", reply.cancelled),
+            ("lost", reply.lost),
+        ];
+        let said = figures.iter().filter(|(_, count)| *count > 0);
+        let said: Vec<_> = said
+            .map(|(word, count)| format!("{count} {word}"))
+            .collect();
+        output.line(&if said.is_empty() {
+            "no jobs".to_owned()
+        } else {
+            said.join(", ")
+        });
+    });
+}

@@ -1,0 +1,134 @@
+//! Resident processes that fall over: what becomes of their jobs, and of the next process.
+
+use std::io::{BufRead, BufReader};
+
+use super::running::state_and_reason;
+use super::sandbox::{Sandbox, text};
+
+#[test]
+fn a_crash_in_the_middle_of_an_answer_is_no_answer() {
+    let sandbox = Sandbox::new();
+    sandbox.job("1", "x", "--max-attempts 2");
+    let script = r#". ./lib.sh
+        next_job
+        if [ ! -e crashed ]; then
+            touch crashed; echo 'about to fall' >&2
+            printf '{"type":"done","id":"%s","token":"%s","result":"torn"}' "$id" "$token"; exit 3
+        fi
+        done_with "$id" "$token" whole; next_job"#;
+    let worker = sandbox.start_worker("", script);
+
+    let job = sandbox.shown_in("1", "succeeded");
+
+    assert_eq!(
+        (&job["result"], &job["attempt"]),
+        (&"whole".into(), &2.into())
+    );
+    worker.stopped().ok();
+}
+
+#[test]
+fn a_crash_is_told_with_its_status_and_the_last_lines() {
+    let sandbox = Sandbox::new();
+    for id in ["1", "2"] {
+        sandbox.job(id, "x", "--max-attempts 1");
+    }
+    let script = ". ./lib.sh; next_job; next_job; echo 'segmentation of something' >&2; exit 3";
+
+    sandbox.worker("-j 2", script).ok();
+
+    for id in ["1", "2"] {
+        let job = sandbox.shown(id);
+        for said in ["exit status 3", "segmentation of something"] {
+            assert!(text(&job["error"]).contains(said), "{said}: {job}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_was_written_before_the_end_counts() {
+    let sandbox = Sandbox::new();
+    for id in ["1", "2", "3"] {
+        sandbox.job(id, "x", "--max-attempts 1");
+    }
+    // A worker that takes one job and ends, as leaky ones do.
+    sandbox
+        .worker("", r#". ./lib.sh; next_job; done_with "$id" "$token" fine"#)
+        .ok();
+
+    for id in ["1", "2", "3"] {
+        assert_eq!(sandbox.shown(id)["result"], "fine", "{id}");
+    }
+}
+
+#[test]
+fn a_job_that_takes_its_process_down_ends_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.job("bad", "poison", "");
+    for id in ["1", "2", "3", "4"] {
+        sandbox.job(id, "fine", "");
+    }
+    let script = r#". ./lib.sh
+        echo '{"type":"ready"}'
+        while next_job; do
+            [ "$payload" = poison ] && kill -9 $$
+            done_with "$id" "$token" ok
+        done"#;
+    let worker = sandbox.start_worker("-j 5", script);
+
+    let bad = sandbox.shown_in("bad", "dead");
+
+    assert_eq!(state_and_reason(&bad), ("dead", "permanent"));
+    assert!(text(&bad["error"]).starts_with("poison"), "{bad}");
+    assert_eq!(bad["attempt"], 3, "{bad}");
+    for id in ["1", "2", "3", "4"] {
+        sandbox.shown_in(id, "succeeded");
+    }
+    worker.stopped().ok();
+}
+
+#[test]
+fn a_program_that_falls_over_at_its_start_burns_no_attempt_and_waits_longer_each_time() {
+    let sandbox = Sandbox::new();
+    sandbox.job("1", "x", "");
+    let mut worker = sandbox.start_worker("", "echo 'no such module' >&2; exit 1");
+
+    let mut waits = Vec::new();
+    let mut lines = BufReader::new(worker.take_stderr()).lines();
+    while waits.len() < 5 {
+        let line = lines.next().unwrap().unwrap();
+        if let Some((_, wait)) = line.split_once("it starts again in ") {
+            waits.push(windlass::duration::parse(wait).unwrap());
+        }
+    }
+    worker.stopped();
+
+    // Each is drawn from the upper half of twice the one before.
+    assert!(waits[4] > waits[0] * 4, "{waits:?}");
+    let job = sandbox.shown("1");
+    assert_eq!(
+        (&job["state"], &job["attempt"]),
+        (&"ready".into(), &1.into())
+    );
+}
+
+#[test]
+fn a_program_that_is_not_there_burns_no_attempt() {
+    let sandbox = Sandbox::new();
+    sandbox.job("1", "x", "");
+    let mut worker = sandbox.start("worker --queue q --stdio -- ./not-there");
+    let mut line = String::new();
+    let mut lines = BufReader::new(worker.stderr.take().unwrap());
+    while !line.contains("starts again") {
+        line.clear();
+        lines.read_line(&mut line).unwrap();
+    }
+    let pid = rustix::process::Pid::from_child(&worker);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(worker.wait().unwrap().success());
+    let job = sandbox.shown("1");
+    assert_eq!(
+        (&job["state"], &job["attempt"]),
+        (&"ready".into(), &1.into())
+    );
+}

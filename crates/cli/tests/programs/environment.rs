@@ -1,0 +1,90 @@
+//! A program sees a short list of variables, and the job.
+
+use super::sandbox::{Ran, Sandbox, text};
+
+fn seen(flags: &[&str]) -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    sandbox.job("1", "x", "--kind letter --timeout 1m --max-attempts 7");
+    let mut words = vec!["exec", "--queue", "q", "--burst"];
+    words.extend(flags);
+    words.extend(["--", "env"]);
+    let mut command = sandbox.command(&words);
+    command
+        .env("SECRET", "hunter2")
+        .env("LC_TEST", "passed")
+        .env("WINDLASS_STORE", "sqlite:windlass.db")
+        .env("LD_DEBUG_OUTPUT", "x");
+    Ran::from(command.output().unwrap()).ok();
+    let result = text(&sandbox.shown("1")["result"]).to_owned();
+    (sandbox, result)
+}
+
+#[test]
+fn a_secret_of_the_worker_is_not_seen_by_its_programs() {
+    let (_sandbox, seen) = seen(&[]);
+    for absent in ["hunter2", "SECRET", "WINDLASS_STORE", "LD_DEBUG"] {
+        assert!(!seen.contains(absent), "{seen}");
+    }
+    for present in ["PATH=", "LC_TEST=passed"] {
+        assert!(seen.contains(present), "{seen}");
+    }
+}
+
+#[test]
+fn what_is_asked_for_is_seen() {
+    let (_sandbox, seen) = seen(&[
+        "--env",
+        "SECRET",
+        "--env",
+        "COLOUR=red green",
+        "--env",
+        "ABSENT",
+    ]);
+    assert!(
+        seen.contains("SECRET=hunter2\n") && seen.contains("COLOUR=red green\n"),
+        "{seen}"
+    );
+    assert!(!seen.contains("ABSENT"), "{seen}");
+}
+
+#[test]
+fn the_job_is_seen() {
+    let (_sandbox, seen) = seen(&[]);
+    for line in [
+        "WINDLASS_JOB_ID=1",
+        "WINDLASS_QUEUE=q",
+        "WINDLASS_KIND=letter",
+        "WINDLASS_ATTEMPT=1",
+        "WINDLASS_MAX_ATTEMPTS=7",
+        "WINDLASS_FD=3",
+        "WINDLASS_TOKEN=",
+        "WINDLASS_DEADLINE=20",
+    ] {
+        assert!(
+            seen.lines().any(|seen| seen.starts_with(line)),
+            "{line}: {seen}"
+        );
+    }
+}
+
+#[test]
+fn the_whole_job_can_be_read_as_json() {
+    let sandbox = Sandbox::new();
+    let line = r#"{"id":"1","payload":{"a":[1,2]},"headers":{"traceparent":"00-1-2-01"}}"#;
+    sandbox
+        .feed("enqueue q --ndjson -", format!("{line}\n").as_bytes())
+        .ok();
+
+    sandbox
+        .exec("--stdin job", "cat; printf '%s' \"$TRACEPARENT\"")
+        .ok();
+
+    let result = sandbox.shown("1")["result"].clone();
+    let (job, trace) = text(&result).split_once('\n').unwrap();
+    let job: serde_json::Value = serde_json::from_str(job).unwrap();
+    assert_eq!(
+        (&job["payload"]["a"][1], &job["attempt"]),
+        (&2.into(), &1.into())
+    );
+    assert_eq!(trace, "00-1-2-01");
+}

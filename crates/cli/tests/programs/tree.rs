@@ -1,0 +1,115 @@
+//! A process ends with everything that it started, whatever ends it.
+
+use rustix::process::Signal;
+
+use super::place::Place;
+use super::running::gone;
+use super::sandbox::{Sandbox, text};
+
+/// Leaves a grandchild behind that would live for long.
+const ORPHAN: &str = "sleep 1000 >/dev/null 2>&1 & echo $! > orphan.new; mv orphan.new orphan;";
+
+#[test]
+fn what_a_program_leaves_behind_is_gone_after_its_normal_end() {
+    for end in ["exit 0", "exit 1", "kill -9 $$"] {
+        let sandbox = Sandbox::new();
+        sandbox.job("1", "x", "--max-attempts 1");
+        sandbox.exec("", &format!("{ORPHAN} {end}")).ok();
+        gone(&sandbox.line_of("orphan"));
+    }
+}
+
+#[test]
+fn a_grandchild_that_holds_the_output_does_not_hold_up_the_job() {
+    let sandbox = Sandbox::new();
+    sandbox.job("1", "x", "");
+    sandbox
+        .exec("", "sleep 1000 & echo $! > orphan; echo done")
+        .ok();
+    assert_eq!(sandbox.shown("1")["result"], "done\n");
+    gone(&sandbox.line_of("orphan"));
+}
+
+#[test]
+fn at_a_timeout_the_whole_tree_is_told_to_end() {
+    let sandbox = Sandbox::new();
+    sandbox.job("1", "x", "--max-attempts 1 --timeout 3s");
+    sandbox.exec("", &format!("{ORPHAN} sleep 1000")).ok();
+    gone(&sandbox.line_of("orphan"));
+    let job = sandbox.shown("1");
+    assert!(text(&job["error"]).contains("timed out after 3s"), "{job}");
+}
+
+#[test]
+fn who_ignores_the_request_is_killed() {
+    let sandbox = Sandbox::new();
+    sandbox.job("1", "x", "--max-attempts 1");
+    let script = format!("trap '' TERM; {ORPHAN} while :; do sleep 1000; done");
+    sandbox
+        .exec("--timeout 3s --kill-after 300ms", &script)
+        .ok();
+    gone(&sandbox.line_of("orphan"));
+    let job = sandbox.shown("1");
+    assert!(text(&job["error"]).contains("signal 9 (SIGKILL)"), "{job}");
+}
+
+#[test]
+fn a_grandchild_has_its_time_to_clear_up_although_its_parent_is_gone() {
+    let sandbox = Sandbox::new();
+    sandbox.job("1", "x", "--max-attempts 1");
+    // The outer shell is gone at the first signal; the inner one has something to do.
+    let inner = "trap 'sleep 0.2; echo yes > cleared; exit' TERM; echo ready > inner; while :; do sleep 0.05; done";
+    let script = format!("sh -c \"{inner}\"; true");
+    let worker = sandbox.start_exec("", &script);
+    sandbox.line_of("inner");
+    sandbox.run("job cancel q 1").ok();
+    assert_eq!(sandbox.line_of("cleared"), "yes");
+    sandbox.shown_in("1", "cancelled");
+    worker.stopped().ok();
+}
+
+#[test]
+fn a_cancelled_job_ends_with_its_tree() {
+    let sandbox = Sandbox::new();
+    sandbox.job("1", "x", "");
+    let worker = sandbox.start_exec("", &format!("{ORPHAN} sleep 1000"));
+    let orphan = sandbox.line_of("orphan");
+    sandbox.run("job cancel q 1").ok();
+    gone(&orphan);
+    sandbox.shown_in("1", "cancelled");
+    worker.stopped().ok();
+}
+
+#[test]
+fn who_lost_its_lease_is_killed_at_once() {
+    // Stopped in the middle of a write, the worker would hold a file; a server it cannot hold.
+    let sandbox = Sandbox::on(Place::redis());
+    sandbox.job("1", "x", "");
+    let script = "trap '' TERM; echo $$ > pid; while :; do sleep 1000; done";
+    let worker = sandbox.start_exec("--lease 3s --kill-after 1h --json", script);
+    let pid = sandbox.line_of("pid");
+
+    worker.signal(Signal::STOP);
+    let claimed = sandbox
+        .run("claim q --wait 1m --lease 1h --json")
+        .ok()
+        .json();
+    assert_eq!(claimed[0]["id"], "1", "{claimed}");
+    worker.signal(Signal::CONT);
+
+    gone(&pid);
+    assert_eq!(worker.stopped().ok().json()["lost"], 1);
+    let token = text(&claimed[0]["token"]);
+    sandbox.run(&format!("complete q 1 --token {token}")).ok();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_does_not_outlive_a_worker_that_is_killed() {
+    let sandbox = Sandbox::new();
+    sandbox.job("1", "x", "");
+    let worker = sandbox.start_exec("", "echo $$ > pid; exec sleep 1000");
+    let pid = sandbox.line_of("pid");
+    worker.signal(Signal::KILL);
+    gone(&pid);
+}

@@ -1,0 +1,31 @@
+//! What makes no sense is refused before anything happens.
+
+use super::sandbox::Sandbox;
+
+#[test]
+fn a_line_that_makes_no_sense_is_bad_usage() {
+    let sandbox = Sandbox::new();
+    for line in [
+        "exec --queue q",
+        "exec --queue q --",
+        "exec -- true",
+        "exec --queue q -- run {unknown}",
+        "exec --queue q -- {payload}",
+        "exec --queue q --shell -- echo_{payload}",
+        "exec --queue q --shell -- echo two_words",
+        "exec --queue q --on-exit 3=maybe -- true",
+        "exec --queue q --on-exit 300=done -- true",
+        "exec --queue q --env WINDLASS_STORE -- true",
+        "exec --queue q -j 0 -- true",
+        "exec --queue q --lease soon -- true",
+        "exec --queue q --queue q -- true",
+        "exec --queue b@d -- true",
+        "worker --queue q -- true",
+        "worker --queue q --stdio",
+        "worker --queue q --stdio -- run {id}",
+        "worker --queue q --stdio --procs 0 -- true",
+    ] {
+        sandbox.run(line).exits(2);
+    }
+    assert!(!sandbox.has_store());
+}

@@ -1,0 +1,154 @@
+//! A job as a program reads it: one JSON object on one line.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use windlass_api::content::Content;
+use windlass_worker::Context;
+
+use crate::environment;
+
+/// The fields of a job; `type` only where lines of several types come the same way.
+#[derive(Debug, Serialize)]
+pub(crate) struct JobLine<'a> {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub(crate) line_type: Option<&'static str>,
+    id: &'a str,
+    queue: &'a str,
+    token: String,
+    kind: Option<&'a str>,
+    attempt: u32,
+    max_attempts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<Payload>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_base64: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    headers: BTreeMap<&'a str, &'a str>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Payload {
+    Json(Box<RawValue>),
+    Text(String),
+}
+
+impl<'a> JobLine<'a> {
+    pub(crate) fn new(line_type: Option<&'static str>, context: &'a Context) -> Self {
+        let job = context.job();
+        let (payload, payload_base64) = if let Some(json) = json_payload(context) {
+            (Some(Payload::Json(json)), None)
+        } else {
+            let (text, base64) = Content::of(&job.payload).split();
+            (text.map(Payload::Text), base64)
+        };
+        Self {
+            line_type,
+            id: job.id.as_str(),
+            queue: context.queue().as_str(),
+            token: context.token().to_string(),
+            kind: job.kind.as_ref().map(|kind| kind.as_str()),
+            attempt: job.attempt,
+            max_attempts: job.retry.max_attempts,
+            deadline: environment::deadline(context),
+            payload,
+            payload_base64,
+            headers: job.headers.iter().collect(),
+        }
+    }
+
+    /// The line with its end.
+    pub(crate) fn to_line(&self) -> Vec<u8> {
+        line(self)
+    }
+}
+
+/// Any value as one line with its end.
+pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(value).expect("lines are structs of plain values");
+    line.push(b'\n');
+    line
+}
+
+/// The payload where it says that it is JSON, and is. Its line ends are only white space (inside
+/// of strings JSON allows none), so they may become spaces.
+fn json_payload(context: &Context) -> Option<Box<RawValue>> {
+    let job = context.job();
+    let content_type = job.headers.get("content-type")?;
+    let content_type = content_type.split(';').next()?.trim().to_ascii_lowercase();
+    if content_type != "application/json" && !content_type.ends_with("+json") {
+        return None;
+    }
+    let text = std::str::from_utf8(&job.payload).ok()?;
+    serde_json::from_str::<&RawValue>(text).ok()?;
+    RawValue::from_string(text.replace(['\n', '\r'], " ")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::sample;
+
+    fn read(payload: &[u8], content_type: Option<&str>) -> (String, Value) {
+        let mut job = sample::job(payload);
+        if let Some(content_type) = content_type {
+            job.headers.set("content-type", content_type).unwrap();
+        }
+        let line = JobLine::new(Some("job"), &sample::context_of(job)).to_line();
+        let line = String::from_utf8(line).unwrap();
+        assert_eq!(line.matches('\n').count(), 1, "{line}");
+        let value = serde_json::from_str(&line).unwrap();
+        (line, value)
+    }
+
+    #[test]
+    fn a_payload_that_says_so_is_json_in_its_own_words() {
+        let payload = b"{\r\n \"n\": 12345678901234567890.10,\n \"s\": \"a\\nb\"}\n";
+        for said in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/x+json",
+        ] {
+            let (line, value) = read(payload, Some(said));
+            assert!(line.contains("12345678901234567890.10"), "{line}");
+            assert_eq!(value["payload"]["s"], "a\nb");
+        }
+    }
+
+    #[test]
+    fn other_payloads_are_text_or_base64() {
+        assert_eq!(read(b"{\"a\":1}", None).1["payload"], "{\"a\":1}");
+        assert_eq!(
+            read(b"{broken", Some("application/json")).1["payload"],
+            "{broken"
+        );
+        assert_eq!(read(b"a\nb\0", None).1["payload"], "a\nb\0");
+        let (_, value) = read(b"\xff\xfe", Some("application/json"));
+        assert_eq!(
+            (&value["payload"], &value["payload_base64"]),
+            (&Value::Null, &"//4=".into())
+        );
+    }
+
+    #[test]
+    fn a_job_is_told_with_its_token_and_attempt() {
+        let (_, value) = read(b"x", None);
+        for (field, expected) in [
+            ("type", Value::from("job")),
+            ("id", "job-1".into()),
+            ("queue", "mail".into()),
+            ("token", "7-0000beef".into()),
+            ("kind", "letter".into()),
+            ("attempt", 1.into()),
+            ("max_attempts", 20.into()),
+        ] {
+            assert_eq!(value[field], expected, "{field}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The lines between a worker and its resident processes: one JSON object each.
+//!
+//! To the process: `hello`, `job`, `cancel`, `drain`, `enqueued`. From it: `ready`, `progress`,
+//! `log`, `done`, `fail`, `snooze`, `enqueue`. Unknown fields are passed over.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use windlass_api::content::from_base64;
+use windlass_api::problem::Problem;
+use windlass_core::Due;
+use windlass_core::limits::AHEAD_MAX;
+use windlass_worker::{Again, Outcome};
+
+use crate::progress;
+
+/// The version that `hello` names.
+const VERSION: u32 = 1;
+
+/// The longest line of a process: a result of 1 MiB with every byte escaped, and its fields.
+pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The first line to a process.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "hello")]
+pub(super) struct Hello<'a> {
+    v: u32,
+    concurrency: usize,
+    queues: Vec<&'a str>,
+    max_line: usize,
+}
+
+impl<'a> Hello<'a> {
+    pub(super) fn new(concurrency: usize, queues: Vec<&'a str>) -> Self {
+        Self {
+            v: VERSION,
+            concurrency,
+            queues,
+            max_line: LINE_BYTES_MAX,
+        }
+    }
+}
+
+/// A job should not go on.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "cancel")]
+pub(super) struct Cancel<'a> {
+    pub(super) id: &'a str,
+    pub(super) token: String,
+    pub(super) reason: &'a str,
+}
+
+/// No more jobs come; those under way may end until the deadline.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "drain")]
+pub(super) struct Drain {
+    pub(super) deadline: String,
+}
+
+/// The answer to `enqueue`.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "enqueued")]
+pub(super) struct Enqueued {
+    #[serde(rename = "ref")]
+    pub(super) reference: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ids: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<Problem>,
+}
+
+/// What a process said.
+#[derive(Debug)]
+pub(super) enum Said {
+    Ready {
+        concurrency: Option<usize>,
+    },
+    Progress {
+        who: Who,
+        said: progress::Said,
+    },
+    Log {
+        id: Option<String>,
+        text: String,
+    },
+    /// The end of an attempt.
+    Ended {
+        who: Who,
+        outcome: Outcome,
+    },
+    Enqueue(EnqueueLine),
+}
+
+/// Which attempt is meant.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct Who {
+    pub(super) id: String,
+    #[serde(alias = "lease")]
+    pub(super) token: Option<String>,
+}
+
+/// Follow-up jobs.
+#[derive(Debug, Deserialize)]
+pub(super) struct EnqueueLine {
+    #[serde(rename = "ref", default)]
+    pub(super) reference: Value,
+    /// The queue; that of the job unless said.
+    pub(super) queue: Option<String>,
+    /// The job that enqueues, whose trace goes with the others.
+    pub(super) id: Option<String>,
+    pub(super) jobs: Vec<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    #[serde(rename = "type")]
+    line_type: String,
+}
+
+#[derive(Deserialize)]
+struct Ready {
+    concurrency: Option<usize>,
+}
+
+#[derive(Deserialize)]
+struct Log {
+    id: Option<String>,
+    level: Option<String>,
+    #[serde(alias = "message")]
+    msg: String,
+}
+
+#[derive(Deserialize)]
+struct Done {
+    result: Option<Box<RawValue>>,
+    result_base64: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Fail {
+    error: Option<Value>,
+    retry: Option<bool>,
+    after_ms: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Snooze {
+    after_ms: u64,
+}
+
+impl Said {
+    /// Reads a line; nothing where it is none of ours.
+    pub(super) fn read(line: &[u8]) -> Option<Self> {
+        // The parser would take a list for an object, too.
+        if line.trim_ascii_start().first() != Some(&b'{') {
+            return None;
+        }
+        let tag: Tag = serde_json::from_slice(line).ok()?;
+        match tag.line_type.as_str() {
+            "ready" => {
+                let Ready { concurrency } = serde_json::from_slice(line).ok()?;
+                Some(Self::Ready { concurrency })
+            }
+            "progress" => {
+                let said: progress::Said = serde_json::from_slice(line).ok()?;
+                let who = serde_json::from_slice(line).ok()?;
+                said.is_sound().then_some(Self::Progress { who, said })
+            }
+            "log" => {
+                let Log { id, level, msg } = serde_json::from_slice(line).ok()?;
+                let text = level.map_or(msg.clone(), |level| format!("{level}: {msg}"));
+                Some(Self::Log { id, text })
+            }
+            "enqueue" => serde_json::from_slice(line).ok().map(Self::Enqueue),
+            "done" | "fail" | "snooze" => {
+                let who = serde_json::from_slice(line).ok()?;
+                // A job whose answer makes no sense must not wait for another for ever.
+                let outcome = outcome(&tag.line_type, line).unwrap_or_else(|why| {
+                    Outcome::failed(format!("the worker's answer cannot be read: {why}"))
+                });
+                Some(Self::Ended { who, outcome })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn outcome(line_type: &str, line: &[u8]) -> Result<Outcome, String> {
+    let why = |error: serde_json::Error| error.to_string();
+    match line_type {
+        "done" => result(serde_json::from_slice(line).map_err(why)?).map(Outcome::Done),
+        "fail" => Ok(failed(serde_json::from_slice(line).map_err(why)?)),
+        _ => {
+            let Snooze { after_ms } = serde_json::from_slice(line).map_err(why)?;
+            Ok(Outcome::snooze(delay(after_ms)))
+        }
+    }
+}
+
+/// A string stands for its bytes, any other JSON for its exact text.
+fn result(done: Done) -> Result<Option<Bytes>, String> {
+    match (done.result, done.result_base64) {
+        (None, None) => Ok(None),
+        (None, Some(base64)) => from_base64("result_base64", &base64)
+            .map(Some)
+            .map_err(|error| error.to_string()),
+        (Some(raw), None) if raw.get().starts_with('"') => {
+            let text: String =
+                serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+            Ok(Some(Bytes::from(text)))
+        }
+        (Some(raw), None) => Ok(Some(Bytes::from(raw.get().to_owned()))),
+        (Some(_), Some(_)) => Err("the result is given twice".to_owned()),
+    }
+}
+
+fn failed(fail: Fail) -> Outcome {
+    let again = match (fail.retry, fail.after_ms) {
+        (Some(false), _) => Again::Never,
+        (_, Some(after_ms)) => Again::At(Due::After(delay(after_ms))),
+        (_, None) => Again::ByPolicy,
+    };
+    Outcome::Failed {
+        error: error_text(fail.error),
+        again,
+    }
+}
+
+fn delay(after_ms: u64) -> Duration {
+    Duration::from_millis(after_ms).min(AHEAD_MAX)
+}
+
+/// An error as text: a string, or an object with `kind`, `message` and `stack`.
+fn error_text(error: Option<Value>) -> String {
+    let Some(error) = error else {
+        return "the worker gave no reason".to_owned();
+    };
+    if let Value::String(text) = error {
+        return text;
+    }
+    let field = |name: &str| error.get(name).and_then(Value::as_str);
+    let head: Vec<&str> = [field("kind"), field("message")]
+        .into_iter()
+        .flatten()
+        .collect();
+    if head.is_empty() {
+        return error.to_string();
+    }
+    let stack = field("stack").map_or(String::new(), |stack| format!("\n{stack}"));
+    format!("{}{stack}", head.join(": "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! What lines mean, and which are none.
+
+use super::*;
+
+fn ended(line: &str) -> Outcome {
+    match Said::read(line.as_bytes()) {
+        Some(Said::Ended { who, outcome }) => {
+            assert_eq!(who.id, "1", "{line}");
+            outcome
+        }
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_result_is_text_json_or_bytes() {
+    let done = |text: &'static str| Outcome::Done(Some(Bytes::from(text)));
+    assert_eq!(ended(r#"{"type":"done","id":"1"}"#), Outcome::done());
+    assert_eq!(
+        ended(r#"{"type":"done","id":"1","result":null}"#),
+        Outcome::done()
+    );
+    assert_eq!(
+        ended(r#"{"type":"done","id":"1","result":"a\nb"}"#),
+        done("a\nb")
+    );
+    assert_eq!(
+        ended(r#"{"type":"done","id":"1","result":{"n": 1.50}}"#),
+        done(r#"{"n": 1.50}"#)
+    );
+    assert_eq!(
+        ended(r#"{"type":"done","id":"1","result_base64":"//4="}"#),
+        Outcome::Done(Some(Bytes::from_static(b"\xff\xfe")))
+    );
+}
+
+#[test]
+fn a_failure_says_why_and_when_again() {
+    let failed = |error: &str, again| Outcome::Failed {
+        error: error.to_owned(),
+        again,
+    };
+    assert_eq!(
+        ended(r#"{"type":"fail","id":"1","error":"no"}"#),
+        failed("no", Again::ByPolicy)
+    );
+    assert_eq!(
+        ended(
+            r#"{"type":"fail","id":"1","error":{"kind":"E","message":"m","stack":"s"},"retry":false}"#
+        ),
+        failed("E: m\ns", Again::Never)
+    );
+    assert_eq!(
+        ended(r#"{"type":"fail","id":"1","error":{"x":1},"retry":true,"after_ms":5000}"#),
+        failed(r#"{"x":1}"#, Again::At(Due::After(Duration::from_secs(5))))
+    );
+    assert_eq!(
+        ended(r#"{"type":"snooze","id":"1","after_ms":60000}"#),
+        Outcome::snooze(Duration::from_secs(60))
+    );
+}
+
+#[test]
+fn an_answer_that_makes_no_sense_is_a_failed_attempt_not_silence() {
+    for line in [
+        r#"{"type":"snooze","id":"1"}"#,
+        r#"{"type":"fail","id":"1","after_ms":"soon"}"#,
+        r#"{"type":"done","id":"1","result":1,"result_base64":""}"#,
+        r#"{"type":"done","id":"1","result_base64":"?"}"#,
+    ] {
+        assert!(matches!(ended(line), Outcome::Failed { .. }), "{line}");
+    }
+}
+
+#[test]
+fn other_lines_are_none_of_ours() {
+    for line in [
+        &b""[..],
+        b"hello",
+        b"[]",
+        b"[\"done\"]",
+        b"{}",
+        b"{\"type\":\"dance\"}",
+        b"{\"type\":\"done\"}",
+        b"{\"type\":\"done\",\"id\":\"1\"",
+        b"{\"type\":\"progress\",\"id\":\"1\",\"value\":7}",
+        b"{\"type\":\"log\"}",
+        b"{\"type\":\"log\",\"msg\":\"\xff\"}",
+        b"\0",
+    ] {
+        assert!(
+            Said::read(line).is_none(),
+            "{}",
+            String::from_utf8_lossy(line)
+        );
+    }
+}
+
+#[test]
+fn the_token_has_an_older_name_and_unknown_fields_are_passed_over() {
+    for name in ["token", "lease"] {
+        let line = format!(r#"{{"type":"progress","id":"1","{name}":"t","value":0.5,"new":1}}"#);
+        let Some(Said::Progress { who, said }) = Said::read(line.as_bytes()) else {
+            panic!("{line}");
+        };
+        assert_eq!((who.token.as_deref(), said.progress), (Some("t"), 0.5));
+    }
+}

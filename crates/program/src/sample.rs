@@ -1,0 +1,39 @@
+//! A job that no worker holds, for the tests of this crate.
+
+use std::sync::Arc;
+
+use windlass_core::{
+    ClaimedJob, Headers, JobId, Kind, Priority, QueueName, RetryPolicy, SystemClock, Timestamp,
+    Token,
+};
+use windlass_store_memory::MemoryStore;
+use windlass_worker::Context;
+
+pub(crate) fn job(payload: &[u8]) -> ClaimedJob {
+    ClaimedJob {
+        id: JobId::new("job-1").unwrap(),
+        kind: Some(Kind::new("letter").unwrap()),
+        payload: payload.to_vec().into(),
+        headers: Headers::default(),
+        priority: Priority::default(),
+        attempt: 1,
+        expiries: 0,
+        retry: RetryPolicy::default(),
+        timeout: None,
+        created_at: Timestamp::from_ms(0),
+        due_at: Timestamp::from_ms(0),
+    }
+}
+
+pub(crate) fn context(payload: &[u8]) -> Context {
+    context_of(job(payload))
+}
+
+pub(crate) fn context_of(job: ClaimedJob) -> Context {
+    let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+    let token = Token {
+        number: 7,
+        nonce: 0xbeef,
+    };
+    Context::detached(store, QueueName::new("mail").unwrap(), job, token)
+}

@@ -1,0 +1,173 @@
+//! Where values go, and where they never go.
+
+use super::*;
+use crate::sample;
+
+fn words(line: &[&str]) -> Vec<OsString> {
+    line.iter().map(OsString::from).collect()
+}
+
+fn filled(line: &[&str], payload: &[u8]) -> Result<Vec<String>, String> {
+    let template = Template::new(words(line)).unwrap();
+    let filled = template.fill(&sample::context(payload))?;
+    Ok(filled
+        .into_iter()
+        .map(|word| word.into_string().unwrap())
+        .collect())
+}
+
+#[test]
+fn values_take_their_places_inside_single_arguments() {
+    let line = [
+        "run",
+        "{id}",
+        "{kind}-{attempt}",
+        "q={queue}",
+        "{payload}",
+        "{payload.a.b}",
+    ];
+    assert_eq!(
+        filled(&line, br#"{"a":{"b":"x y"}}"#).unwrap(),
+        [
+            "run",
+            "job-1",
+            "letter-1",
+            "q=mail",
+            r#"{"a":{"b":"x y"}}"#,
+            "x y"
+        ]
+    );
+}
+
+#[test]
+fn no_value_becomes_code_or_more_than_one_argument() {
+    for evil in [
+        "; rm -rf x",
+        "$(touch x)",
+        "`touch x`",
+        "a b  c",
+        "a\nb",
+        "{id}",
+        "{payload}",
+        "'\"\\",
+        "*",
+        "",
+        "é\u{202e}",
+        "a -- b",
+    ] {
+        assert_eq!(
+            filled(&["run", "{payload}", "end"], evil.as_bytes()).unwrap(),
+            ["run", evil, "end"]
+        );
+    }
+}
+
+#[test]
+fn a_value_is_never_taken_for_an_option() {
+    for evil in ["-o", "--output=x", "-"] {
+        assert!(
+            filled(&["run", "{payload}"], evil.as_bytes()).is_err(),
+            "{evil}"
+        );
+        assert!(
+            filled(&["run", "{payload}", "--"], evil.as_bytes()).is_err(),
+            "{evil}"
+        );
+        let json = format!(r#"{{"v":"{evil}"}}"#);
+        let joined = filled(&["run", "{payload.none:-}{payload.v}"], json.as_bytes());
+        assert!(joined.unwrap_err().contains("option"), "{evil}");
+        assert!(filled(&["run", "--", "{payload}"], evil.as_bytes()).is_ok());
+        assert!(filled(&["run", "x{payload}"], evil.as_bytes()).is_ok());
+    }
+    assert!(
+        filled(&["run", "{payload.none:--v}"], b"{}").is_ok(),
+        "the default is the operator's"
+    );
+}
+
+#[test]
+fn a_missing_value_is_told_unless_there_is_a_default() {
+    let missing = filled(&["run", "{payload.size}"], b"{}").unwrap_err();
+    assert!(missing.contains("{payload.size}"), "{missing}");
+    assert!(filled(&["run", "{payload.size}"], b"not json").is_err());
+    assert_eq!(
+        filled(&["run", "{payload.size:-10}"], b"{}").unwrap(),
+        ["run", "10"]
+    );
+    assert_eq!(
+        filled(&["run", "{payload.size:-}"], b"{}").unwrap(),
+        ["run", ""]
+    );
+}
+
+#[test]
+fn a_nul_byte_or_a_huge_value_is_told_and_does_not_crash() {
+    assert!(
+        filled(&["run", "{payload}"], b"a\0b")
+            .unwrap_err()
+            .contains("NUL")
+    );
+    let huge = vec![b'x'; ARGUMENT_BYTES_MAX + 1];
+    assert!(
+        filled(&["run", "{payload}"], &huge)
+            .unwrap_err()
+            .contains("131072")
+    );
+}
+
+#[test]
+fn bytes_that_are_not_text_stay_as_they_are() {
+    let template = Template::new(words(&["run", "{payload}"])).unwrap();
+    let filled = template.fill(&sample::context(b"\xff\xfe")).unwrap();
+    assert_eq!(filled[1].as_encoded_bytes(), b"\xff\xfe");
+}
+
+#[test]
+fn braces_of_other_languages_are_text() {
+    for text in [
+        "{print $1}",
+        r#"{"a":1}"#,
+        "{}",
+        "{ id }",
+        "{a,b}",
+        "}{",
+        "{",
+        "{{",
+        "{ID}",
+        "${HOME}",
+    ] {
+        assert_eq!(filled(&["awk", text], b"").unwrap(), ["awk", text]);
+    }
+    assert_eq!(
+        filled(&["awk", "{{id}} {{print}}"], b"").unwrap(),
+        ["awk", "{id} {print}"]
+    );
+}
+
+#[test]
+fn a_command_that_cannot_work_is_refused_at_once() {
+    for line in [
+        &[][..],
+        &[""],
+        &["{payload}"],
+        &["run-{kind}"],
+        &["run", "{unknown}"],
+        &["run", "{id.x}"],
+        &["run", "{payload..a}"],
+    ] {
+        assert!(Template::new(words(line)).is_err(), "{line:?}");
+    }
+    assert!(Template::plain(words(&["run", "{id}"])).is_err());
+}
+
+#[test]
+fn no_value_becomes_part_of_a_shells_text() {
+    for text in ["echo {payload}", "echo '{id}'", "echo {payload.a:-x}"] {
+        assert!(Template::shell(&words(&[text])).is_err(), "{text}");
+    }
+    for text in ["echo ${id}", "awk '{print}'", "echo $WINDLASS_JOB_ID"] {
+        let template = Template::shell(&words(&[text])).unwrap();
+        assert_eq!(template.words(), words(&["/bin/sh", "-c", text]));
+    }
+    assert!(Template::shell(&words(&["a", "b"])).is_err());
+}

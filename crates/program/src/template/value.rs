@@ -1,0 +1,137 @@
+//! The values of a job that a command may ask for.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+
+use serde_json::value::RawValue;
+use windlass_worker::Context;
+
+/// What a placeholder stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Field {
+    Id,
+    Kind,
+    Queue,
+    Attempt,
+    /// The payload, or what lies at a path in it when it is JSON.
+    Payload(Vec<String>),
+}
+
+impl Field {
+    pub(super) fn parse(path: &str) -> Option<Self> {
+        let mut steps = path.split('.').map(str::to_owned);
+        let head = steps.next()?;
+        let steps: Vec<String> = steps.collect();
+        match head.as_str() {
+            "payload" if steps.iter().all(|step| !step.is_empty()) => Some(Self::Payload(steps)),
+            _ if !steps.is_empty() => None,
+            "id" => Some(Self::Id),
+            "kind" => Some(Self::Kind),
+            "queue" => Some(Self::Queue),
+            "attempt" => Some(Self::Attempt),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id => f.write_str("id"),
+            Self::Kind => f.write_str("kind"),
+            Self::Queue => f.write_str("queue"),
+            Self::Attempt => f.write_str("attempt"),
+            Self::Payload(steps) => {
+                f.write_str("payload")?;
+                steps.iter().try_for_each(|step| write!(f, ".{step}"))
+            }
+        }
+    }
+}
+
+/// The values of one job.
+#[derive(Debug)]
+pub(super) struct Values<'a> {
+    context: &'a Context,
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new(context: &'a Context) -> Self {
+        Self { context }
+    }
+
+    /// The bytes of a value; nothing where the job has none.
+    pub(super) fn get(&self, field: &Field) -> Result<Option<Vec<u8>>, String> {
+        let job = self.context.job();
+        let text = |text: &str| Some(text.as_bytes().to_vec());
+        Ok(match field {
+            Field::Id => text(job.id.as_str()),
+            Field::Kind => job.kind.as_ref().and_then(|kind| text(kind.as_str())),
+            Field::Queue => text(self.context.queue().as_str()),
+            Field::Attempt => text(&job.attempt.to_string()),
+            Field::Payload(steps) if steps.is_empty() => Some(job.payload.to_vec()),
+            Field::Payload(steps) => {
+                let raw = serde_json::from_slice::<&RawValue>(&job.payload)
+                    .map_err(|_| format!("the payload is not JSON, so it has no {{{field}}}"))?;
+                at(raw.get(), steps).map(|value| value.into_owned().into_bytes())
+            }
+        })
+    }
+}
+
+/// The text at a path: a string without its quotes, any other JSON exactly as it was written. A
+/// `null` is as good as nothing.
+fn at<'a>(json: &'a str, steps: &[String]) -> Option<Cow<'a, str>> {
+    let json = json.trim();
+    let Some((step, rest)) = steps.split_first() else {
+        return match json.as_bytes().first()? {
+            b'n' => None,
+            b'"' => serde_json::from_str::<String>(json).ok().map(Cow::Owned),
+            _ => Some(Cow::Borrowed(json)),
+        };
+    };
+    let inner: &RawValue = match json.as_bytes().first()? {
+        b'{' => serde_json::from_str::<HashMap<String, &'a RawValue>>(json)
+            .ok()?
+            .remove(step)?,
+        b'[' => {
+            let place: usize = step.parse().ok()?;
+            let list: Vec<&'a RawValue> = serde_json::from_str(json).ok()?;
+            list.get(place).copied()?
+        }
+        _ => return None,
+    };
+    at(inner.get(), rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(json: &str, path: &str) -> Option<String> {
+        let steps: Vec<String> = path.split('.').map(str::to_owned).collect();
+        at(json, &steps).map(Cow::into_owned)
+    }
+
+    #[test]
+    fn a_path_leads_through_objects_and_lists() {
+        let json = r#"{"a":{"b":["x",{"c":"d \u00e9\n"}]},"n":12345678901234567890.10,"t":true}"#;
+        assert_eq!(found(json, "a.b.0").as_deref(), Some("x"));
+        assert_eq!(found(json, "a.b.1.c").as_deref(), Some("d é\n"));
+        assert_eq!(
+            found(json, "a.b.1").as_deref(),
+            Some(r#"{"c":"d \u00e9\n"}"#)
+        );
+        assert_eq!(found(json, "n").as_deref(), Some("12345678901234567890.10"));
+        assert_eq!(found(json, "t").as_deref(), Some("true"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_nothing() {
+        let json = r#"{"a":null,"b":[1],"c":"text"}"#;
+        for path in ["a", "x", "b.1", "b.-1", "b.x", "c.d", "a.b"] {
+            assert_eq!(found(json, path), None, "{path}");
+        }
+    }
+}
