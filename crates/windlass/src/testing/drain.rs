@@ -151,7 +151,8 @@ impl Drain {
                 let retry = match again {
                     Again::At(due) => Retry::At(due),
                     Again::Never => Retry::Permanent,
-                    _ => Retry::ByPolicy(Jitter::random()),
+                    // The whole delay: what a test sees is not left to chance.
+                    _ => Retry::ByPolicy(Jitter(u16::MAX)),
                 };
                 let failure = hold.failure(error).retry(retry);
                 store.fail(queue, vec![failure]).await?
