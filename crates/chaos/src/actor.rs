@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::watch;
@@ -145,6 +146,34 @@ impl Actor {
         let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         stdin.write_all(format!("{line}\n").as_bytes()).await?;
         stdin.flush().await
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        Ok(kill_process(self.number()?, signal)?)
+    }
+
+    /// Sends it SIGSTOP and blocks until every thread of it stands.
+    pub fn freeze(&self) -> io::Result<()> {
+        self.signal(Signal::STOP)?;
+        waitid(WaitId::Pid(self.number()?), WaitIdOptions::STOPPED)?;
+        Ok(())
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) -> io::Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    fn number(&self) -> io::Result<Pid> {
+        let pid = self.pid().and_then(|pid| i32::try_from(pid).ok());
+        let pid = pid.and_then(Pid::from_raw);
+        pid.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Waits for it to end by itself, and leaves it as it is.
+    pub async fn ended(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
     }
 
     /// Strikes it with SIGKILL and does not wait.

@@ -44,6 +44,17 @@ pub enum Event {
     Trouble(String),
     /// Something that must never happen has happened.
     Fault(String),
+    /// A worker was asked to stop.
+    Stopping,
+    /// A worker has left: jobs completed, given back, and lost to the end of their lease.
+    Left {
+        /// Completed.
+        succeeded: u64,
+        /// Given back.
+        released: u64,
+        /// Lost.
+        lost: u64,
+    },
     /// A race is over: jobs completed, and the longest wait for one call in microseconds.
     Raced(u64, u64),
     /// About to sync a file (said by the preloaded library).
@@ -72,6 +83,12 @@ impl fmt::Display for Event {
             Self::Told(how, hold) => write!(f, "{how} {} {}", hold.id, hold.token),
             Self::Trouble(what) => write!(f, "trouble {what}"),
             Self::Fault(what) => write!(f, "fault {what}"),
+            Self::Stopping => f.write_str("stopping"),
+            Self::Left {
+                succeeded,
+                released,
+                lost,
+            } => write!(f, "left {succeeded} {released} {lost}"),
             Self::Raced(jobs, longest_us) => write!(f, "raced {jobs} {longest_us}"),
             Self::Syncing(file) => write!(f, "syncing {file}"),
             Self::Synced(file) => write!(f, "synced {file}"),
@@ -123,6 +140,8 @@ impl Event {
             "completing" => Self::Completing(hold(rest)?),
             "trouble" => Self::Trouble(rest.to_owned()),
             "fault" => Self::Fault(rest.to_owned()),
+            "stopping" => Self::Stopping,
+            "left" => left(rest)?,
             "raced" => {
                 let (jobs, longest_us) = rest.split_once(' ')?;
                 Self::Raced(jobs.parse().ok()?, longest_us.parse().ok()?)
@@ -132,6 +151,18 @@ impl Event {
             how => Self::Told(Settled::from_word(how)?, hold(rest)?),
         })
     }
+}
+
+fn left(text: &str) -> Option<Event> {
+    let figures: Vec<u64> = text.split(' ').flat_map(str::parse).collect();
+    let [succeeded, released, lost] = figures[..] else {
+        return None;
+    };
+    Some(Event::Left {
+        succeeded,
+        released,
+        lost,
+    })
 }
 
 fn hold(text: &str) -> Option<Hold> {
@@ -162,6 +193,8 @@ mod tests {
             "13 trouble store_busy",
             "14 fault the payload is torn",
             "15 raced 100 2500",
+            "16 stopping",
+            "17 left 7 2 1",
             "0 synced jobs.db-wal",
         ] {
             let line = Line::read(text).unwrap_or_else(|| panic!("{text}"));

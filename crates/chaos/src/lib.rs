@@ -11,8 +11,12 @@
 //! ties a job's bytes to its id. [`actor`] starts, watches and kills processes; [`nemesis`] is the plan of who
 //! is killed when; [`synced`] says which answers came before the disk had them. [`roles`] is what
 //! actors do: as processes, or as tasks of a test whose faults are those of a server.
+//!
+//! The worker runtime is judged the same way: [`roles::hand`] is a process that runs it, jobs say by their
+//! [`behaviour`] what they do to it, and the [`witness`] sees their effects from outside.
 
 pub mod actor;
+pub mod behaviour;
 pub mod event;
 pub mod invariants;
 pub mod ledger;
@@ -21,6 +25,7 @@ pub mod nemesis;
 pub mod payload;
 pub mod roles;
 pub mod synced;
+pub mod witness;
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 use windlass_chaos::roles::stop::Stop;
 use windlass_chaos::roles::voice::Voice;
-use windlass_chaos::roles::{Scene, drainer, enqueuer, producer, racer, waiter, worker};
+use windlass_chaos::roles::{Scene, drainer, enqueuer, hand, producer, racer, waiter, worker};
 use windlass_core::{QueueName, Result, Store};
 use windlass_store_redis::RedisStore;
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
@@ -33,6 +33,8 @@ enum Role {
     Producer(producer::Arguments),
     /// Claims, completes, fails, gives back, puts off and stalls until told to stop
     Worker(worker::Arguments),
+    /// Runs the real worker until SIGTERM, or told to stop
+    Hand(hand::Arguments),
     /// Claims and completes until nothing is left
     Drainer,
     /// Enqueues jobs one after the other
@@ -69,6 +71,7 @@ async fn run(arguments: Arguments, voice: &Voice) -> Result<()> {
     match arguments.role {
         Role::Producer(own) => producer::run(scene, own, &Stop::on_end_of_input()).await,
         Role::Worker(own) => worker::run(scene, own, &Stop::on_end_of_input()).await,
+        Role::Hand(own) => hand::run(scene, &arguments.store, own).await,
         Role::Drainer => drainer::run(scene).await,
         Role::Sequential(own) => enqueuer::sequential(scene, own).await,
         Role::Concurrent(own) => enqueuer::concurrent(scene, own).await,

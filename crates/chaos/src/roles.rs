@@ -3,6 +3,7 @@
 pub mod calls;
 pub mod drainer;
 pub mod enqueuer;
+pub mod hand;
 pub mod producer;
 pub mod racer;
 pub mod stop;

@@ -15,6 +15,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use tokio::time::timeout;
+use windlass_chaos::listing::KEEP_EVERYTHING;
 use windlass_chaos::{QUEUE, invariants, listing, nemesis};
 use windlass_core::{QueueName, Setting};
 use windlass_store_redis::RedisStore;
@@ -25,20 +26,6 @@ use windlass_testkit::redis::Server;
 use crew::Crew;
 
 const KILLS: usize = 25;
-
-/// Nothing of what happened may be forgotten before it was checked.
-const KEEP_EVERYTHING: [&str; 10] = [
-    "keep_succeeded=all",
-    "succeeded_age=all",
-    "succeeded_count=all",
-    "succeeded_bytes=all",
-    "dead_age=all",
-    "dead_count=all",
-    "dead_bytes=all",
-    "cancelled_age=all",
-    "cancelled_count=all",
-    "cancelled_bytes=all",
-];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_sqlite_promised_holds_although_processes_are_killed() {
