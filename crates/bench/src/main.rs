@@ -10,6 +10,7 @@
 
 mod bare_redis;
 mod bare_sqlite;
+mod cpu;
 mod pickup;
 mod process;
 mod sample;

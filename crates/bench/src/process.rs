@@ -10,7 +10,7 @@ use windlass_testkit::redis::ServerOptions;
 use windlass_worker::{Context, Options, Outcome, Runtime, Source, Stores, Summary};
 
 use crate::sample::Sample;
-use crate::{bare_redis, bare_sqlite};
+use crate::{bare_redis, bare_sqlite, cpu};
 
 const ROUNDS: usize = 5;
 const BATCH: usize = 100;
@@ -30,10 +30,11 @@ async fn redis(jobs: usize) {
     let server = ServerOptions::new().tcp().start();
     let mut bare = Sample::default();
     let mut ours = CONCURRENCIES.map(|_| Sample::default());
+    let mut costs = CONCURRENCIES.map(|_| Cost::default());
     for _ in 0..ROUNDS {
         bare_redis::fill(&server, jobs).await;
         bare.push(bare_redis::drain(&server, jobs).await);
-        for (concurrency, sample) in CONCURRENCIES.iter().zip(&mut ours) {
+        for ((concurrency, sample), cost) in CONCURRENCIES.iter().zip(&mut ours).zip(&mut costs) {
             server.command(&["FLUSHALL"]).ok();
             let url = server.url();
             let open = move || {
@@ -45,18 +46,36 @@ async fn redis(jobs: usize) {
                 }
             };
             let store = open().await.expect("opened");
-            sample.push(
-                process(
-                    Stores::reopened(store.clone(), open),
-                    store,
-                    jobs,
-                    *concurrency,
-                )
-                .await,
-            );
+            let stores = Stores::reopened(store.clone(), open);
+            fill(store.as_ref(), jobs).await;
+            let before = (cpu::own(), cpu::of(&server), cpu::calls(&server));
+            sample.push(process(stores, jobs, *concurrency).await);
+            cost.own
+                .push(per_job(cpu::own().saturating_sub(before.0), jobs));
+            cost.server
+                .push(per_job(cpu::of(&server).saturating_sub(before.1), jobs));
+            let calls = cpu::calls(&server) - before.2;
+            cost.calls.push(calls as f64 / jobs as f64);
         }
     }
     tell("redis", &bare, &ours);
+    for (concurrency, cost) in CONCURRENCIES.iter().zip(&costs) {
+        println!(
+            "redis: concurrency {concurrency}, claim to complete per job: CPU of worker {:.2} µs, \
+             of server {:.2} µs, calls {:.4}",
+            cost.own.median(),
+            cost.server.median(),
+            cost.calls.median()
+        );
+    }
+}
+
+/// What jobs cost besides time.
+#[derive(Debug, Default)]
+struct Cost {
+    own: Sample,
+    server: Sample,
+    calls: Sample,
 }
 
 async fn sqlite(jobs: usize) {
@@ -76,7 +95,8 @@ async fn sqlite(jobs: usize) {
                 .expect("opened");
             let store: Arc<dyn Store> = Arc::new(store);
             let stores = Stores::shared(Arc::clone(&store));
-            sample.push(process(stores, store, jobs, *concurrency).await);
+            fill(store.as_ref(), jobs).await;
+            sample.push(process(stores, jobs, *concurrency).await);
         }
     }
     tell("sqlite", &bare, &ours);
@@ -94,12 +114,19 @@ fn tell(store: &str, bare: &Sample, ours: &[Sample]) {
     }
 }
 
-/// Fills the queue, then works it off; jobs a second of the working off.
-async fn process(stores: Stores, store: Arc<dyn Store>, jobs: usize, concurrency: usize) -> f64 {
+fn per_job(cpu: std::time::Duration, jobs: usize) -> f64 {
+    cpu.as_secs_f64() * 1e6 / jobs as f64
+}
+
+async fn fill(store: &dyn Store, jobs: usize) {
     for _ in 0..jobs / BATCH {
         let batch = (0..BATCH).map(|_| NewJob::new(vec![b'x'; 100])).collect();
         store.enqueue(&queue(), batch).await.expect("enqueued");
     }
+}
+
+/// Works off a full queue; jobs a second.
+async fn process(stores: Stores, jobs: usize, concurrency: usize) -> f64 {
     let mut options = Options::new([Source::new(queue())]);
     options.concurrency = concurrency;
     let done = Arc::new(tokio::sync::Semaphore::new(0));

@@ -13,8 +13,9 @@ use crate::hint::{Hint, Watch};
 use crate::name::QueueName;
 use crate::store::Store;
 
-/// The longest pause between two looks; each is drawn from the upper half of it.
-pub const POLL_MAX: Duration = Duration::from_secs(1);
+/// The longest pause between two looks; each is drawn from the upper half of it. A little under a
+/// second, so that what a look finds is under way within one.
+pub const POLL_MAX: Duration = Duration::from_millis(900);
 
 /// Claims jobs and, where there are none, waits for some for as long as `wait`: the way of a store
 /// that has hints and no quicker way. See [`Store::claim_waiting`].

@@ -1,6 +1,7 @@
 //! Asking for jobs and starting those that come, for the two loops that do: fetch and settle.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use windlass_core::{Claim, ClaimRequest, Claimer, Mode};
@@ -47,6 +48,9 @@ impl Shared {
             return;
         };
         let renew_at = since.plus(self.renew_every());
+        let found = claim.as_ref().map_or(0, |claim| claim.jobs.len());
+        lane.is_drained
+            .store(found < asked.request.max, Ordering::Release);
         let Some(claim) = claim else {
             lane.holdings().answered(boot, *seq, None, renew_at);
             return;

@@ -1,6 +1,7 @@
 //! The fetch loop of one queue: waits for slots, then for jobs to put into them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use windlass_core::wait::{pause, poll};
@@ -9,7 +10,7 @@ use windlass_core::{Claim, Hint, Result, Watch};
 use crate::backoff::Backoff;
 use crate::boottime::BootTime;
 use crate::claims::{Asked, give_up};
-use crate::lane::{Lane, TURNS};
+use crate::lane::Lane;
 use crate::phase::Phase;
 use crate::shared::Shared;
 use crate::slots::Slot;
@@ -51,26 +52,32 @@ struct Fetch {
 impl Fetch {
     /// Fills the slots, waiting for jobs where there are none.
     async fn fetch(&mut self, mut slot: Slot) -> Result<()> {
-        if self.is_alone() {
-            return self.claim(slot, PARKED).await.map(drop);
+        // Where there was more than was asked for there is more now; and who cannot wait must look.
+        let is_drained = self.lane.is_drained.load(Ordering::Acquire);
+        if !is_drained || !self.may_park() {
+            let all = slot.count();
+            let Some(unused) = self.claim(slot, Duration::ZERO).await? else {
+                return Ok(());
+            };
+            if unused.count() < all {
+                return Ok(());
+            }
+            slot = unused;
         }
-        let all = slot.count();
-        let Some(unused) = self.claim(slot, Duration::ZERO).await? else {
-            return Ok(());
-        };
-        if unused.count() < all {
-            return Ok(());
+        if !self.may_park() {
+            // Nothing here: the other queues get the slots.
+            drop(slot);
+            return self.nap().await;
         }
-        slot = unused;
-        // Nothing here: the other queues get the slots, all but the one to park on.
-        if self.may_park() {
+        if !self.is_alone() {
+            // All but the one to wait on.
             let one = slot.split(1);
-            drop(slot);
-            self.claim(one, PARKED).await.map(drop)
-        } else {
-            drop(slot);
-            self.nap().await
+            drop(std::mem::replace(&mut slot, one));
         }
+        self.lane.is_parked.store(true, Ordering::Release);
+        let waited = self.claim(slot, PARKED).await;
+        self.lane.is_parked.store(false, Ordering::Release);
+        waited.map(drop)
     }
 
     fn is_alone(&self) -> bool {
@@ -80,7 +87,7 @@ impl Fetch {
     /// Whether each queue can keep a slot to wait on without starving the others.
     fn may_park(&self) -> bool {
         let options = &self.shared.options;
-        options.concurrency + options.prefetch >= 2 * self.shared.lanes.len()
+        self.is_alone() || options.concurrency + options.prefetch >= 2 * self.shared.lanes.len()
     }
 
     /// One claim, repeated until it is answered; gives back the slots that no job came for, unless
@@ -88,7 +95,6 @@ impl Fetch {
     async fn claim(&mut self, slot: Slot, wait: Duration) -> Result<Option<Slot>> {
         let lane = Arc::clone(&self.lane);
         let shared = Arc::clone(&self.shared);
-        let _turns = lane.turns.acquire_many(TURNS).await;
         let mut asked = shared.ask(&lane, slot.count());
         let mut is_repeated = false;
         loop {
@@ -107,8 +113,13 @@ impl Fetch {
             match called {
                 Ok(claim) => {
                     self.backoff.reset();
-                    if claim.is_none() && is_repeated {
-                        give_up(&lane, &asked);
+                    if is_repeated {
+                        // An earlier try may have been heard: its lease runs since then, and what
+                        // it was handed is known no more if a later claim came between.
+                        if claim.is_none() {
+                            give_up(&lane, &asked);
+                        }
+                        lane.hurry();
                     }
                     // One that waited was made just now, not when it began to wait.
                     let since = if wait.is_zero() {

@@ -1,8 +1,9 @@
 //! One queue of a worker: what its loops share.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use windlass_core::{BootId, QueueName, Store};
 
 use crate::figures::Figures;
@@ -10,10 +11,6 @@ use crate::holdings::Holdings;
 use crate::options::Source;
 use crate::outbox::Outbox;
 use crate::run::{Origin, Run};
-
-/// How many claims of one queue are under way at most: the store is busy with one while the answer
-/// to the other is put to work.
-pub(crate) const TURNS: u32 = 2;
 
 /// One queue of a worker.
 #[derive(Debug)]
@@ -27,9 +24,10 @@ pub(crate) struct Lane {
     pub(crate) outbox: Outbox,
     /// Attempts that the keeper ended; settled on its own thread, whatever the handlers do.
     pub(crate) late: Outbox,
-    /// Whoever claims holds some of it: one that waits for jobs holds all, so that nobody asks
-    /// beside it.
-    pub(crate) turns: Semaphore,
+    /// A claim waits for jobs: nobody asks beside it.
+    pub(crate) is_parked: AtomicBool,
+    /// The latest claim found less than it asked for: the next may as well wait.
+    pub(crate) is_drained: AtomicBool,
     /// Something is held now, or should be renewed at once.
     pub(crate) renew: Notify,
     /// Whoever waits for jobs should look again: a suspect has ended, and the store gives no hint
@@ -49,7 +47,8 @@ impl Lane {
             loose: Mutex::default(),
             outbox: Outbox::default(),
             late: Outbox::default(),
-            turns: Semaphore::new(TURNS as usize),
+            is_parked: AtomicBool::new(false),
+            is_drained: AtomicBool::new(true),
             renew: Notify::new(),
             look: Notify::new(),
         }

@@ -10,10 +10,8 @@ use crate::outcome::Outcome;
 use crate::run::Run;
 use crate::slots::Slot;
 
-/// The most of one batch: a store takes this many in one step without others feeling it.
-const BATCH_MAX: usize = 200;
-
-/// As many as one claim fills again: worth a call beside one that is under way.
+/// The most of one batch: as many as one claim fills again, so that no slot waits for a claim of its
+/// own; and worth a call beside one that is under way.
 const WHOLE: usize = CLAIM_MAX;
 
 /// The most bytes of results in one batch.
@@ -32,15 +30,15 @@ pub(crate) struct Ended {
 pub(crate) struct Outbox {
     waiting: Mutex<Waiting>,
     came: Notify,
-    whole: Notify,
     emptied: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     ended: std::collections::VecDeque<Ended>,
-    /// Taken and not yet answered.
+    /// Taken and not yet answered, and in how many calls.
     under_way: usize,
+    calls: usize,
 }
 
 impl Outbox {
@@ -49,43 +47,38 @@ impl Outbox {
         waiting.ended.push_back(ended);
         let count = waiting.ended.len();
         drop(waiting);
-        if count == 1 {
+        if count == 1 || count == WHOLE {
             self.came.notify_one();
-        } else if count == WHOLE {
-            self.whole.notify_one();
         }
     }
 
-    /// Waits for something and takes all there is, at most a batch.
+    /// Waits for something and takes all there is, at most a batch. While a call is under way
+    /// what ends gathers, until that call is answered or a whole batch is there.
     pub(crate) async fn take(&self) -> Vec<Ended> {
         loop {
-            let batch = self.lock().take();
-            if !batch.is_empty() {
-                return batch;
-            }
-            self.came.notified().await;
-        }
-    }
-
-    /// Waits until a whole batch is there, and takes it.
-    pub(crate) async fn take_whole(&self) -> Vec<Ended> {
-        loop {
-            {
+            if self.lock().is_worth_a_call() {
+                // Handlers that are about to end do so first, and go along.
+                tokio::task::yield_now().await;
                 let mut waiting = self.lock();
-                if waiting.ended.len() >= WHOLE {
+                if waiting.is_worth_a_call() {
                     return waiting.take();
                 }
             }
-            self.whole.notified().await;
+            self.came.notified().await;
         }
     }
 
     /// A batch was answered, or given up.
     pub(crate) fn answered(&self, count: usize) {
         let mut waiting = self.lock();
+        waiting.calls -= 1;
         waiting.under_way -= count;
-        if waiting.under_way == 0 && waiting.ended.is_empty() {
-            self.emptied.notify_waiters();
+        if waiting.ended.is_empty() {
+            if waiting.under_way == 0 {
+                self.emptied.notify_waiters();
+            }
+        } else {
+            self.came.notify_one();
         }
     }
 
@@ -111,6 +104,11 @@ impl Outbox {
 }
 
 impl Waiting {
+    fn is_worth_a_call(&self) -> bool {
+        let count = self.ended.len();
+        count >= WHOLE || (count > 0 && self.calls == 0)
+    }
+
     fn take(&mut self) -> Vec<Ended> {
         let mut bytes = 0;
         let fits = |ended: &&Ended| {
@@ -121,9 +119,10 @@ impl Waiting {
             };
             bytes <= BATCH_BYTES_MAX
         };
-        let fitting = self.ended.iter().take(BATCH_MAX).take_while(fits).count();
+        let fitting = self.ended.iter().take(WHOLE).take_while(fits).count();
         let count = fitting.max(1).min(self.ended.len());
         self.under_way += count;
+        self.calls += 1;
         self.ended.drain(..count).collect()
     }
 }

@@ -46,8 +46,9 @@ impl Runtime {
         let mut settles = JoinSet::new();
         for lane in &shared.lanes {
             fetches.spawn(fetch::run(Arc::clone(&shared), Arc::clone(lane)));
-            settles.spawn(settle::run(Arc::clone(&shared), Arc::clone(lane)));
-            settles.spawn(settle::run_beside(Arc::clone(&shared), Arc::clone(lane)));
+            for _ in 0..settle::LOOPS {
+                settles.spawn(settle::run(Arc::clone(&shared), Arc::clone(lane)));
+            }
         }
         shared
             .stopper

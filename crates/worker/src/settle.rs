@@ -5,7 +5,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::sync::SemaphorePermit;
 use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::{Completion, Failure, Hold, Jitter, Retry, Settled, Snooze, Store};
 
@@ -20,20 +19,14 @@ use crate::run::Run;
 use crate::shared::Shared;
 use crate::slots::Slot;
 
+/// How many of these loops a queue has: under load the store is busy with the call of one while the
+/// answer to the other's is put to work.
+pub(crate) const LOOPS: usize = 2;
+
 /// Settles what handlers say, beside them, until it is dropped.
 pub(crate) async fn run(shared: Arc<Shared>, lane: Arc<Lane>) {
     loop {
         let batch = lane.outbox.take().await;
-        let count = batch.len();
-        settle(&shared, &lane, lane.store(), batch, true).await;
-        lane.outbox.answered(count);
-    }
-}
-
-/// Settles whole batches while another call is under way: under load the store never waits.
-pub(crate) async fn run_beside(shared: Arc<Shared>, lane: Arc<Lane>) {
-    loop {
-        let batch = lane.outbox.take_whole().await;
         let count = batch.len();
         settle(&shared, &lane, lane.store(), batch, true).await;
         lane.outbox.answered(count);
@@ -136,21 +129,19 @@ async fn settle(
 }
 
 /// The claim that goes with a completion.
-struct Next<'a> {
+struct Next {
     asked: Asked,
     slot: Slot,
-    /// Held until the answer is there.
-    _turn: SemaphorePermit<'a>,
 }
 
-impl<'a> Next<'a> {
-    /// Claims into the slots that came free, unless somebody claims already or comes first.
-    fn take(shared: &Arc<Shared>, lane: &'a Lane, slot: Option<Slot>) -> Option<Self> {
+impl Next {
+    /// Claims into the slots that came free, unless a claim waits already or others come first.
+    fn take(shared: &Arc<Shared>, lane: &Lane, slot: Option<Slot>) -> Option<Self> {
         let slot = slot?;
-        if shared.stopper.phase() != Phase::Working {
+        let is_parked = lane.is_parked.load(Ordering::Acquire);
+        if is_parked || shared.stopper.phase() != Phase::Working {
             return None;
         }
-        let turn = lane.turns.try_acquire().ok()?;
         let slot = shared.slots.exchange(lane.index, slot);
         if slot.count() == 0 {
             return None;
@@ -158,7 +149,6 @@ impl<'a> Next<'a> {
         Some(Self {
             asked: shared.ask(lane, slot.count()),
             slot,
-            _turn: turn,
         })
     }
 }
@@ -168,7 +158,7 @@ async fn complete(
     lane: &Arc<Lane>,
     store: &dyn Store,
     (completions, runs): (Vec<Completion>, Vec<Arc<Run>>),
-    next: Option<Next<'_>>,
+    next: Option<Next>,
 ) {
     if completions.is_empty() {
         return;
