@@ -1,5 +1,6 @@
 //! What became of the jobs an operator changed.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::{Changed, ChangedJob, QueueName};
 
@@ -29,7 +30,7 @@ impl Verb {
 }
 
 /// One job that was changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChangeReply {
     /// The job.
     pub id: String,
@@ -40,7 +41,7 @@ pub struct ChangeReply {
 }
 
 /// How many jobs a change met, and what became of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChangeCounts {
     /// The queue.
     pub queue: String,

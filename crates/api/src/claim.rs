@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::time::as_ms;
 use windlass_core::{Claim, ClaimedJob, JobId, QueueName, Renewed, Settled, Timestamp, Token};
@@ -11,7 +12,7 @@ use crate::job::header_map;
 use crate::moment;
 
 /// A job as its claimer gets it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::ClaimedJob`"
@@ -72,7 +73,7 @@ impl ClaimReply {
 }
 
 /// How one held job answered: the word of `windlass_core::Settled`, or `accepted` or `noted`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct SettleReply {
     pub id: String,
@@ -97,7 +98,7 @@ impl SettleReply {
 }
 
 /// What a renewal answered to a holder who still holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RenewReply {
     /// The queue.
     pub queue: String,

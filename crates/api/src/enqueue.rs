@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use windlass_core::{
     Due, Enqueued, Error, Headers, JobId, JobState, Kind, Level, NewJob, Priority, QueueName,
     Result, UniqueKey, duration,
 };
 
-use crate::{content, moment};
+use crate::content::{self, Text};
+use crate::fields;
+use crate::moment;
 
 /// A job as a line of NDJSON or a body of HTTP says it.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[expect(
     missing_docs,
@@ -21,8 +23,9 @@ use crate::{content, moment};
 )]
 pub struct EnqueueRequest {
     /// A string stands for its bytes; any other JSON keeps its exact text.
-    #[serde(deserialize_with = "present")]
-    pub payload: Option<Box<RawValue>>,
+    #[serde(deserialize_with = "content::present")]
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub payload: Option<Text>,
     /// Bytes that are not UTF-8.
     pub payload_base64: Option<String>,
     pub id: Option<String>,
@@ -42,17 +45,17 @@ pub struct EnqueueRequest {
 }
 
 /// A moment in JSON: text, or a number of seconds since 1970.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Moment {
     /// RFC 3339, or a number in quotes.
     Text(String),
     /// Seconds since 1970.
-    Seconds(serde_json::Number),
+    Seconds(#[schemars(with = "f64")] serde_json::Number),
 }
 
 impl Moment {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             Self::Seconds(number) => number.to_string(),
@@ -63,20 +66,7 @@ impl Moment {
 impl EnqueueRequest {
     /// Reads one JSON object; unknown and repeated fields are errors.
     pub fn from_json(text: &str) -> Result<Self> {
-        let bad = |why: String| {
-            // The parser may quote a long value in full.
-            let why: String = why.chars().take(300).collect();
-            Error::invalid(
-                "JSON",
-                why,
-                "write one object such as {\"payload\":\"hello\"}",
-            )
-        };
-        // The parser would take a list for an object, too.
-        if !text.trim_start().starts_with('{') {
-            return Err(bad("it is not an object".to_owned()));
-        }
-        serde_json::from_str(text).map_err(|error| bad(error.to_string()))
+        fields::read(text)
     }
 
     /// The job that is meant, checked.
@@ -114,25 +104,15 @@ impl EnqueueRequest {
     }
 
     fn payload(&self, headers: &mut Headers) -> Result<Bytes> {
-        match (&self.payload, &self.payload_base64) {
-            (None, None) => Ok(Bytes::new()),
-            (None, Some(base64)) => content::from_base64("payload_base64", base64),
-            (Some(raw), None) if raw.get().starts_with('"') => {
-                let text: String = serde_json::from_str(raw.get()).map_err(|error| {
-                    Error::invalid("payload", error, "use payload_base64 for bytes")
-                })?;
-                Ok(Bytes::from(text))
-            }
-            (Some(raw), None) => {
-                headers.set("content-type", "application/json")?;
-                Ok(Bytes::from(raw.get().to_owned()))
-            }
-            (Some(_), Some(_)) => Err(Error::invalid(
-                "payload",
-                "it is given twice",
-                "give either payload or payload_base64",
-            )),
+        if self.payload.as_ref().is_some_and(Text::is_json) {
+            headers.set("content-type", "application/json")?;
         }
+        let payload = content::of(
+            self.payload.as_ref(),
+            self.payload_base64.as_deref(),
+            "payload",
+        )?;
+        Ok(payload.unwrap_or_default())
     }
 }
 
@@ -150,13 +130,8 @@ pub fn due(delay: Option<&str>, at: Option<&str>) -> Result<Due> {
     }
 }
 
-/// Keeps `null` apart from absence: it is JSON like any other.
-fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
-    Box::<RawValue>::deserialize(from).map(Some)
-}
-
 /// What became of one job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EnqueueReply {
     /// Its id; for a duplicate that of the first job.
     pub id: String,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::time::as_ms;
 use windlass_core::{Headers, Job};
@@ -9,7 +10,7 @@ use windlass_core::{Headers, Job};
 use crate::{content, moment};
 
 /// Everything known of a stored job; payload and result are absent in listings.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[expect(missing_docs, reason = "the fields are those of `windlass_core::Job`")]
 pub struct JobReply {
     pub id: String,

@@ -21,17 +21,22 @@
 pub mod change;
 pub mod claim;
 pub mod content;
+pub mod dispatch;
 pub mod enqueue;
+pub mod fields;
 pub mod job;
 pub mod moment;
 pub mod problem;
 pub mod queue;
+pub mod request;
 pub mod upkeep;
 pub mod worker;
 
 pub use change::{ChangeCounts, ChangeReply, Verb};
 pub use claim::{ClaimReply, RenewReply, SettleReply};
+pub use dispatch::{dispatch, ops};
 pub use enqueue::{EnqueueReply, EnqueueRequest};
+pub use fields::Fields;
 pub use job::JobReply;
 pub use problem::{Problem, ProblemReply};
 pub use queue::{QueueReply, SettingsReply};

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use windlass_core::{Error, JobId, JobState, QueueName};
+use windlass_core::{BootId, Error, JobId, JobState, QueueName};
 
 /// A refusal or a failure, for people and for programs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
     /// Programs match on this; it never changes.
     pub code: Cow<'static, str>,
@@ -21,7 +22,7 @@ pub struct Problem {
 }
 
 /// A problem as the document a door answers with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProblemReply {
     /// The problem.
     pub error: Problem,
@@ -70,6 +71,67 @@ impl Problem {
         )
     }
 
+    /// The store answered nothing where it has to.
+    pub fn no_answer() -> Self {
+        let help = "this is a fault of Windlass: report it";
+        Self::new("internal", "the store gave no answer for the job", help)
+    }
+
+    /// The token holds nothing.
+    pub fn nothing_held() -> Self {
+        let help = "stop what runs under it, or claim again";
+        Self::new(
+            "lease_lost",
+            "the token holds nothing any more; nothing changed",
+            help,
+        )
+    }
+
+    /// No live job holds the unique key.
+    pub fn key_not_held(queue: &QueueName) -> Self {
+        Self::new(
+            "not_found",
+            format!("no live job of the queue {queue} holds this unique key"),
+            format!("see what it has with `windlass job list {queue}`"),
+        )
+    }
+
+    /// The job was there and is not any more.
+    pub fn left(queue: &QueueName, id: &JobId) -> Self {
+        Self::new(
+            "gone",
+            format!("job {id:?} has left the store: it succeeded without a result, or was removed"),
+            format!(
+                "to keep outcomes enqueue with --wait, or `windlass queue set {queue} keep_succeeded=all`"
+            ),
+        )
+    }
+
+    /// The job did not end in time.
+    pub fn not_ended(id: &JobId, state: JobState) -> Self {
+        Self::new(
+            "timed_out",
+            format!("job {id:?} has not ended in time: it is {state}"),
+            "wait longer, or look whether a worker is alive with `windlass workers`",
+        )
+    }
+
+    /// There is no such worker.
+    pub fn no_worker(id: &BootId) -> Self {
+        Self::new(
+            "not_found",
+            format!("there is no worker {id:?}"),
+            "see who is alive with `windlass workers`",
+        )
+    }
+
+    /// Says which item of a list it is about.
+    #[must_use]
+    pub fn in_item(mut self, at: usize) -> Self {
+        self.message = format!("item {at}: {}", self.message);
+        self
+    }
+
     /// There is no such job.
     pub fn no_job(queue: &QueueName, id: &JobId) -> Self {
         Self::new(
@@ -107,6 +169,12 @@ impl Problem {
                 word(holder)
             ),
         )
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::from(&error)
     }
 }
 

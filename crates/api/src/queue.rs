@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::{Priority, QueueName, Settings, Stats};
 
 /// Jobs stored now by state; counts over the queue's life under `total`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::Stats`"
@@ -29,7 +30,7 @@ pub struct QueueReply {
 }
 
 /// Counts over the whole life of a queue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::Totals`"
@@ -43,7 +44,7 @@ pub struct TotalReply {
 }
 
 /// Counts over the last whole minute.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::Rates`"
@@ -85,7 +86,7 @@ impl QueueReply {
 }
 
 /// The settings of a queue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SettingsReply {
     /// The queue.
     pub queue: String,

@@ -1,5 +1,6 @@
 //! What a clean did, as doors show it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::{Audited, Maintained, QueueName};
 
@@ -7,7 +8,7 @@ use windlass_core::{Audited, Maintained, QueueName};
 const REPAIRS_LISTED_MAX: usize = 100;
 
 /// What a light or deep clean did, over one queue or many.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::upkeep`"
@@ -26,7 +27,7 @@ pub struct CleanReply {
 }
 
 /// One inconsistency found and mended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::Repair`"

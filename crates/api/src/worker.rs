@@ -1,12 +1,13 @@
 //! Workers as doors show them.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::{JobId, QueueName, Timestamp, Worker};
 
 use crate::moment;
 
 /// A worker that was seen lately.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::Worker`"
@@ -30,7 +31,7 @@ pub struct WorkerReply {
 }
 
 /// A job a worker runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct RunningReply {
     pub queue: String,

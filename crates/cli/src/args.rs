@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     accept, claim, clean, complete, completions, config, demo, doctor, enqueue, exec, fail, job,
-    progress, queue, release, renew, snooze, worker, workers,
+    processor, progress, queue, release, renew, snooze, stdio, worker, workers,
 };
 
 /// A reliable job queue.
@@ -74,6 +74,10 @@ pub(crate) enum Command {
     ExecChild(exec::child::Arguments),
     /// Run jobs with resident processes that speak JSON lines
     Worker(Box<worker::Arguments>),
+    /// Answer requests, one JSON object per line, on standard input and output
+    Stdio(stdio::Arguments),
+    /// Push jobs to idle workers over standard input and output
+    Processor(Box<processor::Arguments>),
     /// Look at jobs and change them
     #[command(subcommand)]
     Job(job::Command),

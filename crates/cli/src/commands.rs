@@ -12,12 +12,14 @@ pub(crate) mod enqueue;
 pub(crate) mod exec;
 pub(crate) mod fail;
 pub(crate) mod job;
+pub(crate) mod processor;
 pub(crate) mod progress;
 pub(crate) mod queue;
 pub(crate) mod release;
 pub(crate) mod renew;
 mod settle;
 pub(crate) mod snooze;
+pub(crate) mod stdio;
 pub(crate) mod version;
 pub(crate) mod worker;
 pub(crate) mod workers;
@@ -43,6 +45,8 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Exec(arguments) => exec::run(*arguments, session).await,
         Command::ExecChild(arguments) => exec::child::run(&arguments, session),
         Command::Worker(arguments) => worker::run(*arguments, session).await,
+        Command::Stdio(arguments) => stdio::run(arguments, session).await,
+        Command::Processor(arguments) => processor::run(*arguments, session).await,
         Command::Job(command) => job::run(command, session).await,
         Command::Queue(command) => queue::run(command, session).await,
         Command::Workers(arguments) => workers::run(arguments, session).await,

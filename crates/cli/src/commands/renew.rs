@@ -55,10 +55,5 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 }
 
 fn nothing_held() -> Failure {
-    let problem = Problem::new(
-        "lease_lost",
-        "the token holds nothing any more; nothing changed",
-        "stop what runs under it, or claim again",
-    );
-    Failure::new(Exit::Conflict, problem)
+    Failure::new(Exit::Conflict, Problem::nothing_held())
 }

@@ -102,9 +102,7 @@ async fn tell(id: &BootId, word: Word, session: &mut Session) -> Result<Exit> {
 }
 
 fn nobody(id: &BootId) -> Failure {
-    let message = format!("there is no worker {id:?}");
-    let help = "see who is alive with `windlass workers`";
-    Failure::new(Exit::NotFound, Problem::new("not_found", message, help))
+    Failure::new(Exit::NotFound, Problem::no_worker(id))
 }
 
 async fn fail(id: &BootId, session: &mut Session) -> Result<Exit> {

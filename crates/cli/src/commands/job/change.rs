@@ -156,10 +156,7 @@ fn print_counts(verb: Verb, counts: &ChangeCounts, session: &mut Session) {
 /// Why a job was not changed, if it was not.
 fn refusal(verb: Verb, queue: &QueueName, job: &ChangedJob) -> Option<Failure> {
     let Some(id) = &job.id else {
-        let message = format!("no live job of the queue {queue} holds this unique key");
-        let help = format!("see what it has with `windlass job list {queue}`");
-        let problem = Problem::new("not_found", message, help);
-        return Some(Failure::new(Exit::NotFound, problem));
+        return Some(Failure::new(Exit::NotFound, Problem::key_not_held(queue)));
     };
     match &job.changed {
         Changed::Done | Changed::WillStop => None,

@@ -80,22 +80,10 @@ pub(in crate::commands) fn exit_of(state: JobState) -> Exit {
 
 /// The job was there and is not any more.
 pub(in crate::commands) fn gone(queue: &QueueName, id: &JobId) -> Failure {
-    let problem = Problem::new(
-        "gone",
-        format!("job {id:?} has left the store: it succeeded without a result, or was removed"),
-        format!(
-            "to keep outcomes enqueue with --wait, or `windlass queue set {queue} keep_succeeded=all`"
-        ),
-    );
-    Failure::new(Exit::NotFound, problem)
+    Failure::new(Exit::NotFound, Problem::left(queue, id))
 }
 
 /// The job did not end in time.
 pub(in crate::commands) fn timed_out(id: &JobId, state: JobState) -> Failure {
-    let problem = Problem::new(
-        "timed_out",
-        format!("job {id:?} has not ended in time: it is {state}"),
-        "wait longer, or look whether a worker is alive with `windlass workers`",
-    );
-    Failure::new(Exit::TimedOut, problem)
+    Failure::new(Exit::TimedOut, Problem::not_ended(id, state))
 }

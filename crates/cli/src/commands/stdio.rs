@@ -1,0 +1,44 @@
+//! `windlass stdio`: one JSON request per line in, one reply per line out.
+
+mod pipes;
+
+use clap::Args;
+use windlass_stdio::{LINE_BYTES_MAX_DEFAULT, Options, serve};
+
+use crate::exit::{Exit, Failure, Result};
+use crate::session::Session;
+
+pub(crate) use pipes::{check_line_max, outcome, stop};
+
+/// What may be typed.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A request is an object with \"op\", \"ref\" (any JSON, repeated in the reply) and the verb's \
+    fields: {\"op\":\"enqueue\",\"ref\":1,\"queue\":\"mail\",\"payload\":\"hello\"}. The reply is \
+    {\"ref\":1,\"ok\":true,…} or {\"ref\":1,\"ok\":false,\"error\":{\"code\":…,\"message\":…,\"help\":…,\"line\":…}}. \
+    docs/stdio.md has all verbs."
+)]
+pub(crate) struct Arguments {
+    /// Run requests at once and answer them as they end
+    #[arg(long)]
+    unordered: bool,
+
+    /// The longest line that is read, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX_DEFAULT)]
+    line_max: usize,
+}
+
+/// Answers requests until standard input ends.
+pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    check_line_max(arguments.line_max)?;
+    let options = Options {
+        line_bytes_max: arguments.line_max,
+        is_ordered: !arguments.unordered,
+    };
+    let settings = session.settings()?;
+    let store = windlass::open(&settings.store, windlass::Existing::OrCreate).await?;
+    let stop = stop(session).map_err(Failure::internal)?;
+    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    let ended = serve(store.as_ref(), input, output, options, stop).await;
+    outcome(session, ended)
+}

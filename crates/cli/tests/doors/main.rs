@@ -1,0 +1,18 @@
+//! The doors on standard input and output, held by running the real program.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
+
+#[path = "../cli/sandbox.rs"]
+#[allow(dead_code, reason = "shared with tests that use all of it")]
+mod sandbox;
+
+mod crew;
+mod door;
+mod hostile;
+mod hostile_lines;
+mod place;
+mod processor;
+mod stdio;

@@ -1,0 +1,173 @@
+//! Lines of a pipe, read with a bound: whatever comes, memory does not grow.
+
+use std::io;
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use windlass_api::Problem;
+use windlass_core::Error;
+
+use crate::depth;
+
+/// The longest line unless said: 2 MiB for the payload in any form, and room for the fields.
+pub const LINE_BYTES_MAX_DEFAULT: usize = 2 * 1024 * 1024 + 64 * 1024;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// One line that is not blank.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// Counted from 1, blank lines among them.
+    pub(crate) number: u64,
+    /// Its text without the line end, or why it has none.
+    pub(crate) text: Result<String, Problem>,
+}
+
+impl Line {
+    /// A line that came another way.
+    pub(crate) fn of(number: u64, text: &str) -> Self {
+        let text = read(text.as_bytes());
+        Self {
+            number,
+            text: text.map_err(|problem| problem.at_line(number)),
+        }
+    }
+}
+
+/// Reads lines.
+#[derive(Debug)]
+pub(crate) struct Lines<R> {
+    reader: BufReader<R>,
+    bytes_max: usize,
+    line: Vec<u8>,
+    length: u64,
+    number: u64,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(crate) fn new(reader: R, bytes_max: usize) -> Self {
+        Self {
+            reader: BufReader::with_capacity(64 * 1024, reader),
+            bytes_max,
+            line: Vec::new(),
+            length: 0,
+            number: 0,
+        }
+    }
+
+    /// The next line that is not blank; nothing at the end. A call that is dropped loses nothing.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            let chunk = match self.reader.fill_buf().await {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                chunk => chunk?,
+            };
+            let is_end = chunk.is_empty();
+            if is_end && self.length == 0 {
+                return Ok(None);
+            }
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let part = &chunk[..end.unwrap_or(chunk.len())];
+            self.length += part.len() as u64;
+            if self.length > self.bytes_max as u64 {
+                // What is too long is counted and thrown away.
+                self.line = Vec::new();
+            } else {
+                self.line.extend_from_slice(part);
+            }
+            let used = part.len() + usize::from(end.is_some());
+            self.reader.consume(used);
+            if (is_end || end.is_some())
+                && let Some(line) = self.finish()
+            {
+                return Ok(Some(line));
+            }
+        }
+    }
+
+    /// Ends the line that was read; nothing where it is blank.
+    fn finish(&mut self) -> Option<Line> {
+        let line = std::mem::take(&mut self.line);
+        let length = std::mem::take(&mut self.length);
+        self.number += 1;
+        let text = if length > self.bytes_max as u64 {
+            Err(too_long(length, self.bytes_max))
+        } else {
+            let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line);
+            if line.trim_ascii().is_empty() {
+                return None;
+            }
+            read(line)
+        };
+        Some(Line {
+            number: self.number,
+            text: text.map_err(|problem| problem.at_line(self.number)),
+        })
+    }
+}
+
+fn read(line: &[u8]) -> Result<String, Problem> {
+    let text = std::str::from_utf8(line).map_err(|error| {
+        let why = format!("it is not UTF-8 from byte {} on", error.valid_up_to() + 1);
+        let help = "write UTF-8; bytes of a payload go into payload_base64";
+        Problem::from(Error::invalid("line", why, help))
+    })?;
+    depth::check(text)?;
+    Ok(text.trim_ascii().to_owned())
+}
+
+fn too_long(length: u64, bytes_max: usize) -> Problem {
+    let why = format!("it has {length} bytes, the limit is {bytes_max}");
+    let help = "send less in one line, or raise the limit with --line-max";
+    Error::invalid("line", why, help).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read_all(text: &[u8], bytes_max: usize) -> Vec<(u64, String)> {
+        let mut lines = Lines::new(text, bytes_max);
+        let mut all = Vec::new();
+        while let Some(line) = lines.next().await.unwrap() {
+            let text = line.text.unwrap_or_else(|problem| problem.message);
+            all.push((line.number, text));
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn blank_lines_are_counted_and_passed_over() {
+        let text = b"\xef\xbb\xbfone\r\n\n \t\r\n\xef\xbb\xbf\ntwo\nlast";
+        let lines = read_all(text, 100).await;
+        let expected = [(1, "one"), (5, "two"), (6, "last")];
+        assert_eq!(lines, expected.map(|(at, text)| (at, text.to_owned())));
+    }
+
+    #[tokio::test]
+    async fn lines_that_cannot_be_read_are_told_with_their_number() {
+        let text = b"far too long\nfive5\nb\xffd\n123456";
+        let lines = read_all(text, 5).await;
+        let told: Vec<_> = lines
+            .iter()
+            .map(|(at, text)| format!("{at} {text}"))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "1 the line is not valid: it has 12 bytes, the limit is 5",
+                "2 five5",
+                "3 the line is not valid: it is not UTF-8 from byte 2 on",
+                "4 the line is not valid: it has 6 bytes, the limit is 5",
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn an_endless_line_is_not_held() {
+        let text = vec![b'x'; 1_000_000];
+        let mut lines = Lines::new(&text[..], 10);
+        let line = lines.next().await.unwrap().unwrap();
+        assert!(line.text.unwrap_err().message.contains("1000000 bytes"));
+        assert_eq!(lines.line.capacity(), 0);
+    }
+}

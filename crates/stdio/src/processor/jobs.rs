@@ -1,0 +1,101 @@
+//! What job creators say: `add_job` and `del_job`.
+
+use serde::Serialize;
+use windlass_api::Problem;
+use windlass_core::{
+    Changed, Error, Headers, JobId, JobState, NewJob, Priority, QueueName, Result, Target,
+};
+
+use super::Processor;
+use super::envelope::Payload;
+use crate::reply::{Answer, fields};
+
+/// The job a message is about, and what it is now.
+#[derive(Serialize)]
+pub(super) struct JobAnswer<'a> {
+    pub(super) uuid: &'a str,
+    pub(super) queue_name: &'a str,
+    pub(super) state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) progress: Option<f64>,
+    /// Somebody deleted the job: its worker should stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cancel: Option<bool>,
+}
+
+impl<'a> JobAnswer<'a> {
+    pub(super) fn new(queue: &'a QueueName, id: &'a JobId, state: &'static str) -> Self {
+        Self {
+            uuid: id.as_str(),
+            queue_name: queue.as_str(),
+            state,
+            progress: None,
+            cancel: None,
+        }
+    }
+}
+
+impl Payload<'_> {
+    pub(super) fn queue(&self) -> Result<QueueName> {
+        QueueName::new(self.fields.need::<String>("queue_name")?)
+    }
+
+    pub(super) fn job(&self) -> Result<JobId> {
+        JobId::new(self.fields.need::<String>("uuid")?)
+    }
+
+    fn priority(&self) -> Result<Priority> {
+        let level: Option<u8> = self.fields.get("priority")?;
+        level.map_or(Ok(Priority::default()), Priority::new)
+    }
+}
+
+impl Processor {
+    /// Stores a job; its payload is the message's, byte for byte.
+    pub(super) async fn add_job(&self, queue: &QueueName, payload: &Payload<'_>) -> Answer {
+        let id = payload.job()?;
+        let mut headers = Headers::default();
+        headers.set("content-type", "application/json")?;
+        let job = NewJob::new(payload.text.to_owned())
+            .id(id.clone())
+            .priority(payload.priority()?)
+            .headers(headers);
+        let answers = self.store.enqueue(queue, vec![job]).await?;
+        let first = answers.first().ok_or_else(Problem::no_answer)?;
+        if first.is_duplicate() {
+            return Err(duplicate(queue, &id, first.state()));
+        }
+        fields(&JobAnswer::new(queue, &id, "queued"))
+    }
+
+    /// Removes a job that waits or has ended; one that a worker has is asked to stop.
+    pub(super) async fn del_job(&self, queue: &QueueName, payload: &Payload<'_>) -> Answer {
+        let id = payload.job()?;
+        let target = Target::Ids(vec![id.clone()]);
+        let changes = self.store.cancel(queue, &target, None).await?;
+        let changed = changes.items.first().map(|job| &job.changed);
+        let state = match changed {
+            Some(Changed::WillStop) => "will_stop",
+            Some(Changed::Done | Changed::WrongState(_)) => {
+                self.store.delete(queue, &target, None).await?;
+                "deleted"
+            }
+            Some(Changed::Conflict(_) | Changed::NotFound) | None => {
+                return Err(Problem::no_job(queue, &id));
+            }
+        };
+        fields(&JobAnswer::new(queue, &id, state))
+    }
+}
+
+fn duplicate(queue: &QueueName, id: &JobId, state: JobState) -> Problem {
+    let error = Error::invalid(
+        "job",
+        format!("the queue {queue} has had job {id:?} already, and it is {state}"),
+        "add each job once; another job needs a uuid of its own",
+    );
+    Problem {
+        code: "duplicate".into(),
+        ..Problem::from(error)
+    }
+}

@@ -1,0 +1,310 @@
+//! How sessions end, wait and give back; pipes that nobody reads, and timers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
+use tokio::task::JoinHandle;
+use windlass_core::{NewJob, QueueName, Stats, Store};
+use windlass_stdio::{CancellationToken, Cause, Ended, Options, Returned, serve};
+
+use super::script::World;
+
+struct Door {
+    input: DuplexStream,
+    output: Lines<BufReader<DuplexStream>>,
+    stop: CancellationToken,
+    ended: JoinHandle<Ended>,
+}
+
+impl Door {
+    fn open(store: &Arc<dyn Store>, is_ordered: bool) -> Self {
+        let (input, reader) = tokio::io::duplex(1024);
+        let (writer, output) = tokio::io::duplex(1024);
+        let (store, stop) = (Arc::clone(store), CancellationToken::new());
+        let options = Options {
+            is_ordered,
+            ..Options::default()
+        };
+        let stopping = stop.clone();
+        let ended =
+            tokio::spawn(
+                async move { serve(store.as_ref(), reader, writer, options, stopping).await },
+            );
+        Self {
+            input,
+            output: BufReader::new(output).lines(),
+            stop,
+            ended,
+        }
+    }
+
+    async fn say(&mut self, line: &str) {
+        let line = format!("{line}\n");
+        self.input.write_all(line.as_bytes()).await.unwrap();
+    }
+
+    fn read_no_more(&mut self) {
+        self.output = BufReader::new(tokio::io::duplex(1).0).lines();
+    }
+
+    async fn hear(&mut self) -> Value {
+        let line = self.output.next_line().await.unwrap().unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}
+
+fn queue() -> QueueName {
+    QueueName::new("q").unwrap()
+}
+
+async fn stats(world: &World) -> Stats {
+    world.store.stats(&queue()).await.unwrap().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn unordered_a_waiting_claim_holds_up_nobody() {
+    let world = World::new();
+    let mut door = Door::open(&world.store, false);
+    door.say(r#"{"op":"claim","ref":"c","queue":"q","wait":"30s"}"#)
+        .await;
+    door.say(r#"{"op":"queues","ref":"s"}"#).await;
+    assert_eq!(door.hear().await["ref"], "s");
+    door.say(r#"{"op":"enqueue","ref":"e","queue":"q","id":"a"}"#)
+        .await;
+    let mut heard = [door.hear().await, door.hear().await];
+    heard.sort_by_key(|reply| reply["ref"].to_string());
+    assert_eq!(heard[0]["jobs"][0]["id"], "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ordered_a_waiting_claim_holds_up_those_behind_it() {
+    let world = World::new();
+    let mut door = Door::open(&world.store, true);
+    door.say(r#"{"op":"claim","ref":"c","queue":"q","wait":"30s"}"#)
+        .await;
+    door.say(r#"{"op":"queues","ref":"s"}"#).await;
+    let first = door.hear().await;
+    assert_eq!(
+        (&first["ref"], &first["jobs"]),
+        (&"c".into(), &Value::Array(vec![]))
+    );
+    assert_eq!(door.hear().await["ref"], "s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_input_finishes_what_is_under_way() {
+    let world = World::new();
+    let mut door = Door::open(&world.store, true);
+    door.say(r#"{"op":"claim","ref":1,"queue":"q","wait":"5s"}"#)
+        .await;
+    door.input
+        .write_all(br#"{"op":"queues","ref":2}"#)
+        .await
+        .unwrap();
+    drop(door.input);
+    let mut rest = Vec::new();
+    while let Some(line) = door.output.next_line().await.unwrap() {
+        rest.push(line);
+    }
+    assert_eq!(rest.len(), 2, "{rest:?}");
+    let ended = door.ended.await.unwrap();
+    assert!(matches!(ended.cause, Cause::InputEnded), "{ended:?}");
+    assert_eq!((ended.answered, ended.refused), (2, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_cuts_waits_short_and_answers_them() {
+    let world = World::new();
+    world
+        .store
+        .enqueue(
+            &queue(),
+            vec![
+                NewJob::new("x")
+                    .id(windlass_core::JobId::new("a").unwrap())
+                    .delay(Duration::from_secs(3600)),
+            ],
+        )
+        .await
+        .unwrap();
+    let mut door = Door::open(&world.store, false);
+    door.say(r#"{"op":"claim","ref":1,"queue":"q","wait":"60s"}"#)
+        .await;
+    door.say(r#"{"op":"wait","ref":2,"queue":"q","id":"a","timeout":"60s"}"#)
+        .await;
+    door.say(r#"{"op":"queues","ref":3}"#).await;
+    assert_eq!(door.hear().await["ref"], 3);
+    let began = tokio::time::Instant::now();
+    door.stop.cancel();
+    let mut heard = [door.hear().await, door.hear().await];
+    heard.sort_by_key(|reply| reply["ref"].to_string());
+    assert_eq!(heard[0]["jobs"], Value::Array(vec![]));
+    assert_eq!(heard[1]["error"]["code"], "timed_out");
+    assert!(matches!(door.ended.await.unwrap().cause, Cause::Stopped));
+    assert!(
+        began.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_claim_that_nobody_hears_gives_its_jobs_back_in_their_order() {
+    let world = World::new();
+    let jobs =
+        ["1", "2", "3"].map(|id| NewJob::new("x").id(windlass_core::JobId::new(id).unwrap()));
+    world.store.enqueue(&queue(), jobs.to_vec()).await.unwrap();
+    let mut door = Door::open(&world.store, true);
+    door.read_no_more();
+    door.say(r#"{"op":"claim","queue":"q","max":2}"#).await;
+    let ended = door.ended.await.unwrap();
+    assert!(matches!(ended.cause, Cause::OutputClosed), "{ended:?}");
+    assert_eq!(ended.returned.len(), 2, "{ended:?}");
+    assert!(
+        ended
+            .returned
+            .iter()
+            .all(|job| matches!(job, Returned::Back(_)))
+    );
+    let claim = windlass_core::ClaimRequest::single(3);
+    let claim = world.store.claim(&queue(), claim).await.unwrap().unwrap();
+    let ids: Vec<_> = claim.jobs.iter().map(|job| job.id.as_str()).collect();
+    assert_eq!(ids, ["1", "2", "3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_waits_while_the_reader_goes_away_holds_nothing() {
+    let world = World::new();
+    let mut door = Door::open(&world.store, false);
+    door.say(r#"{"op":"claim","ref":1,"queue":"q","wait":"60s"}"#)
+        .await;
+    door.read_no_more();
+    door.say(r#"{"op":"enqueue","queue":"q","id":"a"}"#).await;
+    let ended = door.ended.await.unwrap();
+    assert!(matches!(ended.cause, Cause::OutputClosed), "{ended:?}");
+    let stats = stats(&world).await;
+    assert_eq!((stats.ready, stats.running), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_does_not_read_stops_the_door_from_reading() {
+    let world = World::new();
+    let mut door = Door::open(&world.store, true);
+    let mut said = 0_u32;
+    let line = format!("{{\"op\":\"queues\",\"ref\":\"{}\"}}\n", "r".repeat(500));
+    // The pipes hold a kibibyte each; what gathers inside is bounded, so this ends.
+    while tokio::time::timeout(
+        Duration::from_millis(200),
+        door.input.write_all(line.as_bytes()),
+    )
+    .await
+    .is_ok()
+    {
+        said += 1;
+        assert!(said < 1_000, "it reads on although nobody hears it");
+    }
+    assert!(said > 50, "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_so_many_requests_are_under_way() {
+    let world = World::new();
+    let mut door = Door::open(&world.store, false);
+    let line = "{\"op\":\"claim\",\"queue\":\"q\",\"wait\":\"60s\"}\n";
+    let mut said = 0_u32;
+    while tokio::time::timeout(
+        Duration::from_secs(5),
+        door.input.write_all(line.as_bytes()),
+    )
+    .await
+    .is_ok()
+    {
+        said += 1;
+        assert!(said < 3_000, "it begins ever more claims");
+    }
+    // The pipe and one reading of it hold a kibibyte of others each.
+    let held = u32::try_from(2 * 1024 / line.len()).unwrap();
+    assert!((64..64 + 4 + held).contains(&said), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_processor_ticks_by_itself() {
+    let world = World::new();
+    let processor = world.processor();
+    let (mut input, reader) = tokio::io::duplex(64 * 1024);
+    let (writer, output) = tokio::io::duplex(64 * 1024);
+    let running = tokio::spawn(async move {
+        let stop = CancellationToken::new();
+        processor.run(reader, writer, stop).await
+    });
+    let mut output = BufReader::new(output).lines();
+    let idle = br#"{"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}"#;
+    input.write_all(idle).await.unwrap();
+    input.write_all(b"\n").await.unwrap();
+    assert!(
+        output
+            .next_line()
+            .await
+            .unwrap()
+            .unwrap()
+            .contains("worker_idle_reply")
+    );
+    world
+        .store
+        .enqueue(&queue(), vec![NewJob::new("by another door")])
+        .await
+        .unwrap();
+    let assignment = output.next_line().await.unwrap().unwrap();
+    assert!(
+        assignment.contains("workers/w1/job_assignment"),
+        "{assignment}"
+    );
+    drop(input);
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_assignment_that_nobody_hears_goes_back() {
+    let world = World::new();
+    let processor = world.processor();
+    world
+        .store
+        .enqueue(&queue(), vec![NewJob::new("x")])
+        .await
+        .unwrap();
+    let (writer, output) = tokio::io::duplex(1024);
+    drop(output);
+    let input = &br#"{"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}"#[..];
+    let ended = processor.run(input, writer, CancellationToken::new()).await;
+    assert!(matches!(ended.cause, Cause::OutputClosed), "{ended:?}");
+    assert_eq!(ended.returned.len(), 1);
+    let stats = stats(&world).await;
+    assert_eq!((stats.ready, stats.running), (1, 0));
+}
+
+#[tokio::test]
+async fn a_gigabyte_in_one_line_is_read_and_thrown_away() {
+    let world = World::new();
+    let long = tokio::io::repeat(b'[').take(1_000_000_000);
+    let rest = &b"\n{\"op\":\"queues\",\"ref\":2}"[..];
+    let mut output = Vec::new();
+    let stop = CancellationToken::new();
+    let store = world.store.as_ref();
+    serve(
+        store,
+        long.chain(rest),
+        &mut output,
+        Options::default(),
+        stop,
+    )
+    .await;
+    let output = String::from_utf8(output).unwrap();
+    let lines: Vec<_> = output.lines().collect();
+    assert!(
+        lines[0].contains("it has 1000000000 bytes, the limit is"),
+        "{output}"
+    );
+    assert!(lines[1].starts_with(r#"{"ref":2,"ok":true"#), "{output}");
+}

@@ -1,0 +1,173 @@
+//! Who is idle, who is busy, and whose a job is.
+
+use super::script::{World, processor, replay_processor};
+
+#[tokio::test]
+async fn a_worker_that_is_idle_again_gives_back_what_it_had_accepted() {
+    processor(
+        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"add_job","payload":{"uuid":"j1","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"payload":{"uuid":"j1"}}
+           > {"topic":"add_job","payload":{"uuid":"j2","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j1","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true,"released":["j1"]}}
+           < {"topic":"default/job_queue/workers/w1/job_assignment","payload":{"uuid":"j1"}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_is_offered_one_job_at_a_time() {
+    processor(
+        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"add_job","payload":{"uuid":"j1","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"payload":{"uuid":"j1"}}
+           > {"topic":"add_job","payload":{"uuid":"j2","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true,"released":[]}}
+           > {"topic":"list_queue_dispatched","payload":{"queue_name":"q"}}
+           < {"payload":{"jobs":[{"uuid":"j1","worker":"w1"}]}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_at_a_job_it_lost_is_left_alone_until_it_is_idle() {
+    processor(
+        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"worker_busy","service_uuid":"w1","payload":{"uuid":"gone","queue_name":"q","status":{"progress":0.5}}}
+           < {"payload":{"ok":false,"error":{"code":"not_found"}}}
+           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"payload":{"uuid":"j"}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_may_be_in_several_groups_and_hold_a_job_of_each() {
+    processor(
+        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"a"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"add_job","payload":{"uuid":"ja","queue_name":"a"}}
+           < {"payload":{"ok":true}}
+           < {"payload":{"uuid":"ja"}}
+           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"ja","queue_name":"a"}}
+           < {"payload":{"ok":true}}
+           ~ 8s
+           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"b"}}
+           < {"payload":{"ok":true,"released":[]}}
+           ~ 8s
+           > {"topic":"tick"}
+           < {"payload":{"workers_expired":0,"dispatched":0}}
+           > {"topic":"list_queue_progress","payload":{"queue_name":"a"}}
+           < {"payload":{"jobs":[{"uuid":"ja","worker":"w1"}]}}
+           > {"topic":"add_job","payload":{"uuid":"jb","queue_name":"b"}}
+           < {"payload":{"ok":true}}
+           < {"topic":"default/job_queue/workers/w1/job_assignment","payload":{"uuid":"jb","queue_name":"b"}}
+           > {"topic":"workers/w1/job_finished","payload":{"uuid":"ja","queue_name":"a"}}
+           < {"payload":{"ok":true,"state":"finished"}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_that_was_forgotten_gives_back_what_it_accepted_and_keeps_what_it_is_offered() {
+    for (said, released) in [("job_accepted", r#"["j"]"#), ("worker_idle", "[]")] {
+        let world = World::new();
+        let processor = world.processor();
+        replay_processor(
+            &world,
+            &processor,
+            &format!(
+                r#"> {{"topic":"workers/w1/worker_idle","payload":{{"queue_name":"q"}}}}
+                   < {{"payload":{{"ok":true}}}}
+                   > {{"topic":"add_job","payload":{{"uuid":"j","queue_name":"q"}}}}
+                   < {{"payload":{{"ok":true}}}}
+                   < {{"payload":{{"uuid":"j"}}}}
+                   > {{"topic":"workers/w1/{said}","payload":{{"uuid":"j","queue_name":"q"}}}}
+                   < {{"payload":{{"ok":true}}}}"#
+            ),
+        )
+        .await;
+        let worker = windlass_core::BootId::new("w1").unwrap();
+        world.store.leave(&worker, None).await.unwrap();
+
+        let idle = r#"{"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}"#;
+        let answers = processor.handle(1, idle).await;
+
+        assert!(
+            answers[0].contains(&format!("\"released\":{released}")),
+            "{said}: {answers:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_reports_nonsense_is_alive_all_the_same() {
+    processor(
+        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           ~ 8s
+           > {"topic":"worker_busy","service_uuid":"w1","payload":{"uuid":"j","queue_name":"q","status":{"progress":7}}}
+           < {"payload":{"ok":false,"error":{"code":"invalid"}}}
+           ~ 8s
+           > {"topic":"list_queue_workers","payload":{"queue_name":"q"}}
+           < {"payload":{"workers":[{"worker":"w1","state":"busy","last_seen_at":"2026-01-31T08:05:08.000Z"}]}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn queues_do_not_share_workers() {
+    processor(
+        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"a"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"b"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"tick"}
+           < {"payload":{"dispatched":0}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn workers_of_other_doors_are_neither_given_jobs_nor_expired() {
+    let world = World::new();
+    let processor = world.processor();
+    let queue = windlass_core::QueueName::new("q").unwrap();
+    let native = windlass_core::NewWorker {
+        boot: windlass_core::BootId::new("native").unwrap(),
+        name: "exec".to_owned(),
+        host: String::new(),
+        pid: 1,
+        version: "0.1.0".to_owned(),
+        queues: vec![queue],
+    };
+    world.store.register(native).await.unwrap();
+    replay_processor(
+        &world,
+        &processor,
+        r#"> {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           ~ 30s
+           > {"topic":"tick"}
+           < {"payload":{"workers_expired":0,"dispatched":0}}
+           > {"topic":"worker_idle","service_uuid":"native","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":false,"error":{"code":"conflict"}}}"#,
+    )
+    .await;
+    let workers = world.store.workers().await.unwrap();
+    assert!(workers.iter().any(|worker| worker.new.name == "exec"));
+}

@@ -1,0 +1,285 @@
+//! One conversation per topic: what is answered when all is well, and when it is not.
+
+use super::script::{World, processor, replay_processor};
+
+#[tokio::test]
+async fn add_job_stores_a_job_once() {
+    processor(
+        r#"> {"topic":"default/job_queue/add_job","service_uuid":"c","reference":{"a":1},"payload":{"uuid":"j1","queue_name":"q","command":"ls"}}
+           < {"topic":"default/job_queue/add_job_reply","service_name":"job_queue","service_uuid":"processor-1","service_host":"here","created_at":"2026-01-31T08:05:00.000Z","reference":{"a":1},"payload":{"reference":{"a":1},"ok":true,"uuid":"j1","queue_name":"q","state":"queued"}}
+           > {"topic":"add_job","payload":{"uuid":"j1","queue_name":"q","command":"other","reference":"again"}}
+           < {"topic":"default/job_queue/add_job_reply","reference":"again","payload":{"ok":false,"reference":"again","error":{"code":"duplicate","line":1}}}
+           > {"topic":"list_queue_jobs","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true,"jobs":[{"uuid":"j1","state":"queued","priority":5}],"cursor":null}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn add_job_refuses_what_is_not_a_job() {
+    for payload in [
+        r#"{"queue_name":"q"}"#,
+        r#"{"uuid":"j"}"#,
+        r#"{"uuid":7,"queue_name":"q"}"#,
+        r#"{"uuid":"j","queue_name":["q"]}"#,
+        r#"{"uuid":"j","queue_name":"q q"}"#,
+        r#"{"uuid":"","queue_name":"q"}"#,
+        r#"{"uuid":"j","queue_name":"q","priority":10}"#,
+        r#"{"uuid":"j","queue_name":"q","priority":-1}"#,
+        r#"{"uuid":"j","queue_name":"q","priority":1.5}"#,
+        r#"{"uuid":"j","queue_name":"q","priority":"1"}"#,
+        r#"{"uuid":"j","uuid":"k","queue_name":"q"}"#,
+        "[]",
+        "7",
+    ] {
+        processor(&format!(
+            r#"> {{"topic":"add_job","reference":1,"payload":{payload}}}
+               < {{"topic":"default/job_queue/add_job_reply","reference":1,"payload":{{"ok":false,"error":{{"code":"invalid","line":1}}}}}}
+               > {{"topic":"list_queue_jobs","payload":{{"queue_name":"q"}}}}
+               < {{"payload":{{"jobs":[]}}}}"#
+        ))
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn priorities_come_before_the_order_of_arrival() {
+    processor(
+        r#"> {"topic":"add_job","payload":{"uuid":"last","queue_name":"q","priority":9}}
+           < {"payload":{"ok":true}}
+           > {"topic":"add_job","payload":{"uuid":"plain","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"add_job","payload":{"uuid":"first","queue_name":"q","priority":0}}
+           < {"payload":{"ok":true}}
+           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"topic":"default/job_queue/worker_idle_reply","payload":{"ok":true,"worker":"w1"}}
+           < {"topic":"default/job_queue/workers/w1/job_assignment","payload":{"uuid":"first"}}
+           > {"topic":"workers/w2/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true,"worker":"w2"}}
+           < {"topic":"default/job_queue/workers/w2/job_assignment","payload":{"uuid":"plain"}}
+           > {"topic":"workers/w3/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true,"worker":"w3"}}
+           < {"topic":"default/job_queue/workers/w3/job_assignment","payload":{"uuid":"last"}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_idle_worker_gets_the_stored_payload_and_when_it_was_dispatched() {
+    processor(
+        r#"> {"topic":"workers/w1/worker_idle","service_uuid":"w1","reference":"i","payload":{"queue_name":"q"}}
+           < {"topic":"default/job_queue/worker_idle_reply","reference":"i","payload":{"ok":true,"queue_name":"q","worker":"w1","released":[]}}
+           ~ 1s
+           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q","args":["a",1.0],"deep":{"b":null}}}
+           < {"payload":{"ok":true}}
+           < {"topic":"default/job_queue/workers/w1/job_assignment","payload":{"uuid":"j","queue_name":"q","args":["a",1.0],"deep":{"b":null},"dispatched_at":"2026-01-31T08:05:01.000Z"}}
+           > {"topic":"worker_idle","service_uuid":"w1","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true,"released":[]}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn worker_idle_from_nobody_is_refused() {
+    processor(
+        r#"> {"topic":"worker_idle","reference":1,"payload":{"queue_name":"q"}}
+           < {"topic":"default/job_queue/worker_idle_reply","reference":1,"payload":{"ok":false,"error":{"code":"invalid"}}}
+           > {"topic":"worker_idle","service_uuid":"a/b","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":false,"error":{"code":"invalid"}}}
+           > {"topic":"worker_idle","service_uuid":5,"reference":2,"payload":{"queue_name":"q"}}
+           < {"topic":"default/job_queue/worker_idle_reply","reference":2,"payload":{"ok":false,"error":{"code":"invalid"}}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn job_accepted_is_for_the_worker_that_was_offered_the_job() {
+    processor(
+        r#"> {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"topic":"default/job_queue/workers/w1/job_assignment"}
+           > {"topic":"workers/w2/job_accepted","reference":1,"payload":{"uuid":"j","queue_name":"q"}}
+           < {"topic":"default/job_queue/job_accepted_reply","reference":1,"payload":{"ok":false,"error":{"code":"lease_lost"}}}
+           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"none","queue_name":"q"}}
+           < {"payload":{"ok":false,"error":{"code":"not_found"}}}
+           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j","queue_name":"q","started_at":"2026-01-31T08:05:00Z"}}
+           < {"payload":{"ok":true,"uuid":"j","queue_name":"q","state":"accepted"}}
+           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true,"state":"accepted"}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn worker_busy_notes_progress_between_0_and_1() {
+    for word in ["worker_busy", "worker_progress"] {
+        processor(&format!(
+            r#"> {{"topic":"add_job","payload":{{"uuid":"j","queue_name":"q"}}}}
+               < {{"payload":{{"ok":true}}}}
+               > {{"topic":"workers/w1/worker_idle","payload":{{"queue_name":"q"}}}}
+               < {{"payload":{{"ok":true}}}}
+               < {{"payload":{{"uuid":"j"}}}}
+               > {{"topic":"workers/w1/job_accepted","payload":{{"uuid":"j","queue_name":"q"}}}}
+               < {{"payload":{{"ok":true}}}}
+               > {{"topic":"{word}","service_uuid":"w1","reference":3,"payload":{{"uuid":"j","queue_name":"q","status":{{"progress":0.25}}}}}}
+               < {{"topic":"default/job_queue/{word}_reply","reference":3,"payload":{{"ok":true,"uuid":"j","state":"processing","progress":0.25,"cancel":false}}}}
+               > {{"topic":"{word}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","progress":0.5}}}}
+               < {{"payload":{{"ok":true,"progress":0.5}}}}
+               > {{"topic":"{word}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","status":{{"progress":1.01}}}}}}
+               < {{"payload":{{"ok":false,"error":{{"code":"invalid"}}}}}}
+               > {{"topic":"{word}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","status":{{"progress":-0.01}}}}}}
+               < {{"payload":{{"ok":false,"error":{{"code":"invalid"}}}}}}
+               > {{"topic":"{word}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","status":{{"progress":"half"}}}}}}
+               < {{"payload":{{"ok":false,"error":{{"code":"invalid"}}}}}}
+               > {{"topic":"list_queue_progress","payload":{{"queue_name":"q"}}}}
+               < {{"payload":{{"jobs":[{{"uuid":"j","progress":0.5,"worker":"w1","state":"processing"}}]}}}}"#
+        ))
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn job_finished_ends_the_job_and_makes_room_for_the_next() {
+    for word in ["job_finished", "worker_finished"] {
+        processor(&format!(
+            r#"> {{"topic":"workers/w1/worker_idle","payload":{{"queue_name":"q"}}}}
+               < {{"payload":{{"ok":true}}}}
+               > {{"topic":"add_job","payload":{{"uuid":"j1","queue_name":"q"}}}}
+               < {{"payload":{{"ok":true}}}}
+               < {{"payload":{{"uuid":"j1"}}}}
+               > {{"topic":"add_job","payload":{{"uuid":"j2","queue_name":"q"}}}}
+               < {{"payload":{{"ok":true}}}}
+               > {{"topic":"workers/w1/job_accepted","payload":{{"uuid":"j1","queue_name":"q"}}}}
+               < {{"payload":{{"ok":true}}}}
+               > {{"topic":"workers/w1/{word}","reference":9,"payload":{{"uuid":"j1","queue_name":"q","finished_at":1769846701}}}}
+               < {{"topic":"default/job_queue/{word}_reply","reference":9,"payload":{{"ok":true,"uuid":"j1","state":"finished"}}}}
+               < {{"topic":"default/job_queue/workers/w1/job_assignment","payload":{{"uuid":"j2"}}}}
+               > {{"topic":"workers/w1/{word}","payload":{{"uuid":"j1","queue_name":"q"}}}}
+               < {{"payload":{{"ok":false,"error":{{"code":"wrong_state"}}}}}}
+               > {{"topic":"workers/w1/{word}","payload":{{"uuid":"none","queue_name":"q"}}}}
+               < {{"payload":{{"ok":false,"error":{{"code":"not_found"}}}}}}
+               > {{"topic":"list_queue_jobs","payload":{{"queue_name":"q"}}}}
+               < {{"payload":{{"jobs":[{{"uuid":"j1","state":"finished","finished_at":"2026-01-31T08:05:00.000Z"}},{{"uuid":"j2","state":"dispatched"}}]}}}}"#
+        ))
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_worker_said_of_a_finished_job_is_its_result() {
+    let world = World::new();
+    let processor = world.processor();
+    replay_processor(
+        &world,
+        &processor,
+        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"payload":{"uuid":"j"}}
+           > {"topic":"workers/w1/job_finished","payload":{"uuid":"j","queue_name":"q" , "out":[1.0]}}
+           < {"payload":{"ok":true}}"#,
+    )
+    .await;
+
+    let queue = windlass_core::QueueName::new("q").unwrap();
+    let id = windlass_core::JobId::new("j").unwrap();
+    let job = world.store.get(&queue, &id).await.unwrap().unwrap();
+
+    assert_eq!(
+        job.result.unwrap(),
+        r#"{"uuid":"j","queue_name":"q" , "out":[1.0]}"#
+    );
+}
+
+#[tokio::test]
+async fn del_job_removes_what_waits_and_stops_what_runs() {
+    processor(
+        r#"> {"topic":"del_job","reference":1,"payload":{"uuid":"none","queue_name":"q"}}
+           < {"topic":"default/job_queue/del_job_reply","reference":1,"payload":{"ok":false,"error":{"code":"not_found"}}}
+           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"job_queue/del_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true,"uuid":"j","queue_name":"q","state":"deleted"}}
+           > {"topic":"list_queue_jobs","payload":{"queue_name":"q"}}
+           < {"payload":{"jobs":[]}}
+           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"payload":{"uuid":"j"}}
+           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"del_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true,"state":"will_stop"}}
+           > {"topic":"worker_busy","service_uuid":"w1","payload":{"uuid":"j","queue_name":"q","status":{"progress":0.1}}}
+           < {"payload":{"ok":true,"cancel":true}}
+           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true,"released":["j"]}}
+           > {"topic":"list_queue_jobs","payload":{"queue_name":"q"}}
+           < {"payload":{"jobs":[{"uuid":"j","state":"cancelled"}]}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_deleted_on_its_way_is_not_begun() {
+    processor(
+        r#"> {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"payload":{"uuid":"j"}}
+           > {"topic":"del_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true,"state":"will_stop"}}
+           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":false,"error":{"code":"cancelled"}}}
+           > {"topic":"list_queue_jobs","payload":{"queue_name":"q"}}
+           < {"payload":{"jobs":[{"uuid":"j","state":"cancelled"}]}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_answered_too() {
+    processor(
+        r#"> {"topic":
+           < {"topic":"default/job_queue/error_reply","payload":{"reference":null,"ok":false,"error":{"code":"invalid","message":"…","help":"…","line":1}}}
+           > [1]
+           < {"topic":"default/job_queue/error_reply","payload":{"ok":false}}
+           > {"payload":{},"reference":4}
+           < {"topic":"default/job_queue/error_reply","reference":4,"payload":{"reference":4,"ok":false}}
+           > {"topic":["tick"],"reference":5}
+           < {"topic":"default/job_queue/error_reply","reference":5,"payload":{"ok":false}}
+           > {"topic":"tick","topic":"tick"}
+           < {"topic":"default/job_queue/error_reply","payload":{"ok":false}}
+           > {"topic":"default/job_queue/dance","reference":6}
+           < {"topic":"default/job_queue/error_reply","reference":6,"payload":{"ok":false,"error":{"code":"invalid"}}}
+           > {"topic":"default/job_queue/add_job_reply","payload":{"ok":true}}
+           > {"topic":"default/job_queue/workers/w1/job_assignment","payload":{"uuid":"j"}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn namespaces_are_taken_off_and_put_on() {
+    let world = World::new();
+    let processor = world.processor_with(|options| {
+        options.listener = "in/side".to_owned();
+        options.publisher = "out".to_owned();
+    });
+    replay_processor(
+        &world,
+        &processor,
+        r#"> {"topic":"in/side/job_queue/add_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"topic":"out/job_queue/add_job_reply","payload":{"ok":true}}
+           > {"topic":"in/side/job_queue/workers/w/worker_idle","payload":{"queue_name":"q"}}
+           < {"topic":"out/job_queue/worker_idle_reply"}
+           < {"topic":"out/job_queue/workers/w/job_assignment","payload":{"uuid":"j"}}
+           > {"topic":"default/job_queue/add_job","payload":{"uuid":"k","queue_name":"q"}}
+           < {"topic":"out/job_queue/error_reply","payload":{"ok":false}}"#,
+    )
+    .await;
+}

@@ -1,0 +1,142 @@
+//! Time passes: offers go back, silent workers expire, and ticks dispatch what waits.
+
+use super::script::{World, processor, replay_processor};
+
+#[tokio::test]
+async fn an_offer_that_is_not_accepted_goes_back_to_the_front_after_three_ticks() {
+    processor(
+        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"add_job","payload":{"uuid":"j1","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"topic":"default/job_queue/workers/w1/job_assignment","payload":{"uuid":"j1"}}
+           > {"topic":"add_job","payload":{"uuid":"j2","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           ~ 8999ms
+           > {"topic":"workers/w2/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"topic":"default/job_queue/workers/w2/job_assignment","payload":{"uuid":"j2"}}
+           > {"topic":"workers/w3/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           ~ 1ms
+           > {"topic":"default/tick","reference":5}
+           < {"topic":"default/job_queue/tick_reply","reference":5,"payload":{"ok":true,"workers_expired":1,"dispatched":1}}
+           < {"topic":"default/job_queue/workers/w3/job_assignment","payload":{"uuid":"j1"}}
+           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j1","queue_name":"q"}}
+           < {"payload":{"ok":false,"error":{"code":"lease_lost"}}}
+           > {"topic":"workers/w3/job_accepted","payload":{"uuid":"j1","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"list_queue_progress","payload":{"queue_name":"q"}}
+           < {"payload":{"jobs":[{"uuid":"j1","worker":"w3"}]}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_that_is_silent_for_three_ticks_loses_what_it_accepted() {
+    processor(
+        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"topic":"default/job_queue/workers/w1/job_assignment","payload":{"uuid":"j"}}
+           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           ~ 8999ms
+           > {"topic":"workers/w2/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           ~ 1ms
+           > {"topic":"tick"}
+           < {"payload":{"ok":true,"workers_expired":1,"dispatched":1}}
+           < {"topic":"default/job_queue/workers/w2/job_assignment","payload":{"uuid":"j"}}
+           > {"topic":"list_queue_workers","payload":{"queue_name":"q"}}
+           < {"payload":{"workers":[{"worker":"w2","state":"busy","uuid":"j"}]}}
+           > {"topic":"workers/w1/job_finished","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":false,"error":{"code":"lease_lost"}}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn progress_keeps_a_job_and_its_worker_alive() {
+    processor(
+        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"payload":{"uuid":"j"}}
+           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           ~ 8s
+           > {"topic":"worker_busy","service_uuid":"w1","payload":{"uuid":"j","queue_name":"q","status":{"progress":0.5}}}
+           < {"payload":{"ok":true}}
+           ~ 8s
+           > {"topic":"tick"}
+           < {"payload":{"ok":true,"workers_expired":0,"dispatched":0}}
+           > {"topic":"workers/w1/job_finished","payload":{"uuid":"j","queue_name":"q"}}
+           < {"payload":{"ok":true,"state":"finished"}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn one_tick_dispatches_to_all_idle_workers() {
+    let world = World::new();
+    let processor = world.processor();
+    for worker in 1..=3 {
+        let idle = format!(
+            r#"> {{"topic":"workers/w{worker}/worker_idle","payload":{{"queue_name":"q"}}}}
+               < {{"payload":{{"ok":true}}}}"#
+        );
+        replay_processor(&world, &processor, &idle).await;
+    }
+    // They come by another door, so that no message of the processor's own dispatches them.
+    let queue = windlass_core::QueueName::new("q").unwrap();
+    let jobs = ["a", "b", "c", "d"].map(windlass_core::NewJob::new);
+    world.store.enqueue(&queue, jobs.to_vec()).await.unwrap();
+
+    replay_processor(
+        &world,
+        &processor,
+        r#"> {"topic":"tick"}
+           < {"payload":{"ok":true,"dispatched":3}}
+           < {"payload":{"payload":"a","queue_name":"q","uuid":"…"}}
+           < {"payload":{"payload":"b"}}
+           < {"payload":{"payload":"c"}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn another_processor_goes_on_where_one_ended() {
+    let world = World::new();
+    let first = world.processor();
+    replay_processor(
+        &world,
+        &first,
+        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"workers/w2/worker_idle","payload":{"queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"add_job","payload":{"uuid":"j1","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"topic":"…","payload":{"uuid":"j1"}}"#,
+    )
+    .await;
+    drop(first);
+    let second = world.processor_with(|options| {
+        "processor-2".clone_into(&mut options.identity.service_uuid);
+    });
+    replay_processor(
+        &world,
+        &second,
+        r#"> {"topic":"workers/w1/job_accepted","payload":{"uuid":"j1","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           > {"topic":"add_job","payload":{"uuid":"j2","queue_name":"q"}}
+           < {"payload":{"ok":true}}
+           < {"topic":"default/job_queue/workers/w2/job_assignment","payload":{"uuid":"j2"}}
+           > {"topic":"workers/w1/job_finished","payload":{"uuid":"j1","queue_name":"q"}}
+           < {"payload":{"ok":true}}"#,
+    )
+    .await;
+}
