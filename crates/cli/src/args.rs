@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     accept, claim, clean, complete, completions, config, demo, doctor, enqueue, exec, fail, job,
-    processor, progress, queue, release, renew, snooze, stdio, worker, workers,
+    processor, progress, queue, release, renew, serve, snooze, stdio, submit, up, worker, workers,
 };
 
 /// A reliable job queue.
@@ -78,6 +78,12 @@ pub(crate) enum Command {
     Stdio(stdio::Arguments),
     /// Push jobs to idle workers over standard input and output
     Processor(Box<processor::Arguments>),
+    /// Answer over HTTP
+    Serve(serve::Arguments),
+    /// Answer over HTTP, keep queues clean and, if a command is given, run it for each job
+    Up(Box<up::Arguments>),
+    /// Put in a burst of jobs with random due times
+    Submit(submit::Arguments),
     /// Look at jobs and change them
     #[command(subcommand)]
     Job(job::Command),

@@ -17,9 +17,12 @@ pub(crate) mod progress;
 pub(crate) mod queue;
 pub(crate) mod release;
 pub(crate) mod renew;
+pub(crate) mod serve;
 mod settle;
 pub(crate) mod snooze;
 pub(crate) mod stdio;
+pub(crate) mod submit;
+pub(crate) mod up;
 pub(crate) mod version;
 pub(crate) mod worker;
 pub(crate) mod workers;
@@ -47,6 +50,9 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Worker(arguments) => worker::run(*arguments, session).await,
         Command::Stdio(arguments) => stdio::run(arguments, session).await,
         Command::Processor(arguments) => processor::run(*arguments, session).await,
+        Command::Serve(arguments) => serve::run(arguments, session).await,
+        Command::Up(arguments) => up::run(*arguments, session).await,
+        Command::Submit(arguments) => submit::run(arguments, session).await,
         Command::Job(command) => job::run(command, session).await,
         Command::Queue(command) => queue::run(command, session).await,
         Command::Workers(arguments) => workers::run(arguments, session).await,

@@ -1,0 +1,182 @@
+//! `windlass up`: the HTTP door, the housekeeping and, if a command is given, a worker, in one process.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use windlass::{QueueName, Role, Store, duration, limits};
+use windlass_program::exec::KILL_AFTER_DEFAULT;
+use windlass_program::{Environment, Exec, ExecOptions, ExitMap, Keep, Stdin, Template};
+use windlass_server::CancellationToken;
+use windlass_worker::{Options, Runtime, Source, Stores, Summary};
+
+use super::exec::{child, work};
+use super::serve::{self, DoorArguments, Signals};
+use crate::exit::{Exit, Failure, Result};
+use crate::session::Session;
+
+/// How long between two looks at all queues.
+const CLEAN_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a stopping process has beyond its kill, to be reaped.
+const REAPING: Duration = Duration::from_secs(2);
+
+/// What may be typed.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "CMD is run as `windlass exec` runs it: payload on its standard input, its output is the result. \
+    Tokens are given as to `windlass serve`."
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    door: DoorArguments,
+
+    /// A queue that CMD takes jobs from; may be given several times
+    #[arg(long, value_name = "Q", requires = "command")]
+    queue: Vec<String>,
+
+    /// How many jobs run at once
+    #[arg(short = 'j', long = "jobs", value_name = "N", default_value_t = 1)]
+    jobs: usize,
+
+    /// How long an attempt may take where the job does not say
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    timeout: Option<String>,
+
+    /// Whether this process does the housekeeping; without any that does, jobs move all the same
+    #[arg(long, value_enum, default_value_t, env = "WORKER_ROLE")]
+    role: RoleWord,
+
+    /// The program and its arguments
+    #[arg(last = true, value_name = "CMD", requires = "queue")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum RoleWord {
+    /// It does
+    #[default]
+    Leader,
+    /// It leaves it to others
+    Follower,
+}
+
+/// Runs until it is told to stop; a second time, it stops at once.
+pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    let options = arguments.door.options()?;
+    let worker = arguments.worker()?;
+    let exec = arguments.exec(session)?;
+    let mut signals = Signals::new()?;
+    let (store, stores) = work::stores(session).await?;
+    let server = serve::open(Arc::clone(&store), options, session).await?;
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(server.run(stop.clone()));
+    if arguments.role == RoleWord::Leader {
+        tokio::spawn(keep_clean(store, stop.clone()));
+    }
+    let worked = if let (Some(worker), Some(exec)) = (worker, exec) {
+        Some(work_on(stores, worker, exec, &mut signals, &stop).await?)
+    } else {
+        signals.next().await;
+        stop.cancel();
+        None
+    };
+    tokio::select! {
+        _ = serving => {}
+        () = signals.next() => return Ok(Exit::Interrupted),
+    }
+    if let Some(summary) = worked {
+        work::print(session, &summary);
+    }
+    Ok(Exit::Ok)
+}
+
+/// Works until the first signal, and a while longer; the second is the end.
+async fn work_on(
+    stores: Stores,
+    options: Options,
+    exec: Exec,
+    signals: &mut Signals,
+    stop: &CancellationToken,
+) -> Result<Summary> {
+    let runtime = Runtime::new(stores, options, Arc::new(exec.clone()))?;
+    let stopper = runtime.stopper();
+    let running = runtime.run();
+    tokio::pin!(running);
+    let mut is_stopping = false;
+    let summary = loop {
+        tokio::select! {
+            summary = &mut running => break summary,
+            () = signals.next() => {
+                stop.cancel();
+                if is_stopping {
+                    stopper.stop_now();
+                } else {
+                    stopper.stop();
+                }
+                is_stopping = true;
+            }
+        }
+    };
+    // A worker that ended by itself takes the door with it: somebody should see that.
+    stop.cancel();
+    // Attempts that were given back at the last moment kill their processes as they go.
+    let _ = tokio::time::timeout(REAPING, exec.emptied()).await;
+    Ok(summary?)
+}
+
+/// Promotes, reaps and prunes in all queues, now and then.
+async fn keep_clean(store: Arc<dyn Store>, stop: CancellationToken) {
+    while !stop.is_cancelled() {
+        // A store that does not answer now may do so later; whoever claims does the same work.
+        if let Ok(queues) = store.queues().await {
+            for queue in &queues {
+                let _ = store.maintain(queue, limits::PAGE).await;
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(CLEAN_EVERY) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+}
+
+impl Arguments {
+    fn worker(&self) -> Result<Option<Options>> {
+        if self.command.is_empty() {
+            return Ok(None);
+        }
+        let queues = self.queue.iter().map(QueueName::new);
+        let queues = queues.collect::<windlass::Result<Vec<_>>>()?;
+        let mut options = Options::new(queues.into_iter().map(Source::new));
+        "up".clone_into(&mut options.name);
+        options.concurrency = self.jobs;
+        let timeout = self.timeout.as_deref().map(duration::parse);
+        options.timeout = timeout.transpose()?;
+        options.stop_wait = KILL_AFTER_DEFAULT + REAPING;
+        options.role = match self.role {
+            RoleWord::Leader => Role::Elected,
+            RoleWord::Follower => Role::Follower,
+        };
+        options.check()?;
+        Ok(Some(options))
+    }
+
+    fn exec(&self, session: &Session) -> Result<Option<Exec>> {
+        if self.command.is_empty() {
+            return Ok(None);
+        }
+        let exec = Exec::new(ExecOptions {
+            command: Template::new(self.command.clone())?,
+            launch: child::launch(),
+            environment: Environment::new::<&str>(&[])?,
+            stdin: Stdin::Payload,
+            keep: Keep::All,
+            exits: ExitMap::parse::<&str>(&[])?,
+            kill_after: KILL_AFTER_DEFAULT,
+            talk: work::talk(session),
+        });
+        exec.map(Some).map_err(Failure::from)
+    }
+}

@@ -1,0 +1,126 @@
+//! Who is let in, and that no secret is shown.
+
+use std::io::Read;
+
+use crate::caller::Served;
+use crate::sandbox::Sandbox;
+
+const CANARY: &str = "canary-s3cr3t-0123456789abcdef0123456789abcdef";
+
+#[test]
+fn other_machines_are_not_let_in_without_a_token() {
+    let sandbox = Sandbox::new();
+    for listen in ["0.0.0.0:0", "[::]:0"] {
+        let ran = sandbox
+            .run(&format!("serve --json --listen {listen}"))
+            .exits(2);
+        assert!(ran.error()["help"].as_str().unwrap().contains("--tokens"));
+        sandbox.run(&format!("up --listen {listen}")).exits(2);
+    }
+    assert!(
+        !sandbox.has_store(),
+        "a store was made for a server that does not start"
+    );
+    let served = Served::start(&sandbox, "serve --listen 0.0.0.0:0 --insecure", |_| {});
+    drop(served);
+    let with = |command: &mut std::process::Command| {
+        command.env("WINDLASS_TOKEN", CANARY);
+    };
+    drop(Served::start(&sandbox, "serve --listen 0.0.0.0:0", with));
+}
+
+#[test]
+fn a_token_of_the_file_or_the_environment_opens_the_door_and_is_never_shown() {
+    let sandbox = Sandbox::new();
+    // The SHA-256 of `test`.
+    let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    std::fs::write(
+        sandbox.path("tokens"),
+        format!("ann {digest} enqueue mail-*\n"),
+    )
+    .unwrap();
+    let line = "serve --listen 127.0.0.1:0 --tokens tokens";
+    let mut served = Served::start(&sandbox, line, |command| {
+        command.env("WINDLASS_TOKEN", CANARY);
+    });
+    let mut shown = Vec::new();
+    for (token, path, status) in [
+        (CANARY, "/v1/queues/any/jobs", 201),
+        ("test", "/v1/queues/mail-1/jobs", 201),
+        ("test", "/v1/queues/post/jobs", 403),
+        ("test", "/v1/queues/mail-1/claim", 403),
+        ("canary-s3cr3t-wrong", "/v1/queues/mail-1/jobs", 401),
+    ] {
+        let headers = format!("authorization: Bearer {token}\r\ncontent-type: application/json");
+        let answer = served.send("POST", path, &headers, b"{}");
+        assert_eq!(answer.status, status, "{path}");
+        shown.extend(answer.head.into_bytes());
+        shown.extend(answer.body);
+    }
+    assert_eq!(served.ask("GET", "/metrics", "").status, 401);
+    let ps = std::fs::read(format!("/proc/{}/cmdline", served.child.id())).unwrap_or_default();
+    shown.extend(ps);
+    served.child.kill().unwrap();
+    served
+        .child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_end(&mut shown)
+        .unwrap();
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(
+        !shown.contains("s3cr3t") && !shown.contains(digest),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_short_token_and_a_bad_file_are_refused_without_showing_them() {
+    let sandbox = Sandbox::new();
+    let line = ["serve", "--json", "--listen", "127.0.0.1:0"];
+    let short = sandbox
+        .command(&line)
+        .env("WINDLASS_TOKEN", "hunter2")
+        .output()
+        .unwrap();
+    assert_eq!(short.status.code(), Some(78));
+    assert!(!String::from_utf8_lossy(&short.stderr).contains("hunter2"));
+    std::fs::write(sandbox.path("tokens"), "ann hunter2 read\n").unwrap();
+    let bad = sandbox
+        .run("serve --json --listen 127.0.0.1:0 --tokens tokens")
+        .exits(2);
+    assert!(
+        bad.stderr.contains("line 1") && !bad.stderr.contains("hunter2"),
+        "{}",
+        bad.stderr
+    );
+    sandbox
+        .run("serve --listen 127.0.0.1:0 --tokens none")
+        .exits(2);
+}
+
+#[test]
+fn the_token_is_not_shown_to_the_command() {
+    let sandbox = Sandbox::new();
+    let words = ["up", "--listen", "127.0.0.1:0", "--queue", "q", "--", "env"];
+    let served = Served::start_words(&sandbox, &words, |command| {
+        command.env("WINDLASS_TOKEN", CANARY);
+    });
+    let token = format!("authorization: Bearer {CANARY}");
+    let headers = format!("{token}\r\ncontent-type: application/json");
+    let job = br#"{"id":"a"}"#;
+    assert_eq!(
+        served
+            .send("POST", "/v1/queues/q/jobs", &headers, job)
+            .status,
+        201
+    );
+
+    let path = "/v1/queues/q/jobs/a/wait?timeout=30s";
+    let ended = served.send("GET", path, &token, b"").json(200);
+
+    let seen = ended["result"].as_str().unwrap();
+    assert!(seen.contains("WINDLASS_JOB_ID=a"), "{seen}");
+    assert!(!seen.contains("s3cr3t"), "{seen}");
+}

@@ -1,0 +1,105 @@
+//! Starting, stopping, and everything in one process.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::caller::Served;
+use crate::sandbox::Sandbox;
+
+#[test]
+fn a_server_ends_cleanly_when_it_is_told_to() {
+    let sandbox = Sandbox::new();
+    let served = Served::new(&sandbox);
+    assert_eq!(served.ask("GET", "/readyz", "").status, 200);
+
+    let (code, _) = served.terminate();
+
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn an_address_in_use_is_told_with_what_to_do() {
+    let sandbox = Sandbox::new();
+    let served = Served::new(&sandbox);
+
+    let second = sandbox
+        .run(&format!("serve --json --listen {}", served.address))
+        .exits(2);
+
+    let error = second.error();
+    assert!(
+        error["help"].as_str().unwrap().contains("--listen"),
+        "{error}"
+    );
+}
+
+#[test]
+fn up_serves_keeps_clean_and_works() {
+    let sandbox = Sandbox::new();
+    let words = [
+        "up",
+        "--listen",
+        "127.0.0.1:0",
+        "--queue",
+        "q",
+        "-j",
+        "2",
+        "--",
+        "tr",
+        "a-z",
+        "A-Z",
+    ];
+    let served = Served::start_words(&sandbox, &words, |_| {});
+    served
+        .ask(
+            "PUT",
+            "/v1/queues/q/settings",
+            r#"{"settings":{"keep_succeeded":"all"}}"#,
+        )
+        .json(200);
+    served
+        .ask(
+            "POST",
+            "/v1/queues/q/jobs",
+            r#"{"id":"a","payload":"hello"}"#,
+        )
+        .json(201);
+
+    let ended = served
+        .ask("GET", "/v1/queues/q/jobs/a/wait?timeout=30s", "")
+        .json(200);
+
+    assert_eq!(
+        (&ended["state"], &ended["result"]),
+        (&json!("succeeded"), &json!("HELLO"))
+    );
+    // Nobody claims from this queue: what is due becomes ready all the same.
+    served
+        .ask(
+            "POST",
+            "/v1/queues/idle/jobs",
+            r#"{"payload":"x","delay":"50ms"}"#,
+        )
+        .json(201);
+    let began = Instant::now();
+    while served.ask("GET", "/v1/queues/idle", "").json(200)["ready"] != 1 {
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "it was not promoted"
+        );
+    }
+    let (code, summary) = served.terminate();
+    assert_eq!(code, Some(0));
+    assert!(summary.contains("1 succeeded"), "{summary}");
+}
+
+#[test]
+fn up_without_a_command_only_serves_and_a_half_worker_is_refused() {
+    let sandbox = Sandbox::new();
+    let served = Served::start(&sandbox, "up --listen 127.0.0.1:0 --role follower", |_| {});
+    assert_eq!(served.ask("GET", "/healthz", "").status, 200);
+    assert_eq!(served.terminate().0, Some(0));
+    sandbox.run("up --listen 127.0.0.1:0 --queue q").exits(2);
+    sandbox.run("up --listen 127.0.0.1:0 -- true").exits(2);
+}

@@ -1,0 +1,154 @@
+//! How the door says no: RFC 9457, with our codes. The one table from codes to statuses is here.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use serde::Serialize;
+use windlass_api::Problem;
+use windlass_core::Error;
+
+/// How many seconds a caller should wait who was told to come back.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+
+/// A problem and its status.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) problem: Problem,
+}
+
+/// A problem as it is sent.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Problem")]
+pub(crate) struct ProblemDocument {
+    /// The code again, as a URN.
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'static str,
+    status: u16,
+    /// What happened and why.
+    detail: String,
+    /// Programs match on this; it never changes.
+    code: String,
+    /// What to do next.
+    help: String,
+    request_id: String,
+    /// The detail again, for callers of the delayed queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+/// The status of each code.
+pub(crate) fn status_of(code: &str) -> StatusCode {
+    match code {
+        "invalid" => StatusCode::BAD_REQUEST,
+        "unauthorized" => StatusCode::UNAUTHORIZED,
+        "forbidden" => StatusCode::FORBIDDEN,
+        "not_found" => StatusCode::NOT_FOUND,
+        "method_not_allowed" => StatusCode::METHOD_NOT_ALLOWED,
+        // A caller that repeats the request does the right thing in both cases.
+        "timed_out" | "too_slow" => StatusCode::REQUEST_TIMEOUT,
+        "conflict" | "wrong_state" | "lease_lost" => StatusCode::CONFLICT,
+        "gone" => StatusCode::GONE,
+        "too_large" => StatusCode::PAYLOAD_TOO_LARGE,
+        "url_too_long" => StatusCode::URI_TOO_LONG,
+        "wrong_media_type" => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "wrong_host" => StatusCode::MISDIRECTED_REQUEST,
+        "too_many_requests" => StatusCode::TOO_MANY_REQUESTS,
+        "store_full" | "store_busy" | "store_unreachable" | "outcome_unknown" | "overloaded"
+        | "not_ready" => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl Refusal {
+    /// A refusal with a code of the door's own.
+    pub(crate) fn new(
+        code: &'static str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Self::from(Problem::new(code, message, help))
+    }
+
+    /// The answer. `is_old` is for callers that look for `message`.
+    pub(crate) fn response(self, request_id: &str, is_old: bool) -> Response<Body> {
+        let message = is_old.then(|| self.problem.message.clone());
+        let document = ProblemDocument {
+            kind: format!("urn:windlass:problem:{}", self.problem.code),
+            title: self.status.canonical_reason().unwrap_or("Problem"),
+            status: self.status.as_u16(),
+            detail: self.problem.message,
+            code: self.problem.code.into_owned(),
+            help: self.problem.help,
+            request_id: request_id.to_owned(),
+            message,
+        };
+        let text = serde_json::to_string(&document).unwrap_or_default();
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        let media = if is_old {
+            "application/json; charset=utf-8"
+        } else {
+            "application/problem+json"
+        };
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+        match self.status {
+            StatusCode::UNAUTHORIZED => {
+                let way = HeaderValue::from_static("Bearer realm=\"windlass\"");
+                headers.insert(header::WWW_AUTHENTICATE, way);
+            }
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+                headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self {
+            status: status_of(&problem.code),
+            problem,
+        }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::from(Problem::from(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_core::ErrorKind;
+
+    #[test]
+    fn every_kind_of_error_has_its_status() {
+        for (kind, status) in [
+            (ErrorKind::Invalid, 400),
+            (ErrorKind::NotFound, 404),
+            (ErrorKind::Conflict, 409),
+            (ErrorKind::StoreFull, 503),
+            (ErrorKind::StoreBusy, 503),
+            (ErrorKind::StoreUnreachable, 503),
+            (ErrorKind::OutcomeUnknown, 503),
+            (ErrorKind::StoreReadOnly, 500),
+            (ErrorKind::StoreForeign, 500),
+            (ErrorKind::StoreDamaged, 500),
+            (ErrorKind::StoreNewer, 500),
+            (ErrorKind::StoreUnsupported, 500),
+            (ErrorKind::Internal, 500),
+        ] {
+            assert_eq!(status_of(kind.code()), status, "{kind:?}");
+            let refusal = Refusal::from(Error::new(kind, "what", "help"));
+            let response = refusal.response("r-1", false);
+            let is_later = response.headers().contains_key(header::RETRY_AFTER);
+            assert_eq!(is_later, status == 503, "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The router, made from the table.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{RawPathParams, Request};
+use axum::http::Response;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, on};
+
+use crate::answer::answer;
+use crate::call::{Call, path_of};
+use crate::door::Door;
+use crate::guard::{self, RequestId};
+use crate::refusal::Refusal;
+use crate::scope::{Grant, Scope};
+use crate::table::{ROUTES, Route};
+
+/// All routes behind the guard, and what is no route as well.
+pub(crate) fn router(door: &Arc<Door>) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES {
+        router = router.route(route.path, method(Arc::clone(door), route));
+    }
+    router
+        .method_not_allowed_fallback(wrong_method)
+        .fallback(nowhere)
+        .layer(from_fn_with_state(Arc::clone(door), guard::stand))
+}
+
+fn method(door: Arc<Door>, route: &'static Route) -> MethodRouter {
+    on(
+        route.method.filter(),
+        move |params: RawPathParams, request: Request| {
+            let door = Arc::clone(&door);
+            async move { handle(&door, route, &params, request).await }
+        },
+    )
+}
+
+async fn handle(
+    door: &Arc<Door>,
+    route: &'static Route,
+    params: &RawPathParams,
+    request: Request,
+) -> Response<Body> {
+    let id = id_of(&request);
+    let answered = match call(route, params, request) {
+        Ok(call) => answer(door, call).await,
+        Err(refusal) => Err(refusal),
+    };
+    answered.unwrap_or_else(|refusal| refusal.response(&id, route.path == "/"))
+}
+
+/// The request, where its caller has the scope.
+fn call(route: &'static Route, params: &RawPathParams, request: Request) -> Result<Call, Refusal> {
+    let (mut parts, body) = request.into_parts();
+    // The guard left it; without one nothing is granted.
+    let grant = parts.extensions.remove::<Grant>();
+    let grant = grant.filter(|grant| grant.has(route.scope) || route.scope == Scope::Open);
+    let grant = grant.ok_or_else(|| {
+        let why = format!("the token has not the scope {}", route.scope.as_str());
+        Refusal::new("forbidden", why, "use a token that has it")
+    })?;
+    Ok(Call {
+        route,
+        path: path_of(params),
+        query: parts.uri.query().unwrap_or_default().to_owned(),
+        headers: parts.headers,
+        body,
+        grant,
+    })
+}
+
+fn id_of(request: &Request) -> String {
+    let id = request.extensions().get::<RequestId>();
+    id.map(|id| id.0.clone()).unwrap_or_default()
+}
+
+async fn nowhere(request: Request) -> Response<Body> {
+    let help = "see the routes at /docs or /openapi.json";
+    let refusal = Refusal::new("not_found", "there is no such route", help);
+    refusal.response(&id_of(&request), request.uri().path() == "/")
+}
+
+async fn wrong_method(request: Request) -> Response<Body> {
+    let path = request.uri().path();
+    if path == "/" {
+        // The older system answers so, and its callers expect it.
+        let refusal = Refusal::new("not_found", "not found", "use POST");
+        return refusal.response(&id_of(&request), true);
+    }
+    let help = "see the routes at /docs or /openapi.json";
+    let refusal = Refusal::new("method_not_allowed", "the route has not this method", help);
+    refusal.response(&id_of(&request), false)
+}

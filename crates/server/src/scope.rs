@@ -1,0 +1,175 @@
+//! What a caller may do: scopes, and the queues they hold for.
+
+use windlass_core::{Error, QueueName, Result};
+
+/// What a route asks of its caller. A token has some of them; `admin` stands for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// Nothing: for probes, even without a token.
+    Open,
+    /// Any token will do.
+    Any,
+    /// Look at queues, jobs and workers.
+    Read,
+    /// Put jobs in.
+    Enqueue,
+    /// Claim jobs and settle them.
+    Work,
+    /// Cancel, retry, pause and the like.
+    Operate,
+    /// Change settings, remove what waits, repair.
+    Admin,
+}
+
+impl Scope {
+    /// The scopes a token may have.
+    pub const GRANTED: [Self; 5] = [
+        Self::Read,
+        Self::Enqueue,
+        Self::Work,
+        Self::Operate,
+        Self::Admin,
+    ];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Any => "any",
+            Self::Read => "read",
+            Self::Enqueue => "enqueue",
+            Self::Work => "work",
+            Self::Operate => "operate",
+            Self::Admin => "admin",
+        }
+    }
+
+    fn from_word(word: &str) -> Result<Self> {
+        let found = Self::GRANTED.iter().find(|scope| scope.as_str() == word);
+        found.copied().ok_or_else(|| {
+            let help = "use read, enqueue, work, operate or admin, with commas between";
+            Error::invalid("scope", "there is none of this name", help)
+        })
+    }
+}
+
+/// What one caller may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    scopes: Vec<Scope>,
+    queues: Vec<Pattern>,
+}
+
+impl Grant {
+    /// Everything, on every queue.
+    pub fn all() -> Self {
+        Self {
+            scopes: vec![Scope::Admin],
+            queues: vec![Pattern("*".to_owned())],
+        }
+    }
+
+    /// Reads scopes and patterns, each with commas between.
+    pub fn parse(scopes: &str, queues: &str) -> Result<Self> {
+        let scopes = scopes.split(',').map(Scope::from_word);
+        let queues = queues.split(',').map(Pattern::parse);
+        Ok(Self {
+            scopes: scopes.collect::<Result<_>>()?,
+            queues: queues.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Whether a route that asks for this is open to the caller.
+    pub fn has(&self, scope: Scope) -> bool {
+        matches!(scope, Scope::Open | Scope::Any)
+            || self.scopes.contains(&scope)
+            || self.scopes.contains(&Scope::Admin)
+    }
+
+    /// Whether the caller may touch this queue.
+    pub fn reaches(&self, queue: &QueueName) -> bool {
+        self.queues
+            .iter()
+            .any(|pattern| pattern.matches(queue.as_str()))
+    }
+
+    /// Whether the caller may touch every queue.
+    pub fn reaches_all(&self) -> bool {
+        self.queues.iter().any(|pattern| pattern.0 == "*")
+    }
+}
+
+/// A name of a queue in which `*` stands for any characters. It has to match from end to end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Pattern(String);
+
+impl Pattern {
+    fn parse(text: &str) -> Result<Self> {
+        let plain = text.replace('*', "a");
+        QueueName::new(&plain).map_err(|_| {
+            let help = "write a queue's name, with * for any characters: mail-*";
+            Error::invalid("queue pattern", "no queue can have such a name", help)
+        })?;
+        Ok(Self(text.to_owned()))
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        let mut parts = self.0.split('*');
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = name.strip_prefix(first) else {
+            return false;
+        };
+        let mut parts: Vec<_> = parts.collect();
+        let Some(last) = parts.pop() else {
+            return rest.is_empty();
+        };
+        for part in parts {
+            let Some(at) = rest.find(part) else {
+                return false;
+            };
+            rest = &rest[at + part.len()..];
+        }
+        rest.ends_with(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_matches_from_end_to_end_or_not_at_all() {
+        for (pattern, name, is_match) in [
+            ("mail", "mail", true),
+            ("mail", "mail2", false),
+            ("mail", "xmail", false),
+            ("a*", "abc", true),
+            ("a*", "ba", false),
+            ("*a", "ba", true),
+            ("*a", "ab", false),
+            ("a*b", "ab", true),
+            ("a*b", "a", false),
+            ("a*a", "a", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("me.x", "me.x.evil", false),
+            ("*", "anything", true),
+        ] {
+            let pattern = Pattern::parse(pattern).unwrap();
+            assert_eq!(pattern.matches(name), is_match, "{pattern:?} {name}");
+        }
+        for bad in ["", "a b", "a{b", "é"] {
+            assert!(Pattern::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_granted_is_refused() {
+        let grant = Grant::parse("read,work", "mail-*").unwrap();
+        assert!(grant.has(Scope::Read) && grant.has(Scope::Work) && grant.has(Scope::Any));
+        assert!(!grant.has(Scope::Enqueue) && !grant.has(Scope::Operate));
+        assert!(!grant.has(Scope::Admin) && !grant.reaches_all());
+        assert!(Grant::all().has(Scope::Operate) && Grant::all().reaches_all());
+        assert!(Grant::parse("root", "*").is_err());
+    }
+}

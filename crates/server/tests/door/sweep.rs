@@ -1,0 +1,180 @@
+//! Who may do what: every route × every scope × no token, and the queues a token is good for.
+
+use axum::body::Body;
+use axum::http::{Method, Request};
+use serde_json::{Value, json};
+use windlass_server::{Scope, routes};
+
+use crate::scene::{Caller, Scene, problem};
+
+/// The token of the tests for each scope: the scope's own word.
+fn tokens() -> Vec<(&'static str, &'static str, &'static str)> {
+    let each = Scope::GRANTED.iter();
+    each.map(|scope| (scope.as_str(), scope.as_str(), "*"))
+        .collect()
+}
+
+async fn status(caller: &mut Caller, method: &str, path: &str, token: Option<&str>) -> u16 {
+    let mut request = Request::builder().method(method).uri(path);
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let request = request.body(Body::empty()).unwrap();
+    // A stream of events has no end: its head is enough.
+    caller.0.open(request).await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn every_route_wants_its_scope_and_nothing_else_will_do() {
+    let scene = Scene::with_tokens(&tokens()).await;
+    for (method, path, scope) in routes() {
+        let path = path
+            .replace("{queue}", "q")
+            .replace("{id}", "a")
+            .replace("{worker}", "w");
+        for token in Scope::GRANTED {
+            let mut caller = scene.client().await;
+            let is_open = matches!(scope, Scope::Open | Scope::Any);
+            let is_enough = is_open || token == scope || token == Scope::Admin;
+            let status = status(&mut caller, method, &path, Some(token.as_str())).await;
+            let what = format!("{method} {path} with {}", token.as_str());
+            assert_eq!(status != 403, is_enough, "{what}: {status}");
+            assert_ne!(status, 401, "{what}");
+        }
+        let mut caller = scene.client().await;
+        let bare = status(&mut caller, method, &path, None).await;
+        assert_eq!(bare != 401, scope == Scope::Open, "{method} {path}: {bare}");
+    }
+}
+
+#[tokio::test]
+async fn no_way_of_writing_a_path_goes_around_the_token() {
+    let scene = Scene::with_tokens(&tokens()).await;
+    for path in [
+        "/v1/queues/",
+        "//v1/queues",
+        "/v1//queues",
+        "/V1/Queues",
+        "/v1/%71ueues",
+        "/v1/./queues",
+        "/v1/%2e%2e/healthz",
+        "/healthz/",
+        "/healthz/../v1/queues",
+        "/HEALTHZ",
+        "/healthz%2f",
+        "/nothing",
+        "/",
+    ] {
+        for method in [
+            "GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH", "TRACE",
+        ] {
+            let mut caller = scene.client().await;
+            let status = status(&mut caller, method, path, None).await;
+            assert_eq!(status, 401, "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_token_is_refused_and_guessing_is_slowed() {
+    let scene = Scene::with_tokens(&tokens()).await;
+    let mut caller = scene.client().await;
+    let mut seen = Vec::new();
+    for guess in 0..40 {
+        let token = format!("guess-{guess}");
+        seen.push(status(&mut caller, "GET", "/v1/queues", Some(&token)).await);
+    }
+    assert_eq!(seen.first(), Some(&401));
+    assert_eq!(seen.last(), Some(&429));
+}
+
+#[tokio::test]
+async fn a_token_reaches_its_queues_only() {
+    let scene = Scene::with_tokens(&[("mail", "admin", "mail-*"), ("all", "admin", "*")]).await;
+    let mut caller = scene.client().await;
+    let mut ask = async |token: &str, method: &str, path: &str, body: Value| {
+        let request = Request::builder()
+            .method(Method::from_bytes(method.as_bytes()).unwrap())
+            .uri(path)
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/json")
+            .body(Body::from(body.to_string()));
+        caller.0.ask(request.unwrap()).await.unwrap()
+    };
+    for queue in ["mail-1", "post"] {
+        let job = ask(
+            "all",
+            "POST",
+            &format!("/v1/queues/{queue}/jobs"),
+            json!({}),
+        )
+        .await;
+        assert_eq!(job.status, 201);
+    }
+    ask(
+        "all",
+        "POST",
+        "/v1/workers",
+        json!({"worker":"w-post","queues":["post"]}),
+    )
+    .await;
+
+    assert_eq!(
+        ask("mail", "POST", "/v1/queues/mail-2/jobs", json!({}))
+            .await
+            .status,
+        201
+    );
+    for (path, body) in [
+        ("/v1/queues/post/jobs", json!({})),
+        ("/v1/queues/xmail-1/jobs", json!({})),
+        ("/v1/queues/post/claim", json!({})),
+        ("/v1/workers", json!({"queues":["mail-1","post"]})),
+        ("/v1/workers/w-post/tell", json!({"word":"stop"})),
+        ("/v1/workers/w-post/fail", json!({})),
+        (
+            "/v1/workers/w-new/beat",
+            json!({"running":[{"queue":"post","id":"a"}]}),
+        ),
+        ("/", json!({"payload":"x","dueTime":4_000_000_000_u64})),
+    ] {
+        let refused = ask("mail", "POST", path, body).await;
+        assert_eq!(refused.status, 403, "{path} {refused:?}");
+    }
+    let queues = ask("mail", "GET", "/v1/queues", json!({})).await;
+    let queues = Caller::json(&queues, 200);
+    let names: Vec<_> = queues
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["queue"])
+        .collect();
+    assert_eq!(names, ["mail-1", "mail-2"]);
+    let workers = ask("mail", "GET", "/v1/workers", json!({})).await;
+    assert_eq!(Caller::json(&workers, 200), json!([]));
+    let metrics = ask("mail", "GET", "/metrics", json!({})).await;
+    assert!(!String::from_utf8_lossy(&metrics.body).contains("post"));
+}
+
+#[tokio::test]
+async fn a_token_in_the_url_is_no_token_and_is_not_repeated() {
+    let scene = Scene::with_tokens(&[("s3cr3t-canary", "admin", "*")]).await;
+    let mut caller = scene.client().await;
+    for path in [
+        "/v1/queues?token=s3cr3t-canary",
+        "/v1/queues?access_token=s3cr3t-canary",
+    ] {
+        let reply = caller.get(path).await;
+        assert_eq!(problem(&reply), (401, "unauthorized".to_owned()));
+        assert!(!String::from_utf8_lossy(&reply.body).contains("s3cr3t"));
+    }
+}
+
+#[test]
+fn the_page_names_every_route_and_its_scope() {
+    let page = include_str!("../../../../docs/http.md");
+    for (method, path, scope) in routes() {
+        let row = format!("| {method} | `{path}` | {} |", scope.as_str());
+        assert!(page.contains(&row), "{row}");
+    }
+}
