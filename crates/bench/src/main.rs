@@ -1,6 +1,6 @@
 //! Load on the real worker, beside the bare engine in the same run.
 //!
-//! `cargo run --release -p windlass-bench -- process [JOBS]` or `-- pickup [JOBS]`
+//! `cargo run --release -p windlass-bench -- process|pickup|http [JOBS]`
 
 #![expect(clippy::print_stdout, reason = "a program that prints its figures")]
 #![expect(
@@ -11,6 +11,7 @@
 mod bare_redis;
 mod bare_sqlite;
 mod cpu;
+mod http;
 mod pickup;
 mod process;
 mod sample;
@@ -24,9 +25,10 @@ async fn main() -> ExitCode {
     let jobs = words.next().and_then(|word| word.parse().ok());
     match scenario.as_str() {
         "process" => process::run(jobs.unwrap_or(200_000)).await,
+        "http" => http::run(jobs.unwrap_or(64_000)).await,
         "pickup" => pickup::run(jobs.unwrap_or(2_000)).await,
         _ => {
-            println!("usage: windlass-bench process|pickup [JOBS]");
+            println!("usage: windlass-bench process|pickup|http [JOBS]");
             return ExitCode::from(2);
         }
     }

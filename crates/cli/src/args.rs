@@ -6,7 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     accept, claim, clean, complete, completions, config, demo, doctor, enqueue, exec, fail, job,
-    processor, progress, queue, release, renew, serve, snooze, stdio, submit, up, worker, workers,
+    processor, progress, queue, release, renew, serve, snooze, stdio, submit, tail, up, worker,
+    workers,
 };
 
 /// A reliable job queue.
@@ -94,6 +95,8 @@ pub(crate) enum Command {
     Workers(workers::Arguments),
     /// Promote, reap and prune now, or audit and repair
     Clean(clean::Arguments),
+    /// See what happens to jobs, as it happens
+    Tail(tail::Arguments),
     /// Check the health of the store and its queues
     Doctor(doctor::Arguments),
     /// Write a completion script for a shell

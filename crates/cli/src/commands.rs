@@ -22,6 +22,7 @@ mod settle;
 pub(crate) mod snooze;
 pub(crate) mod stdio;
 pub(crate) mod submit;
+pub(crate) mod tail;
 pub(crate) mod up;
 pub(crate) mod version;
 pub(crate) mod worker;
@@ -57,6 +58,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Queue(command) => queue::run(command, session).await,
         Command::Workers(arguments) => workers::run(arguments, session).await,
         Command::Clean(arguments) => clean::run(arguments, session).await,
+        Command::Tail(arguments) => tail::run(arguments, session).await,
         Command::Doctor(arguments) => doctor::run(&arguments, session).await,
         Command::Completions(arguments) => completions::run(&arguments, session),
         Command::Config(command) => config::run(&command, session),

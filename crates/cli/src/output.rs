@@ -191,6 +191,16 @@ impl Output {
         bar
     }
 
+    /// A bar for the progress of one job; on a terminal only.
+    pub(crate) fn progress_bar() -> ProgressBar {
+        let bar = ProgressBar::new(100);
+        let template = "{wide_bar} {pos}% {elapsed} {msg}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar
+    }
+
     /// A bar on standard error over so many jobs. It shows on a terminal only.
     pub(crate) fn count_bar(jobs: u64) -> ProgressBar {
         let bar = ProgressBar::new(jobs);

@@ -69,6 +69,7 @@ const EDGES: [(&str, &[&str]); 17] = [
         "windlass-bench",
         &[
             "windlass-core",
+            "windlass-server",
             "windlass-store-redis",
             "windlass-store-sqlite",
             "windlass-testkit",

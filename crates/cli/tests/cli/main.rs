@@ -21,6 +21,7 @@ mod payload;
 mod place;
 mod refusals;
 mod sandbox;
+mod tail;
 mod unheard;
 mod verbs;
 mod wait;

@@ -1,13 +1,21 @@
 //! `windlass job wait`: waits until a job has ended.
 
+use std::convert::Infallible;
+use std::time::Duration;
+
 use clap::Args;
+use indicatif::ProgressBar;
 use serde::Serialize;
-use windlass::{JobId, JobState, QueueName, duration};
+use windlass::{JobId, JobState, QueueName, Store, duration};
 use windlass_api::{End, JobReply, Problem, wait_for_end};
 
 pub(in crate::commands) use super::get::print as print_job;
 use crate::exit::{Exit, Failure, Result};
+use crate::output::{Output, escape};
 use crate::session::Session;
+
+/// How often the bar looks.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -42,7 +50,10 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         .transpose()?;
     let store = session.store().await?;
 
-    let end = wait_for_end(store.as_ref(), &queue, &id, limit).await?;
+    let end = tokio::select! {
+        end = wait_for_end(store.as_ref(), &queue, &id, limit) => end?,
+        never = show_progress(store.as_ref(), &queue, &id) => match never {},
+    };
 
     match end {
         End::Ended(job) => {
@@ -67,6 +78,46 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         End::NotFound => Err(Failure::new(Exit::NotFound, Problem::no_job(&queue, &id))),
         End::TimedOut(job) => Err(timed_out(&id, job.state)),
     }
+}
+
+/// Shows on a terminal how far the job has come; ends with the wait.
+async fn show_progress(store: &dyn Store, queue: &QueueName, id: &JobId) -> Infallible {
+    let bar = Clears(Output::progress_bar());
+    if bar.0.is_hidden() {
+        return std::future::pending().await;
+    }
+    loop {
+        // A look that fails shows nothing new; the wait itself says what is wrong.
+        if let Ok(Some(job)) = store.get(queue, id).await {
+            let fraction = job
+                .progress
+                .as_ref()
+                .map_or(0.0, |progress| progress.fraction);
+            bar.0.set_position(percent(fraction));
+            let message = job.progress.and_then(|progress| progress.message);
+            let said = message.unwrap_or_else(|| job.state.to_string());
+            bar.0.set_message(escape(&said));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// A bar that is gone when the wait is over.
+struct Clears(ProgressBar);
+
+impl Drop for Clears {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a fraction lies between 0 and 1"
+)]
+fn percent(fraction: f64) -> u64 {
+    (fraction * 100.0).round() as u64
 }
 
 /// The code for the end of a job.
