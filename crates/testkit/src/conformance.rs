@@ -322,8 +322,8 @@ macro_rules! conformance_cases {
                 a_hint_comes_for_new_work,
                 a_hint_comes_for_work_given_back,
                 a_hint_comes_for_reaped_work,
-                a_cancellation_is_heard_by_who_listens_for_nothing_else,
                 a_hint_comes_for_a_cancelled_running_job,
+                a_cancellation_is_heard_by_who_listens_for_nothing_else,
                 hints_speak_of_the_queues_asked_for,
                 everything_works_with_every_hint_lost,
             }
