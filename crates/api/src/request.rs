@@ -21,7 +21,7 @@ use windlass_core::{QueueName, Store};
 
 use crate::problem::Problem;
 
-pub use change::{Cancel, ChangeAnswer, Delete, Promote, Retry, Which};
+pub use change::{Cancel, ChangeAnswer, Delete, Promote, Retry, Which, filter};
 pub use hold::{Accept, Claim, Progress, Renew};
 pub use look::{Get, List, ListReply, Wait, WaitReply};
 pub use put::{Enqueue, EnqueueAll, EnqueueAnswer};

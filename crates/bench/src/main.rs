@@ -9,6 +9,7 @@
 )]
 
 mod bare_redis;
+#[path = "../../store-sqlite/benches/bare.rs"]
 mod bare_sqlite;
 mod cpu;
 mod http;
@@ -17,6 +18,9 @@ mod process;
 mod sample;
 
 use std::process::ExitCode;
+
+/// What the bare engine stores for each job.
+const PAYLOAD: [u8; 100] = [7; 100];
 
 #[tokio::main]
 async fn main() -> ExitCode {

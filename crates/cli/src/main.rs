@@ -7,6 +7,7 @@ mod input;
 mod output;
 mod session;
 mod settings;
+mod signals;
 
 use std::process::ExitCode;
 

@@ -97,16 +97,7 @@ impl Route {
         scope: Scope,
         summary: &'static str,
     ) -> Self {
-        Self {
-            method,
-            path,
-            scope,
-            op: R::OP,
-            way: Way::Verb,
-            summary,
-            request: Some(request::<R>),
-            reply: Some(reply::<R::Reply>),
-        }
+        Self::verb::<R, R::Reply>(method, path, scope, R::OP, summary)
     }
 
     /// A verb on the whole store.
@@ -116,15 +107,26 @@ impl Route {
         scope: Scope,
         summary: &'static str,
     ) -> Self {
+        Self::verb::<R, R::Reply>(method, path, scope, R::OP, summary)
+    }
+
+    /// A verb, whose request and reply have shapes.
+    const fn verb<R: JsonSchema, A: JsonSchema>(
+        method: Method,
+        path: &'static str,
+        scope: Scope,
+        op: &'static str,
+        summary: &'static str,
+    ) -> Self {
         Self {
             method,
             path,
             scope,
-            op: R::OP,
+            op,
             way: Way::Verb,
             summary,
             request: Some(request::<R>),
-            reply: Some(reply::<R::Reply>),
+            reply: Some(reply::<A>),
         }
     }
 

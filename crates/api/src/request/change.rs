@@ -53,16 +53,13 @@ pub enum ChangeAnswer {
 }
 
 /// A filter by the words of a door.
-pub(super) fn filter(state: Option<&str>, kind: Option<&str>) -> Result<Filter> {
+pub fn filter(state: Option<&str>, kind: Option<&str>) -> Result<Filter> {
     let state = state.map(|word| {
         JobState::from_word(word).ok_or_else(|| {
             let words: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
             let short: String = word.chars().take(40).collect();
-            Error::invalid(
-                "state",
-                format!("{short:?}"),
-                format!("use {}", words.join(", ")),
-            )
+            let help = format!("use one of {}", words.join(", "));
+            Error::invalid("state", format!("{short:?} is not known"), help)
         })
     });
     Ok(Filter {

@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::ProgressBar;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use windlass::{Existing, JobId, QueueName, Stats, Store, StoreUrl};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::output::Output;
 use crate::session::Session;
+use crate::signals::Signals;
 use crew::Crew;
 use place::Place;
 use report::Report;
@@ -46,13 +46,13 @@ pub(crate) struct Arguments {
 
 /// Runs the demo; fails when a job was lost. Whatever happens, its store is removed.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let mut stop = Stop::listen()?;
+    let mut stop = Signals::listen()?;
     let place = Place::choose(session.global.store.as_deref())?;
     session.clearing.begin();
     let mut crew = Crew::default();
     let played = tokio::select! {
         played = play(&arguments, place.url(), &mut crew, session) => played.map(Some),
-        () = stop.asked() => Ok(None),
+        () = stop.next() => Ok(None),
     };
     crew.end().await;
     let removed = place.remove().await;
@@ -68,32 +68,6 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     } else {
         Exit::Failed
     })
-}
-
-/// Hears that the demo should end early.
-struct Stop {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Stop {
-    fn listen() -> Result<Self> {
-        let hear = |kind| {
-            signal(kind)
-                .map_err(|error| Failure::internal(format!("signals cannot be heard: {error}")))
-        };
-        Ok(Self {
-            interrupt: hear(SignalKind::interrupt())?,
-            terminate: hear(SignalKind::terminate())?,
-        })
-    }
-
-    async fn asked(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }
 
 async fn play(

@@ -9,7 +9,7 @@ use windlass::{BootId, duration};
 use windlass_stdio::{Identity, LINE_BYTES_MAX_DEFAULT, Processor, ProcessorOptions};
 
 use super::stdio::{check_line_max, outcome, stop};
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{Exit, Result};
 use crate::session::Session;
 
 /// What may be typed.
@@ -81,7 +81,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let store = windlass::open(&settings.store, windlass::Existing::OrCreate).await?;
     let (log, logged) = logging::start();
     let processor = Processor::new(store, options, log)?;
-    let stop = stop(session).map_err(Failure::internal)?;
+    let stop = stop(session)?;
     let ended = processor
         .run(tokio::io::stdin(), tokio::io::stdout(), stop)
         .await;

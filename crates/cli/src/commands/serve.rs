@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use windlass::{QueueName, Store};
 use windlass_server::{CancellationToken, Options, Server, Tokens};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
+use crate::signals::Signals;
 
 /// The environment variable with a token that may do everything: a flag would show it to everybody
 /// on the machine.
@@ -62,7 +62,7 @@ struct Reply<'a> {
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     // What is wrong with the flags is told before a store is made.
     let options = arguments.door.options()?;
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::listen()?;
     let store = session.store_or_create().await?;
     let server = open(store, options, session).await?;
     let stop = CancellationToken::new();
@@ -124,27 +124,4 @@ pub(super) fn token() -> Option<String> {
     let secret = std::env::var_os(TOKEN_VARIABLE)?;
     // What is not UTF-8 is no token, and is refused as one.
     Some(secret.to_string_lossy().into_owned()).filter(|secret| !secret.is_empty())
-}
-
-/// SIGTERM and SIGINT.
-pub(super) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    pub(super) fn new() -> Result<Self> {
-        let deaf = |error| Failure::internal(format!("signals cannot be heard: {error}"));
-        Ok(Self {
-            terminate: signal(SignalKind::terminate()).map_err(deaf)?,
-            interrupt: signal(SignalKind::interrupt()).map_err(deaf)?,
-        })
-    }
-
-    pub(super) async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
 }

@@ -5,7 +5,7 @@ mod pipes;
 use clap::Args;
 use windlass_stdio::{LINE_BYTES_MAX_DEFAULT, Options, serve};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{Exit, Result};
 use crate::session::Session;
 
 pub(crate) use pipes::{check_line_max, outcome, stop};
@@ -37,7 +37,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     };
     let settings = session.settings()?;
     let store = windlass::open(&settings.store, windlass::Existing::OrCreate).await?;
-    let stop = stop(session).map_err(Failure::internal)?;
+    let stop = stop(session)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let ended = serve(store.as_ref(), input, output, options, stop).await;
     outcome(session, ended)

@@ -12,9 +12,10 @@ use windlass_server::CancellationToken;
 use windlass_worker::{Options, Runtime, Source, Stores, Summary};
 
 use super::exec::{child, work};
-use super::serve::{self, DoorArguments, Signals};
+use super::serve::{self, DoorArguments};
 use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
+use crate::signals::Signals;
 
 /// How long between two looks at all queues.
 const CLEAN_EVERY: Duration = Duration::from_secs(1);
@@ -67,7 +68,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let options = arguments.door.options()?;
     let worker = arguments.worker()?;
     let exec = arguments.exec(session)?;
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::listen()?;
     let (store, stores) = work::stores(session).await?;
     let server = serve::open(Arc::clone(&store), options, session).await?;
     let stop = CancellationToken::new();

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use windlass::{Existing, QueueName, Store, duration};
 use windlass_program::{Talk, exec::KILL_AFTER_DEFAULT};
 use windlass_worker::{Handle, Options, Runtime, Source, Stopper, Stores, Summary};
 
-use crate::exit::{Failure, Result};
+use crate::exit::Result;
 use crate::session::Session;
+use crate::signals::Signals;
 
 /// How long a name of a worker is at most.
 const NAME_CHARS_MAX: usize = 30;
@@ -129,38 +129,28 @@ pub(crate) async fn run(
     handler: Arc<dyn Handle>,
     stopping: impl Fn(),
 ) -> Result<Summary> {
-    let deaf = |error| Failure::internal(format!("signals cannot be heard: {error}"));
-    let mut terminate = signal(SignalKind::terminate()).map_err(deaf)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(deaf)?;
+    let mut signals = Signals::listen()?;
     // From here on signals are ours: the first is a clean stop.
     session.clearing.take_over();
     let runtime = Runtime::new(stores, options, handler)?;
     let stopper = runtime.stopper();
     tokio::select! {
         summary = runtime.run() => Ok(summary?),
-        never = obey(&stopper, &mut terminate, &mut interrupt, stopping) => match never {},
+        never = obey(&stopper, &mut signals, stopping) => match never {},
     }
 }
 
 async fn obey(
     stopper: &Stopper,
-    terminate: &mut Signal,
-    interrupt: &mut Signal,
+    signals: &mut Signals,
     stopping: impl Fn(),
 ) -> std::convert::Infallible {
-    either(terminate, interrupt).await;
+    signals.next().await;
     stopping();
     stopper.stop();
     loop {
-        either(terminate, interrupt).await;
+        signals.next().await;
         stopper.stop_now();
-    }
-}
-
-async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
     }
 }
 

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use clap::{ArgGroup, Args};
 use windlass::{Changed, ChangedJob, Changes, Cursor, JobId, QueueName, Store, Target, UniqueKey};
+use windlass_api::request::filter;
 use windlass_api::{ChangeCounts, ChangeReply, Problem, Verb};
 
-use super::list::filter;
 use crate::exit::{Exit, Failure, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;

@@ -1,8 +1,9 @@
 //! `windlass job list`: jobs of a queue, a page at a time.
 
 use clap::Args;
-use windlass::{Cursor, Error, Filter, Job, JobState, Kind, QueueName, Store};
+use windlass::{Cursor, Error, Filter, Job, QueueName, Store};
 use windlass_api::JobReply;
+use windlass_api::request::filter;
 
 use crate::exit::{Exit, Result};
 use crate::output::Output;
@@ -56,21 +57,6 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         session.output.next_page(&next.0);
     }
     Ok(Exit::Ok)
-}
-
-/// Jobs by what they have in common, as typed.
-pub(super) fn filter(state: Option<&str>, kind: Option<&str>) -> Result<Filter> {
-    let state = state.map(|word| {
-        JobState::from_word(word).ok_or_else(|| {
-            let words: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
-            let help = format!("use one of {}", words.join(", "));
-            Error::invalid("state", format!("{word:?} is not known"), help)
-        })
-    });
-    Ok(Filter {
-        state: state.transpose()?,
-        kind: kind.map(Kind::new).transpose()?,
-    })
 }
 
 /// A store's page may be short or empty although more follow: asks until the limit is reached.

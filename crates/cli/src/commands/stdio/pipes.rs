@@ -1,10 +1,10 @@
 //! What the doors on standard input and output have in common: signals, bounds and how they end.
 
-use tokio::signal::unix::{SignalKind, signal};
 use windlass_stdio::{CancellationToken, Cause, Ended, Returned};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
+use crate::signals::Signals;
 
 /// The shortest and the longest bound of a line.
 const LINE_MAX_RANGE: std::ops::RangeInclusive<usize> = 1024..=256 * 1024 * 1024;
@@ -26,18 +26,13 @@ pub(crate) fn check_line_max(bytes: usize) -> Result<()> {
 
 /// What SIGTERM and SIGINT cancel: the door reads no more, finishes and ends well. A second SIGINT
 /// does not wait for that.
-pub(crate) fn stop(session: &Session) -> Result<CancellationToken, String> {
-    let deaf = |error: std::io::Error| format!("signals cannot be heard: {error}");
-    let mut terminate = signal(SignalKind::terminate()).map_err(deaf)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(deaf)?;
+pub(crate) fn stop(session: &Session) -> Result<CancellationToken> {
+    let mut signals = Signals::listen()?;
     session.clearing.begin();
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        signals.next().await;
         stopping.cancel();
     });
     Ok(stop)
