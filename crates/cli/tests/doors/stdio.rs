@@ -190,7 +190,7 @@ fn trouble_with_the_store_is_an_answer() {
     let place = Place::redis();
     let url = place.server().url();
     let sandbox = Sandbox::on(place);
-    let mut door = Door::open(&sandbox, &format!("stdio --store {url}?timeout=300ms"));
+    let mut door = Door::open(&sandbox, &format!("stdio --store {url}?timeout=5s"));
     assert_eq!(door.ask(r#"{"op":"queues","ref":1}"#)["ok"], true);
     sandbox.place.server().kill();
     let reply = door.ask(r#"{"op":"enqueue","ref":2,"queue":"q","id":"a"}"#);
