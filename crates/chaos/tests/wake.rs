@@ -18,8 +18,12 @@ use windlass_store_sqlite::{Options, SqliteStore};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_windlass-actor");
 const ROUNDS: usize = 20;
 
-/// A poll alone would take 375 ms on average.
-const WAKE_P50_MAX: Duration = Duration::from_millis(100);
+/// Polls are 450 ms apart at the least and jobs come within 200 ms of one: a poll alone would never be
+/// so soon. A quarter of the rounds must be, since a busy machine spoils some.
+const WOKEN_MAX: Duration = Duration::from_millis(200);
+
+/// Judged by the least busy of them: what a process does while it waits, it does in each.
+const LOOKS: usize = 3;
 
 /// The kernel counts a process's time in these, on every Linux.
 const TICK: Duration = Duration::from_millis(10);
@@ -55,7 +59,7 @@ async fn a_waiting_process_is_woken_by_another_well_before_it_polls() {
     waits.sort_unstable();
     let (p50, most) = (waits[ROUNDS / 2], waits[ROUNDS - 1]);
     println!("enqueued to claimed in another process: p50 {p50:?}, longest {most:?}");
-    assert!(p50 < WAKE_P50_MAX, "p50 {p50:?}");
+    assert!(waits[ROUNDS / 4] < WOKEN_MAX, "{waits:?}");
 }
 
 #[tokio::test]
@@ -67,12 +71,16 @@ async fn a_waiting_process_uses_no_time_worth_speaking_of() {
     // What it takes to start is not what is measured.
     sleep(Duration::from_millis(300)).await;
 
-    let before = used(pid);
-    sleep(Duration::from_secs(2)).await;
-    let idle = used(pid).saturating_sub(before);
+    let mut looks = Vec::new();
+    for _ in 0..LOOKS {
+        let before = used(pid);
+        sleep(Duration::from_secs(2)).await;
+        looks.push(used(pid).saturating_sub(before));
+    }
 
-    println!("two seconds of waiting took {idle:?} of processor time");
-    assert!(idle <= Duration::from_millis(40), "{idle:?}");
+    println!("two seconds of waiting took {looks:?} of processor time");
+    let idle = *looks.iter().min().unwrap();
+    assert!(idle <= Duration::from_millis(40), "{looks:?}");
 }
 
 async fn waiting(path: &std::path::Path) -> (Stage, Actor) {

@@ -49,7 +49,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let worker = Worker::new(client.clone())
         .handle(work)
         .data(Arc::clone(&started));
-    let worker = worker.grace(Duration::from_millis(200)).start()?;
+    // Who listens is asked half way.
+    let worker = worker.grace(Duration::from_secs(8)).start()?;
     let _both = started.acquire_many(2).await?;
     let summary = worker.stop().await?;
 

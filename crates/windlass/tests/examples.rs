@@ -13,7 +13,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 /// Long enough for the slowest machine; each takes a moment.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The examples by their names: every file of the folder.
 fn examples() -> Vec<(String, PathBuf)> {

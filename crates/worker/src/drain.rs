@@ -10,7 +10,7 @@ use crate::phase::Phase;
 use crate::shared::Shared;
 use crate::stop::StopReason;
 
-/// How long the last words to the store may take once everything has ended.
+/// How long the last words to the store may take once the grace is over.
 const LAST_WORDS: Duration = Duration::from_millis(800);
 
 /// How long a handler that listens has to stop when everything is given back now.
@@ -27,9 +27,23 @@ pub(crate) async fn drain(shared: &Arc<Shared>, begun: Instant) {
             shared.force(lane, &run);
         }
     }
+    say_last_words(shared, begun).await;
+    let _ = timeout(LAST_WORDS, leave(shared)).await;
+}
+
+/// Waits until the store has heard how everything ended. A store that stands still for a moment is
+/// waited for as long as the grace lasts: what it has not heard of is done once more.
+async fn say_last_words(shared: &Shared, begun: Instant) {
+    tokio::select! {
+        told = timeout_at(begun + shared.options.grace, answered(shared)) => {
+            if told.is_ok() {
+                return;
+            }
+        }
+        _ = shared.stopper.until(|phase| *phase == Phase::StoppingNow) => {}
+    }
     // Not answered in time is no harm: leaving gives back whatever is still held.
     let _ = timeout(LAST_WORDS, answered(shared)).await;
-    let _ = timeout(LAST_WORDS, leave(shared)).await;
 }
 
 /// Lets jobs run for the grace; asks those that listen to stop in time.

@@ -13,7 +13,7 @@ use windlass_core::{Clock, SystemClock};
 use crate::ground::Ground;
 
 /// Longer than a process takes to start on a busy machine.
-const START_MAX: Duration = Duration::from_secs(20);
+const START_MAX: Duration = Duration::from_secs(60);
 
 /// How the workers of a test are set up.
 #[derive(Debug, Clone, Copy)]

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use windlass_chaos::behaviour::Behaviour;
 use windlass_chaos::event::Event;
-use windlass_chaos::witness::Sight;
+use windlass_chaos::witness::{Sight, Sighting};
 use windlass_core::JobState;
 
 use crate::figures::Figures;
-use crate::ground::{Ground, count, job};
+use crate::ground::{Ground, count, ended, job};
 use crate::hands::{Crew, Spec};
 use crate::{rounds, seed};
 
@@ -21,13 +21,13 @@ const STOPS: usize = 52;
 const SPEC: Spec = Spec {
     concurrency: 4,
     prefetch: 4,
-    lease: Duration::from_secs(2),
+    lease: Duration::from_secs(20),
     delay: Duration::ZERO,
-    grace: Duration::from_secs(1),
+    grace: Duration::from_secs(8),
 };
 
-/// How long a worker may take to end beyond its grace.
-const END_SLACK: Duration = Duration::from_secs(1);
+/// How long a worker may take to end beyond its grace: a second, and what a busy machine may need.
+const END_SLACK: Duration = Duration::from_secs(10);
 
 /// The longest life of a worker: some are stopped before they have claimed anything.
 const LIFE_MAX_MS: u64 = 150;
@@ -57,6 +57,8 @@ async fn a_worker_stopped_at_any_moment_loses_nothing_and_counts_no_attempt(grou
     let stats = ground.assert_sound().await;
     println!("SIGTERM to exit: {ends}; {left} of {all} jobs were left to the last crew");
     assert!(ends.percentile(100) <= SPEC.grace + END_SLACK, "{ends}");
+    // Nothing runs for long: nobody waits for the end of the grace.
+    assert!(ends.percentile(50) <= SPEC.grace / 2, "{ends}");
     assert_eq!(stats.total.succeeded, all as u64);
     assert_eq!(stats.total.rescued, 0, "no lease ran out");
     for job in ground.jobs().await.values() {
@@ -89,14 +91,14 @@ async fn a_job_that_outlives_the_grace_goes_back_with_no_attempt_counted(ground:
     ground.enqueue_alike("never", 2, Behaviour::Never).await;
     ground.enqueue_alike("listen", 1, Behaviour::Listen).await;
     // One that ends within the grace is let end, whether it listens or not.
-    let within = SPEC.grace * 8 / 10;
+    let within = SPEC.grace / 2;
     ground
         .enqueue_alike("within", 1, Behaviour::Sleep(within))
         .await;
     let mut witness = ground.witness();
     let hand = ground.hand("hand", SPEC).await;
     let life = hand.life;
-    let patience = Duration::from_secs(20);
+    let patience = Duration::from_secs(60);
     assert!(
         witness
             .until(patience, |seen| seen.len() == 4)
@@ -127,17 +129,38 @@ async fn a_job_that_outlives_the_grace_goes_back_with_no_attempt_counted(ground:
     }
 }
 
+on_each_store!(what_has_ended_is_told_to_a_store_that_takes_its_time);
+
+async fn what_has_ended_is_told_to_a_store_that_takes_its_time(ground: Ground) {
+    ground.enqueue_alike("plain", 4, Behaviour::Plain).await;
+    let mut witness = ground.witness();
+    let slow = Spec {
+        delay: Duration::from_secs(2),
+        ..SPEC
+    };
+    let hand = ground.hand("hand", slow).await;
+    let life = hand.life;
+    let patience = Duration::from_secs(60);
+    let all_ended = |seen: &[Sighting]| ended(seen).len() == 4;
+    assert!(witness.until(patience, all_ended).await.unwrap());
+
+    ground.terminate(hand).await;
+
+    assert_eq!(ground.left(life), (4, 0, 0));
+    assert_eq!(ground.assert_sound().await.total.succeeded, 4);
+}
+
 on_each_store!(a_second_signal_ends_a_worker_now);
 
 async fn a_second_signal_ends_a_worker_now(ground: Ground) {
     ground.enqueue_alike("never", 4, Behaviour::Never).await;
     let mut witness = ground.witness();
     let spec = Spec {
-        grace: Duration::from_secs(300),
+        grace: Duration::from_secs(150),
         ..SPEC
     };
     let hand = ground.hand("hand", spec).await;
-    let patience = Duration::from_secs(20);
+    let patience = Duration::from_secs(60);
     assert!(
         witness
             .until(patience, |seen| seen.len() == 4)
@@ -151,6 +174,6 @@ async fn a_second_signal_ends_a_worker_now(ground: Ground) {
     let took = ground.terminate(hand).await;
 
     println!("second SIGTERM to exit: {took:?}");
-    assert!(began.elapsed() < Duration::from_secs(2), "{took:?}");
+    assert!(began.elapsed() < spec.grace / 5, "{took:?}");
     assert_eq!(ground.stats().await.ready, 4);
 }

@@ -1,9 +1,8 @@
 //! Audits while others work: what is healthy is left alone, what is not is found all the same.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use windlass_core::{
     BootId, ClaimRequest, Due, NewJob, Priority, QueueName, Repair, Result, Retry, Store, Target,
 };
@@ -16,11 +15,16 @@ use windlass_testkit::soundness;
 const AUDITORS: usize = 2;
 const AUDITS: usize = 12;
 
+/// How many turns everybody may take for each page that is audited. Who could take more would, on a
+/// slow machine, make ever more to audit, and there would be no end to it.
+const TURNS: u64 = 3;
+
 struct Works {
     server: Server,
     store: RedisStore,
     queue: QueueName,
-    is_over: Arc<AtomicBool>,
+    /// How many turns everybody may have taken by now; nothing when it is over.
+    pace: watch::Sender<Option<u64>>,
 }
 
 impl Works {
@@ -31,7 +35,7 @@ impl Works {
             server,
             store,
             queue: queue("q"),
-            is_over: Arc::default(),
+            pace: watch::Sender::new(Some(TURNS)),
         })
     }
 
@@ -39,27 +43,21 @@ impl Works {
     fn start(&self) -> tokio::task::JoinSet<Result<u64>> {
         let mut tasks = tokio::task::JoinSet::new();
         for number in 0..4 {
-            let (store, queue, is_over) = (
-                self.store.clone(),
-                self.queue.clone(),
-                Arc::clone(&self.is_over),
-            );
+            let (store, queue) = (self.store.clone(), self.queue.clone());
+            let mut pace = self.pace.subscribe();
             tasks.spawn(async move {
                 let mut done = 0;
-                while !is_over.load(Ordering::Relaxed) {
+                while goes_on(&mut pace, done).await {
                     done += produce(&store, &queue, number, done).await?;
                 }
                 Ok(done)
             });
-            let (store, queue, is_over) = (
-                self.store.clone(),
-                self.queue.clone(),
-                Arc::clone(&self.is_over),
-            );
+            let (store, queue) = (self.store.clone(), self.queue.clone());
+            let mut pace = self.pace.subscribe();
             tasks.spawn(async move {
                 let boot = BootId::generate();
                 let mut seq = 0;
-                while !is_over.load(Ordering::Relaxed) {
+                while goes_on(&mut pace, seq).await {
                     seq += 1;
                     consume(&store, &queue, &boot, seq).await?;
                 }
@@ -73,6 +71,11 @@ impl Works {
         let mut repairs = Vec::new();
         let mut from = None;
         loop {
+            self.pace.send_modify(|pace| {
+                if let Some(turns) = pace {
+                    *turns += TURNS;
+                }
+            });
             let page = self.store.audit(&self.queue, from).await?;
             repairs.extend(page.repairs);
             from = page.next;
@@ -84,7 +87,7 @@ impl Works {
 
     /// Ends the work: the queue is sound.
     async fn finish(&self, mut tasks: tokio::task::JoinSet<Result<u64>>) -> Result<()> {
-        self.is_over.store(true, Ordering::Relaxed);
+        self.pace.send_replace(None);
         while let Some(done) = tasks.join_next().await {
             assert!(done.expect("nobody panics")? > 0, "everybody worked");
         }
@@ -93,6 +96,12 @@ impl Works {
         assert!(faults.is_empty(), "{}", faults.join("\n"));
         Ok(())
     }
+}
+
+/// Waits for the next turn of one who has taken so many; false when it is over.
+async fn goes_on(pace: &mut watch::Receiver<Option<u64>>, turn: u64) -> bool {
+    let next = pace.wait_for(|pace| pace.is_none_or(|turns| turn < turns));
+    next.await.is_ok_and(|pace| pace.is_some())
 }
 
 /// Enqueues jobs of all sorts; cancels, promotes, retries and deletes some.

@@ -14,10 +14,13 @@ use crate::support::{beside, open, queue, rounds, with, with_options};
 const JOBS: u32 = 5_000;
 const JOBS_MAX: u32 = 50_000;
 
+/// Nobody is to be told of a move, or of what happens elsewhere, however long a busy machine takes.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slot_is_moved_back_and_forth_under_load_and_nobody_is_told() {
     let cluster = Arc::new(beside(Cluster::start).await);
-    let crew = Crew::start(Plan::new(&cluster.url(), "q", Duration::from_secs(10))).await;
+    let crew = Crew::start(Plan::new(&cluster.url(), "q", TIMEOUT)).await;
     let jobs = (JOBS * rounds()).min(JOBS_MAX);
     crew.preload(usize::try_from(jobs).unwrap()).await;
     let slot = slot_of(b"{q}");
@@ -46,8 +49,8 @@ async fn a_slot_is_moved_back_and_forth_under_load_and_nobody_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_wait_for_a_slot_that_is_between_two_nodes() {
     let cluster = Arc::new(beside(Cluster::start).await);
-    let crew = Crew::start(Plan::new(&cluster.url(), "q", Duration::from_secs(10))).await;
-    let store = open(&with_options(&cluster.url(), "timeout=2s")).await;
+    let crew = Crew::start(Plan::new(&cluster.url(), "q", TIMEOUT)).await;
+    let store = open(&with_options(&cluster.url(), "timeout=30s")).await;
     let slot = slot_of(b"{q}");
     let pause = || sleep(Duration::from_millis(200));
     for _ in 0..2 * rounds() {
@@ -166,7 +169,7 @@ async fn a_primary_that_dies_stops_only_its_own_queues_until_its_replica_takes_o
     })
     .await;
     let plan = |name: &str| {
-        let plan = Plan::new(&url, name, Duration::from_secs(8));
+        let plan = Plan::new(&url, name, TIMEOUT);
         plan.durable("replicated:1", Level::Replicated(1))
             .may_roll_back()
     };
@@ -177,16 +180,27 @@ async fn a_primary_that_dies_stops_only_its_own_queues_until_its_replica_takes_o
     other.calls.forget();
 
     let slot = victim;
-    let failing = with(&cluster, move |cluster| {
+    let old = with(&cluster, move |cluster| {
+        let old = cluster.node_of_slot(slot);
+        old.kill();
+        old.port()
+    })
+    .await;
+    // The nodes are still patient: nobody has taken over while the others go on.
+    other.go_on(100).await;
+    let failed_over = with(&cluster, move |cluster| {
         let began = Instant::now();
-        let old = cluster.kill_primary(slot);
+        cluster.lose_patience();
+        let old = cluster.nodes().iter().find(|node| node.port() == old);
+        let old = old.expect("one of them");
         cluster.wait_for_new_primary(slot, old);
         let took = began.elapsed();
         // What one replica has is asked for, and the new primary has none without the old one.
         old.restart();
         took
-    });
-    let (failed_over, ()) = tokio::join!(failing, other.go_on(100));
+    })
+    .await;
+    other.go_on(100).await;
     let longest = other.calls.longest();
     println!("a replica took over in {failed_over:?}; the longest call elsewhere took {longest:?}");
     struck.go_on(50).await;
@@ -194,7 +208,8 @@ async fn a_primary_that_dies_stops_only_its_own_queues_until_its_replica_takes_o
     let ended = other.finish().await;
     ended.assert_sound_after_failovers();
     ended.assert_untroubled();
-    assert!(longest < Duration::from_secs(4), "{longest:?}");
+    // Who waited with the struck queue would wait for as long as one try takes.
+    assert!(longest < TIMEOUT / 2, "{longest:?}");
     let ended = struck.finish().await;
     ended.assert_sound_after_failovers();
     ended.assert_only_away();

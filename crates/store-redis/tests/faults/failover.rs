@@ -77,7 +77,8 @@ async fn what_no_replica_had_is_lost_and_the_ledger_says_so() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_of_the_old_primary_that_was_overtaken_is_refused() {
     let group = Arc::new(beside(Sentinels::start).await);
-    let store = open(&with_options(&group.url(), "durability=replicated:2")).await;
+    let url = with_options(&group.url(), "durability=replicated:2&timeout=30s");
+    let store = open(&url).await;
     let q = queue("q");
     store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
     let boot = BootId::generate();
@@ -114,7 +115,7 @@ async fn a_claim_that_a_failover_undid_shares_its_token_with_nobody() {
         clock: Some(Arc::new(clock)),
         ..Options::default()
     };
-    let url = with_options(&group.url(), "durability=replicated:2&timeout=10s");
+    let url = with_options(&group.url(), "durability=replicated:2&timeout=30s");
     let store = RedisStore::open(&url, options).await.unwrap();
     let q = queue("q");
     let told = store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
@@ -180,8 +181,13 @@ fn replace_primary(group: &Sentinels) {
     group.wait_for_new_primary(old);
 }
 
-/// Replicas hear nothing of the primary from now on; the Sentinels mend that after some seconds.
+/// Replicas hear nothing of the primary from now on. The Sentinels mend that after four of their
+/// publish periods: these are made long, so that a busy machine is done before.
 fn cut_links(group: &Sentinels) {
+    for sentinel in group.sentinels() {
+        let command = ["SENTINEL", "DEBUG", "publish-period", "5000"];
+        sentinel.command(&command).ok();
+    }
     let replicas = group.replicas();
     for replica in &replicas {
         // Nobody listens on port 1.

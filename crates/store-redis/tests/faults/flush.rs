@@ -12,7 +12,7 @@ use crate::support::{open, queue, rounds, with};
 #[tokio::test(flavor = "multi_thread")]
 async fn work_goes_on_after_the_database_was_emptied() {
     let server = Arc::new(Server::start());
-    let crew = Crew::start(Plan::new(&server.url(), "q", Duration::from_secs(3))).await;
+    let crew = Crew::start(Plan::new(&server.url(), "q", Duration::from_secs(20))).await;
     for _ in 0..3 * rounds() {
         crew.go_on(100).await;
         with(&server, |server| server.command(&["FLUSHALL"]).ok()).await;

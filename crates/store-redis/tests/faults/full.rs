@@ -68,7 +68,7 @@ async fn a_covered_enqueue_is_told_that_the_server_is_full() {
     let q = queue("q");
     let store = open(&with_options(
         &server.url(),
-        "durability=replicated:1&timeout=3s",
+        "durability=replicated:1&timeout=14s",
     ))
     .await;
     store.enqueue(&q, Vec::new()).await.unwrap();

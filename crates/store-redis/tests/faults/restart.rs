@@ -10,7 +10,11 @@ use windlass_testkit::redis::{Fsync, Server, ServerOptions};
 use crate::crew::{Crew, Plan};
 use crate::support::{rounds, with};
 
-const TIMEOUT: Duration = Duration::from_secs(3);
+/// Enough to open a store on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(6);
+
+/// Longer than any call may take.
+const AWAY: Duration = Duration::from_secs(8);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_synced_outlives_a_server_that_is_killed() {
@@ -50,15 +54,14 @@ async fn a_server_that_keeps_nothing_is_found_out() {
 async fn calls_answer_in_time_while_the_server_is_away() {
     let server = ServerOptions::new().append_only(Fsync::Always).start();
     let server = Arc::new(server);
-    let plan = Plan::new(&server.url(), "q", Duration::from_secs(1));
-    let plan = plan.durable("synced", Level::Synced);
+    let plan = Plan::new(&server.url(), "q", TIMEOUT).durable("synced", Level::Synced);
     let crew = Crew::start(plan).await;
     crew.go_on(50).await;
     // Killed, then only stopped: connections are refused, and then they hang.
-    kill_and_restart(&server, Duration::from_secs(3)).await;
+    kill_and_restart(&server, AWAY).await;
     crew.go_on(50).await;
     with(&server, Server::stop).await;
-    sleep(Duration::from_secs(3)).await;
+    sleep(AWAY).await;
     with(&server, Server::resume).await;
     crew.go_on(50).await;
 

@@ -15,16 +15,20 @@ const FORGET: &[&str] = &["SCRIPT", "FLUSH"];
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_told_of_scripts_that_are_forgotten_under_load() {
     let (primary, _replicas) = replicated(1).await;
-    let plan = Plan::new(&primary.url(), "q", Duration::from_secs(10));
+    let plan = Plan::new(&primary.url(), "q", Duration::from_secs(30));
     let crew = Crew::start(plan.durable("replicated:1", Level::Replicated(1))).await;
     let hand = Hand::start(&primary, 49..51, &[FORGET]);
-    crew.go_on(usize::try_from(400 * rounds()).unwrap()).await;
+    crew.go_on(usize::try_from(300 * rounds()).unwrap()).await;
+    let mut forgotten = 0;
+    // How many jobs are done until then depends on the machine.
+    while forgotten <= 20 {
+        crew.go_on(50).await;
+        forgotten = with(&primary, no_scripts).await;
+    }
     drop(hand);
 
     let ended = crew.finish().await;
 
-    let forgotten = with(&primary, no_scripts).await;
-    assert!(forgotten > 20, "scripts were missed {forgotten} times");
     println!("scripts were missed {forgotten} times");
     ended.assert_sound();
     ended.assert_untroubled();
@@ -33,7 +37,8 @@ async fn nobody_is_told_of_scripts_that_are_forgotten_under_load() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_covered_enqueue_brings_its_script_again() {
     let (primary, _replicas) = replicated(1).await;
-    let store = open(&with_options(&primary.url(), "durability=replicated:1")).await;
+    let url = with_options(&primary.url(), "durability=replicated:1&timeout=20s");
+    let store = open(&url).await;
     let q = queue("q");
     store.enqueue(&q, vec![NewJob::new("first")]).await.unwrap();
     for _ in 0..5 {

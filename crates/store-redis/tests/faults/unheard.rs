@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use tokio::time::{interval, sleep};
 use windlass_core::{
     BootId, Claim, ClaimRequest, Hold, JobId, NewJob, QueueName, Renewal, Settled, Store, Token,
 };
@@ -17,24 +16,30 @@ use crate::support::{open, queue, with_options};
 const JOBS: usize = 60;
 
 /// So long that no job comes back because its lease ended.
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_secs(300);
 
-/// How often a worker renews.
-const INTERVAL: Duration = Duration::from_millis(500);
+/// How long anything may take before it counts as broken: far less than a lease.
+const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The line goes dead under every tenth claim: the store asks again, and is told the same claim.
+/// How often a worker renews whose lease is the usual one.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// How long the store waits for an answer before it asks again: half the time a call has.
+const ONE_TRY: Duration = Duration::from_secs(5);
+
+/// The line goes dead under some claims: the store asks again, and is told the same claim.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_whose_answer_was_swallowed_starts_within_two_renewals() {
     let server = ServerOptions::new().tcp().start();
     let proxy = Proxy::start(&server).await;
-    let store = open(&with_options(&proxy.url(), "timeout=800ms")).await;
+    let store = open(&with_options(&proxy.url(), "timeout=10s")).await;
     let q = queue("q");
     store.enqueue(&q, jobs(JOBS)).await.unwrap();
     let boot = BootId::generate();
     let mut started = HashMap::new();
     let mut longest = Duration::ZERO;
     for seq in 1..=JOBS as u64 {
-        if seq % 10 == 0 {
+        if seq % 20 == 0 {
             proxy.mute();
         }
         let began = Instant::now();
@@ -46,10 +51,7 @@ async fn a_claim_whose_answer_was_swallowed_starts_within_two_renewals() {
         complete(&store, &q, &claim).await;
     }
     println!("the longest claim took {longest:?}");
-    assert!(
-        longest > Duration::from_millis(300),
-        "no answer was swallowed"
-    );
+    assert!(longest >= ONE_TRY, "no answer was swallowed");
     assert_eq!(started.len(), JOBS);
     assert!(started.values().all(|count| *count == 1));
 }
@@ -63,42 +65,42 @@ async fn a_claim_that_nobody_heard_of_starts_again_within_two_renewals() {
     let q = queue("q");
     let mut worker = Worker::new(store.clone(), q.clone());
     store.enqueue(&q, jobs(JOBS)).await.unwrap();
-    let mut unheard: HashMap<JobId, Instant> = HashMap::new();
-    let (mut done, mut back) = (0, Vec::new());
-    let mut renewals = interval(INTERVAL);
+    // Counted in renewals, and not in time: a machine that stands still renews late.
+    let mut unheard: HashMap<JobId, u32> = HashMap::new();
+    let (mut done, mut back, mut renewals) = (0, Vec::new(), 0);
     let began = Instant::now();
-    while done < JOBS {
-        assert!(
-            began.elapsed() < Duration::from_secs(30),
-            "{done} of {JOBS} done"
-        );
-        tokio::select! {
-            _ = renewals.tick() => worker.renew().await,
-            () = sleep(Duration::from_millis(2)) => {}
+    for turn in 1.. {
+        if done == JOBS {
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "{done} of {JOBS} done");
+        if turn % 7 == 0 {
+            worker.renew().await;
+            renewals += 1;
         }
         let Some(claim) = worker.claim().await else {
             continue;
         };
         let id = claim.jobs[0].id.clone();
         if let Some(since) = unheard.remove(&id) {
-            back.push(since.elapsed());
+            back.push(renewals - since);
         }
         if worker.seq.is_multiple_of(10) {
             // As if the answer had never come: the worker does not know of this token.
             worker.tokens.retain(|token| *token != claim.token);
-            unheard.insert(id, Instant::now());
+            unheard.insert(id, renewals);
             continue;
         }
         worker.complete(&claim).await;
         done += 1;
     }
     println!(
-        "{} claims were not heard of; back within {:?}",
+        "{} claims were not heard of; back within {:?} renewals",
         back.len(),
         back.iter().max()
     );
     assert!(back.len() >= JOBS / 10 && unheard.is_empty());
-    assert!(back.iter().all(|wait| *wait < 2 * INTERVAL), "{back:?}");
+    assert!(back.iter().all(|renewals| *renewals <= 2), "{back:?}");
 }
 
 /// Futures are dropped at any await: nothing stays behind.
@@ -140,10 +142,7 @@ async fn claims_given_up_half_way_leave_nothing_behind() {
             worker.complete(&claim).await;
             done += 1;
         }
-        assert!(
-            began.elapsed() < 2 * INTERVAL + Duration::from_secs(2),
-            "{done} done"
-        );
+        assert!(began.elapsed() < PATIENCE, "{done} done");
     }
     let stats = store.stats(&q).await.unwrap().unwrap();
     assert_eq!(

@@ -70,10 +70,11 @@ async fn no_more_jobs_are_held_than_slots_and_prefetch() {
 async fn a_long_job_is_held_for_many_leases() {
     let scene = Scene::new();
     let mut options = scene.options();
-    options.lease = Duration::from_secs(1);
+    // Renewed every two seconds, it outlives a machine that stands still for three.
+    options.lease = Duration::from_secs(6);
     let ids = scene.enqueue(&["long"]).await;
     let worker = scene.start(options, |context: Context| async move {
-        tokio::time::sleep(Duration::from_millis(3_500)).await;
+        tokio::time::sleep(Duration::from_secs(15)).await;
         assert!(context.lease_valid());
         Outcome::done()
     });
@@ -88,7 +89,7 @@ async fn a_long_job_is_held_for_many_leases() {
             .await
             .unwrap();
         stolen += claim.map_or(0, |claim| claim.jobs.len());
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 
     assert_eq!(stolen, 0);
@@ -100,9 +101,7 @@ async fn a_worker_declared_dead_loses_its_jobs_and_goes_on_under_a_new_id() {
     let scene = Scene::new();
     let started = Count::new();
     let ids = scene.enqueue(&["x"]).await;
-    let mut options = scene.options();
-    options.lease = Duration::from_millis(300);
-    let worker = scene.start(options, {
+    let worker = scene.start(scene.options(), {
         let started = started.clone();
         move |context: Context| {
             started.add();

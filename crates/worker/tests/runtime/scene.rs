@@ -12,7 +12,10 @@ use windlass_worker::{
 };
 
 /// Longer than anything here takes; reaching it is a failure.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Less than the grace that a worker has by itself, and more than a busy machine stands still.
+pub(crate) const SOON: Duration = Duration::from_secs(15);
 
 /// One queue on a store in memory.
 pub(crate) struct Scene {
@@ -28,10 +31,12 @@ impl Scene {
         }
     }
 
+    /// A lease that is renewed every four seconds, and a time to stop in that no handler needs: none
+    /// of the two ends because a busy machine stands still.
     pub(crate) fn options(&self) -> Options {
         let mut options = Options::new([Source::new(self.queue.clone())]);
-        options.lease = Duration::from_secs(2);
-        options.stop_wait = Duration::from_millis(200);
+        options.lease = Duration::from_secs(12);
+        options.stop_wait = Duration::from_secs(10);
         options
     }
 
