@@ -22,7 +22,7 @@
 //! `part` is one slot's share of a queue with a file for each family of verbs: `enqueue`, `claim`,
 //! `settle`, `change`, `look`, `upkeep`, `audit`, `sleep`; `queue` is all parts of a queue. [`open`]
 //! opens the store, `store` has the contract's methods, `watch` the hints, `workers` the registry;
-//! [`admin`] is for operators.
+//! [`admin`] is for operators, [`guest`] for the keys of other systems.
 
 mod address;
 pub mod admin;
@@ -34,6 +34,7 @@ mod dump;
 mod enqueue;
 mod fault;
 mod gather;
+pub mod guest;
 mod keys;
 mod link;
 mod look;

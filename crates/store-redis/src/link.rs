@@ -45,8 +45,10 @@ mod turn;
 
 pub(crate) use call::Call;
 pub use facts::ServerFacts;
-pub(crate) use listen::{Heard, Listener};
+pub use listen::{Heard, Listener};
+pub(crate) use park::Awaited;
 pub(crate) use slot::slot_of;
+pub(crate) use subscribe::Channels;
 
 use check::{Fitness, Syncing};
 use cover::Cover;
@@ -67,15 +69,26 @@ struct Inner {
     address: Address,
     topology: Topology,
     fitness: Fitness,
+    standing: Standing,
+}
+
+/// Whose jobs the servers hold for us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Our own: the servers have to be fit for them.
+    Host,
+    /// Those of another system, which keeps them as it always did.
+    Guest,
 }
 
 impl Link {
     /// Connects, and refuses servers that are not fit for jobs.
-    pub(crate) async fn open(address: &Address) -> Result<Self> {
+    pub(crate) async fn open(address: &Address, standing: Standing) -> Result<Self> {
         let inner = Arc::new(Inner {
             address: address.clone(),
             topology: Topology::new(address)?,
             fitness: Fitness::default(),
+            standing,
         });
         check::at_start(&inner).await?;
         inner.fitness.watch(&inner);
@@ -124,15 +137,20 @@ impl Link {
         cover::run(&self.inner, call, cover).await
     }
 
-    /// Waits until there is a marker in the list `wake`, or `wait` is over, then runs a script and
-    /// tells its answer. The future may be dropped at any time; the script may then still run.
-    pub(crate) async fn park(&self, wake: &[u8], wait: Duration, then: &Call) -> Result<Value> {
-        park::park(&self.inner, wake, wait, then).await
+    /// Waits until there is what is awaited, or `wait` is over, then runs a script and tells its
+    /// answer. The future may be dropped at any time; the script may then still run.
+    pub(crate) async fn park(
+        &self,
+        awaited: Awaited<'_>,
+        wait: Duration,
+        then: &Call,
+    ) -> Result<Value> {
+        park::park(&self.inner, awaited, wait, then).await
     }
 
-    /// Listens to sharded channels; what is published after this has answered is heard.
-    pub(crate) async fn listen(&self, channels: Vec<Bytes>) -> Result<Listener> {
-        Listener::open(&self.inner, channels).await
+    /// Listens to channels; what is published after this has answered is heard.
+    pub(crate) async fn listen(&self, kind: Channels, channels: Vec<Bytes>) -> Result<Listener> {
+        Listener::open(&self.inner, kind, channels).await
     }
 
     /// What the servers say of themselves.

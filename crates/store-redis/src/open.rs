@@ -8,7 +8,7 @@ use windlass_core::{Clock, Error, ErrorKind, Limits, QueueName, Result};
 
 use crate::address::{Address, Durability};
 use crate::keys::Keys;
-use crate::link::Link;
+use crate::link::{Link, Standing};
 use crate::part::Shared;
 use crate::queue::Queue;
 use crate::script::{ClockSource, Script, Scripts};
@@ -56,7 +56,7 @@ impl RedisStore {
     pub async fn open(url: &str, options: Options) -> Result<Self> {
         let address = Address::parse(url)?;
         // Boxed: a future as deep as the way to a server is too much for the compiler elsewhere.
-        let link = Box::pin(Link::open(&address)).await?;
+        let link = Box::pin(Link::open(&address, Standing::Host)).await?;
         let source = match options.clock {
             None => ClockSource::Redis,
             Some(_) => ClockSource::Argument,

@@ -33,6 +33,22 @@ pub(crate) struct Script {
     pub(crate) keys: Vec<Key>,
 }
 
+impl Script {
+    /// A script of another system, whose keys are not ours to name.
+    pub(crate) fn guest(parts: &[&str]) -> Self {
+        let flags = parts.iter().find_map(|part| header(part, "flags"));
+        let source = shebang(flags.unwrap_or_default()) + &parts.concat();
+        let sha = redis::Script::new(&source).get_hash().to_owned();
+        Self {
+            #[cfg(test)]
+            name: "guest",
+            source,
+            sha,
+            keys: Vec::new(),
+        }
+    }
+}
+
 macro_rules! scripts {
     ($($name:ident: $file:literal,)+) => {
         /// Every script of one clock.
@@ -170,6 +186,13 @@ fn header<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     values.next().map(str::trim)
 }
 
+fn shebang(flags: &str) -> String {
+    match flags {
+        "" => "#!lua\n".to_owned(),
+        flags => format!("#!lua flags={flags}\n"),
+    }
+}
+
 /// Puts a script together: flags, keys by their names, a check of their types, the clock, the
 /// parts it uses, and its own text. The parts come from this crate, so what is wrong with them is
 /// found by the first test and never by a user.
@@ -179,10 +202,7 @@ fn compose(name: &'static str, text: &'static str, clock: ClockSource) -> Script
         .split(' ')
         .map(|key| Key::named(key).unwrap_or_else(|| panic!("{name} names the unknown key {key}")))
         .collect();
-    let mut source = match header(text, "flags").unwrap_or_default() {
-        "" => "#!lua\n".to_owned(),
-        flags => format!("#!lua flags={flags}\n"),
-    };
+    let mut source = shebang(header(text, "flags").unwrap_or_default());
     source.push_str(&declared(&keys));
     if header(text, "guards") != Some("lazy") {
         source.push_str("guard_all()\n");

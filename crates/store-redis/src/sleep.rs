@@ -7,6 +7,7 @@ use windlass_core::wait::{Deadline, poll};
 use windlass_core::{Claim, ClaimRequest, Result};
 
 use crate::claim::{Found, claim_args};
+use crate::link::Awaited;
 use crate::part::Part;
 use crate::reply::Reply;
 
@@ -50,7 +51,7 @@ impl Part {
             // A wait of nothing would be a wait for ever.
             let wait = nap.max(Duration::from_millis(1));
             let wake = self.keys.one("wake");
-            let parked = self.link().park(&wake, wait, &then);
+            let parked = self.link().park(Awaited::Marker(&wake), wait, &then);
             reply = Reply::list(Box::pin(parked).await?)?;
             nap = next_nap;
         }

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 use windlass_core::{Hint, JobId, JobState, QueueName, Result, Watch};
 
-use crate::link::{Heard, Listener};
+use crate::link::{Channels, Heard, Listener};
 use crate::part::{Part, number};
 
 /// For how long scripts publish after somebody said to listen, and how often it is said again.
@@ -60,7 +60,7 @@ impl Hints {
         };
         let listener = first
             .link()
-            .listen(channels.keys().cloned().collect())
+            .listen(Channels::Sharded, channels.keys().cloned().collect())
             .await?;
         Ok(Self {
             listener,

@@ -29,17 +29,20 @@
 //!
 //! [`server`] with its [`options`] is one server, [`cluster`] and [`sentinels`] are several.
 //! [`resp`] is how we talk to them, [`wait`] how we wait for them. [`port`] keeps ports apart,
-//! `process` keeps a server from outliving its test, [`slot`] says where a key lives.
+//! `process` keeps a server from outliving its test, [`slot`] says where a key lives. [`steps`] is a
+//! proxy that cuts a client off at any command; `pipe` is the protocol as it sees it.
 
 pub mod cluster;
 mod cluster_nodes;
 pub mod options;
+mod pipe;
 pub mod port;
 mod process;
 pub mod resp;
 pub mod sentinels;
 pub mod server;
 pub mod slot;
+pub mod steps;
 pub mod wait;
 
 pub use cluster::Cluster;
@@ -49,4 +52,5 @@ pub use resp::{Connection, Reply};
 pub use sentinels::Sentinels;
 pub use server::Server;
 pub use slot::slot_of;
+pub use steps::{Cut, Steps};
 pub use wait::until;

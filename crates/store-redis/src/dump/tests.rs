@@ -9,6 +9,7 @@ use windlass_testkit::redis::Server;
 use super::*;
 use crate::address::Address;
 use crate::keys::KeyType;
+use crate::link::Standing;
 
 /// Keys and what is planted there.
 #[derive(Default)]
@@ -283,7 +284,9 @@ async fn a_server_shows_the_same_as_what_was_planted_there() {
         server.command(&[&[Bytes::from(verb), key.clone()], &words[..]].concat());
     }
     let address = Address::parse(&server.url()).expect("the server's URL is right");
-    let link = Link::open(&address).await.expect("the server is up");
+    let link = Link::open(&address, Standing::Host)
+        .await
+        .expect("the server is up");
 
     let shown = read(&link, &keys, &queue, 19_999_000).await.unwrap();
 

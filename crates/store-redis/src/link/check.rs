@@ -12,7 +12,7 @@ use windlass_core::{Error, ErrorKind, Result};
 
 use super::node::Node;
 use super::tries::{Repeat, Tries};
-use super::{Inner, held};
+use super::{Inner, Standing, held};
 use crate::address::{Durability, Kind};
 use crate::fault::{Course, Fault, copy};
 
@@ -156,6 +156,7 @@ async fn look_at(inner: &Inner, node: &Node, until: Instant) -> Result<Syncing, 
     let settings = settings(node, until).await?;
     if let Some(policy) = settings.get("maxmemory-policy")
         && policy != "noeviction"
+        && inner.standing == Standing::Host
     {
         return Err(unfit(
             node,

@@ -24,7 +24,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// What is heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub enum Heard {
     /// Somebody published something.
     Message {
         /// Where.
@@ -37,8 +37,9 @@ pub(crate) enum Heard {
 }
 
 /// Listens to channels.
-pub(crate) struct Listener {
+pub struct Listener {
     inner: Arc<Inner>,
+    kind: Channels,
     channels: Vec<Bytes>,
     changes: watch::Receiver<u64>,
     current: Option<Subscribed>,
@@ -53,10 +54,15 @@ struct Subscribed {
 }
 
 impl Listener {
-    pub(super) async fn open(inner: &Arc<Inner>, channels: Vec<Bytes>) -> Result<Self> {
+    pub(super) async fn open(
+        inner: &Arc<Inner>,
+        kind: Channels,
+        channels: Vec<Bytes>,
+    ) -> Result<Self> {
         let mut listener = Self {
             inner: Arc::clone(inner),
             changes: inner.topology.changes(),
+            kind,
             channels,
             current: None,
             failures: 0,
@@ -71,7 +77,7 @@ impl Listener {
     }
 
     /// What is heard next. It may be given up and asked again: nothing is lost.
-    pub(crate) async fn next(&mut self) -> Heard {
+    pub async fn next(&mut self) -> Heard {
         loop {
             let Some(current) = &mut self.current else {
                 sleep(pause::jittered(self.failures, LONGEST_PAUSE)).await;
@@ -109,9 +115,7 @@ impl Listener {
         let ear = Ear::new();
         let mut conns = Vec::new();
         for (node, channels) in self.places(until).await? {
-            let conn = ear
-                .subscribe(&node, Channels::Sharded, &channels, until)
-                .await;
+            let conn = ear.subscribe(&node, self.kind, &channels, until).await;
             conns.push(conn.inspect_err(|fault| self.inner.topology.heard(&node, fault))?);
         }
         self.current = Some(Subscribed {

@@ -1,8 +1,8 @@
-//! Waiting for a marker with a script right behind it, on a connection of its own.
+//! Waiting for something in a list with a script right behind it, on a connection of its own.
 
 use std::time::Duration;
 
-use redis::{Pipeline, Value};
+use redis::{Cmd, Pipeline, Value};
 use tokio::time::Instant;
 use windlass_core::Result;
 
@@ -11,20 +11,59 @@ use super::tries::{Repeat, Route, Tries};
 use super::{Inner, slot_of};
 use crate::fault::{Course, Fault};
 
-/// How much later than asked a server may answer before the line counts as dead.
+/// How much later than asked a server may answer, at the least, before the line counts as dead. A
+/// longer timeout gives it as long as one try of any call that may be repeated.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Redis waits for ever when it is asked to wait for no time.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
-/// Waits until there is a marker in the list `wake`, or `wait` is over, then runs `then`. A caller
-/// that goes away takes the connection with it: nobody else finds a wait on it.
-pub(super) async fn park(inner: &Inner, wake: &[u8], wait: Duration, then: &Call) -> Result<Value> {
+/// What is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Awaited<'a> {
+    /// A marker in this list, which is taken out.
+    Marker(&'a [u8]),
+    /// Anything in this list, which stays in its place: it may be lost with no answer.
+    Item(&'a [u8]),
+}
+
+impl Awaited<'_> {
+    fn list(&self) -> &[u8] {
+        match self {
+            Self::Marker(list) | Self::Item(list) => list,
+        }
+    }
+
+    fn command(&self, wait: Duration) -> Cmd {
+        let seconds = wait.max(SHORTEST_WAIT).as_secs_f64();
+        let mut cmd = Cmd::new();
+        match self {
+            Self::Marker(list) => cmd.arg("BLPOP").arg(list),
+            // From an end to the same end.
+            Self::Item(list) => {
+                let cmd = cmd.arg("BLMOVE").arg(list).arg(list);
+                cmd.arg("RIGHT").arg("RIGHT")
+            }
+        };
+        cmd.arg(seconds);
+        cmd
+    }
+}
+
+/// Waits until there is what is awaited, or `wait` is over, then runs `then`. A caller that goes
+/// away takes the connection with it: nobody else finds a wait on it.
+pub(super) async fn park(
+    inner: &Inner,
+    awaited: Awaited<'_>,
+    wait: Duration,
+    then: &Call,
+) -> Result<Value> {
     let timeout = inner.address.timeout;
-    let mut tries = Tries::new(inner, slot_of(wake), wait + timeout, Repeat::Never);
+    let slot = slot_of(awaited.list());
+    let mut tries = Tries::new(inner, slot, wait + timeout, Repeat::Never);
     loop {
         let fault = match tries.route().await {
-            Ok(route) => match wait_at(&route, wake, wait, then, timeout).await {
+            Ok(route) => match wait_at(&route, awaited, wait, then, timeout).await {
                 Ok(value) => return Ok(value),
                 Err(fault) => fault,
             },
@@ -36,7 +75,7 @@ pub(super) async fn park(inner: &Inner, wake: &[u8], wait: Duration, then: &Call
 
 async fn wait_at(
     route: &Route,
-    wake: &[u8],
+    awaited: Awaited<'_>,
     wait: Duration,
     then: &Call,
     timeout: Duration,
@@ -48,11 +87,10 @@ async fn wait_at(
     }
     let conn = route.node.own(until).await?;
     let mut cmds = Pipeline::with_capacity(2);
-    cmds.cmd("BLPOP")
-        .arg(wake)
-        .arg(wait.max(SHORTEST_WAIT).as_secs_f64());
+    cmds.add_command(awaited.command(wait));
     cmds.add_command(then.by_sha());
-    let answers = conn.calls(&cmds, Instant::now() + wait + GRACE).await?;
+    let grace = GRACE.max(timeout / 2);
+    let answers = conn.calls(&cmds, Instant::now() + wait + grace).await?;
     let mut answers = answers.into_iter();
     let mut next = || Fault::in_value(conn.server(), answers.next().unwrap_or(Value::Nil));
     let marker = next();

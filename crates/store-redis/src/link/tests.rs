@@ -8,7 +8,7 @@ use redis::Value;
 use windlass_core::Result;
 use windlass_testkit::redis::Server;
 
-use super::{Call, Link};
+use super::{Awaited, Call, Channels, Fitness, Inner, Link, Standing, Topology};
 use crate::address::Address;
 use crate::script::Script;
 
@@ -21,6 +21,13 @@ mod park;
 mod run;
 mod sentinel;
 mod tls;
+
+/// More time than any call needs that is answered at once, and less than [`FOR_EVER`]: a machine may
+/// stand still for seconds.
+const AT_ONCE: Duration = Duration::from_secs(30);
+
+/// An option that lets calls take so long that whoever waits for it is found out.
+const FOR_EVER: &str = "timeout=90s";
 
 /// A script of a test, known for as long as the process runs.
 fn script(name: &'static str, source: &str) -> &'static Script {
@@ -47,7 +54,8 @@ fn call(script: &'static Script, keys: &[&str], args: &[&str]) -> Call {
 }
 
 async fn open(url: &str) -> Result<Link> {
-    Link::open(&Address::parse(url).expect("the URL is right")).await
+    let address = Address::parse(url).expect("the URL is right");
+    Link::open(&address, Standing::Host).await
 }
 
 /// A link to a server, with options of the URL.
@@ -55,6 +63,26 @@ async fn linked(server: &Server, options: &str) -> Link {
     open(&format!("{}{options}", server.url()))
         .await
         .expect("the server is fit")
+}
+
+/// A link whose calls have little time, connected already. To open it would have to succeed within
+/// that time as well, however busy the machine is.
+async fn hasty(url: &str) -> Link {
+    let address = Address::parse(url).expect("the URL is right");
+    let link = Link {
+        inner: Arc::new(Inner {
+            topology: Topology::new(&address).expect("the address is right"),
+            fitness: Fitness::default(),
+            standing: Standing::Host,
+            address,
+        }),
+    };
+    let ping = redis::cmd("PING");
+    let connected = async { while link.ask(b"a", &ping).await.is_err() {} };
+    tokio::time::timeout(AT_ONCE, connected)
+        .await
+        .expect("the server answers");
+    link
 }
 
 fn number(value: &Value) -> i64 {

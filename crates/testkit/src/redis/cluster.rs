@@ -1,7 +1,8 @@
 //! A private Cluster: three primaries and three replicas, ready in a fraction of a second.
 //!
 //! Nodes are patient at first, so that no busy machine causes a failover that no test asked for.
-//! [`Cluster::kill_primary`] makes them impatient, [`Cluster::set_node_timeout`] as much as you like.
+//! [`Cluster::kill_primary`] and [`Cluster::lose_patience`] make them impatient,
+//! [`Cluster::set_node_timeout`] as much as you like.
 
 use std::time::Duration;
 
@@ -14,8 +15,9 @@ use super::wait::until;
 /// A node that does not answer for so long is taken for dead: longer than a machine stalls.
 const PATIENT: Duration = Duration::from_secs(15);
 
-/// The same, when a test wants a failover soon.
-const IMPATIENT: Duration = Duration::from_millis(500);
+/// The same, when a test wants a failover soon. Still long enough that a busy machine does not take
+/// the living for dead.
+const IMPATIENT: Duration = Duration::from_secs(2);
 
 /// How many keys move at once.
 const PAGE: &str = "100";
@@ -123,9 +125,14 @@ impl Cluster {
         self.wait_for_home(slot, to);
     }
 
+    /// Makes the nodes impatient: a primary that is silent for two seconds is replaced.
+    pub fn lose_patience(&self) {
+        self.set_node_timeout(IMPATIENT);
+    }
+
     /// Makes the nodes impatient and kills the primary that serves a slot: its replica will follow.
     pub fn kill_primary(&self, slot: u16) -> &Server {
-        self.set_node_timeout(IMPATIENT);
+        self.lose_patience();
         let victim = self.node_of_slot(slot);
         victim.kill();
         victim

@@ -25,8 +25,9 @@ const QUORUM: usize = 2;
 /// A primary that does not answer for so long is taken for dead: longer than a machine stalls.
 const PATIENT: Duration = Duration::from_secs(60);
 
-/// The same, when a test wants a failover soon.
-const IMPATIENT: Duration = Duration::from_millis(300);
+/// The same, when a test wants a failover soon. Still long enough that a busy machine seldom takes
+/// the living for dead, which would put off the failover.
+const IMPATIENT: Duration = Duration::from_secs(1);
 
 /// How often the Sentinels look and talk: more often than by themselves. And a Sentinel that finds
 /// itself stalled does not keep out of everything for half a minute.
@@ -115,12 +116,12 @@ impl Sentinels {
             .collect()
     }
 
-    /// Makes the Sentinels impatient: a primary that is silent for 300 ms is replaced.
+    /// Makes the Sentinels impatient: a primary that is silent for a second is replaced.
     pub fn lose_patience(&self) {
         for (place, sentinel) in self.sentinels.iter().enumerate() {
             // The last one decides between the others: if all of them stood for election at the
             // same time, each would vote for itself and they would start over, seconds later.
-            let factor = if place + 1 == SENTINELS { 4 } else { 1 };
+            let factor = if place + 1 == SENTINELS { 3 } else { 1 };
             set_down_after(sentinel, factor * IMPATIENT);
         }
     }

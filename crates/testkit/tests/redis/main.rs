@@ -3,3 +3,4 @@
 mod cluster;
 mod sentinels;
 mod single;
+mod steps;

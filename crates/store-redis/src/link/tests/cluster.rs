@@ -44,7 +44,11 @@ async fn every_queue_is_found_wherever_it_is() {
         let one = call(count(), &[&key], &[]);
         assert_eq!(number(&link.run(&one).await.expect("runs")), 1);
         let value = link
-            .park(format!("{{q{n}}}:wake").as_bytes(), Duration::ZERO, &one)
+            .park(
+                Awaited::Marker(format!("{{q{n}}}:wake").as_bytes()),
+                Duration::ZERO,
+                &one,
+            )
             .await;
         assert_eq!(number(&value.expect("answers")), 2);
         assert_eq!(number(&link.run_covered(&one).await.expect("runs").0), 3);
@@ -129,7 +133,9 @@ async fn a_key_that_has_already_moved_is_asked_for_at_its_new_node() {
     .await;
     assert_eq!(number(&link.run(&one).await.expect("runs")), 1);
     assert_eq!(number(&link.run_covered(&one).await.expect("runs").0), 2);
-    let parked = link.park(b"{q}:wake", Duration::from_secs(9), &one).await;
+    let parked = link
+        .park(Awaited::Marker(b"{q}:wake"), Duration::from_secs(9), &one)
+        .await;
     assert_eq!(number(&parked.expect("answers")), 3);
     let durable = open(&format!("{}?durability=replicated:1", cluster.url())).await;
     let durable = durable.expect("opens");
@@ -174,7 +180,6 @@ async fn a_primary_that_dies_is_replaced_and_others_go_on() {
         }
     });
     let failing = with_cluster(&cluster, move |cluster| {
-        cluster.set_node_timeout(Duration::from_millis(500));
         let old = cluster.kill_primary(slot);
         cluster.wait_for_new_primary(slot, old).port()
     });
@@ -190,7 +195,7 @@ async fn a_primary_that_dies_is_replaced_and_others_go_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_hangs_holds_up_its_own_queues_alone() {
     let cluster = started().await;
-    let link = open(&format!("{}?timeout=4s", cluster.url()))
+    let link = open(&format!("{}?timeout=16s", cluster.url()))
         .await
         .expect("opens");
     let hanging = slot_of(b"{hanging}:count");
@@ -221,8 +226,11 @@ async fn a_node_that_hangs_holds_up_its_own_queues_alone() {
             link.run(&call(count(), &[key], &[])).await.expect("runs");
             slowest = slowest.max(started.elapsed());
         }
+        // Nothing is waited for here: the processor is left to the nodes.
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert!(slowest < Duration::from_millis(1900), "{slowest:?}");
+    // Who waited with them would wait for as long as one of their tries takes, which is 8 s.
+    assert!(slowest < Duration::from_secs(6), "{slowest:?}");
     for call in held_up {
         let error = call.await.expect("no panic").expect_err("no answer");
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
@@ -243,7 +251,8 @@ async fn who_is_parked_follows_a_slot_that_moves() {
         let link = link.clone();
         async move {
             let then = call(count(), &["{q}:count"], &[]);
-            link.park(b"{q}:wake", Duration::from_secs(30), &then).await
+            link.park(Awaited::Marker(b"{q}:wake"), Duration::from_secs(30), &then)
+                .await
         }
     });
     with_cluster(&cluster, move |cluster| {
@@ -277,7 +286,10 @@ async fn channels_are_heard_at_their_slots_and_followed() {
     let cluster = started().await;
     let link = open(&cluster.url()).await.expect("opens");
     let channels: Vec<Bytes> = (0..6).map(|n| format!("{{q{n}}}:hints").into()).collect();
-    let mut listener = link.listen(channels.clone()).await.expect("listens");
+    let mut listener = link
+        .listen(Channels::Sharded, channels.clone())
+        .await
+        .expect("listens");
     let say = script("say", "return redis.call('SPUBLISH', KEYS[1], ARGV[1])");
     for channel in &channels {
         let call = Call {

@@ -30,7 +30,10 @@ async fn what_is_published_is_heard_in_order() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
     let channels = ["{a}:hints", "{b}:hints"].map(|name| Bytes::from_static(name.as_bytes()));
-    let mut listener = link.listen(channels.to_vec()).await.expect("listens");
+    let mut listener = link
+        .listen(Channels::Sharded, channels.to_vec())
+        .await
+        .expect("listens");
     publish(&server, "{a}:hints", "1").await;
     publish(&server, "{c}:hints", "2").await;
     publish(&server, "{b}:hints", "3\r\n\0").await;
@@ -58,7 +61,10 @@ async fn after_a_loss_a_gap_is_told_and_then_everything_is_heard() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
     let channel = Bytes::from_static(b"{a}:hints");
-    let mut listener = link.listen(vec![channel]).await.expect("listens");
+    let mut listener = link
+        .listen(Channels::Sharded, vec![channel])
+        .await
+        .expect("listens");
     with(&server, |server| {
         server.command(&["CLIENT", "KILL", "TYPE", "pubsub"])
     })
@@ -81,7 +87,10 @@ async fn who_does_not_listen_for_long_is_told_of_the_gap() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
     let channel = Bytes::from_static(b"{a}:hints");
-    let mut listener = link.listen(vec![channel]).await.expect("listens");
+    let mut listener = link
+        .listen(Channels::Sharded, vec![channel])
+        .await
+        .expect("listens");
     with(&server, |server| {
         let mut conn = server.connect().expect("connects");
         for _ in 0..10_000 {

@@ -112,7 +112,7 @@ async fn what_a_script_says_is_told_by_its_kind() {
 #[tokio::test]
 async fn a_full_server_says_so_at_once() {
     let server = ServerOptions::new().max_memory(1).start();
-    let link = linked(&server, "").await;
+    let link = linked(&server, &format!("?{FOR_EVER}")).await;
     let write = script("write", "#!lua\nreturn redis.call('SET', KEYS[1], 'x')");
     let started = Instant::now();
     let error = link
@@ -120,7 +120,7 @@ async fn a_full_server_says_so_at_once() {
         .await
         .expect_err("no room");
     assert_eq!(error.kind(), ErrorKind::StoreFull);
-    assert!(started.elapsed() < Duration::from_secs(3));
+    assert!(started.elapsed() < AT_ONCE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,7 +144,7 @@ async fn a_server_that_is_away_for_a_moment_is_not_noticed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stays_away_is_told_within_the_deadline() {
     let server = Arc::new(Server::start());
-    let link = linked(&server, "?timeout=400ms").await;
+    let link = hasty(&format!("{}?timeout=1s", server.url())).await;
     with(&server, Server::kill).await;
     let call = call(count(), &["a"], &[]);
     // The first may still be sent on the dead connection, and then it is unknown.
@@ -161,7 +161,8 @@ async fn a_server_that_stays_away_is_told_within_the_deadline() {
             let error = call.await.expect("no panic").expect_err("nobody there");
             assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
         }
-        assert!(started.elapsed() < Duration::from_secs(2));
+        // One after the other they would need 50 seconds.
+        assert!(started.elapsed() < Duration::from_secs(20));
     }
 }
 
@@ -169,15 +170,17 @@ async fn a_server_that_stays_away_is_told_within_the_deadline() {
 async fn silence_is_an_unknown_outcome() {
     let server = Arc::new(Server::start());
     let call = call(count(), &["a"], &[]);
-    let one = linked(&server, "?timeout=400ms").await;
-    let other = linked(&server, "?timeout=400ms").await;
+    // Enough for the calls that have to be answered at the end.
+    let one = linked(&server, "?timeout=6s").await;
+    let other = linked(&server, "?timeout=6s").await;
     with(&server, Server::stop).await;
     let started = Instant::now();
-    for answer in [one.run(&call).await, other.run_repeating(&call).await] {
+    let answers = tokio::join!(one.run(&call), other.run_repeating(&call));
+    for answer in [answers.0, answers.1] {
         let error = answer.expect_err("no answer");
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
     }
-    assert!(started.elapsed() < Duration::from_secs(3));
+    assert!(started.elapsed() < AT_ONCE);
     with(&server, Server::resume).await;
     one.run_repeating(&call).await.expect("runs again");
     other.run_repeating(&call).await.expect("runs again");
@@ -257,9 +260,7 @@ async fn after_a_cut_nobody_says_that_nothing_was_done() {
         "-READONLY You can't write\r\n",
     ] {
         let fake = Fake::start(vec![Answer::Close, Answer::Always(refusal)]);
-        let link = open(&format!("{}?timeout=300ms", fake.url()))
-            .await
-            .expect("opens");
+        let link = hasty(&format!("{}?timeout=300ms", fake.url())).await;
         let error = link
             .run_repeating(&call(count(), &["a"], &[]))
             .await
@@ -288,38 +289,55 @@ async fn what_passes_is_waited_out() {
             Answer::Say(said),
             Answer::Say(":7\r\n"),
         ]);
-        let link = open(&fake.url()).await.expect("opens");
+        let link = open(&format!("{}?{FOR_EVER}", fake.url()))
+            .await
+            .expect("opens");
         let answer = link.run(&call(count(), &["a"], &[])).await;
         assert_eq!(number(&answer.expect(said)), 7);
     }
 }
 
 #[tokio::test]
-async fn what_does_not_pass_is_told_once_the_time_is_over_or_at_once() {
-    for (said, kind, is_at_once) in [
-        ("-LOADING x\r\n", ErrorKind::StoreBusy, false),
-        ("-MISCONF x\r\n", ErrorKind::StoreBusy, false),
-        ("-READONLY x\r\n", ErrorKind::StoreUnreachable, false),
-        ("-NOSCRIPT x\r\n", ErrorKind::StoreBusy, false),
-        ("-OOM x\r\n", ErrorKind::StoreFull, true),
-        ("-NOPERM x\r\n", ErrorKind::StoreReadOnly, true),
-        ("-NOAUTH x\r\n", ErrorKind::StoreUnreachable, true),
-        ("-CROSSSLOT x\r\n", ErrorKind::Internal, true),
-        ("-SOMETHING new\r\n", ErrorKind::Internal, true),
+async fn what_does_not_pass_is_told_at_once() {
+    for (said, kind) in [
+        ("-OOM x\r\n", ErrorKind::StoreFull),
+        ("-NOPERM x\r\n", ErrorKind::StoreReadOnly),
+        ("-NOAUTH x\r\n", ErrorKind::StoreUnreachable),
+        ("-CROSSSLOT x\r\n", ErrorKind::Internal),
+        ("-SOMETHING new\r\n", ErrorKind::Internal),
     ] {
-        let fake = Fake::start(vec![Answer::Always(said)]);
-        let link = open(&format!("{}?timeout=2s", fake.url()))
-            .await
-            .expect("opens");
-        let (error, time) = refusal(&link).await;
+        let (error, time) = refusal(said, FOR_EVER).await;
         assert_eq!(error.kind(), kind, "{said}{error}");
-        assert_eq!(time < Duration::from_secs(1), is_at_once, "{said}");
+        assert!(time < AT_ONCE, "{said}{time:?}");
     }
 }
 
-/// What a call is told, and how soon. On a busy machine the last try may get no answer in time, and
-/// is truly unknown: then it is told again.
-async fn refusal(link: &Link) -> (windlass_core::Error, Duration) {
+#[tokio::test]
+async fn what_might_pass_and_does_not_is_told_once_the_time_is_over() {
+    let waiting = [
+        ("-LOADING x\r\n", ErrorKind::StoreBusy),
+        ("-MISCONF x\r\n", ErrorKind::StoreBusy),
+        ("-READONLY x\r\n", ErrorKind::StoreUnreachable),
+        ("-NOSCRIPT x\r\n", ErrorKind::StoreBusy),
+    ]
+    .map(|(said, kind)| {
+        let told = tokio::spawn(refusal(said, "timeout=5s"));
+        (said, kind, told)
+    });
+    for (said, kind, told) in waiting {
+        let (error, time) = told.await.expect("no panic");
+        assert_eq!(error.kind(), kind, "{said}{error}");
+        // The last try is left out where it would most likely get no answer.
+        assert!(time > Duration::from_secs(4), "{said}{time:?}");
+    }
+}
+
+/// What a call is told by a server that always says the same, and how soon. On a busy machine the
+/// last try may get no answer in time, and is truly unknown: then it is told again.
+async fn refusal(said: &'static str, options: &str) -> (windlass_core::Error, Duration) {
+    let fake = Fake::start(vec![Answer::Always(said)]);
+    let link = open(&format!("{}?{options}", fake.url())).await;
+    let link = link.expect("opens");
     loop {
         let started = Instant::now();
         let answer = link.run_repeating(&call(count(), &["a"], &[])).await;

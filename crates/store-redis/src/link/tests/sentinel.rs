@@ -38,7 +38,10 @@ async fn the_primary_is_found_and_followed_when_it_is_replaced() {
     let first = with_sentinels(&sentinels, |all| all.primary().port()).await;
     assert_eq!(port_reached(&link).await, first);
     let channel = Bytes::from_static(b"{q}:hints");
-    let mut listener = link.listen(vec![channel.clone()]).await.expect("listens");
+    let mut listener = link
+        .listen(Channels::Sharded, vec![channel.clone()])
+        .await
+        .expect("listens");
     let call = call(count(), &["a"], &[]);
     let is_over = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let load = tokio::spawn({
@@ -75,7 +78,7 @@ async fn the_primary_is_found_and_followed_when_it_is_replaced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_that_is_killed_or_hangs_is_replaced() {
     let sentinels = started().await;
-    let link = open(&format!("{}?timeout=40s", sentinels.url()))
+    let link = open(&format!("{}?timeout=100s", sentinels.url()))
         .await
         .expect("opens");
     let call = call(count(), &["a"], &[]);
@@ -98,8 +101,8 @@ async fn a_primary_that_is_killed_or_hangs_is_replaced() {
             .await
             .expect("runs at the new one");
         assert!(
-            started.elapsed() < Duration::from_secs(18),
-            "not by its own patience"
+            started.elapsed() < Duration::from_secs(45),
+            "not by its own patience, which is half the time it has"
         );
         assert_ne!(port_reached(&link).await, old);
         with_sentinels(&sentinels, move |all| {

@@ -8,7 +8,7 @@ use windlass_testkit::redis::Server;
 use super::*;
 use crate::address::Address;
 use crate::keys::Keys;
-use crate::link::{Call, Link};
+use crate::link::{Call, Link, Standing};
 use crate::script::{ClockSource, Script, Scripts};
 
 /// The registry of a server of its own, under a clock that tests move.
@@ -25,7 +25,9 @@ impl Bench {
         let server = Server::start();
         let address = Address::parse(&server.url()).expect("the server's URL is right");
         Self {
-            link: Link::open(&address).await.expect("the server is up"),
+            link: Link::open(&address, Standing::Host)
+                .await
+                .expect("the server is up"),
             server,
             clock: ManualClock::new(Timestamp::from_ms(1_763_240_000_000)),
             keys: Keys::of_registry("windlass"),
