@@ -1,5 +1,7 @@
 //! One job to enqueue as JSON, and the answer to it.
 
+mod shown;
+
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -64,9 +66,10 @@ impl Moment {
 }
 
 impl EnqueueRequest {
-    /// Reads one JSON object; unknown and repeated fields are errors.
+    /// Reads one JSON object; unknown and repeated fields are errors. A job as an export shows it is
+    /// taken as well, unless it has ended.
     pub fn from_json(text: &str) -> Result<Self> {
-        fields::read(text)
+        fields::read(text).or_else(|error| shown::read(text).unwrap_or(Err(error)))
     }
 
     /// The job that is meant, checked.

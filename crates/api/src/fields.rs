@@ -21,6 +21,11 @@ impl Fields {
         read(text)
     }
 
+    /// Whether there is such a field.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(field, _)| field == name)
+    }
+
     /// Takes a field out and reads it; nothing where it is absent or null.
     pub fn take<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>> {
         let Some(at) = self.0.iter().position(|(field, _)| field == name) else {

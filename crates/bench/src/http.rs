@@ -4,6 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::body::Body;
+use axum::http::Request;
 use windlass_core::{NewJob, QueueName, Store};
 use windlass_server::{CancellationToken, Client, Options, Server};
 use windlass_store_redis::RedisStore;
@@ -15,6 +17,10 @@ use crate::sample::Sample;
 const ROUNDS: usize = 5;
 const CALLERS: usize = 64;
 const BATCH: usize = 100;
+/// What an import hands to the store in one call.
+const IMPORT_BATCH: usize = 500;
+/// How many imports run at once: each is one long stream.
+const IMPORTS: usize = 4;
 
 pub(crate) async fn run(jobs: usize) {
     println!(
@@ -38,57 +44,66 @@ async fn measure(name: &str, store: Arc<dyn Store>, jobs: usize) {
     let url = server.url();
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.run(stop.clone()));
-    let mut samples: [Sample; 4] = Default::default();
+    let mut samples: [Sample; 6] = Default::default();
     for _ in 0..ROUNDS {
         let queue = QueueName::new("bench").expect("a good name");
-        samples[0].push(timed(jobs, 1, || singly(Arc::clone(&store), queue.clone(), jobs)).await);
-        samples[1].push(timed(jobs, 1, || singly_by_http(url.clone(), jobs)).await);
-        samples[2].push(
-            timed(jobs, BATCH, || {
-                in_batches(Arc::clone(&store), queue.clone(), jobs)
+        let library = |callers, batch| {
+            let (store, queue) = (Arc::clone(&store), queue.clone());
+            move || by_library(Arc::clone(&store), queue.clone(), jobs / callers, batch)
+        };
+        let figures = [
+            timed(jobs, CALLERS, 1, library(CALLERS, 1)).await,
+            timed(jobs, CALLERS, 1, || singly_by_http(url.clone(), jobs)).await,
+            timed(jobs, CALLERS, BATCH, library(CALLERS, BATCH)).await,
+            timed(jobs, CALLERS, BATCH, || {
+                in_batches_by_http(url.clone(), jobs)
             })
             .await,
-        );
-        samples[3].push(timed(jobs, BATCH, || in_batches_by_http(url.clone(), jobs)).await);
+            timed(jobs, IMPORTS, IMPORT_BATCH, library(IMPORTS, IMPORT_BATCH)).await,
+            timed(jobs, IMPORTS, IMPORT_BATCH, || {
+                import_by_http(url.clone(), jobs)
+            })
+            .await,
+        ];
+        for (sample, figure) in samples.iter_mut().zip(figures) {
+            sample.push(figure);
+        }
         while store.purge(&queue).await.expect("purged") > 0 {}
     }
     stop.cancel();
     serving.await.expect("no panic");
-    let [library, http, batches, imported] = samples.map(|sample| sample.median());
-    println!(
-        "{name}: one a call: library {library:.0}, HTTP {http:.0} ({:.2})",
-        http / library
-    );
-    println!(
-        "{name}: {BATCH} a call: library {batches:.0}, HTTP {imported:.0} ({:.2})",
-        imported / batches
-    );
+    let medians = samples.map(|sample| sample.median());
+    let titles = [
+        "one a call".to_owned(),
+        format!("{BATCH} a call"),
+        format!("{IMPORTS} imports, {IMPORT_BATCH} a call"),
+    ];
+    for (title, pair) in titles.iter().zip(medians.chunks(2)) {
+        let (library, http) = (pair[0], pair[1]);
+        println!(
+            "{name}: {title}: library {library:.0}, HTTP {http:.0} ({:.2})",
+            http / library
+        );
+    }
 }
 
 /// Runs the callers; jobs a second of all together.
-async fn timed<F>(jobs: usize, batch: usize, work: impl Fn() -> F) -> f64
+async fn timed<F>(jobs: usize, callers: usize, batch: usize, work: impl Fn() -> F) -> f64
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let began = Instant::now();
-    let callers: Vec<_> = (0..CALLERS).map(|_| tokio::spawn(work())).collect();
-    for caller in callers {
+    let running: Vec<_> = (0..callers).map(|_| tokio::spawn(work())).collect();
+    for caller in running {
         caller.await.expect("a caller ends well");
     }
-    let done = jobs / CALLERS / batch * batch * CALLERS;
+    let done = jobs / callers / batch * batch * callers;
     done as f64 / began.elapsed().as_secs_f64()
 }
 
-async fn singly(store: Arc<dyn Store>, queue: QueueName, jobs: usize) {
-    for _ in 0..jobs / CALLERS {
-        let job = vec![NewJob::new(vec![b'x'; 100])];
-        store.enqueue(&queue, job).await.expect("enqueued");
-    }
-}
-
-async fn in_batches(store: Arc<dyn Store>, queue: QueueName, jobs: usize) {
-    for _ in 0..jobs / CALLERS / BATCH {
-        let batch = (0..BATCH).map(|_| NewJob::new(vec![b'x'; 100])).collect();
+async fn by_library(store: Arc<dyn Store>, queue: QueueName, jobs: usize, batch: usize) {
+    for _ in 0..jobs / batch {
+        let batch = (0..batch).map(|_| NewJob::new(vec![b'x'; 100])).collect();
         store.enqueue(&queue, batch).await.expect("enqueued");
     }
 }
@@ -114,4 +129,24 @@ async fn in_batches_by_http(url: String, jobs: usize) {
             .await;
         assert!(reply.expect("answered").status.is_success(), "accepted");
     }
+}
+
+/// One long stream of lines, whose answers are read while it is sent.
+async fn import_by_http(url: String, jobs: usize) {
+    let mut client = Client::connect(&url).await.expect("connected");
+    let lines = jobs / IMPORTS / IMPORT_BATCH * IMPORT_BATCH;
+    let request = Request::post("/v1/queues/bench/jobs/import")
+        .header("content-type", "application/x-ndjson")
+        .body(Body::from(format!("{}\n", job()).repeat(lines)));
+    let reply = client.ask(request.expect("a good request")).await;
+    let body = reply.expect("answered").body;
+    let answers = body
+        .split(|byte| *byte == b'\n')
+        .filter(|it| !it.is_empty());
+    let accepted = answers.filter(|line| !contains(line, b"\"error\""));
+    assert_eq!(accepted.count(), lines, "all accepted");
+}
+
+fn contains(line: &[u8], part: &[u8]) -> bool {
+    line.windows(part.len()).any(|window| window == part)
 }

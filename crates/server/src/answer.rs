@@ -1,6 +1,8 @@
 //! From a request to its answer: one short way for each sort of route.
 
+mod export;
 mod held;
+mod import;
 mod stream;
 mod workers;
 
@@ -19,6 +21,7 @@ use windlass_core::{Bytes, Job, QueueName};
 use crate::call::Call;
 use crate::door::{BATCH_BYTES_MAX, BODY_BYTES_MAX, Door};
 use crate::idempotency::{self, Key};
+use crate::pass::Pass;
 use crate::refusal::Refusal;
 use crate::scope::Grant;
 use crate::table::Way;
@@ -37,8 +40,8 @@ pub(crate) async fn answer(door: &Arc<Door>, call: Call) -> Answered {
         Way::Verb => verb(door, call).await,
         Way::Enqueue => enqueue(door, call).await,
         Way::Batch => batch(door, call).await,
-        Way::Import => stream::import(door, call),
-        Way::Export => stream::export(door, &call),
+        Way::Import => import::import(door, call),
+        Way::Export => export::export(door, &call),
         Way::Payload => content(door, call, |job| job.payload).await,
         Way::Result => content(door, call, |job| job.result).await,
         Way::Claim => held::claim(door, call).await,
@@ -48,6 +51,7 @@ pub(crate) async fn answer(door: &Arc<Door>, call: Call) -> Answered {
         Way::Register => workers::register(door, call).await,
         Way::Beat => workers::beat(door, call).await,
         Way::Events => events::answer(door, &call),
+        Way::Ticket => ticket(door, call).await,
         Way::Metrics => metrics::answer(door, &call.grant).await,
         Way::Health => Ok(plain("ok\n")),
         Way::Ready => ready(door).await,
@@ -141,6 +145,17 @@ async fn content(door: &Door, call: Call, of: impl Fn(Job) -> Option<Bytes>) -> 
         headers.insert(name, HeaderValue::from_static(value));
     }
     Ok(response)
+}
+
+/// A ticket for a stream of events, as good as what the caller goes by.
+async fn ticket(door: &Door, mut call: Call) -> Answered {
+    call.no_query()?;
+    if !call.json(BODY_BYTES_MAX).await?.is_empty() {
+        let why = "this route takes no body";
+        return Err(Refusal::new("invalid", why, "send nothing"));
+    }
+    let (grant, meter) = (call.grant, call.meter);
+    events::ticket(door, Pass { grant, meter })
 }
 
 /// The figures of all queues that the caller reaches.

@@ -1,5 +1,6 @@
 //! One request as the ways to answer it see it: path, query, body, and who asks.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -12,12 +13,10 @@ use windlass_api::Fields;
 use windlass_core::{JobId, QueueName};
 
 use crate::depth;
+use crate::pass::Meter;
 use crate::refusal::Refusal;
 use crate::scope::Grant;
 use crate::table::Route;
-
-/// How long a body may take.
-const BODY_WAIT: Duration = Duration::from_secs(30);
 
 /// The fields that are numbers wherever a query has them.
 const NUMBERS: [&str; 4] = ["limit", "priority", "max_attempts", "max"];
@@ -34,6 +33,9 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
     pub(crate) grant: Grant,
+    pub(crate) meter: Arc<Meter>,
+    /// How long the body may take.
+    pub(crate) body_wait: Duration,
 }
 
 /// The parts of a path, decoded.
@@ -188,9 +190,9 @@ impl Call {
             }
             Ok(())
         };
-        match tokio::time::timeout(BODY_WAIT, all).await {
+        match tokio::time::timeout(self.body_wait, all).await {
             Ok(done) => done?,
-            Err(_) => return Err(too_slow()),
+            Err(_) => return Err(too_slow(self.body_wait)),
         }
         Ok(gathered.freeze())
     }
@@ -213,8 +215,8 @@ pub(crate) fn broken() -> Refusal {
 }
 
 /// The body took too long.
-pub(crate) fn too_slow() -> Refusal {
-    let why = format!("the body did not arrive within {BODY_WAIT:?}");
+pub(crate) fn too_slow(wait: Duration) -> Refusal {
+    let why = format!("the body did not arrive within {wait:?}");
     Refusal::new("too_slow", why, "send less at once")
 }
 
@@ -223,16 +225,20 @@ mod tests {
     use futures_util::stream;
 
     use super::*;
+    use crate::pass::Pass;
     use crate::table::ROUTES;
 
     fn call(body: Body) -> Call {
+        let Pass { grant, meter } = Pass::new(Grant::all(), None, 0);
         Call {
             route: &ROUTES[0],
             path: Vec::new(),
             query: String::new(),
             headers: HeaderMap::new(),
             body,
-            grant: Grant::all(),
+            grant,
+            meter,
+            body_wait: Duration::from_secs(30),
         }
     }
 

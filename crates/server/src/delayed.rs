@@ -5,13 +5,14 @@ use axum::http::{HeaderValue, Response, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use windlass_api::{EnqueueReply, EnqueueRequest, Fields, Problem};
+use windlass_api::{EnqueueRequest, Fields, Problem};
 use windlass_core::limits::AHEAD_MAX;
 use windlass_core::time::as_ms;
-use windlass_core::{Clock, Due, SystemClock, Timestamp};
+use windlass_core::{Clock, Due, JobId, SystemClock, Timestamp};
 
 use crate::call::{Call, check_reach};
 use crate::door::{BODY_BYTES_MAX, Door};
+use crate::idempotency::{self, Key};
 use crate::refusal::Refusal;
 
 /// From here on a due time is taken for milliseconds: in seconds it were the year 5138.
@@ -43,7 +44,21 @@ pub(crate) async fn answer(door: &Door, mut call: Call) -> Result<Response<Body>
     let text = call.json(BODY_BYTES_MAX).await?;
     let mut fields = Fields::parse(&text)?;
     let due: Option<Value> = fields.take("dueTime")?;
-    let due = due_of(due.as_ref(), SystemClock.now_us() / 1000)?;
+    let key = Key::of(&call.headers)?;
+    let now_ms = SystemClock.now_us() / 1000;
+    let due = match (due_of(due.as_ref(), now_ms), &key) {
+        (Ok(due), _) => due,
+        // A request that is repeated when its job is due already is a repeated request all the same.
+        (Err(Wrong::Past(refusal)), Some(key)) => {
+            let id = JobId::new(key.id(0))?;
+            let job = door.store.get(&door.delayed_queue, &id).await?;
+            return job.ok_or(refusal).and_then(|job| reply(&job.id));
+        }
+        (Err(Wrong::Past(refusal) | Wrong::NoTime(refusal)), _) => return Err(refusal),
+    };
+    if let Some(key) = &key {
+        idempotency::name_job(&mut fields, key, 0);
+    }
     let request: EnqueueRequest = fields.read()?;
     if request.payload.is_none() {
         let help = "send {\"payload\": …, \"dueTime\": …}; the payload may be any JSON";
@@ -57,8 +72,12 @@ pub(crate) async fn answer(door: &Door, mut call: Call) -> Result<Response<Body>
     job.due = Due::At(due);
     let answers = door.store.enqueue(&door.delayed_queue, vec![job]).await?;
     let first = answers.first().ok_or_else(Problem::no_answer)?;
-    let reply = EnqueueReply::new(&door.delayed_queue, first);
-    let reply = DelayedReply { job_id: reply.id };
+    reply(first.id())
+}
+
+fn reply(id: &JobId) -> Result<Response<Body>, Refusal> {
+    let job_id = id.to_string();
+    let reply = DelayedReply { job_id };
     let text = serde_json::to_string(&reply).map_err(|_| Problem::no_answer())?;
     let mut response = Response::new(Body::from(text));
     let media = HeaderValue::from_static("application/json; charset=utf-8");
@@ -66,13 +85,23 @@ pub(crate) async fn answer(door: &Door, mut call: Call) -> Result<Response<Body>
     Ok(response)
 }
 
+/// What is wrong with a due time.
+#[derive(Debug)]
+enum Wrong {
+    /// It is a time, and does not lie ahead.
+    Past(Refusal),
+    /// It is no time that can be meant.
+    NoTime(Refusal),
+}
+
 /// The moment that is meant. It is rounded up: nothing falls due early.
-fn due_of(due: Option<&Value>, now_ms: u64) -> Result<Timestamp, Refusal> {
-    let bad = |why: &str| {
+fn due_of(due: Option<&Value>, now_ms: u64) -> Result<Timestamp, Wrong> {
+    let refusal = |why: &str| {
         let help = "send dueTime in seconds since 1970, ahead of now, for example \
             {\"payload\":\"hello\",\"dueTime\":1893456000}";
         Refusal::new("invalid", format!("the due time is not valid: {why}"), help)
     };
+    let bad = |why: &str| Wrong::NoTime(refusal(why));
     let number = match due {
         None => return Err(bad("it is missing")),
         Some(Value::Number(number)) => number.as_f64(),
@@ -92,7 +121,7 @@ fn due_of(due: Option<&Value>, now_ms: u64) -> Result<Timestamp, Refusal> {
     )]
     let (now, furthest) = (now_ms as f64, (now_ms + as_ms(AHEAD_MAX)) as f64);
     if ms <= now {
-        return Err(bad("it does not lie ahead"));
+        return Err(Wrong::Past(refusal("it does not lie ahead")));
     }
     if ms > furthest {
         return Err(bad("it lies more than a hundred years ahead"));
@@ -156,7 +185,9 @@ mod tests {
             (Some(json!(1e300)), "a hundred years"),
             (Some(json!(u64::MAX)), "a hundred years"),
         ] {
-            let refusal = due_of(due.as_ref(), NOW).unwrap_err();
+            let refusal = match due_of(due.as_ref(), NOW).unwrap_err() {
+                Wrong::Past(refusal) | Wrong::NoTime(refusal) => refusal,
+            };
             assert_eq!(refusal.status, 400);
             assert!(refusal.problem.message.contains(why), "{due:?} {refusal:?}");
         }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, Response, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, header};
 use axum::middleware::Next;
 
 use crate::door::Door;
+use crate::pass::Pass;
 use crate::refusal::Refusal;
-use crate::scope::{Grant, Scope};
-use crate::table::ROUTES;
+use crate::scope::Scope;
+use crate::table::{EVENTS, ROUTES};
 
 pub(crate) use failures::Failures;
 
@@ -48,9 +49,9 @@ pub(crate) async fn stand(
     let permit = Arc::clone(&door.requests).try_acquire_owned();
     let mut response = match (admitted, permit) {
         (Err(refusal), _) => refusal.response(&id, is_old),
-        (Ok(_), Err(_)) => overloaded().response(&id, is_old),
-        (Ok(grant), Ok(_permit)) => {
-            request.extensions_mut().insert(grant);
+        (Ok(pass), Err(_)) if !door.is_probe(&pass) => overloaded().response(&id, is_old),
+        (Ok(pass), _permit) => {
+            request.extensions_mut().insert(pass);
             request.extensions_mut().insert(RequestId(id.clone()));
             next.run(request).await
         }
@@ -66,7 +67,7 @@ fn overloaded() -> Refusal {
 }
 
 /// Checks what can be checked without knowing the route.
-fn admit(door: &Door, request: &Request) -> Result<Grant, Refusal> {
+fn admit(door: &Door, request: &Request) -> Result<Pass, Refusal> {
     let uri = request.uri();
     let url_bytes = uri.path().len() + uri.query().map_or(0, str::len);
     if url_bytes > URL_BYTES_MAX {
@@ -88,12 +89,13 @@ fn admit(door: &Door, request: &Request) -> Result<Grant, Refusal> {
         ));
     }
     origin::check_host(&door.hosts, request)?;
-    let grant = authenticate(door, request)?;
+    let pass = authenticate(door, request)?;
+    pass.meter.count()?;
     let is_unsafe = !matches!(
         *request.method(),
         Method::GET | Method::HEAD | Method::OPTIONS
     );
-    if is_unsafe || uri.path() == "/v1/events" {
+    if is_unsafe || uri.path() == EVENTS {
         origin::check_origin(request.headers())?;
     }
     if request.headers().contains_key(header::CONTENT_ENCODING) {
@@ -101,13 +103,10 @@ fn admit(door: &Door, request: &Request) -> Result<Grant, Refusal> {
         let help = "send the body as it is, without content-encoding";
         return Err(Refusal::new("wrong_media_type", why, help));
     }
-    Ok(grant)
+    Ok(pass)
 }
 
-fn authenticate(door: &Door, request: &Request) -> Result<Grant, Refusal> {
-    if door.tokens.is_empty() {
-        return Ok(Grant::all());
-    }
+fn authenticate(door: &Door, request: &Request) -> Result<Pass, Refusal> {
     let path = request.uri().path();
     let is_open = |scope| scope == Scope::Open;
     if ROUTES
@@ -115,20 +114,39 @@ fn authenticate(door: &Door, request: &Request) -> Result<Grant, Refusal> {
         .any(|route| is_open(route.scope) && route.path == path)
     {
         // Probes have no token; nothing behind them asks what the grant is.
-        return Ok(Grant::all());
+        return Ok(door.probe.clone());
     }
-    let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
-    door.failures.check(peer)?;
-    let header = request.headers().get(header::AUTHORIZATION);
-    let Some(secret) = header.and_then(bearer) else {
+    if door.is_open() {
+        return Ok(door.everybody.clone());
+    }
+    let found = match request.headers().get(header::AUTHORIZATION) {
+        Some(header) => bearer(header).map(|secret| door.pass(secret).cloned()),
+        None => ticket(request).map(|ticket| door.tickets.redeem(&ticket)),
+    };
+    let Some(found) = found else {
         let help = "send the header authorization: Bearer TOKEN";
         return Err(Refusal::new("unauthorized", "no token was sent", help));
     };
-    door.tokens.grant(secret).cloned().ok_or_else(|| {
-        door.failures.note(peer);
-        let help = "check the token, and whether the server's file of tokens has its digest";
-        Refusal::new("unauthorized", "the token is not known", help)
-    })
+    if let Some(pass) = found {
+        return Ok(pass);
+    }
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
+    door.failures.count(peer)?;
+    let help = "check the token, and whether the server's file of tokens has its digest; \
+        a ticket is good once, for 30 s";
+    let why = "the token or ticket is not known";
+    Err(Refusal::new("unauthorized", why, help))
+}
+
+/// The ticket in the query: only where a browser opens a stream of events, which can send no header.
+fn ticket(request: &Request) -> Option<String> {
+    if request.uri().path() != EVENTS || request.method() != Method::GET {
+        return None;
+    }
+    let query = request.uri().query()?;
+    let mut fields = form_urlencoded::parse(query.as_bytes());
+    let found = fields.find(|(name, _)| name == "ticket");
+    found.map(|(_, ticket)| ticket.into_owned())
 }
 
 fn bearer(value: &HeaderValue) -> Option<&str> {
@@ -146,7 +164,8 @@ fn request_id(headers: &HeaderMap) -> String {
         .map_or_else(|| format!("{:016x}", fastrand::u64(..)), str::to_owned)
 }
 
-/// The headers of every answer: its id, and what keeps browsers from making anything of it.
+/// The headers of every answer: its id, and what keeps browsers from making anything of it. A page
+/// may have a policy of its own.
 fn finish(headers: &mut HeaderMap, id: &str) {
     if let Ok(id) = HeaderValue::from_str(id) {
         headers.insert("x-request-id", id);
@@ -156,11 +175,14 @@ fn finish(headers: &mut HeaderMap, id: &str) {
         ("referrer-policy", "no-referrer"),
         ("cross-origin-opener-policy", "same-origin"),
         ("cache-control", "no-store"),
-        (
-            "content-security-policy",
-            "default-src 'none'; frame-ancestors 'none'",
-        ),
     ] {
-        headers.insert(name, HeaderValue::from_static(value));
+        headers.insert(
+            HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        );
     }
+    let nothing = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static(nothing));
 }

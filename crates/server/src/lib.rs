@@ -6,7 +6,8 @@
 //! # Map
 //!
 //! `table` is the one list of routes; `router` and `openapi` are made from it. `serve` listens and
-//! bounds connections; `guard` stands before every route ([`scope`], [`token`]); `call` reads a request,
+//! bounds connections, `patience` ends slow ones; `guard` stands before every route ([`scope`], [`token`]),
+//! and `pass` is what it hands to a caller; `call` reads a request,
 //! `answer` answers it, `refusal` is how the door says no. `delayed`, `events`, `metrics` and `page`
 //! are the routes that are no verbs. [`client`] is the other end, for `windlass submit` and tests.
 
@@ -23,6 +24,7 @@ mod idempotency;
 mod metrics;
 mod openapi;
 mod page;
+mod pass;
 mod patience;
 mod refusal;
 mod router;
@@ -32,6 +34,7 @@ mod table;
 pub mod token;
 
 pub use client::Client;
+pub use patience::Waits;
 pub use scope::{Grant, Scope};
 pub use serve::{Options, Server};
 pub use token::Tokens;

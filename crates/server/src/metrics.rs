@@ -113,6 +113,14 @@ fn of_server(door: &Door, text: &mut String) {
     let name = "windlass_http_connections";
     head(text, name, "gauge", "Connections open now.");
     let _ = writeln!(text, "{name} {}", door.counts.connections());
+    let name = "windlass_http_requests_under_way";
+    head(
+        text,
+        name,
+        "gauge",
+        "Requests being answered now, this one among them.",
+    );
+    let _ = writeln!(text, "{name} {}", door.under_way());
     let name = "windlass_http_connections_refused_total";
     head(
         text,

@@ -79,7 +79,10 @@ fn operation(
         }
         None => {}
     }
-    if matches!(route.way, Way::Enqueue | Way::Batch | Way::Import) {
+    if matches!(
+        route.way,
+        Way::Enqueue | Way::Batch | Way::Import | Way::Delayed
+    ) {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false,
             "description": "The same key makes the same ids: a repeated request is a duplicate.",

@@ -1,36 +1,93 @@
 //! `/docs`: the table of routes as a plain page, without a script.
 
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 use axum::body::Body;
-use axum::http::Response;
+use axum::http::{HeaderValue, Response, header};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
 
 use crate::answer::text;
 use crate::table::ROUTES;
 
+/// The one style of the page. The policy of the page names it by its digest and allows no other.
+const STYLE: &str = "\
+:root{color-scheme:light dark}\
+body{font:16px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem}\
+table{border-collapse:collapse;width:100%}\
+th,td{text-align:left;vertical-align:top;padding:.4rem .8rem;border-bottom:1px solid #8884}\
+th{border-bottom-width:2px}\
+code{font:14px ui-monospace,monospace;overflow-wrap:anywhere}\
+.method{font-weight:600}\
+@media(max-width:48rem){\
+thead{display:none}\
+tr{display:block;padding:.6rem 0;border-bottom:1px solid #8884}\
+td{display:inline;border:0;padding:0 .5rem 0 0}\
+td:last-child{display:block}}";
+
 /// The page.
 pub(crate) fn answer() -> Response<Body> {
-    text("text/html; charset=utf-8", page())
+    static PAGE: LazyLock<String> = LazyLock::new(page);
+    static POLICY: LazyLock<Option<HeaderValue>> =
+        LazyLock::new(|| HeaderValue::from_str(&policy()).ok());
+    let mut response = text("text/html; charset=utf-8", PAGE.as_str());
+    // Without a policy of its own it gets the one of all answers, and is plain.
+    if let Some(policy) = POLICY.clone() {
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    response
+}
+
+fn policy() -> String {
+    let digest = STANDARD.encode(Sha256::digest(STYLE));
+    format!(
+        "default-src 'none'; style-src 'sha256-{digest}'; \
+         frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    )
 }
 
 fn page() -> String {
-    let mut page = String::from(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Windlass: HTTP</title></head><body>\n\
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+        <meta name=\"viewport\" content=\"width=device-width\"><title>Windlass over HTTP</title>\
+        <style>{STYLE}</style></head><body>\n\
         <h1>Windlass over HTTP</h1>\n<p>Every route, and the scope that a token needs for it. \
         The shapes of requests and replies are in <a href=\"/openapi.json\">/openapi.json</a>.</p>\n\
-        <table border=\"1\" cellpadding=\"4\">\n<tr><th>Method</th><th>Path</th><th>Scope</th><th>What it does</th></tr>\n",
+        <table>\n<thead><tr><th>Method</th><th>Path</th><th>Scope</th><th>What it does</th></tr></thead>\n<tbody>\n",
     );
     for route in ROUTES {
         // Writing to a String cannot fail. All of it is from the table: nothing is anybody's input.
         let _ = writeln!(
             page,
-            "<tr><td>{}</td><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
+            "<tr><td class=\"method\">{}</td><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
             route.method.as_str(),
             route.path,
             route.scope.as_str(),
             route.summary
         );
     }
-    page.push_str("</table>\n</body></html>\n");
+    page.push_str("</tbody></table>\n</body></html>\n");
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_no_script_and_no_style_but_the_one_its_policy_names() {
+        let page = page();
+        for word in ["<script", "javascript:", " style=", " on", "src="] {
+            let tags = page.split('<').filter_map(|part| part.split('>').next());
+            let mut tags = tags.map(|tag| format!("<{tag}"));
+            assert!(!tags.any(|tag| tag.contains(word)), "{word}");
+        }
+        assert_eq!(page.matches("<style>").count(), 1);
+        assert!(page.contains(&format!("<style>{STYLE}</style>")));
+        assert!(policy().contains("default-src 'none'; style-src 'sha256-"));
+        assert!(!policy().contains("unsafe"));
+    }
 }

@@ -1,19 +1,22 @@
 //! How the door says no: RFC 9457, with our codes. The one table from codes to statuses is here.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use windlass_api::Problem;
 use windlass_core::Error;
 
-/// How many seconds a caller should wait who was told to come back.
-const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+/// How many seconds a caller should wait who was told to come back, unless there is a reason.
+const RETRY_AFTER: u64 = 1;
 
 /// A problem and its status.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) problem: Problem,
+    retry_after: u64,
 }
 
 /// A problem as it is sent.
@@ -70,6 +73,13 @@ impl Refusal {
         Self::from(Problem::new(code, message, help))
     }
 
+    /// Says how long to wait before it is worth trying again.
+    pub(crate) fn after(mut self, wait: Duration) -> Self {
+        let is_more = wait.subsec_nanos() > 0;
+        self.retry_after = (wait.as_secs() + u64::from(is_more)).max(RETRY_AFTER);
+        self
+    }
+
     /// The answer. `is_old` is for callers that look for `message`.
     pub(crate) fn response(self, request_id: &str, is_old: bool) -> Response<Body> {
         let message = is_old.then(|| self.problem.message.clone());
@@ -99,7 +109,7 @@ impl Refusal {
                 headers.insert(header::WWW_AUTHENTICATE, way);
             }
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
-                headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+                headers.insert(header::RETRY_AFTER, self.retry_after.into());
             }
             _ => {}
         }
@@ -112,6 +122,7 @@ impl From<Problem> for Refusal {
         Self {
             status: status_of(&problem.code),
             problem,
+            retry_after: RETRY_AFTER,
         }
     }
 }
@@ -126,6 +137,17 @@ impl From<Error> for Refusal {
 mod tests {
     use super::*;
     use windlass_core::ErrorKind;
+
+    #[test]
+    fn whoever_has_to_wait_is_told_for_how_long() {
+        for (ms, seconds) in [(0, "1"), (1, "1"), (1000, "1"), (1001, "2"), (60_000, "60")] {
+            let refusal = Refusal::new("too_many_requests", "why", "help");
+            let response = refusal
+                .after(Duration::from_millis(ms))
+                .response("r", false);
+            assert_eq!(response.headers()[header::RETRY_AFTER], seconds, "{ms}");
+        }
+    }
 
     #[test]
     fn every_kind_of_error_has_its_status() {

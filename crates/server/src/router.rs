@@ -13,8 +13,9 @@ use crate::answer::answer;
 use crate::call::{Call, path_of};
 use crate::door::Door;
 use crate::guard::{self, RequestId};
+use crate::pass::Pass;
 use crate::refusal::Refusal;
-use crate::scope::{Grant, Scope};
+use crate::scope::Scope;
 use crate::table::{ROUTES, Route};
 
 /// All routes behind the guard, and what is no route as well.
@@ -46,7 +47,7 @@ async fn handle(
     request: Request,
 ) -> Response<Body> {
     let id = id_of(&request);
-    let answered = match call(route, params, request) {
+    let answered = match call(door, route, params, request) {
         Ok(call) => answer(door, call).await,
         Err(refusal) => Err(refusal),
     };
@@ -54,12 +55,17 @@ async fn handle(
 }
 
 /// The request, where its caller has the scope.
-fn call(route: &'static Route, params: &RawPathParams, request: Request) -> Result<Call, Refusal> {
+fn call(
+    door: &Door,
+    route: &'static Route,
+    params: &RawPathParams,
+    request: Request,
+) -> Result<Call, Refusal> {
     let (mut parts, body) = request.into_parts();
     // The guard left it; without one nothing is granted.
-    let grant = parts.extensions.remove::<Grant>();
-    let grant = grant.filter(|grant| grant.has(route.scope) || route.scope == Scope::Open);
-    let grant = grant.ok_or_else(|| {
+    let pass = parts.extensions.remove::<Pass>();
+    let pass = pass.filter(|pass| pass.grant.has(route.scope) || route.scope == Scope::Open);
+    let Pass { grant, meter } = pass.ok_or_else(|| {
         let why = format!("the token has not the scope {}", route.scope.as_str());
         Refusal::new("forbidden", why, "use a token that has it")
     })?;
@@ -70,6 +76,8 @@ fn call(route: &'static Route, params: &RawPathParams, request: Request) -> Resu
         headers: parts.headers,
         body,
         grant,
+        meter,
+        body_wait: door.waits.body,
     })
 }
 

@@ -1,11 +1,15 @@
 //! Listening: connections, how many and for how long, and the end of it all.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::Request;
+use axum::body::Body;
+use axum::http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::Service;
@@ -18,12 +22,9 @@ use windlass_core::{Error, ErrorKind, QueueName, Result, Store};
 
 use crate::door::Door;
 use crate::guard::{HEADER_BYTES_MAX, Peer};
-use crate::patience::Patient;
+use crate::patience::{Pace, Patient, Waits};
 use crate::router::router;
 use crate::token::Tokens;
-
-/// How long a request line and its headers may take; an idle connection is closed after it as well.
-const HEADER_WAIT: Duration = Duration::from_secs(10);
 
 /// How many headers a request has at most.
 const HEADERS_MAX: usize = 100;
@@ -49,6 +50,17 @@ pub struct Options {
     pub delayed_queue: QueueName,
     /// How many connections it has at most.
     pub connections_max: usize,
+    /// How many requests are under way at most, those that wait among them.
+    pub requests_max: usize,
+    /// How many streams of events are open at most.
+    pub streams_max: usize,
+    /// How many of them one token has, where its line does not say.
+    pub token_streams_max: usize,
+    /// How many requests a second one token makes, where its line does not say; without tokens, all
+    /// callers together.
+    pub token_rate_max: Option<NonZeroU32>,
+    /// How long it waits for the other end.
+    pub waits: Waits,
 }
 
 impl Options {
@@ -61,6 +73,11 @@ impl Options {
             hosts: Vec::new(),
             delayed_queue: QueueName::new("delayed")?,
             connections_max: 4096,
+            requests_max: 4096,
+            streams_max: 1024,
+            token_streams_max: 100,
+            token_rate_max: None,
+            waits: Waits::default(),
         })
     }
 
@@ -100,19 +117,14 @@ impl Server {
         };
         let listener = TcpListener::bind(options.listen).await.map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
-        let door = Arc::new(Door::new(
-            store,
-            options.tokens,
-            options.hosts,
-            options.delayed_queue,
-            CancellationToken::new(),
-        ));
+        let connections = Arc::new(Semaphore::new(options.connections_max));
+        let door = Arc::new(Door::new(store, options));
         Ok(Self {
             listener,
             address,
             router: router(&door),
             door,
-            connections: Arc::new(Semaphore::new(options.connections_max)),
+            connections,
         })
     }
 
@@ -156,6 +168,7 @@ impl Server {
         let service = PeerService {
             inner: TowerToHyperService::new(self.router.clone()),
             peer: Peer(peer.ip()),
+            pace: Arc::default(),
         };
         tokio::spawn(connection(stream, service, Arc::clone(&self.door), permit));
     }
@@ -168,12 +181,14 @@ async fn connection(
     permit: OwnedSemaphorePermit,
 ) {
     door.counts.connected();
+    let stream = Patient::new(stream, door.waits, Arc::clone(&service.pace));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_WAIT)
+        // The stream is less patient; this is for a head that came with the body before it.
+        .header_read_timeout(door.waits.idle + door.waits.header)
         .max_buf_size(HEADER_BYTES_MAX * 2)
         .max_headers(HEADERS_MAX)
-        .serve_connection(TokioIo::new(Patient::new(stream)), service);
+        .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(serving);
     let is_ended = tokio::select! {
         // Whatever went wrong, it is the other end's or the network's.
@@ -188,21 +203,27 @@ async fn connection(
     drop(permit);
 }
 
-/// The router, told who is at the other end.
+/// The router, told who is at the other end; and the connection, told when a request is under way.
 #[derive(Debug, Clone)]
 struct PeerService {
     inner: TowerToHyperService<Router>,
     peer: Peer,
+    pace: Arc<Pace>,
 }
 
 impl Service<Request<Incoming>> for PeerService {
-    type Response = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Response;
-    type Error = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Error;
-    type Future = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Future;
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         request.extensions_mut().insert(self.peer);
-        self.inner.call(request)
+        let under_way = self.pace.begin();
+        let answering = self.inner.call(request);
+        Box::pin(async move {
+            let response = answering.await?;
+            Ok(response.map(|body| under_way.until_end_of(body)))
+        })
     }
 }
 

@@ -11,6 +11,9 @@ use crate::scope::Scope;
 
 pub(crate) use rows::ROUTES;
 
+/// The route of events, which the guard knows by its path.
+pub(crate) const EVENTS: &str = "/v1/events";
+
 /// How a route is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
@@ -64,6 +67,7 @@ pub(crate) enum Way {
     Register,
     Beat,
     Events,
+    Ticket,
     Metrics,
     Health,
     Ready,
@@ -202,7 +206,9 @@ mod tests {
             let is_probe = matches!(route.way, Way::Health | Way::Ready);
             assert_eq!(route.scope == Scope::Open, is_probe, "{route:?}");
             let is_look = matches!(route.scope, Scope::Open | Scope::Any | Scope::Read);
-            assert_eq!(route.method == Method::Get, is_look, "{route:?}");
+            // A ticket is drawn for reading, and changes nothing that is stored.
+            let is_get = route.method == Method::Get || route.way == Way::Ticket;
+            assert_eq!(is_get, is_look, "{route:?}");
         }
     }
 }

@@ -1,13 +1,15 @@
 //! Bearer tokens: kept as digests, compared in constant time, never shown.
 
+mod digest;
+
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 use windlass_core::{Error, ErrorKind, Result};
 
 use crate::scope::Grant;
+use digest::Digest;
 
 /// The fewest characters of a token: with 16 symbols they make 128 bits.
 const SECRET_CHARS_MIN: usize = 32;
@@ -19,10 +21,21 @@ const FILE_BYTES_MAX: u64 = 1024 * 1024;
 #[derive(Clone, Default)]
 pub struct Tokens(Vec<Known>);
 
+/// One token, and what it is good for.
 #[derive(Clone)]
-struct Known {
-    digest: [u8; 32],
-    grant: Grant,
+pub(crate) struct Known {
+    digest: Digest,
+    pub(crate) grant: Grant,
+    pub(crate) quota: Quota,
+}
+
+/// How much a token may ask for, where its line says so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Quota {
+    /// Requests a second.
+    pub(crate) rate: Option<NonZeroU32>,
+    /// Streams of events at a time.
+    pub(crate) streams: Option<usize>,
 }
 
 impl fmt::Debug for Tokens {
@@ -33,7 +46,8 @@ impl fmt::Debug for Tokens {
 
 impl Tokens {
     /// Reads a file: on each line a name, the SHA-256 of the token in hex, its scopes and, unless
-    /// it is good for all, its queues. `#` begins a remark.
+    /// it is good for all, its queues. `rate=N` and `streams=N` at the end bound its requests a
+    /// second and its streams. `#` begins a remark.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let unreadable = |error: std::io::Error| {
@@ -86,9 +100,11 @@ impl Tokens {
             let help = "draw one with `openssl rand -hex 32`";
             return Err(Error::invalid("token", why, help));
         }
-        let digest = digest(secret.as_bytes());
-        let grant = Grant::all();
-        Ok(Self(vec![Known { digest, grant }]))
+        Ok(Self(vec![Known {
+            digest: Digest::of(secret),
+            grant: Grant::all(),
+            quota: Quota::default(),
+        }]))
     }
 
     /// All of both.
@@ -106,19 +122,31 @@ impl Tokens {
     /// What this token may do; nothing where it is unknown. Every known one is looked at, so that
     /// the time it takes says nothing.
     pub fn grant(&self, secret: &str) -> Option<&Grant> {
-        let shown = digest(secret.as_bytes());
+        self.find(secret).map(|at| &self.0[at].grant)
+    }
+
+    /// Which of [`Tokens::all`] this token is.
+    pub(crate) fn find(&self, secret: &str) -> Option<usize> {
+        let shown = Digest::of(secret);
         let mut found = None;
-        for known in &self.0 {
-            if bool::from(known.digest.ct_eq(&shown)) {
-                found = Some(&known.grant);
+        for (at, known) in self.0.iter().enumerate() {
+            if known.digest.is_same(&shown) {
+                found = Some(at);
             }
         }
         found
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> &[Known] {
+        &self.0
     }
 }
 
 fn parse_line(line: &str) -> Result<Known> {
     let words: Vec<_> = line.split_whitespace().collect();
+    // No queue has a name with this sign in it.
+    let (bounds, words): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| word.contains('='));
     let (digest, scopes, queues) = match words.as_slice() {
         [_, digest, scopes] => (digest, scopes, "*"),
         [_, digest, scopes, queues] => (digest, scopes, *queues),
@@ -132,29 +160,41 @@ fn parse_line(line: &str) -> Result<Known> {
             ));
         }
     };
+    let digest = Digest::from_hex(digest).ok_or_else(|| {
+        let help = "hash the token with `printf %s TOKEN | sha256sum`";
+        Error::invalid("digest", "it is not 64 hex digits", help)
+    })?;
     Ok(Known {
-        digest: from_hex(digest)?,
+        digest,
         grant: Grant::parse(scopes, queues)?,
+        quota: parse_quota(&bounds)?,
     })
 }
 
-fn digest(bytes: &[u8]) -> [u8; 32] {
-    Sha256::digest(bytes).into()
-}
-
-fn from_hex(text: &str) -> Result<[u8; 32]> {
+fn parse_quota(bounds: &[&str]) -> Result<Quota> {
     let bad = || {
-        let help = "hash the token with `printf %s TOKEN | sha256sum`";
-        Error::invalid("digest", "it is not 64 hex digits", help)
+        let help = "write rate=N for requests a second and streams=N for streams, each once";
+        Error::invalid("bound of a token", "it cannot be read", help)
     };
-    if text.len() != 64 || !text.is_ascii() {
-        return Err(bad());
+    let mut quota = Quota::default();
+    for bound in bounds {
+        let (name, number) = bound.split_once('=').ok_or_else(bad)?;
+        let was_there = match name {
+            "rate" => quota
+                .rate
+                .replace(number.parse().map_err(|_| bad())?)
+                .is_some(),
+            "streams" => quota
+                .streams
+                .replace(number.parse().map_err(|_| bad())?)
+                .is_some(),
+            _ => return Err(bad()),
+        };
+        if was_there {
+            return Err(bad());
+        }
     }
-    let mut bytes = [0; 32];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).map_err(|_| bad())?;
-    }
-    Ok(bytes)
+    Ok(quota)
 }
 
 #[cfg(test)]
@@ -178,6 +218,21 @@ mod tests {
     }
 
     #[test]
+    fn a_line_may_bound_what_its_token_asks_for() {
+        let bounded = format!("ann {DIGEST} read rate=50 streams=0\nbob {DIGEST} read mail-*");
+        let tokens = Tokens::parse(&bounded).unwrap();
+        let [ann, bob] = tokens.all() else {
+            panic!("two tokens");
+        };
+        assert_eq!(
+            (ann.quota.rate, ann.quota.streams),
+            (NonZeroU32::new(50), Some(0))
+        );
+        assert!(ann.grant.reaches_all());
+        assert_eq!(bob.quota, Quota::default());
+    }
+
+    #[test]
     fn a_bad_file_is_told_by_its_line_and_shows_nothing_of_it() {
         for bad in [
             "hunter2hunter2",
@@ -185,6 +240,11 @@ mod tests {
             "ann hunter2 read a b c",
             &format!("ann {DIGEST} hunter2"),
             &format!("ann {DIGEST} read hunter2/x"),
+            &format!("ann {DIGEST} read * hunter2=1"),
+            &format!("ann {DIGEST} read * rate=hunter2"),
+            &format!("ann {DIGEST} read * rate=0"),
+            &format!("ann {DIGEST} read * streams=-1"),
+            &format!("ann {DIGEST} read * rate=1 rate=2"),
         ] {
             let error = Tokens::parse(&format!("\n{bad}")).unwrap_err();
             let shown = format!("{error} {} {error:?}", error.help());

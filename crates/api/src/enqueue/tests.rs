@@ -116,6 +116,59 @@ fn a_wrong_line_is_refused_with_help() {
     }
 }
 
+/// A job with everything, as an export shows it.
+const SHOWN: &str = r#"{"id":"7","queue":"q","state":"running","kind":"mail","priority":2,"attempt":3,
+    "max_attempts":9,"expiries":1,"progress":0.5,"progress_message":"half","created_at":"2026-01-31T08:05:00.000Z",
+    "due_at":"2026-01-31T08:05:00.250Z","expires_at":"2126-01-31T08:05:00.000Z","started_at":null,
+    "finished_at":null,"timeout_ms":1500,"unique_key":"k","headers":{"trace":"t"},"payload":"x","result":null,
+    "error":"no","reason":null,"worker":"w","cancel_requested":false}"#;
+
+#[test]
+fn a_shown_job_is_read_as_a_new_one() {
+    let job = job(SHOWN).unwrap();
+
+    assert_eq!((job.id.as_str(), job.is_named), ("7", true));
+    assert_eq!((job.payload.as_ref(), job.priority.level()), (&b"x"[..], 2));
+    assert_eq!(
+        (job.kind.unwrap().as_str(), job.retry.max_attempts),
+        ("mail", 9)
+    );
+    assert_eq!(job.due, Due::At(Timestamp::from_ms(1_769_846_700_250)));
+    let expires = Timestamp::from_ms(4_925_520_300_000);
+    assert_eq!(job.expires, Some(Due::At(expires)));
+    assert_eq!(job.timeout, Some(Duration::from_millis(1500)));
+    assert_eq!(job.unique_key.unwrap().as_str(), "k");
+    assert_eq!(job.headers.get("trace"), Some("t"));
+}
+
+#[test]
+fn a_shown_job_that_has_ended_is_not_run_again_by_accident() {
+    for state in ["succeeded", "dead", "cancelled"] {
+        let line = SHOWN.replace("running", state);
+        let error = job(&line).unwrap_err();
+        assert!(error.to_string().contains("it has ended"), "{error}");
+        assert!(error.help().contains("remove its field state"), "{error:?}");
+    }
+    let again = SHOWN.replace(r#""state":"running","#, "");
+    assert!(job(&again).is_ok());
+}
+
+#[test]
+fn a_word_that_no_shown_job_has_is_still_a_mistake() {
+    for bad in [
+        SHOWN.replace("expiries", "expires_in"),
+        SHOWN.replace("running", "walking"),
+        SHOWN.replace(r#""id":"7","#, ""),
+        SHOWN
+            .replace("due_at", "at")
+            .replace("expires_at", "due_at"),
+        r#"{"id":"7","queue":"q"}"#.to_owned(),
+        r#"{"error":"no","stopped":true}"#.to_owned(),
+    ] {
+        assert!(job(&bad).is_err(), "{bad}");
+    }
+}
+
 #[test]
 fn a_job_that_was_waited_for_is_shown_in_the_state_it_ended_in() {
     let queue = QueueName::new("q").unwrap();

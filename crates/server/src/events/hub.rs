@@ -14,9 +14,6 @@ use windlass_core::{Hint, QueueName, Store};
 /// How many events are remembered.
 const KEPT_MAX: usize = 4096;
 
-/// How many streams are open at most.
-const STREAMS_MAX: usize = 1024;
-
 /// How often new queues are looked for.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -121,7 +118,7 @@ impl Shared {
 }
 
 impl Hub {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, streams_max: usize) -> Self {
         let shared = Shared {
             boot: format!("{:012x}", fastrand::u64(..1 << 48)),
             kept: Mutex::default(),
@@ -136,7 +133,7 @@ impl Hub {
         Self {
             shared: Arc::new(shared),
             store,
-            seats: Arc::new(Semaphore::new(STREAMS_MAX)),
+            seats: Arc::new(Semaphore::new(streams_max.min(Semaphore::MAX_PERMITS))),
             is_listening: AtomicBool::new(false),
         }
     }
@@ -251,7 +248,7 @@ mod tests {
     use super::*;
 
     fn hub() -> Hub {
-        Hub::new(Arc::new(MemoryStore::new(Arc::new(SystemClock))))
+        Hub::new(Arc::new(MemoryStore::new(Arc::new(SystemClock))), 1)
     }
 
     fn work(name: &str) -> Hint {

@@ -7,8 +7,9 @@ use windlass_api::request::{
 };
 
 use super::Method::{Delete as DELETE, Get as GET, Post as POST, Put as PUT};
-use super::{Route, Way};
+use super::{EVENTS, Route, Way};
 use crate::delayed::{DelayedReply, DelayedRequest};
+use crate::events::TicketReply;
 use crate::scope::Scope;
 
 /// All routes.
@@ -64,7 +65,8 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::store::<FailWorker>(POST, "/v1/workers/{worker}/fail", Scope::Operate, "Declare a worker dead; its jobs go back now").by(Way::Worker),
     Route::store::<Tell>(POST, "/v1/workers/{worker}/tell", Scope::Operate, "Leave word for a worker's next beat").by(Way::Worker),
     // What is not a verb.
-    Route::other(GET, "/v1/events", Scope::Read, Way::Events, "events", "What happens to jobs, as server-sent events").asked::<EventsRequest>(),
+    Route::other(GET, EVENTS, Scope::Read, Way::Events, "events", "What happens to jobs, as server-sent events").asked::<EventsRequest>(),
+    Route::other(POST, "/v1/events/ticket", Scope::Read, Way::Ticket, "ticket", "Draw a ticket that opens one stream of events, for browsers").answered::<TicketReply>(),
     Route::other(GET, "/metrics", Scope::Read, Way::Metrics, "metrics", "Figures of all queues and of this server, for Prometheus"),
     Route::other(GET, "/openapi.json", Scope::Any, Way::OpenApi, "openapi", "This document"),
     Route::other(GET, "/docs", Scope::Any, Way::Docs, "docs", "The routes on one page, for people"),
@@ -77,7 +79,7 @@ pub(crate) const ROUTES: &[Route] = &[
 #[derive(Debug, schemars::JsonSchema)]
 #[expect(dead_code, reason = "read by name; this is for the document")]
 struct ExportRequest {
-    /// Only jobs in this state.
+    /// Only jobs in this state, or in one of several with commas between.
     state: Option<String>,
     /// Only jobs of this kind.
     kind: Option<String>,
@@ -89,4 +91,8 @@ struct ExportRequest {
 struct EventsRequest {
     /// Only those of this queue.
     queue: Option<String>,
+    /// Resume after this event, where no header `Last-Event-ID` can be sent.
+    last_event_id: Option<String>,
+    /// Instead of a token, where no header can be sent.
+    ticket: Option<String>,
 }

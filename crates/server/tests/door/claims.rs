@@ -8,7 +8,10 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use windlass_core::{JobState, QueueName};
 
-use crate::scene::{Caller, Scene};
+use crate::scene::{Caller, LONG, Scene};
+
+/// Requests being answered, the one that asks among them.
+const UNDER_WAY: &str = "windlass_http_requests_under_way";
 
 #[tokio::test]
 async fn a_waiting_claim_gets_a_job_as_soon_as_there_is_one() {
@@ -17,17 +20,17 @@ async fn a_waiting_claim_gets_a_job_as_soon_as_there_is_one() {
     puts.post("/v1/queues/q/pause", Value::Null).await;
     puts.post("/v1/queues/q/resume", Value::Null).await;
     let began = Instant::now();
-    let waiting = waits.post("/v1/queues/q/claim", json!({"wait":"30s"}));
+    let waiting = waits.post("/v1/queues/q/claim", json!({"wait":"60s"}));
     let putting = async {
-        // Long enough that the claim waits; if it does not yet, the test still holds.
-        sleep(Duration::from_millis(1500)).await;
+        puts.wait_for(UNDER_WAY, |count| count == 2).await;
         puts.post("/v1/queues/q/jobs", json!({"id":"a"})).await
     };
 
     let (claimed, _) = tokio::join!(waiting, putting);
 
     assert_eq!(Caller::json(&claimed, 200)[0]["id"], "a");
-    assert!(began.elapsed() < Duration::from_secs(10));
+    // It did not wait to the end.
+    assert!(began.elapsed() < Duration::from_secs(50));
 }
 
 #[tokio::test]
@@ -54,8 +57,7 @@ async fn a_job_claimed_for_a_caller_that_is_gone_goes_back() {
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut puts = scene.client().await;
-    // The claim is under way when the server has answered somebody who came after it.
-    puts.get("/healthz").await;
+    puts.wait_for(UNDER_WAY, |count| count == 2).await;
     drop(stream);
     puts.post("/v1/queues/q/jobs", json!({"id":"a"})).await;
 
@@ -74,7 +76,7 @@ async fn a_job_claimed_for_a_caller_that_is_gone_goes_back() {
             sleep(Duration::from_millis(100)).await;
         }
     };
-    timeout(Duration::from_secs(20), settled).await.unwrap();
+    timeout(LONG, settled).await.unwrap();
     let claimed = puts.post("/v1/queues/q/claim", Value::Null).await;
     assert_eq!(Caller::json(&claimed, 200)[0]["attempt"], 1);
 }
@@ -82,18 +84,18 @@ async fn a_job_claimed_for_a_caller_that_is_gone_goes_back() {
 #[tokio::test]
 async fn a_server_that_stops_answers_those_who_wait() {
     let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+    let (mut caller, mut other) = (scene.client().await, scene.client().await);
     let began = Instant::now();
-    let waiting = caller.post("/v1/queues/q/claim", json!({"wait":"30s"}));
+    let waiting = caller.post("/v1/queues/q/claim", json!({"wait":"60s"}));
     let stopping = async {
-        sleep(Duration::from_millis(200)).await;
+        other.wait_for(UNDER_WAY, |count| count == 2).await;
         scene.stop();
     };
 
     let (claimed, ()) = tokio::join!(waiting, stopping);
 
     assert_eq!(Caller::json(&claimed, 200), json!([]));
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(50));
 }
 
 #[tokio::test]

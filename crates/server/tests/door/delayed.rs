@@ -1,5 +1,7 @@
 //! The delayed queue's route.
 
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::{Value, json};
 use windlass_core::{Clock, JobState, QueueName, SystemClock};
 
@@ -70,6 +72,37 @@ async fn what_is_wrong_is_told_in_a_message_and_nothing_is_stored() {
     let reply = caller.get("/").await;
     assert_eq!(Caller::json(&reply, 404)["message"], "not found");
     assert_eq!(scene.store.queues().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_repeated_request_makes_no_second_job() {
+    let scene = Scene::new().await;
+    let mut caller = scene.client().await;
+    let mut put = async |key: &str, due: f64| {
+        let body = json!({"payload":"x","dueTime":due}).to_string();
+        let request = Request::post("/")
+            .header("content-type", "application/json")
+            .header("idempotency-key", key)
+            .body(Body::from(body));
+        caller.0.ask(request.unwrap()).await.unwrap()
+    };
+
+    let due = now() + 100.0;
+    let first = Caller::json(&put("order-7", due).await, 200);
+    let again = Caller::json(&put("order-7", due).await, 200);
+    // Whoever repeats it late is told the same; whoever comes with it late is refused.
+    let late = Caller::json(&put("order-7", now() - 1.0).await, 200);
+    let new = put("order-8", now() - 1.0).await;
+    let other = Caller::json(&put("order-9", due).await, 200);
+    let no_key = put("", due).await;
+
+    assert_eq!((&again, &late), (&first, &first));
+    assert!(Caller::json(&new, 400)["message"].is_string());
+    assert_ne!(other["jobId"], first["jobId"]);
+    assert!(Caller::json(&no_key, 400)["message"].is_string());
+    let queue = QueueName::new("delayed").unwrap();
+    let stats = scene.store.stats(&queue).await.unwrap().unwrap();
+    assert_eq!(stats.scheduled, 2);
 }
 
 #[tokio::test]

@@ -5,12 +5,17 @@
     reason = "a test that cannot go on fails where it stands"
 )]
 
+mod bounds;
 mod claims;
 mod crowd;
 mod delayed;
 mod events;
+mod hostile;
 mod limits;
+mod moving;
+mod promises;
 mod scene;
+mod slow;
 mod streams;
 mod sweep;
 mod verbs;

@@ -1,6 +1,7 @@
 //! A server on a fresh memory store, and a caller.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
@@ -9,6 +10,9 @@ use windlass_core::{Store, SystemClock};
 use windlass_server::client::Reply;
 use windlass_server::{CancellationToken, Client, Options, Server, Tokens};
 use windlass_store_memory::MemoryStore;
+
+/// How long anything may take that has to happen: the machine may be busy with other things.
+pub(crate) const LONG: Duration = Duration::from_secs(120);
 
 /// A server; it stops when the test ends.
 pub(crate) struct Scene {
@@ -30,14 +34,7 @@ impl Scene {
 
     /// A server with these tokens: the secret, its scopes, its queues.
     pub(crate) async fn with_tokens(tokens: &[(&str, &str, &str)]) -> Self {
-        let lines: Vec<_> = tokens
-            .iter()
-            .map(|(secret, scopes, queues)| {
-                format!("{secret} {} {scopes} {queues}", sha256(secret))
-            })
-            .collect();
-        let tokens = Tokens::parse(&lines.join("\n")).unwrap();
-        Self::with(|options| options.tokens = tokens).await
+        Self::with(|options| options.tokens = tokens_of(tokens)).await
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Options)) -> Self {
@@ -64,6 +61,15 @@ impl Scene {
     }
 }
 
+/// Tokens: the secret, its scopes, and its queues with what bounds it.
+pub(crate) fn tokens_of(tokens: &[(&str, &str, &str)]) -> Tokens {
+    let line = |(secret, scopes, queues): &(&str, &str, &str)| {
+        format!("{secret} {} {scopes} {queues}", sha256(secret))
+    };
+    let lines: Vec<_> = tokens.iter().map(line).collect();
+    Tokens::parse(&lines.join("\n")).unwrap()
+}
+
 /// Somebody who asks.
 pub(crate) struct Caller(pub(crate) Client);
 
@@ -78,6 +84,36 @@ impl Caller {
             request.body(Body::from(body.to_string()))
         };
         self.0.ask(request.unwrap()).await.unwrap()
+    }
+
+    /// Asks with a token.
+    pub(crate) async fn ask_as(&mut self, token: &str, method: &str, path: &str) -> Reply {
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header("authorization", format!("Bearer {token}"));
+        self.0
+            .ask(request.body(Body::empty()).unwrap())
+            .await
+            .unwrap()
+    }
+
+    /// One of the server's own figures.
+    pub(crate) async fn figure(&mut self, name: &str) -> usize {
+        let metrics = self.get("/metrics").await;
+        let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
+        let mut lines = metrics.lines();
+        let found = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        found.unwrap().parse().unwrap()
+    }
+
+    /// Waits until a figure of the server is as wanted.
+    pub(crate) async fn wait_for(&mut self, name: &str, is_so: impl Fn(usize) -> bool) {
+        let waiting = async {
+            while !is_so(self.figure(name).await) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let waited = tokio::time::timeout(LONG, waiting).await;
+        assert!(waited.is_ok(), "{name} did not become what it should");
     }
 
     pub(crate) async fn get(&mut self, path: &str) -> Reply {

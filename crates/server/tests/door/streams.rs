@@ -95,20 +95,32 @@ async fn a_stream_that_says_it_is_something_else_is_refused() {
 }
 
 #[tokio::test]
-async fn an_endless_line_ends_the_import_and_what_came_before_is_kept() {
+async fn a_line_too_long_is_told_and_the_others_are_taken() {
     let scene = Scene::new().await;
     let mut caller = scene.client().await;
+    let most = 8 * 1024 * 1024;
+    let line = |bytes: usize| format!("{{\"id\":\"x\"}}{}", " ".repeat(bytes - 10));
     let text = format!(
-        "{{\"id\":\"a\"}}\n{{\"payload\":\"{}",
-        "x".repeat(3 * 1024 * 1024)
+        "{{\"id\":\"a\"}}\n{}\n{}\n{{\"id\":\"z\"}}\n",
+        line(most),
+        line(most + 1)
     );
 
     let replies = lines(&import(&mut caller, None, text).await);
 
-    assert_eq!(replies[0]["id"], "a");
-    let last = replies.last().unwrap();
+    let ids: Vec<_> = replies.iter().map(|reply| &reply["id"]).collect();
     assert_eq!(
-        (&last["error"]["code"], &last["stopped"]),
-        (&json!("too_large"), &json!(true))
+        ids,
+        ["a", "x", "", "z"]
+            .map(|id| match id {
+                "" => Value::Null,
+                id => json!(id),
+            })
+            .each_ref()
+    );
+    let long = &replies[2];
+    assert_eq!(
+        (&long["line"], &long["error"]["code"]),
+        (&json!(3), &json!("too_large"))
     );
 }

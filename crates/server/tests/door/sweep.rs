@@ -3,9 +3,10 @@
 use axum::body::Body;
 use axum::http::{Method, Request};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use windlass_server::{Scope, routes};
 
-use crate::scene::{Caller, Scene, problem};
+use crate::scene::{Caller, LONG, Scene, problem};
 
 /// The token of the tests for each scope: the scope's own word.
 fn tokens() -> Vec<(&'static str, &'static str, &'static str)> {
@@ -86,6 +87,45 @@ async fn a_wrong_token_is_refused_and_guessing_is_slowed() {
     }
     assert_eq!(seen.first(), Some(&401));
     assert_eq!(seen.last(), Some(&429));
+    // A right one from the same address is let in all the while, and the wrong ones still are not.
+    let right = status(&mut caller, "GET", "/v1/queues", Some("read")).await;
+    let wrong = caller.ask_as("guess", "GET", "/v1/queues").await;
+    let none = status(&mut caller, "GET", "/v1/queues", None).await;
+    assert_eq!((right, none), (200, 401));
+    assert_eq!(problem(&wrong), (429, "too_many_requests".to_owned()));
+    let wait = wrong.headers["retry-after"].to_str().unwrap();
+    assert!((1..=60).contains(&wait.parse::<u32>().unwrap()), "{wait}");
+}
+
+#[tokio::test]
+async fn a_token_that_asks_too_often_has_to_wait_and_others_do_not() {
+    let scene = Scene::with_tokens(&[("slow", "read", "* rate=1"), ("free", "read", "*")]).await;
+    let mut caller = scene.client().await;
+    let asking = async {
+        // On a machine that takes a second for each request this goes on until it does not.
+        loop {
+            let reply = caller.ask_as("slow", "GET", "/v1/queues").await;
+            if reply.status != 200 {
+                return reply;
+            }
+        }
+    };
+    let refused = timeout(LONG, asking).await.unwrap();
+    assert_eq!(problem(&refused), (429, "too_many_requests".to_owned()));
+    assert_eq!(refused.headers["retry-after"], "1");
+    for _ in 0..20 {
+        assert_eq!(caller.ask_as("free", "GET", "/v1/queues").await.status, 200);
+        assert_eq!(caller.ask_as("slow", "GET", "/healthz").await.status, 200);
+    }
+    let waiting = async {
+        while caller.ask_as("slow", "GET", "/v1/queues").await.status != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    assert!(
+        timeout(LONG, waiting).await.is_ok(),
+        "it is never let in again"
+    );
 }
 
 #[tokio::test]

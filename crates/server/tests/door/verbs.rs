@@ -47,7 +47,7 @@ async fn a_job_goes_its_whole_way() {
     );
     assert_eq!(Caller::json(&done, 200)["outcome"], "completed");
     let ended = Caller::json(
-        &caller.get("/v1/queues/q/jobs/a/wait?timeout=1s").await,
+        &caller.get("/v1/queues/q/jobs/a/wait?timeout=60s").await,
         200,
     );
     assert_eq!(ended["state"], "succeeded");

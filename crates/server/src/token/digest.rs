@@ -1,0 +1,35 @@
+//! The digest of a token: of one length whatever the token is, and compared in constant time.
+
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq;
+
+/// The SHA-256 of a token. It cannot be compared but by [`Digest::is_same`].
+#[derive(Clone)]
+pub(super) struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of a token.
+    pub(super) fn of(secret: &str) -> Self {
+        Self(Sha256::digest(secret.as_bytes()).into())
+    }
+
+    /// Reads 64 hex digits; nothing where they are none.
+    pub(super) fn from_hex(text: &str) -> Option<Self> {
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
+    /// Whether both are the same; how long it takes does not say where they differ.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+#[cfg(test)]
+mod tests;
