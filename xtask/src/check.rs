@@ -3,6 +3,8 @@
 //! Steps run in order and the first failure ends the run. A tool that is not installed is said
 //! aloud, never passed over in silence.
 
+mod packages;
+mod peers;
 mod redis;
 mod report;
 mod steps;
@@ -39,4 +41,15 @@ pub(crate) fn run(root: &Path, extent: Extent) -> ExitCode {
     }
     report.passed();
     ExitCode::SUCCESS
+}
+
+/// Installs the older clients that tests talk to, alone.
+pub(crate) fn peers(root: &Path) -> ExitCode {
+    match peers::ensure(root) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            println!("why: {failure}\nnext: {}", peers::NEXT);
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 const TEXT: &str = "\
 cargo xtask COMMAND
 
-  check           everything CI runs: fmt, clippy, tidy, redis, tests, docs, deny
+  check           everything CI runs: fmt, clippy, tidy, redis, peers, tests, docs, deny
   check --quick   fmt, tidy, clippy and the fast tests, for use while writing
   tidy            the rules of the house alone: edges, sizes, names, links
+  peers           the real clients of the older systems, which tests talk to, into target/peers
   chaos           the crash tests at length, in release: --kills N (200), --seed N (drawn);
                   workers killed, frozen and stopped --rounds N (10) times as long;
                   --store redis: on Redis, and its faults as long as well

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["check"] => check::run(&root(), check::Extent::Full),
         ["check", "--quick"] => check::run(&root(), check::Extent::Quick),
+        ["peers"] => check::peers(&root()),
         ["tidy"] => tidy::run(&root()),
         ["chaos", options @ ..] => match chaos::Extent::read(options) {
             Some(extent) => chaos::run(&root(), &extent),

@@ -4,7 +4,9 @@
 //! needs it is never passed over.
 
 use std::io::ErrorKind;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use super::packages::{self, Wanted};
 
 /// What to do when the step failed.
 pub(super) const NEXT: &str = "install Redis 7.0 or later (`apt-get install redis-server`, \
@@ -20,8 +22,12 @@ const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
 /// The oldest server the store works on: major and minor version.
 const OLDEST: (u32, u32) = (7, 0);
 
-/// A command that installs something.
-type Line = Vec<&'static str>;
+/// The packages that bring one.
+const SERVER: Wanted = Wanted {
+    what: "Redis server",
+    apt: &["redis-server"],
+    brew: &["redis"],
+};
 
 /// Makes sure of a server that is new enough; says why there is none.
 pub(super) fn ensure() -> Result<(), String> {
@@ -34,10 +40,7 @@ pub(super) fn ensure() -> Result<(), String> {
         return Err(format!("`{program}`, named by {PROGRAM}, does not exist"));
     }
     println!("neither `{}` is installed", PROGRAMS.join("` nor `"));
-    for line in plan(&System::look())? {
-        println!("installing: {}", line.join(" "));
-        install(&line)?;
-    }
+    packages::install(&SERVER)?;
     match find(&programs)? {
         Some(banner) => judge(&banner),
         None => Err("it was installed, but `redis-server` is still not on the PATH".to_owned()),
@@ -77,65 +80,6 @@ fn version(banner: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// What this system can install with.
-struct System {
-    has_apt: bool,
-    has_brew: bool,
-    has_sudo: bool,
-    is_root: bool,
-}
-
-impl System {
-    fn look() -> Self {
-        let says = |program: &str, argument: &str| {
-            let output = Command::new(program).arg(argument).output();
-            output.ok().map(|output| output.stdout)
-        };
-        Self {
-            has_apt: says("apt-get", "--version").is_some(),
-            has_brew: says("brew", "--version").is_some(),
-            has_sudo: says("sudo", "--version").is_some(),
-            is_root: says("id", "-u").is_some_and(|user| user.trim_ascii() == b"0"),
-        }
-    }
-}
-
-/// How to install a server here.
-fn plan(system: &System) -> Result<Vec<Line>, String> {
-    // In run level 1 no service is started: tests start their own servers.
-    const QUIETLY: [&str; 3] = ["env", "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1"];
-    if system.has_apt && (system.is_root || system.has_sudo) {
-        let sudo: &[&str] = if system.is_root { &[] } else { &["sudo"] };
-        let apt = |words: &[&'static str]| [sudo, &QUIETLY, &["apt-get"], words].concat();
-        return Ok(vec![
-            apt(&["update"]),
-            apt(&["install", "-y", "redis-server"]),
-        ]);
-    }
-    if system.has_brew {
-        return Ok(vec![vec!["brew", "install", "redis"]]);
-    }
-    let why = if system.has_apt {
-        "apt-get needs root or sudo to install one"
-    } else {
-        "there is neither apt-get nor brew to install one"
-    };
-    Err(format!("there is no Redis server, and {why}"))
-}
-
-fn install(line: &Line) -> Result<(), String> {
-    let shown = line.join(" ");
-    let status = Command::new(line[0])
-        .args(&line[1..])
-        .stdin(Stdio::inherit())
-        .status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`{shown}` ended with {status}")),
-        Err(error) => Err(format!("`{shown}` could not start: {error}")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,40 +92,6 @@ mod tests {
         let refused = judge("Redis server v=6.2.14 sha=00000000:0");
         assert!(refused.is_err_and(|why| why.contains("older than 7.0")));
         assert!(judge("something else").is_err());
-    }
-
-    #[test]
-    fn a_missing_server_is_installed_where_the_system_can() {
-        let nothing = || System {
-            has_apt: false,
-            has_brew: false,
-            has_sudo: false,
-            is_root: false,
-        };
-        let shown = |system: &System| {
-            let lines = plan(system)?;
-            let last = lines.last().map(|line| line.join(" "));
-            last.ok_or_else(|| "an empty plan".to_owned())
-        };
-        let debian = System {
-            has_apt: true,
-            is_root: true,
-            ..nothing()
-        };
-        let quiet = "env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y redis-server";
-        assert_eq!(shown(&debian).as_deref(), Ok(quiet));
-        let user = System {
-            has_sudo: true,
-            is_root: false,
-            ..debian
-        };
-        assert_eq!(shown(&user), Ok(format!("sudo {quiet}")));
-        let brew = System {
-            has_brew: true,
-            ..nothing()
-        };
-        assert_eq!(shown(&brew).as_deref(), Ok("brew install redis"));
-        assert!(shown(&nothing()).is_err_and(|why| why.contains("neither apt-get nor brew")));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Extent, redis};
+use super::{Extent, peers, redis};
 use crate::cargo::{cargo, has};
 use crate::tidy;
 
@@ -37,6 +37,8 @@ enum Work {
     Tidy,
     /// A server for the tests to start, installed when there is none.
     Redis,
+    /// The older clients for the tests to talk to, installed from their registries.
+    Peers,
     /// Commands of cargo in order, without the word `cargo`.
     Cargo(Vec<String>),
 }
@@ -47,6 +49,7 @@ impl Step {
         match &self.work {
             Work::Tidy => "cargo xtask tidy".to_owned(),
             Work::Redis => "redis-server --version".to_owned(),
+            Work::Peers => "cargo xtask peers".to_owned(),
             Work::Cargo(commands) => format!("cargo {}", commands.join(" && cargo ")),
         }
     }
@@ -57,6 +60,7 @@ impl Step {
             Work::Tidy if tidy::is_clean(root) => Ok(()),
             Work::Tidy => Err("`cargo xtask tidy` found violations".to_owned()),
             Work::Redis => redis::ensure(),
+            Work::Peers => peers::ensure(root),
             Work::Cargo(commands) => commands.iter().try_for_each(|line| run_one(root, line)),
         }
     }
@@ -90,6 +94,7 @@ pub(super) fn of(root: &Path, extent: Extent) -> Vec<Step> {
                 clippy(),
                 tidy_step(),
                 redis_step(),
+                peers_step(),
                 tests(has_nextest),
                 docs(),
                 deny(has(root, "deny")),
@@ -139,6 +144,15 @@ fn redis_step() -> Step {
         next: redis::NEXT,
         not_run: None,
         work: Work::Redis,
+    }
+}
+
+fn peers_step() -> Step {
+    Step {
+        name: "peers",
+        next: peers::NEXT,
+        not_run: None,
+        work: Work::Peers,
     }
 }
 
@@ -212,6 +226,7 @@ mod tests {
             clippy(),
             tidy_step(),
             redis_step(),
+            peers_step(),
             tests(true),
             fast_tests(true),
             docs(),

@@ -23,7 +23,10 @@ const EDGES: [(&str, &[&str]); 17] = [
     ),
     ("windlass-server", &["windlass-api", "windlass-core"]),
     ("windlass-stdio", &["windlass-api", "windlass-core"]),
-    ("windlass-interop", &["windlass-api", "windlass-core"]),
+    (
+        "windlass-interop",
+        &["windlass-core", "windlass-store-redis"],
+    ),
     (
         "windlass",
         &[

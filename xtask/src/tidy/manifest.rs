@@ -14,6 +14,8 @@ type Table = BTreeMap<Spanned<String>, Value>;
 #[serde(rename_all = "kebab-case")]
 struct Written {
     package: Option<Package>,
+    /// A crate with a workspace of its own is none of ours: the older clients of the tests.
+    workspace: Option<Value>,
     // Not flattened into `Tables`: that would lose the spans.
     #[serde(default)]
     dependencies: Table,
@@ -87,6 +89,9 @@ pub(super) fn read(tree: &Tree) -> (Vec<Manifest<'_>>, Vec<Violation>) {
 }
 
 fn manifest(file: &File, written: Written) -> Option<Manifest<'_>> {
+    if written.workspace.is_some() {
+        return None;
+    }
     let name = written.package?.name;
     let tables = Tables {
         dependencies: written.dependencies,
@@ -156,6 +161,16 @@ mod tests {
             ]
         );
         assert!(violations.is_empty());
+    }
+
+    #[test]
+    fn a_crate_with_a_workspace_of_its_own_is_none_of_ours() {
+        let text = "[package]\nname = \"a\"\n[workspace]\n[dependencies]\nb = \"1\"\n";
+        assert!(
+            read(&Tree::of(&[("crates/a/peer/Cargo.toml", text)]))
+                .0
+                .is_empty()
+        );
     }
 
     #[test]

@@ -1,0 +1,74 @@
+//! Workers serve queues.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::place::Place;
+use crate::exit::{Exit, Result};
+use crate::session::Session;
+
+/// A worker and a queue.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The queue
+    queue: String,
+
+    /// The worker
+    #[arg(long, value_name = "ID")]
+    worker: String,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, Serialize)]
+struct StartReply<'a> {
+    worker: &'a str,
+    queue: &'a str,
+    waiting: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct StopReply<'a> {
+    worker: &'a str,
+    queue: &'a str,
+    returned: u64,
+}
+
+/// Lets a worker serve a queue.
+pub(crate) async fn start(arguments: Serve, session: &mut Session) -> Result<Exit> {
+    let Serve {
+        queue,
+        worker,
+        place,
+    } = &arguments;
+    let worqr = place.open(session).await?;
+    let reply = StartReply {
+        worker,
+        queue,
+        waiting: worqr.start_work(worker, queue).await?,
+    };
+    session.output.result(&reply, |output| {
+        output.line(&format!("it serves {queue}; {} tasks wait", reply.waiting));
+    });
+    Ok(Exit::Ok)
+}
+
+/// Ends a worker's service.
+pub(crate) async fn stop(arguments: Serve, session: &mut Session) -> Result<Exit> {
+    let Serve {
+        queue,
+        worker,
+        place,
+    } = &arguments;
+    let worqr = place.open(session).await?;
+    let reply = StopReply {
+        worker,
+        queue,
+        returned: worqr.stop_work(worker, queue).await?,
+    };
+    session.output.result(&reply, |output| {
+        output.line(&format!("{} tasks went back", reply.returned));
+    });
+    Ok(Exit::Ok)
+}

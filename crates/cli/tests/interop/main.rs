@@ -1,0 +1,19 @@
+//! `windlass interop`, held by running the real program on the keys of the older systems.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
+
+#[path = "../cli/sandbox.rs"]
+#[allow(dead_code, reason = "shared with tests that use all of it")]
+mod sandbox;
+
+#[path = "../doors/place.rs"]
+#[allow(dead_code, reason = "shared with tests that use all of it")]
+mod place;
+
+mod blueque;
+mod bridge;
+mod redis_work_queue;
+mod worqr;

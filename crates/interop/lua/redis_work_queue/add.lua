@@ -1,0 +1,15 @@
+-- add: adds an item whose id is not there yet; an id that is there is left as it is.
+-- args: id, data
+-- reply: added, duplicate
+local id, data = ARGV[3], ARGV[4]
+
+-- In the layout 0.1 an id in a list is an item, and a second one would be handed out beside it.
+if redis.call('EXISTS', item_key(id)) == 1 then
+  return 'duplicate'
+end
+if cleaning and (is_in(processing, id) or is_in(cleaning, id) or is_in(queue, id)) then
+  return 'duplicate'
+end
+redis.call('SET', item_key(id), data)
+redis.call('LPUSH', queue, id)
+return 'added'

@@ -1,0 +1,8 @@
+-- add_unique: adds an item whose id nobody else uses, without looking.
+-- args: id, data
+-- reply: added
+local id, data = ARGV[3], ARGV[4]
+
+redis.call('SET', item_key(id), data)
+redis.call('LPUSH', queue, id)
+return 'added'
