@@ -1,13 +1,16 @@
 //! What may be typed. Meaning comes later: here are only words, flags and their help.
 
+#[cfg(test)]
+mod help;
+
 use std::ffi::OsString;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    accept, claim, clean, complete, completions, config, demo, doctor, enqueue, exec, fail, job,
-    processor, progress, queue, release, renew, serve, snooze, stdio, submit, tail, up, worker,
-    workers,
+    accept, claim, clean, complete, completions, config, demo, doctor, enqueue, exec, fail,
+    interop, job, processor, progress, queue, release, renew, serve, snooze, stdio, submit, tail,
+    up, worker, workers,
 };
 
 /// A reliable job queue.
@@ -17,6 +20,8 @@ use crate::commands::{
     after_help = "Stores: sqlite:PATH; redis://[USER:PASSWORD@]HOST:PORT/DB, rediss://… with TLS, \
     redis+unix:///PATH, redis-sentinel://H1:P1,H2:P2/MASTER/DB, redis-cluster://H1:P1,H2:P2. \
     Redis takes ?prefix=NAME, ?durability=memory|replicated:N|synced and ?timeout=5s.\n\n\
+    D is a duration such as 500ms, 10s, 5m, 1h30m or 2d. T is a time: RFC 3339 such as 2030-01-31T12:00:00Z, or \
+    seconds since 1970.\n\n\
     Exit: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 not allowed, \
     69 store unreachable, 75 try later, 78 bad configuration, 124 timed out, 130 interrupted."
 )]
@@ -54,34 +59,31 @@ pub(crate) enum Command {
     Enqueue(Box<enqueue::Arguments>),
     /// Take jobs from a queue under a lease
     Claim(claim::Arguments),
-    /// Accept a dispatched job
+    /// Accept a job that was offered with `claim --dispatch`
     Accept(accept::Arguments),
-    /// Hold on to claimed jobs
+    /// Hold on to claimed jobs: move the end of their lease
     Renew(renew::Arguments),
     /// Say how far a job has come
     Progress(progress::Arguments),
-    /// End a job well
+    /// End a job well, with a result or without
     Complete(complete::Arguments),
     /// End an attempt badly: the job runs again later, or is dead
     Fail(fail::Arguments),
-    /// Give a job back, attempt not counted
+    /// Give a job back to the front of its queue, attempt not counted
     Release(release::Arguments),
-    /// Put a job off, attempt not counted
+    /// Put a job off until later, attempt not counted
     Snooze(snooze::Arguments),
     /// Run a command for each job of a queue
     Exec(Box<exec::Arguments>),
-    /// What a process of a worker is before it becomes the program
-    #[command(hide = true)]
-    ExecChild(exec::child::Arguments),
     /// Run jobs with resident processes that speak JSON lines
     Worker(Box<worker::Arguments>),
     /// Answer requests, one JSON object per line, on standard input and output
     Stdio(stdio::Arguments),
     /// Push jobs to idle workers over standard input and output
     Processor(Box<processor::Arguments>),
-    /// Answer over HTTP
+    /// Serve the HTTP API
     Serve(serve::Arguments),
-    /// Answer over HTTP, keep queues clean and, if a command is given, run it for each job
+    /// Serve the HTTP API, keep queues clean and, if a command is given, run it for each job
     Up(Box<up::Arguments>),
     /// Put in a burst of jobs with random due times
     Submit(submit::Arguments),
@@ -91,10 +93,13 @@ pub(crate) enum Command {
     /// Look at queues and change them
     #[command(subcommand)]
     Queue(queue::Command),
-    /// See who works, and declare a worker dead
+    /// See who works, tell a worker something, or declare it dead
     Workers(workers::Arguments),
-    /// Promote, reap and prune now, or audit and repair
+    /// Do the housekeeping now: promote what is due, reap what expired, prune what is old
     Clean(clean::Arguments),
+    /// Join older systems on their own keys in Redis, or carry their work over
+    #[command(subcommand)]
+    Interop(interop::Command),
     /// See what happens to jobs, as it happens
     Tail(tail::Arguments),
     /// Check the health of the store and its queues

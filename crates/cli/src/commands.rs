@@ -11,6 +11,7 @@ pub(crate) mod doctor;
 pub(crate) mod enqueue;
 pub(crate) mod exec;
 pub(crate) mod fail;
+pub(crate) mod interop;
 pub(crate) mod job;
 pub(crate) mod processor;
 pub(crate) mod progress;
@@ -47,7 +48,6 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Release(arguments) => release::run(arguments, session).await,
         Command::Snooze(arguments) => snooze::run(arguments, session).await,
         Command::Exec(arguments) => exec::run(*arguments, session).await,
-        Command::ExecChild(arguments) => exec::child::run(&arguments, session),
         Command::Worker(arguments) => worker::run(*arguments, session).await,
         Command::Stdio(arguments) => stdio::run(arguments, session).await,
         Command::Processor(arguments) => processor::run(*arguments, session).await,
@@ -58,6 +58,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Queue(command) => queue::run(command, session).await,
         Command::Workers(arguments) => workers::run(arguments, session).await,
         Command::Clean(arguments) => clean::run(arguments, session).await,
+        Command::Interop(command) => interop::run(command, session).await,
         Command::Tail(arguments) => tail::run(arguments, session).await,
         Command::Doctor(arguments) => doctor::run(&arguments, session).await,
         Command::Completions(arguments) => completions::run(&arguments, session),

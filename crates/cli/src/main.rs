@@ -8,6 +8,9 @@ mod output;
 mod session;
 mod settings;
 mod signals;
+#[cfg(test)]
+#[path = "../tests/cli/snapshot.rs"]
+mod snapshot;
 
 use std::process::ExitCode;
 
@@ -16,11 +19,16 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinError;
 
 use crate::args::Cli;
+use crate::commands::exec;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::session::Session;
 
 fn main() -> ExitCode {
+    // Before anything is parsed or started: this stands in the way of every job of `exec`.
+    if let Some(ended) = exec::child::run_if_asked(std::env::args_os()) {
+        return ended;
+    }
     let exit = match Cli::try_parse() {
         Ok(cli) => start(cli),
         Err(error) => output::usage(&error, args::asks_for_json(std::env::args_os())),

@@ -11,6 +11,7 @@ use crate::session::Session;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  windlass accept mail ID --token TOKEN --lease 5m")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     held: args::Held,

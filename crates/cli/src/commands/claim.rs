@@ -5,7 +5,7 @@ mod unheard;
 use std::time::Duration;
 
 use clap::Args;
-use windlass::{BootId, Claim, ClaimRequest, Claimer, Mode, QueueName, duration, limits};
+use windlass::{BootId, ClaimRequest, Claimer, Error, Mode, QueueName, Store, duration, limits};
 use windlass_api::ClaimReply;
 
 use crate::exit::{Exit, Result};
@@ -14,11 +14,17 @@ use crate::session::Session;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Each job comes with a token. Show it to `complete`, `fail`, `release` or `snooze` before the lease \
+    ends, or to `renew` to go on. Nothing to claim is no failure: an empty list, exit 0.\n\n\
+    Example:\n  \
+    windlass claim mail --lease 2m --wait 30s --json"
+)]
 pub(crate) struct Arguments {
     /// The queue
     queue: String,
 
-    /// How many jobs at most
+    /// How many jobs at most, from 1 to 100
     #[arg(long, value_name = "N", default_value_t = 1)]
     max: usize,
 
@@ -30,15 +36,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     wait: Option<String>,
 
-    /// For whom
+    /// The worker they are for, as `job get` will show it
     #[arg(long, value_name = "ID")]
     worker: Option<String>,
 
-    /// Count the jobs as done when they are handed out
+    /// The jobs count as done when they are handed out: none runs twice, one may be lost
     #[arg(long, conflicts_with = "dispatch")]
     at_most_once: bool,
 
-    /// Offer one job: it goes back unless it is accepted before the lease ends
+    /// Offer one job: it goes back unless `windlass accept` comes before the lease ends
     #[arg(long)]
     dispatch: bool,
 }
@@ -59,7 +65,11 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let reply = ClaimReply::all(&queue, claim.as_ref());
     session
         .output
-        .result(&reply, |output| print(output, claim.as_ref(), &reply));
+        .result(&reply, |output| print(output, &reply));
+    if claim.is_none() {
+        let why = why_nothing(store.as_ref(), &queue).await;
+        session.output.talk(&why);
+    }
     match (claim, session.output.unheard()) {
         (Some(claim), Some(why)) => {
             Err(unheard::give_back(store.as_ref(), &queue, &claim, request.mode, &why).await)
@@ -68,7 +78,36 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     }
 }
 
+/// Why there was no job, as far as a person at a shell wonders.
+async fn why_nothing(store: &dyn Store, queue: &QueueName) -> String {
+    match store.stats(queue).await {
+        Ok(None) => {
+            format!("nothing to claim: there is no queue {queue} yet; its first job makes it")
+        }
+        Ok(Some(stats)) if stats.is_paused => format!(
+            "nothing to claim: queue {queue} is paused; go on with `windlass queue resume {queue}`"
+        ),
+        // The claim itself was answered; a remark is not worth a failure.
+        Ok(Some(_)) | Err(_) => "nothing to claim".to_owned(),
+    }
+}
+
 fn request(arguments: &Arguments) -> Result<ClaimRequest> {
+    if arguments.max > limits::CLAIM_MAX {
+        return Err(Error::invalid(
+            "number of jobs",
+            format!(
+                "it is {}, the limit is {}",
+                arguments.max,
+                limits::CLAIM_MAX
+            ),
+            format!(
+                "ask for up to {}, and claim again for more",
+                limits::CLAIM_MAX
+            ),
+        )
+        .into());
+    }
     let mode = match (arguments.at_most_once, arguments.dispatch) {
         (true, _) => Mode::AtMostOnce,
         (false, true) => Mode::Dispatch,
@@ -87,10 +126,7 @@ fn request(arguments: &Arguments) -> Result<ClaimRequest> {
     Ok(request)
 }
 
-fn print(output: &mut Output, claim: Option<&Claim>, jobs: &[ClaimReply]) {
-    if claim.is_none() {
-        output.talk("nothing to claim");
-    }
+fn print(output: &mut Output, jobs: &[ClaimReply]) {
     let row = |job: &ClaimReply| {
         let payload = job.payload.clone().or_else(|| job.payload_base64.clone());
         vec![

@@ -14,8 +14,15 @@ use crate::session::Session;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Due jobs become ready, jobs of lost workers go back, finished ones that are kept no longer are removed. \
+    Workers do the same by themselves; this is for queues without one, and for the audit.\n\n\
+    Examples:\n  \
+    windlass clean --deep\n  \
+    windlass clean --every 1m --deep-every 24h"
+)]
 pub(crate) struct Arguments {
-    /// One queue; all when absent
+    /// One queue [default: all]
     queue: Option<String>,
 
     /// Audit every job and every counter as well, and repair what is wrong
@@ -26,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     every: Option<String>,
 
-    /// As a cleaning process: how long between two deep cleans
+    /// With --every: how long between two deep cleans
     #[arg(long, value_name = "D", requires = "every", allow_hyphen_values = true)]
     deep_every: Option<String>,
 }

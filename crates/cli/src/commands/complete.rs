@@ -13,6 +13,10 @@ use crate::session::Session;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit 4: the lease is lost, and somebody else may have the job. Exit 3: there is no such job.\n\n\
+    Example:\n  windlass complete mail ID --token TOKEN --result sent"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     held: args::Held,

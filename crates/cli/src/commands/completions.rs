@@ -9,6 +9,8 @@ use crate::session::Session;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  \
+    windlass completions bash > ~/.local/share/bash-completion/completions/windlass")]
 pub(crate) struct Arguments {
     /// The shell
     shell: Shell,

@@ -34,13 +34,20 @@ const STALL_MAX: Duration = Duration::from_secs(60);
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "It runs on a temporary store of its own, or on --store under a prefix of its own; either is removed \
+    at the end. The exit is 1 when a job was lost.\n\n\
+    Examples:\n  \
+    windlass demo\n  \
+    windlass demo --jobs 1000 --store redis://localhost/0"
+)]
 pub(crate) struct Arguments {
     /// How many jobs
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     jobs: u32,
 
     /// How many worker processes; one of them will be killed
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
     workers: u32,
 }
 

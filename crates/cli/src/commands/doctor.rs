@@ -1,8 +1,12 @@
 //! `windlass doctor`: checks the health of the store and its queues, each with a fix.
 
+mod answers;
+mod audit;
 mod file;
+mod place;
 mod queues;
 mod servers;
+mod workers;
 
 use clap::Args;
 use serde::Serialize;
@@ -16,10 +20,39 @@ use crate::session::Session;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Each check is ok, warn or fail, and what is not ok comes with a fix. Any fail makes the exit 1, or \
+    that of the error where the store cannot be opened.\n\n\
+    Checks of any store:\n  \
+    store       it answers, it is Windlass's, and no newer version wrote it\n  \
+    writes      a step that may write gets through, in Redis a script\n  \
+    latency     how long such a step takes\n  \
+    workers     those on record are alive\n  \
+    version     they run the same version as this program\n  \
+    queue …     nothing is paused, dead, too old or without a worker\n  \
+    audit …     with --audit: every job is in one place, every counter is right\n\n\
+    Checks of a SQLite store:\n  \
+    sqlite, schema, size, journal, synchronous, permissions: what its file is like\n  \
+    folder      its folder can be written\n  \
+    room        its disk has room\n  \
+    bells       no socket is left of a process that was killed\n  \
+    pages       with --deep: every page of the file is whole\n\n\
+    Checks of each Redis server:\n  \
+    server      its version, the same on all, and that it is a primary\n  \
+    eviction    it throws no keys away\n  \
+    memory      it has a limit, and room below it\n  \
+    disk        what it keeps over a restart\n  \
+    durability  it has the replicas that the URL asks for\n  \
+    clock       its clock is that of this machine"
+)]
 pub(crate) struct Arguments {
     /// Read every page of a SQLite store's file as well; takes long on a large one
     #[arg(long)]
     deep: bool,
+
+    /// Audit every job and every counter as well, and mend what is wrong; takes long on large queues
+    #[arg(long)]
+    audit: bool,
 }
 
 /// How a check came out.
@@ -87,14 +120,16 @@ struct Reply {
 pub(crate) async fn run(arguments: &Arguments, session: &mut Session) -> Result<Exit> {
     let url = session.lasting_store()?;
     let mut checks = Vec::new();
-    let exit = match examine(&url, arguments.deep, &mut checks).await {
-        Ok(()) if checks.iter().any(|check| check.status == Status::Fail) => Exit::Failed,
-        Ok(()) => Exit::Ok,
-        Err(failure) => {
-            checks.push(Check::failed("store", &failure));
-            failure.exit
-        }
-    };
+    let examined = examine(&url, arguments, &mut checks).await;
+    let failure = examined.err().map(|failure| {
+        checks.push(Check::failed("store", &failure));
+        failure.exit
+    });
+    if let StoreUrl::Sqlite { path } = &url {
+        place::examine(path, &mut checks);
+    }
+    let has_failed = checks.iter().any(|check| check.status == Status::Fail);
+    let exit = failure.unwrap_or(if has_failed { Exit::Failed } else { Exit::Ok });
     let reply = Reply {
         store: url.to_string(),
         healthy: exit == Exit::Ok,
@@ -106,7 +141,7 @@ pub(crate) async fn run(arguments: &Arguments, session: &mut Session) -> Result<
     Ok(exit)
 }
 
-async fn examine(url: &StoreUrl, is_deep: bool, checks: &mut Vec<Check>) -> Result<()> {
+async fn examine(url: &StoreUrl, arguments: &Arguments, checks: &mut Vec<Check>) -> Result<()> {
     let answers = Check::ok("store", format!("{url} answers"));
     match url {
         StoreUrl::Sqlite { path } => {
@@ -117,24 +152,41 @@ async fn examine(url: &StoreUrl, is_deep: bool, checks: &mut Vec<Check>) -> Resu
             let store = SqliteStore::open(path, options)?;
             checks.push(answers);
             file::examine(path, &store.info().await?, checks);
-            if is_deep {
+            if arguments.deep {
                 file::examine_pages(store.check_file().await?, checks);
             }
-            queues::examine(&store, checks).await
+            examine_any(&store, false, arguments, checks).await
         }
         StoreUrl::Redis { .. } => {
             let options = redis::Options::default();
             let store = RedisStore::open(&url.to_secret_string(), options).await?;
             checks.push(answers);
             servers::examine(&store.facts().await?, checks);
-            queues::examine(&store, checks).await
+            examine_any(&store, true, arguments, checks).await
         }
         _ => {
             let store = windlass::open(url, Existing::Required).await?;
             checks.push(answers);
-            queues::examine(store.as_ref() as &dyn Store, checks).await
+            examine_any(store.as_ref(), false, arguments, checks).await
         }
     }
+}
+
+/// What can be asked of any store.
+async fn examine_any(
+    store: &dyn Store,
+    is_redis: bool,
+    arguments: &Arguments,
+    checks: &mut Vec<Check>,
+) -> Result<()> {
+    answers::examine(store, is_redis, checks).await;
+    let workers = store.workers().await?;
+    workers::examine(&workers, checks);
+    queues::examine(store, &workers, is_redis, checks).await?;
+    if arguments.audit {
+        audit::examine(store, checks).await?;
+    }
+    Ok(())
 }
 
 fn print(output: &mut Output, reply: &Reply) {

@@ -15,7 +15,7 @@ use windlass_api::{End, EnqueueReply, JobReply, moment, wait_for_end};
 
 use super::job::wait;
 use crate::exit::{Exit, Failure, Result};
-use crate::input::bytes_or_stdin;
+use crate::input::{Unasked, bytes_or_stdin, unasked};
 use crate::session::Session;
 
 /// How often an enqueue without an answer is repeated.
@@ -23,21 +23,36 @@ const REPEATS_MAX: u32 = 3;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "D is a duration such as 500ms, 10s or 1h30m. T is a time: RFC 3339 such as 2030-01-31T12:00:00Z, or \
+    seconds since 1970.\n\n\
+    A line of NDJSON is one JSON object; every field may be left out: payload (a string stands for its bytes, any \
+    other JSON keeps its text), payload_base64 (bytes that are not UTF-8), id, kind, priority, delay, at, unique_key, \
+    max_attempts, timeout, expires, headers (an object of strings). They mean what the options mean. A job as \
+    `job get --json` or an export over HTTP prints it is taken too, unless it has ended. A bad line is told with its \
+    number and the rest goes on; the exit is then 1.\n\n\
+    Examples:\n  \
+    windlass enqueue mail 'dear Ann' --delay 10m\n  \
+    windlass enqueue mail - < letter.txt\n  \
+    windlass enqueue mail 'dear Ann' --wait=1m\n  \
+    echo '{\"payload\":\"dear Ann\",\"priority\":1}' | windlass enqueue mail --ndjson -"
+)]
 pub(crate) struct Arguments {
-    /// The queue
+    /// The queue; the first job makes it
     queue: String,
 
-    /// The bytes of the job; `-` reads standard input
+    /// The bytes of the job; `-` reads them from standard input, without it they are none
     payload: Option<OsString>,
 
     #[command(flatten)]
     options: Options,
 
-    /// One job per line of this file; `-` reads standard input
+    /// One job per line of this file, each a JSON object; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["payload", "Options"])]
     ndjson: Option<OsString>,
 
-    /// Wait until the job has ended, for no longer than D where given
+    /// Wait until the job has ended, for ever or for D, and print it; exit 1 when it failed, 124 when D
+    /// is over first
     #[arg(long, value_name = "D", num_args = 0..=1, require_equals = true)]
     #[arg(conflicts_with = "ndjson")]
     #[expect(
@@ -55,7 +70,7 @@ struct Options {
     #[arg(long, allow_hyphen_values = true)]
     id: Option<String>,
 
-    /// What sort of job it is
+    /// What sort of job it is, for workers that know several
     #[arg(long, allow_hyphen_values = true)]
     kind: Option<String>,
 
@@ -111,12 +126,14 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     if let Some(file) = arguments.ndjson {
         return ndjson::run(&queue, &file, session).await;
     }
-    let mut job = new_job(&arguments.options, arguments.payload)?;
+    let mut job = new_job(&arguments.options)?;
     job.keep_outcome = arguments.wait.is_some();
-    // Refused before a store is made for it.
-    Limits::default().check_job(&job)?;
     let limit = arguments.wait.as_ref().and_then(Option::as_deref);
     let limit = limit.map(duration::parse).transpose()?;
+    // Last, so that a mistake on the line is told before standard input is read.
+    job.payload = payload(arguments.payload, session)?;
+    // Refused before a store is made for it.
+    Limits::default().check_job(&job)?;
     let store = session.store_or_create().await?;
 
     let enqueued = enqueue(store.as_ref(), &queue, vec![job]).await?;
@@ -146,7 +163,7 @@ async fn enqueue(
     }
 }
 
-fn new_job(options: &Options, payload: Option<OsString>) -> Result<NewJob> {
+fn new_job(options: &Options) -> Result<NewJob> {
     let mut job = NewJob::new(windlass::Bytes::new());
     if let Some(id) = &options.id {
         job = job.id(JobId::new(id)?);
@@ -181,9 +198,28 @@ fn new_job(options: &Options, payload: Option<OsString>) -> Result<NewJob> {
         .as_deref()
         .map(moment::parse_due)
         .transpose()?;
-    // Last, so that a mistake on the line is told before standard input is read.
-    job.payload = payload.map(bytes_or_stdin).transpose()?.unwrap_or_default();
     Ok(job)
+}
+
+/// The bytes of the job. None where none are given, unless some wait on standard input: whoever
+/// sent them there means them, and forgot to say so.
+fn payload(argument: Option<OsString>, session: &mut Session) -> Result<windlass::Bytes> {
+    if let Some(argument) = argument {
+        return bytes_or_stdin(argument);
+    }
+    match unasked(std::io::stdin()) {
+        Unasked::Bytes => {
+            return Err(Failure::usage(
+                "there are bytes on standard input and no PAYLOAD, so they would be lost",
+                "write - as PAYLOAD to take them, or '' for a job without bytes",
+            ));
+        }
+        Unasked::Silent => session
+            .output
+            .talk("no PAYLOAD: the job has no bytes; write - to read them from standard input"),
+        Unasked::Nothing => {}
+    }
+    Ok(windlass::Bytes::new())
 }
 
 fn number<N: std::str::FromStr>(part: &str, text: &str, help: &'static str) -> Result<N> {

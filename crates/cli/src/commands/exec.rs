@@ -1,17 +1,19 @@
 //! `windlass exec`: any command as a worker, one process per job.
 
 pub(crate) mod child;
+pub(crate) mod program;
 pub(crate) mod work;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use windlass_program::{Environment, Exec, ExecOptions, ExitMap, Keep, Stdin, Template};
+use clap::Args;
+use windlass_program::Exec;
 
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
+use program::Program;
 use work::Work;
 
 /// How long a stopping process has beyond `--kill-after`: to be reaped, and its pipes read out.
@@ -24,54 +26,23 @@ const REAPING: Duration = Duration::from_secs(2);
     64–74 and 76–78 failed for good, 126 and 127 no such program, any other a failed attempt.\n\n\
     {id} {kind} {queue} {attempt} {payload} {payload.a.b} {kind:-default} in an ARG are replaced \
     by the job's values. CMD sees WINDLASS_JOB_ID, _QUEUE, _KIND, _ATTEMPT, _MAX_ATTEMPTS, _TOKEN \
-    and _DEADLINE; lines like {\"progress\":0.4,\"message\":\"…\"} on descriptor 3 are its progress."
+    and _DEADLINE; lines like {\"progress\":0.4,\"message\":\"…\"} on descriptor 3 are its progress.\n\n\
+    Examples:\n  \
+    windlass exec --queue mail -j 4 -- sendmail -t\n  \
+    windlass exec --queue images --burst -- ./resize {payload.file}"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     work: Work,
 
-    /// CMD is one text for /bin/sh; a job's values are never part of it
-    #[arg(long)]
-    shell: bool,
-
-    /// What the process reads
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
-    stdin: StdinWord,
-
-    /// What is the result
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
-    result: ResultWord,
-
-    /// What exit statuses mean: 3=permanent,9=retry:10m,4=snooze:1h,5=done
-    #[arg(long, value_name = "MAP")]
-    on_exit: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum StdinWord {
-    /// The payload, byte for byte
-    #[default]
-    Payload,
-    /// The whole job as one JSON object
-    Job,
-    /// Nothing
-    None,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum ResultWord {
-    /// All of standard output
-    #[default]
-    Stdout,
-    /// The last line of it that is not empty
-    LastLine,
-    /// Nothing; the output is logged
-    None,
+    #[command(flatten)]
+    program: Program,
 }
 
 /// Works until it is stopped or, with --burst, until nothing is left.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let options = arguments.options(session)?;
+    let Work { pace, command, .. } = &arguments.work;
+    let options = arguments.program.options(pace, command, session)?;
     let mut worker = arguments.work.options()?;
     worker.stop_wait = options.kill_after + REAPING;
     let (_, stores) = work::stores(session).await?;
@@ -81,32 +52,4 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let _ = tokio::time::timeout(REAPING, exec.emptied()).await;
     work::print(session, &summary?);
     Ok(Exit::Ok)
-}
-
-impl Arguments {
-    fn options(&self, session: &Session) -> Result<ExecOptions> {
-        let command = if self.shell {
-            Template::shell(&self.work.command)?
-        } else {
-            Template::new(self.work.command.clone())?
-        };
-        Ok(ExecOptions {
-            command,
-            launch: child::launch(),
-            environment: Environment::new(&self.work.env)?,
-            stdin: match self.stdin {
-                StdinWord::Payload => Stdin::Payload,
-                StdinWord::Job => Stdin::Job,
-                StdinWord::None => Stdin::Nothing,
-            },
-            keep: match self.result {
-                ResultWord::Stdout => Keep::All,
-                ResultWord::LastLine => Keep::LastLine,
-                ResultWord::None => Keep::Nothing,
-            },
-            exits: ExitMap::parse(&self.on_exit)?,
-            kill_after: self.work.kill_after()?,
-            talk: work::talk(session),
-        })
-    }
 }

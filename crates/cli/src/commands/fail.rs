@@ -10,6 +10,9 @@ use crate::session::Session;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  windlass fail mail ID --token TOKEN --error 'no route to host' --delay 10m"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     held: args::Held,
@@ -18,11 +21,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     error: String,
 
-    /// Do not try again
+    /// Do not try again: the job is dead
     #[arg(long, conflicts_with = "delay")]
     permanent: bool,
 
-    /// Try again after this long instead of when the job's policy says
+    /// Try again after this long; without it, later with every attempt
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     delay: Option<String>,
 }

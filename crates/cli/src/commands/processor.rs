@@ -38,6 +38,7 @@ pub(crate) struct Arguments {
         long,
         value_name = "NAME",
         env = "NAMESPACE_LISTENER",
+        hide_env_values = true,
         default_value = "default"
     )]
     listener: String,
@@ -47,6 +48,7 @@ pub(crate) struct Arguments {
         long,
         value_name = "NAME",
         env = "NAMESPACE_PUBLISHER",
+        hide_env_values = true,
         default_value = "default"
     )]
     publisher: String,
@@ -56,16 +58,22 @@ pub(crate) struct Arguments {
         long,
         value_name = "NAME",
         env = "SERVICE_NAME",
+        hide_env_values = true,
         default_value = "job_queue"
     )]
     service_name: String,
 
     /// Its id in envelopes; made up unless said
-    #[arg(long, value_name = "ID", env = "SERVICE_UUID")]
+    #[arg(long, value_name = "ID", env = "SERVICE_UUID", hide_env_values = true)]
     service_uuid: Option<String>,
 
     /// The machine in envelopes; this one unless said
-    #[arg(long, value_name = "HOST", env = "SERVICE_HOST")]
+    #[arg(
+        long,
+        value_name = "HOST",
+        env = "SERVICE_HOST",
+        hide_env_values = true
+    )]
     service_host: Option<String>,
 
     /// The longest line that is read, in bytes

@@ -11,15 +11,17 @@ use crate::session::Session;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(after_help = "It does not renew the lease.\n\n\
+    Example:\n  windlass progress mail ID --token TOKEN 0.4 'page 4 of 10'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     held: args::Held,
 
-    /// From 0 to 1
+    /// How far it has come, from 0 to 1
     #[arg(allow_negative_numbers = true)]
     fraction: String,
 
-    /// What is being done
+    /// What is being done, for people
     message: Option<String>,
 }
 

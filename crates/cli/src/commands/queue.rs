@@ -2,29 +2,30 @@
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use windlass::{QueueName, Setting};
-use windlass_api::{Problem, QueueReply, SettingsReply};
+use windlass::QueueName;
+use windlass_api::{Problem, QueueReply};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
 
+mod set;
 mod show;
 
 /// What may be typed.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The figures of all queues
+    /// Print the figures of all queues
     List,
-    /// The figures of one queue
+    /// Print the figures of one queue
     Stats(Named),
-    /// Stop handing out jobs
+    /// Stop handing out jobs; those that run go on, and new ones are still taken
     Pause(Named),
     /// Hand out jobs again
     Resume(Named),
-    /// Remove all ready and scheduled jobs
+    /// Remove all ready and scheduled jobs, for good
     Purge(Named),
-    /// Change settings, or see them
-    Set(SetArguments),
+    /// Change settings, or print them
+    Set(set::Arguments),
 }
 
 /// A queue.
@@ -32,17 +33,6 @@ pub(crate) enum Command {
 pub(crate) struct Named {
     /// The queue
     queue: String,
-}
-
-/// Settings of a queue.
-#[derive(Debug, Args)]
-pub(crate) struct SetArguments {
-    /// The queue
-    queue: String,
-
-    /// What to change; without any the settings are shown
-    #[arg(value_name = "NAME=VALUE")]
-    pairs: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -65,7 +55,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Pause(named) => pause(&QueueName::new(named.queue)?, session).await,
         Command::Resume(named) => resume(&QueueName::new(named.queue)?, session).await,
         Command::Purge(named) => purge(&QueueName::new(named.queue)?, session).await,
-        Command::Set(arguments) => set(arguments, session).await,
+        Command::Set(arguments) => set::run(arguments, session).await,
     }
 }
 
@@ -95,7 +85,10 @@ async fn stats(queue: &QueueName, session: &mut Session) -> Result<Exit> {
 }
 
 async fn pause(queue: &QueueName, session: &mut Session) -> Result<Exit> {
-    session.store_or_create().await?.pause(queue).await?;
+    let store = session.store_or_create().await?;
+    let is_new = store.stats(queue).await?.is_none();
+    store.pause(queue).await?;
+    talk_of_new(queue, is_new, session);
     let reply = PauseReply {
         queue: queue.as_str(),
         paused: true,
@@ -107,7 +100,10 @@ async fn pause(queue: &QueueName, session: &mut Session) -> Result<Exit> {
 }
 
 async fn resume(queue: &QueueName, session: &mut Session) -> Result<Exit> {
-    session.store().await?.resume(queue).await?;
+    let store = session.store().await?;
+    let is_new = store.stats(queue).await?.is_none();
+    store.resume(queue).await?;
+    talk_of_new(queue, is_new, session);
     let reply = PauseReply {
         queue: queue.as_str(),
         paused: false,
@@ -140,29 +136,12 @@ async fn purge(queue: &QueueName, session: &mut Session) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-async fn set(arguments: SetArguments, session: &mut Session) -> Result<Exit> {
-    let queue = QueueName::new(&arguments.queue)?;
-    let settings: Result<Vec<Setting>, _> =
-        arguments.pairs.iter().map(|pair| pair.parse()).collect();
-    let settings = settings?;
-    let settings = if settings.is_empty() {
-        session.store().await?.settings(&queue).await?
-    } else {
-        session
-            .store_or_create()
-            .await?
-            .set(&queue, settings)
-            .await?
-    };
-    let reply = SettingsReply::new(&queue, &settings);
-    session.output.result(&reply, |output| {
-        let row = |setting: Setting| vec![setting.name().to_owned(), setting.value().to_owned()];
-        output.table(
-            &["setting", "value"],
-            settings.all().into_iter().map(row).collect(),
-        );
-    });
-    Ok(Exit::Ok)
+/// A name that was mistyped makes a queue that nobody meant: say so.
+fn talk_of_new(queue: &QueueName, is_new: bool, session: &mut Session) {
+    if is_new {
+        let said = format!("there was no queue {queue}: it is made now");
+        session.output.talk(&said);
+    }
 }
 
 fn no_queue(queue: &QueueName) -> Failure {

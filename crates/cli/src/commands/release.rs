@@ -9,6 +9,7 @@ use crate::session::Session;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  windlass release mail ID --token TOKEN")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     held: args::Held,

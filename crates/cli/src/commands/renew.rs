@@ -10,6 +10,10 @@ use crate::session::Session;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "It prints the new end, and says which of the jobs were asked to stop. Exit 4: the lease is lost.\n\n\
+    Example:\n  windlass renew mail --token TOKEN --lease 2m"
+)]
 pub(crate) struct Arguments {
     /// The queue
     queue: String,

@@ -20,9 +20,12 @@ pub(crate) const TOKEN_VARIABLE: &str = "WINDLASS_TOKEN";
 /// What may be typed.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "WINDLASS_TOKEN is a token that may do everything (32 characters or more). FILE has a token per line: \
-    NAME SHA256 SCOPES [QUEUES], for example `ann 9f86… read,enqueue mail-*`; scopes are read, enqueue, work, operate \
-    and admin. Hash a token with `printf %s TOKEN | sha256sum`. The routes are at /docs."
+    after_help = "It prints its URL and serves until SIGTERM or Ctrl-C. WINDLASS_TOKEN is a token that may do everything (32 characters or more). FILE has a token per line: \
+    NAME SHA256 SCOPES [QUEUES] [rate=N] [streams=N], for example `ann 9f86… read,enqueue mail-*`; scopes are read, enqueue, work, operate \
+    and admin. Hash a token with `printf %s TOKEN | sha256sum`. The routes are at /docs.\n\n\
+    Examples:\n  \
+    windlass serve\n  \
+    windlass serve --listen 0.0.0.0:7700 --tokens tokens.txt --host jobs.example.org"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -32,7 +35,7 @@ pub(crate) struct Arguments {
 /// The flags of the door.
 #[derive(Debug, Args)]
 pub(crate) struct DoorArguments {
-    /// Where to listen
+    /// Where to listen: an address and a port; port 0 is any that is free
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700")]
     listen: SocketAddr,
 
@@ -48,7 +51,7 @@ pub(crate) struct DoorArguments {
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
 
-    /// The queue of jobs that come by `POST /`
+    /// The queue of jobs that come by `POST /`, with a payload and a dueTime
     #[arg(long, value_name = "NAME", default_value = "delayed")]
     delayed_queue: String,
 }

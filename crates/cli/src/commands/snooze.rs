@@ -10,6 +10,7 @@ use crate::session::Session;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  windlass snooze mail ID --token TOKEN --for 1h")]
 #[command(group(clap::ArgGroup::new("when").required(true)))]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -24,7 +25,7 @@ pub(crate) struct Arguments {
     )]
     delay: Option<String>,
 
-    /// Until this time
+    /// Until this time, such as 2030-01-31T12:00:00Z
     #[arg(long, value_name = "T", group = "when", allow_hyphen_values = true)]
     until: Option<String>,
 }

@@ -19,7 +19,7 @@ pub(crate) use pipes::{check_line_max, outcome, stop};
     docs/stdio.md has all verbs."
 )]
 pub(crate) struct Arguments {
-    /// Run requests at once and answer them as they end
+    /// Run requests side by side and answer them as they end, not in their order
     #[arg(long)]
     unordered: bool,
 

@@ -26,15 +26,24 @@ const BATCH_MAX: usize = 1000;
 /// So long ahead every job falls due at least, if there is room for it.
 const LEAD_MS: u64 = 1000;
 
+/// How often the due time of a job is drawn that takes too long to arrive.
+const DRAWS_MAX: u32 = 5;
+
 /// The queue of jobs that come by `POST /` unless the server was told otherwise.
 const DELAYED: &str = "delayed";
 
 /// What may be typed.
 #[derive(Debug, Args)]
-#[command(after_help = "With --url, WINDLASS_TOKEN is the token that is shown to the server.")]
+#[command(
+    after_help = "With --url, WINDLASS_TOKEN is the token that is shown to the server.\n\n\
+    Examples:\n  \
+    windlass submit --count 50 --within 20s --watch\n  \
+    windlass submit --url http://127.0.0.1:7700"
+)]
 pub(crate) struct Arguments {
     /// How many jobs
-    #[arg(long, value_name = "N", default_value_t = 50, env = "JOB_COUNT")]
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(env = "JOB_COUNT", hide_env_values = true)]
     count: usize,
 
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
@@ -42,15 +51,15 @@ pub(crate) struct Arguments {
                 [env: TIME_OFFSET_SEC, in seconds]")]
     within: Option<String>,
 
-    /// The queue; over HTTP without it, the server's delayed queue
+    /// The queue [default: delayed, or over HTTP the server's]
     #[arg(long, value_name = "Q")]
     queue: Option<String>,
 
     /// The server; without it the jobs go straight into the store
-    #[arg(long, value_name = "URL", env = "API_ENDPOINT")]
+    #[arg(long, value_name = "URL", env = "API_ENDPOINT", hide_env_values = true)]
     url: Option<String>,
 
-    /// Wait until they have ended, and report how late they were
+    /// Wait until they have ended, and print how late they were
     #[arg(long)]
     watch: bool,
 }
@@ -205,21 +214,31 @@ async fn post_share(url: String, queue: Option<String>, share: Vec<Planned>) -> 
     let token = serve::token();
     let mut put = Vec::with_capacity(share.len());
     for planned in share {
-        let due = planned.draw();
-        let (path, body, field) = request(queue.as_deref(), &planned.payload, due);
-        let reply = client
-            .post(&path, token.as_deref(), body.to_string())
-            .await?;
-        let said: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-        let Some(id) = said[field].as_str().filter(|_| reply.status.is_success()) else {
-            return Err(refused(reply.status.as_u16(), &said));
-        };
-        put.push(Put {
-            id: id.to_owned(),
-            due,
+        let mut draws = 1;
+        put.push(loop {
+            let due = planned.draw();
+            let (path, body, field) = request(queue.as_deref(), &planned.payload, due);
+            let reply = client
+                .post(&path, token.as_deref(), body.to_string())
+                .await?;
+            let said: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            let id = said[field].as_str().filter(|_| reply.status.is_success());
+            if let Some(id) = id {
+                let id = id.to_owned();
+                break Put { id, due };
+            }
+            // It fell due on its way, and a time that is past is refused: nothing was stored.
+            if !is_past(due) || draws == DRAWS_MAX {
+                return Err(refused(reply.status.as_u16(), &said));
+            }
+            draws += 1;
         });
     }
     Ok(put)
+}
+
+fn is_past(due: Timestamp) -> bool {
+    due.as_ms() <= SystemClock.now_us() / 1000
 }
 
 /// Where a job is posted, with what, and where its id is in the answer.

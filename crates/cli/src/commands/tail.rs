@@ -16,8 +16,12 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "It goes on until Ctrl-C. Under load some events may be lost; then it says so.\n\n\
+    Example:\n  windlass tail mail --json"
+)]
 pub(crate) struct Arguments {
-    /// The queues; all of them where none is named
+    /// The queues [default: all]
     queue: Vec<String>,
 }
 

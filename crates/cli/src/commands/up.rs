@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use windlass::{QueueName, Role, Store, duration, limits};
-use windlass_program::exec::KILL_AFTER_DEFAULT;
-use windlass_program::{Environment, Exec, ExecOptions, ExitMap, Keep, Stdin, Template};
+use windlass::{Role, Store, limits};
+use windlass_program::Exec;
 use windlass_server::CancellationToken;
-use windlass_worker::{Options, Runtime, Source, Stores, Summary};
+use windlass_worker::{Options, Runtime, Stores, Summary};
 
-use super::exec::{child, work};
+use super::exec::program::Program;
+use super::exec::work::{self, Pace};
 use super::serve::{self, DoorArguments};
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{Exit, Result};
 use crate::session::Session;
 use crate::signals::Signals;
 
@@ -27,7 +27,10 @@ const REAPING: Duration = Duration::from_secs(2);
 #[derive(Debug, Args)]
 #[command(
     after_help = "CMD is run as `windlass exec` runs it: payload on its standard input, its output is the result. \
-    Tokens are given as to `windlass serve`."
+    Tokens are given as to `windlass serve`.\n\n\
+    Examples:\n  \
+    windlass up\n  \
+    windlass up --queue mail -j 4 -- sendmail -t"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -37,16 +40,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "Q", requires = "command")]
     queue: Vec<String>,
 
-    /// How many jobs run at once
-    #[arg(short = 'j', long = "jobs", value_name = "N", default_value_t = 1)]
-    jobs: usize,
+    #[command(flatten)]
+    pace: Pace,
 
-    /// How long an attempt may take where the job does not say
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    timeout: Option<String>,
+    #[command(flatten)]
+    program: Program,
 
     /// Whether this process does the housekeeping; without any that does, jobs move all the same
-    #[arg(long, value_enum, default_value_t, env = "WORKER_ROLE")]
+    #[arg(long, value_enum, default_value_t)]
+    #[arg(env = "WORKER_ROLE", hide_env_values = true)]
     role: RoleWord,
 
     /// The program and its arguments
@@ -148,14 +150,10 @@ impl Arguments {
         if self.command.is_empty() {
             return Ok(None);
         }
-        let queues = self.queue.iter().map(QueueName::new);
-        let queues = queues.collect::<windlass::Result<Vec<_>>>()?;
-        let mut options = Options::new(queues.into_iter().map(Source::new));
+        let queues = work::queues(&self.queue)?;
+        let mut options = self.pace.options(queues, &self.command)?;
         "up".clone_into(&mut options.name);
-        options.concurrency = self.jobs;
-        let timeout = self.timeout.as_deref().map(duration::parse);
-        options.timeout = timeout.transpose()?;
-        options.stop_wait = KILL_AFTER_DEFAULT + REAPING;
+        options.stop_wait = self.pace.kill_after()? + REAPING;
         options.role = match self.role {
             RoleWord::Leader => Role::Elected,
             RoleWord::Follower => Role::Follower,
@@ -168,16 +166,7 @@ impl Arguments {
         if self.command.is_empty() {
             return Ok(None);
         }
-        let exec = Exec::new(ExecOptions {
-            command: Template::new(self.command.clone())?,
-            launch: child::launch(),
-            environment: Environment::new::<&str>(&[])?,
-            stdin: Stdin::Payload,
-            keep: Keep::All,
-            exits: ExitMap::parse::<&str>(&[])?,
-            kill_after: KILL_AFTER_DEFAULT,
-            talk: work::talk(session),
-        });
-        exec.map(Some).map_err(Failure::from)
+        let options = self.program.options(&self.pace, &self.command, session)?;
+        Ok(Some(Exec::new(options)?))
     }
 }

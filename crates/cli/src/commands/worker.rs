@@ -22,7 +22,8 @@ const REAPING: Duration = Duration::from_secs(3);
 #[command(
     after_help = "A process reads lines like {\"type\":\"job\",\"id\":…,\"token\":…,\"payload\":…} and \
     answers each with {\"type\":\"done\",\"id\":…,\"token\":…,\"result\":…} or \"type\":\"fail\" with an \
-    \"error\". Other lines on its output are logged. docs/programs.md has all of them."
+    \"error\". Other lines on its output are logged. docs/programs.md has all of them.\n\n\
+    Example:\n  windlass worker --queue mail --stdio --procs 2 -j 10 -- python3 mailer.py"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -49,12 +50,12 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let Arguments { work, .. } = &arguments;
     let command = Template::plain(work.command.clone())?;
-    let environment = Environment::new(&work.env)?;
+    let environment = Environment::new(&work.pace.env)?;
     let write_timeout = work::parsed(arguments.write_timeout.as_deref())?;
-    let grace = work.grace()?.unwrap_or(GRACE_DEFAULT);
-    let kill_after = work.kill_after()?;
+    let grace = work.pace.grace()?.unwrap_or(GRACE_DEFAULT);
+    let kill_after = work.pace.kill_after()?;
     let mut worker = work.options()?;
-    worker.concurrency = work.jobs.saturating_mul(arguments.procs);
+    worker.concurrency = work.pace.jobs.saturating_mul(arguments.procs);
     worker.check()?;
     worker.stop_wait = kill_after + REAPING;
     let queues = work.queues()?;
@@ -64,7 +65,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         launch: child::launch(),
         environment,
         processes: arguments.procs,
-        concurrency: work.jobs,
+        concurrency: work.pace.jobs,
         is_strict: arguments.strict,
         kill_after,
         write_timeout: write_timeout.unwrap_or(WRITE_TIMEOUT_DEFAULT),

@@ -20,11 +20,11 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// See who is alive (the same as no word at all)
+    /// See who is alive; the same as `windlass workers`
     List,
     /// Leave word for a worker: it hears it with its next beat, within seconds
     Tell {
-        /// The worker
+        /// The worker, as `windlass workers` names it
         id: String,
         /// quiet = claim no more; continue = claim again; stop = finish and leave
         #[arg(value_enum)]
@@ -96,7 +96,7 @@ async fn tell(id: &BootId, word: Word, session: &mut Session) -> Result<Exit> {
         told: told.as_str(),
     };
     session.output.result(&reply, |output| {
-        output.line(&format!("{id} will be told to {}", reply.told));
+        output.line(&format!("{id} will be told: {}", reply.told));
     });
     Ok(Exit::Ok)
 }

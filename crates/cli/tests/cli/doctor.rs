@@ -1,18 +1,21 @@
-//! The health checks.
+//! The health checks of a file: each is made to fail.
 
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use super::bad_store::{in_namespace, program, quoted};
+use super::checks::{assert_told, statuses};
+use super::sandbox::Sandbox;
 
-use super::sandbox::{Ran, Sandbox};
+/// A hand in the store's file.
+fn change(sandbox: &Sandbox, sql: &str) {
+    let db = rusqlite::Connection::open(sandbox.path("windlass.db")).unwrap();
+    assert_eq!(db.execute(sql, []).unwrap(), 1, "{sql}");
+}
 
-fn status(ran: &Ran, name: &str) -> Vec<Value> {
-    let reply = ran.json();
-    let checks = reply["checks"].as_array().unwrap().iter();
-    checks
-        .filter(|check| check["name"] == name)
-        .map(|check| check["status"].clone())
-        .collect()
+fn register(sandbox: &Sandbox) {
+    let line = br#"{"op":"register","worker":"w-1","queues":["q"]}"#;
+    sandbox.feed("stdio", line).ok();
 }
 
 #[test]
@@ -32,35 +35,25 @@ fn a_sound_store_is_healthy() {
         "synchronous",
         "permissions",
         "pages",
+        "writes",
+        "folder",
     ] {
-        assert_eq!(status(&ran, name), ["ok"], "{name}");
+        assert_eq!(statuses(&ran, name), ["ok"], "{name}");
     }
-    assert_eq!(status(&ran, "queue q"), ["ok"]);
+    assert_eq!(statuses(&ran, "queue q"), ["ok"]);
+    assert!(statuses(&ran, "bells").is_empty());
 }
 
 #[test]
 fn what_needs_attention_is_a_warning_with_a_fix() {
     let sandbox = Sandbox::new();
-    sandbox.run("enqueue waiting x").ok();
     sandbox.run("queue pause paused").ok();
     let file = sandbox.path("windlass.db");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
 
     let ran = sandbox.run("doctor --json").ok();
 
-    for name in ["queue waiting", "queue paused", "permissions"] {
-        assert_eq!(status(&ran, name), ["warn"], "{name}");
-    }
-    let checks = ran.json()["checks"].clone();
-    let warnings = checks
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|check| check["status"] == "warn");
-    assert!(
-        warnings.clone().all(|check| check["fix"].is_string()),
-        "{checks}"
-    );
+    assert_told(&ran, "permissions", "warn", "others on this machine");
     let text = sandbox.run("doctor").ok().text();
     assert!(
         text.contains("warn") && text.contains("fix: windlass queue resume paused"),
@@ -73,5 +66,148 @@ fn a_store_that_is_not_there_is_a_failed_check() {
     let ran = Sandbox::new().run("doctor --json").exits(69);
 
     assert_eq!(ran.json()["healthy"], false);
-    assert_eq!(status(&ran, "store"), ["fail"]);
+    assert_told(&ran, "store", "fail", "there is no store");
+    assert_eq!(statuses(&ran, "folder"), ["ok"]);
+}
+
+/// The doctor, run where `setup` has mounted something.
+fn doctor_in(setup: &str, folder: &std::path::Path) -> super::sandbox::Ran {
+    let store = format!("sqlite:{}", folder.join("windlass.db").display());
+    let store = quoted(std::path::Path::new(&store));
+    in_namespace(
+        setup,
+        &format!("{} doctor --json --store {store}", program()),
+    )
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_a_failed_check() {
+    let sandbox = Sandbox::new();
+    sandbox.run("enqueue q x").ok();
+    let folder = sandbox.path(".").canonicalize().unwrap();
+    let setup = format!(
+        "mount --bind {0} {0} && mount -o remount,bind,ro {0}",
+        quoted(&folder)
+    );
+
+    let ran = doctor_in(&setup, &folder).exits(5);
+
+    assert_told(&ran, "folder", "fail", "cannot be written");
+}
+
+#[test]
+fn a_disk_that_is_nearly_full_is_a_warning() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path(".").canonicalize().unwrap();
+    let store = quoted(&folder.join("windlass.db"));
+    let setup = format!(
+        "mount -t tmpfs -o size=16m tmpfs {} && {} enqueue q x --store sqlite:{store} > /dev/null",
+        quoted(&folder),
+        program()
+    );
+
+    let ran = doctor_in(&setup, &folder).ok();
+
+    assert_told(&ran, "room", "warn", "MiB free");
+}
+
+#[test]
+fn a_socket_of_a_killed_process_is_told_until_it_is_removed() {
+    let sandbox = Sandbox::new();
+    sandbox.run("enqueue other x").ok();
+    let bells = || sandbox.run("doctor --json").ok();
+    let mut waiting = sandbox.start("claim q --wait 10m");
+    let began = Instant::now();
+    while statuses(&bells(), "bells") != ["ok"] || !bells().text().contains("1 processes wait") {
+        assert!(began.elapsed() < Duration::from_secs(60), "it never waits");
+    }
+
+    waiting.kill().unwrap();
+    waiting.wait().unwrap();
+
+    assert_told(&bells(), "bells", "warn", "processes that were killed");
+    sandbox.run("enqueue q x").ok();
+    assert_eq!(statuses(&bells(), "bells"), ["ok"]);
+}
+
+#[test]
+fn a_store_that_takes_no_writes_is_a_failed_check() {
+    let sandbox = Sandbox::new();
+    sandbox.run("enqueue q x").ok();
+    let _holder = sandbox.hold_store();
+
+    let ran = sandbox.run("doctor --json").exits(1);
+
+    assert_told(&ran, "writes", "fail", "is locked by another process");
+    assert_eq!(statuses(&ran, "store"), ["ok"]);
+    assert!(statuses(&ran, "latency").is_empty());
+}
+
+#[test]
+fn a_worker_that_fell_silent_is_told() {
+    let sandbox = Sandbox::new();
+    register(&sandbox);
+    assert_eq!(
+        statuses(&sandbox.run("doctor --json").ok(), "workers"),
+        ["ok"]
+    );
+
+    change(&sandbox, "UPDATE worker SET last_seen = last_seen - 120000");
+
+    let ran = sandbox.run("doctor --json").ok();
+    assert_told(&ran, "workers", "warn", "silent for a minute or more: w-1");
+}
+
+#[test]
+fn jobs_that_wait_for_hours_beside_a_worker_are_told() {
+    let sandbox = Sandbox::new();
+    register(&sandbox);
+    sandbox.run("enqueue q x").ok();
+    assert_eq!(
+        statuses(&sandbox.run("doctor --json").ok(), "queue q"),
+        ["ok"]
+    );
+
+    change(&sandbox, "UPDATE job SET due_at = due_at - 7200000");
+
+    let ran = sandbox.run("doctor --json").ok();
+    assert_told(&ran, "queue q", "warn", "workers do not keep up");
+}
+
+#[test]
+fn an_audit_tells_what_was_wrong_once() {
+    let sandbox = Sandbox::new();
+    sandbox.run("enqueue q x --id 1").ok();
+    change(
+        &sandbox,
+        "UPDATE queue SET figures = replace(figures, '1', '7')",
+    );
+
+    let ran = sandbox.run("doctor --audit --json").ok();
+
+    assert_told(&ran, "audit q", "warn", "figures");
+    let ran = sandbox.run("doctor --audit --json").ok();
+    assert_eq!(statuses(&ran, "audit q"), ["ok"]);
+}
+
+#[test]
+fn a_page_that_is_not_whole_is_found_by_a_deep_look() {
+    let sandbox = Sandbox::new();
+    sandbox.run("enqueue q x --id 1").ok();
+    // An index that misses a row: only who reads all of it finds out.
+    let db = rusqlite::Connection::open(sandbox.path("windlass.db")).unwrap();
+    let sql = "PRAGMA writable_schema = ON;
+        UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'tombstone_until')
+        WHERE name = 'job_scheduled';";
+    db.execute_batch(sql).unwrap();
+    drop(db);
+
+    let ran = sandbox.run("doctor --deep --json");
+
+    assert_ne!(ran.code, Some(0));
+    assert!(
+        statuses(&ran, "pages").contains(&"fail".into()),
+        "{}",
+        ran.text()
+    );
 }

@@ -144,3 +144,31 @@ fn work_goes_on_when_nobody_reads_the_answers() {
         5000
     );
 }
+
+#[test]
+fn a_job_as_it_was_printed_is_taken_as_it_is() {
+    let sandbox = Sandbox::new();
+    let options = "--id 1 --kind letter --priority 2 --delay 1h --unique-key k --max-attempts 3 \
+        --timeout 1m --expires 2h --header to=Ann";
+    sandbox.run(&format!("enqueue old x {options}")).ok();
+    let printed = sandbox.run("job get old 1 --json").ok();
+
+    sandbox.feed("enqueue new --ndjson -", &printed.stdout).ok();
+
+    let (mut old, mut new) = (
+        printed.json(),
+        sandbox.run("job get new 1 --json").ok().json(),
+    );
+    for job in [&mut old, &mut new] {
+        for field in ["queue", "created_at"] {
+            job[field].take();
+        }
+    }
+    assert_eq!(new, old);
+    sandbox.run("job cancel old 1").ok();
+    let ended = sandbox.run("job get old 1 --json").ok().stdout;
+    let ran = sandbox
+        .feed("enqueue new --ndjson - --json", &ended)
+        .exits(1);
+    assert_eq!(ran.error()["line"], 1);
+}

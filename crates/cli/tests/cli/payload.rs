@@ -1,6 +1,8 @@
 //! Payloads and results come back byte for byte, up to the limit and no further.
 
-use super::sandbox::{Sandbox, text};
+use std::io::Write;
+
+use super::sandbox::{Ran, Sandbox, text};
 
 const MIB: usize = 1024 * 1024;
 
@@ -105,4 +107,53 @@ fn a_terminal_is_never_commanded_by_a_payload() {
         let ran = sandbox.run(line).ok();
         assert!(!ran.text().contains(['\x1b', '\x07']), "{line}");
     }
+}
+
+/// Runs a line with bytes on standard input that are all there before it starts.
+fn run_with(sandbox: &Sandbox, words: &[&str], input: &[u8]) -> Ran {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(input).unwrap();
+    drop(writer);
+    Ran::from(sandbox.command(words).stdin(reader).output().unwrap())
+}
+
+#[test]
+fn bytes_that_nobody_asked_for_are_never_dropped_in_silence() {
+    let sandbox = Sandbox::new();
+
+    let ran = run_with(&sandbox, &["enqueue", "q", "--json"], b"hello").exits(2);
+
+    let error = ran.error();
+    assert_eq!(error["code"], "usage");
+    assert!(
+        text(&error["help"]).contains("write - as PAYLOAD"),
+        "{error}"
+    );
+    assert!(!sandbox.has_store());
+    for (words, input, payload) in [
+        (&["enqueue", "q", "-"][..], &b"hello"[..], "hello"),
+        (&["enqueue", "q", ""], b"hello", ""),
+        (&["enqueue", "q"], b"", ""),
+    ] {
+        let ran = run_with(&sandbox, words, input).ok();
+        assert_eq!(ran.stderr, "", "{words:?}");
+        assert_eq!(sandbox.claim("q")["payload"], payload, "{words:?}");
+    }
+}
+
+#[test]
+fn a_pipe_that_stays_silent_does_not_hold_up_a_job_without_bytes() {
+    let sandbox = Sandbox::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+
+    let mut command = sandbox.command(&["enqueue", "q"]);
+    let ran = Ran::from(command.stdin(reader).output().unwrap()).ok();
+
+    assert!(
+        ran.stderr.contains("the job has no bytes"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(sandbox.claim("q")["payload"], "");
+    drop(writer);
 }

@@ -6,7 +6,7 @@ use super::sandbox::{Ran, Sandbox, text};
 fn a_waiting_claim_gets_a_job_that_comes_later() {
     let sandbox = Sandbox::new();
     sandbox.run("queue pause other").ok();
-    let waiting = sandbox.start("claim q --wait 30s --json");
+    let waiting = sandbox.start("claim q --wait 2m --json");
 
     sandbox.run("enqueue q late").ok();
 
@@ -27,15 +27,20 @@ fn a_wait_for_work_that_never_comes_ends_with_nothing() {
 
 #[test]
 fn an_enqueue_that_waits_answers_with_the_outcome() {
-    for (settle, code, state) in [
-        ("complete q 1 --token", 0, "succeeded"),
-        ("fail q 1 --error no --permanent --token", 1, "dead"),
+    for (wait, settle, code, state) in [
+        ("--wait=10m", "complete q 1 --token", 0, "succeeded"),
+        (
+            "--wait",
+            "fail q 1 --error no --permanent --token",
+            1,
+            "dead",
+        ),
     ] {
         let sandbox = Sandbox::new();
         sandbox.run("queue pause other").ok();
-        let waiting = sandbox.start("enqueue q x --id 1 --wait=1m --json");
+        let waiting = sandbox.start(&format!("enqueue q x --id 1 {wait} --json"));
 
-        let claimed = sandbox.run("claim q --wait 30s --json").ok().json();
+        let claimed = sandbox.run("claim q --wait 2m --json").ok().json();
         sandbox
             .run(&format!("{settle} {}", text(&claimed[0]["token"])))
             .ok();

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::sandbox::{Sandbox, text};
 
 /// Three ticks make a worker silent, and a message is due at each.
-pub(crate) const TICK: Duration = Duration::from_millis(400);
+pub(crate) const TICK: Duration = Duration::from_secs(1);
 
 /// Far longer than any run takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// When a worker dies, if it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -154,7 +154,7 @@ fn a_burst_goes_by_the_older_systems_variables_and_reports_lateness() {
     let ran = sandbox
         .command(&["submit", "--json", "--watch"])
         .env("JOB_COUNT", "5")
-        .env("TIME_OFFSET_SEC", "1")
+        .env("TIME_OFFSET_SEC", "4")
         .env("API_ENDPOINT", served.url())
         .output()
         .unwrap();

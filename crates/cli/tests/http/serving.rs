@@ -67,7 +67,7 @@ fn up_serves_keeps_clean_and_works() {
         .json(201);
 
     let ended = served
-        .ask("GET", "/v1/queues/q/jobs/a/wait?timeout=30s", "")
+        .ask("GET", "/v1/queues/q/jobs/a/wait?timeout=60s", "")
         .json(200);
 
     assert_eq!(
@@ -85,7 +85,7 @@ fn up_serves_keeps_clean_and_works() {
     let began = Instant::now();
     while served.ask("GET", "/v1/queues/idle", "").json(200)["ready"] != 1 {
         assert!(
-            began.elapsed() < Duration::from_secs(20),
+            began.elapsed() < Duration::from_secs(60),
             "it was not promoted"
         );
     }
@@ -102,4 +102,34 @@ fn up_without_a_command_only_serves_and_a_half_worker_is_refused() {
     assert_eq!(served.terminate().0, Some(0));
     sandbox.run("up --listen 127.0.0.1:0 --queue q").exits(2);
     sandbox.run("up --listen 127.0.0.1:0 -- true").exits(2);
+    for flag in ["-j 2", "--lease 1m", "--grace 1m", "--env A", "--shell"] {
+        let ran = sandbox.run(&format!("up --listen 127.0.0.1:0 {flag}"));
+        assert!(ran.exits(2).stderr.contains("--queue"), "{flag}");
+    }
+}
+
+#[test]
+fn up_runs_a_command_with_the_flags_of_exec() {
+    let sandbox = Sandbox::new();
+    let line = "up --listen 127.0.0.1:0 --queue q --lease 1m --grace 1m --kill-after 1m --timeout 1m \
+        --env GREETING=hello --stdin none --result last-line --on-exit 3=done --shell --";
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let script = "echo first; echo $GREETING; exit 3";
+    let served = Served::start_words(&sandbox, &[&words[..], &[script]].concat(), |_| {});
+    served
+        .ask(
+            "POST",
+            "/v1/queues/q/jobs",
+            r#"{"id":"a","unique_key":"k"}"#,
+        )
+        .json(201);
+
+    let ended = served
+        .ask("GET", "/v1/queues/q/jobs/a/wait?timeout=60s", "")
+        .json(200);
+
+    assert_eq!(
+        (&ended["state"], &ended["result"]),
+        (&json!("succeeded"), &json!("hello"))
+    );
 }

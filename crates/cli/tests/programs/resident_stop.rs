@@ -25,7 +25,7 @@ fn a_job_that_is_not_done_in_time_is_given_back_and_its_process_is_gone() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "");
     let script = ". ./lib.sh; trap '' TERM; next_job; echo $$ > pid; while :; do sleep 1000; done";
-    let worker = sandbox.start_worker("--json --grace 1s --kill-after 200ms", script);
+    let worker = sandbox.start_worker("--json --grace 1s --kill-after 2s", script);
     let pid = sandbox.line_of("pid");
 
     let summary = worker.stopped().ok().json();
@@ -87,7 +87,7 @@ fn an_answer_after_a_cancel_was_given_up_is_refused_and_neighbours_go_on() {
 #[test]
 fn a_process_that_hangs_on_its_only_job_is_replaced() {
     let sandbox = Sandbox::new();
-    sandbox.job("hang", "hang", "--max-attempts 1 --timeout 3s");
+    sandbox.job("hang", "hang", "--max-attempts 1 --timeout 8s");
     sandbox.job("next", "fine", "--priority 9");
     let script = r#". ./lib.sh
         echo '{"type":"ready"}'
@@ -101,7 +101,7 @@ fn a_process_that_hangs_on_its_only_job_is_replaced() {
     assert_eq!(sandbox.shown("next")["result"], "ok");
     let hung = sandbox.shown("hang");
     assert!(
-        text(&hung["error"]).contains("timed out after 3s"),
+        text(&hung["error"]).contains("timed out after 8s"),
         "{hung}"
     );
     gone(&sandbox.line_of("pid"));

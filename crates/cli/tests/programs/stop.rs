@@ -50,7 +50,7 @@ fn a_job_that_takes_too_long_is_given_back_and_no_attempt_is_counted() {
 #[test]
 fn a_program_that_ends_well_because_it_was_told_to_has_not_done_its_job() {
     let sandbox = Sandbox::new();
-    sandbox.job("1", "x", "--max-attempts 1 --timeout 3s");
+    sandbox.job("1", "x", "--max-attempts 1 --timeout 8s");
 
     let script = "trap 'echo half; exit 0' TERM; while :; do sleep 0.05; done";
     let summary = sandbox.exec("", script).ok().json();

@@ -33,11 +33,11 @@ fn a_grandchild_that_holds_the_output_does_not_hold_up_the_job() {
 #[test]
 fn at_a_timeout_the_whole_tree_is_told_to_end() {
     let sandbox = Sandbox::new();
-    sandbox.job("1", "x", "--max-attempts 1 --timeout 3s");
+    sandbox.job("1", "x", "--max-attempts 1 --timeout 8s");
     sandbox.exec("", &format!("{ORPHAN} sleep 1000")).ok();
     gone(&sandbox.line_of("orphan"));
     let job = sandbox.shown("1");
-    assert!(text(&job["error"]).contains("timed out after 3s"), "{job}");
+    assert!(text(&job["error"]).contains("timed out after 8s"), "{job}");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn who_ignores_the_request_is_killed() {
     sandbox.job("1", "x", "--max-attempts 1");
     let script = format!("trap '' TERM; {ORPHAN} while :; do sleep 1000; done");
     sandbox
-        .exec("--timeout 3s --kill-after 300ms", &script)
+        .exec("--timeout 8s --kill-after 300ms", &script)
         .ok();
     gone(&sandbox.line_of("orphan"));
     let job = sandbox.shown("1");
@@ -60,7 +60,7 @@ fn a_grandchild_has_its_time_to_clear_up_although_its_parent_is_gone() {
     // The outer shell is gone at the first signal; the inner one has something to do.
     let inner = "trap 'sleep 0.2; echo yes > cleared; exit' TERM; echo ready > inner; while :; do sleep 0.05; done";
     let script = format!("sh -c \"{inner}\"; true");
-    let worker = sandbox.start_exec("", &script);
+    let worker = sandbox.start_exec("--kill-after 1m", &script);
     sandbox.line_of("inner");
     sandbox.run("job cancel q 1").ok();
     assert_eq!(sandbox.line_of("cleared"), "yes");
@@ -86,12 +86,12 @@ fn who_lost_its_lease_is_killed_at_once() {
     let sandbox = Sandbox::on(Place::redis());
     sandbox.job("1", "x", "");
     let script = "trap '' TERM; echo $$ > pid; while :; do sleep 1000; done";
-    let worker = sandbox.start_exec("--lease 3s --kill-after 1h --json", script);
+    let worker = sandbox.start_exec("--lease 10s --kill-after 1h --json", script);
     let pid = sandbox.line_of("pid");
 
     worker.signal(Signal::STOP);
     let claimed = sandbox
-        .run("claim q --wait 1m --lease 1h --json")
+        .run("claim q --wait 2m --lease 1h --json")
         .ok()
         .json();
     assert_eq!(claimed[0]["id"], "1", "{claimed}");

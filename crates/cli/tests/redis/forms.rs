@@ -79,7 +79,7 @@ fn a_cluster_is_worked_with_and_a_queue_spread_over_it() {
     let mut ids = BTreeSet::new();
     loop {
         let claimed = sandbox
-            .run("claim wide --max 100 --wait 100ms --json")
+            .run("claim wide --max 100 --wait 5s --json")
             .ok()
             .json();
         let jobs = claimed.as_array().unwrap();
@@ -109,7 +109,7 @@ fn the_answer_names_the_durability_that_was_reached() {
     let sandbox = Sandbox::on(Place::single(server));
     let url = sandbox.place.url().to_owned();
     let reached = |options: &str| {
-        let line = format!("enqueue q x --id 1 --json --store {url}?timeout=1s{options}");
+        let line = format!("enqueue q x --id 1 --json --store {url}?timeout=6s{options}");
         // The first one is new, the others are its duplicates: they wait for their level as well.
         sandbox.run(&line).ok().json()["durability"].clone()
     };

@@ -9,8 +9,12 @@
 mod bad_input;
 #[path = "../cli/changes.rs"]
 mod changes;
+#[path = "../cli/checks.rs"]
+mod checks;
 #[path = "../cli/clean.rs"]
 mod clean;
+#[path = "../cli/health.rs"]
+mod health;
 #[path = "../cli/json.rs"]
 mod json;
 #[path = "../cli/ndjson.rs"]
@@ -19,6 +23,8 @@ mod ndjson;
 mod payload;
 #[path = "../cli/refusals.rs"]
 mod refusals;
+#[path = "../cli/remarks.rs"]
+mod remarks;
 #[path = "../cli/sandbox.rs"]
 mod sandbox;
 #[path = "../cli/unheard.rs"]
@@ -30,6 +36,7 @@ mod wait;
 
 mod access;
 mod bad_server;
+mod between;
 mod config;
 mod demo;
 mod doctor;

@@ -1,5 +1,7 @@
 //! The servers of a Redis store: whether jobs are safe there, and time is the same.
 
+use std::collections::BTreeSet;
+
 use windlass::Level;
 use windlass::redis::{Facts, ServerFacts};
 
@@ -26,6 +28,21 @@ pub(super) fn examine(facts: &Facts, checks: &mut Vec<Check>) {
         checks.push(durability(server, facts.asked));
         checks.extend(clock(server));
     }
+    checks.extend(versions(&facts.servers));
+}
+
+/// Nothing where all servers run the same version, as they should.
+fn versions(servers: &[ServerFacts]) -> Option<Check> {
+    let told = servers
+        .iter()
+        .filter_map(|server| server.version.as_deref());
+    let told: BTreeSet<_> = told.collect();
+    (told.len() > 1).then(|| {
+        let told: Vec<_> = told.into_iter().collect();
+        let message = format!("the servers run different versions: {}", told.join(", "));
+        let fix = "while you upgrade, nothing; else bring all servers to the newest of them";
+        Check::new(Status::Warn, "server", message, fix)
+    })
 }
 
 fn said(server: &ServerFacts, what: &str) -> String {
@@ -252,6 +269,18 @@ mod tests {
         assert_eq!(changed(|it| it.replicas = Some(0)), fail("durability"));
         assert_eq!(changed(|it| it.clock_ahead_ms = Some(1001)), warn("clock"));
         assert_eq!(changed(|it| it.clock_ahead_ms = Some(-1001)), warn("clock"));
+    }
+
+    #[test]
+    fn servers_of_different_versions_are_told() {
+        let other = ServerFacts {
+            version: Some("7.2.0".to_owned()),
+            ..sound()
+        };
+        assert!(versions(&[sound(), sound()]).is_none());
+        let check = versions(&[sound(), other]).unwrap();
+        assert_eq!(check.status, Status::Warn);
+        assert!(check.message.ends_with("7.0.15, 7.2.0"), "{check:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What `exec` and `worker` have in common: the flags of a worker, its signals and its summary.
+//! What `exec`, `worker` and `up` have in common: the flags of a worker, its signals and its summary.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -18,52 +18,89 @@ use crate::signals::Signals;
 /// How long a name of a worker is at most.
 const NAME_CHARS_MAX: usize = 30;
 
-/// The flags of a worker.
+/// The flags of a worker and what it works on.
 #[derive(Debug, Args)]
 pub(crate) struct Work {
     /// A queue to take jobs from; may be given several times
     #[arg(long, value_name = "Q", required = true)]
     pub(crate) queue: Vec<String>,
 
-    /// How many jobs run at once
-    #[arg(short = 'j', long = "jobs", value_name = "N", default_value_t = 1)]
-    pub(crate) jobs: usize,
-
-    /// How long jobs are held without a renewal [default: 30s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    lease: Option<String>,
-
-    /// How long an attempt may take where the job does not say
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    timeout: Option<String>,
-
-    /// How long jobs may run on once the worker was asked to stop [default: 25s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    grace: Option<String>,
-
-    /// How long after SIGTERM a process is killed [default: 5s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    kill_after: Option<String>,
+    #[command(flatten)]
+    pub(crate) pace: Pace,
 
     /// End when the queues are drained: nothing ready, scheduled or running
     #[arg(long)]
     burst: bool,
-
-    /// A variable to pass on, or to set: NAME or NAME=VALUE
-    #[arg(long, value_name = "NAME")]
-    pub(crate) env: Vec<String>,
 
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }
 
+/// How a worker runs its jobs; `up` has the same flags.
+#[derive(Debug, Args)]
+pub(crate) struct Pace {
+    /// How many jobs run at once
+    #[arg(short = 'j', long = "jobs", value_name = "N", default_value_t = 1)]
+    #[arg(requires = "command")]
+    pub(crate) jobs: usize,
+
+    /// How long jobs are held without a renewal, which the worker sends by itself [default: 30s]
+    #[arg(
+        long,
+        value_name = "D",
+        requires = "command",
+        allow_hyphen_values = true
+    )]
+    lease: Option<String>,
+
+    /// How long an attempt may take where the job does not say
+    #[arg(
+        long,
+        value_name = "D",
+        requires = "command",
+        allow_hyphen_values = true
+    )]
+    timeout: Option<String>,
+
+    /// How long jobs may run on once the worker was asked to stop [default: 25s]
+    #[arg(
+        long,
+        value_name = "D",
+        requires = "command",
+        allow_hyphen_values = true
+    )]
+    grace: Option<String>,
+
+    /// How long after SIGTERM a process is killed [default: 5s]
+    #[arg(
+        long,
+        value_name = "D",
+        requires = "command",
+        allow_hyphen_values = true
+    )]
+    kill_after: Option<String>,
+
+    /// A variable to pass on, or to set: NAME or NAME=VALUE; may be given several times
+    #[arg(long, value_name = "NAME", requires = "command")]
+    pub(crate) env: Vec<String>,
+}
+
 impl Work {
     pub(crate) fn queues(&self) -> Result<Vec<QueueName>> {
-        let queues = self.queue.iter().map(QueueName::new);
-        Ok(queues.collect::<windlass::Result<_>>()?)
+        queues(&self.queue)
     }
 
+    /// The options of the runtime, checked.
+    pub(crate) fn options(&self) -> Result<Options> {
+        let mut options = self.pace.options(self.queues()?, &self.command)?;
+        options.is_burst = self.burst;
+        options.check()?;
+        Ok(options)
+    }
+}
+
+impl Pace {
     pub(crate) fn kill_after(&self) -> Result<Duration> {
         Ok(parsed(self.kill_after.as_deref())?.unwrap_or(KILL_AFTER_DEFAULT))
     }
@@ -72,12 +109,11 @@ impl Work {
         parsed(self.grace.as_deref())
     }
 
-    /// The options of the runtime, checked.
-    pub(crate) fn options(&self) -> Result<Options> {
-        let mut options = Options::new(self.queues()?.into_iter().map(Source::new));
-        options.name = name(&self.command);
+    /// The options of the runtime as far as the flags say.
+    pub(crate) fn options(&self, queues: Vec<QueueName>, command: &[OsString]) -> Result<Options> {
+        let mut options = Options::new(queues.into_iter().map(Source::new));
+        options.name = name(command);
         options.concurrency = self.jobs;
-        options.is_burst = self.burst;
         options.timeout = parsed(self.timeout.as_deref())?;
         if let Some(lease) = parsed(self.lease.as_deref())? {
             options.lease = lease;
@@ -85,9 +121,14 @@ impl Work {
         if let Some(grace) = self.grace()? {
             options.grace = grace;
         }
-        options.check()?;
         Ok(options)
     }
+}
+
+/// The queues that were named.
+pub(crate) fn queues(names: &[String]) -> Result<Vec<QueueName>> {
+    let queues = names.iter().map(QueueName::new);
+    Ok(queues.collect::<windlass::Result<_>>()?)
 }
 
 pub(crate) fn parsed(text: Option<&str>) -> Result<Option<Duration>> {

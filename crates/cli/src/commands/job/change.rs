@@ -30,11 +30,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "K", group = "which", allow_hyphen_values = true)]
     unique_key: Option<String>,
 
-    /// Every job of the queue that can be meant
+    /// Every job of the queue that this can be done to
     #[arg(long, group = "which")]
     all: bool,
 
-    /// With --all: only jobs in this state
+    /// With --all: only jobs in this state, such as ready or dead
     #[arg(long, value_name = "S", conflicts_with_all = ["id", "payload", "unique_key"])]
     state: Option<String>,
 

@@ -11,11 +11,15 @@ use crate::session::Session;
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Payloads and results are left out; `windlass job get` has them.\n\n\
+    Example:\n  windlass job list mail --state dead --limit 20"
+)]
 pub(crate) struct Arguments {
     /// The queue
     queue: String,
 
-    /// Only jobs in this state
+    /// Only jobs in this state: ready, scheduled, running, succeeded, dead or cancelled
     #[arg(long, value_name = "S")]
     state: Option<String>,
 
@@ -27,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
 
-    /// Where the last page ended
+    /// Where the last page ended, as it said
     #[arg(long, value_name = "C", allow_hyphen_values = true)]
     cursor: Option<String>,
 }

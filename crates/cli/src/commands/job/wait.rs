@@ -19,6 +19,10 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// What may be typed.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "The job is printed when it has ended. Exit 1: it is dead or cancelled.\n\n\
+    Example:\n  windlass job wait mail ID --timeout 5m"
+)]
 pub(crate) struct Arguments {
     /// The queue
     queue: String,
@@ -26,7 +30,7 @@ pub(crate) struct Arguments {
     /// The job
     id: String,
 
-    /// How long to wait at most
+    /// How long to wait at most; exit 124 when it is over
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     timeout: Option<String>,
 }

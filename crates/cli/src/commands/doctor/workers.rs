@@ -1,0 +1,137 @@
+//! The workers: whether those on record live, and run the same Windlass.
+
+use windlass::KnownWorker as Worker;
+
+use super::{Check, Status};
+
+/// How many workers a message names.
+const NAMED_MAX: usize = 3;
+
+/// Looks at all workers on record.
+pub(super) fn examine(workers: &[Worker], checks: &mut Vec<Check>) {
+    let (silent, alive): (Vec<&Worker>, Vec<&Worker>) =
+        workers.iter().partition(|worker| worker.is_silent);
+    checks.push(presence(&silent, alive.len()));
+    checks.extend(version(&alive));
+}
+
+fn presence(silent: &[&Worker], alive: usize) -> Check {
+    let Some(first) = silent.first() else {
+        return Check::ok("workers", format!("{alive} alive"));
+    };
+    let names = silent.iter().map(|worker| worker.new.boot.to_string());
+    let message = format!(
+        "{alive} alive, {} silent for a minute or more: {}",
+        silent.len(),
+        few(names.collect())
+    );
+    let fix = format!(
+        "start them again if they ended; their jobs go back when their leases end, or now with \
+         `windlass workers fail {}`",
+        first.new.boot
+    );
+    Check::new(Status::Warn, "workers", message, fix)
+}
+
+/// Nothing where no worker says a version of Windlass: a pull worker may say what it likes.
+fn version(alive: &[&Worker]) -> Option<Check> {
+    let ours = env!("CARGO_PKG_VERSION");
+    let known = alive
+        .iter()
+        .filter(|worker| is_version(&worker.new.version));
+    let known: Vec<_> = known.collect();
+    let others = known.iter().filter(|worker| worker.new.version != ours);
+    let others = others.map(|worker| format!("{} {}", worker.new.boot, worker.new.version));
+    let others: Vec<_> = others.collect();
+    if known.is_empty() {
+        return None;
+    }
+    Some(if others.is_empty() {
+        Check::ok(
+            "version",
+            format!("all workers run {ours}, as this program"),
+        )
+    } else {
+        Check::new(
+            Status::Warn,
+            "version",
+            format!(
+                "{} of {} workers run another version than this program ({ours}): {}",
+                others.len(),
+                known.len(),
+                few(others)
+            ),
+            "while you upgrade, nothing; else restart them with the version you mean to run",
+        )
+    })
+}
+
+fn is_version(text: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split('.').count() == 3 && text.split('.').all(is_number)
+}
+
+fn few(mut names: Vec<String>) -> String {
+    if names.len() > NAMED_MAX {
+        names.truncate(NAMED_MAX);
+        names.push("…".to_owned());
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass::{BootId, NewWorker, Timestamp, Told};
+
+    use super::*;
+
+    fn worker(name: &str, version: &str, is_silent: bool) -> Worker {
+        let new = NewWorker {
+            boot: BootId::new(name).unwrap(),
+            name: name.to_owned(),
+            host: String::new(),
+            pid: 1,
+            version: version.to_owned(),
+            queues: Vec::new(),
+        };
+        Worker {
+            new,
+            is_busy: false,
+            running: Vec::new(),
+            told: Told::Continue,
+            started_at: Timestamp::default(),
+            last_seen: Timestamp::default(),
+            is_silent,
+        }
+    }
+
+    fn statuses(workers: &[Worker]) -> Vec<String> {
+        let mut checks = Vec::new();
+        examine(workers, &mut checks);
+        let seen = checks.iter();
+        seen.map(|check| format!("{} {:?}", check.name, check.status))
+            .collect()
+    }
+
+    #[test]
+    fn only_a_version_of_windlass_is_compared() {
+        let ours = worker("a", env!("CARGO_PKG_VERSION"), false);
+        let old = worker("b", "0.0.0", false);
+        let theirs = || worker("c", "my own 3", false);
+        let gone = worker("d", "0.0.0", true);
+
+        assert_eq!(statuses(&[]), ["workers Ok"]);
+        assert_eq!(statuses(&[theirs()]), ["workers Ok"]);
+        let same = statuses(&[ours.clone(), theirs()]);
+        assert_eq!(same, ["workers Ok", "version Ok"]);
+        assert_eq!(statuses(&[ours, old]), ["workers Ok", "version Warn"]);
+        assert_eq!(statuses(&[gone]), ["workers Warn"]);
+    }
+
+    #[test]
+    fn a_message_names_a_few() {
+        let names = |count: u8| (0..count).map(|n| n.to_string()).collect();
+        assert_eq!(few(names(3)), "0, 1, 2");
+        assert_eq!(few(names(9)), "0, 1, 2, …");
+    }
+}

@@ -1,0 +1,295 @@
+//! The lines of each scene, by the name of its command.
+
+/// A scene: the name of its file, and the lines that are run.
+type Scene = (&'static str, &'static [&'static str]);
+
+/// Every command that ends by itself.
+pub(super) const SCENES: [Scene; 33] = [
+    (
+        "windlass-accept",
+        &[
+            "@enqueue mail hello --id 1",
+            "@claim mail --dispatch",
+            "accept mail 1 --token {token}",
+            "accept mail 1 --token 1-00000000",
+        ],
+    ),
+    (
+        "windlass-claim",
+        &[
+            "@enqueue mail hello --id 1",
+            "@enqueue mail '{\"to\":\"Ann\"}' --id 2 --priority 1",
+            "claim mail --max 2",
+            "claim mail",
+            "@queue pause mail",
+            "claim mail",
+            "claim nowhere",
+            "claim mail --max 101",
+        ],
+    ),
+    (
+        "windlass-clean",
+        &[
+            "@enqueue mail hello --id 1",
+            "@claim mail --lease 1ms",
+            "clean",
+            "clean --deep mail",
+            "clean nowhere",
+        ],
+    ),
+    (
+        "windlass-complete",
+        &[
+            "@enqueue mail hello --id 1",
+            "@claim mail",
+            "complete mail 1 --token {token} --result sent",
+            "complete mail 1 --token 1-00000000",
+            "complete mail 2 --token {token}",
+        ],
+    ),
+    (
+        "windlass-config-show",
+        &[
+            "config show",
+            "config show --store redis://:secret@localhost/0",
+        ],
+    ),
+    ("windlass-demo", &["demo --jobs 30 --workers 2"]),
+    (
+        "windlass-doctor",
+        &[
+            "doctor",
+            "@enqueue mail hello",
+            "@queue pause post",
+            "doctor --deep --audit",
+        ],
+    ),
+    (
+        "windlass-enqueue",
+        &[
+            "enqueue mail hello",
+            "enqueue mail hello --id 1 --delay 1h",
+            "enqueue mail hello --id 1",
+            "enqueue mail - --id 2 <<< hello",
+            "enqueue mail <<< hello",
+            "enqueue mail hello --priority 10",
+            "enqueue mail --ndjson - <<< {\"id\":\"3\",\"payload\":\"hello\"}\\n{\"priority\":10}\\n{\"id\":\"3\"}",
+            "enqueue mail --ndjson missing.ndjson",
+        ],
+    ),
+    (
+        "windlass-exec",
+        &[
+            "@enqueue mail hello --id 1",
+            "@enqueue mail again --id 2",
+            "exec --queue mail --burst -- tr a-z A-Z",
+            "exec --queue mail --burst -- true",
+        ],
+    ),
+    (
+        "windlass-fail",
+        &[
+            "@enqueue mail hello --id 1",
+            "@claim mail",
+            "fail mail 1 --token {token} --error 'no route' --delay 1h",
+            "@enqueue post hello --id 2",
+            "@claim post",
+            "fail post 2 --token {token} --error 'no route' --permanent",
+            "fail post 2 --token 1-00000000 --error 'no route'",
+        ],
+    ),
+    (
+        "windlass-job-cancel",
+        &[
+            "@enqueue mail hello --id 1",
+            "@enqueue mail hello --id 2",
+            "@enqueue mail hello --id 3",
+            "@claim mail",
+            "job cancel mail 2",
+            "job cancel mail 2",
+            "job cancel mail 4",
+            "job cancel mail --all",
+        ],
+    ),
+    (
+        "windlass-job-delete",
+        &[
+            "@enqueue mail hello --id 1",
+            "@enqueue mail hello --id 2",
+            "@job cancel mail 1",
+            "job delete mail 1",
+            "job delete mail 2",
+        ],
+    ),
+    (
+        "windlass-job-get",
+        &[
+            "@enqueue mail hello --id 1 --kind letter --unique-key k --header to=Ann --timeout 1m",
+            "job get mail 1",
+            "@claim mail --worker w",
+            "@progress mail 1 --token {token} 0.4 'page 4'",
+            "job get mail 1",
+            "job get mail 2",
+        ],
+    ),
+    (
+        "windlass-job-list",
+        &[
+            "@enqueue mail hello --id 1 --kind letter",
+            "@enqueue mail hello --id 2 --delay 1h",
+            "@enqueue mail hello --id 3 --priority 9",
+            "job list mail",
+            "job list mail --state dead",
+            "job list mail --state sleeping",
+        ],
+    ),
+    (
+        "windlass-job-promote",
+        &[
+            "@enqueue mail hello --id 1 --delay 1h",
+            "job promote mail 1",
+            "job promote mail 1",
+        ],
+    ),
+    (
+        "windlass-job-retry",
+        &[
+            "@enqueue mail hello --id 1",
+            "@claim mail",
+            "@fail mail 1 --token {token} --error no --permanent",
+            "job retry mail 1",
+            "job retry mail 1",
+            "job retry mail --all",
+        ],
+    ),
+    (
+        "windlass-job-wait",
+        &[
+            "@enqueue mail hello --id 1",
+            "@enqueue mail hello --id 2",
+            "job wait mail 1 --timeout 1ms",
+            "@claim mail",
+            "@complete mail 1 --token {token} --result sent",
+            "job wait mail 1",
+            "@job cancel mail 2",
+            "job wait mail 2",
+        ],
+    ),
+    (
+        "windlass-processor",
+        &[
+            "processor --tick 1h --service-uuid me --service-host box <<< {\"topic\":\"tick\"}\\n{\"topic\":\"dance\"}\\nno JSON",
+        ],
+    ),
+    (
+        "windlass-progress",
+        &[
+            "@enqueue mail hello --id 1",
+            "@claim mail",
+            "progress mail 1 --token {token} 0.4 'page 4'",
+            "progress mail 1 --token {token} 2",
+        ],
+    ),
+    (
+        "windlass-queue-list",
+        &[
+            "queue list",
+            "@queue pause post",
+            "queue list",
+            "@enqueue mail hello --id 1",
+            "@enqueue mail hello --id 2 --delay 1h",
+            "queue list",
+        ],
+    ),
+    (
+        "windlass-queue-pause",
+        &["queue pause mail", "queue pause mail"],
+    ),
+    (
+        "windlass-queue-purge",
+        &[
+            "@enqueue mail hello",
+            "queue purge mail",
+            "queue purge nowhere",
+        ],
+    ),
+    (
+        "windlass-queue-resume",
+        &[
+            "@queue pause mail",
+            "queue resume mail",
+            "queue resume post",
+        ],
+    ),
+    (
+        "windlass-queue-set",
+        &[
+            "queue set mail dead_age=7d dead_count=all",
+            "queue set mail",
+            "queue set mail colour=red",
+            "queue set mail dead_age=old",
+        ],
+    ),
+    (
+        "windlass-queue-stats",
+        &[
+            "@enqueue mail hello --priority 1",
+            "@enqueue mail hello --delay 1h",
+            "queue stats mail",
+            "queue stats nowhere",
+        ],
+    ),
+    (
+        "windlass-release",
+        &[
+            "@enqueue mail hello --id 1",
+            "@claim mail",
+            "release mail 1 --token {token}",
+            "release mail 1 --token 1-00000000",
+        ],
+    ),
+    (
+        "windlass-renew",
+        &[
+            "@enqueue mail hello --id 1",
+            "@claim mail",
+            "renew mail --token {token}",
+            "@job cancel mail 1",
+            "renew mail 1 --token {token} --lease 1m",
+            "renew mail --token 1-00000000",
+        ],
+    ),
+    (
+        "windlass-snooze",
+        &[
+            "@enqueue mail hello --id 1",
+            "@claim mail",
+            "snooze mail 1 --token {token} --for 1h",
+            "snooze mail 1 --token 1-00000000 --for 1h",
+        ],
+    ),
+    (
+        "windlass-stdio",
+        &[
+            "stdio <<< {\"op\":\"enqueue\",\"ref\":1,\"queue\":\"mail\",\"id\":\"1\",\"payload\":\"hello\"}\\n{\"op\":\"dance\",\"ref\":2}\\nno JSON",
+        ],
+    ),
+    ("windlass-submit", &["submit --count 2 --within 10s"]),
+    ("windlass-version", &["version"]),
+    (
+        "windlass-workers-fail",
+        &[
+            "@stdio <<< {\"op\":\"register\",\"worker\":\"w-1\",\"host\":\"box\",\"pid\":7,\"queues\":[\"mail\"]}",
+            "workers fail w-1",
+            "workers fail w-2",
+        ],
+    ),
+    (
+        "windlass-workers-tell",
+        &[
+            "@stdio <<< {\"op\":\"register\",\"worker\":\"w-1\",\"host\":\"box\",\"pid\":7,\"queues\":[\"mail\"]}",
+            "workers tell w-1 quiet",
+            "workers tell w-2 stop",
+        ],
+    ),
+];
