@@ -80,6 +80,8 @@ fn start(sandbox: &Sandbox) -> (Child, ChildStdin, Receiver<Value>) {
 
 impl<'a> Crew<'a> {
     pub(crate) fn start(sandbox: &'a Sandbox, fates: &[Fate]) -> Self {
+        // On a machine that stands still a job may run out of leases time and again; that is no poison.
+        sandbox.run("queue set q poison_after=1000").ok();
         let (process, input, output) = start(sandbox);
         let worker = |(at, fate): (usize, &Fate)| {
             let worker = Worker {
