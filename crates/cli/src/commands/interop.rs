@@ -1,5 +1,6 @@
 //! `windlass interop`: the older systems on their own keys.
 
+mod again;
 pub(crate) mod blueque;
 mod bridge;
 mod inspect;

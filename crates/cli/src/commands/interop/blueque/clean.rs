@@ -5,10 +5,10 @@ use serde::Serialize;
 use windlass::duration;
 use windlass_interop::blueque::{CleanOptions, Cleaned};
 
+use super::super::again::{self, Again};
 use super::place::Place;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{Exit, Result};
 use crate::session::Session;
-use crate::signals::Signals;
 
 /// Who counts as dead.
 #[derive(Debug, Args)]
@@ -98,37 +98,19 @@ impl Reply {
 
 /// Cleans and prints what was done.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let every = arguments
-        .every
-        .as_deref()
-        .map(duration::parse)
-        .transpose()?;
-    if every.is_some_and(|every| every.is_zero()) {
-        return Err(Failure::usage(
-            "--every is zero",
-            "leave some time between two cleans, for example --every 30s",
-        ));
-    }
+    let help = "leave some time between two cleans, for example --every 30s";
+    let every = again::read(arguments.every.as_deref(), help)?;
     let options = arguments.judging.options()?;
     let queue = arguments.place.queue(&arguments.queue, session).await?;
-    let mut signals = Signals::listen()?;
-    if every.is_some() {
-        session.clearing.take_over();
-    }
+    let mut rounds = Again::begin(every, session)?;
     let mut reply = Reply::default();
     loop {
-        match queue.clean(&options).await {
-            Ok(cleaned) => reply.add(cleaned),
-            // A process that is to go on outlives a server that is away for a while.
-            Err(error) if every.is_some() && error.is_transient() => {
-                session.output.talk(&error.to_string());
-            }
-            Err(error) => return Err(error.into()),
+        let done = queue.clean(&options).await;
+        if let Some(done) = rounds.round(done, &mut session.output)? {
+            reply.add(done);
         }
-        let Some(every) = every else { break };
-        tokio::select! {
-            () = tokio::time::sleep(every) => {}
-            () = signals.next() => break,
+        if !rounds.next().await {
+            break;
         }
     }
     session.output.result(&reply, |output| {

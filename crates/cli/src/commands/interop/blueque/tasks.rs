@@ -8,11 +8,11 @@ use serde::Serialize;
 use windlass::{Clock, SystemClock, duration};
 use windlass_api::moment;
 
+use super::super::again::{self, Again};
 use super::place::Place;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{Exit, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
-use crate::signals::Signals;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -130,36 +130,18 @@ fn added(session: &mut Session, queue: &str, id: String, status: String) {
 
 /// Moves what is due, once or again and again.
 pub(crate) async fn due(arguments: Due, session: &mut Session) -> Result<Exit> {
-    let every = arguments
-        .every
-        .as_deref()
-        .map(duration::parse)
-        .transpose()?;
-    if every.is_some_and(|every| every.is_zero()) {
-        return Err(Failure::usage(
-            "--every is zero",
-            "leave some time between two looks, for example --every 1s",
-        ));
-    }
+    let help = "leave some time between two looks, for example --every 1s";
+    let every = again::read(arguments.every.as_deref(), help)?;
     let queue = arguments.place.queue(&arguments.queue, session).await?;
-    let mut signals = Signals::listen()?;
+    let mut rounds = Again::begin(every, session)?;
     let mut reply = Moved { moved: 0 };
-    if every.is_some() {
-        session.clearing.take_over();
-    }
     loop {
-        match queue.enqueue_due_tasks().await {
-            Ok(moved) => reply.moved += moved,
-            // A process that is to go on outlives a server that is away for a while.
-            Err(error) if every.is_some() && error.is_transient() => {
-                session.output.talk(&error.to_string());
-            }
-            Err(error) => return Err(error.into()),
+        let done = queue.enqueue_due_tasks().await;
+        if let Some(done) = rounds.round(done, &mut session.output)? {
+            reply.moved += done;
         }
-        let Some(every) = every else { break };
-        tokio::select! {
-            () = tokio::time::sleep(every) => {}
-            () = signals.next() => break,
+        if !rounds.next().await {
+            break;
         }
     }
     session.output.result(&reply, |output| {

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use serde::Serialize;
-use windlass::{Error, ErrorKind, duration};
+use windlass::{Error, ErrorKind};
 use windlass_interop::worqr::{Cleaned, Failed};
 
+use super::super::again::{self, Again};
 use super::place::Place;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{Exit, Result};
 use crate::session::Session;
-use crate::signals::Signals;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -77,36 +77,18 @@ pub(crate) async fn fail(arguments: FailWorker, session: &mut Session) -> Result
 
 /// Cleans up, once or again and again.
 pub(crate) async fn cleanup(arguments: Cleanup, session: &mut Session) -> Result<Exit> {
-    let every = arguments
-        .every
-        .as_deref()
-        .map(duration::parse)
-        .transpose()?;
-    if every.is_some_and(|every| every.is_zero()) {
-        return Err(Failure::usage(
-            "--every is zero",
-            "leave some time between two looks, for example --every 10s",
-        ));
-    }
+    let help = "leave some time between two looks, for example --every 10s";
+    let every = again::read(arguments.every.as_deref(), help)?;
     let worqr = arguments.place.open(session).await?;
-    let mut signals = Signals::listen()?;
-    if every.is_some() {
-        session.clearing.take_over();
-    }
+    let mut rounds = Again::begin(every, session)?;
     let mut reply = CleanupReply::default();
     loop {
-        match worqr.cleanup_workers().await {
-            Ok(cleaned) => reply.add(cleaned),
-            // A process that is to go on outlives a server that is away for a while.
-            Err(error) if every.is_some() && error.is_transient() => {
-                session.output.talk(&error.to_string());
-            }
-            Err(error) => return Err(error.into()),
+        let done = worqr.cleanup_workers().await;
+        if let Some(done) = rounds.round(done, &mut session.output)? {
+            reply.add(done);
         }
-        let Some(every) = every else { break };
-        tokio::select! {
-            () = tokio::time::sleep(every) => {}
-            () = signals.next() => break,
+        if !rounds.next().await {
+            break;
         }
     }
     session.output.result(&reply, |output| {
