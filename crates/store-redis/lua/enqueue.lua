@@ -3,8 +3,8 @@
 -- uses: figures hints opts state place accept
 -- flags:
 -- guards: lazy
--- args: the earliest and the latest time in the generated ids (or 0 0), 1 to write even when all are duplicates, how many partitions the caller knows of; then id (each once), payload, spec of each job: opts, with `d`, `e` and `l` as MS or +MS from now
--- reply: `absent` when the queue does not exist; `moved N` when it has N partitions; else a word for each job: `r` ready, `s` scheduled, or `=STATE ID` of the job that was there first; then `grow` when the part is large
+-- args: the earliest and the latest time in the generated ids (or 0 0), 1 to write even when all are duplicates, how many partitions the caller knows of, `s` when specs follow (or empty); then id (each once), payload, and then spec of each job: opts, with `d`, `e` and `l` as MS or +MS from now
+-- reply: `absent` when the queue does not exist; `moved N` when it has N partitions; else `r` when all are ready, or a word for each job: `r` ready, `s` scheduled, or `=STATE ID` of the job that was there first; then `grow` when the part is large
 if not exists then
   return 'absent'
 elseif f[PARTITIONS] ~= tonumber(ARGV[4]) then
@@ -28,46 +28,82 @@ if f[SLEEPING_UNTIL] > now then
   redis.call('ZCARD', k_sleepers)
   redis.call('LLEN', k_wake)
 end
-for i = 1, #ids do
-  local spec = ARGV[3 * i + 4]
-  if spec ~= '' or not lanes[5] then
-    local priority = tonumber(string.match('\n' .. spec, '\np(%d)')) or 5
-    if not lanes[priority] then
-      redis.call('LLEN', k_ready[priority])
-      lanes[priority] = {}
-    end
+-- The lane of a spec; where it only says what is kept as it is said, it is a short one too.
+local priorities, is_short_spec = { [''] = 5 }, { [''] = true }
+local function priority_of(spec)
+  local priority = priorities[spec]
+  if not priority then
+    local text = '\n' .. spec
+    priority = tonumber(string.match(text, '\np(%d)')) or 5
+    priorities[spec] = priority
+    is_short_spec[spec] = not string.find(text, '\n[ndulew]')
+  end
+  return priority
+end
+for i = 1, WIDTH == 2 and 1 or #ids do
+  local priority = priority_of(spec_of(i))
+  if not lanes[priority] then
+    redis.call('LLEN', k_ready[priority])
+    lanes[priority] = {}
   end
 end
 
--- Plain jobs, which are most, go the short way.
+-- Plain jobs, which are most, go the short way: all at once, or at least without a closer look.
 local is_short = is_id_timed and not ghosts and not tombs
-local lane, bytes, jobs_at, lane_at = lanes[5], 0, 0, 0
-for i = 1, #ids do
-  local id = ids[i]
-  if is_short and ARGV[3 * i + 4] == '' and not stored_payloads[i] then
-    local payload = ARGV[3 * i + 3]
-    jobs[jobs_at + 1], jobs[jobs_at + 2] = id, payload
-    jobs_at, lane_at = jobs_at + 2, lane_at + 1
-    lane[lane_at] = id
-    bytes = bytes + #payload
-    if is_watched then
-      announce(id, 'ready')
-    end
-    replies[i] = 'r'
-  else
-    replies[i] = accept(i, 3 * i + 2)
-    jobs_at, lane_at = #jobs, lane and #lane or 0
-  end
-end
-f[BYTES] = f[BYTES] + bytes
+local some_opts = {}
+local total = 0
 
-if #jobs > 0 then
+local function store_plain()
+  local bytes = 0
+  for i = 1, #ids do
+    if stored_payloads[i] then
+      return false
+    end
+    bytes = bytes + #ARGV[2 * i + 5]
+  end
+  redis.call('HSET', k_jobs, unpack(ARGV, FIRST, FIRST + 2 * #ids - 1))
+  f[BYTES] = f[BYTES] + bytes
+  lanes[5], total = ids, #ids
+  for i = 1, is_watched and #ids or 0 do
+    announce(ids[i], 'ready')
+  end
+  return true
+end
+
+local function store_short(i, spec)
+  local id, payload, lane = ids[i], payload_of(i), lanes[priorities[spec]]
+  jobs[#jobs + 1] = id
+  jobs[#jobs + 1] = payload
+  lane[#lane + 1] = id
+  f[BYTES] = f[BYTES] + #payload
+  if spec ~= '' then
+    some_opts[#some_opts + 1] = id
+    some_opts[#some_opts + 1] = spec
+  end
+  announce(id, 'ready')
+  return 'r'
+end
+
+if WIDTH == 3 or not is_short or not store_plain() then
+  for i = 1, #ids do
+    local spec = spec_of(i)
+    if is_short and is_short_spec[spec] and not stored_payloads[i] then
+      replies[i] = store_short(i, spec)
+    else
+      replies[i] = accept(i)
+    end
+  end
+  total = #jobs / 2
+end
+
+if total > 0 then
   if #untombed > 0 then
     redis.call('HDEL', k_tombstones, unpack(untombed))
     redis.call('ZREM', k_forgetting, unpack(untombed))
   end
-  redis.call('HSET', k_jobs, unpack(jobs))
-  local some_opts = {}
+  if #jobs > 0 then
+    redis.call('HSET', k_jobs, unpack(jobs))
+  end
   for id, text in pairs(all_opts) do
     some_opts[#some_opts + 1] = id
     some_opts[#some_opts + 1] = text
@@ -99,7 +135,6 @@ if #jobs > 0 then
   if #expiring > 0 then
     redis.call('ZADD', k_expiring, unpack(expiring))
   end
-  local total = #jobs / 2
   f[TOTAL_ENQUEUED] = f[TOTAL_ENQUEUED] + total
   count(ENQUEUED_MINUTE, total)
   is_changed = true
@@ -108,13 +143,18 @@ elseif ARGV[3] == '1' and not is_changed then
   write_figures()
 end
 commit()
+local is_large = false
 if f[GROW_AT] > 0 then
   local waiting = redis.call('ZCARD', k_scheduled)
   for priority = 0, 9 do
     waiting = waiting + f[READY + priority]
   end
-  if waiting > f[GROW_AT] then
-    replies[#replies + 1] = 'grow'
-  end
+  is_large = waiting > f[GROW_AT]
+end
+if total == #ids and #scheduled == 0 then
+  replies = { 'r' }
+end
+if is_large then
+  replies[#replies + 1] = 'grow'
 end
 return replies

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use windlass_core::time::as_ms;
 use windlass_core::{
-    Claim, ClaimRequest, Claimer, Held, Hold, Mode, Owner, Renewal, Renewed, Result, Timestamp,
-    Token,
+    Claim, ClaimRequest, ClaimedJob, Claimer, Held, Hold, Mode, Owner, Renewal, Renewed, Result,
+    Timestamp, Token,
 };
 
 use crate::codec::job::claimed;
@@ -134,18 +134,30 @@ fn read_claim(mut reply: Reply, parts: &AtomicU32) -> Result<Found> {
             },
         });
     }
-    let mut jobs = Vec::with_capacity(reply.len() / 3);
-    while !reply.is_empty() {
-        let id = job_id("claim", &reply.bytes()?)?;
-        let payload = reply.bytes()?;
-        let opts = reply.bytes()?;
-        jobs.push(claimed(id, payload, &opts)?);
-    }
+    let jobs = read_jobs(reply)?;
     Ok(Found::Jobs(Claim {
         token: token.parse::<Token>()?,
         until: Timestamp::from_ms(until),
         jobs,
     }))
+}
+
+/// The ids in one text, how many texts each job has, and those texts: payload, and perhaps opts.
+fn read_jobs(mut reply: Reply) -> Result<Vec<ClaimedJob>> {
+    let ids = reply.text()?;
+    let has_opts = reply.count()? == 2;
+    let mut jobs = Vec::with_capacity(reply.len());
+    for id in ids.lines() {
+        let id = job_id("claim", id.as_bytes())?;
+        let payload = reply.bytes()?;
+        let opts = if has_opts {
+            reply.bytes()?
+        } else {
+            Bytes::new()
+        };
+        jobs.push(claimed(id, payload, &opts)?);
+    }
+    Ok(jobs)
 }
 
 fn renew_args(renewal: &Renewal, lease: Duration) -> Vec<Bytes> {

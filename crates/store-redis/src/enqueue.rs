@@ -29,17 +29,29 @@ impl Part {
         if is_moved(&reply) {
             return Ok(Stored::Moved);
         }
-        let Value::Array(mut items) = reply else {
-            return Err(short("it is no list of answers"));
-        };
-        let is_large = items.len() == jobs.len() + 1 && items.pop().is_some();
-        if items.len() != jobs.len() {
-            return Err(short("it has not as many answers as there were jobs"));
-        }
-        let answers = items.into_iter().zip(jobs);
-        let answers = answers.map(|(word, job)| answer(&reply::text(word)?, job, level));
-        Ok(Stored::Answered(answers.collect::<Result<_>>()?, is_large))
+        let (answers, is_large) = read_answers(reply, jobs, level)?;
+        Ok(Stored::Answered(answers, is_large))
     }
+}
+
+/// Each job's answer, and whether the part is large.
+fn read_answers(reply: Value, jobs: &[NewJob], level: Level) -> Result<(Vec<Enqueued>, bool)> {
+    let Value::Array(mut items) = reply else {
+        return Err(short("it is no list of answers"));
+    };
+    let is_large = items.pop_if(|last| is_word(last, b"grow")).is_some();
+    if let [all] = items.as_slice()
+        && is_word(all, b"r")
+    {
+        let ready = jobs.iter().map(|job| accepted(job, JobState::Ready, level));
+        return Ok((ready.collect(), is_large));
+    }
+    if items.len() != jobs.len() {
+        return Err(short("it has not as many answers as there were jobs"));
+    }
+    let answers = items.into_iter().zip(jobs);
+    let answers = answers.map(|(word, job)| answer(&reply::text(word)?, job, level));
+    Ok((answers.collect::<Result<_>>()?, is_large))
 }
 
 fn args(jobs: &[NewJob], partitions: u32) -> Vec<Bytes> {
@@ -49,15 +61,20 @@ fn args(jobs: &[NewJob], partitions: u32) -> Vec<Bytes> {
         let ms = opts::ulid_ms(&job.id, false).unwrap_or_default();
         (earliest, latest) = (earliest.min(ms), latest.max(ms));
     }
-    let mut args = Vec::with_capacity(4 + 3 * jobs.len());
+    let specs: Vec<String> = jobs.iter().map(opts::spec).collect();
+    let has_specs = specs.iter().any(|spec| !spec.is_empty());
+    let mut args = Vec::with_capacity(5 + 3 * jobs.len());
     args.push(number(if latest == 0 { 0 } else { earliest }));
     args.push(number(latest));
     args.push(Bytes::from_static(b"1"));
     args.push(number(partitions));
-    for job in jobs {
+    args.push(Bytes::from_static(if has_specs { b"s" } else { b"" }));
+    for (job, spec) in jobs.iter().zip(specs) {
         args.push(Bytes::copy_from_slice(job.id.as_str().as_bytes()));
         args.push(job.payload.clone());
-        args.push(Bytes::from(opts::spec(job)));
+        if has_specs {
+            args.push(Bytes::from(spec));
+        }
     }
     args
 }
@@ -70,15 +87,18 @@ fn is_moved(reply: &Value) -> bool {
     }
 }
 
-fn answer(word: &str, job: &NewJob, level: Level) -> Result<Enqueued> {
-    let accepted = |state| Enqueued::Accepted {
+fn accepted(job: &NewJob, state: JobState, level: Level) -> Enqueued {
+    Enqueued::Accepted {
         id: job.id.clone(),
         state,
         level,
-    };
+    }
+}
+
+fn answer(word: &str, job: &NewJob, level: Level) -> Result<Enqueued> {
     match word {
-        "r" => Ok(accepted(JobState::Ready)),
-        "s" => Ok(accepted(JobState::Scheduled)),
+        "r" => Ok(accepted(job, JobState::Ready, level)),
+        "s" => Ok(accepted(job, JobState::Scheduled, level)),
         _ => duplicate(word, level),
     }
 }

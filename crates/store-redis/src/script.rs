@@ -5,10 +5,13 @@
 //! should let it do; `guards: lazy` that it checks the types of keys itself, where it needs them.
 //! Everything else in the header is for people.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use crate::keys::{Key, KeyType};
+
+mod fold;
 
 /// Where a script reads the time: from Redis, or from its last argument in tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,6 +218,7 @@ fn compose(name: &'static str, text: &'static str, clock: ClockSource) -> Script
         source.push_str(part(used));
     }
     source.push_str(text);
+    let source = fold::fold(&source, &places(&keys));
     let sha = redis::Script::new(&source).get_hash().to_owned();
     Script {
         #[cfg(test)]
@@ -225,8 +229,21 @@ fn compose(name: &'static str, text: &'static str, clock: ClockSource) -> Script
     }
 }
 
-/// The lines that name the keys, and the check that each is of its type: a script that writes must
-/// not fail half-way.
+/// Where each key stands among those declared; the ready lists are a table by priority.
+fn places(keys: &[Key]) -> HashMap<String, String> {
+    let mut places = HashMap::new();
+    let mut at = 0;
+    for key in keys {
+        if key.count() == 1 {
+            places.insert(format!("k_{}", key.name()), format!("KEYS[{}]", at + 1));
+        }
+        at += key.count();
+    }
+    places
+}
+
+/// The lines that name the lists of keys, and the check that each key is of its type: a script that
+/// writes must not fail half-way.
 fn declared(keys: &[Key]) -> String {
     let (mut names, mut checks) = (String::new(), String::new());
     let mut at = 0;
@@ -240,22 +257,21 @@ fn declared(keys: &[Key]) -> String {
             KeyType::Text => Some("STRLEN"),
             KeyType::Channel => None,
         };
-        let each: Vec<_> = (0..key.count())
-            .map(|n| format!("[{n}] = KEYS[{}]", at + n + 1))
-            .collect();
-        at += key.count();
-        if let [_] = each.as_slice() {
-            let _ = writeln!(names, "local k_{name} = KEYS[{at}]");
-            checks += &command.map_or_else(String::new, |command| {
-                format!("  redis.call('{command}', k_{name})\n")
-            });
-        } else {
+        let is_one = key.count() == 1;
+        if !is_one {
+            let each = (0..key.count()).map(|n| format!("[{n}] = KEYS[{}]", at + n + 1));
+            let each: Vec<_> = each.collect();
             let _ = writeln!(names, "local k_{name} = {{ {} }}", each.join(", "));
-            checks += &command.map_or_else(String::new, |command| {
-                let last = each.len() - 1;
-                format!("  for i = 0, {last} do redis.call('{command}', k_{name}[i]) end\n")
-            });
         }
+        at += key.count();
+        checks += &match command {
+            None => String::new(),
+            Some(command) if is_one => format!("  redis.call('{command}', k_{name})\n"),
+            Some(command) => {
+                let last = key.count() - 1;
+                format!("  for i = 0, {last} do redis.call('{command}', k_{name}[i]) end\n")
+            }
+        };
     }
     format!("{names}local function guard_all()\n{checks}end\n")
 }

@@ -1,11 +1,14 @@
 //! complete, fail, release, snooze: how held jobs leave their claims.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::limits::cut_message;
 use windlass_core::time::as_ms;
 use windlass_core::{
     Claim, ClaimRequest, Completed, Completion, Due, Failure, Hold, Result, Retry, Settled, Snooze,
+    Token,
 };
 
 use crate::claim::{Found, claim_args};
@@ -39,23 +42,15 @@ impl Part {
         completions: &[Completion],
         next: Option<&ClaimRequest>,
     ) -> Result<Completed> {
-        let mut args = vec![number(completions.len())];
-        for item in completions {
-            args.extend(hold_args(&item.hold));
-            args.push(item.result.as_ref().map_or_else(Bytes::new, |result| {
-                let mut marked = Vec::with_capacity(result.len() + 1);
-                marked.push(b'=');
-                marked.extend_from_slice(result);
-                Bytes::from(marked)
-            }));
-        }
+        let by_claim = by_claim(completions);
+        let mut args = completion_args(completions, &by_claim);
         args.extend(next.into_iter().flat_map(|next| claim_args(next, None)));
         let script = &self.scripts().complete;
         let mut reply = match next {
             None => self.list(script, args).await?,
             Some(next) => self.hand_out(script, args, &next.claimer).await?,
         };
-        let settled = read_words(&reply.text()?, completions.len())?;
+        let settled = read_completed(&reply.text()?, &by_claim)?;
         let next = match next {
             None => None,
             Some(request) => self.next_claim(request, self.read_claim(reply)?).await?,
@@ -102,6 +97,62 @@ impl Part {
         let reply = self.run(&self.scripts().snooze, args).await?;
         settled(reply, snoozes.len())
     }
+}
+
+/// The places of completions, claim by claim: a batch mostly comes from few of them.
+fn by_claim(completions: &[Completion]) -> Vec<(Token, Vec<usize>)> {
+    let mut claims: Vec<(Token, Vec<usize>)> = Vec::new();
+    let mut found: HashMap<Token, usize> = HashMap::new();
+    for (place, item) in completions.iter().enumerate() {
+        let token = item.hold.token;
+        // Neighbours are mostly of one claim.
+        let is_last = claims.last().is_some_and(|(last, _)| *last == token);
+        let at = match is_last {
+            true => claims.len() - 1,
+            false => *found.entry(token).or_insert(claims.len()),
+        };
+        match claims.get_mut(at) {
+            Some((_, places)) => places.push(place),
+            None => claims.push((token, vec![place])),
+        }
+    }
+    claims
+}
+
+/// Completions as the script takes them: claims, ids, and the results that there are.
+fn completion_args(completions: &[Completion], by_claim: &[(Token, Vec<usize>)]) -> Vec<Bytes> {
+    let mut args = Vec::with_capacity(completions.len() + 2 * by_claim.len() + 10);
+    args.push(number(by_claim.len()));
+    for (token, places) in by_claim {
+        args.push(number(token));
+        args.push(number(places.len()));
+    }
+    let items = by_claim.iter().flat_map(|(_, places)| places);
+    let items: Vec<&Completion> = items.map(|place| &completions[*place]).collect();
+    args.extend(items.iter().map(|item| words(item.hold.id.as_str())));
+    let results = items.iter().zip(1..);
+    let results = results.filter_map(|(item, place)| Some((place, item.result.as_ref()?)));
+    let results: Vec<(usize, &Bytes)> = results.collect();
+    args.push(number(results.len()));
+    for (place, result) in results {
+        args.extend([number(place), result.clone()]);
+    }
+    args
+}
+
+/// The words of completions, put back in the callers' order; one word may stand for all.
+fn read_completed(text: &str, by_claim: &[(Token, Vec<usize>)]) -> Result<Vec<Settled>> {
+    let count = by_claim.iter().map(|(_, places)| places.len()).sum();
+    if text == "completed" {
+        return Ok(vec![Settled::Completed; count]);
+    }
+    let words = read_words(text, count)?;
+    let places = by_claim.iter().flat_map(|(_, places)| places);
+    let mut settled = vec![Settled::Gone; count];
+    for (place, word) in places.zip(words) {
+        settled[*place] = word;
+    }
+    Ok(settled)
 }
 
 fn hold_args(hold: &Hold) -> [Bytes; 2] {

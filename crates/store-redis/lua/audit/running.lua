@@ -50,10 +50,12 @@ end
 local function check_facts(id, hold)
   local o = mended_opts(id)
   local bytes = redis.call('HSTRLEN', k_jobs, id)
-  local has_opts = next(o) ~= nil
-  local is_right = hold.bytes == bytes and hold.priority == tonumber(o.p or 5) and (hold.has_opts or not has_opts)
+  local flag = next(o) == nil and '-' or is_mute(opts_text(o)) and 's' or 'o'
+  -- A hold may say that there is more to look at than there is, never less.
+  local is_enough = hold.flag == 'o' or hold.flag == flag or flag == '-'
+  local is_right = hold.bytes == bytes and hold.priority == tonumber(o.p or 5) and is_enough
   if not is_right then
-    hold.bytes, hold.priority, hold.has_opts = bytes, tonumber(o.p or 5), has_opts
+    hold.bytes, hold.priority, hold.flag = bytes, tonumber(o.p or 5), flag
     redis.call('HSET', k_running, id, hold_text(hold))
     report('hold_wrong', id)
   end

@@ -1,8 +1,11 @@
 -- What becomes of each job of an enqueue: decided and gathered here, written by the script afterwards.
 local ULID_TRUST = 1000
 
+-- Each job is an id and a payload, and a spec where any job of the call has one.
+local FIRST, WIDTH = 6, ARGV[5] == '' and 2 or 3
+
 local ids = {}
-for i = 5, #ARGV - 2, 3 do
+for i = FIRST, #ARGV - WIDTH + 1, WIDTH do
   ids[#ids + 1] = ARGV[i]
 end
 local is_id_timed = math.abs(now - tonumber(ARGV[1])) <= ULID_TRUST and math.abs(now - tonumber(ARGV[2])) <= ULID_TRUST
@@ -32,7 +35,7 @@ local function await_outcome(id, state)
   local hold = redis.call('HGET', k_running, id)
   if hold then
     -- The hold says that the job is no longer a plain one.
-    redis.call('HSET', k_running, id, (string.gsub(hold, '^([^\t]+\t%d)%-', '%1o')))
+    redis.call('HSET', k_running, id, (string.gsub(hold, '^([^\t]+\t%d)[s-]', '%1o')))
   end
 end
 
@@ -82,8 +85,16 @@ local function place(id, o, due)
   return 'r'
 end
 
-local function accept(i, at)
-  local id, payload, spec = ids[i], ARGV[at + 1], ARGV[at + 2]
+local function payload_of(i)
+  return ARGV[FIRST + WIDTH * (i - 1) + 1]
+end
+
+local function spec_of(i)
+  return WIDTH == 3 and ARGV[FIRST + 3 * i - 1] or ''
+end
+
+local function accept(i)
+  local id, payload, spec = ids[i], payload_of(i), spec_of(i)
   local is_plain = spec == '' and is_id_timed
   local o = is_plain and {} or read_opts(spec)
   local first, state = first_of(i, id, o.u)

@@ -36,13 +36,11 @@ local function repeated(request)
   if not until_ms then
     return nothing()
   end
-  local reply = { token, until_ms, 0, f[PARTITIONS] }
+  local reply = { token, until_ms, 0, f[PARTITIONS], table.concat(ids, '\n') .. '\n', 2 }
   local payloads = redis.call('HMGET', k_jobs, unpack(ids))
   local opts = redis.call('HMGET', k_opts, unpack(ids))
   for i = 1, #ids do
-    reply[#reply + 1] = ids[i]
-    reply[#reply + 1] = payloads[i] or ''
-    reply[#reply + 1] = opts[i] or ''
+    reply[2 * i + 5], reply[2 * i + 6] = payloads[i] or '', opts[i] or ''
   end
   return reply
 end
@@ -56,7 +54,7 @@ local function hold_all(request, token, taken)
     local job = taken[i]
     ids[i] = job.id
     holds[2 * i - 1] = job.id
-    holds[2 * i] = token .. '\t' .. job.priority .. (job.opts and 'o' or '-') .. #job.payload .. tail
+    holds[2 * i] = token .. '\t' .. job.priority .. (job.opts and (is_mute(job.opts) and 's' or 'o') or '-') .. #job.payload .. tail
     if job.is_suspect then
       suspect = job.id
     end
@@ -65,15 +63,17 @@ local function hold_all(request, token, taken)
 end
 
 local function finish_all(request, token, taken)
+  local ids = {}
   for i = 1, #taken do
     local job = taken[i]
+    ids[i] = job.id
     succeed(job.id, read_opts(job.opts), #job.payload, issued_at(token), nil)
   end
   if request.owner ~= '' then
     -- Remembered without its jobs: a repeat of the call must not finish further ones.
     lease_to(request, request.owner, token, nil)
   end
-  return now
+  return table.concat(ids, '\n') .. '\n', now
 end
 
 local function hand_out(request, taken)
@@ -90,18 +90,15 @@ local function hand_out(request, taken)
   if #expiring > 0 then
     redis.call('ZREM', k_expiring, unpack(expiring))
   end
-  local until_ms
+  local ids, until_ms
   if request.mode == 'm' then
-    until_ms = finish_all(request, token, taken)
+    ids, until_ms = finish_all(request, token, taken)
   else
-    until_ms = hold_all(request, token, taken)
+    ids, until_ms = hold_all(request, token, taken)
   end
-  local reply = { token, until_ms, 0, f[PARTITIONS] }
+  local reply = { token, until_ms, 0, f[PARTITIONS], ids, 2 }
   for i = 1, #taken do
-    local at = 3 * i + 2
-    reply[at] = taken[i].id
-    reply[at + 1] = taken[i].payload
-    reply[at + 2] = taken[i].opts or ''
+    reply[2 * i + 5], reply[2 * i + 6] = taken[i].payload, taken[i].opts or ''
   end
   return reply
 end
@@ -117,10 +114,12 @@ end
 
 -- Nothing when there is nothing to hand out.
 local function take_and_hand_out(request)
-  local is_plain = f[GHOSTS] == 0 and not is_watched and request.mode ~= 'm' and redis.call('HLEN', k_opts) <= 1
-  local plain = is_plain and take_plain(math.min(request.max, CLAIM_MAX))
-  if plain then
-    return plain.total > 0 and hand_out_plain(request, plain) or nil
+  local has_suspects = (f[FRONT] ~= 0 or f[BACK] ~= 0) and redis.call('ZCARD', k_suspects) > 0
+  if f[GHOSTS] == 0 and not has_suspects and not is_watched and request.mode ~= 'm' then
+    local lanes, total = take_short(math.min(request.max, CLAIM_MAX))
+    if lanes then
+      return total > 0 and hand_out_short(request, lanes) or nil
+    end
   end
   local seen = { passed = 0, looked_at = 0 }
   local taken = take(request, seen)

@@ -21,7 +21,7 @@ local function end_as(id, o, ending)
   if ending.is_kept then
     local started = ending.started and whole(ending.started) or ''
     redis.call('HSET', k_final, id, table.concat({ state, whole(now), started, ending.reason or '' }, '\t'))
-    redis.call('ZADD', ending.k_state, now, id)
+    redis.call('ZADD', ending.kept_in, now, id)
     if ending.result then
       redis.call('HSET', k_results, id, ending.result)
       f[BYTES] = f[BYTES] + #ending.result
@@ -43,19 +43,19 @@ end
 local function succeed(id, o, bytes, started, result)
   local keep = rule(KEEP_SUCCEEDED)
   local is_kept = keep == 1 or (keep == 0 and (result ~= nil or o.w ~= nil))
-  local ending = { state = 'succeeded', k_state = k_succeeded, bytes = bytes, started = started, is_kept = is_kept }
+  local ending = { state = 'succeeded', kept_in = k_succeeded, bytes = bytes, started = started, is_kept = is_kept }
   ending.result = is_kept and result or nil
   end_as(id, o, ending)
 end
 
 -- Ends a job badly.
 local function bury(id, o, bytes, started, reason)
-  end_as(id, o, { state = 'dead', k_state = k_dead, bytes = bytes, started = started, reason = reason, is_kept = true })
+  end_as(id, o, { state = 'dead', kept_in = k_dead, bytes = bytes, started = started, reason = reason, is_kept = true })
 end
 
 -- Ends a job on request.
 local function end_cancelled(id, o, bytes, started)
-  end_as(id, o, { state = 'cancelled', k_state = k_cancelled, bytes = bytes, started = started, is_kept = true })
+  end_as(id, o, { state = 'cancelled', kept_in = k_cancelled, bytes = bytes, started = started, is_kept = true })
 end
 
 -- Takes a finished job out of what is kept.

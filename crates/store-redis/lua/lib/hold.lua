@@ -5,12 +5,12 @@ local opens = {} -- token -> what is known of an open claim that jobs leave in t
 
 -- The parts of a hold.
 local function read_hold(text)
-  local token, priority, flag, bytes, rest = string.match(text, '^([^\t]+)\t(%d)([o-])(%d+)(.*)$')
+  local token, priority, flag, bytes, rest = string.match(text, '^([^\t]+)\t(%d)([os-])(%d+)(.*)$')
   local accepted, worker = string.match(rest or '', '^\t([^\t]*)\t?(.*)$')
   return {
     token = token,
     priority = tonumber(priority),
-    has_opts = flag == 'o',
+    flag = flag, -- of its opts: `-` none, `s` none that matter at a good end, `o` others
     bytes = tonumber(bytes) or 0,
     accepted = accepted or '',
     worker = worker or '',
@@ -18,7 +18,7 @@ local function read_hold(text)
 end
 
 local function hold_text(hold)
-  local text = hold.token .. '\t' .. hold.priority .. (hold.has_opts and 'o' or '-') .. whole(hold.bytes)
+  local text = hold.token .. '\t' .. hold.priority .. hold.flag .. whole(hold.bytes)
   if hold.worker ~= '' then
     return text .. '\t' .. hold.accepted .. '\t' .. hold.worker
   end

@@ -44,3 +44,14 @@ local function resolve(text)
   end
   return math.max(now, tonumber(text))
 end
+
+-- Opts of which nothing matters to a claim or to a good end: they are handed on and, at the end, dropped.
+local mute = {}
+local function is_mute(opts)
+  local is = mute[opts]
+  if is == nil then
+    is = not string.find('\n' .. opts, '\n[nulewaxg]')
+    mute[opts] = is
+  end
+  return is
+end

@@ -1,54 +1,105 @@
--- The short way of a claim: plain jobs, which are most, in whole pages.
+-- The short way of a claim: jobs that ask for nothing on their way, which are most, in whole pages.
 
--- Takes jobs without a look at each, where no job has opts and no entry is stale.
--- Nothing when an entry has no payload: then each must be looked at.
-local function take_plain(max)
-  local taken, ids, payloads = 0, {}, {}
-  local lanes = {}
-  for priority = 0, 9 do
-    if f[READY + priority] > 0 and taken < max then
-      local entries = redis.call('LRANGE', k_ready[priority], 0, max - taken - 1)
-      local found = #entries > 0 and redis.call('HMGET', k_jobs, unpack(entries)) or {}
-      for i = 1, #entries do
-        if not found[i] then
-          return nil
-        end
-        taken = taken + 1
-        ids[taken], payloads[taken] = entries[i], found[i]
+-- What stands at the head of one lane; nothing when a job there needs a closer look.
+local function look_short(priority, most, has_opts)
+  local ids = redis.call('LRANGE', k_ready[priority], 0, most - 1)
+  if #ids == 0 then
+    return { ids = ids, payloads = {} }
+  end
+  local payloads = redis.call('HMGET', k_jobs, unpack(ids))
+  local opts = has_opts and redis.call('HMGET', k_opts, unpack(ids)) or nil
+  local is_opted = false
+  for i = 1, #ids do
+    if not payloads[i] then
+      return nil
+    end
+    if opts and opts[i] then
+      if not is_mute(opts[i]) then
+        return nil
       end
-      lanes[priority] = #entries
+      is_opted = true
     end
   end
-  for priority, count_taken in pairs(lanes) do
-    redis.call('LTRIM', k_ready[priority], count_taken, -1)
-    f[BASE + priority] = f[BASE + priority] + count_taken
-    f[READY + priority] = f[READY + priority] - count_taken
-  end
-  return { total = taken, ids = ids, payloads = payloads, lanes = lanes }
+  return { ids = ids, payloads = payloads, opts = is_opted and opts or nil }
 end
 
--- Hands out plain jobs, lane after lane.
-local function hand_out_plain(request, taken)
-  local token = next_token(request)
-  local owner = request.owner == '' and 't:' .. token or request.owner
-  local ids, payloads, tail = taken.ids, taken.payloads, tail_of(request)
-  local holds, reply, at = {}, { token, 0, 0, f[PARTITIONS] }, 0
+-- Takes jobs lane by lane, where no entry is stale; nothing when a job needs a closer look, and then nothing is changed.
+local function take_short(max)
+  local taken, lanes = 0, {}
+  local has_opts = redis.call('HLEN', k_opts) > 1
   for priority = 0, 9 do
-    -- Most holds are the same text: written once for each length of payload.
-    local texts = {}
-    for _ = 1, taken.lanes[priority] or 0 do
-      at = at + 1
-      local id, payload = ids[at], payloads[at]
-      local length = #payload
-      local text = texts[length]
-      if not text then
-        text = token .. '\t' .. priority .. '-' .. length .. tail
-        texts[length] = text
+    if f[READY + priority] > 0 and taken < max then
+      local lane = look_short(priority, max - taken, has_opts)
+      if not lane then
+        return nil
       end
-      holds[2 * at - 1], holds[2 * at] = id, text
-      reply[3 * at + 2], reply[3 * at + 3], reply[3 * at + 4] = id, payload, ''
+      lane.priority = priority
+      lanes[#lanes + 1] = lane
+      taken = taken + #lane.ids
     end
   end
-  reply[2] = record(request, owner, token, ids, holds, nil)
+  for i = 1, #lanes do
+    local lane = lanes[i]
+    redis.call('LTRIM', k_ready[lane.priority], #lane.ids, -1)
+    f[BASE + lane.priority] = f[BASE + lane.priority] + #lane.ids
+    f[READY + lane.priority] = f[READY + lane.priority] - #lane.ids
+  end
+  return lanes, taken
+end
+
+-- The holds of one lane, into `holds`. Most are the same text: written once for each length of payload.
+local function hold_short(lane, token, tail, holds)
+  local plain, opted = {}, {}
+  local at = #holds
+  for i = 1, #lane.ids do
+    local length = #lane.payloads[i]
+    local is_opted = lane.opts and lane.opts[i]
+    local texts = is_opted and opted or plain
+    local text = texts[length]
+    if not text then
+      text = token .. '\t' .. lane.priority .. (is_opted and 's' or '-') .. length .. tail
+      texts[length] = text
+    end
+    holds[at + 1], holds[at + 2] = lane.ids[i], text
+    at = at + 2
+  end
+end
+
+-- All lanes as one.
+local function joined(lanes)
+  local all = { ids = {}, payloads = {}, opts = nil }
+  for i = 1, #lanes do
+    all.opts = all.opts or (lanes[i].opts and {})
+  end
+  for i = 1, #lanes do
+    local lane = lanes[i]
+    for j = 1, #lane.ids do
+      local at = #all.ids + 1
+      all.ids[at], all.payloads[at] = lane.ids[j], lane.payloads[j]
+      if all.opts then
+        all.opts[at] = lane.opts and lane.opts[j] or ''
+      end
+    end
+  end
+  return all
+end
+
+-- Hands out jobs of the short way.
+local function hand_out_short(request, lanes)
+  local token = next_token(request)
+  local owner = request.owner == '' and 't:' .. token or request.owner
+  local tail, holds = tail_of(request), {}
+  for i = 1, #lanes do
+    hold_short(lanes[i], token, tail, holds)
+  end
+  local all = #lanes == 1 and lanes[1] or joined(lanes)
+  local text, until_ms = record(request, owner, token, all.ids, holds, nil)
+  if not all.opts then
+    return { token, until_ms, 0, f[PARTITIONS], text, 1, unpack(all.payloads) }
+  end
+  local reply = { token, until_ms, 0, f[PARTITIONS], text, 2 }
+  for i = 1, #all.ids do
+    reply[2 * i + 5], reply[2 * i + 6] = all.payloads[i], all.opts[i] or ''
+  end
   return reply
 end

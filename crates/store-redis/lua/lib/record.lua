@@ -15,17 +15,18 @@ local function lease_to(request, owner, token, suspect)
   return until_ms
 end
 
--- Writes down a claim of these ids under its owner's lease.
+-- Writes down a claim of these ids under its owner's lease: the ids in one text, and when the lease ends.
 local function record(request, owner, token, ids, holds, suspect)
   redis.call('HSET', k_running, unpack(holds))
   local seq = whole(request.owner == '' and 0 or request.seq)
   redis.call('HSET', k_open, token, #ids .. '\t' .. seq .. '\t' .. owner)
-  redis.call('HSET', k_claims, token, seq .. '\t' .. #ids .. '\t' .. owner .. '\n' .. table.concat(ids, '\n') .. '\n')
+  local text = table.concat(ids, '\n') .. '\n'
+  redis.call('HSET', k_claims, token, seq .. '\t' .. #ids .. '\t' .. owner .. '\n' .. text)
   redis.call('ZADD', k_tokens, '+inf', token)
   if request.owner ~= '' then
     redis.call('ZADD', k_holds, 0, owner .. '\t' .. token)
   end
-  return lease_to(request, owner, token, suspect)
+  return text, lease_to(request, owner, token, suspect)
 end
 
 -- What follows the length of the payload in a hold of this claim.

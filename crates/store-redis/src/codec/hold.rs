@@ -12,13 +12,35 @@ pub(crate) struct StoredHold {
     /// The claim.
     pub(crate) token: Token,
     pub(crate) priority: Priority,
-    /// Whether the job differs from a plain one.
-    pub(crate) has_opts: bool,
+    /// Whether the job differs from a plain one, and whether that matters when it ends well.
+    pub(crate) opts: HeldOpts,
     /// The length of its payload.
     pub(crate) bytes: u64,
     pub(crate) accepted: Accepted,
     /// The name that a single claim gave.
     pub(crate) worker: Option<BootId>,
+}
+
+/// What a hold says of the opts of its job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeldOpts {
+    /// `-`: there are none.
+    None,
+    /// `s`: none of them matters when the job ends well.
+    Mute,
+    /// `o`: some may matter.
+    Some,
+}
+
+impl HeldOpts {
+    fn from_flag(flag: u8) -> Option<Self> {
+        match flag {
+            b'-' => Some(Self::None),
+            b's' => Some(Self::Mute),
+            b'o' => Some(Self::Some),
+            _ => None,
+        }
+    }
 }
 
 /// When a worker accepted a job.
@@ -38,13 +60,13 @@ impl StoredHold {
         let mut parts = text(PART, bytes)?.splitn(4, '\t');
         let token = token(PART, parts.next().unwrap_or_default())?;
         let facts = parts.next().unwrap_or_default();
-        let [level @ b'0'..=b'9', flag @ (b'o' | b'-'), ..] = *facts.as_bytes() else {
+        let [level @ b'0'..=b'9', flag, ..] = *facts.as_bytes() else {
             return Err(bad("it has no priority and flag"));
         };
         Ok(Self {
             token,
             priority: Priority::new(level - b'0').map_err(|_| bad("its priority"))?,
-            has_opts: flag == b'o',
+            opts: HeldOpts::from_flag(flag).ok_or_else(|| bad("its flag"))?,
             bytes: number(PART, &facts[2..])?,
             accepted: match parts.next().unwrap_or_default() {
                 "" => Accepted::AtClaim,
@@ -82,7 +104,7 @@ mod tests {
         let plain = StoredHold {
             token: TOKEN,
             priority: Priority::default(),
-            has_opts: false,
+            opts: HeldOpts::None,
             bytes: 120,
             accepted: Accepted::AtClaim,
             worker: None,
@@ -94,7 +116,7 @@ mod tests {
 
         let dispatched = read("5000123-0000beef\t0o0\td");
         assert_eq!(dispatched.accepted_at(), None);
-        assert!(dispatched.has_opts);
+        assert_eq!(dispatched.opts, HeldOpts::Some);
         assert_eq!(dispatched.priority.level(), 0);
 
         let named = read("5000123-0000beef\t5-120\t\tann of é");

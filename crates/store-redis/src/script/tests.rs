@@ -69,13 +69,13 @@ fn a_script_declares_only_keys_that_it_names() {
             continue;
         }
         let body = &script.source[script.source.find("\nend\n").unwrap_or_default()..];
-        let named = keys_in(body);
-        let idle: Vec<_> = script
-            .keys
-            .iter()
-            .map(|key| key.name())
-            .filter(|name| !named.contains(name))
-            .collect();
+        let places = places(&script.keys);
+        let is_idle = |name: &String| {
+            let place = places.get(name).unwrap_or(name);
+            !body.contains(place.as_str())
+        };
+        let names = script.keys.iter().map(|key| format!("k_{}", key.name()));
+        let idle: Vec<_> = names.filter(is_idle).collect();
         assert!(idle.is_empty(), "{} never names {idle:?}", script.name);
     }
 }
