@@ -203,7 +203,7 @@ pub(crate) fn counted(value: &Value) -> Result<u64> {
 /// call. There is one run unless an id is repeated.
 pub(crate) fn runs<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::with_capacity(ids.size_hint().0);
     for (at, id) in ids.enumerate() {
         if !seen.insert(id) {
             seen.clear();

@@ -264,12 +264,17 @@ fn declared(keys: &[Key]) -> String {
             let _ = writeln!(names, "local k_{name} = {{ {} }}", each.join(", "));
         }
         at += key.count();
-        checks += &match command {
-            None => String::new(),
-            Some(command) if is_one => format!("  redis.call('{command}', k_{name})\n"),
+        let _ = match command {
+            None => Ok(()),
+            Some(command) if is_one => {
+                writeln!(checks, "  redis.call('{command}', k_{name})")
+            }
             Some(command) => {
                 let last = key.count() - 1;
-                format!("  for i = 0, {last} do redis.call('{command}', k_{name}[i]) end\n")
+                writeln!(
+                    checks,
+                    "  for i = 0, {last} do redis.call('{command}', k_{name}[i]) end"
+                )
             }
         };
     }

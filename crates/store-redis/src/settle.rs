@@ -107,9 +107,10 @@ fn by_claim(completions: &[Completion]) -> Vec<(Token, Vec<usize>)> {
         let token = item.hold.token;
         // Neighbours are mostly of one claim.
         let is_last = claims.last().is_some_and(|(last, _)| *last == token);
-        let at = match is_last {
-            true => claims.len() - 1,
-            false => *found.entry(token).or_insert(claims.len()),
+        let at = if is_last {
+            claims.len() - 1
+        } else {
+            *found.entry(token).or_insert(claims.len())
         };
         match claims.get_mut(at) {
             Some((_, places)) => places.push(place),

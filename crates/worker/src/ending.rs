@@ -87,7 +87,7 @@ impl Shared {
     fn lose(&self, lane: &Arc<Lane>, run: &Arc<Run>) {
         let is_first = run.end();
         let listens = run.ask_to_stop(StopReason::LeaseLost);
-        lane.holdings().forget([run]);
+        lane.holdings().forget(std::slice::from_ref(run));
         if is_first {
             self.tally.lost.fetch_add(1, Ordering::Relaxed);
             lane.figures.settled(Settled::Lost, 1);

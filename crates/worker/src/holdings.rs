@@ -36,6 +36,17 @@ struct Held {
     runs: Vec<Option<Arc<Run>>>,
 }
 
+impl Held {
+    fn forget(&mut self, runs: &[Arc<Run>]) {
+        for run in runs {
+            let held = self.runs.get_mut(run.index);
+            if held.is_some_and(|held| held.take().is_some()) {
+                self.left -= 1;
+            }
+        }
+    }
+}
+
 impl Life {
     fn new(boot: BootId) -> Self {
         Self {
@@ -116,21 +127,19 @@ impl Holdings {
     }
 
     /// Jobs are no longer held.
-    pub(crate) fn forget<'a>(&mut self, runs: impl IntoIterator<Item = &'a Arc<Run>>) {
-        for run in runs {
+    pub(crate) fn forget(&mut self, runs: &[Arc<Run>]) {
+        // Neighbours are mostly of one claim.
+        for runs in runs.chunk_by(|one, next| one.token == next.token) {
+            let Some(token) = runs.first().map(|run| run.token) else {
+                continue;
+            };
             for life in &mut self.lives {
-                let Some(held) = life.claims.get_mut(&run.token) else {
+                let Some(held) = life.claims.get_mut(&token) else {
                     continue;
                 };
-                if held
-                    .runs
-                    .get_mut(run.index)
-                    .is_some_and(|run| run.take().is_some())
-                {
-                    held.left -= 1;
-                }
+                held.forget(runs);
                 if held.left == 0 {
-                    life.claims.remove(&run.token);
+                    life.claims.remove(&token);
                 }
             }
         }
