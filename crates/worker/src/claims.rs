@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use windlass_core::{Claim, ClaimRequest, Claimer, Mode};
+use windlass_core::{BootId, Claim, ClaimRequest, Claimer, Mode};
 
 use crate::bench::Claimed;
 use crate::boottime::BootTime;
@@ -21,17 +21,40 @@ use crate::slots::Slot;
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) request: ClaimRequest,
+    /// The number it was asked with; one that waits goes on to others.
+    number: u64,
     fence: Arc<Fence>,
+}
+
+impl Asked {
+    /// The number it was asked with, and the one it has now.
+    fn numbers(&self) -> (u64, u64) {
+        (self.number, self.request.claimer.seq())
+    }
 }
 
 impl Shared {
     /// Makes the next claim of a queue, for as many jobs as there are slots.
     pub(crate) fn ask(&self, lane: &Lane, max: usize) -> Asked {
-        let (boot, seq, fence) = lane.holdings().next_claim();
-        let request = ClaimRequest::worker(boot, seq, max)
+        let next = lane.holdings().next_claim();
+        self.asked(next, max)
+    }
+
+    /// The same, unless a claim waits for jobs already.
+    pub(crate) fn ask_beside(&self, lane: &Lane, max: usize) -> Option<Asked> {
+        let next = lane.holdings().next_claim_beside()?;
+        Some(self.asked(next, max))
+    }
+
+    fn asked(&self, (boot, number, fence): (BootId, u64, Arc<Fence>), max: usize) -> Asked {
+        let request = ClaimRequest::worker(boot, number, max)
             .lease(self.options.lease)
             .mode(self.options.mode);
-        Asked { request, fence }
+        Asked {
+            request,
+            number,
+            fence,
+        }
     }
 
     /// A claim was answered: holds the jobs, and starts them. The lease runs since `since` at the
@@ -44,26 +67,29 @@ impl Shared {
         since: BootTime,
         mut slot: Slot,
     ) {
-        let Claimer::Worker { boot, seq } = &asked.request.claimer else {
+        let Claimer::Worker { boot, .. } = &asked.request.claimer else {
             return;
         };
+        let numbers = asked.numbers();
         let renew_at = since.plus(self.renew_every());
         let found = claim.as_ref().map_or(0, |claim| claim.jobs.len());
         lane.is_drained
             .store(found < asked.request.max, Ordering::Release);
         let Some(claim) = claim else {
-            lane.holdings().answered(boot, *seq, None, renew_at);
+            if lane.holdings().answered(boot, numbers, None, renew_at) {
+                lane.renew.notify_one();
+            }
             return;
         };
         asked.fence.move_to(self.fence_at(since));
         let runs = self.runs(lane, &asked.fence, claim);
         if self.options.mode == Mode::AtMostOnce {
             lane.remember_loose(&runs);
-            lane.holdings().answered(boot, *seq, None, renew_at);
+            lane.holdings().answered(boot, numbers, None, renew_at);
         } else {
             let token = runs.first().map(|run| run.token);
             let held = token.map(|token| (token, runs.clone()));
-            let is_first = lane.holdings().answered(boot, *seq, held, renew_at);
+            let is_first = lane.holdings().answered(boot, numbers, held, renew_at);
             if is_first {
                 lane.renew.notify_one();
             }
@@ -115,7 +141,7 @@ impl Shared {
 /// back with the next renewal.
 pub(crate) fn give_up(lane: &Lane, asked: &Asked) {
     if let Some(boot) = asked.request.claimer.worker() {
-        lane.holdings().given_up(boot, asked.request.claimer.seq());
+        lane.holdings().given_up(boot, asked.numbers());
         lane.renew.notify_one();
     }
 }

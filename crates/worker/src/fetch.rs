@@ -74,9 +74,9 @@ impl Fetch {
             let one = slot.split(1);
             drop(std::mem::replace(&mut slot, one));
         }
-        self.lane.is_parked.store(true, Ordering::Release);
+        self.lane.holdings().park(true);
         let waited = self.claim(slot, PARKED).await;
-        self.lane.is_parked.store(false, Ordering::Release);
+        self.lane.holdings().park(false);
         waited.map(drop)
     }
 

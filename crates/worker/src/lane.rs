@@ -24,8 +24,6 @@ pub(crate) struct Lane {
     pub(crate) outbox: Outbox,
     /// Attempts that the keeper ended; settled on its own thread, whatever the handlers do.
     pub(crate) late: Outbox,
-    /// A claim waits for jobs: nobody asks beside it.
-    pub(crate) is_parked: AtomicBool,
     /// The latest claim found less than it asked for: the next may as well wait.
     pub(crate) is_drained: AtomicBool,
     /// Something is held now, or should be renewed at once.
@@ -47,7 +45,6 @@ impl Lane {
             loose: Mutex::default(),
             outbox: Outbox::default(),
             late: Outbox::default(),
-            is_parked: AtomicBool::new(false),
             is_drained: AtomicBool::new(true),
             renew: Notify::new(),
             look: Notify::new(),

@@ -138,18 +138,15 @@ impl Next {
     /// Claims into the slots that came free, unless a claim waits already or others come first.
     fn take(shared: &Arc<Shared>, lane: &Lane, slot: Option<Slot>) -> Option<Self> {
         let slot = slot?;
-        let is_parked = lane.is_parked.load(Ordering::Acquire);
-        if is_parked || shared.stopper.phase() != Phase::Working {
+        if lane.holdings().is_parked() || shared.stopper.phase() != Phase::Working {
             return None;
         }
         let slot = shared.slots.exchange(lane.index, slot);
         if slot.count() == 0 {
             return None;
         }
-        Some(Self {
-            asked: shared.ask(lane, slot.count()),
-            slot,
-        })
+        let asked = shared.ask_beside(lane, slot.count())?;
+        Some(Self { asked, slot })
     }
 }
 

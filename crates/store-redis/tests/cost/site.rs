@@ -1,0 +1,125 @@
+//! A queue on a store whose clock stands, with jobs that look the same in every run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::{
+    BootId, Claim, ClaimRequest, Hold, JobId, ManualClock, NewJob, QueueName, Renewal, Store,
+    Timestamp,
+};
+
+/// When everything happens.
+const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);
+
+/// How long scheduled jobs wait.
+pub(crate) const DELAY: Duration = Duration::from_secs(3600);
+
+const LEASE: Duration = Duration::from_secs(30);
+
+pub(crate) struct Site {
+    store: Arc<dyn Store>,
+    clock: Arc<ManualClock>,
+    queue: QueueName,
+    boot: BootId,
+    made: u64,
+    claims: u64,
+}
+
+/// The clock that a store is opened with.
+pub(crate) fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::new(NOW))
+}
+
+impl Site {
+    pub(crate) fn new(store: impl Store + 'static, clock: Arc<ManualClock>) -> Self {
+        Self {
+            store: Arc::new(store),
+            clock,
+            queue: QueueName::new("mail").unwrap(),
+            boot: BootId::generate(),
+            made: 0,
+            claims: 0,
+        }
+    }
+
+    pub(crate) async fn enqueue(&mut self, jobs: usize, delay: Option<Duration>) {
+        let batch = (0..jobs).map(|_| self.job(delay)).collect();
+        self.store.enqueue(&self.queue, batch).await.unwrap();
+    }
+
+    /// Jobs in calls of a hundred.
+    pub(crate) async fn fill(&mut self, jobs: usize, delay: Option<Duration>) {
+        for left in (0..jobs).step_by(100) {
+            self.enqueue(100.min(jobs - left), delay).await;
+        }
+    }
+
+    /// Lets scheduled jobs fall due.
+    pub(crate) fn outlast_delay(&self) {
+        self.clock.advance(DELAY);
+    }
+
+    /// Makes due jobs ready by a clean; a claim does the same on its way.
+    pub(crate) async fn promote(&self, jobs: usize) {
+        let done = self.store.maintain(&self.queue, jobs).await.unwrap();
+        assert_eq!(done.promoted, jobs as u64);
+    }
+
+    pub(crate) async fn claim(&mut self, jobs: usize) -> Claim {
+        let request = self.request(jobs);
+        let claim = self.store.claim(&self.queue, request).await.unwrap();
+        whole(claim, jobs)
+    }
+
+    /// Ends the jobs of a claim and takes as many.
+    pub(crate) async fn exchange(&mut self, held: &Claim) -> Claim {
+        let jobs = held.jobs.len();
+        let hold = |id: &JobId| Hold::new(id.clone(), held.token).completion();
+        let done = held.jobs.iter().map(|job| hold(&job.id)).collect();
+        let next = Some(self.request(jobs));
+        let answer = self.store.complete(&self.queue, done, next).await;
+        whole(answer.unwrap().next, jobs)
+    }
+
+    pub(crate) async fn renew(&self, held: &[Claim]) {
+        let renewal = Renewal::Worker {
+            boot: self.boot.clone(),
+            tokens: held.iter().map(|claim| claim.token).collect(),
+            settled: self.claims,
+        };
+        let renewed = self.store.renew(&self.queue, renewal, LEASE).await.unwrap();
+        assert!(renewed.lost.is_empty() && renewed.until.is_some());
+    }
+
+    fn request(&mut self, jobs: usize) -> ClaimRequest {
+        self.claims += 1;
+        ClaimRequest::worker(self.boot.clone(), self.claims, jobs).lease(LEASE)
+    }
+
+    /// A plain job, its id as if it had been generated now.
+    fn job(&mut self, delay: Option<Duration>) -> NewJob {
+        self.made += 1;
+        let mut job = NewJob::new(vec![b'x'; 100]);
+        job.id = JobId::new(format!("{}{:016}", time_of_id(NOW), self.made)).unwrap();
+        match delay {
+            Some(delay) => job.delay(delay),
+            None => job,
+        }
+    }
+}
+
+fn whole(claim: Option<Claim>, jobs: usize) -> Claim {
+    let claim = claim.expect("there are jobs");
+    assert_eq!(claim.jobs.len(), jobs);
+    claim
+}
+
+/// The ten letters of a generated id that are its time.
+fn time_of_id(time: Timestamp) -> String {
+    let letters = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let letter = |place: u32| {
+        let at = (time.as_ms() >> (5 * place)) % 32;
+        char::from(letters[usize::try_from(at).unwrap()])
+    };
+    (0..10).rev().map(letter).collect()
+}

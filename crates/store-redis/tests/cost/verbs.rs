@@ -1,0 +1,129 @@
+//! Every verb that a job meets, at fixed sizes of a call, on a store whose counters can be read.
+
+use crate::budget::Row;
+use crate::site::{DELAY, Site};
+
+/// Jobs in one call.
+const BATCHES: [usize; 3] = [1, 10, 100];
+
+/// The counters of a store.
+pub(crate) trait Meter<const N: usize> {
+    /// Counts from here.
+    fn begin(&mut self);
+    /// What was counted since the beginning, for each of so many jobs.
+    fn per_job(&mut self, jobs: usize) -> [f64; N];
+}
+
+/// What one job costs, verb by verb: each does its work `calls` times on a store of its own, after
+/// one that makes whatever is made but once.
+pub(crate) async fn measure<const N: usize, M: Meter<N>>(
+    calls: usize,
+    open: impl AsyncFn() -> (Site, M),
+) -> Vec<Row<N>> {
+    let mut rows = Vec::new();
+    for batch in BATCHES {
+        let all = batch * (calls + 1);
+        let costs = [
+            ("enqueue", enqueue(batch, calls, open().await).await),
+            ("schedule", schedule(batch, calls, open().await).await),
+            ("promote", promote(all, batch, open().await).await),
+            ("claim", claim(all, batch, open().await).await),
+            (
+                "complete and claim",
+                exchange(all, batch, open().await).await,
+            ),
+            ("renew", renew(batch, calls, open().await).await),
+        ];
+        rows.extend(costs.map(|(what, cost)| (what, batch, cost)));
+    }
+    rows
+}
+
+async fn enqueue<const N: usize>(
+    batch: usize,
+    calls: usize,
+    (mut site, mut meter): (Site, impl Meter<N>),
+) -> [f64; N] {
+    site.enqueue(batch, None).await;
+    meter.begin();
+    for _ in 0..calls {
+        site.enqueue(batch, None).await;
+    }
+    meter.per_job(batch * calls)
+}
+
+async fn schedule<const N: usize>(
+    batch: usize,
+    calls: usize,
+    (mut site, mut meter): (Site, impl Meter<N>),
+) -> [f64; N] {
+    site.enqueue(batch, Some(DELAY)).await;
+    meter.begin();
+    for _ in 0..calls {
+        site.enqueue(batch, Some(DELAY)).await;
+    }
+    meter.per_job(batch * calls)
+}
+
+async fn promote<const N: usize>(
+    all: usize,
+    batch: usize,
+    (mut site, mut meter): (Site, impl Meter<N>),
+) -> [f64; N] {
+    site.fill(all, Some(DELAY)).await;
+    site.outlast_delay();
+    site.promote(batch).await;
+    meter.begin();
+    for _ in (batch..all).step_by(batch) {
+        site.promote(batch).await;
+    }
+    meter.per_job(all - batch)
+}
+
+async fn claim<const N: usize>(
+    all: usize,
+    batch: usize,
+    (mut site, mut meter): (Site, impl Meter<N>),
+) -> [f64; N] {
+    site.fill(all, None).await;
+    site.claim(batch).await;
+    meter.begin();
+    for _ in (batch..all).step_by(batch) {
+        site.claim(batch).await;
+    }
+    meter.per_job(all - batch)
+}
+
+async fn exchange<const N: usize>(
+    all: usize,
+    batch: usize,
+    (mut site, mut meter): (Site, impl Meter<N>),
+) -> [f64; N] {
+    site.fill(all + batch, None).await;
+    let mut held = site.claim(batch).await;
+    held = site.exchange(&held).await;
+    meter.begin();
+    for _ in (batch..all).step_by(batch) {
+        held = site.exchange(&held).await;
+    }
+    meter.per_job(all - batch)
+}
+
+/// The dearest way to hold jobs: each in a claim of its own.
+async fn renew<const N: usize>(
+    batch: usize,
+    calls: usize,
+    (mut site, mut meter): (Site, impl Meter<N>),
+) -> [f64; N] {
+    site.fill(batch, None).await;
+    let mut held = Vec::new();
+    for _ in 0..batch {
+        held.push(site.claim(1).await);
+    }
+    site.renew(&held).await;
+    meter.begin();
+    for _ in 0..calls {
+        site.renew(&held).await;
+    }
+    meter.per_job(batch * calls)
+}

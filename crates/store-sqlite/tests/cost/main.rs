@@ -1,0 +1,110 @@
+//! What each verb writes and what each job takes on disk, beside a budget. No clock is looked at: the
+//! figures are counts, the same in every run, and none may grow unseen.
+//!
+//! After a change that makes something cheaper, this prints the tables anew, to be pasted below:
+//!
+//! ```text
+//! WINDLASS_COST=print cargo test -p windlass-store-sqlite --test cost -- --nocapture --test-threads 1
+//! ```
+//!
+//! A figure that grew needs a reason that is worth it, told beside the new budget.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
+#![expect(
+    clippy::print_stdout,
+    reason = "it prints its tables when it is asked to"
+)]
+
+// The same verbs in the same sizes as on Redis.
+#[path = "../../../store-redis/tests/cost/budget.rs"]
+mod budget;
+mod log;
+#[path = "../../../store-redis/tests/cost/site.rs"]
+mod site;
+#[path = "../../../store-redis/tests/cost/verbs.rs"]
+mod verbs;
+
+use budget::{Row, hold};
+use log::{COLUMNS, Log};
+use site::{DELAY, Site};
+use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
+
+/// Calls of each verb that are measured: so few that the log holds all they write.
+const CALLS: usize = 5;
+
+/// What one job costs: commits, and pages written to the log. The payload has 100 bytes.
+const VERBS: &[Row<2>] = &[
+    ("enqueue", 1, [1.0, 4.0]),
+    ("schedule", 1, [1.0, 4.0]),
+    ("promote", 1, [1.0, 4.0]),
+    ("claim", 1, [1.0, 8.0]),
+    ("complete and claim", 1, [1.0, 10.0]),
+    ("renew", 1, [1.0, 1.0]),
+    ("enqueue", 10, [0.1, 0.52]),
+    ("schedule", 10, [0.1, 0.52]),
+    ("promote", 10, [0.1, 0.44]),
+    ("claim", 10, [0.1, 1.0]),
+    ("complete and claim", 10, [0.1, 1.3]),
+    ("renew", 10, [0.1, 0.1]),
+    ("enqueue", 100, [0.01, 0.152]),
+    ("schedule", 100, [0.01, 0.178]),
+    ("promote", 100, [0.01, 0.144]),
+    ("claim", 100, [0.01, 0.178]),
+    ("complete and claim", 100, [0.01, 0.272]),
+    ("renew", 100, [0.01, 0.01]),
+];
+
+/// Jobs whose bytes are measured: so many that the fixed part of a store is lost among them.
+const KEPT_JOBS: usize = 10_000;
+
+/// Bytes of the file for each of 10 000 jobs with a payload of 100 bytes.
+const BYTES: &[Row<1>] = &[
+    ("waiting", 100, [258.0]),
+    ("scheduled", 100, [291.0]),
+    ("running", 100, [355.0]),
+];
+const BYTES_SLACK: f64 = 1.02;
+
+#[tokio::test]
+async fn no_verb_writes_more_than_its_budget() {
+    let measured = verbs::measure(CALLS, open).await;
+
+    hold(COLUMNS, VERBS, &measured, 1.0);
+}
+
+#[tokio::test]
+async fn no_job_takes_more_of_the_disk_than_its_budget() {
+    let (mut site, mut waiting) = open().await;
+    site.fill(KEPT_JOBS, None).await;
+    let (mut site, mut scheduled) = open().await;
+    site.fill(KEPT_JOBS, Some(DELAY)).await;
+    let (mut site, mut running) = open().await;
+    site.fill(KEPT_JOBS, None).await;
+    for _ in 0..KEPT_JOBS / 100 {
+        site.claim(100).await;
+    }
+
+    let measured = [
+        ("waiting", 100, [waiting.bytes_kept(KEPT_JOBS)]),
+        ("scheduled", 100, [scheduled.bytes_kept(KEPT_JOBS)]),
+        ("running", 100, [running.bytes_kept(KEPT_JOBS)]),
+    ];
+    hold(["bytes"], BYTES, &measured, BYTES_SLACK);
+}
+
+async fn open() -> (Site, Log) {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = folder.path().join("jobs.db");
+    let clock = site::clock();
+    let options = Options {
+        clock: clock.clone(),
+        // As many commits as ever, and no wait for the disk.
+        synchronous: Synchronous::Off,
+        ..Options::default()
+    };
+    let store = SqliteStore::open(&path, options).expect("a new file can be opened");
+    (Site::new(store, clock), Log::new(folder, path))
+}
