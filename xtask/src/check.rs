@@ -3,7 +3,6 @@
 //! Steps run in order and the first failure ends the run. A tool that is not installed is said
 //! aloud, never passed over in silence.
 
-mod packages;
 mod peers;
 mod redis;
 mod report;
@@ -41,6 +40,11 @@ pub(crate) fn run(root: &Path, extent: Extent) -> ExitCode {
     }
     report.passed();
     ExitCode::SUCCESS
+}
+
+/// Makes sure of a server that can be started; says why there is none.
+pub(crate) fn ensure_redis() -> Result<(), String> {
+    redis::ensure()
 }
 
 /// Installs the older clients that tests talk to, alone.

@@ -5,10 +5,13 @@
     reason = "a chore talks to the person who started it"
 )]
 
+mod bench;
 mod cargo;
 mod chaos;
 mod check;
 mod help;
+mod install;
+mod packages;
 mod tidy;
 
 use std::path::PathBuf;
@@ -24,6 +27,10 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["chaos", options @ ..] => match chaos::Extent::read(options) {
             Some(extent) => chaos::run(&root(), &extent),
+            None => help::refuse(&words),
+        },
+        ["bench", "--peers", options @ ..] => match bench::Extent::read(options) {
+            Some(extent) => bench::run(&root(), &extent),
             None => help::refuse(&words),
         },
         [] | ["help" | "--help" | "-h"] => help::run(),

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    accept, claim, clean, complete, completions, config, demo, doctor, enqueue, exec, fail,
+    accept, bench, claim, clean, complete, completions, config, demo, doctor, enqueue, exec, fail,
     interop, job, processor, progress, queue, release, renew, serve, snooze, stdio, submit, tail,
     up, worker, workers,
 };
@@ -104,6 +104,11 @@ pub(crate) enum Command {
     Tail(tail::Arguments),
     /// Check the health of the store and its queues
     Doctor(doctor::Arguments),
+    /// Measure how fast the store, the client and the worker are, beside the bare engine
+    Bench(Box<bench::Arguments>),
+    /// One worker process of the bench
+    #[command(hide = true)]
+    BenchWorker(bench::WorkerArguments),
     /// Write a completion script for a shell
     Completions(completions::Arguments),
     /// See the settings in force and where they come from

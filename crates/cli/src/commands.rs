@@ -1,6 +1,7 @@
 //! One file per command; here is only the way to each of them.
 
 pub(crate) mod accept;
+pub(crate) mod bench;
 pub(crate) mod claim;
 pub(crate) mod clean;
 pub(crate) mod complete;
@@ -38,6 +39,8 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
     match command {
         Command::Demo(arguments) => demo::run(arguments, session).await,
         Command::DemoWorker(arguments) => demo::worker::run(arguments, session).await,
+        Command::Bench(arguments) => bench::run(*arguments, session).await,
+        Command::BenchWorker(arguments) => bench::worker(arguments).await,
         Command::Enqueue(arguments) => enqueue::run(*arguments, session).await,
         Command::Claim(arguments) => claim::run(arguments, session).await,
         Command::Accept(arguments) => accept::run(arguments, session).await,

@@ -1,12 +1,15 @@
 -- claim: hands out jobs of the queue under a token and a lease.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish extend reap take record plain sleep claim
+-- uses: figures hints opts state place quiet hold finish extend reap take record plain sleep claim
 -- flags: allow-oom
+-- guards: lazy
 -- args: owner (b:BOOT, or empty for a lease of its own), seq, nonce (8 hex digits), max, lease (ms), mode (empty, `m` at most once, `d` dispatch), worker (for a single claim), sleeper (empty, or NAME TAB MS: register it when nothing is found)
 -- reply: token (empty: nothing), lease end, 1 when stale entries took up the whole step (ask again) or -1-ms until the next due job, how many parts the queue has; then the ids, each with a newline behind it, how many texts each job has (1 or 2), and its payload (and opts)
 if not exists then
   return nothing()
 end
-local reply = claim(read_request(1))
+local request = read_request(1)
+guard(request.mode ~= 'm')
+local reply = claim(request)
 commit()
 return reply

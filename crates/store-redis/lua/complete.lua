@@ -1,7 +1,8 @@
 -- complete: ends jobs well and, in the same step, may claim the next.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish extend reap take record plain sleep claim
+-- uses: figures hints opts state place quiet hold finish extend reap take record plain sleep claim
 -- flags: allow-oom
+-- guards: lazy
 -- args: how many claims; token and number of jobs of each; the ids (each once), claim by claim; how many results; of each its place among the ids and its bytes; then a request as in claim, or nothing
 -- reply: the words (completed, lease_lost, gone) in one text, separated by spaces, or one `completed` for all; then what claim replies, where it was asked
 local claims = tonumber(ARGV[1])
@@ -23,7 +24,7 @@ local function remove_short(ids, from, to, bytes, has_opts)
   if has_opts then
     redis.call('HDEL', k_opts, unpack(ids, from, to))
   end
-  if redis.call('HLEN', k_progress) > 0 then
+  if not is_quiet and redis.call('HLEN', k_progress) > 0 then
     redis.call('HDEL', k_progress, unpack(ids, from, to))
   end
   local removed = to - from + 1
@@ -72,7 +73,7 @@ end
 local function complete_all()
   local holds = redis.call('HMGET', k_running, unpack(ARGV, first, last))
   local may_be_short = rule(KEEP_SUCCEEDED) ~= 1
-  local stopping = redis.call('ZCARD', k_stopping) > 0
+  local stopping = not is_quiet and redis.call('ZCARD', k_stopping) > 0
   local short, bytes_of_short, has_opts = {}, 0, false
   local words, at, others = {}, 0, 0
   for i = 1, claims do
@@ -116,15 +117,17 @@ local function complete_all()
   return others == 0 and 'completed' or table.concat(words, ' ')
 end
 
+local request = ARGV[results_end + 8] and read_request(results_end + 1)
+guard(not next(results) and not (request and request.mode == 'm'))
 local answer = ''
 if total > 0 then
   answer = exists and complete_all() or string.rep('gone ', total)
 end
-if not ARGV[results_end + 8] then
+if not request then
   commit()
   return { answer }
 end
-local reply = exists and claim(read_request(results_end + 1)) or nothing()
+local reply = exists and claim(request) or nothing()
 commit()
 table.insert(reply, 1, answer)
 return reply

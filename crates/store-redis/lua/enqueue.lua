@@ -1,6 +1,6 @@
 -- enqueue: stores jobs; the same id, or a unique key that is held, is a duplicate.
 -- keys: state jobs opts ready suspects ghosts scheduled expiring unique running final tombstones forgetting leases owners sleepers wake hints
--- uses: figures hints opts state place accept
+-- uses: figures hints opts state place accept short
 -- flags:
 -- guards: lazy
 -- args: the earliest and the latest time in the generated ids (or 0 0), 1 to write even when all are duplicates, how many partitions the caller knows of, `s` when specs follow (or empty); then id (each once), payload, and then spec of each job: opts, with `d`, `e` and `l` as MS or +MS from now
@@ -13,32 +13,28 @@ elseif #ids == 0 then
   return {}
 end
 
+-- Plain jobs, which are most, go the short way.
+local is_short = is_id_timed and not ghosts and not tombs
+
 -- Writing a key of the wrong type must fail before anything else is written.
-redis.call('HLEN', k_opts)
-redis.call('HLEN', k_running)
-redis.call('ZCARD', k_scheduled)
-redis.call('ZCARD', k_expiring)
-redis.call('HLEN', k_unique)
-redis.call('HLEN', k_tombstones)
-redis.call('HLEN', k_final)
-if ghosts then
-  redis.call('HLEN', k_ghosts)
+if WIDTH == 3 or not is_short then
+  redis.call('HLEN', k_opts)
+  redis.call('HLEN', k_running)
+  redis.call('ZCARD', k_scheduled)
+  redis.call('ZCARD', k_expiring)
+  redis.call('HLEN', k_unique)
+  redis.call('HLEN', k_tombstones)
+  redis.call('HLEN', k_final)
+  if ghosts then
+    redis.call('HLEN', k_ghosts)
+  end
+end
+if f[GROW_AT] > 0 then
+  redis.call('ZCARD', k_scheduled)
 end
 if f[SLEEPING_UNTIL] > now then
   redis.call('ZCARD', k_sleepers)
   redis.call('LLEN', k_wake)
-end
--- The lane of a spec; where it only says what is kept as it is said, it is a short one too.
-local priorities, is_short_spec = { [''] = 5 }, { [''] = true }
-local function priority_of(spec)
-  local priority = priorities[spec]
-  if not priority then
-    local text = '\n' .. spec
-    priority = tonumber(string.match(text, '\np(%d)')) or 5
-    priorities[spec] = priority
-    is_short_spec[spec] = not string.find(text, '\n[ndulew]')
-  end
-  return priority
 end
 for i = 1, WIDTH == 2 and 1 or #ids do
   local priority = priority_of(spec_of(i))
@@ -46,42 +42,6 @@ for i = 1, WIDTH == 2 and 1 or #ids do
     redis.call('LLEN', k_ready[priority])
     lanes[priority] = {}
   end
-end
-
--- Plain jobs, which are most, go the short way: all at once, or at least without a closer look.
-local is_short = is_id_timed and not ghosts and not tombs
-local some_opts = {}
-local total = 0
-
-local function store_plain()
-  local bytes = 0
-  for i = 1, #ids do
-    if stored_payloads[i] then
-      return false
-    end
-    bytes = bytes + #ARGV[2 * i + 5]
-  end
-  redis.call('HSET', k_jobs, unpack(ARGV, FIRST, FIRST + 2 * #ids - 1))
-  f[BYTES] = f[BYTES] + bytes
-  lanes[5], total = ids, #ids
-  for i = 1, is_watched and #ids or 0 do
-    announce(ids[i], 'ready')
-  end
-  return true
-end
-
-local function store_short(i, spec)
-  local id, payload, lane = ids[i], payload_of(i), lanes[priorities[spec]]
-  jobs[#jobs + 1] = id
-  jobs[#jobs + 1] = payload
-  lane[#lane + 1] = id
-  f[BYTES] = f[BYTES] + #payload
-  if spec ~= '' then
-    some_opts[#some_opts + 1] = id
-    some_opts[#some_opts + 1] = spec
-  end
-  announce(id, 'ready')
-  return 'r'
 end
 
 if WIDTH == 3 or not is_short or not store_plain() then

@@ -26,8 +26,8 @@ pub mod bench;
 pub mod conformance;
 pub mod differential;
 pub mod opened;
-pub mod redis;
 pub mod soundness;
 
 pub use bench::Bench;
 pub use opened::Opened;
+pub use windlass_private_redis as redis;

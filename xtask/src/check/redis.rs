@@ -6,7 +6,7 @@
 use std::io::ErrorKind;
 use std::process::Command;
 
-use super::packages::{self, Wanted};
+use crate::packages::{self, Wanted};
 
 /// What to do when the step failed.
 pub(super) const NEXT: &str = "install Redis 7.0 or later (`apt-get install redis-server`, \

@@ -2,8 +2,6 @@
 //!
 //! Real worker processes share the store; one is killed with -9 half-way, and nothing is lost.
 
-mod crew;
-mod place;
 mod plan;
 mod report;
 pub(crate) mod worker;
@@ -13,15 +11,17 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::ProgressBar;
+use tokio::process::Command;
 use windlass::{Existing, JobId, QueueName, Stats, Store, StoreUrl};
+use windlass_bench::{Crew, Place};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::output::Output;
 use crate::session::Session;
+use crate::settings::STORE_VARIABLE;
 use crate::signals::Signals;
-use crew::Crew;
-use place::Place;
 use report::Report;
+use worker::HOLDING;
 
 /// Jobs handed over in one call.
 const BATCH: usize = 500;
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
 /// Runs the demo; fails when a job was lost. Whatever happens, its store is removed.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let mut stop = Signals::listen()?;
-    let place = Place::choose(session.global.store.as_deref())?;
+    let place = Place::choose(session.global.store.as_deref(), "demo")?;
     session.clearing.begin();
     let mut crew = Crew::default();
     let played = tokio::select! {
@@ -93,7 +93,9 @@ async fn play(
     ));
 
     let began = Instant::now();
-    crew.start(arguments.workers, url, &queue)?;
+    for _ in 0..arguments.workers {
+        crew.start(worker_process(url, &queue)?)?;
+    }
     let bar = Output::count_bar(u64::from(arguments.jobs));
     let (accepted, ()) = tokio::try_join!(
         enqueue(store, &queue, arguments.jobs),
@@ -104,6 +106,18 @@ async fn play(
     crew.dismiss().await?;
 
     Report::draw(store, &queue, &accepted, seconds).await
+}
+
+/// This program once more, as a worker.
+fn worker_process(url: &StoreUrl, queue: &QueueName) -> Result<Command> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::internal(format!("no worker starts: {error}")))?;
+    let mut command = Command::new(program);
+    command
+        .args(["demo-worker", queue.as_str()])
+        // Everybody on the machine may read the arguments of a process; the URL may hold a secret.
+        .env(STORE_VARIABLE, url.to_secret_string());
+    Ok(command)
 }
 
 /// Enqueues the planned jobs; answers the ids that were accepted, which is the outside count.
@@ -132,8 +146,11 @@ async fn watch(
     loop {
         tokio::select! {
             _ = look.tick() => {}
-            victim = crew.next_holding() => {
-                let pid = crew.kill(victim?)?;
+            (pid, line) = crew.next_line() => {
+                if line != HOLDING {
+                    continue;
+                }
+                crew.kill(pid).await?;
                 bar.set_message(format!("killed worker {pid} with -9"));
             }
         }

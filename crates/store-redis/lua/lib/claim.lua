@@ -114,8 +114,7 @@ end
 
 -- Nothing when there is nothing to hand out.
 local function take_and_hand_out(request)
-  local has_suspects = (f[FRONT] ~= 0 or f[BACK] ~= 0) and redis.call('ZCARD', k_suspects) > 0
-  if f[GHOSTS] == 0 and not has_suspects and not is_watched and request.mode ~= 'm' then
+  if is_quiet or (f[GHOSTS] == 0 and not has_suspects() and not is_watched and request.mode ~= 'm') then
     local lanes, total = take_short(math.min(request.max, CLAIM_MAX))
     if lanes then
       return total > 0 and hand_out_short(request, lanes) or nil
@@ -136,8 +135,10 @@ local function claim(request)
   if again then
     return again
   end
-  promote_due(PAGE)
-  reap(PAGE)
+  if not is_quiet then
+    promote_due(PAGE)
+    reap(PAGE)
+  end
   local reply = may_claim(request) and take_and_hand_out(request)
   if not reply then
     reply = nothing()
@@ -145,6 +146,10 @@ local function claim(request)
   if reply[1] == '' and reply[3] == 0 and request.sleeper ~= '' then
     reply = lie_down(request, reply)
   end
-  prune(PAGE)
+  if is_quiet then
+    prune_claims(PAGE)
+  else
+    prune(PAGE)
+  end
   return reply
 end

@@ -5,6 +5,10 @@ local function is_suspect(o)
   return tonumber(o.x or 0) >= SUSPECT_AFTER
 end
 
+local function has_suspects()
+  return (f[FRONT] ~= 0 or f[BACK] ~= 0) and redis.call('ZCARD', k_suspects) > 0
+end
+
 local function watch_expiry(id, o)
   if o.e then
     redis.call('ZADD', k_expiring, o.e, id)

@@ -26,7 +26,7 @@ end
 -- Takes jobs lane by lane, where no entry is stale; nothing when a job needs a closer look, and then nothing is changed.
 local function take_short(max)
   local taken, lanes = 0, {}
-  local has_opts = redis.call('HLEN', k_opts) > 1
+  local has_opts = not is_quiet and redis.call('HLEN', k_opts) > 1
   for priority = 0, 9 do
     if f[READY + priority] > 0 and taken < max then
       local lane = look_short(priority, max - taken, has_opts)

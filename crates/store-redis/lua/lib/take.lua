@@ -162,10 +162,10 @@ end
 local function take(request, seen)
   local taken = {}
   local max = math.min(request.max, CLAIM_MAX)
-  local has_suspects = (f[FRONT] ~= 0 or f[BACK] ~= 0) and redis.call('ZCARD', k_suspects) > 0
+  local are_there = has_suspects()
   for priority = 0, 9 do
     if f[READY + priority] > 0 and #taken < max then
-      local met = has_suspects and 'expired' or 'none'
+      local met = are_there and 'expired' or 'none'
       while met == 'expired' and seen.passed < PAGE do
         met = meet_suspect(priority, taken, request, seen)
       end

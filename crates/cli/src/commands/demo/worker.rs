@@ -9,12 +9,14 @@ use tokio::io::AsyncReadExt;
 use windlass::{Existing, QueueName, StoreUrl};
 use windlass_worker::{Context, Options, Outcome, Runtime, Source};
 
-use super::crew::HOLDING;
 use super::plan::Ask;
 use crate::exit::{Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
 use crate::settings::STORE_VARIABLE;
+
+/// The line a worker prints when it holds a job and waits to be killed.
+pub(super) const HOLDING: &str = "holding";
 
 /// Short, so that the killed worker's jobs come back while one watches.
 const LEASE: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! Replaces what differs from run to run: times, ids, tokens, ports, ages.
 
 /// Words before a number that nobody can foresee.
-const BEFORE_NUMBERS: [&str; 18] = [
+const BEFORE_NUMBERS: [&str; 21] = [
     "\"oldest_ms\":",
     "\"next_due_ms\":",
     "\"last_seen_ms\":",
@@ -16,6 +16,9 @@ const BEFORE_NUMBERS: [&str; 18] = [
     "\"retried\":N,\"rescued\":",
     "\"seconds\":",
     "\"jobs_per_second\":",
+    "_per_s\":",
+    "\"ratio\":{\"enqueue\":",
+    "N,\"process\":",
     "\"p50\":",
     "\"p99\":",
     "\"sqlite\",\"status\":\"ok\",\"message\":\"version ",
@@ -24,7 +27,15 @@ const BEFORE_NUMBERS: [&str; 18] = [
 ];
 
 /// Lines of which only the first word can be foreseen.
-const LOOSE_LINES: [&str; 5] = ["finished ", "retried ", "rescued ", "time ", "waited "];
+const LOOSE_LINES: [&str; 7] = [
+    "finished ",
+    "retried ",
+    "rescued ",
+    "time ",
+    "waited ",
+    "enqueue  ",
+    "process  ",
+];
 
 /// Checks of the doctor that depend on the machine: how they come out is not compared.
 const LOOSE_CHECKS: [&str; 3] = ["latency", "room", "size"];

@@ -4,7 +4,7 @@
 type Scene = (&'static str, &'static [&'static str]);
 
 /// Every command that ends by itself.
-pub(super) const SCENES: [Scene; 33] = [
+pub(super) const SCENES: [Scene; 34] = [
     (
         "windlass-accept",
         &[
@@ -12,6 +12,13 @@ pub(super) const SCENES: [Scene; 33] = [
             "@claim mail --dispatch",
             "accept mail 1 --token {token}",
             "accept mail 1 --token 1-00000000",
+        ],
+    ),
+    (
+        "windlass-bench",
+        &[
+            "bench --jobs 200 --rounds 1 --limit",
+            "bench --private --store sqlite:x.db",
         ],
     ),
     (

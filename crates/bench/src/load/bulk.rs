@@ -1,0 +1,46 @@
+//! Jobs in batches, by several producers at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use windlass::{Client, NewJob, Result};
+
+use super::{QUEUE, shares};
+use crate::stage::Stage;
+
+/// Enqueues jobs that `job` makes from their number; answers how long it took.
+pub(crate) async fn enqueue_bulk<F>(
+    stage: &Stage<'_>,
+    client: &Client,
+    jobs: u64,
+    job: F,
+) -> Result<Duration>
+where
+    F: Fn(u64) -> NewJob + Clone + Send + Sync + 'static,
+{
+    let batch = stage.plan.batch as u64;
+    let done = Arc::new(AtomicU64::new(0));
+    let began = Instant::now();
+    let mut next = 0;
+    let producers = shares(jobs, stage.plan.producers).map(|share| {
+        let numbers = next..next + share;
+        next += share;
+        let (client, job, done) = (client.clone(), job.clone(), Arc::clone(&done));
+        async move {
+            let mut from = numbers.start;
+            while from < numbers.end {
+                let to = numbers.end.min(from + batch);
+                let jobs = (from..to).map(&job).collect();
+                for enqueued in client.enqueue_many_raw(QUEUE, jobs).await? {
+                    enqueued?;
+                }
+                done.fetch_add(to - from, Ordering::Relaxed);
+                from = to;
+            }
+            Ok(())
+        }
+    });
+    stage.follow(&done, stage.tasks.all(producers)).await?;
+    Ok(began.elapsed())
+}

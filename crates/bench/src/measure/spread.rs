@@ -1,0 +1,70 @@
+//! What several rounds say together.
+
+use serde::Serialize;
+
+/// The middle of several rounds, and how far they lie apart.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spread {
+    /// As many rounds above as below.
+    pub median: f64,
+    /// The least.
+    pub min: f64,
+    /// The most.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of at least one value.
+    pub(crate) fn of(values: &[f64]) -> Self {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
+        let middle = sorted.len() / 2;
+        let median = if sorted.len().is_multiple_of(2) && middle > 0 {
+            f64::midpoint(at(middle - 1), at(middle))
+        } else {
+            at(middle)
+        };
+        Self {
+            median: rounded(median),
+            min: rounded(at(0)),
+            max: rounded(at(sorted.len().saturating_sub(1))),
+        }
+    }
+}
+
+/// Five digits are more than any run can tell apart.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let digits = 4.0 - value.abs().log10().floor();
+    let scale = 10f64.powf(digits);
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(values: &[f64]) -> (f64, f64, f64) {
+        let spread = Spread::of(values);
+        (spread.median, spread.min, spread.max)
+    }
+
+    fn near(a: (f64, f64, f64), b: (f64, f64, f64)) -> bool {
+        [(a.0, b.0), (a.1, b.1), (a.2, b.2)]
+            .iter()
+            .all(|(a, b)| (a - b).abs() < 1e-9)
+    }
+
+    #[test]
+    fn the_median_is_the_middle_of_the_sorted_rounds() {
+        assert!(near(spread(&[3.0, 1.0, 9.0]), (3.0, 1.0, 9.0)));
+        assert!(near(spread(&[4.0, 1.0, 2.0, 9.0]), (3.0, 1.0, 9.0)));
+        assert!(near(
+            spread(&[0.000_123_456_7]),
+            (0.000_123_46, 0.000_123_46, 0.000_123_46)
+        ));
+    }
+}

@@ -1,0 +1,49 @@
+//! Batches, by several producers at once, and what a waiting job takes.
+
+use windlass::{NewJob, Result};
+
+use crate::bare::{Bare, PIPELINED};
+use crate::load::{enqueue_bulk, payload};
+use crate::measure::{Round, over, real};
+use crate::stage::Stage;
+
+const JOBS_REDIS: u64 = 200_000;
+const JOBS_SQLITE: u64 = 50_000;
+
+pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
+    let usual = if stage.is_redis() {
+        JOBS_REDIS
+    } else {
+        JOBS_SQLITE
+    };
+    let jobs = stage.plan.jobs_or(usual);
+    let url = stage.place.fresh().await?;
+    stage.progress.begin("enqueue-bulk", jobs);
+    let (mut one, mut four) = (None, None);
+    if let Some(mut bare) = Bare::open(stage.place, stage.plan, stage.tasks).await? {
+        one = bare.enqueue(jobs, stage.plan.batch, 1).await?;
+        bare.clear().await?;
+        four = bare.enqueue(jobs, stage.plan.batch, PIPELINED).await?;
+        bare.clear().await?;
+    }
+    let client = stage.client(&url).await?;
+    let probe = stage.probe().await?;
+    if let Some(server) = &probe.server {
+        server.settle().await?;
+    }
+    let before = probe.read().await?;
+    let body = payload(stage.plan.payload);
+    let took = enqueue_bulk(stage, &client, jobs, move |_| NewJob::new(body.clone())).await?;
+    let cost = probe.since(&before, jobs).await?;
+
+    let per_s = real(jobs) / took.as_secs_f64();
+    let mut round = Round::default();
+    round.note("per_s", per_s);
+    round.note_some("limit.one_caller", one);
+    round.note_some("limit.four_callers", four);
+    round.note_some("ratio", over(per_s, one));
+    round.note_some("ratio_pipelined", over(per_s, four));
+    cost.note(&mut round);
+    round.note_some("bytes_per_job", cost.bytes);
+    Ok(round)
+}

@@ -1,0 +1,60 @@
+//! The run without a named scenario.
+
+use serde_json::Value;
+
+use super::sandbox::{Sandbox, has_fields};
+
+fn is_positive(value: &Value) -> bool {
+    value.as_f64().is_some_and(|number| number > 0.0)
+}
+
+#[test]
+fn a_bench_on_a_file_has_every_figure_and_none_that_only_redis_tells() {
+    let sandbox = Sandbox::new();
+
+    let report = sandbox
+        .run("bench --jobs 300 --rounds 1 --json")
+        .ok()
+        .json();
+
+    for figure in ["enqueue_per_s", "process_per_s"] {
+        assert!(is_positive(&report[figure]), "{report}");
+    }
+    has_fields(&report["wait_ms"], "p50 p99");
+    for absent in ["bytes_per_job", "commands_per_job", "redis_cpu_us_per_job"] {
+        assert_eq!(report.get(absent), Some(&Value::Null), "{report}");
+    }
+    assert_eq!(report.get("limit").or(report.get("ratio")), None);
+    assert!(!sandbox.has_store());
+}
+
+#[test]
+fn a_bench_on_a_private_redis_with_the_limit_has_every_figure() {
+    let sandbox = Sandbox::new();
+
+    let line = "bench --private --jobs 2000 --rounds 1 --limit --json";
+    let report = sandbox.run(line).ok().json();
+
+    for figure in [
+        "enqueue_per_s",
+        "process_per_s",
+        "bytes_per_job",
+        "commands_per_job",
+    ] {
+        assert!(is_positive(&report[figure]), "{figure} in {report}");
+    }
+    assert!(report["redis_cpu_us_per_job"].is_number(), "{report}");
+    for figure in ["enqueue_per_s", "process_per_s"] {
+        assert!(is_positive(&report["limit"][figure]), "{report}");
+    }
+    for figure in ["enqueue", "process"] {
+        assert!(is_positive(&report["ratio"][figure]), "{report}");
+    }
+}
+
+#[test]
+fn a_file_has_a_limit_as_well() {
+    let line = "bench --jobs 300 --rounds 1 --limit --json";
+    let report = Sandbox::new().run(line).ok().json();
+    assert!(is_positive(&report["ratio"]["process"]), "{report}");
+}

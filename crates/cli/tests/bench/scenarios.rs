@@ -1,0 +1,136 @@
+//! Every scenario, small, on a file and on a private Redis.
+
+use serde_json::Value;
+
+use super::sandbox::{Sandbox, has_fields};
+
+/// A scenario, how large, and the figures it has on any store.
+const SCENARIOS: [(&str, &str, &str); 9] = [
+    (
+        "enqueue-one",
+        "--jobs 300",
+        "per_s limit ratio client_cpu_us_per_job",
+    ),
+    (
+        "enqueue-bulk",
+        "--jobs 1000",
+        "per_s limit ratio client_cpu_us_per_job",
+    ),
+    (
+        "process",
+        "--jobs 1000",
+        "per_s limit ratio client_cpu_us_per_job",
+    ),
+    ("end-to-end", "--jobs 300 --rate 300", "rate_per_s wait_ms"),
+    ("latency", "--jobs 30", "pickup_ms"),
+    (
+        "delayed",
+        "--jobs 300 --within 200ms",
+        "jobs early late_start lateness_ms",
+    ),
+    ("backlog", "--backlog 200,1000", "at ratio"),
+    (
+        "crash",
+        "--jobs 400",
+        "accepted ended lost repeats kills per_s",
+    ),
+    ("http", "--jobs 300", "one_a_call batch_a_call import"),
+];
+
+/// Figures that only one plain Redis has.
+const ON_REDIS: [(&str, &str); 5] = [
+    (
+        "enqueue-bulk",
+        "ratio_pipelined bytes_per_job calls_per_job",
+    ),
+    (
+        "process",
+        "ratio_pipelined redis_cpu_us_per_job calls_per_job commands_per_job",
+    ),
+    ("enqueue-one", "redis_cpu_us_per_job commands_per_job"),
+    ("latency", "blpop_ms ping_ms ratio"),
+    ("delayed", "slow_calls slow_call_share longest_call_ms"),
+];
+
+fn run(scenario: &str, size: &str, place: &str) -> Value {
+    let line = format!("bench {scenario} {size} {place} --rounds 1 --json");
+    let ran = Sandbox::new().run(&line).ok();
+    let lines = ran.json_lines();
+    assert_eq!(lines.len(), 1, "{line}: {}", ran.text());
+    assert_eq!(lines[0]["scenario"], scenario);
+    assert_eq!(lines[0]["rounds"], 1);
+    lines[0].clone()
+}
+
+fn assert_sound(scenario: &str, report: &Value) {
+    let figures = &report["figures"];
+    match scenario {
+        "delayed" => {
+            assert_eq!(figures["early"], 0, "{report}");
+            assert_eq!(figures["jobs"], 300, "{report}");
+        }
+        "crash" => {
+            assert_eq!(figures["lost"], 0, "{report}");
+            assert_eq!(
+                (&figures["accepted"], &figures["ended"]),
+                (&400.into(), &400.into())
+            );
+            assert_eq!(figures["kills"], 10, "{report}");
+        }
+        "backlog" => {
+            has_fields(
+                &figures["at"]["200"],
+                "enqueue_us claim_us complete_us delayed_us",
+            );
+            has_fields(&figures["ratio"]["1000"], "enqueue claim complete delayed");
+        }
+        _ => {}
+    }
+    let figure = figures.get("per_s").unwrap_or(&Value::Null);
+    if !figure.is_null() {
+        has_fields(figure, "median min max");
+    }
+}
+
+#[test]
+fn every_scenario_ends_on_a_file_with_sound_figures() {
+    for (scenario, size, fields) in SCENARIOS {
+        let report = run(scenario, size, "");
+        assert_eq!(
+            (&report["store"], &report["aof"]),
+            (&"sqlite".into(), &Value::Null)
+        );
+        has_fields(&report["figures"], fields);
+        assert_sound(scenario, &report);
+    }
+}
+
+#[test]
+fn every_scenario_ends_on_a_private_redis_with_sound_figures() {
+    for (scenario, size, fields) in SCENARIOS {
+        let report = run(scenario, size, "--private");
+        assert_eq!(
+            (&report["store"], &report["aof"]),
+            (&"redis".into(), &"off".into())
+        );
+        has_fields(&report["figures"], fields);
+        for (_, fields) in ON_REDIS.iter().filter(|(it, _)| *it == scenario) {
+            has_fields(&report["figures"], fields);
+        }
+        assert_sound(scenario, &report);
+    }
+}
+
+#[test]
+fn modes_of_the_append_only_file_are_compared_with_off() {
+    let line =
+        "bench enqueue-bulk --jobs 500 --rounds 2 --private --aof off,everysec,always --json";
+    let reports = Sandbox::new().run(line).ok().json_lines();
+
+    let modes: Vec<&Value> = reports.iter().map(|report| &report["aof"]).collect();
+    assert_eq!(modes, ["off", "everysec", "always"]);
+    for report in &reports {
+        let over_off = &report["figures"]["over_off"];
+        assert_eq!(over_off.is_null(), report["aof"] == "off", "{report}");
+    }
+}

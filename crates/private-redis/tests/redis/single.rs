@@ -1,0 +1,182 @@
+//! One server.
+
+use std::process::{Command, Stdio};
+
+use windlass_private_redis::{Fsync, Reply, Server, ServerOptions, until};
+
+#[test]
+fn servers_answer_where_their_url_says_and_share_nothing() {
+    let server = Server::start();
+    assert!(
+        server.url().starts_with("redis+unix:///"),
+        "{}",
+        server.url()
+    );
+    assert_eq!(server.command(&["SET", "a", "1"]).text(), "OK");
+    assert_eq!(server.command(&["GET", "a"]), Reply::Bulk(b"1".to_vec()));
+    assert_eq!(server.command(&["GET", "b"]), Reply::Nil);
+    assert_eq!(server.command(&["INCR", "a"]).integer(), 2);
+    assert!(
+        matches!(server.command(&["LPOP", "a"]), Reply::Error(text) if text.starts_with("WRONGTYPE"))
+    );
+    assert_eq!(
+        server.command(&["CONFIG", "GET", "port"]).array()[1].text(),
+        "0"
+    );
+
+    let other = ServerOptions::new().tcp().start();
+    assert_eq!(other.url(), format!("redis://127.0.0.1:{}/0", other.port()));
+    assert_eq!(other.command(&["GET", "a"]), Reply::Nil);
+}
+
+#[test]
+fn bytes_pass_unchanged_and_pipelined_answers_come_in_order() {
+    let server = Server::start();
+    let bytes: Vec<u8> = (0..=255).chain(*b"\r\n$1\r\n").collect();
+    let mut link = server.connect().unwrap();
+    link.send(&[b"SET".as_slice(), b"a", &bytes]).unwrap();
+    link.send(&["GET", "a"]).unwrap();
+    link.send(&["LRANGE", "none", "0", "-1"]).unwrap();
+    assert_eq!(link.receive().unwrap().ok().text(), "OK");
+    assert_eq!(link.receive().unwrap(), Reply::Bulk(bytes));
+    assert_eq!(link.receive().unwrap(), Reply::Array(Vec::new()));
+}
+
+#[test]
+fn what_was_appended_outlives_a_kill_and_nothing_else_does() {
+    for (sync, kept) in [
+        (Some(Fsync::EverySecond), true),
+        (Some(Fsync::Always), true),
+        (None, false),
+    ] {
+        let options = ServerOptions::new();
+        let server = match sync {
+            Some(sync) => options.append_only(sync).start(),
+            None => options.start(),
+        };
+        let url = server.url();
+        server.command(&["SET", "a", "1"]).ok();
+        let pid = server.pid();
+        server.kill();
+        assert!(!server.is_running());
+        assert!(server.try_command(&["PING"]).is_err());
+        server.restart();
+        assert!(server.is_running());
+        assert_ne!(server.pid(), pid);
+        assert_eq!(server.url(), url);
+        assert_eq!(server.command(&["EXISTS", "a"]).integer() == 1, kept);
+    }
+}
+
+#[test]
+fn a_stopped_server_answers_when_it_goes_on() {
+    let server = ServerOptions::new().tcp().start();
+    let mut link = server.connect().unwrap();
+    server.stop();
+    assert!(!server.is_running());
+    link.send(&["PING"]).unwrap();
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", server.pid()));
+    if let Ok(state) = state {
+        assert!(state.contains(") T "), "{state}");
+    }
+    server.resume();
+    assert_eq!(link.receive().unwrap().text(), "PONG");
+    assert!(server.is_running());
+}
+
+#[test]
+fn a_full_server_refuses_writes() {
+    let server = ServerOptions::new().max_memory(1).start();
+    assert!(
+        matches!(server.command(&["SET", "a", "1"]), Reply::Error(text) if text.starts_with("OOM"))
+    );
+    let policy = server.command(&["CONFIG", "GET", "maxmemory-policy"]);
+    assert_eq!(policy.array()[1].text(), "noeviction");
+}
+
+#[test]
+fn a_line_of_configuration_has_the_last_word() {
+    let server = ServerOptions::new().line("databases 3").start();
+    assert!(matches!(server.command(&["SELECT", "3"]), Reply::Error(_)));
+}
+
+#[test]
+#[should_panic(expected = "no-such-directive")]
+fn a_server_that_does_not_come_up_shows_its_log() {
+    ServerOptions::new().line("no-such-directive 1").start();
+}
+
+#[test]
+fn a_dropped_server_leaves_no_process_and_no_folder() {
+    let server = Server::start();
+    let (pid, folder) = (server.pid(), server.folder().to_owned());
+    drop(server);
+    assert!(!folder.exists());
+    assert!(!is_alive(pid));
+}
+
+/// Run by the test below in a process of its own, which does not live to see the end.
+#[test]
+fn a_server_of_a_process_that_is_killed() {
+    if std::env::var_os("WINDLASS_DIES").is_none() {
+        return;
+    }
+    let server = Server::start();
+    server.stop();
+    println!("server {} {}", server.pid(), server.folder().display());
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
+fn a_server_dies_with_a_test_process_that_is_killed() {
+    use std::io::{BufRead, BufReader};
+
+    let mut test = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "single::a_server_of_a_process_that_is_killed",
+            "--nocapture",
+        ])
+        .env("WINDLASS_DIES", "yes")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(test.stdout.take().unwrap()).lines();
+    let line = lines
+        .map(Result::unwrap)
+        .find(|line| line.contains("server "))
+        .expect("it says which server it started");
+    let words: Vec<&str> = line.rsplit(' ').collect();
+    let pid: u32 = words[1].parse().unwrap();
+    assert!(is_alive(pid));
+
+    test.kill().unwrap();
+    test.wait().unwrap();
+
+    until("the server dies", || {
+        if is_alive(pid) {
+            Err(format!("{pid} is alive"))
+        } else {
+            Ok(())
+        }
+    });
+    until("its folder is removed", || {
+        if std::path::Path::new(words[0]).exists() {
+            Err(line.clone())
+        } else {
+            Ok(())
+        }
+    });
+}
+
+/// Whether a process is there and no zombie that nobody has looked at yet.
+fn is_alive(pid: u32) -> bool {
+    let found = Command::new("ps")
+        .args(["-o", "stat=", "-p", &pid.to_string()])
+        .output()
+        .expect("ps runs");
+    let state = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+    !state.is_empty() && !state.starts_with('Z')
+}

@@ -1,0 +1,85 @@
+//! What the figures were measured on, and when.
+
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+/// The machine and the programs that all queues share.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Machine {
+    pub(super) cores: usize,
+    pub(super) memory_gib: Option<u64>,
+    pub(super) kernel: String,
+    pub(super) redis: String,
+    /// Node, Python and Ruby.
+    pub(super) languages: Vec<String>,
+}
+
+impl Machine {
+    pub(super) fn look() -> Self {
+        let redis = std::env::var("WINDLASS_REDIS_SERVER");
+        let redis = redis.unwrap_or_else(|_| "redis-server".to_owned());
+        let banner = said(&redis, &["--version"]);
+        let version = banner
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix("v="));
+        let languages = [
+            ("rustc", said("rustc", &["--version"])),
+            ("Node", said("node", &["--version"])),
+            ("Python", said("python3", &["--version"])),
+            ("Ruby", said("ruby", &["--version"])),
+        ];
+        let version_of = |(name, said): (&str, String)| {
+            let mut words = said.split_whitespace();
+            let digits = |word: &&str| {
+                let word = word.trim_start_matches('v');
+                word.starts_with(|first: char| first.is_ascii_digit())
+            };
+            let found = words.find(digits)?.trim_start_matches('v');
+            Some(format!("{name} {found}"))
+        };
+        Self {
+            cores: std::thread::available_parallelism().map_or(1, |count| count.get()),
+            memory_gib: memory(),
+            kernel: said("uname", &["-sr"]),
+            redis: version.unwrap_or("of an unknown version").to_owned(),
+            languages: languages.into_iter().filter_map(version_of).collect(),
+        }
+    }
+
+    /// In one sentence.
+    pub(super) fn shown(&self) -> String {
+        let memory = match self.memory_gib {
+            Some(gib) => format!("{gib} GiB"),
+            None => "memory unknown".to_owned(),
+        };
+        format!(
+            "{} cores, {memory}, {}, Redis {} on loopback without persistence; {}",
+            self.cores,
+            self.kernel,
+            self.redis,
+            self.languages.join(", ")
+        )
+    }
+}
+
+/// The day, as `2026-11-16`.
+pub(super) fn today() -> String {
+    said("date", &["-u", "+%Y-%m-%d"])
+}
+
+fn memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some((kib + (1 << 19)) >> 20)
+}
+
+/// What a program says of itself; nothing when it is not there.
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let text = output.map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&text).trim().to_owned()
+}

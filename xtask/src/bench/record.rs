@@ -1,0 +1,140 @@
+//! Everything a run found out, as it is kept in `target/bench/peers.json`.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::extent::Extent;
+use super::machine::{self, Machine};
+use super::number::Spread;
+use super::peer::Peer;
+use super::turn::Turn;
+use super::{fetch, turn};
+
+/// A run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) date: String,
+    pub(super) command: String,
+    pub(super) machine: Machine,
+    pub(super) payload: u32,
+    pub(super) peers: Vec<Runs>,
+}
+
+impl Record {
+    pub(super) fn begin(extent: &Extent) -> Self {
+        Self {
+            date: machine::today(),
+            command: extent.shown(),
+            machine: Machine::look(),
+            payload: turn::PAYLOAD,
+            peers: Vec::new(),
+        }
+    }
+
+    /// Ours.
+    pub(super) fn ours(&self) -> Option<&Runs> {
+        self.peers.iter().find(|runs| runs.name == "windlass")
+    }
+
+    /// The fastest of the others whose jobs outlive their worker.
+    pub(super) fn fastest_keeper(&self) -> Option<&Runs> {
+        let others = self.peers.iter().filter(|runs| runs.name != "windlass");
+        let keepers = others.filter(|runs| runs.keeps_jobs);
+        let speed = |runs: &&Runs| runs.process().map_or(0.0, |spread| spread.median);
+        keepers
+            .filter(|runs| runs.process().is_some())
+            .max_by(|one, other| speed(one).total_cmp(&speed(other)))
+    }
+}
+
+/// One queue, round by round.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Runs {
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) keeps_jobs: bool,
+    pub(super) concurrency: u32,
+    pub(super) rounds: Vec<Turn>,
+}
+
+impl Runs {
+    pub(super) fn of(root: &Path, peer: &Peer) -> Result<Self, String> {
+        Ok(Self {
+            name: peer.name.to_owned(),
+            version: fetch::version(root, peer)?,
+            keeps_jobs: peer.keeps_jobs,
+            concurrency: peer.concurrency,
+            rounds: Vec::new(),
+        })
+    }
+
+    /// A figure over the rounds that have it.
+    pub(super) fn spread(&self, figure: impl Fn(&Turn) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.rounds.iter().filter_map(figure))
+    }
+
+    /// Jobs worked off a second.
+    pub(super) fn process(&self) -> Option<Spread> {
+        self.spread(|turn| Some(turn.process?.per_s))
+    }
+
+    /// How soon an idle worker begins, the median of a round, in milliseconds.
+    pub(super) fn pickup(&self) -> Option<Spread> {
+        self.spread(|turn| Some(turn.pickup?.p50_ms))
+    }
+
+    /// What went wrong, each thing once.
+    pub(super) fn failures(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        for failure in self.rounds.iter().flat_map(|turn| &turn.failures) {
+            if !all.contains(&failure.as_str()) {
+                all.push(failure);
+            }
+        }
+        all
+    }
+}
+
+/// A run of four queues: ours, a keeper of jobs, one that loses them, and one that failed.
+#[cfg(test)]
+pub(super) fn example() -> Record {
+    use super::measure::Snapshot;
+    use super::turn::{Pickup, Rate};
+
+    fn turn(per_s: f64) -> Turn {
+        let nothing = Snapshot::default();
+        Turn {
+            process: Some(Rate {
+                jobs: 10,
+                seconds: 10.0 / per_s,
+                per_s,
+                cost: nothing.since(&nothing, 10),
+            }),
+            pickup: Some(Pickup {
+                p50_ms: 1_000.0 / per_s,
+                p99_ms: 3_000.0 / per_s,
+            }),
+            ..Turn::default()
+        }
+    }
+    let runs = |name: &str, version: &str, keeps_jobs, speeds: &[f64]| Runs {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        keeps_jobs,
+        concurrency: 1,
+        rounds: speeds.iter().map(|per_s| turn(*per_s)).collect(),
+    };
+    let mut record = Record::begin(&Extent::read(&[]).expect("all"));
+    record.peers = vec![
+        runs("windlass", "0.1.0", true, &[1_000.0, 1_000.0]),
+        runs("keeper", "2", true, &[100.0]),
+        runs("slow", "1.2.3", false, &[200.0, 300.0]),
+        runs("broken", "9", true, &[]),
+    ];
+    record.peers[3].rounds.push(Turn {
+        failures: vec!["process: no answer within 60 s".to_owned()],
+        ..Turn::default()
+    });
+    record
+}

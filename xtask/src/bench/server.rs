@@ -1,0 +1,105 @@
+//! A server of its own for every turn: Redis without persistence, or beanstalkd.
+
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use windlass_private_redis::{Port, Server, ServerOptions};
+
+use super::call::glance;
+use super::measure::Snapshot;
+use super::peer::Engine;
+
+/// How long a server may take to come up, and its last clients to be gone.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running server; it ends with this value.
+pub(super) enum Running {
+    Redis(Server),
+    Beanstalkd(Beanstalkd),
+}
+
+impl Running {
+    /// Starts one; says why there is none.
+    pub(super) fn start(engine: Engine) -> Result<Self, String> {
+        match engine {
+            Engine::Redis => ServerOptions::new().tcp().try_start().map(Self::Redis),
+            Engine::Beanstalkd => Beanstalkd::start().map(Self::Beanstalkd),
+        }
+    }
+
+    /// What programs are told.
+    pub(super) fn url(&self) -> String {
+        match self {
+            Self::Redis(server) => format!("redis://127.0.0.1:{}/0", server.port()),
+            Self::Beanstalkd(server) => format!("tcp://127.0.0.1:{}/", server.port.number()),
+        }
+    }
+
+    /// The same server with nothing in it.
+    pub(super) fn emptied(self) -> Result<Self, String> {
+        match self {
+            Self::Redis(server) => {
+                server.ask(&["FLUSHALL"])?;
+                Ok(Self::Redis(server))
+            }
+            Self::Beanstalkd(_) => Self::start(Engine::Beanstalkd),
+        }
+    }
+
+    /// What it has done so far, once all clients are gone.
+    pub(super) fn snapshot(&self) -> Result<Snapshot, String> {
+        match self {
+            Self::Redis(server) => {
+                let began = Instant::now();
+                loop {
+                    let info = server.ask(&["INFO"])?.text();
+                    let snapshot = Snapshot::of_info(&info);
+                    // One is who asks.
+                    if snapshot.clients <= 1.0 || began.elapsed() > PATIENCE {
+                        return Ok(snapshot);
+                    }
+                    glance();
+                }
+            }
+            Self::Beanstalkd(server) => Ok(Snapshot::of_process(server.child.id())),
+        }
+    }
+}
+
+/// beanstalkd in memory.
+pub(super) struct Beanstalkd {
+    child: Child,
+    port: Port,
+}
+
+impl Beanstalkd {
+    fn start() -> Result<Self, String> {
+        let port = Port::reserve();
+        let child = Command::new("beanstalkd")
+            .args(["-l", "127.0.0.1", "-p", &port.number().to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("`beanstalkd` could not start: {error}"))?;
+        let mut server = Self { child, port };
+        let began = Instant::now();
+        while TcpStream::connect(("127.0.0.1", server.port.number())).is_err() {
+            let has_ended = !matches!(server.child.try_wait(), Ok(None));
+            if has_ended || began.elapsed() > PATIENCE {
+                return Err("`beanstalkd` does not listen".to_owned());
+            }
+            glance();
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for Beanstalkd {
+    fn drop(&mut self) {
+        // It may have ended by itself, which is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

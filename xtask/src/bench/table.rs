@@ -1,0 +1,130 @@
+//! The medians as a Markdown table, with everything that is needed to repeat them.
+
+use super::number::{Spread, shown};
+use super::record::{Record, Runs};
+use super::turn::{Rate, Turn};
+
+const HEAD: &str = "\
+| Queue | outlives a crash | enqueue one by one, /s | bulk, /s | **process, jobs/s** | \
+idle pickup, ms p50 (p99) | bytes per waiting job | Redis commands per job, enqueue + work | \
+Redis CPU per job, µs, enqueue + work |
+|---|---|---|---|---|---|---|---|---|
+";
+
+/// A document of its own.
+pub(super) fn page(record: &Record) -> String {
+    format!(
+        "# Windlass beside other queues\n\nWritten by the bench; change `bench/peers` or \
+         `xtask/src/bench` instead.\n\n{}\n![Jobs per second and idle pickup of every queue, on \
+         logarithmic scales](peers.svg)\n",
+        section(record)
+    )
+}
+
+/// The section of a document: what was run, the table, what failed.
+pub(super) fn section(record: &Record) -> String {
+    let mut text = format!(
+        "`{}`, {}: no-op jobs of {} bytes, ours and theirs in turn on one machine, each at the \
+         settings that `bench/peers/README.md` names. Medians of the rounds, with the least and the \
+         most. {}.\n\n{HEAD}",
+        record.command,
+        record.date,
+        record.payload,
+        record.machine.shown()
+    );
+    text.extend(record.peers.iter().map(row));
+    text.extend(ratio(record));
+    text.extend(record.peers.iter().flat_map(failed));
+    text
+}
+
+/// Ours beside the fastest that makes the same promise.
+fn ratio(record: &Record) -> Option<String> {
+    let keeper = record.fastest_keeper()?;
+    let ours = record.ours()?.process()?.median;
+    let theirs = keeper.process()?.median;
+    Some(format!(
+        "\nProcess, Windlass ÷ {}, the fastest other queue whose jobs outlive a crash: **{}**.\n",
+        keeper.name,
+        shown(ours / theirs)
+    ))
+}
+
+/// What went wrong, a paragraph each.
+fn failed(runs: &Runs) -> Vec<String> {
+    let told = |failure: &str| format!("\n{} failed: {failure}\n", runs.name);
+    runs.failures().into_iter().map(told).collect()
+}
+
+fn row(runs: &Runs) -> String {
+    let spread = |figure: fn(&Turn) -> Option<f64>| shown_or_dash(runs.spread(figure));
+    let p99 = runs.spread(|turn| Some(turn.pickup?.p99_ms));
+    let pickup = match (runs.pickup(), p99) {
+        (Some(p50), Some(p99)) => format!("{} ({})", shown(p50.median), shown(p99.median)),
+        _ => "–".to_owned(),
+    };
+    // Where there is a bulk call it filled the queue, and the work was measured on that.
+    let enqueued = |turn: &Turn| turn.enqueue_bulk.or(turn.enqueue_one);
+    let both = |figure: fn(&Rate) -> Option<f64>| {
+        let first = runs.spread(|turn| figure(&enqueued(turn)?));
+        let second = runs.spread(|turn| figure(&turn.process?));
+        match (first, second) {
+            (Some(first), Some(second)) => {
+                format!("{} + {}", shown(first.median), shown(second.median))
+            }
+            _ => "–".to_owned(),
+        }
+    };
+    let cells = [
+        format!("{} {}", runs.name, runs.version),
+        if runs.keeps_jobs { "yes" } else { "**no**" }.to_owned(),
+        spread(|turn| Some(turn.enqueue_one?.per_s)),
+        spread(|turn| Some(turn.enqueue_bulk?.per_s)),
+        format!("**{}**", shown_or_dash(runs.process())),
+        pickup,
+        runs.spread(|turn| turn.bytes_per_job)
+            .map_or_else(|| "–".to_owned(), |bytes| shown(bytes.median)),
+        both(|rate| rate.cost.commands),
+        both(|rate| rate.cost.cpu_us),
+    ];
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn shown_or_dash(spread: Option<Spread>) -> String {
+    spread.map_or_else(|| "–".to_owned(), |spread| spread.shown())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::example;
+    use super::*;
+
+    #[test]
+    fn a_queue_has_a_row_with_its_version_and_its_medians() {
+        let text = section(&example());
+        let row = text.lines().find(|line| line.starts_with("| slow 1.2.3 |"));
+        let row = row.expect("a row");
+        assert!(
+            row.contains("| **no** |") && row.contains("**250 (200–300)**"),
+            "{row}"
+        );
+        assert_eq!(
+            row.matches('|').count(),
+            HEAD.lines().next().expect("a head").matches('|').count()
+        );
+    }
+
+    #[test]
+    fn ours_is_compared_with_the_fastest_that_keeps_its_jobs() {
+        assert!(section(&example()).contains("Windlass ÷ keeper, the fastest"));
+        assert!(section(&example()).contains("**10.0**"));
+    }
+
+    #[test]
+    fn a_queue_that_failed_is_there_with_its_last_words() {
+        let text = section(&example());
+        assert!(text.contains("broken failed: process: no answer within 60 s"));
+        assert!(text.contains("| broken 9 |"));
+        assert!(page(&example()).contains("](peers.svg)"));
+    }
+}
