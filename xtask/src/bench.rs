@@ -1,6 +1,7 @@
-//! `cargo xtask bench --peers`: the same work on Windlass and on other queues, in turn on one machine.
+//! `cargo xtask bench`: Windlass beside the bare engine ([`ours`]); with `--peers` the same work on
+//! Windlass and on other queues, in turn on one machine.
 //!
-//! What is run is in `bench/peers`; what comes out is `target/bench/peers.json` with every figure,
+//! What is run there is in `bench/peers`; what comes out is `target/bench/peers.json` with every figure,
 //! and a table and a plot of the medians in `docs/performance`.
 
 mod call;
@@ -9,6 +10,7 @@ mod fetch;
 mod machine;
 mod measure;
 mod number;
+pub(crate) mod ours;
 mod peer;
 mod plot;
 mod record;
@@ -16,7 +18,6 @@ mod server;
 mod table;
 mod turn;
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -90,9 +91,7 @@ fn one_turn(root: &Path, extent: &Extent, round: u32, peer: &Peer, runs: &mut Ru
 
 fn save(root: &Path, record: &Record) -> Result<(), String> {
     for folder in ["target/bench", "docs/performance"] {
-        let folder = root.join(folder);
-        fs::create_dir_all(&folder)
-            .map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
+        install::make_folder(&root.join(folder))?;
     }
     let raw = serde_json::to_string_pretty(record).map_err(|error| error.to_string())?;
     install::write(&root.join(RAW), &(raw + "\n"))?;

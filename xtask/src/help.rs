@@ -12,6 +12,8 @@ cargo xtask COMMAND
   chaos           the crash tests at length, in release: --kills N (200), --seed N (drawn);
                   workers killed, frozen and stopped --rounds N (10) times as long;
                   --store redis: on Redis, and its faults as long as well
+  bench           `windlass bench` beside the bare engine, into docs/performance.md; a quarter of an
+                  hour on a quiet machine; --page: the page alone, from what was measured last
   bench --peers   the same work on Windlass and on other queues, in turn, into docs/performance:
                   --only NAME,NAME (all of bench/peers), --rounds N (5), --jobs N (at most so many
                   in a measurement); installs those queues into target/bench-peers

@@ -104,8 +104,7 @@ impl Parcel<'_> {
             }
             _ => {}
         }
-        fs::create_dir_all(&folder)
-            .map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
+        make_folder(&folder)?;
         install(&folder)?;
         // Last of all, so that half an installation is none.
         write(&stamp, pins)
@@ -115,6 +114,12 @@ impl Parcel<'_> {
 /// The text of a file; says which one could not be read.
 pub(crate) fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
+}
+
+/// Makes a folder and those above it; says which one could not be made.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder)
+        .map_err(|error| format!("{} cannot be made: {error}", folder.display()))
 }
 
 /// Writes a file; says which one could not be written.

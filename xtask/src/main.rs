@@ -29,6 +29,8 @@ fn main() -> ExitCode {
             Some(extent) => chaos::run(&root(), &extent),
             None => help::refuse(&words),
         },
+        ["bench"] => bench::ours::run(&root()),
+        ["bench", "--page"] => bench::ours::page(&root()),
         ["bench", "--peers", options @ ..] => match bench::Extent::read(options) {
             Some(extent) => bench::run(&root(), &extent),
             None => help::refuse(&words),

@@ -140,6 +140,8 @@ where
             let turn = Turn(Arc::clone(self));
             tokio::spawn(async move {
                 turn.0.carry_out(group).await;
+                // Those just answered mostly come again: they go along with the next.
+                tokio::task::yield_now().await;
                 drop(turn);
             });
         }
