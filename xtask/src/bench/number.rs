@@ -39,8 +39,12 @@ impl Spread {
 
 /// Three digits that matter, thousands apart.
 pub(super) fn shown(figure: f64) -> String {
+    if figure == 0.0 {
+        return "0".to_owned();
+    }
     if figure < 100.0 {
         let digits = match figure {
+            tiny if tiny < 0.01 => 5,
             small if small < 1.0 => 3,
             small if small < 10.0 => 2,
             _ => 1,
@@ -78,10 +82,28 @@ mod tests {
 
     #[test]
     fn no_more_digits_are_shown_than_matter() {
-        let all = [0.0123, 3.456, 42.42, 123.4, 1_234_567.0, 999.7];
+        let all = [
+            0.0,
+            0.000_123,
+            0.0123,
+            3.456,
+            42.42,
+            123.4,
+            1_234_567.0,
+            999.7,
+        ];
         assert_eq!(
             all.map(shown),
-            ["0.012", "3.46", "42.4", "123", "1 230 000", "1 000"]
+            [
+                "0",
+                "0.00012",
+                "0.012",
+                "3.46",
+                "42.4",
+                "123",
+                "1 230 000",
+                "1 000"
+            ]
         );
     }
 }
