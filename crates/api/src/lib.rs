@@ -20,6 +20,7 @@
 
 pub mod change;
 pub mod claim;
+pub mod code;
 pub mod content;
 pub mod dispatch;
 pub mod enqueue;
@@ -34,6 +35,7 @@ pub mod worker;
 
 pub use change::{ChangeCounts, ChangeReply, Verb};
 pub use claim::{ClaimReply, RenewReply, SettleReply};
+pub use code::{CODES, Code};
 pub use dispatch::{dispatch, ops};
 pub use enqueue::{EnqueueReply, EnqueueRequest};
 pub use fields::Fields;

@@ -1,7 +1,7 @@
 //! How the process ends: the code scripts look at, and the failure behind it.
 
 use windlass::{Error, ErrorKind};
-use windlass_api::Problem;
+use windlass_api::{Code, Problem};
 
 /// The codes of the command line contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,22 +39,25 @@ impl Exit {
         }
     }
 
-    /// The code for a kind of error; one that this program does not know is a failure.
-    pub(crate) const fn of(kind: ErrorKind) -> Self {
-        match kind {
-            ErrorKind::Invalid => Self::Usage,
-            ErrorKind::NotFound => Self::NotFound,
-            ErrorKind::Conflict => Self::Conflict,
-            ErrorKind::StoreReadOnly => Self::NotAllowed,
-            ErrorKind::StoreUnreachable | ErrorKind::StoreDamaged => Self::Unreachable,
-            ErrorKind::StoreBusy | ErrorKind::StoreFull | ErrorKind::OutcomeUnknown => {
-                Self::TryLater
-            }
-            ErrorKind::StoreForeign | ErrorKind::StoreNewer | ErrorKind::StoreUnsupported => {
-                Self::BadConfig
-            }
-            _ => Self::Failed,
-        }
+    const ALL: [Self; 11] = [
+        Self::Ok,
+        Self::Failed,
+        Self::Usage,
+        Self::NotFound,
+        Self::Conflict,
+        Self::NotAllowed,
+        Self::Unreachable,
+        Self::TryLater,
+        Self::BadConfig,
+        Self::TimedOut,
+        Self::Interrupted,
+    ];
+
+    /// The exit for a kind of error, by the table of codes; one that is not there is a failure.
+    pub(crate) fn of(kind: ErrorKind) -> Self {
+        let exit = Code::find(kind.code()).and_then(|code| code.exit);
+        let found = Self::ALL.into_iter().find(|it| Some(it.code()) == exit);
+        found.unwrap_or(Self::Failed)
     }
 }
 

@@ -1,11 +1,11 @@
-//! How the door says no: RFC 9457, with our codes. The one table from codes to statuses is here.
+//! How the door says no: RFC 9457, with our codes and the statuses of their table.
 
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
-use windlass_api::Problem;
+use windlass_api::{Code, Problem};
 use windlass_core::Error;
 
 /// How many seconds a caller should wait who was told to come back, unless there is a reason.
@@ -40,27 +40,11 @@ pub(crate) struct ProblemDocument {
     message: Option<String>,
 }
 
-/// The status of each code.
+/// The status of a code; one that this door does not know is a fault.
 pub(crate) fn status_of(code: &str) -> StatusCode {
-    match code {
-        "invalid" => StatusCode::BAD_REQUEST,
-        "unauthorized" => StatusCode::UNAUTHORIZED,
-        "forbidden" => StatusCode::FORBIDDEN,
-        "not_found" => StatusCode::NOT_FOUND,
-        "method_not_allowed" => StatusCode::METHOD_NOT_ALLOWED,
-        // A caller that repeats the request does the right thing in both cases.
-        "timed_out" | "too_slow" => StatusCode::REQUEST_TIMEOUT,
-        "conflict" | "wrong_state" | "lease_lost" => StatusCode::CONFLICT,
-        "gone" => StatusCode::GONE,
-        "too_large" => StatusCode::PAYLOAD_TOO_LARGE,
-        "url_too_long" => StatusCode::URI_TOO_LONG,
-        "wrong_media_type" => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "wrong_host" => StatusCode::MISDIRECTED_REQUEST,
-        "too_many_requests" => StatusCode::TOO_MANY_REQUESTS,
-        "store_full" | "store_busy" | "store_unreachable" | "outcome_unknown" | "overloaded"
-        | "not_ready" => StatusCode::SERVICE_UNAVAILABLE,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
-    }
+    let status = Code::find(code).and_then(|code| code.status);
+    let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+    status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 impl Refusal {
