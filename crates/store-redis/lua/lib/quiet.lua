@@ -27,6 +27,11 @@ local function guard(may_be)
     guard_all()
     return
   end
+  for priority = 0, 9 do
+    if f[READY + priority] > 0 then
+      redis.call('LLEN', k_ready[priority])
+    end
+  end
   redis.call('HLEN', k_jobs)
   redis.call('HLEN', k_running)
   redis.call('HLEN', k_open)

@@ -19,6 +19,7 @@ mod history;
 mod idle;
 mod level;
 mod proxy;
+mod quiet_types;
 mod restart;
 mod scripts;
 mod storm;

@@ -21,7 +21,7 @@ const REGISTRY_KEYS: &str = "schema queues workers seen mark";
 
 const MARK: &str = "windlass:{*}:mark";
 
-fn keys() -> Vec<String> {
+pub(crate) fn keys() -> Vec<String> {
     let of_queue = QUEUE_KEYS
         .split_whitespace()
         .map(|name| format!("windlass:{{q}}:{name}"));
@@ -129,19 +129,24 @@ impl Stage {
     /// Everything as it was, and one key of another type.
     fn plant(&mut self, key: &str) {
         contents::restore(&mut self.link, &self.dumped);
-        self.link.command(&["DEL", key]).unwrap().ok();
-        let is_text = key.ends_with(":schema") || key.ends_with(":mark");
-        let command = if is_text {
-            ["RPUSH", key, "x"]
-        } else {
-            ["SET", key, "x"]
-        };
-        self.link.command(&command).unwrap().ok();
+        other_type(&mut self.link, key);
     }
 }
 
+/// Puts something of another type under a key.
+pub(crate) fn other_type(link: &mut Connection, key: &str) {
+    link.command(&["DEL", key]).unwrap().ok();
+    let is_text = key.ends_with(":schema") || key.ends_with(":mark");
+    let command = if is_text {
+        ["RPUSH", key, "x"]
+    } else {
+        ["SET", key, "x"]
+    };
+    link.command(&command).unwrap().ok();
+}
+
 /// The keys whose contents differ.
-fn differing(a: &Contents, b: &Contents) -> Vec<String> {
+pub(crate) fn differing(a: &Contents, b: &Contents) -> Vec<String> {
     let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let differs = |name: &&String| a.get(*name) != b.get(*name);
     names.into_iter().filter(differs).cloned().collect()

@@ -1,0 +1,125 @@
+//! A queue of plain jobs on their way, where steps check few types: a key of another type still
+//! refuses a step before it changed anything, or is not needed for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::{
+    BootId, ClaimRequest, Clock, Hold, JobId, ManualClock, NewJob, QueueName, Result, Store,
+    SystemClock, Timestamp,
+};
+use windlass_store_redis::{Options, RedisStore};
+use windlass_testkit::redis::Server;
+
+use crate::contents;
+use crate::wrong_type::{differing, keys, other_type};
+
+/// What is tried: everything in it is fixed, so that it does the same each time.
+struct Quiet {
+    queue: QueueName,
+    job: NewJob,
+    boot: BootId,
+    holds: Vec<Hold>,
+}
+
+impl Quiet {
+    async fn build(store: &RedisStore) -> Result<Self> {
+        let queue = QueueName::new("q")?;
+        let jobs = (0..6).map(|_| NewJob::new("payload")).collect();
+        store.enqueue(&queue, jobs).await?;
+        let mut quiet = Self {
+            queue,
+            job: NewJob::new("payload"),
+            boot: BootId::new("boot")?,
+            holds: Vec::new(),
+        };
+        let claim = store.claim(&quiet.queue, quiet.request(1)).await?;
+        let claim = claim.expect("there are jobs");
+        let hold = |id: JobId| Hold::new(id, claim.token);
+        quiet.holds = claim.jobs.into_iter().map(|job| hold(job.id)).collect();
+        Ok(quiet)
+    }
+
+    fn request(&self, seq: u64) -> ClaimRequest {
+        let mut request = ClaimRequest::worker(self.boot.clone(), seq, 2);
+        request.lease = Duration::from_secs(30);
+        request.nonce = 9;
+        request
+    }
+
+    async fn call(&self, verb: &str, store: &RedisStore) -> Result<()> {
+        let queue = &self.queue;
+        let done = || self.holds.iter().cloned().map(Hold::completion).collect();
+        match verb {
+            "enqueue" => drop(store.enqueue(queue, vec![self.job.clone()]).await?),
+            "claim" => drop(store.claim(queue, self.request(2)).await?),
+            "single claim" => {
+                let mut request = self.request(2);
+                request.claimer = ClaimRequest::single(2).claimer;
+                drop(store.claim(queue, request).await?);
+            }
+            "complete" => drop(store.complete(queue, done(), None).await?),
+            "complete and claim" => {
+                drop(store.complete(queue, done(), Some(self.request(2))).await?);
+            }
+            other => panic!("no verb is called {other}"),
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_the_wrong_type_never_leaves_a_quiet_step_half_done() {
+    let server = Server::start();
+    let now = Timestamp::from_ms(SystemClock.now_us() / 1000);
+    let options = Options {
+        clock: Some(Arc::new(ManualClock::new(now))),
+        ..Options::default()
+    };
+    let store = RedisStore::open(&server.url(), options).await.unwrap();
+    let quiet = Quiet::build(&store).await.unwrap();
+    let mut link = server.connect().unwrap();
+    let dumped = contents::dump(&mut link);
+    let (mut refused, mut done, mut broken) = (0, 0, Vec::new());
+    for verb in [
+        "enqueue",
+        "claim",
+        "single claim",
+        "complete",
+        "complete and claim",
+    ] {
+        contents::restore(&mut link, &dumped);
+        quiet.call(verb, &store).await.unwrap();
+        let whole = contents::read(&mut link);
+        for key in keys() {
+            contents::restore(&mut link, &dumped);
+            other_type(&mut link, &key);
+            let before = contents::read(&mut link);
+            let outcome = quiet.call(verb, &store).await;
+            let after = contents::read(&mut link);
+            let is_right = if outcome.is_ok() {
+                done += 1;
+                differing(&after, &whole).iter().all(|name| *name == key)
+                    && after.get(&key) == before.get(&key)
+            } else {
+                refused += 1;
+                after == before
+            };
+            if !is_right {
+                let changed = differing(&before, &after);
+                let unlike = differing(&after, &whole);
+                broken.push(format!(
+                    "{verb} with {key}: {outcome:?}\n    changed {changed:?}\n    unlike whole {unlike:?}"
+                ));
+            }
+        }
+    }
+    println!("{refused} refused, {done} done without the key");
+    assert!(refused > 50 && done > 50, "{refused} refused, {done} done");
+    assert!(
+        broken.is_empty(),
+        "{} broken\n{}",
+        broken.len(),
+        broken.join("\n")
+    );
+}
