@@ -81,12 +81,7 @@ impl Bench {
 }
 
 async fn round(stage: &Stage<'_>, with_limit: bool) -> Result<Round> {
-    let usual = if stage.is_redis() {
-        JOBS_REDIS
-    } else {
-        JOBS_SQLITE
-    };
-    let jobs = stage.plan.jobs_or(usual);
+    let jobs = stage.jobs_or(JOBS_REDIS, JOBS_SQLITE);
     let mut round = Round::default();
     let url = stage.place.fresh().await?;
     let mut limit = (None, None);

@@ -45,6 +45,12 @@ impl Stage<'_> {
         self.place.engine() == "redis"
     }
 
+    /// As many jobs as were asked for, or what suits the store.
+    pub(crate) fn jobs_or(&self, redis: u64, sqlite: u64) -> u64 {
+        let usual = if self.is_redis() { redis } else { sqlite };
+        self.plan.jobs_or(usual)
+    }
+
     /// Does the work, and tells the watcher how the count grows meanwhile.
     pub(crate) async fn follow<T>(
         &self,

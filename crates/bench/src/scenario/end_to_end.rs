@@ -10,12 +10,7 @@ const JOBS_REDIS: u64 = 100_000;
 const JOBS_SQLITE: u64 = 20_000;
 
 pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
-    let usual = if stage.is_redis() {
-        JOBS_REDIS
-    } else {
-        JOBS_SQLITE
-    };
-    let jobs = stage.plan.jobs_or(usual);
+    let jobs = stage.jobs_or(JOBS_REDIS, JOBS_SQLITE);
     let rate = match stage.plan.rate {
         Some(rate) => rate,
         None => usual_rate(stage, jobs).await?,

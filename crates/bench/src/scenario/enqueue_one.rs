@@ -14,12 +14,7 @@ const JOBS_SQLITE: u64 = 20_000;
 const BARE_SQLITE_MAX: u64 = 2_000;
 
 pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
-    let usual = if stage.is_redis() {
-        JOBS_REDIS
-    } else {
-        JOBS_SQLITE
-    };
-    let jobs = stage.plan.jobs_or(usual);
+    let jobs = stage.jobs_or(JOBS_REDIS, JOBS_SQLITE);
     let url = stage.place.fresh().await?;
     stage.progress.begin("enqueue-one", jobs);
     let limit = match Bare::open(stage.place, stage.plan, stage.tasks).await? {

@@ -11,12 +11,7 @@ const JOBS_REDIS: u64 = 200_000;
 const JOBS_SQLITE: u64 = 50_000;
 
 pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
-    let usual = if stage.is_redis() {
-        JOBS_REDIS
-    } else {
-        JOBS_SQLITE
-    };
-    let jobs = stage.plan.jobs_or(usual);
+    let jobs = stage.jobs_or(JOBS_REDIS, JOBS_SQLITE);
     let url = stage.place.fresh().await?;
     stage.progress.begin("process", jobs);
     let (mut one, mut four) = (None, None);

@@ -29,7 +29,7 @@ const NOT_MEASURED: &str = "
 ## What was not measured
 
 More than one machine; Valkey, and Redis other than the version above; Cluster and Sentinel under load; TLS; payloads other than 100 bytes; macOS; \
-disks other than this one. Idle pickup on this machine is mostly what scripts cost when caches are cold: the same script takes a fifth of the time \
+disks other than this one. Idle pickup on this machine is mostly what scripts cost when caches are cold: the same script takes a third of the time \
 when it runs again at once. Older figures, and those of other commands, are in [earlier.md](performance/earlier.md).
 ";
 
