@@ -4,7 +4,7 @@
 -- flags: allow-oom
 -- guards: lazy
 -- args: owner (b:BOOT, or empty for a lease of its own), seq, nonce (8 hex digits), max, lease (ms), mode (empty, `m` at most once, `d` dispatch), worker (for a single claim), sleeper (empty, or NAME TAB MS: register it when nothing is found)
--- reply: token (empty: nothing), lease end, 1 when stale entries took up the whole step (ask again) or -1-ms until the next due job, how many parts the queue has; then the ids, each with a newline behind it, how many texts each job has (1 or 2), and its payload (and opts)
+-- reply: token (empty: nothing), lease end, 1 when stale entries took up the whole step (ask again) or -1-ms until the next due job, how many parts the queue has; then the ids, each with a newline behind it, what follows: 1 the payloads, 2 payload and opts of each, 3 the opts that are the same for all and the payloads
 if not exists then
   return nothing()
 end

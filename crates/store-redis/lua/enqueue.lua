@@ -3,7 +3,7 @@
 -- uses: figures hints opts state place accept short
 -- flags:
 -- guards: lazy
--- args: the earliest and the latest time in the generated ids (or 0 0), 1 to write even when all are duplicates, how many partitions the caller knows of, `s` when specs follow (or empty); then id (each once), payload, and then spec of each job: opts, with `d`, `e` and `l` as MS or +MS from now
+-- args: the earliest and the latest time in the generated ids (or 0 0), 1 to write even when all are duplicates, how many partitions the caller knows of, the spec of all (or empty), or `s` when each has its own; then id (each once), payload, and then spec of each job. A spec: opts, with `d`, `e` and `l` as MS or +MS from now
 -- reply: `absent` when the queue does not exist; `moved N` when it has N partitions; else `r` when all are ready, or a word for each job: `r` ready, `s` scheduled, or `=STATE ID` of the job that was there first; then `grow` when the part is large
 if not exists then
   return 'absent'
@@ -13,12 +13,15 @@ elseif #ids == 0 then
   return {}
 end
 
--- Plain jobs, which are most, go the short way.
+-- Jobs that ask for nothing on their way, which are most, go the short way; alike ones the shortest.
 local is_short = is_id_timed and not ghosts and not tombs
+local is_alike = is_short and width == 2 and priority_of(ARGV[5]) and is_short_spec[ARGV[5]]
 
 -- Writing a key of the wrong type must fail before anything else is written.
-if WIDTH == 3 or not is_short then
+if ARGV[5] ~= '' or not is_short then
   redis.call('HLEN', k_opts)
+end
+if not is_alike then
   redis.call('HLEN', k_running)
   redis.call('ZCARD', k_scheduled)
   redis.call('ZCARD', k_expiring)
@@ -36,7 +39,7 @@ if f[SLEEPING_UNTIL] > now then
   redis.call('ZCARD', k_sleepers)
   redis.call('LLEN', k_wake)
 end
-for i = 1, WIDTH == 2 and 1 or #ids do
+for i = 1, width == 2 and 1 or #ids do
   local priority = priority_of(spec_of(i))
   if not lanes[priority] then
     redis.call('LLEN', k_ready[priority])
@@ -44,7 +47,7 @@ for i = 1, WIDTH == 2 and 1 or #ids do
   end
 end
 
-if WIDTH == 3 or not is_short or not store_plain() then
+if not is_alike or not store_alike(ARGV[5]) then
   for i = 1, #ids do
     local spec = spec_of(i)
     if is_short and is_short_spec[spec] and not stored_payloads[i] then

@@ -10,7 +10,8 @@ use windlass_core::{
     Timestamp, Token,
 };
 
-use crate::codec::job::claimed;
+use crate::codec::job::{claimed, opts_of};
+use crate::codec::opts::Opts;
 use crate::codec::{job_id, progress};
 use crate::part::{Part, counted, number, words};
 use crate::reply::Reply;
@@ -142,20 +143,25 @@ fn read_claim(mut reply: Reply, parts: &AtomicU32) -> Result<Found> {
     }))
 }
 
-/// The ids in one text, how many texts each job has, and those texts: payload, and perhaps opts.
+/// The ids in one text, then 1 and the payloads, 2 and payload and opts of each, or 3, the opts that
+/// are the same for all, and the payloads.
 fn read_jobs(mut reply: Reply) -> Result<Vec<ClaimedJob>> {
     let ids = reply.text()?;
-    let has_opts = reply.count()? == 2;
-    let mut jobs = Vec::with_capacity(reply.len());
-    for id in ids.lines() {
-        let id = job_id("claim", id.as_bytes())?;
+    let ids = ids.lines().map(|id| job_id("claim", id.as_bytes()));
+    let ids = ids.collect::<Result<Vec<_>>>()?;
+    let same = match (reply.count()?, ids.first()) {
+        (1, _) => Some(Opts::default()),
+        (3, Some(first)) => Some(opts_of(first, &reply.bytes()?)?),
+        _ => None,
+    };
+    let mut jobs = Vec::with_capacity(ids.len());
+    for id in ids {
         let payload = reply.bytes()?;
-        let opts = if has_opts {
-            reply.bytes()?
-        } else {
-            Bytes::new()
+        let opts = match &same {
+            Some(same) => same.clone(),
+            None => opts_of(&id, &reply.bytes()?)?,
         };
-        jobs.push(claimed(id, payload, &opts)?);
+        jobs.push(claimed(id, payload, opts)?);
     }
     Ok(jobs)
 }

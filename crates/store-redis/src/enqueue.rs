@@ -5,7 +5,7 @@ use redis::Value;
 use windlass_core::{Enqueued, JobId, JobState, Level, NewJob, Result};
 
 use crate::codec::opts;
-use crate::part::{Part, is_word, number};
+use crate::part::{Part, is_word, number, words};
 use crate::reply::{self, short};
 
 /// What one part said to a batch.
@@ -62,17 +62,20 @@ fn args(jobs: &[NewJob], partitions: u32) -> Vec<Bytes> {
         (earliest, latest) = (earliest.min(ms), latest.max(ms));
     }
     let specs: Vec<String> = jobs.iter().map(opts::spec).collect();
-    let has_specs = specs.iter().any(|spec| !spec.is_empty());
+    let same = specs
+        .first()
+        .filter(|first| specs.iter().all(|spec| spec == *first));
+    let has_own = same.is_none() && !specs.is_empty();
     let mut args = Vec::with_capacity(5 + 3 * jobs.len());
     args.push(number(if latest == 0 { 0 } else { earliest }));
     args.push(number(latest));
     args.push(Bytes::from_static(b"1"));
     args.push(number(partitions));
-    args.push(Bytes::from_static(if has_specs { b"s" } else { b"" }));
+    args.push(same.map_or(Bytes::from_static(b"s"), |same| words(same)));
     for (job, spec) in jobs.iter().zip(specs) {
         args.push(Bytes::copy_from_slice(job.id.as_str().as_bytes()));
         args.push(job.payload.clone());
-        if has_specs {
+        if has_own {
             args.push(Bytes::from(spec));
         }
     }

@@ -48,10 +48,11 @@ pub(crate) struct Member {
 }
 
 /// What a gathered enqueue is told.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) enum Answer {
     Enqueued(Enqueued),
-    Moved,
+    /// The queue has another number of parts: the job comes back, to be dealt out anew.
+    Moved(Box<NewJob>),
 }
 
 impl Queue {

@@ -30,10 +30,11 @@ local PLACES = {
 local MEET = {}
 
 function MEET.errors(id, text)
+  local opts = redis.call('HGET', k_opts, id)
   if not has_job(id) then
     drop(k_errors, 'hash', id, 'without_job', id)
-  elseif redis.call('HEXISTS', k_opts, id) == 0 and redis.call('HEXISTS', k_final, id) == 0 then
-    -- A job that failed is no plain one, and the end of a plain one leaves nothing else to be cleared away.
+  elseif (not opts or is_mute(opts)) and redis.call('HEXISTS', k_final, id) == 0 then
+    -- The opts of a job that failed say so; where they say nothing of the sort, its end would not clear this away.
     drop(k_errors, 'hash', id, 'left_behind', id)
   elseif not is_utf8(text) then
     -- As many bytes as before, so that no figure changes.

@@ -1,11 +1,12 @@
 -- What becomes of each job of an enqueue: decided and gathered here, written by the script afterwards.
 local ULID_TRUST = 1000
 
--- Each job is an id and a payload, and a spec where any job of the call has one.
-local FIRST, WIDTH = 6, ARGV[5] == '' and 2 or 3
+-- Each job is an id and a payload, and a spec where they do not all have the same.
+local FIRST = 6
+local width = ARGV[5] == 's' and 3 or 2
 
 local ids = {}
-for i = FIRST, #ARGV - WIDTH + 1, WIDTH do
+for i = FIRST, #ARGV - width + 1, width do
   ids[#ids + 1] = ARGV[i]
 end
 local is_id_timed = math.abs(now - tonumber(ARGV[1])) <= ULID_TRUST and math.abs(now - tonumber(ARGV[2])) <= ULID_TRUST
@@ -86,11 +87,11 @@ local function place(id, o, due)
 end
 
 local function payload_of(i)
-  return ARGV[FIRST + WIDTH * (i - 1) + 1]
+  return ARGV[FIRST + width * (i - 1) + 1]
 end
 
 local function spec_of(i)
-  return WIDTH == 3 and ARGV[FIRST + 3 * i - 1] or ''
+  return width == 3 and ARGV[FIRST + 3 * i - 1] or ARGV[5]
 end
 
 local function accept(i)

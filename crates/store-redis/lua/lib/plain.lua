@@ -1,26 +1,28 @@
 -- The short way of a claim: jobs that ask for nothing on their way, which are most, in whole pages.
 
--- What stands at the head of one lane; nothing when a job there needs a closer look.
+-- What stands at the head of one lane, with the opts of each, and of all where they are the same; nothing when a job
+-- there needs a closer look.
 local function look_short(priority, most, has_opts)
   local ids = redis.call('LRANGE', k_ready[priority], 0, most - 1)
   if #ids == 0 then
-    return { ids = ids, payloads = {} }
+    return { ids = ids, payloads = {}, same = '' }
   end
   local payloads = redis.call('HMGET', k_jobs, unpack(ids))
   local opts = has_opts and redis.call('HMGET', k_opts, unpack(ids)) or nil
-  local is_opted = false
+  local same = opts and opts[1] or ''
   for i = 1, #ids do
     if not payloads[i] then
       return nil
     end
-    if opts and opts[i] then
-      if not is_mute(opts[i]) then
+    if opts then
+      local text = opts[i] or ''
+      if text ~= '' and not is_mute(text) then
         return nil
       end
-      is_opted = true
+      same = text == same and same
     end
   end
-  return { ids = ids, payloads = payloads, opts = is_opted and opts or nil }
+  return { ids = ids, payloads = payloads, opts = same ~= '' and opts or nil, same = same }
 end
 
 -- Takes jobs lane by lane, where no entry is stale; nothing when a job needs a closer look, and then nothing is changed.
@@ -67,9 +69,10 @@ end
 
 -- All lanes as one.
 local function joined(lanes)
-  local all = { ids = {}, payloads = {}, opts = nil }
+  local all = { ids = {}, payloads = {}, opts = nil, same = lanes[1].same }
   for i = 1, #lanes do
     all.opts = all.opts or (lanes[i].opts and {})
+    all.same = lanes[i].same == all.same and all.same
   end
   for i = 1, #lanes do
     local lane = lanes[i]
@@ -94,8 +97,10 @@ local function hand_out_short(request, lanes)
   end
   local all = #lanes == 1 and lanes[1] or joined(lanes)
   local text, until_ms = record(request, owner, token, all.ids, holds, nil)
-  if not all.opts then
+  if all.same == '' then
     return { token, until_ms, 0, f[PARTITIONS], text, 1, unpack(all.payloads) }
+  elseif all.same then
+    return { token, until_ms, 0, f[PARTITIONS], text, 3, all.same, unpack(all.payloads) }
   end
   local reply = { token, until_ms, 0, f[PARTITIONS], text, 2 }
   for i = 1, #all.ids do

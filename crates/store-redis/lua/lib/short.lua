@@ -1,4 +1,4 @@
--- The short way of an enqueue: plain jobs all at once, others that ask for nothing on their way without a closer look.
+-- The short way of an enqueue: jobs that ask for nothing on their way, all at once where they are alike.
 
 -- The lane of a spec; where it only says what is kept as it is said, it is a short one too.
 local priorities, is_short_spec = { [''] = 5 }, { [''] = true }
@@ -16,8 +16,8 @@ end
 local some_opts = {}
 local total = 0
 
--- Stores all of them, where none is a duplicate and none has a spec.
-local function store_plain()
+-- Stores all of them, where none is a duplicate and all have this short spec.
+local function store_alike(spec)
   local bytes = 0
   for i = 1, #ids do
     if stored_payloads[i] then
@@ -27,7 +27,10 @@ local function store_plain()
   end
   redis.call('HSET', k_jobs, unpack(ARGV, FIRST, FIRST + 2 * #ids - 1))
   f[BYTES] = f[BYTES] + bytes
-  lanes[5], total = ids, #ids
+  lanes[priorities[spec]], total = ids, #ids
+  for i = 1, spec ~= '' and #ids or 0 do
+    some_opts[2 * i - 1], some_opts[2 * i] = ids[i], spec
+  end
   for i = 1, is_watched and #ids or 0 do
     announce(ids[i], 'ready')
   end

@@ -1,6 +1,6 @@
 //! A whole job, put together from what Redis holds of it.
 
-use windlass_core::{Bytes, ClaimedJob, Job, JobId, JobState, QueueName, Result};
+use windlass_core::{Bytes, ClaimedJob, Error, Job, JobId, JobState, QueueName, Result};
 
 use super::claim::{boot_of, owner_of};
 use super::hold::StoredHold;
@@ -141,14 +141,15 @@ impl RawJob {
     }
 }
 
+/// The opts of a job, which is named where they are damaged.
+pub(crate) fn opts_of(id: &JobId, text: &[u8]) -> Result<Opts> {
+    Opts::read(text).map_err(|error| of_job(id, &error))
+}
+
 /// A job as a claim hands it out.
-pub(crate) fn claimed(id: JobId, payload: Bytes, opts: &[u8]) -> Result<ClaimedJob> {
-    let read = || -> Result<_> {
-        let opts = Opts::read(opts)?;
-        let (created_at, due_at) = (created_at(&id, &opts)?, due_at(&id, &opts)?);
-        Ok((opts, created_at, due_at))
-    };
-    let (opts, created_at, due_at) = read().map_err(|error| of_job(&id, &error))?;
+pub(crate) fn claimed(id: JobId, payload: Bytes, opts: Opts) -> Result<ClaimedJob> {
+    let times = || Ok((created_at(&id, &opts)?, due_at(&id, &opts)?));
+    let (created_at, due_at) = times().map_err(|error: Error| of_job(&id, &error))?;
     Ok(ClaimedJob {
         id,
         kind: opts.kind,
@@ -338,9 +339,10 @@ mod tests {
         })
         .unwrap();
 
-        let short = claimed(job.id.clone(), Bytes::from("payload"), &text).unwrap();
+        let opts = opts_of(&job.id, &text).unwrap();
+        let short = claimed(job.id.clone(), Bytes::from("payload"), opts).unwrap();
 
         assert_eq!(short, ClaimedJob::from(job));
-        assert!(claimed(short.id, Bytes::new(), b"z").is_err());
+        assert!(opts_of(&short.id, b"z").is_err());
     }
 }

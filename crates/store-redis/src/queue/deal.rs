@@ -50,12 +50,13 @@ impl Queue {
         let mut back = Vec::new();
         for (member, hand) in parts.iter().zip(hands) {
             for page in pages(hand) {
-                let sent = page.iter().map(|(_, job)| (count, job.clone())).collect();
+                let (places, sent): (Vec<_>, Vec<_>) =
+                    page.into_iter().map(|(at, job)| (at, (count, job))).unzip();
                 let told = member.enqueues.call_within(self.patience(), sent).await?;
-                for ((at, job), answer) in page.into_iter().zip(told) {
+                for (at, answer) in places.into_iter().zip(told) {
                     match answer {
                         Answer::Enqueued(enqueued) => answers[at] = Some(enqueued),
-                        Answer::Moved => back.push((at, job)),
+                        Answer::Moved(job) => back.push((at, *job)),
                     }
                 }
             }
@@ -127,30 +128,36 @@ pub(super) fn gathered_enqueues(part: Arc<Part>) -> Gather<(u32, NewJob), Answer
     })
 }
 
-/// Callers that believe in different numbers of parts are told of the difference by the script.
+/// Callers that believe in different numbers of parts are told of the difference: those who know of
+/// most by the script, the others here.
 async fn enqueue_gathered(part: &Part, jobs: Vec<(u32, NewJob)>) -> Result<Vec<Answer>> {
     let count = jobs.iter().map(|(count, _)| *count).max().unwrap_or(1);
-    let jobs: Vec<(bool, NewJob)> = jobs
-        .into_iter()
-        .map(|(known, job)| (known == count, job))
-        .collect();
-    let current: Vec<NewJob> = jobs
-        .iter()
-        .filter(|(is_current, _)| *is_current)
-        .map(|(_, job)| job.clone())
-        .collect();
-    match enqueue_runs(part, &current, count).await? {
-        Stored::Moved => Ok(vec![Answer::Moved; jobs.len()]),
-        Stored::Answered(answers, is_large) => {
-            part.is_large.fetch_or(is_large, Ordering::Relaxed);
-            let mut answers = answers.into_iter();
-            let told = jobs.into_iter().map(|(is_current, _)| {
-                let answer = is_current.then(|| answers.next()).flatten();
-                answer.map_or(Answer::Moved, Answer::Enqueued)
-            });
-            Ok(told.collect())
+    let mut current = Vec::with_capacity(jobs.len());
+    let mut moved = Vec::with_capacity(jobs.len());
+    for (known, job) in jobs {
+        if known == count {
+            current.push(job);
+            moved.push(None);
+        } else {
+            moved.push(Some(Answer::Moved(Box::new(job))));
         }
     }
+    let told: Vec<Answer> = match enqueue_runs(part, &current, count).await? {
+        Stored::Moved => current
+            .into_iter()
+            .map(Box::new)
+            .map(Answer::Moved)
+            .collect(),
+        Stored::Answered(answers, is_large) => {
+            part.is_large.fetch_or(is_large, Ordering::Relaxed);
+            answers.into_iter().map(Answer::Enqueued).collect()
+        }
+    };
+    let mut told = told.into_iter();
+    let answers = moved
+        .into_iter()
+        .filter_map(|moved| moved.or_else(|| told.next()));
+    Ok(answers.collect())
 }
 
 /// Callers may have sent one id twice: the second is a duplicate of the first.

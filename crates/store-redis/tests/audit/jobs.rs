@@ -1,6 +1,6 @@
 //! Jobs in no place, in two, and what stands somewhere for a job that does not exist.
 
-use windlass_core::{Due, Enqueued, JobState, Result, Retry};
+use windlass_core::{Due, Enqueued, JobState, Kind, NewJob, Result, Retry};
 use windlass_testkit::bench::{boot, hold, id, named, secs};
 
 use crate::site::{Site, key};
@@ -36,6 +36,21 @@ async fn a_job_that_lost_its_hold_is_ready() -> Result<()> {
     );
     assert_eq!(site.drain().await?, ["a"]);
     Ok(())
+}
+
+#[tokio::test]
+async fn an_error_of_a_job_that_never_failed_is_not_left_behind_by_its_end() -> Result<()> {
+    let site = Site::open().await;
+    let job = NewJob::new("dear Ann").kind(Kind::new("letter")?);
+    let name = job.id.to_string();
+    site.bench.enqueue(job).await?;
+    site.hand("HSET", "errors", &[&name, "boom"]);
+
+    let faults = site.mend().await?;
+
+    assert_eq!(faults, [format!("left_behind {name}")]);
+    assert_eq!(site.drain().await?, [name]);
+    site.assert_sound().await
 }
 
 #[tokio::test]
