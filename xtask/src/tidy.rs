@@ -4,6 +4,7 @@
 //! that plant a violation and see it caught.
 
 mod budget;
+mod commands;
 mod crate_docs;
 mod dependencies;
 mod documents;
@@ -28,7 +29,7 @@ use violation::Violation;
 
 type Rule = fn(&Tree) -> Vec<Violation>;
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
     edges::check,
     dependencies::check,
     budget::check,
@@ -40,6 +41,7 @@ const RULES: [Rule; 13] = [
     crate_docs::check,
     links::check,
     named_paths::check,
+    commands::check,
     documents::check,
     guarantees::check,
 ];

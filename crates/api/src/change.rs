@@ -27,6 +27,16 @@ impl Verb {
             Self::Promote => "promoted",
         }
     }
+
+    /// Which jobs it can be done to, in words.
+    pub const fn fits(self) -> &'static str {
+        match self {
+            Self::Cancel => "only jobs that wait or run can be cancelled",
+            Self::Retry => "only dead jobs can be retried",
+            Self::Delete => "only jobs that have ended can be deleted",
+            Self::Promote => "only scheduled jobs can be promoted",
+        }
+    }
 }
 
 /// One job that was changed.

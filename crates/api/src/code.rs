@@ -80,7 +80,7 @@ pub const CODES: &[Code] = &[
         "wrong_state",
         (Some(4), Some(409)),
         "The job is in a state that forbids this.",
-        "Look at it with `windlass job get QUEUE ID`; the message says which states allow it.",
+        "Look at it with `windlass job get QUEUE ID`; the help says which state allows it.",
     ),
     code(
         "lease_lost",

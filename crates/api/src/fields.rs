@@ -34,11 +34,8 @@ impl Fields {
         let (_, raw) = self.0.remove(at);
         serde_json::from_str(raw.get()).map_err(|error| {
             let why = cut(&error);
-            Error::invalid(
-                &format!("field {name}"),
-                why,
-                "see the reference of this verb",
-            )
+            let help = "send what is expected there; docs/stdio.md has the fields of every verb";
+            Error::invalid(&format!("field {name}"), why, help)
         })
     }
 

@@ -14,9 +14,11 @@
 //!
 //! # Map
 //!
-//! [`moment`] and [`content`] say how times and bytes look in JSON; [`enqueue`] is the one request
-//! with a body of its own; [`job`], [`claim`], [`change`], [`queue`], [`worker`] and [`upkeep`] are
-//! replies; [`problem`] is how every refusal looks; [`wait_for_end`] waits for outcomes.
+//! [`moment`] and [`content`] say how times and bytes look in JSON; [`fields`] reads one object,
+//! [`request`] has a type for each verb and [`dispatch`](mod@dispatch) carries any of them out;
+//! [`enqueue`] is the one request with a body of its own. [`job`], [`claim`], [`change`], [`queue`],
+//! [`worker`] and [`upkeep`] are replies; [`problem`] is how every refusal looks and [`code`] the table
+//! of their codes; [`wait_for_end`] waits for outcomes.
 
 pub mod change;
 pub mod claim;

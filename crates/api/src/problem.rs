@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::{BootId, Error, JobId, JobState, QueueName};
 
+use crate::change::Verb;
+
 /// A refusal or a failure, for people and for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
@@ -151,11 +153,15 @@ impl Problem {
     }
 
     /// The job's state forbids what was asked.
-    pub fn wrong_state(queue: &QueueName, id: &JobId, state: JobState, verb: &str) -> Self {
+    pub fn wrong_state(queue: &QueueName, id: &JobId, state: JobState, verb: Verb) -> Self {
         Self::new(
             "wrong_state",
-            format!("job {id:?} is {state}: it cannot be {verb}"),
-            format!("look at it with `windlass job get {queue} {}`", word(id)),
+            format!("job {id:?} is {state}: it cannot be {}", verb.done()),
+            format!(
+                "{}; look at it with `windlass job get {queue} {}`",
+                verb.fits(),
+                word(id)
+            ),
         )
     }
 

@@ -7,7 +7,7 @@
 //! In reading order: a [`Plan`] says how much load, a [`Place`] is a store of one's own, and a
 //! [`Bench`] runs a [`Scenario`] on one or more places and answers a [`Report`] for each. Without a
 //! scenario it answers a [`Quick`] look. [`worker`] is what a worker process does; a [`Crew`] are
-//! several of them.
+//! several of them. Among [`ended_jobs`] every job that was accepted is looked for.
 //!
 //! Within: `scenario` has one file per scenario, `load` is what we do by the doors that users have,
 //! `bare` is the same work where nothing is promised, `probe` reads what it cost, `measure` makes
@@ -18,6 +18,7 @@ mod bare;
 mod bench;
 mod connection;
 mod crew;
+mod ended;
 mod fault;
 mod load;
 mod measure;
@@ -35,6 +36,7 @@ pub mod worker;
 pub use aof::Aof;
 pub use bench::Bench;
 pub use crew::Crew;
+pub use ended::{ended_jobs, keep_ended};
 pub use measure::{Figure, Spread};
 pub use place::Place;
 pub use plan::Plan;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass::{Error, Limits, Result};
+use windlass::store::Limits;
+use windlass::{Error, Result};
 
 /// The least payload: some scenarios write a number into it.
 const PAYLOAD_MIN: usize = 8;

@@ -16,6 +16,8 @@ pub enum Behaviour {
     Plain,
     /// Waits, as handlers should.
     Sleep(Duration),
+    /// Waits while its first holder has it; whoever has it after a lease ran out is done at once.
+    SleepOnce(Duration),
     /// Blocks its thread, as handlers should not.
     Block(Duration),
     /// Keeps its thread busy for so long.
@@ -44,6 +46,7 @@ impl fmt::Display for Behaviour {
         match self {
             Self::Plain => f.write_str("plain"),
             Self::Sleep(time) => write!(f, "sleep {}", time.as_millis()),
+            Self::SleepOnce(time) => write!(f, "sleep-once {}", time.as_millis()),
             Self::Block(time) => write!(f, "block {}", time.as_millis()),
             Self::Spin(time) => write!(f, "spin {}", time.as_millis()),
             Self::Panic => f.write_str("panic"),
@@ -66,6 +69,7 @@ impl FromStr for Behaviour {
         Ok(match word {
             "plain" => Self::Plain,
             "sleep" => Self::Sleep(time),
+            "sleep-once" => Self::SleepOnce(time),
             "block" => Self::Block(time),
             "spin" => Self::Spin(time),
             "panic" => Self::Panic,
@@ -84,7 +88,14 @@ mod tests {
 
     #[test]
     fn a_behaviour_is_read_as_written() {
-        for text in ["plain", "sleep 20", "block 7", "abort", "leave 10485760"] {
+        for text in [
+            "plain",
+            "sleep 20",
+            "sleep-once 30",
+            "block 7",
+            "abort",
+            "leave 10485760",
+        ] {
             assert_eq!(text.parse::<Behaviour>().unwrap().to_string(), text);
         }
         assert!("dance".parse::<Behaviour>().is_err());

@@ -62,6 +62,18 @@ pub fn after_failovers(ledger: &Ledger, listing: &[Found]) -> Vec<Violation> {
     violations
 }
 
+/// Panics where something is broken, and names the first of it.
+#[track_caller]
+pub fn assert_none(violations: &[Violation], when: &str) {
+    let named: String = violations
+        .iter()
+        .take(20)
+        .map(|found| format!("\n  {found}"))
+        .collect();
+    let count = violations.len();
+    assert!(violations.is_empty(), "{when}: {count} violations{named}");
+}
+
 fn broken(invariant: &'static str, what: impl Into<String>) -> Violation {
     Violation {
         invariant,

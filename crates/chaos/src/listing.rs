@@ -1,13 +1,13 @@
 //! The final listing of a queue, as the invariants are judged by it.
 
-use windlass_core::{Filter, QueueName, Result, Store};
+use windlass_core::{Filter, QueueName, Result, Setting, Store};
 
 use crate::invariants::Found;
 
 const PAGE: usize = 500;
 
-/// Settings under which nothing of what happened is forgotten before it was checked.
-pub const KEEP_EVERYTHING: [&str; 10] = [
+/// Settings under which nothing is forgotten.
+const KEEP_EVERYTHING: [&str; 10] = [
     "keep_succeeded=all",
     "succeeded_age=all",
     "succeeded_count=all",
@@ -19,6 +19,13 @@ pub const KEEP_EVERYTHING: [&str; 10] = [
     "cancelled_count=all",
     "cancelled_bytes=all",
 ];
+
+/// Lets a queue forget nothing of what happened before it was checked.
+pub async fn keep_everything(store: &dyn Store, queue: &QueueName) -> Result<()> {
+    let settings = KEEP_EVERYTHING.iter().map(|text| text.parse::<Setting>());
+    let settings = settings.collect::<Result<Vec<_>>>()?;
+    store.set(queue, settings).await.map(drop)
+}
 
 /// Every job of a queue and its state.
 pub async fn of(store: &dyn Store, queue: &QueueName) -> Result<Vec<Found>> {

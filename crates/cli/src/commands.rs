@@ -1,6 +1,7 @@
 //! One file per command; here is only the way to each of them.
 
 pub(crate) mod accept;
+mod again;
 pub(crate) mod bench;
 pub(crate) mod claim;
 pub(crate) mod clean;

@@ -7,7 +7,8 @@ use std::os::fd::AsFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat, tell};
 use rustix::io::ioctl_fionread;
-use windlass::{Bytes, Limits};
+use windlass::Bytes;
+use windlass::store::Limits;
 
 use crate::exit::{Failure, Result};
 

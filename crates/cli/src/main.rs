@@ -11,11 +11,13 @@ mod signals;
 #[cfg(test)]
 #[path = "../tests/cli/snapshot.rs"]
 mod snapshot;
+mod trouble;
+mod typed;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 use tokio::task::JoinError;
 
 use crate::args::Cli;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
 
 fn start(cli: Cli) -> Exit {
     let mut output = Output::new(cli.global.json);
+    trouble::tell(&output);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -65,8 +68,7 @@ fn start(cli: Cli) -> Exit {
 /// Runs the command beside a listener for the interrupt, which ends even one that reads. One that
 /// clears up after itself gets the time for it; a second interrupt ends that as well.
 async fn run_until_interrupted(cli: Cli, output: Output) -> Result<Exit, Failure> {
-    let mut interrupt = signal(SignalKind::interrupt())
-        .map_err(|error| Failure::internal(format!("signals cannot be heard: {error}")))?;
+    let mut interrupt = signals::hear(SignalKind::interrupt())?;
     let mut session = Session::new(cli.global, output);
     let clearing = session.clearing.clone();
     let mut command = tokio::spawn(async move { commands::run(cli.command, &mut session).await });

@@ -9,6 +9,7 @@ use crate::args::Global;
 use crate::exit::{Failure, Result};
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::signals::Signals;
 
 /// One run of one command.
 #[derive(Debug)]
@@ -49,6 +50,13 @@ impl Session {
             output,
             clearing: Clearing::default(),
         }
+    }
+
+    /// Signals are the command's own from here on: it hears both, and ends by itself.
+    pub(crate) fn signals(&self) -> Result<Signals> {
+        let signals = Signals::listen()?;
+        self.clearing.take_over();
+        Ok(signals)
     }
 
     /// The settings in force.

@@ -21,14 +21,28 @@ pub enum Target {
 }
 
 impl Target {
-    /// The target of a verb that fits jobs of one state, or of several: a filter without a state
-    /// means that state, and so its order. Only `cancel` goes by payload.
-    pub fn of_state(&self, state: Option<JobState>) -> Result<Self> {
+    /// What `retry` goes by: a filter without a state means dead jobs, in their order.
+    pub fn for_retry(&self) -> Result<Self> {
+        self.of_state(Some(JobState::Dead))
+    }
+
+    /// What `delete` goes by.
+    pub fn for_delete(&self) -> Result<Self> {
+        self.of_state(None)
+    }
+
+    /// What `promote` goes by: a filter without a state means scheduled jobs, in their order.
+    pub fn for_promote(&self) -> Result<Self> {
+        self.of_state(Some(JobState::Scheduled))
+    }
+
+    /// A filter without a state means this one. Only `cancel` goes by payload.
+    fn of_state(&self, state: Option<JobState>) -> Result<Self> {
         match self {
             Self::Payload(_) => Err(Error::invalid(
                 "target",
                 "only cancel goes by payload",
-                "name ids, or a state and a kind",
+                "name ids, a unique key, or all of a state and a kind",
             )),
             Self::Filter(filter) => Ok(Self::Filter(Filter {
                 state: filter.state.or(state),
@@ -40,6 +54,15 @@ impl Target {
 }
 
 /// Jobs by what they have in common.
+///
+/// ```
+/// # use windlass_core as windlass;
+/// use windlass::{Filter, JobState, Kind};
+///
+/// let dead = Filter { state: Some(JobState::Dead), ..Filter::default() };
+/// let dead_letters = Filter { kind: Some(Kind::new("letter")?), ..dead };
+/// # Ok::<(), windlass::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     /// In this state; all states when absent.
@@ -87,3 +110,21 @@ pub struct ChangedJob {
 
 /// The jobs one page of a change met: every id named, or those the filter or payload matched.
 pub type Changes = Page<ChangedJob>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_without_a_state_means_the_jobs_that_a_verb_is_for() {
+        let state_of = |target: Result<Target>| match target {
+            Ok(Target::Filter(filter)) => filter.state,
+            other => panic!("a filter stays one: {other:?}"),
+        };
+        let all = Target::Filter(Filter::default());
+
+        assert_eq!(state_of(all.for_retry()), Some(JobState::Dead));
+        assert_eq!(state_of(all.for_promote()), Some(JobState::Scheduled));
+        assert_eq!(state_of(all.for_delete()), None);
+    }
+}

@@ -158,7 +158,7 @@ impl ClaimRequest {
         if self.claimer.seq() > NUMBER_MAX {
             return Err(Error::invalid(
                 "claim",
-                "its seq is too large",
+                "its number is too large",
                 "count claims from 1",
             ));
         }
@@ -167,7 +167,7 @@ impl ClaimRequest {
             return Err(Error::invalid(
                 "claim",
                 "a dispatch offers one job under a lease of its own",
-                "ask for 1 job with a single claim",
+                "ask for 1 job, by `ClaimRequest::single` in Rust",
             ));
         }
         Ok(())

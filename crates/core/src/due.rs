@@ -7,6 +7,16 @@ use crate::limits::AHEAD_MAX;
 use crate::time::Timestamp;
 
 /// When something falls due, as the caller says it; the store's clock decides what it means.
+///
+/// ```
+/// # use windlass_core as windlass;
+/// use std::time::Duration;
+/// use windlass::{Due, Timestamp};
+///
+/// let now = Timestamp::from_ms(1_000);
+/// assert_eq!(Due::After(Duration::from_secs(1)).resolve(now), Timestamp::from_ms(2_000));
+/// assert_eq!(Due::At(Timestamp::from_ms(5)).resolve(now), now); // what is past is now
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Due {
     /// At once.

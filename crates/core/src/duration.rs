@@ -1,4 +1,14 @@
 //! Durations as people write them: `500ms`, `10s`, `5m`, `1h30m`, `2d`.
+//!
+//! ```
+//! # use windlass_core as windlass;
+//! use windlass::duration;
+//!
+//! let read = duration::parse("1h30m")?;
+//! assert_eq!(read.as_secs(), 5_400);
+//! assert_eq!(duration::format(read), "1h30m");
+//! # Ok::<(), windlass::Error>(())
+//! ```
 
 use std::time::Duration;
 

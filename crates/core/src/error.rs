@@ -73,6 +73,17 @@ impl ErrorKind {
 }
 
 /// What happened, why, and what to do next.
+///
+/// ```
+/// # use windlass_core as windlass;
+/// use windlass::{ErrorKind, QueueName};
+///
+/// let error = QueueName::new("a b").unwrap_err();
+/// assert_eq!((error.kind(), error.code()), (ErrorKind::Invalid, "invalid")); // for programs
+/// assert_eq!(error.to_string(), "the queue name is not valid: ' ' is not allowed in it"); // for people
+/// assert_eq!(error.help(), "use letters, digits, dot, underscore, colon and hyphen");
+/// assert!(!error.is_transient()); // repeating it would not help
+/// ```
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,

@@ -8,6 +8,17 @@ use crate::error::{Error, Result};
 pub const HEADERS_BYTES_MAX: usize = 16 * 1024;
 
 /// Header names (lower case) and values; both checked on the way in.
+///
+/// ```
+/// # use windlass_core as windlass;
+/// use windlass::Headers;
+///
+/// let mut headers = Headers::default();
+/// headers.set("Tenant", "blue")?;
+/// assert_eq!(headers.get("tenant"), Some("blue"));
+/// assert!(headers.set("tenant", "a\nb").is_err());
+/// # Ok::<(), windlass::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Headers(BTreeMap<String, String>);
 

@@ -16,6 +16,21 @@ use crate::token::Token;
 use crate::words::words;
 
 /// A job to be enqueued. Its id is fixed here, so that a call may be repeated.
+///
+/// ```
+/// # use windlass_core as windlass;
+/// use std::time::Duration;
+/// use windlass::{Due, JobId, NewJob, Priority, RetryPolicy};
+///
+/// let job = NewJob::new("dear Ann")
+///     .id(JobId::new("letter-1")?)
+///     .priority(Priority::new(2)?)
+///     .delay(Duration::from_secs(60))
+///     .retry(RetryPolicy::default().max_attempts(5))
+///     .expires(Due::After(Duration::from_secs(3600)));
+/// assert!(job.is_named);
+/// # Ok::<(), windlass::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct NewJob {
@@ -209,6 +224,14 @@ impl Enqueued {
 
 words! {
     /// Where a job is in its life.
+    ///
+    /// ```
+    /// # use windlass_core as windlass;
+    /// use windlass::JobState;
+    ///
+    /// assert_eq!(JobState::from_word("dead"), Some(JobState::Dead));
+    /// assert!(JobState::Dead.is_final() && JobState::Ready.is_waiting());
+    /// ```
     JobState {
         /// Waits for its due time.
         Scheduled = "scheduled",
@@ -239,6 +262,7 @@ impl JobState {
 
 words! {
     /// Why a job is dead.
+    #[non_exhaustive]
     Reason {
         /// The last allowed attempt failed.
         Exhausted = "exhausted",

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use crate::claim::ClaimRequest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::NewJob;
+use crate::settle::Completion;
 
 /// How much housekeeping of each sort (promote, reap, expire, prune) one step does at most.
 pub const PAGE: usize = 100;
@@ -110,6 +112,16 @@ impl Limits {
             return Err(Error::invalid("batch", why, help));
         }
         Ok(())
+    }
+
+    /// Checks what is to be completed, and the claim that may come with it.
+    pub fn check_completions(
+        &self,
+        completions: &[Completion],
+        next: Option<&ClaimRequest>,
+    ) -> Result<()> {
+        completions.iter().try_for_each(|item| item.check(self))?;
+        next.map_or(Ok(()), ClaimRequest::check)
     }
 
     /// Checks the size of a payload or a result.

@@ -55,11 +55,29 @@ macro_rules! name {
 
 name! {
     /// The name of a queue: `[A-Za-z0-9._:-]{1,128}`.
+    ///
+    /// ```
+    /// # use windlass_core as windlass;
+    /// use windlass::QueueName;
+    ///
+    /// assert_eq!(QueueName::new("mail")?.as_str(), "mail");
+    /// assert!("a b".parse::<QueueName>().is_err());
+    /// # Ok::<(), windlass::Error>(())
+    /// ```
     QueueName, "queue name", check_queue_name
 }
 
 name! {
     /// The id of a job within its queue: 1 to 128 bytes of UTF-8 without control characters.
+    ///
+    /// ```
+    /// # use windlass_core as windlass;
+    /// use windlass::JobId;
+    ///
+    /// assert!(JobId::generate() < JobId::generate()); // they grow
+    /// assert_eq!(JobId::new("letter-1")?.as_str(), "letter-1");
+    /// # Ok::<(), windlass::Error>(())
+    /// ```
     JobId, "job id", check_text
 }
 

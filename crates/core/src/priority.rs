@@ -5,6 +5,15 @@ use std::fmt;
 use crate::error::Error;
 
 /// A priority from 0 (first) to 9 (last); 5 unless said otherwise.
+///
+/// ```
+/// # use windlass_core as windlass;
+/// use windlass::Priority;
+///
+/// assert!(Priority::new(0)? < Priority::default());
+/// assert!(Priority::new(10).is_err());
+/// # Ok::<(), windlass::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(u8);
 

@@ -11,6 +11,17 @@ use crate::time::{Timestamp, as_ms};
 const DELAY_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// What happens after a failed attempt: wait `first × 2^n`, at most `max`, until attempts run out.
+///
+/// ```
+/// # use windlass_core as windlass;
+/// use std::time::Duration;
+/// use windlass::RetryPolicy;
+///
+/// let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
+/// let patient = RetryPolicy::exponential(second, hour).max_attempts(40);
+/// let steady = RetryPolicy::fixed(10 * second);
+/// assert_eq!(RetryPolicy::never().max_attempts, 1);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {

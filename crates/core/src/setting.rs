@@ -43,6 +43,17 @@ words! {
 }
 
 /// How a queue behaves.
+///
+/// ```
+/// use windlass_core::{KeepSucceeded, Setting, Settings};
+///
+/// let mut settings = Settings::default();
+/// settings.apply(&"keep_succeeded=all".parse()?)?;
+/// settings.apply(&Setting::new("dead_age", "90d")?)?;
+/// assert_eq!(settings.keep_succeeded, KeepSucceeded::All);
+/// assert!("dead_age=soon".parse::<Setting>().is_err());
+/// # Ok::<(), windlass_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {

@@ -26,6 +26,25 @@ use crate::worker::{Beat, NewWorker, Told, Worker};
 /// [is unknown](crate::Error::is_unknown), nothing was done. Every call may be repeated: it is
 /// told the same, or changes nothing. (An enqueue with a generated id that is repeated after its
 /// job has ended and was not kept is a new job; an id of your own is remembered.)
+///
+/// ```
+/// use std::sync::Arc;
+/// use windlass_core::{ClaimRequest, Hold, NewJob, QueueName, Settled, Store, SystemClock};
+/// # use windlass_store_memory::MemoryStore;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> windlass_core::Result<()> {
+/// # let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+/// let mail = QueueName::new("mail")?;
+/// store.enqueue(&mail, vec![NewJob::new("dear Ann")]).await?;
+/// let claim = store.claim(&mail, ClaimRequest::single(1)).await?.expect("a job is ready");
+///
+/// let hold = Hold::new(claim.jobs[0].id.clone(), claim.token);
+/// let failed = store.fail(&mail, vec![hold.clone().failure("no stamp")]).await?;
+/// assert_eq!(failed, [Settled::Scheduled]); // again later
+/// let late = store.complete(&mail, vec![hold.completion()], None).await?;
+/// assert_eq!(late.settled, [Settled::Lost]); // the token holds it no more
+/// # Ok(()) }
+/// ```
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
     /// Stores jobs; the same id, or a unique key that is held, is a duplicate.

@@ -5,6 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A moment on the store's clock, in milliseconds since 1970.
+///
+/// ```
+/// # use windlass_core as windlass;
+/// use std::time::{Duration, SystemTime};
+/// use windlass::Timestamp;
+///
+/// let tomorrow = SystemTime::now() + Duration::from_secs(24 * 60 * 60);
+/// let since = tomorrow.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+/// let at = Timestamp::from_ms(since.as_millis() as u64);
+/// assert_eq!(at.plus(Duration::from_secs(1)).since(at), Duration::from_secs(1));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(u64);
 
@@ -66,6 +77,15 @@ impl Clock for SystemClock {
 }
 
 /// A clock that moves only when told: for tests and simulation.
+///
+/// ```
+/// use std::time::Duration;
+/// use windlass_core::{Clock, ManualClock, Timestamp};
+///
+/// let clock = ManualClock::new(Timestamp::from_ms(7));
+/// clock.advance(Duration::from_millis(1));
+/// assert_eq!(clock.now_us(), 8_000);
+/// ```
 #[derive(Debug)]
 pub struct ManualClock(AtomicU64);
 

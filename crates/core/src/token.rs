@@ -12,6 +12,16 @@ use crate::time::Timestamp;
 /// The number grows with every claim of a queue and may serve outside systems as a fencing token;
 /// the nonce is drawn by the claimer, so that a store that lost its latest counter in a failover
 /// still never repeats a token. Written `number-nonce`, the nonce in hexadecimal.
+///
+/// ```
+/// # use windlass_core as windlass;
+/// use windlass::Token;
+///
+/// let (early, late): (Token, Token) = ("7-0000beef".parse()?, "8-00000001".parse()?);
+/// assert!(early.number < late.number); // the fence: refuse who comes with a lower one
+/// assert_eq!(late.to_string(), "8-00000001");
+/// # Ok::<(), windlass::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
     /// Grows: max(last + 1, microseconds of the store's clock).

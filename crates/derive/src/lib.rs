@@ -1,10 +1,4 @@
 //! The derive of a typed job: `#[derive(TypedJob)]`, used through the crate `windlass`.
-//!
-//! ```text
-//! #[derive(Serialize, Deserialize, TypedJob)]
-//! #[job(kind = "mail.send", queue = "mail", output = Receipt)]
-//! struct SendMail { to: String }
-//! ```
 
 mod attribute;
 
@@ -19,6 +13,19 @@ use attribute::Attribute;
 /// `#[job(kind = "…")]` is required: the kind is stored with every job and must outlive the name of
 /// the type. `queue = "…"` names the queue (`default` unless said), `output = Type` what a handler
 /// returns (`()` unless said).
+///
+/// ```
+/// use serde::{Deserialize, Serialize};
+/// use windlass::TypedJob;
+///
+/// #[derive(Serialize, Deserialize, TypedJob)]
+/// #[job(kind = "mail.send", queue = "mail", output = String)]
+/// struct SendMail {
+///     to: String,
+/// }
+///
+/// assert_eq!((SendMail::KIND, SendMail::QUEUE), ("mail.send", "mail"));
+/// ```
 #[proc_macro_derive(TypedJob, attributes(job))]
 pub fn typed_job(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 
+use tokio::process::Command;
+use windlass_api::moment;
 use windlass_core::{Clock, Error, Result, SystemClock, Timestamp};
 use windlass_worker::Context;
-
-use windlass_api::moment;
 
 /// Passed on because hardly any program works without them, and none of them is a secret.
 const PASSED: [&str; 7] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME"];
@@ -61,9 +61,10 @@ impl Environment {
         Ok(Self(chosen))
     }
 
-    /// The variables that do not speak of a job.
-    pub(crate) fn variables(&self) -> impl Iterator<Item = &(OsString, OsString)> {
-        self.0.iter()
+    /// Gives a command these variables and no others.
+    pub(crate) fn give(&self, command: &mut Command) {
+        command.env_clear();
+        command.envs(self.0.iter().map(|(name, value)| (name, value)));
     }
 }
 
@@ -141,7 +142,7 @@ mod tests {
         let environment = Environment::choose(all, asked).unwrap();
         let text = |text: &OsString| text.clone().into_string().unwrap();
         let both = |(name, value): &(OsString, OsString)| (text(name), text(value));
-        environment.variables().map(both).collect()
+        environment.0.iter().map(both).collect()
     }
 
     #[test]

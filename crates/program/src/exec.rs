@@ -2,7 +2,6 @@
 
 mod attempt;
 mod missing;
-mod output;
 
 use std::io;
 use std::sync::Arc;

@@ -1,19 +1,14 @@
 //! The log lines of one attempt: the first ones as they come, the last ones at its end.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::io::AsyncRead;
 use windlass_worker::Context;
 
-use crate::lines::Lines;
+use crate::tail::Tail;
 use crate::talk::Talk;
 
 /// How many lines of one attempt are logged as they come.
 const LINES_MAX: usize = 1_000;
-
-/// How many of the lines beyond are kept for the end, and how many bytes of each line.
-const LAST_MAX: usize = 20;
 
 /// The most bytes of a line.
 pub(crate) const LINE_BYTES_MAX: usize = 4 * 1024;
@@ -28,7 +23,8 @@ pub(crate) struct JobLog {
 #[derive(Default)]
 struct State {
     lines: usize,
-    last: VecDeque<String>,
+    /// Of the lines beyond, what is kept for the end.
+    last: Tail,
 }
 
 impl JobLog {
@@ -45,10 +41,7 @@ impl JobLog {
         let mut state = self.lock();
         state.lines += 1;
         if state.lines > LINES_MAX {
-            state.last.push_back(text.to_owned());
-            if state.last.len() > LAST_MAX {
-                state.last.pop_front();
-            }
+            state.last.push(text);
             return;
         }
         drop(state);
@@ -58,23 +51,14 @@ impl JobLog {
     /// Logs the last lines where some were left out.
     pub(crate) fn finish(&self) {
         let mut state = self.lock();
-        let left_out = state.lines.saturating_sub(LINES_MAX + state.last.len());
-        let last = std::mem::take(&mut state.last);
-        state.lines = 0;
+        let State { lines, last } = std::mem::take(&mut *state);
         drop(state);
+        let left_out = lines.saturating_sub(LINES_MAX + last.lines().len());
         if left_out > 0 {
             self.say(&format!("({left_out} lines are left out)"));
         }
-        for text in last {
-            self.say(&text);
-        }
-    }
-
-    /// Logs all lines of a pipe until it ends.
-    pub(crate) async fn drain(&self, pipe: impl AsyncRead + Unpin) {
-        let mut lines = Lines::new(pipe, LINE_BYTES_MAX);
-        while let Ok(Some(line)) = lines.next().await {
-            self.line(&line.text());
+        for text in last.lines() {
+            self.say(text);
         }
     }
 
@@ -93,7 +77,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::sample;
+    use crate::{sample, tail};
 
     #[test]
     fn the_first_and_the_last_lines_are_logged() {
@@ -107,8 +91,8 @@ mod tests {
         log.finish();
 
         let said = said.lock().unwrap();
-        assert_eq!(said.len(), LINES_MAX + 1 + LAST_MAX);
+        assert_eq!(said.len(), LINES_MAX + 1 + tail::LINES_MAX);
         assert_eq!(said[LINES_MAX], "job-1: (80 lines are left out)");
-        assert_eq!(said[LINES_MAX + LAST_MAX], "job-1: 1099");
+        assert_eq!(said[LINES_MAX + tail::LINES_MAX], "job-1: 1099");
     }
 }

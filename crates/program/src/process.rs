@@ -2,12 +2,31 @@
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::spawn::Spawner;
+
+/// How long the pipes of a process that has ended may stay open: a process that left the group may
+/// hold them for ever.
+const PIPES_AFTER_END: Duration = Duration::from_secs(1);
+
+/// Whoever serves the pipes of a process.
+pub(crate) trait Pipes {
+    /// Waits until nothing more can be heard.
+    fn heard_out(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+impl Pipes for JoinSet<()> {
+    async fn heard_out(&mut self) {
+        while self.join_next().await.is_some() {}
+    }
+}
 
 /// A running process. Dropping it kills the whole group.
 ///
@@ -50,6 +69,11 @@ impl Process {
         })
     }
 
+    /// The number of the process, which is that of its group.
+    pub(crate) fn id(&self) -> u32 {
+        self.group.as_raw_pid().unsigned_abs()
+    }
+
     pub(crate) fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
@@ -75,21 +99,35 @@ impl Process {
         !matches!(waitid(WaitId::Pid(self.group), options), Ok(None))
     }
 
-    /// Sends a signal to the whole group.
-    pub(crate) fn signal(&self, signal: Signal) {
-        if !self.is_reaped {
-            // A group that is gone needs no signal.
-            let _ = kill_process_group(self.group, signal);
+    /// Kills what is left of the group and says how the process ended. With patience it is told to
+    /// end first, and killed when it has not done so by then.
+    pub(crate) async fn end(
+        mut self,
+        patience: Option<Duration>,
+        pipes: &mut impl Pipes,
+    ) -> io::Result<ExitStatus> {
+        if let Some(patience) = patience {
+            self.signal(Signal::TERM);
+            let all = async {
+                self.ended().await;
+                // All that is in the group and writes somewhere gets its time, not only the first.
+                pipes.heard_out().await;
+            };
+            let _ = timeout(patience, all).await;
         }
-    }
-
-    /// Kills what is left of the group, and says how the process ended.
-    pub(crate) async fn reap(mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::KILL);
+        let _ = timeout(PIPES_AFTER_END, pipes.heard_out()).await;
         self.ended().await;
         let status = self.child.wait().await;
         self.is_reaped = true;
         status
+    }
+
+    fn signal(&self, signal: Signal) {
+        if !self.is_reaped {
+            // A group that is gone needs no signal.
+            let _ = kill_process_group(self.group, signal);
+        }
     }
 }
 

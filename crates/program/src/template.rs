@@ -270,7 +270,7 @@ fn no_command() -> Error {
     Error::invalid(
         "command",
         "there is none",
-        "write it after --, for example: windlass exec --queue mail -- ./send-mail",
+        "write it after --, for example `windlass exec --queue mail -- ./send-mail`",
     )
 }
 

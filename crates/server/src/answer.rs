@@ -133,7 +133,8 @@ async fn content(door: &Door, call: Call, of: impl Fn(Job) -> Option<Bytes>) -> 
     let job = job.ok_or_else(|| Problem::no_job(&queue, &id))?;
     let bytes = of(job).ok_or_else(|| {
         let why = format!("job {id:?} has no {what}");
-        Refusal::new("not_found", why, "look at the job for its state")
+        let help = format!("see its state with GET /v1/queues/{queue}/jobs/ID");
+        Refusal::new("not_found", why, help)
     })?;
     let mut response = Response::new(Body::from(bytes));
     let headers = response.headers_mut();
@@ -178,10 +179,14 @@ pub(crate) async fn reached(door: &Door, grant: &Grant) -> Result<Vec<QueueName>
 }
 
 async fn ready(door: &Door) -> Answered {
-    let not_ready = |why: String| Refusal::new("not_ready", why, "look at the store");
     if door.stopping.is_cancelled() {
-        return Err(not_ready("the server is stopping".to_owned()));
+        let help = "ask another server, or this one once it runs again";
+        return Err(Refusal::new("not_ready", "the server is stopping", help));
     }
+    let not_ready = |why: String| {
+        let help = "run `windlass doctor` with the same --store as the server";
+        Refusal::new("not_ready", why, help)
+    };
     match tokio::time::timeout(READY_WAIT, door.store.queues()).await {
         Ok(Ok(_)) => Ok(plain("ready\n")),
         // Why the store does not answer may name its address: that is not for everybody.

@@ -66,7 +66,7 @@ fn call(
     let pass = parts.extensions.remove::<Pass>();
     let pass = pass.filter(|pass| pass.grant.has(route.scope) || route.scope == Scope::Open);
     let Pass { grant, meter } = pass.ok_or_else(|| {
-        let why = format!("the token has not the scope {}", route.scope.as_str());
+        let why = format!("the token does not have the scope {}", route.scope.as_str());
         Refusal::new("forbidden", why, "use a token that has it")
     })?;
     Ok(Call {
@@ -100,6 +100,7 @@ async fn wrong_method(request: Request) -> Response<Body> {
         return refusal.response(&id_of(&request), true);
     }
     let help = "see the routes at /docs or /openapi.json";
-    let refusal = Refusal::new("method_not_allowed", "the route has not this method", help);
+    let why = "the route does not take this method";
+    let refusal = Refusal::new("method_not_allowed", why, help);
     refusal.response(&id_of(&request), false)
 }

@@ -122,19 +122,11 @@ impl Route {
         op: &'static str,
         summary: &'static str,
     ) -> Self {
-        Self {
-            method,
-            path,
-            scope,
-            op,
-            way: Way::Verb,
-            summary,
-            request: Some(request::<R>),
-            reply: Some(reply::<A>),
-        }
+        let route = Self::other(method, path, scope, Way::Verb, op, summary);
+        route.asked::<R>().answered::<A>()
     }
 
-    /// A route that is no verb.
+    /// A route without shapes: most that are no verbs.
     const fn other(
         method: Method,
         path: &'static str,

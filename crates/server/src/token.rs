@@ -155,7 +155,7 @@ fn parse_line(line: &str) -> Result<Known> {
                 "write NAME SHA256 SCOPES [QUEUES], for example `ann 9f86… read,enqueue mail-*`";
             return Err(Error::invalid(
                 "token",
-                "it has not three or four words",
+                "it does not have three or four words",
                 help,
             ));
         }

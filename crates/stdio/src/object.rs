@@ -37,7 +37,8 @@ impl<'a> Object<'a> {
             return Ok(None);
         };
         serde_json::from_str(raw.get()).map_err(|error| {
-            let help = "see docs/processor.md for the fields of this message";
+            let help =
+                "send what is expected there; docs/processor.md has the fields of every message";
             Error::invalid(&format!("field {name}"), short(&error), help)
         })
     }

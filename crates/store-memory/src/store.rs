@@ -7,9 +7,9 @@ use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
 use windlass_core::time::Now;
 use windlass_core::{
     Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Held, Hold, Job, JobId, JobState, Maintained, NewJob, NewWorker, Owner, Page,
-    Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats,
-    Store, Target, Told, Watch, Worker,
+    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Owner, Page, Progress,
+    QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, Target,
+    Told, Watch, Worker,
 };
 
 use crate::change::Change;
@@ -68,10 +68,7 @@ impl Store for MemoryStore {
         completions: Vec<Completion>,
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
-        completions
-            .iter()
-            .try_for_each(|item| item.check(&self.limits))?;
-        next.iter().try_for_each(ClaimRequest::check)?;
+        self.limits.check_completions(&completions, next.as_ref())?;
         Ok(self.step(queue, Missing::Pretend, |queue, now| {
             queue.complete(now, completions, next.as_ref())
         }))
@@ -112,12 +109,7 @@ impl Store for MemoryStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(
-            queue,
-            Queue::retry,
-            &target.of_state(Some(JobState::Dead))?,
-            from.as_ref(),
-        )
+        self.change(queue, Queue::retry, &target.for_retry()?, from.as_ref())
     }
 
     async fn delete(
@@ -126,7 +118,7 @@ impl Store for MemoryStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, Queue::delete, &target.of_state(None)?, from.as_ref())
+        self.change(queue, Queue::delete, &target.for_delete()?, from.as_ref())
     }
 
     async fn promote(
@@ -135,12 +127,7 @@ impl Store for MemoryStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(
-            queue,
-            Queue::promote,
-            &target.of_state(Some(JobState::Scheduled))?,
-            from.as_ref(),
-        )
+        self.change(queue, Queue::promote, &target.for_promote()?, from.as_ref())
     }
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {

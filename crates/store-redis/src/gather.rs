@@ -238,7 +238,7 @@ fn miscounted(items: usize, answers: usize) -> Error {
     Error::new(
         ErrorKind::Internal,
         format!("{answers} answers came for {items} items"),
-        "this is a fault in Windlass: report it with this text",
+        "this is a fault of Windlass: report it with this message",
     )
 }
 

@@ -9,9 +9,9 @@ use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
 use windlass_core::wait::Deadline;
 use windlass_core::{
     Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Held, Hold, Job, JobId, JobState, Maintained, NewJob, NewWorker, Page,
-    Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats,
-    Store, Target, Told, Watch, Worker,
+    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Page, Progress,
+    QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, Target,
+    Told, Watch, Worker,
 };
 
 use crate::open::RedisStore;
@@ -87,8 +87,7 @@ impl Store for RedisStore {
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
         let limits = &self.inner.limits;
-        completions.iter().try_for_each(|item| item.check(limits))?;
-        next.iter().try_for_each(ClaimRequest::check)?;
+        limits.check_completions(&completions, next.as_ref())?;
         self.queue(queue).complete(completions, next).await
     }
 
@@ -124,7 +123,7 @@ impl Store for RedisStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        let target = target.of_state(Some(JobState::Dead))?;
+        let target = target.for_retry()?;
         let script = &self.inner.shared.scripts.retry;
         self.queue(queue)
             .change(script, &target, from.as_ref())
@@ -137,7 +136,7 @@ impl Store for RedisStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        let target = target.of_state(None)?;
+        let target = target.for_delete()?;
         let script = &self.inner.shared.scripts.delete;
         self.queue(queue)
             .change(script, &target, from.as_ref())
@@ -150,7 +149,7 @@ impl Store for RedisStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        let target = target.of_state(Some(JobState::Scheduled))?;
+        let target = target.for_promote()?;
         let script = &self.inner.shared.scripts.promote;
         self.queue(queue)
             .change(script, &target, from.as_ref())

@@ -8,14 +8,12 @@ use windlass_core::{
     Settled, Store, Target, UniqueKey,
 };
 use windlass_store_redis::{Options, RedisStore};
+use windlass_testkit::bench::{holds, named};
 use windlass_testkit::redis::{Cluster, Server};
+use windlass_testkit::whole;
 
 fn queue() -> QueueName {
     QueueName::new("mail").expect("the store answers")
-}
-
-fn named(name: &str) -> NewJob {
-    NewJob::new(name.to_owned()).id(JobId::new(name).expect("the store answers"))
 }
 
 fn names(count: usize) -> Vec<NewJob> {
@@ -46,11 +44,7 @@ async fn drain(store: &RedisStore) -> BTreeMap<String, usize> {
         .await
         .expect("the store answers")
     {
-        let done: Vec<_> = claim
-            .jobs
-            .iter()
-            .map(|job| Hold::new(job.id.clone(), claim.token).completion())
-            .collect();
+        let done = holds(&claim).into_iter().map(Hold::completion).collect();
         for job in &claim.jobs {
             *seen.entry(job.id.to_string()).or_default() += 1;
         }
@@ -104,19 +98,8 @@ async fn a_job_is_found_in_whichever_part_it_is() {
         .unwrap();
     let words: Vec<_> = told.items.iter().map(|item| item.changed.clone()).collect();
     assert_eq!(words, [Changed::Done, Changed::NotFound]);
-    let mut listed = Vec::new();
-    let mut from = None;
-    loop {
-        let page = store
-            .list(&queue(), &Filter::default(), from, 7)
-            .await
-            .unwrap();
-        listed.extend(page.items.into_iter().map(|job| job.id.to_string()));
-        from = page.next;
-        if from.is_none() {
-            break;
-        }
-    }
+    let listed = whole::list(&store, &queue(), &Filter::default(), 7).await;
+    let mut listed: Vec<_> = listed.unwrap().into_iter().map(|job| job.id).collect();
     listed.sort();
     listed.dedup();
     assert_eq!(listed.len(), 40, "every job is listed");
@@ -186,14 +169,8 @@ async fn a_token_settles_in_its_part_and_a_worker_renews_in_all() {
     assert!(renewed.until.is_some());
     assert_eq!(renewed.lost, []);
     for claim in &claims {
-        let holds = claim
-            .jobs
-            .iter()
-            .map(|job| Hold::new(job.id.clone(), claim.token));
-        let told = store
-            .complete(&queue(), holds.map(Hold::completion).collect(), None)
-            .await
-            .unwrap();
+        let done = holds(claim).into_iter().map(Hold::completion).collect();
+        let told = store.complete(&queue(), done, None).await.unwrap();
         assert!(
             told.settled.iter().all(|word| *word == Settled::Completed),
             "{told:?}"

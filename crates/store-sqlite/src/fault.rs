@@ -108,7 +108,7 @@ pub(crate) fn from_sqlite(error: rusqlite::Error, path: &Path) -> Error {
         _ => Error::new(
             ErrorKind::Internal,
             format!("the store {place} refused a statement"),
-            "this is a fault in Windlass: report it with this message",
+            "this is a fault of Windlass: report it with this message",
         ),
     };
     answer.caused_by(error)

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
 use windlass_core::{
     Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Held, Hold, Job, JobId, JobState, Maintained, NewJob, NewWorker, Owner, Page,
-    Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats,
-    Store, Target, Told, Watch, Worker,
+    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Owner, Page, Progress,
+    QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, Target,
+    Told, Watch, Worker,
 };
 
 use crate::SqliteStore;
@@ -81,10 +81,7 @@ impl Store for SqliteStore {
         completions: Vec<Completion>,
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
-        completions
-            .iter()
-            .try_for_each(|item| item.check(&self.limits))?;
-        next.iter().try_for_each(ClaimRequest::check)?;
+        self.limits.check_completions(&completions, next.as_ref())?;
         self.step(queue, Missing::Pretend, move |step| {
             step.complete(&completions, next.as_ref())
         })
@@ -114,7 +111,7 @@ impl Store for SqliteStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, |step, id| step.cancel(id), target, from)
+        self.change(queue, |step, id| step.cancel(id), target.clone(), from)
             .await
     }
 
@@ -124,8 +121,8 @@ impl Store for SqliteStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        let target = target.of_state(Some(JobState::Dead))?;
-        self.change(queue, |step, id| step.retry(id), &target, from)
+        let target = target.for_retry()?;
+        self.change(queue, |step, id| step.retry(id), target, from)
             .await
     }
 
@@ -135,8 +132,8 @@ impl Store for SqliteStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        let target = target.of_state(None)?;
-        self.change(queue, |step, id| step.delete(id), &target, from)
+        let target = target.for_delete()?;
+        self.change(queue, |step, id| step.delete(id), target, from)
             .await
     }
 
@@ -146,8 +143,8 @@ impl Store for SqliteStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        let target = target.of_state(Some(JobState::Scheduled))?;
-        self.change(queue, |step, id| step.promote(id), &target, from)
+        let target = target.for_promote()?;
+        self.change(queue, |step, id| step.promote(id), target, from)
             .await
     }
 
@@ -332,10 +329,9 @@ impl SqliteStore {
         &self,
         queue: &QueueName,
         change: Change,
-        target: &Target,
+        target: Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        let target = target.clone();
         self.step(queue, Missing::Pretend, move |step| {
             step.change(change, &target, from.as_ref())
         })

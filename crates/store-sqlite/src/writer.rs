@@ -209,7 +209,7 @@ where
             Error::new(
                 ErrorKind::Internal,
                 "a call was not run",
-                "report this fault",
+                "this is a fault of Windlass: report it with this message",
             )
         };
         let answer = outcome.and_then(|()| value.ok_or_else(missing));

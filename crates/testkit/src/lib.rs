@@ -19,14 +19,15 @@
 //!
 //! In reading order: [`opened`] is a store under test; [`mod@bench`] is where a case works;
 //! [`mod@conformance`] holds the cases, one per promise; [`soundness`] says what is true of every queue
-//! at every moment; [`differential`] drives random verbs into a store and into the specification,
-//! and compares; [`redis`] starts private Redis servers.
+//! at every moment; [`whole`] walks what comes in pages; [`differential`] drives random verbs into a
+//! store and into the specification, and compares; [`redis`] starts private Redis servers.
 
 pub mod bench;
 pub mod conformance;
 pub mod differential;
 pub mod opened;
 pub mod soundness;
+pub mod whole;
 
 pub use bench::Bench;
 pub use opened::Opened;

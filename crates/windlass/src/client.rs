@@ -13,7 +13,7 @@ use windlass_core::{Bytes, Headers, Result, Store};
 use windlass_worker::Stores;
 
 pub use enqueue::Enqueue;
-pub use handle::{Handle, Raw};
+pub use handle::{JobHandle, Raw};
 pub use wait::WaitError;
 
 use crate::open::{Existing, open, stores};
@@ -23,6 +23,24 @@ use crate::url::StoreUrl;
 type Stamp = Arc<dyn Fn(&mut Headers) + Send + Sync>;
 
 /// A client of a store. Cheap to clone: all clones use one connection.
+///
+/// ```
+/// use windlass::{Changed, Client, Filter, JobState};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::connect("memory:").await?;
+/// let letter = client.enqueue_raw("mail", "dear Ann").id("letter-1").await?;
+/// assert_eq!(letter.state(), JobState::Ready);
+///
+/// let page = client.list("mail", &Filter::default(), None, 100).await?;
+/// assert_eq!(page.items[0].id.as_str(), "letter-1");
+/// assert_eq!(client.cancel("mail", "letter-1").await?, Changed::Done);
+/// let job = client.get("mail", "letter-1").await?.ok_or("it is kept for an hour")?;
+/// assert_eq!(job.state, JobState::Cancelled);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 

@@ -14,6 +14,31 @@ use crate::typed::TypedJob;
 
 /// One attempt as its handler sees it: everything of the [runtime's](crate::runtime::Context), and
 /// jobs of its own to enqueue. Cheap to clone.
+///
+/// ```
+/// use windlass::{Context, JobError};
+///
+/// async fn resize(context: Context) -> Result<(), JobError> {
+///     for page in 0..4 {
+///         if context.stop_reason().is_some() {
+///             return Err(JobError::release()); // cancelled, out of time, or the worker leaves
+///         }
+///         context.progress(f64::from(page) / 4.0, Some("resizing")).await?;
+///     }
+///     let id = format!("{}/tell", context.job().id); // a repeat is the same follow-up
+///     context.enqueue_raw("mail", "it is done").id(&id).await?;
+///     Ok(())
+/// }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let client = windlass::Client::connect("memory:").await?;
+/// # client.enqueue_raw("pictures", "a.png").id("a").await?;
+/// # let worker = windlass::Worker::new(client.clone()).queue("pictures").fallback(resize);
+/// # assert_eq!(worker.burst().run().await?.succeeded, 1);
+/// # assert!(client.get("mail", "a/tell").await?.is_some());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Context {
     attempt: windlass_worker::Context,

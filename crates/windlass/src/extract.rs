@@ -49,6 +49,14 @@ pub trait FromContext: Sized + Send + 'static {
 }
 
 /// The job as it was claimed: id, kind, payload, headers, limits.
+///
+/// ```
+/// use windlass::{JobError, RawJob};
+///
+/// async fn any(job: RawJob) -> Result<String, JobError> {
+///     Ok(format!("{} bytes of {:?}", job.payload.len(), job.kind))
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct RawJob(Context);
 
@@ -61,6 +69,14 @@ impl Deref for RawJob {
 }
 
 /// JSON: a payload where a raw handler asks for it, a result where it returns it.
+///
+/// ```
+/// use windlass::{JobError, Json};
+///
+/// async fn sum(Json(numbers): Json<Vec<u64>>) -> Result<Json<u64>, JobError> {
+///     Ok(Json(numbers.iter().sum()))
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 

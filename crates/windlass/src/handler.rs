@@ -1,10 +1,11 @@
 //! What may be a handler: plain async functions, by their arguments and by what they return.
 //!
-//! These traits are only for reading signatures by; the implementations for functions of up to nine
-//! arguments are all there are meant to be.
+//! These traits are only for reading signatures by. They are sealed: the implementations for functions
+//! of up to nine arguments are all there are.
 
 mod answer;
 mod function;
+mod seal;
 
 use std::sync::Arc;
 
@@ -12,6 +13,8 @@ use windlass_worker::{Attempt, Outcome};
 
 pub use answer::{Answer, Failing, IntoResult, Promised, RawAnswer};
 pub use function::{Function, RawArguments, TypedArguments};
+
+use seal::Seal;
 
 use crate::context::Context;
 use crate::extract::parsed;
@@ -31,9 +34,9 @@ where
     Arc::new(move |context| {
         let function = Arc::clone(&function);
         Box::pin(async move {
-            let arguments = parsed(context.job()).and_then(|job| A::take(job, &context));
+            let arguments = parsed(context.job()).and_then(|job| A::take(job, &context, Seal));
             match arguments {
-                Ok(arguments) => function.call(arguments).await.into_outcome(),
+                Ok(arguments) => function.call(arguments, Seal).await.into_outcome(Seal),
                 Err(error) => Outcome::from(error),
             }
         })
@@ -52,8 +55,8 @@ where
     Arc::new(move |context| {
         let function = Arc::clone(&function);
         Box::pin(async move {
-            match A::take(&context) {
-                Ok(arguments) => function.call(arguments).await.into_outcome(),
+            match A::take(&context, Seal) {
+                Ok(arguments) => function.call(arguments, Seal).await.into_outcome(Seal),
                 Err(error) => Outcome::from(error),
             }
         })

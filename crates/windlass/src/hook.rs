@@ -13,6 +13,18 @@ use crate::handler::Run;
 pub(crate) type Hook = Arc<dyn Fn(Context, Next) -> Attempt + Send + Sync>;
 
 /// What a hook is around: the next hook, or the handler.
+///
+/// ```
+/// use windlass::{Context, Next, Outcome};
+///
+/// async fn timed(context: Context, next: Next) -> Outcome {
+///     let began = std::time::Instant::now();
+///     let outcome = next.run(context.clone()).await;
+///     context.log(&format!("{} after {:?}", outcome.word(), began.elapsed()));
+///     outcome
+/// }
+/// # let _ = |worker: windlass::Worker| worker.around(timed);
+/// ```
 pub struct Next {
     hooks: Arc<[Hook]>,
     at: usize,

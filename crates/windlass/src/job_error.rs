@@ -27,6 +27,7 @@ type Cause = Box<dyn StdError + Send + Sync>;
 /// It is no [`std::error::Error`] itself, so that it can be made of any of them. An error type of
 /// your own decides by itself where it has `impl From<YourError> for JobError` and is no
 /// `std::error::Error` either.
+#[must_use = "it says something only when the handler returns it"]
 pub struct JobError(Verdict);
 
 enum Verdict {

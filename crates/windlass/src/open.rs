@@ -19,6 +19,17 @@ pub enum Existing {
 
 /// Opens the store that `url` names. A memory store is always a fresh one; a Redis server that
 /// answers and holds no jobs is an empty store, and there already.
+///
+/// ```
+/// use windlass::{Existing, QueueName, open};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> windlass::Result<()> {
+/// let store = open(&"memory:".parse()?, Existing::OrCreate).await?;
+/// assert!(store.stats(&QueueName::new("mail")?).await?.is_none()); // there is no such queue yet
+/// # Ok(())
+/// # }
+/// ```
 pub async fn open(url: &StoreUrl, existing: Existing) -> Result<Arc<dyn Store>> {
     match url {
         StoreUrl::Memory => Ok(Arc::new(MemoryStore::new(Arc::new(SystemClock)))),

@@ -51,6 +51,16 @@ const PAGE: usize = 500;
 /// A store in memory whose clock moves only when told.
 ///
 /// What goes wrong in the kit itself is a panic: it is for tests.
+///
+/// ```
+/// use std::time::Duration;
+/// use windlass::testing::Testing;
+///
+/// let testing = Testing::new();
+/// let began = testing.now();
+/// testing.advance(Duration::from_secs(60));
+/// assert_eq!(testing.now().since(began), Duration::from_secs(60));
+/// ```
 pub struct Testing {
     clock: Arc<ManualClock>,
     client: Client,

@@ -27,6 +27,15 @@ const PUBLIC: [&str; 4] = ["prefix", "durability", "timeout", "db"];
 const DEFAULT_PREFIX: &str = "windlass";
 
 /// Where a store is. Printing it never shows a secret.
+///
+/// ```
+/// use windlass::StoreUrl;
+///
+/// let url: StoreUrl = "redis://joe:secret@host:6379/0".parse()?;
+/// assert_eq!(url.to_string(), "redis://***@host:6379/0");
+/// assert!("jobs.db".parse::<StoreUrl>().is_err()); // write sqlite:jobs.db
+/// # Ok::<(), windlass::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreUrl {

@@ -25,6 +25,29 @@ use crate::typed::TypedJob;
 /// A worker: claims jobs, hands each to its handler, and answers for it.
 ///
 /// What is not valid is told when it [runs](Self::run), before the first job is claimed.
+///
+/// ```
+/// use std::time::Duration;
+/// use windlass::{Bytes, Client, JobError, Worker};
+///
+/// async fn send(letter: Bytes) -> Result<(), JobError> {
+///     if letter.is_empty() { Err(JobError::permanent("an empty letter")) } else { Ok(()) }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::connect("memory:").await?;
+/// client.enqueue_raw("mail", "dear Ann").kind("letter").await?;
+/// let worker = Worker::new(client)
+///     .queue("mail") // unless said, the queues of its typed jobs
+///     .handle_raw("letter", send)
+///     .concurrency(50)
+///     .timeout(Duration::from_secs(30)) // of one attempt
+///     .burst(); // until nothing is left; without it, until SIGTERM or Ctrl-C
+/// assert_eq!(worker.run().await?.succeeded, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a worker does nothing until it runs"]
 pub struct Worker {
     client: Client,

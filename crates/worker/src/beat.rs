@@ -77,7 +77,7 @@ async fn beat(shared: &Shared, store: &dyn Store) -> Result<Told> {
         Told::Lost => {
             let boot = BootId::generate();
             register(shared, store, boot.clone()).await?;
-            tracing::warn!(target: "windlass", %boot, "nobody knew this worker any more; it goes on under a new id");
+            tracing::warn!(target: "windlass", %boot, "this worker was silent for too long or declared dead: its jobs went back, and it goes on under a new id");
             shared.reborn(&boot);
         }
     }
@@ -85,5 +85,6 @@ async fn beat(shared: &Shared, store: &dyn Store) -> Result<Told> {
 }
 
 fn tell(error: &Error) {
-    tracing::warn!(target: "windlass", code = error.code(), "beat: {error}; trying again");
+    tracing::warn!(target: "windlass", code = error.code(), help = error.help(),
+        "beat: {error}; trying again");
 }

@@ -126,7 +126,7 @@ fn no_answer() -> windlass_core::Error {
     windlass_core::Error::new(
         windlass_core::ErrorKind::Internal,
         "the store answered nothing about a job",
-        "this is a fault of the store: report it",
+        "this is a fault of Windlass: report it",
     )
 }
 

@@ -100,7 +100,7 @@ async fn leave(shared: &Shared) {
     boots.dedup();
     for boot in boots {
         if let Err(error) = shared.stores.store.leave(&boot, None).await {
-            tracing::warn!(target: "windlass", code = error.code(),
+            tracing::warn!(target: "windlass", code = error.code(), help = error.help(),
                 "leave: {error}; what is held comes back when its lease ends");
         }
     }

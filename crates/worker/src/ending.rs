@@ -92,7 +92,7 @@ impl Shared {
             self.tally.lost.fetch_add(1, Ordering::Relaxed);
             lane.figures.settled(Settled::Lost, 1);
             tracing::warn!(target: "windlass", queue = %lane.queue(), id = %run.job.id,
-                token = %run.token, "the lease is lost; the attempt is stopped");
+                token = %run.token, "the lease is lost: the attempt is stopped, and somebody else may have the job");
             if listens {
                 let at = Instant::now() + self.options.stop_wait;
                 self.deadlines.add(at, Step::Force, lane, run);

@@ -132,8 +132,8 @@ impl Fetch {
                 Err(error) if error.is_transient() => {
                     is_repeated = true;
                     if self.backoff.is_fresh() {
-                        tracing::warn!(target: "windlass", queue = %lane.queue(),
-                            code = error.code(), "claim: {error}; trying again");
+                        tracing::warn!(target: "windlass", queue = %lane.queue(), code = error.code(),
+                            help = error.help(), "claim: {error}; trying again");
                     }
                     if !shared.stopper.pause(self.backoff.next()).await {
                         give_up(&lane, &asked);

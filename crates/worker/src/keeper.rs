@@ -68,12 +68,8 @@ impl Drop for Keeper {
 
 fn not_started(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     let help = "see whether the machine has threads and memory left";
-    Error::new(
-        ErrorKind::Internal,
-        "the worker's keeper did not start",
-        help,
-    )
-    .caused_by(error)
+    let what = "the thread that renews the worker's leases did not start";
+    Error::new(ErrorKind::Internal, what, help).caused_by(error)
 }
 
 async fn keep(shared: Arc<Shared>, opened: oneshot::Sender<Result<()>>, until: CancellationToken) {

@@ -39,7 +39,8 @@ pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
         }
         for queue in &elected {
             if let Err(error) = clean(store.as_ref(), queue).await {
-                tracing::warn!(target: "windlass", %queue, code = error.code(), "maintain: {error}; trying again");
+                tracing::warn!(target: "windlass", %queue, code = error.code(), help = error.help(),
+                    "maintain: {error}; trying again");
             }
         }
         tokio::time::sleep(jittered(EVERY)).await;

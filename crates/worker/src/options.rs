@@ -49,6 +49,16 @@ pub struct Options {
 }
 
 /// A queue that a worker takes jobs from.
+///
+/// ```
+/// # use windlass_worker as windlass;
+/// # use windlass_core::QueueName;
+/// use windlass::Source;
+///
+/// let source = Source::new(QueueName::new("mail")?).weight(3).concurrency(2);
+/// assert_eq!((source.weight, source.concurrency), (3, Some(2)));
+/// # Ok::<(), windlass_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Source {

@@ -5,7 +5,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use windlass_core::Due;
 
-/// How an attempt ended, as its handler says it.
+/// How an attempt ended, as its handler says it. Hooks see it, and may answer another.
+///
+/// ```
+/// # use windlass_worker as windlass;
+/// use windlass::{Again, Outcome};
+///
+/// let outcome = Outcome::permanent("no such address");
+/// assert_eq!(outcome.word(), "failed");
+/// assert!(matches!(outcome, Outcome::Failed { again: Again::Never, .. }));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {

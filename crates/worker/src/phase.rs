@@ -17,7 +17,8 @@ pub(crate) enum Phase {
     StoppingNow,
 }
 
-/// Stops a running worker from elsewhere. Cheap to clone.
+/// Stops a running worker from elsewhere: a worker that was started beside other code hands it
+/// out. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Stopper(watch::Sender<Phase>);
 

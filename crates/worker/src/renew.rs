@@ -34,7 +34,7 @@ pub(crate) async fn run(shared: Arc<Shared>, lane: Arc<Lane>, store: Arc<dyn Sto
             for (renewal, fence) in due {
                 if let Err(error) = renew(&shared, &lane, store.as_ref(), renewal, &fence).await {
                     tracing::warn!(target: "windlass", queue = %lane.queue(), code = error.code(),
-                        "renew: {error}; trying again");
+                        help = error.help(), "renew: {error}; trying again");
                 }
             }
         };

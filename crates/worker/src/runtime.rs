@@ -17,6 +17,7 @@ use crate::summary::Summary;
 use crate::{drain, fetch, settle};
 
 /// A worker, ready to run.
+#[must_use = "a worker does nothing until it runs"]
 pub struct Runtime(Arc<Shared>);
 
 impl Runtime {

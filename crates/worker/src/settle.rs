@@ -224,7 +224,7 @@ where
         };
         if backoff.is_fresh() {
             tracing::warn!(target: "windlass", queue = %lane.queue(), code = error.code(),
-                jobs = runs.len(), "settle: {error}");
+                help = error.help(), jobs = runs.len(), "outcomes are not stored yet: {error}");
         }
         if !error.is_transient() {
             return None;

@@ -76,7 +76,8 @@ impl Shared {
 
     /// The store refused for good: the worker stops and says so.
     pub(crate) fn fail(&self, error: Error) {
-        tracing::error!(target: "windlass", code = error.code(), "{error}; the worker stops");
+        tracing::error!(target: "windlass", code = error.code(), help = error.help(),
+            "{error}; the worker stops");
         let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         fault.get_or_insert(error);
         self.stopper.stop();

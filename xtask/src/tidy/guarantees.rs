@@ -26,12 +26,17 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Sections of the page (`## P1 …`) in which no test is named.
+/// Promises (`## P1 …`) and rules (`**Leases.** …`) of the page for which no test is named.
 fn unheld(page: &File) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut open: Option<(usize, &str)> = None;
     for (number, line) in page.lines().chain([(0, "## ")]) {
-        if let Some(title) = line.strip_prefix("## ") {
+        let title = line.strip_prefix("## ");
+        let rule = line
+            .strip_prefix("**")
+            .and_then(|rest| rest.split_once("**"))
+            .map(|(rule, _)| rule);
+        if title.or(rule).is_some() {
             violations.extend(open.take().map(|(start, promise)| {
                 Violation::new(
                     PAGE,
@@ -40,8 +45,10 @@ fn unheld(page: &File) -> Vec<Violation> {
                     "name the test that holds it as `topic::name`, in backticks",
                 )
             }));
-            open = is_promise(title).then_some((number, title));
-        } else if !tests_named(line).is_empty() {
+            let promise = title.filter(|title| is_promise(title));
+            open = promise.or(rule).map(|promise| (number, promise));
+        }
+        if !tests_named(line).is_empty() {
             open = None;
         }
     }
@@ -108,6 +115,16 @@ mod tests {
         assert_eq!(
             checked(page),
             ["docs/guarantees.md:1: no test is named for `P1 Accepted`"]
+        );
+    }
+
+    #[test]
+    fn a_rule_without_a_test_is_caught() {
+        let page =
+            "## Rules\n**Claims.** `claim::a_job_is_handed_out_once`\n\n**Leases.** They end.\n";
+        assert_eq!(
+            checked(page),
+            ["docs/guarantees.md:4: no test is named for `Leases.`"]
         );
     }
 }

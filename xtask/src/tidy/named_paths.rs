@@ -6,15 +6,10 @@ use super::violation::Violation;
 /// Folders at the root: a word that starts with one of them is a path.
 const ROOTS: [&str; 3] = ["crates/", "docs/", "xtask/"];
 
-/// Documents that tell what was, not what is.
-const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/decisions/"];
-
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
-    for file in tree.files().iter().filter(|file| file.is("md")) {
-        if HISTORY.iter().any(|past| file.path.starts_with(past)) {
-            continue;
-        }
+    let documents = tree.files().iter().filter(|file| file.is("md"));
+    for file in documents.filter(|file| !file.is_history()) {
         for (number, line) in file.lines() {
             for path in paths(line).filter(|path| !tree.has(path)) {
                 violations.push(Violation::new(

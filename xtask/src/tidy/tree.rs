@@ -7,6 +7,9 @@ use std::process::Command;
 /// Folders that are never part of the repository; only asked when git cannot list it.
 const OUTSIDE: [&str; 3] = [".git", "target", "node_modules"];
 
+/// Documents that tell what was, not what is.
+const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/decisions/"];
+
 /// One file, with its path from the root, written with `/`.
 #[derive(Debug)]
 pub(super) struct File {
@@ -21,6 +24,11 @@ impl File {
         Path::new(&self.path)
             .extension()
             .is_some_and(|found| found == extension)
+    }
+
+    /// Whether it tells what was: it may name what is gone.
+    pub(super) fn is_history(&self) -> bool {
+        HISTORY.iter().any(|past| self.path.starts_with(past))
     }
 
     /// Its lines with their numbers, counted from 1.

@@ -150,7 +150,7 @@ fn one(verb: Verb, queue: &QueueName, job: &ChangedJob) -> Answer<ChangeReply> {
         Changed::Done => verb.done(),
         Changed::WillStop => "will_stop",
         Changed::WrongState(state) => {
-            return Err(Problem::wrong_state(queue, id, *state, verb.done()));
+            return Err(Problem::wrong_state(queue, id, *state, verb));
         }
         Changed::Conflict(holder) => return Err(Problem::key_taken(queue, id, holder)),
         Changed::NotFound => return Err(Problem::no_job(queue, id)),

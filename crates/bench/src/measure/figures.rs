@@ -5,7 +5,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Spread;
+use super::{Spread, over};
 
 /// The figures of one round, in the order they were taken.
 #[derive(Debug, Default)]
@@ -15,6 +15,17 @@ pub(crate) struct Round {
 }
 
 impl Round {
+    /// What we did in a second beside the bare engine, by one caller and by several at once.
+    pub(crate) fn beside(per_s: f64, one: Option<f64>, four: Option<f64>) -> Self {
+        let mut round = Self::default();
+        round.note("per_s", per_s);
+        round.note_some("limit.one_caller", one);
+        round.note_some("limit.four_callers", four);
+        round.note_some("ratio", over(per_s, one));
+        round.note_some("ratio_pipelined", over(per_s, four));
+        round
+    }
+
     /// Writes down a figure that differs from round to round.
     pub(crate) fn note(&mut self, name: impl Into<String>, value: f64) {
         self.rates.push((name.into(), value));

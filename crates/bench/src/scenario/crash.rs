@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::process::Command;
-use windlass::{
-    Cursor, Filter, JobId, JobState, NewJob, QueueName, Result, Setting, Store, StoreUrl,
-};
+use windlass::{JobId, NewJob, QueueName, Result, Store, StoreUrl};
 
+use crate::ended::{ended_jobs, keep_ended};
 use crate::load::{QUEUE, shares};
 use crate::measure::{Round, real};
 use crate::stage::Stage;
@@ -41,7 +40,7 @@ pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
     let client = stage.client(&url).await?;
     let store = client.store().as_ref();
     let queue = QueueName::new(QUEUE)?;
-    keep_everything(store, &queue).await?;
+    keep_ended(store, &queue).await?;
     let ledger = Ledger::open()?;
     let mut run = Run {
         stage,
@@ -56,8 +55,9 @@ pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
     let began = Instant::now();
     run.play(jobs).await?;
     let took = began.elapsed();
-    let ended = ended(store, &queue).await?;
-    let lost = run.accepted.difference(&ended).count() as u64;
+    let ended = ended_jobs(store, &queue).await?;
+    let is_lost = |id: &&JobId| !ended.contains_key(*id);
+    let lost = run.accepted.iter().filter(is_lost).count() as u64;
     let starts = ledger.count();
 
     let mut round = Round::default();
@@ -158,36 +158,4 @@ fn numbered(number: u64, bytes: usize) -> Bytes {
     let mut payload = number.to_be_bytes().to_vec();
     payload.resize(bytes.max(payload.len()), b'x');
     payload.into()
-}
-
-/// Keeps every ended job, so that each accepted id can be looked for at the end.
-async fn keep_everything(store: &dyn Store, queue: &QueueName) -> Result<()> {
-    let mut settings = vec![Setting::new("keep_succeeded", "all")?];
-    for state in ["succeeded", "dead"] {
-        for bound in ["age", "count", "bytes"] {
-            settings.push(Setting::new(&format!("{state}_{bound}"), "all")?);
-        }
-    }
-    store.set(queue, settings).await.map(drop)
-}
-
-/// The ids of all jobs that ended, well or dead.
-async fn ended(store: &dyn Store, queue: &QueueName) -> Result<BTreeSet<JobId>> {
-    let mut ended = BTreeSet::new();
-    for state in [JobState::Succeeded, JobState::Dead] {
-        let filter = Filter {
-            state: Some(state),
-            kind: None,
-        };
-        let mut from: Option<Cursor> = None;
-        loop {
-            let page = store.list(queue, &filter, from, 500).await?;
-            ended.extend(page.items.into_iter().map(|job| job.id));
-            from = page.next;
-            if from.is_none() {
-                break;
-            }
-        }
-    }
-    Ok(ended)
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use windlass::{Clock, NewJob, Result, SystemClock, Timestamp};
+use windlass::store::{Clock, SystemClock};
+use windlass::{NewJob, Result, Timestamp};
 
 use crate::load::{Working, enqueue_bulk, payload};
 use crate::measure::{Latencies, Round, over, real};

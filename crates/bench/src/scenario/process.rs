@@ -4,7 +4,7 @@ use windlass::{NewJob, Result};
 
 use crate::bare::{Bare, PIPELINED};
 use crate::load::{enqueue_bulk, payload, process};
-use crate::measure::{Round, over, real};
+use crate::measure::{Round, real};
 use crate::stage::Stage;
 
 const JOBS_REDIS: u64 = 200_000;
@@ -32,13 +32,7 @@ pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
     let took = process(stage, &url, jobs).await?;
     let cost = probe.since(&before, jobs).await?;
 
-    let per_s = real(jobs) / took.as_secs_f64();
-    let mut round = Round::default();
-    round.note("per_s", per_s);
-    round.note_some("limit.one_caller", one);
-    round.note_some("limit.four_callers", four);
-    round.note_some("ratio", over(per_s, one));
-    round.note_some("ratio_pipelined", over(per_s, four));
+    let mut round = Round::beside(real(jobs) / took.as_secs_f64(), one, four);
     cost.note(&mut round);
     Ok(round)
 }

@@ -2,23 +2,10 @@
 
 use windlass_chaos::LEASE;
 use windlass_chaos::event::Event;
-use windlass_chaos::invariants::{Found, Violation};
+use windlass_chaos::invariants::Found;
 use windlass_chaos::ledger::Ledger;
 use windlass_core::{JobState, QueueName, Reason, Settled};
-use windlass_testkit::{Opened, soundness};
-
-pub(crate) fn assert_sound(violations: &[Violation], seed: u64, when: &str) {
-    let lines: String = violations
-        .iter()
-        .take(20)
-        .map(|found| format!("\n  {found}"))
-        .collect();
-    let count = violations.len();
-    assert!(
-        violations.is_empty(),
-        "seed {seed}, {when}: {count} violations{lines}"
-    );
-}
+use windlass_testkit::{Opened, soundness, whole};
 
 /// Nothing to repair, nothing that contradicts itself.
 pub(crate) async fn assert_clean(opened: &Opened, queue: &QueueName) {
@@ -31,15 +18,8 @@ pub(crate) async fn assert_clean(opened: &Opened, queue: &QueueName) {
             "{job:?}"
         );
     }
-    let mut from = None;
-    loop {
-        let audited = opened.store.audit(queue, from).await.unwrap();
-        assert_eq!(audited.repairs, []);
-        from = audited.next;
-        if from.is_none() {
-            break;
-        }
-    }
+    let (_, repairs) = whole::audit(opened.store.as_ref(), queue).await.unwrap();
+    assert_eq!(repairs, []);
 }
 
 /// What the run went through, so that a person sees that it was worth something.

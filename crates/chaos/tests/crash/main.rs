@@ -15,9 +15,8 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_chaos::listing::KEEP_EVERYTHING;
 use windlass_chaos::{QUEUE, invariants, listing, nemesis};
-use windlass_core::{QueueName, Setting};
+use windlass_core::QueueName;
 use windlass_store_redis::RedisStore;
 use windlass_store_sqlite::SqliteStore;
 use windlass_testkit::Opened;
@@ -71,9 +70,9 @@ fn from_env(name: &str) -> Option<u64> {
 
 async fn run(seed: u64, kills: usize, store: OsString, open: impl AsyncFn() -> Opened) {
     let queue = QueueName::new(QUEUE).unwrap();
-    let settings = KEEP_EVERYTHING.map(|text| text.parse::<Setting>().unwrap());
     let opened = open().await;
-    opened.store.set(&queue, settings.to_vec()).await.unwrap();
+    let kept = listing::keep_everything(opened.store.as_ref(), &queue);
+    kept.await.unwrap();
     // Nobody but the actors: when all are killed at once, the next one recovers what they left.
     drop(opened);
 
@@ -83,7 +82,7 @@ async fn run(seed: u64, kills: usize, store: OsString, open: impl AsyncFn() -> O
         crew.suffer(&blow).await;
         killed += blow.victims.len();
         let violations = invariants::of_ledger(&crew.stage.record.ledger());
-        judge::assert_sound(&violations, seed, &format!("after {killed} kills"));
+        invariants::assert_none(&violations, &format!("seed {seed}, after {killed} kills"));
     }
     crew.finish().await;
 
@@ -92,7 +91,8 @@ async fn run(seed: u64, kills: usize, store: OsString, open: impl AsyncFn() -> O
     let stats = opened.store.stats(&queue).await.unwrap().unwrap();
     let ledger = crew.stage.record.ledger().clone();
     let violations = invariants::at_the_end(&ledger, &listing, &stats);
-    judge::assert_sound(&violations, seed, &format!("at the end, {killed} kills"));
+    let when = format!("seed {seed}, at the end, {killed} kills");
+    invariants::assert_none(&violations, &when);
     judge::assert_clean(&opened, &queue).await;
     judge::report(&ledger, &listing, killed);
 }

@@ -6,7 +6,7 @@ use windlass_chaos::behaviour::Behaviour;
 use windlass_chaos::witness::{Sight, Sighting};
 use windlass_core::JobState;
 
-use crate::ground::Ground;
+use crate::ground::{Ground, PATIENCE, until_seen};
 use crate::hands::Spec;
 use crate::rounds;
 
@@ -16,7 +16,6 @@ const LEASE: Duration = Duration::from_secs(4);
 
 /// For how many leases the threads are blocked.
 const LEASES: u32 = 4;
-const PATIENCE: Duration = Duration::from_secs(60);
 
 on_each_store!(handlers_that_block_every_thread_for_four_leases_keep_their_jobs);
 
@@ -52,7 +51,7 @@ async fn block(ground: &Ground, round: usize, behaviour: Behaviour) {
     let jobs = format!("job-{round}");
     ground.enqueue_alike(&jobs, threads, behaviour).await;
     let all_began = |seen: &[Sighting]| seen.len() == before + threads;
-    assert!(witness.until(PATIENCE, all_began).await.unwrap());
+    until_seen(&mut witness, "all begin", all_began).await;
     let eager = ground.hand(&format!("eager.{round}"), spec).await;
     ground.until_known(2).await;
 

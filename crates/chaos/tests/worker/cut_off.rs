@@ -7,15 +7,14 @@ use windlass_chaos::behaviour::Behaviour;
 use windlass_chaos::witness::{Sight, Sighting};
 use windlass_core::{Clock, JobState, SystemClock};
 
-use crate::ground::{Ground, count, job};
+use crate::ground::{Ground, PATIENCE, count, job, until_seen};
 use crate::hands::Spec;
 
 /// Long, so that the sixth before its end is 1.5 s: a busy machine may stand still for so long.
 const LEASE: Duration = Duration::from_secs(9);
-const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Long enough to be running still when it has to be stopped.
-const LONG: Duration = Duration::from_secs(11);
+/// Running still when it has to be stopped, however slow the machine is.
+const LONG: Duration = PATIENCE;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_at_a_busy_file_stops_its_handler_before_its_lease_ends_on_sqlite() {
@@ -42,16 +41,11 @@ async fn cut_off(ground: &Ground, cut: impl Fn(), mend: impl Fn()) {
     let holder = ground.hand("holder", spec).await;
     ground
         .enqueue(vec![
-            job("deaf", Behaviour::Sleep(LONG)),
+            job("deaf", Behaviour::SleepOnce(LONG)),
             job("listening", Behaviour::Listen),
         ])
         .await;
-    assert!(
-        witness
-            .until(PATIENCE, |seen| seen.len() == 2)
-            .await
-            .unwrap()
-    );
+    until_seen(&mut witness, "both begin", |seen| seen.len() == 2).await;
     let other = ground.hand("other", spec).await;
     ground.until_known(2).await;
 
@@ -73,9 +67,9 @@ async fn cut_off(ground: &Ground, cut: impl Fn(), mend: impl Fn()) {
     println!("cut off: handlers stopped after {took:?}, the lease is {LEASE:?}");
     assert!(took <= LEASE, "{took:?}");
     let begun_again = |seen: &[Sighting]| count(seen, "listening", Sight::Start) == 2;
-    assert!(witness.until(PATIENCE, begun_again).await.unwrap());
+    until_seen(&mut witness, "it begins again", begun_again).await;
     let done = |seen: &[Sighting]| count(seen, "deaf", Sight::End) == 1;
-    assert!(witness.until(PATIENCE, done).await.unwrap());
+    until_seen(&mut witness, "the other ends", done).await;
     let holder_life = holder.life;
     ground.terminate(holder).await;
     ground.terminate(other).await;

@@ -10,7 +10,7 @@ use windlass_chaos::witness::{Sight, Sighting};
 use windlass_core::limits::PAGE;
 use windlass_core::{Clock, JobState, NewJob, Settled, SystemClock};
 
-use crate::ground::{Ground, count, job};
+use crate::ground::{Ground, PATIENCE, count, job, until_seen};
 use crate::hands::Spec;
 
 const SPEC: Spec = Spec {
@@ -27,14 +27,12 @@ const OTHER: Spec = Spec {
     ..SPEC
 };
 
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// How soon a worker that goes on lets go of what is not its own any more: before the long job is
 /// over, on a busy machine too.
 const LET_GO_MAX: Duration = Duration::from_secs(6);
 
 /// Still running when the worker goes on: a process starts and a lease ends meanwhile.
-const LONG: Duration = Duration::from_secs(12);
+const LONG: Duration = Duration::from_secs(20);
 
 /// Over while the worker stands still.
 const SHORT: Duration = Duration::from_millis(1_500);
@@ -45,7 +43,7 @@ async fn a_frozen_worker_lets_go_of_what_others_have_by_now(ground: Ground) {
     let batch = |round: usize| {
         let named = |name: &str, behaviour| job(&format!("{round}-{name}"), behaviour);
         vec![
-            named("long", Behaviour::Sleep(LONG)),
+            named("long", Behaviour::SleepOnce(LONG)),
             named("short", Behaviour::Sleep(SHORT)),
             // One that blocks its thread cannot be dropped: it comes to its end all the same.
             named("blocking", Behaviour::Block(SHORT)),
@@ -60,17 +58,14 @@ async fn a_frozen_worker_lets_go_of_what_others_have_by_now(ground: Ground) {
     let mut witness = ground.witness();
     let other = ground.hand("other", OTHER).await;
     let rescued = |seen: &[Sighting]| is_begun(seen, "other");
-    assert!(witness.until(PATIENCE, rescued).await.unwrap());
+    until_seen(&mut witness, "the other has them", rescued).await;
 
     let thawed_us = SystemClock.now_us();
     sleeper.thaw().unwrap();
 
     let long = format!("{round}-long");
     let is_dropped = |seen: &[Sighting]| count(seen, &long, Sight::Drop) == 1;
-    assert!(
-        witness.until(PATIENCE, is_dropped).await.unwrap(),
-        "it went on"
-    );
+    until_seen(&mut witness, "it lets go", is_dropped).await;
     ground.until_done(PATIENCE).await;
     let seen = witness.look().unwrap();
     let is_drop = |line: &&Sighting| line.id.as_str() == long && line.sight == Sight::Drop;
@@ -106,7 +101,7 @@ async fn a_completion_that_comes_after_its_lease_is_refused(ground: Ground) {
     let mut witness = ground.witness();
     let other = ground.hand("other", OTHER).await;
     let rescued = |seen: &[Sighting]| seen_of(seen, "other", Sight::Start) == 4;
-    assert!(witness.until(PATIENCE, rescued).await.unwrap());
+    until_seen(&mut witness, "the other has them", rescued).await;
 
     // The jobs run elsewhere: what arrives now must not end them.
     sleeper.thaw().unwrap();
@@ -137,8 +132,8 @@ async fn frozen(
         let sleeper = ground.hand(&format!("sleeper.{round}"), spec).await;
         let name = sleeper.name.as_str();
         ground.enqueue(batch(round)).await;
-        let moment = witness.until(PATIENCE, |seen| is_moment(seen, name));
-        assert!(moment.await.unwrap());
+        let moment = |seen: &[Sighting]| is_moment(seen, name);
+        until_seen(&mut witness, "the moment to freeze it", moment).await;
         tokio::task::block_in_place(|| sleeper.freeze()).unwrap();
         let is_too_late = is_too_late(witness.look().unwrap(), name);
         let write = ground.opened.store.maintain(&ground.queue, PAGE);

@@ -8,16 +8,19 @@ use tokio::time::{Instant, sleep};
 use windlass_chaos::actor::Stage;
 use windlass_chaos::behaviour::Behaviour;
 use windlass_chaos::event::{Event, Line};
-use windlass_chaos::listing::KEEP_EVERYTHING;
 use windlass_chaos::witness::{Sight, Sighting, Witness};
 use windlass_chaos::{QUEUE, invariants, listing};
-use windlass_core::{Filter, Job, JobId, NewJob, QueueName, Setting, Stats};
+use windlass_core::limits::SCAN_PAGE;
+use windlass_core::{Filter, Job, JobId, NewJob, QueueName, Stats};
 use windlass_store_redis::RedisStore;
 use windlass_store_sqlite::SqliteStore;
 use windlass_testkit::redis::Server;
-use windlass_testkit::{Opened, soundness};
+use windlass_testkit::{Opened, soundness, whole};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_windlass-actor");
+
+/// How long anything may take before it counts as broken: far more than a busy machine needs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often the figures of the store are looked at.
 const NAP: Duration = Duration::from_millis(10);
@@ -57,8 +60,8 @@ impl Ground {
 
     async fn of(stage: Stage, opened: Opened, server: Option<Server>, folder: TempDir) -> Self {
         let queue = QueueName::new(QUEUE).unwrap();
-        let settings = KEEP_EVERYTHING.map(|text| text.parse::<Setting>().unwrap());
-        opened.store.set(&queue, settings.to_vec()).await.unwrap();
+        let kept = listing::keep_everything(opened.store.as_ref(), &queue);
+        kept.await.unwrap();
         let teller = stage.record.ledger().begin("test");
         Self {
             stage,
@@ -123,18 +126,10 @@ impl Ground {
 
     /// Every job, by its id.
     pub(crate) async fn jobs(&self) -> BTreeMap<JobId, Job> {
-        let mut jobs = BTreeMap::new();
-        let mut from = None;
-        loop {
-            let store = &self.opened.store;
-            let page = store.list(&self.queue, &Filter::default(), from, 500).await;
-            let page = page.unwrap();
-            jobs.extend(page.items.into_iter().map(|job| (job.id.clone(), job)));
-            from = page.next;
-            if from.is_none() {
-                return jobs;
-            }
-        }
+        let store = self.opened.store.as_ref();
+        let jobs = whole::list(store, &self.queue, &Filter::default(), SCAN_PAGE).await;
+        let jobs = jobs.unwrap().into_iter();
+        jobs.map(|job| (job.id.clone(), job)).collect()
     }
 
     /// Nothing lost, one completion per job, figures right, nothing to repair; and every job that
@@ -145,12 +140,7 @@ impl Ground {
         let stats = self.stats().await;
         let ledger = self.stage.record.ledger().clone();
         let violations = invariants::at_the_end(&ledger, &listing, &stats);
-        let shown: Vec<_> = violations
-            .iter()
-            .take(20)
-            .map(ToString::to_string)
-            .collect();
-        assert!(violations.is_empty(), "{}: {shown:#?}", violations.len());
+        invariants::assert_none(&violations, "at the end");
         let succeeded = listing
             .iter()
             .filter(|(_, state)| state.as_str() == "succeeded");
@@ -165,20 +155,24 @@ impl Ground {
         );
         let dump = self.opened.dump.dump(&self.queue).await.unwrap().unwrap();
         assert_eq!(soundness::faults(&dump), [""; 0]);
-        let mut from = None;
-        loop {
-            let audited = store.audit(&self.queue, from).await.unwrap();
-            assert_eq!(audited.repairs, []);
-            from = audited.next;
-            if from.is_none() {
-                return stats;
-            }
-        }
+        let (_, repairs) = whole::audit(store, &self.queue).await.unwrap();
+        assert_eq!(repairs, []);
+        stats
     }
 }
 
 pub(crate) fn job(id: &str, behaviour: Behaviour) -> NewJob {
     NewJob::new(behaviour.payload()).id(JobId::new(id).unwrap())
+}
+
+/// Waits until something was seen.
+pub(crate) async fn until_seen(
+    witness: &mut Witness,
+    what: &str,
+    is_it: impl FnMut(&[Sighting]) -> bool,
+) {
+    let is_seen = witness.until(PATIENCE, is_it).await.unwrap();
+    assert!(is_seen, "not seen: {what}; {:?}", witness.look());
 }
 
 /// The jobs whose whole effect was seen.

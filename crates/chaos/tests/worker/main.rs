@@ -31,16 +31,15 @@ macro_rules! on_each_store {
 mod blocked;
 mod cut_off;
 mod ends;
+mod faults;
 mod figures;
 mod frozen;
 mod ground;
 mod hands;
 mod killed;
 mod poison;
-mod redis_faults;
 mod rescues;
 mod shares;
-mod sqlite_faults;
 mod stopped;
 
 /// How many times as long as in every check.

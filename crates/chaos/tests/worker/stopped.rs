@@ -9,7 +9,7 @@ use windlass_chaos::witness::{Sight, Sighting};
 use windlass_core::JobState;
 
 use crate::figures::Figures;
-use crate::ground::{Ground, count, ended, job};
+use crate::ground::{Ground, count, ended, job, until_seen};
 use crate::hands::{Crew, Spec};
 use crate::{rounds, seed};
 
@@ -98,13 +98,7 @@ async fn a_job_that_outlives_the_grace_goes_back_with_no_attempt_counted(ground:
     let mut witness = ground.witness();
     let hand = ground.hand("hand", SPEC).await;
     let life = hand.life;
-    let patience = Duration::from_secs(60);
-    assert!(
-        witness
-            .until(patience, |seen| seen.len() == 4)
-            .await
-            .unwrap()
-    );
+    until_seen(&mut witness, "all begin", |seen| seen.len() == 4).await;
 
     let took = ground.terminate(hand).await;
 
@@ -140,9 +134,8 @@ async fn what_has_ended_is_told_to_a_store_that_takes_its_time(ground: Ground) {
     };
     let hand = ground.hand("hand", slow).await;
     let life = hand.life;
-    let patience = Duration::from_secs(60);
     let all_ended = |seen: &[Sighting]| ended(seen).len() == 4;
-    assert!(witness.until(patience, all_ended).await.unwrap());
+    until_seen(&mut witness, "all end", all_ended).await;
 
     ground.terminate(hand).await;
 
@@ -160,13 +153,7 @@ async fn a_second_signal_ends_a_worker_now(ground: Ground) {
         ..SPEC
     };
     let hand = ground.hand("hand", spec).await;
-    let patience = Duration::from_secs(60);
-    assert!(
-        witness
-            .until(patience, |seen| seen.len() == 4)
-            .await
-            .unwrap()
-    );
+    until_seen(&mut witness, "all begin", |seen| seen.len() == 4).await;
     let began = Instant::now();
     hand.signal(Signal::TERM).unwrap();
     // Two that come at once are one: the second is sent when the first was heard.

@@ -1,13 +1,15 @@
 //! `windlass accept`: accepts a dispatched job.
 
 use clap::Args;
-use windlass::{Held, duration, limits};
+use windlass::Held;
+use windlass::store::limits;
 use windlass_api::SettleReply;
 
 use super::settle;
 use crate::args;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
+use crate::typed;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -24,10 +26,7 @@ pub(crate) struct Arguments {
 /// Accepts the job, or says that the lease is lost.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let (queue, hold) = settle::hold(&arguments.held)?;
-    let lease = arguments
-        .lease
-        .as_deref()
-        .map_or(Ok(limits::LEASE_DEFAULT), duration::parse)?;
+    let lease = typed::duration_or(arguments.lease.as_deref(), limits::LEASE_DEFAULT)?;
     limits::check_lease(lease)?;
     let id = hold.id.clone();
     let store = session.store().await?;

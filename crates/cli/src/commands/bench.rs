@@ -243,7 +243,7 @@ fn places(arguments: &Arguments, named: Option<&str>) -> Result<Vec<Place>> {
     if arguments.scenarios.is_empty() && arguments.aof.len() > 1 {
         return Err(Failure::usage(
             "several modes of --aof are compared scenario by scenario, and none is named",
-            "name one, for example windlass bench process --private --aof off,everysec",
+            "name one, for example `windlass bench process --private --aof off,everysec`",
         ));
     }
     let mut modes = arguments.aof.clone();

@@ -5,12 +5,14 @@ mod unheard;
 use std::time::Duration;
 
 use clap::Args;
-use windlass::{BootId, ClaimRequest, Claimer, Error, Mode, QueueName, Store, duration, limits};
+use windlass::store::{ClaimRequest, Claimer, Mode, limits};
+use windlass::{BootId, Error, QueueName, Store};
 use windlass_api::ClaimReply;
 
 use crate::exit::{Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
+use crate::typed;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -52,10 +54,7 @@ pub(crate) struct Arguments {
 /// Claims, and prints what was handed out; nothing is no failure.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.queue)?;
-    let wait = arguments
-        .wait
-        .as_deref()
-        .map_or(Ok(Duration::ZERO), duration::parse)?;
+    let wait = typed::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
     let mut request = request(&arguments)?;
     request.check()?;
     let store = session.store().await?;
@@ -113,10 +112,7 @@ fn request(arguments: &Arguments) -> Result<ClaimRequest> {
         (false, true) => Mode::Dispatch,
         (false, false) => Mode::AtLeastOnce,
     };
-    let lease = arguments
-        .lease
-        .as_deref()
-        .map_or(Ok(limits::LEASE_DEFAULT), duration::parse)?;
+    let lease = typed::duration_or(arguments.lease.as_deref(), limits::LEASE_DEFAULT)?;
     let mut request = ClaimRequest::single(arguments.max).lease(lease).mode(mode);
     if let Some(worker) = &arguments.worker {
         request.claimer = Claimer::Single {

@@ -1,13 +1,11 @@
 //! `windlass clean`: the light clean or the deep one, once or as a cleaning process.
 
-use std::time::Duration;
-
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::Instant;
-use windlass::{Error, Maintained, QueueName, Store, duration, limits};
+use windlass::store::{Maintained, limits};
+use windlass::{QueueName, Store};
 use windlass_api::{CleanReply, Problem};
 
+use super::again::{self, Again, Deep};
 use crate::exit::{Exit, Failure, Result};
 use crate::output::Output;
 use crate::session::Session;
@@ -38,97 +36,36 @@ pub(crate) struct Arguments {
     deep_every: Option<String>,
 }
 
-/// How a cleaning process paces itself.
-#[derive(Debug)]
-struct Pace {
-    every: Duration,
-    deep_every: Option<Duration>,
-}
-
-/// Cleans and prints what was done.
+/// Cleans and prints what was done, once or until SIGTERM, which ends it well.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = arguments.queue.map(QueueName::new).transpose()?;
-    let pace = pace(arguments.every.as_deref(), arguments.deep_every.as_deref())?;
+    let every = again::read("--every", arguments.every.as_deref())?;
+    let deep = Deep::read(arguments.deep, arguments.deep_every.as_deref())?;
     let store = session.store().await?;
-    if let Some(mut pace) = pace {
-        if arguments.deep && pace.deep_every.is_none() {
-            pace.deep_every = Some(pace.every);
-        }
-        return keep_cleaning(store.as_ref(), queue.as_ref(), &pace, &mut session.output).await;
-    }
-    if let Some(queue) = &queue
+    let is_once = every.is_none();
+    if let Some(queue) = queue.as_ref().filter(|_| is_once)
         && store.stats(queue).await?.is_none()
     {
         return Err(Failure::new(Exit::NotFound, Problem::no_queue(queue)));
     }
-    let reply = clean(store.as_ref(), queue.as_ref(), arguments.deep).await?;
-    session
-        .output
-        .result(&reply, |output| print(output, &reply));
-    Ok(Exit::Ok)
-}
-
-fn pace(every: Option<&str>, deep_every: Option<&str>) -> Result<Option<Pace>> {
-    let parse = |text: &str| match duration::parse(text) {
-        Ok(duration) if duration.is_zero() => Err(Error::invalid(
-            "duration",
-            "it is zero",
-            "leave some time between two cleans, for example 1m",
-        )),
-        parsed => parsed,
-    };
-    let deep_every = deep_every.map(parse).transpose()?;
-    Ok(every
-        .map(parse)
-        .transpose()?
-        .map(|every| Pace { every, deep_every }))
-}
-
-/// Cleans until SIGTERM, which ends it well; a store that is busy or away for a while does not.
-async fn keep_cleaning(
-    store: &dyn Store,
-    queue: Option<&QueueName>,
-    pace: &Pace,
-    output: &mut Output,
-) -> Result<Exit> {
-    let mut terminate = signal(SignalKind::terminate())
-        .map_err(|error| Failure::internal(format!("signals cannot be heard: {error}")))?;
-    let mut last_deep: Option<Instant> = None;
-    loop {
-        let is_deep = pace
-            .deep_every
-            .is_some_and(|every| last_deep.is_none_or(|last| last.elapsed() >= every));
-        let cleaned = tokio::select! {
-            cleaned = clean(store, queue, is_deep) => cleaned,
-            _ = terminate.recv() => return Ok(Exit::Ok),
-        };
-        match cleaned {
-            Ok(reply) => {
-                if is_deep {
-                    last_deep = Some(Instant::now());
-                }
-                output.result(&reply, |output| {
-                    if !reply.is_idle() {
-                        print(output, &reply);
-                    }
-                });
+    let rounds = Again::until_terminated(every)?;
+    let work = |is_deep| clean(store.as_ref(), queue.as_ref(), is_deep);
+    let told = |output: &mut Output, reply: &CleanReply| {
+        output.result(reply, |output| {
+            if is_once || !reply.is_idle() {
+                print(output, reply);
             }
-            Err(failure) if is_passing(&failure) => output.problem(&failure.problem),
-            Err(failure) => return Err(failure),
-        }
-        tokio::select! {
-            () = tokio::time::sleep(pace.every) => {}
-            _ = terminate.recv() => return Ok(Exit::Ok),
-        }
-    }
-}
-
-const fn is_passing(failure: &Failure) -> bool {
-    matches!(failure.exit, Exit::TryLater | Exit::Unreachable)
+        });
+    };
+    rounds.clean(deep, &mut session.output, work, told).await
 }
 
 /// Cleans one queue or all: what was left to do when it came by, not what is added all the time.
-async fn clean(store: &dyn Store, queue: Option<&QueueName>, is_deep: bool) -> Result<CleanReply> {
+async fn clean(
+    store: &dyn Store,
+    queue: Option<&QueueName>,
+    is_deep: bool,
+) -> windlass::Result<CleanReply> {
     let queues = match queue {
         Some(queue) => vec![queue.clone()],
         None => store.queues().await?,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use windlass::Limits;
+use windlass::store::Limits;
 
 use super::settle;
 use crate::args;

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use indicatif::ProgressBar;
 use tokio::process::Command;
-use windlass::{Existing, JobId, QueueName, Stats, Store, StoreUrl};
-use windlass_bench::{Crew, Place};
+use windlass::store::Stats;
+use windlass::{Existing, JobId, QueueName, Store, StoreUrl};
+use windlass_bench::{Crew, Place, keep_ended};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::output::Output;
@@ -86,7 +87,7 @@ async fn play(
     let queue = QueueName::new("demo")?;
     let store = windlass::open(url, Existing::OrCreate).await?;
     let store = store.as_ref();
-    plan::keep_everything(store, &queue).await?;
+    keep_ended(store, &queue).await?;
     session.output.talk(&format!(
         "{} jobs, {} worker processes, one of them to be killed; store {url}",
         arguments.jobs, arguments.workers

@@ -5,6 +5,8 @@ mod audit;
 mod file;
 mod place;
 mod queues;
+#[cfg(test)]
+mod sample;
 mod servers;
 mod workers;
 

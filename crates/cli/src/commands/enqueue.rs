@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use windlass::{
-    Enqueued, Error, JobId, Kind, Limits, NewJob, Priority, QueueName, Store, UniqueKey, duration,
-};
+use windlass::store::{Enqueued, Limits};
+use windlass::{Error, JobId, Kind, NewJob, Priority, QueueName, Store, UniqueKey};
 use windlass_api::enqueue::due;
 use windlass_api::{End, EnqueueReply, JobReply, moment, wait_for_end};
 
@@ -17,6 +16,7 @@ use super::job::wait;
 use crate::exit::{Exit, Failure, Result};
 use crate::input::{Unasked, bytes_or_stdin, unasked};
 use crate::session::Session;
+use crate::typed;
 
 /// How often an enqueue without an answer is repeated.
 const REPEATS_MAX: u32 = 3;
@@ -83,12 +83,8 @@ struct Options {
     delay: Option<String>,
 
     /// Run it no earlier than this time
-    #[arg(
-        long,
-        value_name = "T",
-        conflicts_with = "delay",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    #[arg(conflicts_with = "delay")]
     at: Option<String>,
 
     /// A key that only one live job of the queue may hold
@@ -129,7 +125,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let mut job = new_job(&arguments.options)?;
     job.keep_outcome = arguments.wait.is_some();
     let limit = arguments.wait.as_ref().and_then(Option::as_deref);
-    let limit = limit.map(duration::parse).transpose()?;
+    let limit = typed::duration(limit)?;
     // Last, so that a mistake on the line is told before standard input is read.
     job.payload = payload(arguments.payload, session)?;
     // Refused before a store is made for it.
@@ -188,11 +184,7 @@ fn new_job(options: &Options) -> Result<NewJob> {
         .map(UniqueKey::new)
         .transpose()?;
     job.due = due(options.delay.as_deref(), options.at.as_deref())?;
-    job.timeout = options
-        .timeout
-        .as_deref()
-        .map(duration::parse)
-        .transpose()?;
+    job.timeout = typed::duration(options.timeout.as_deref())?;
     job.expires = options
         .expires
         .as_deref()

@@ -9,15 +9,17 @@ use std::time::Duration;
 
 use clap::Args;
 use windlass_program::Exec;
+use windlass_worker::{Options, Stores, Summary};
 
 use crate::exit::{Exit, Result};
 use crate::session::Session;
+use crate::signals::Signals;
 
 use program::Program;
 use work::Work;
 
 /// How long a stopping process has beyond `--kill-after`: to be reaped, and its pipes read out.
-const REAPING: Duration = Duration::from_secs(2);
+pub(crate) const REAPING: Duration = Duration::from_secs(2);
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -47,9 +49,22 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     worker.stop_wait = options.kill_after + REAPING;
     let (_, stores) = work::stores(session).await?;
     let exec = Exec::new(options)?;
-    let summary = work::run(session, stores, worker, Arc::new(exec.clone()), || {}).await;
+    let mut signals = session.signals()?;
+    let summary = work_on(&exec, stores, worker, &mut signals, || {}).await?;
+    work::print(session, &summary);
+    Ok(Exit::Ok)
+}
+
+/// Works until it is stopped, and until no process is left.
+pub(crate) async fn work_on(
+    exec: &Exec,
+    stores: Stores,
+    options: Options,
+    signals: &mut Signals,
+    stopping: impl Fn(),
+) -> Result<Summary> {
+    let summary = work::run(stores, options, Arc::new(exec.clone()), signals, stopping).await;
     // Attempts that were given back at the last moment kill their processes as they go.
     let _ = tokio::time::timeout(REAPING, exec.emptied()).await;
-    work::print(session, &summary?);
-    Ok(Exit::Ok)
+    summary
 }

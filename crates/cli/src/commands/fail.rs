@@ -1,7 +1,8 @@
 //! `windlass fail`: ends an attempt badly; the job runs again later, or is dead.
 
 use clap::Args;
-use windlass::{Due, Retry, duration};
+use windlass::store::Retry;
+use windlass::{Due, duration};
 
 use super::settle;
 use crate::args;

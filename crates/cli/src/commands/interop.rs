@@ -1,6 +1,5 @@
 //! `windlass interop`: the older systems on their own keys.
 
-mod again;
 pub(crate) mod blueque;
 mod bridge;
 mod inspect;

@@ -26,19 +26,19 @@ pub(crate) enum Command {
     Cancel(change::Arguments),
     /// Run dead jobs again
     #[command(
-        override_usage = "windlass job retry [OPTIONS] <QUEUE> <ID>...|--payload P|--unique-key K|--all",
+        override_usage = "windlass job retry [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all",
         after_help = "Examples:\n  windlass job retry mail ID\n  windlass job retry mail --all"
     )]
     Retry(change::Arguments),
     /// Forget finished jobs, and that their ids were ever used
     #[command(
-        override_usage = "windlass job delete [OPTIONS] <QUEUE> <ID>...|--payload P|--unique-key K|--all",
+        override_usage = "windlass job delete [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all",
         after_help = "Example:\n  windlass job delete mail --all --state dead"
     )]
     Delete(change::Arguments),
     /// Run scheduled jobs now
     #[command(
-        override_usage = "windlass job promote [OPTIONS] <QUEUE> <ID>...|--payload P|--unique-key K|--all",
+        override_usage = "windlass job promote [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all",
         after_help = "Example:\n  windlass job promote mail ID"
     )]
     Promote(change::Arguments),

@@ -2,8 +2,6 @@
 
 mod logging;
 
-use std::time::Duration;
-
 use clap::Args;
 use windlass::{BootId, duration};
 use windlass_stdio::{Identity, LINE_BYTES_MAX_DEFAULT, Processor, ProcessorOptions};
@@ -11,6 +9,7 @@ use windlass_stdio::{Identity, LINE_BYTES_MAX_DEFAULT, Processor, ProcessorOptio
 use super::stdio::{check_line_max, outcome, stop};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
+use crate::typed;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -34,46 +33,28 @@ pub(crate) struct Arguments {
     worker_expiry: Option<String>,
 
     /// The namespace of topics that come in
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "NAMESPACE_LISTENER",
-        hide_env_values = true,
-        default_value = "default"
-    )]
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    #[arg(env = "NAMESPACE_LISTENER", hide_env_values = true)]
     listener: String,
 
     /// The namespace of topics that go out
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "NAMESPACE_PUBLISHER",
-        hide_env_values = true,
-        default_value = "default"
-    )]
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    #[arg(env = "NAMESPACE_PUBLISHER", hide_env_values = true)]
     publisher: String,
 
     /// What the processor is called in envelopes
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "SERVICE_NAME",
-        hide_env_values = true,
-        default_value = "job_queue"
-    )]
+    #[arg(long, value_name = "NAME", default_value = "job_queue")]
+    #[arg(env = "SERVICE_NAME", hide_env_values = true)]
     service_name: String,
 
     /// Its id in envelopes; made up unless said
-    #[arg(long, value_name = "ID", env = "SERVICE_UUID", hide_env_values = true)]
+    #[arg(long, value_name = "ID")]
+    #[arg(env = "SERVICE_UUID", hide_env_values = true)]
     service_uuid: Option<String>,
 
     /// The machine in envelopes; this one unless said
-    #[arg(
-        long,
-        value_name = "HOST",
-        env = "SERVICE_HOST",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "HOST")]
+    #[arg(env = "SERVICE_HOST", hide_env_values = true)]
     service_host: Option<String>,
 
     /// The longest line that is read, in bytes
@@ -100,9 +81,6 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 
 fn options(arguments: Arguments) -> Result<ProcessorOptions> {
     let tick = duration::parse(&arguments.tick)?;
-    let three_ticks = |text: Option<String>| -> Result<Duration> {
-        Ok(text.map_or(Ok(tick * 3), |text| duration::parse(&text))?)
-    };
     let made_up = || BootId::generate().to_string();
     let mut options = ProcessorOptions::new(Identity {
         service_name: arguments.service_name,
@@ -112,8 +90,8 @@ fn options(arguments: Arguments) -> Result<ProcessorOptions> {
     options.listener = arguments.listener;
     options.publisher = arguments.publisher;
     options.tick = tick;
-    options.lease = three_ticks(arguments.lease)?;
-    options.worker_expiry = three_ticks(arguments.worker_expiry)?;
+    options.lease = typed::duration_or(arguments.lease.as_deref(), tick * 3)?;
+    options.worker_expiry = typed::duration_or(arguments.worker_expiry.as_deref(), tick * 3)?;
     options.line_bytes_max = arguments.line_max;
     Ok(options)
 }

@@ -1,12 +1,14 @@
 //! `windlass renew`: holds on to claimed jobs.
 
 use clap::Args;
-use windlass::{JobId, QueueName, Renewal, Token, duration, limits};
+use windlass::store::{Renewal, limits};
+use windlass::{JobId, QueueName, Token};
 use windlass_api::{Problem, RenewReply};
 
 use super::settle;
 use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
+use crate::typed;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -35,10 +37,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let queue = QueueName::new(&arguments.queue)?;
     let id = arguments.id.map(JobId::new).transpose()?;
     let token: Token = arguments.token.parse()?;
-    let lease = arguments
-        .lease
-        .as_deref()
-        .map_or(Ok(limits::LEASE_DEFAULT), duration::parse)?;
+    let lease = typed::duration_or(arguments.lease.as_deref(), limits::LEASE_DEFAULT)?;
     limits::check_lease(lease)?;
     let store = session.store().await?;
 

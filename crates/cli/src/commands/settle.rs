@@ -1,6 +1,7 @@
 //! What the verbs of a holder have in common: the hold they show, and how its answer is printed.
 
-use windlass::{Error, Hold, JobId, QueueName, Settled, Token};
+use windlass::store::{Hold, Settled};
+use windlass::{Error, JobId, QueueName, Token};
 use windlass_api::{Problem, SettleReply};
 
 use crate::args::Held;

@@ -8,7 +8,8 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use windlass::{Clock, NewJob, QueueName, Store, SystemClock, Timestamp, duration};
+use windlass::store::{Clock, SystemClock};
+use windlass::{NewJob, QueueName, Store, Timestamp, duration};
 use windlass_api::{Problem, moment};
 use windlass_server::Client;
 

@@ -4,7 +4,8 @@
 use clap::Args;
 use serde::Serialize;
 use tokio::time::{Duration, timeout};
-use windlass::{Clock, Hint, QueueName, Store, SystemClock, Timestamp, Watch};
+use windlass::store::{Clock, Hint, SystemClock, Watch};
+use windlass::{QueueName, Store, Timestamp};
 use windlass_api::{Problem, moment};
 
 use crate::exit::{Exit, Failure, Result};

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use windlass::{Role, Store, limits};
+use windlass::store::limits;
+use windlass::{Role, Store};
 use windlass_program::Exec;
 use windlass_server::CancellationToken;
-use windlass_worker::{Options, Runtime, Stores, Summary};
+use windlass_worker::Options;
 
 use super::exec::program::Program;
 use super::exec::work::{self, Pace};
+use super::exec::{self, REAPING};
 use super::serve::{self, DoorArguments};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
@@ -19,9 +21,6 @@ use crate::signals::Signals;
 
 /// How long between two looks at all queues.
 const CLEAN_EVERY: Duration = Duration::from_secs(1);
-
-/// How long a stopping process has beyond its kill, to be reaped.
-const REAPING: Duration = Duration::from_secs(2);
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -69,7 +68,7 @@ enum RoleWord {
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let options = arguments.door.options()?;
     let worker = arguments.worker()?;
-    let exec = arguments.exec(session)?;
+    let program = arguments.exec(session)?;
     let mut signals = Signals::listen()?;
     let (store, stores) = work::stores(session).await?;
     let server = serve::open(Arc::clone(&store), options, session).await?;
@@ -78,8 +77,12 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     if arguments.role == RoleWord::Leader {
         tokio::spawn(keep_clean(store, stop.clone()));
     }
-    let worked = if let (Some(worker), Some(exec)) = (worker, exec) {
-        Some(work_on(stores, worker, exec, &mut signals, &stop).await?)
+    let worked = if let (Some(worker), Some(program)) = (worker, program) {
+        let stopping = || stop.cancel();
+        let worked = exec::work_on(&program, stores, worker, &mut signals, stopping).await;
+        // A worker that ended by itself takes the door with it: somebody should see that.
+        stop.cancel();
+        Some(worked?)
     } else {
         signals.next().await;
         stop.cancel();
@@ -93,40 +96,6 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         work::print(session, &summary);
     }
     Ok(Exit::Ok)
-}
-
-/// Works until the first signal, and a while longer; the second is the end.
-async fn work_on(
-    stores: Stores,
-    options: Options,
-    exec: Exec,
-    signals: &mut Signals,
-    stop: &CancellationToken,
-) -> Result<Summary> {
-    let runtime = Runtime::new(stores, options, Arc::new(exec.clone()))?;
-    let stopper = runtime.stopper();
-    let running = runtime.run();
-    tokio::pin!(running);
-    let mut is_stopping = false;
-    let summary = loop {
-        tokio::select! {
-            summary = &mut running => break summary,
-            () = signals.next() => {
-                stop.cancel();
-                if is_stopping {
-                    stopper.stop_now();
-                } else {
-                    stopper.stop();
-                }
-                is_stopping = true;
-            }
-        }
-    };
-    // A worker that ended by itself takes the door with it: somebody should see that.
-    stop.cancel();
-    // Attempts that were given back at the last moment kill their processes as they go.
-    let _ = tokio::time::timeout(REAPING, exec.emptied()).await;
-    Ok(summary?)
 }
 
 /// Promotes, reaps and prunes in all queues, now and then.

@@ -12,6 +12,7 @@ use super::exec::child;
 use super::exec::work::{self, Work};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
+use crate::typed;
 
 /// How long a stopping job has beyond `--kill-after`: for its process to end, to be reaped, and its
 /// pipes to be read out.
@@ -51,7 +52,8 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let Arguments { work, .. } = &arguments;
     let command = Template::plain(work.command.clone())?;
     let environment = Environment::new(&work.pace.env)?;
-    let write_timeout = work::parsed(arguments.write_timeout.as_deref())?;
+    let write_timeout =
+        typed::duration_or(arguments.write_timeout.as_deref(), WRITE_TIMEOUT_DEFAULT)?;
     let grace = work.pace.grace()?.unwrap_or(GRACE_DEFAULT);
     let kill_after = work.pace.kill_after()?;
     let mut worker = work.options()?;
@@ -68,13 +70,15 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         concurrency: work.pace.jobs,
         is_strict: arguments.strict,
         kill_after,
-        write_timeout: write_timeout.unwrap_or(WRITE_TIMEOUT_DEFAULT),
+        write_timeout,
         store,
         queues,
         talk: work::talk(session),
     })?;
     let drain = || resident.drain(grace);
-    let summary = work::run(session, stores, worker, Arc::new(resident.clone()), drain).await;
+    let mut signals = session.signals()?;
+    let handler = Arc::new(resident.clone());
+    let summary = work::run(stores, worker, handler, &mut signals, drain).await;
     resident.close().await;
     work::print(session, &summary?);
     Ok(Exit::Ok)

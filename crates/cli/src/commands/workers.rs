@@ -3,7 +3,8 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
-use windlass::{BootId, Clock, SystemClock, Timestamp, Told};
+use windlass::store::{Clock, SystemClock, Told};
+use windlass::{BootId, Timestamp};
 use windlass_api::{Problem, WorkerReply};
 
 use crate::exit::{Exit, Failure, Result};

@@ -11,7 +11,7 @@
 mod sandbox;
 
 #[path = "../programs/place.rs"]
-#[allow(dead_code, reason = "shared with tests that run on Redis by default")]
+#[allow(dead_code, reason = "shared with tests that use all of it")]
 mod place;
 
 mod clearing;

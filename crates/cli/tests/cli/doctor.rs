@@ -56,7 +56,7 @@ fn what_needs_attention_is_a_warning_with_a_fix() {
     assert_told(&ran, "permissions", "warn", "others on this machine");
     let text = sandbox.run("doctor").ok().text();
     assert!(
-        text.contains("warn") && text.contains("fix: windlass queue resume paused"),
+        text.contains("warn") && text.contains("fix: go on with `windlass queue resume paused`"),
         "{text}"
     );
 }

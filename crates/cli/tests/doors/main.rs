@@ -9,10 +9,13 @@
 #[allow(dead_code, reason = "shared with tests that use all of it")]
 mod sandbox;
 
+#[path = "../programs/place.rs"]
+#[allow(dead_code, reason = "shared with tests that use all of it")]
+mod place;
+
 mod crew;
 mod door;
 mod hostile;
 mod hostile_lines;
-mod place;
 mod processor;
 mod stdio;

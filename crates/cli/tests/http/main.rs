@@ -10,6 +10,7 @@
 mod sandbox;
 
 #[path = "../programs/place.rs"]
+#[allow(dead_code, reason = "shared with tests that use all of it")]
 mod place;
 
 mod caller;

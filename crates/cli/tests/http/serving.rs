@@ -2,10 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::Value;
 
 use crate::caller::Served;
 use crate::sandbox::Sandbox;
+
+/// Puts the job `a` in, and answers its result when it has succeeded.
+fn result_of(served: &Served, job: &str) -> Value {
+    served.ask("POST", "/v1/queues/q/jobs", job).json(201);
+    let path = "/v1/queues/q/jobs/a/wait?timeout=60s";
+    let ended = served.ask("GET", path, "").json(200);
+    assert_eq!(ended["state"], "succeeded", "{ended}");
+    ended["result"].clone()
+}
 
 #[test]
 fn a_server_ends_cleanly_when_it_is_told_to() {
@@ -58,22 +67,10 @@ fn up_serves_keeps_clean_and_works() {
             r#"{"settings":{"keep_succeeded":"all"}}"#,
         )
         .json(200);
-    served
-        .ask(
-            "POST",
-            "/v1/queues/q/jobs",
-            r#"{"id":"a","payload":"hello"}"#,
-        )
-        .json(201);
 
-    let ended = served
-        .ask("GET", "/v1/queues/q/jobs/a/wait?timeout=60s", "")
-        .json(200);
+    let result = result_of(&served, r#"{"id":"a","payload":"hello"}"#);
 
-    assert_eq!(
-        (&ended["state"], &ended["result"]),
-        (&json!("succeeded"), &json!("HELLO"))
-    );
+    assert_eq!(result, "HELLO");
     // Nobody claims from this queue: what is due becomes ready all the same.
     served
         .ask(
@@ -116,20 +113,8 @@ fn up_runs_a_command_with_the_flags_of_exec() {
     let words: Vec<&str> = line.split_whitespace().collect();
     let script = "echo first; echo $GREETING; exit 3";
     let served = Served::start_words(&sandbox, &[&words[..], &[script]].concat(), |_| {});
-    served
-        .ask(
-            "POST",
-            "/v1/queues/q/jobs",
-            r#"{"id":"a","unique_key":"k"}"#,
-        )
-        .json(201);
 
-    let ended = served
-        .ask("GET", "/v1/queues/q/jobs/a/wait?timeout=60s", "")
-        .json(200);
+    let result = result_of(&served, r#"{"id":"a","unique_key":"k"}"#);
 
-    assert_eq!(
-        (&ended["state"], &ended["result"]),
-        (&json!("succeeded"), &json!("hello"))
-    );
+    assert_eq!(result, "hello");
 }

@@ -9,7 +9,7 @@
 #[allow(dead_code, reason = "shared with tests that use all of it")]
 mod sandbox;
 
-#[path = "../doors/place.rs"]
+#[path = "../programs/place.rs"]
 #[allow(dead_code, reason = "shared with tests that use all of it")]
 mod place;
 

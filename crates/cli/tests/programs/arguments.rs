@@ -84,9 +84,7 @@ fn a_value_that_is_missing_or_impossible_ends_its_job_and_no_other() {
 #[test]
 fn a_huge_value_ends_its_job_and_no_other() {
     let sandbox = Sandbox::new();
-    sandbox
-        .feed("enqueue q - --id huge", &vec![b'x'; 1024 * 1024])
-        .ok();
+    sandbox.large_job("huge", "");
     sandbox.job("fine", "x", "");
 
     exec(&sandbox, &["echo", "{payload}"]).ok();

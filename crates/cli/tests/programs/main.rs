@@ -14,6 +14,7 @@ mod crashes;
 mod environment;
 mod exits;
 mod output;
+#[allow(dead_code, reason = "shared with tests that use all of it")]
 mod place;
 mod progress;
 mod protocol;

@@ -49,12 +49,7 @@ fn a_result_comes_back_byte_for_byte_up_to_the_limit() {
 #[test]
 fn a_program_that_does_not_read_its_input_is_no_failure() {
     let sandbox = Sandbox::new();
-    sandbox
-        .feed(
-            "enqueue q - --id 1 --max-attempts 1",
-            &vec![b'x'; 1024 * 1024],
-        )
-        .ok();
+    sandbox.large_job("1", "--max-attempts 1");
 
     sandbox.exec("", "exit 0").ok();
 

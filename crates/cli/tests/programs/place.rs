@@ -20,6 +20,10 @@ impl Place {
         Self(Some(Server::start()))
     }
 
+    pub(crate) fn server(&self) -> &Server {
+        self.0.as_ref().unwrap()
+    }
+
     pub(crate) fn name_to(&self, command: &mut Command) {
         if let Some(server) = &self.0 {
             command.env("WINDLASS_STORE", server.url());

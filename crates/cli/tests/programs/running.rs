@@ -21,6 +21,12 @@ impl Sandbox {
         self.run_words(&words).ok();
     }
 
+    /// Puts a job as large as they may be into the queue `q`.
+    pub(crate) fn large_job(&self, id: &str, flags: &str) {
+        let line = format!("enqueue q - --id {id} {flags}");
+        self.feed(&line, &vec![b'x'; 1024 * 1024]).ok();
+    }
+
     /// A job of the queue `q` as it is now.
     pub(crate) fn shown(&self, id: &str) -> Value {
         self.run_words(&["job", "get", "q", id, "--json"])

@@ -55,12 +55,7 @@ fn a_line_that_is_too_long_breaks_the_protocol() {
 #[test]
 fn a_process_that_does_not_read_is_found_out() {
     let sandbox = Sandbox::new();
-    sandbox
-        .feed(
-            "enqueue q - --id 1 --max-attempts 1",
-            &vec![b'x'; 1024 * 1024],
-        )
-        .ok();
+    sandbox.large_job("1", "--max-attempts 1");
 
     sandbox
         .worker("--write-timeout 300ms", "exec sleep 1000")

@@ -24,7 +24,7 @@ impl Processor {
             return Err(Error::new(
                 ErrorKind::Conflict,
                 format!("the task {} is {}: nobody holds it", task.id, task.status),
-                "take a task first: windlass interop blueque listen QUEUE",
+                "take a task first with `windlass interop blueque listen QUEUE`",
             ));
         };
         Ok(Self {

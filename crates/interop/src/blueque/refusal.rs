@@ -10,7 +10,7 @@ pub(super) fn check(word: &str, id: &str, queue: &str) -> Result<()> {
         "other_queue" => Err(Error::new(
             ErrorKind::Conflict,
             format!("the task {id} does not belong to the queue {queue}"),
-            format!("see which it is: windlass interop blueque get {id}"),
+            format!("see which it is with `windlass interop blueque get {id}`"),
         )),
         "lost" => Err(Error::new(
             ErrorKind::Conflict,
@@ -22,7 +22,7 @@ pub(super) fn check(word: &str, id: &str, queue: &str) -> Result<()> {
             Err(Error::new(
                 ErrorKind::Conflict,
                 format!("the task {id} is {status}, which does not allow this"),
-                format!("see how it stands: windlass interop blueque get {id}"),
+                format!("see how it stands with `windlass interop blueque get {id}`"),
             ))
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_interop::blueque::{Blueque, Layout};
+use windlass_interop::blueque::{Blueque, Layout, Listener};
 use windlass_testkit::redis::{Reply, until};
 
 use super::place::{Place, QUEUE, joined, knowing};
@@ -17,6 +17,12 @@ async fn document(place: &Place) -> Blueque {
 fn subscribers(place: &Place) -> String {
     let reply = place.redis("PUBSUB NUMSUB bluequeue_channel_video");
     reply.array()[1].integer().to_string()
+}
+
+/// Whether a short look finds no task.
+async fn finds_none(listener: &mut Listener) -> bool {
+    let look = Duration::from_millis(50);
+    listener.listen(look).await.unwrap().is_none()
 }
 
 /// A task as another peer of the note would enqueue it, with a worker's own fields.
@@ -96,23 +102,11 @@ async fn a_listener_subscribes_when_it_found_nothing_and_stays_until_it_got_a_ta
     assert!(listener.listen(LONG).await.unwrap().is_some());
     assert_eq!(subscribers(&place), "0", "it found one at once");
 
-    assert!(
-        listener
-            .listen(Duration::from_millis(50))
-            .await
-            .unwrap()
-            .is_none()
-    );
+    assert!(finds_none(&mut listener).await);
     assert_eq!(subscribers(&place), "1", "it found none, and stays");
     // A message without a task behind it: somebody else was faster.
     place.redis("PUBLISH bluequeue_channel_video more");
-    assert!(
-        listener
-            .listen(Duration::from_millis(50))
-            .await
-            .unwrap()
-            .is_none()
-    );
+    assert!(finds_none(&mut listener).await);
     assert_eq!(subscribers(&place), "1", "it got none, and stays");
 
     enqueue_by_note(&place, "77");

@@ -36,6 +36,15 @@ impl Bench {
         self.queue_at(&self.server.url()).await
     }
 
+    /// The same, with items that wait.
+    pub(crate) async fn queue_of(&self, ids: &[&str]) -> WorkQueue {
+        let queue = self.queue().await;
+        for id in ids {
+            queue.add_item(&item(id)).await.unwrap();
+        }
+        queue
+    }
+
     pub(crate) async fn queue_at(&self, url: &str) -> WorkQueue {
         // No machine is so busy that a call fails for that.
         let url = format!("{url}?timeout=60s");

@@ -15,10 +15,7 @@ const NOTHING: Cleaned = Cleaned {
 async fn an_abandoned_item_goes_to_the_back_and_one_under_lease_stays() {
     for layout in LAYOUTS {
         let bench = Bench::start(layout);
-        let queue = bench.queue().await;
-        for id in ["a", "b", "c"] {
-            queue.add_item(&item(id)).await.unwrap();
-        }
+        let queue = bench.queue_of(&["a", "b", "c"]).await;
         queue.lease(LONG, AT_ONCE).await.unwrap();
         queue.lease(LONG, AT_ONCE).await.unwrap();
         bench.end_lease("a");

@@ -23,10 +23,7 @@ const OPERATIONS: [(&[&str], Option<&str>); 7] = [
 /// What is there before: one waits, one is held, one is abandoned.
 async fn arrange(bench: &Bench) {
     bench.command(&["FLUSHALL"]);
-    let queue = bench.queue().await;
-    for id in ["held", "abandoned", "waiting"] {
-        queue.add_item(&item(id)).await.unwrap();
-    }
+    let queue = bench.queue_of(&["held", "abandoned", "waiting"]).await;
     queue.lease(LONG, AT_ONCE).await.unwrap().unwrap();
     queue.lease(LONG, AT_ONCE).await.unwrap().unwrap();
     bench.end_lease("abandoned");

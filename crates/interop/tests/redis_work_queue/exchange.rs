@@ -55,10 +55,7 @@ async fn a_lease_of_one_is_a_lease_to_the_other_and_one_of_them_completes() {
         for kind in Kind::of(layout) {
             let bench = Bench::start(layout);
             let (port, mut peer) = (bench.server.port(), Peer::start(*kind));
-            let queue = bench.queue().await;
-            for id in ["theirs", "ours"] {
-                queue.add_item(&item(id)).await.unwrap();
-            }
+            let queue = bench.queue_of(&["theirs", "ours"]).await;
             assert_eq!(peer.act(port, &["lease", "600"])[1], "theirs");
             assert_eq!(
                 queue.lease(LONG, AT_ONCE).await.unwrap(),

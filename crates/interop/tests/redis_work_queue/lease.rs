@@ -70,8 +70,7 @@ async fn an_id_that_is_no_item_is_removed_from_both_lists() {
 async fn a_lease_may_be_shorter_than_a_second() {
     for layout in LAYOUTS {
         let bench = Bench::start(layout);
-        let queue = bench.queue().await;
-        queue.add_item(&item("a")).await.unwrap();
+        let queue = bench.queue_of(&["a"]).await;
         let short = Duration::from_millis(150);
         queue.lease(short, AT_ONCE).await.unwrap().unwrap();
         windlass_testkit::redis::until("the lease ends", || {
@@ -88,8 +87,7 @@ async fn a_lease_may_be_shorter_than_a_second() {
 /// An item that is held, and that a cleaner of the original put back: it looked before the lease.
 async fn held_and_back(layout: Layout) -> (Bench, WorkQueue) {
     let bench = Bench::start(layout);
-    let queue = bench.queue().await;
-    queue.add_item(&item("a")).await.unwrap();
+    let queue = bench.queue_of(&["a"]).await;
     queue.lease(LONG, AT_ONCE).await.unwrap().unwrap();
     bench.command(&["LREM", "p:processing", "0", "a"]);
     bench.command(&["LPUSH", "p:queue", "a"]);

@@ -90,8 +90,7 @@ async fn unique_items_are_added_alone_and_with_other_commands() {
 async fn of_many_that_complete_an_item_one_is_told_so() {
     for layout in LAYOUTS {
         let bench = Bench::start(layout);
-        let queue = bench.queue().await;
-        queue.add_item(&item("a")).await.unwrap();
+        let queue = bench.queue_of(&["a"]).await;
         queue.lease(LONG, AT_ONCE).await.unwrap();
         let mut calls = tokio::task::JoinSet::new();
         for _ in 0..20 {
@@ -108,8 +107,7 @@ async fn of_many_that_complete_an_item_one_is_told_so() {
 async fn an_item_that_was_taken_back_can_still_be_completed_and_leaves_nothing() {
     for layout in LAYOUTS {
         let bench = Bench::start(layout);
-        let queue = bench.queue().await;
-        queue.add_item(&item("a")).await.unwrap();
+        let queue = bench.queue_of(&["a"]).await;
         queue.lease(LONG, AT_ONCE).await.unwrap();
         bench.end_lease("a");
         queue.light_clean().await.unwrap();
@@ -123,8 +121,7 @@ async fn an_item_that_was_taken_back_can_still_be_completed_and_leaves_nothing()
 #[tokio::test]
 async fn in_layout_0_1_an_item_that_an_original_is_completing_is_not_completed_twice() {
     let bench = Bench::start(Layout::V01);
-    let queue = bench.queue().await;
-    queue.add_item(&item("a")).await.unwrap();
+    let queue = bench.queue_of(&["a"]).await;
     queue.lease(LONG, AT_ONCE).await.unwrap();
     // What the originals do first; the data goes in a second step.
     bench.command(&["LREM", "p:processing", "0", "a"]);
@@ -135,10 +132,7 @@ async fn in_layout_0_1_an_item_that_an_original_is_completing_is_not_completed_t
 async fn counts_are_those_of_both_lists_with_what_was_abandoned() {
     for layout in LAYOUTS {
         let bench = Bench::start(layout);
-        let queue = bench.queue().await;
-        for id in ["a", "b", "c"] {
-            queue.add_item(&item(id)).await.unwrap();
-        }
+        let queue = bench.queue_of(&["a", "b", "c"]).await;
         queue.lease(LONG, AT_ONCE).await.unwrap();
         bench.end_lease("a");
         let counts = Counts {

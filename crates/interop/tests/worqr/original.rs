@@ -26,6 +26,11 @@ impl Original {
         format!("{}:{kind}:{name}", self.prefix)
     }
 
+    fn process_keys(&self, processes: &[String]) -> Vec<String> {
+        let keys = processes.iter().map(|id| self.key("processes", id));
+        keys.collect()
+    }
+
     fn channel(&self, queue: &str, kind: &str) -> String {
         format!("{}_{queue}_{kind}", self.prefix)
     }
@@ -156,15 +161,9 @@ impl Original {
         let served = self.key("workingQueues", &self.id);
         let doing = self.key("workingProcesses", queue);
         let list = self.key("queues", queue);
-        let places: Vec<String> = processes
-            .iter()
-            .map(|process| self.key("processes", process))
-            .collect();
+        let places = self.process_keys(processes);
         let mut commands = vec![vec!["SREM", &served, queue], vec!["DEL", &doing]];
-        for place in &places {
-            commands.push(vec!["RPOPLPUSH", place, &list]);
-            commands.push(vec!["DEL", place]);
-        }
+        commands.extend(give_back(&places, &list));
         self.multi(&commands);
     }
 
@@ -178,10 +177,7 @@ impl Original {
         let timer = self.key("workerTimers", worker);
         let doing = self.key("workingProcesses", queue);
         let list = self.key("queues", queue);
-        let places: Vec<String> = processes
-            .iter()
-            .map(|process| self.key("processes", process))
-            .collect();
+        let places = self.process_keys(&processes);
         let mut commands = vec![
             vec!["SREM", &workers, worker],
             vec!["SREM", &expiring, worker],
@@ -190,10 +186,7 @@ impl Original {
             vec!["DEL", &served],
             vec!["DEL", &doing],
         ];
-        for place in &places {
-            commands.push(vec!["RPOPLPUSH", place, &list]);
-            commands.push(vec!["DEL", place]);
-        }
+        commands.extend(give_back(&places, &list));
         self.multi(&commands);
     }
 
@@ -202,4 +195,10 @@ impl Original {
         let timer = self.key("workerTimers", &self.id);
         self.call(&["DEL", &timer]);
     }
+}
+
+/// How its transactions put the tasks of processes back.
+fn give_back<'a>(places: &'a [String], list: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
+    let moved = move |place: &'a String| [vec!["RPOPLPUSH", place, list], vec!["DEL", place]];
+    places.iter().flat_map(moved)
 }

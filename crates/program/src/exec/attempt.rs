@@ -3,32 +3,27 @@
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
+use bytes::Bytes;
 use command_fds::{CommandFdExt, FdMapping};
-use rustix::process::Signal;
-use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe::Receiver;
-use tokio::process::{ChildStdin, Command};
+use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use windlass_core::Limits;
 use windlass_worker::{Again, Context, Outcome, StopReason};
 
-use super::output::Gathered;
 use super::{Shared, Stdin, is_too_long};
 use crate::environment::{PROGRESS_FD, of_job};
 use crate::exits::{Verdict, describe};
 use crate::guard::status_of;
 use crate::job::JobLine;
 use crate::log::JobLog;
+use crate::output::Gathered;
 use crate::process::Process;
-use crate::progress;
-
-/// How long the pipes of a process that has ended may stay open: a process that left the group may
-/// hold them for ever.
-const PIPES_AFTER_END: Duration = Duration::from_secs(1);
+use crate::talk::Talk;
+use crate::{progress, service};
 
 pub(super) async fn run(shared: &Shared, context: &Context) -> Outcome {
     let words = match shared.options.command.fill(context) {
@@ -77,15 +72,8 @@ struct Ran {
 
 async fn start(shared: &Shared, context: &Context, mut command: Command) -> io::Result<Running> {
     let options = &shared.options;
-    command
-        .env_clear()
-        .envs(
-            options
-                .environment
-                .variables()
-                .map(|(name, value)| (name, value)),
-        )
-        .envs(of_job(context));
+    options.environment.give(&mut command);
+    command.envs(of_job(context));
     let (reader, writer) = io::pipe()?;
     let mapping = FdMapping {
         parent_fd: writer.into(),
@@ -96,27 +84,18 @@ async fn start(shared: &Shared, context: &Context, mut command: Command) -> io::
         .fd_mappings(vec![mapping])
         .map_err(io::Error::other)?;
     let (stdin, input) = match options.stdin {
-        Stdin::Payload => (Stdio::piped(), context.job().payload.to_vec()),
-        Stdin::Job => (Stdio::piped(), JobLine::new(None, context).to_line()),
-        Stdin::Nothing => (Stdio::null(), Vec::new()),
+        Stdin::Payload => (Stdio::piped(), context.job().payload.clone()),
+        Stdin::Job => (Stdio::piped(), JobLine::new(None, context).to_line().into()),
+        Stdin::Nothing => (Stdio::null(), Bytes::new()),
     };
     let mut process = Process::start(&shared.spawner, command, stdin).await?;
 
     let log = Arc::new(JobLog::new(context.clone(), Arc::clone(&options.talk)));
     let limit = Limits::default().payload_bytes_max;
     let gathered = Arc::new(Gathered::new(options.keep, limit));
-    let mut pipes = JoinSet::new();
-    if let Some(stdin) = process.take_stdin() {
-        pipes.spawn(feed(stdin, input));
-    }
-    if let Some(stdout) = process.take_stdout() {
-        let (gathered, log) = (Arc::clone(&gathered), Arc::clone(&log));
-        pipes.spawn(async move { gathered.drain(stdout, &log).await });
-    }
-    if let Some(stderr) = process.take_stderr() {
-        let log = Arc::clone(&log);
-        pipes.spawn(async move { log.drain(stderr).await });
-    }
+    let logged = Arc::clone(&log);
+    let say: Talk = Arc::new(move |line| logged.line(line));
+    let pipes = service::serve(&mut process, input, &gathered, &say);
     let (newest, progress) = watch::channel(None);
     let mut progress_reader = JoinSet::new();
     let reader = Receiver::from_owned_fd(reader.into())?;
@@ -132,11 +111,6 @@ async fn start(shared: &Shared, context: &Context, mut command: Command) -> io::
     })
 }
 
-/// A process that reads only a part, or nothing, is no failure.
-async fn feed(mut stdin: ChildStdin, input: Vec<u8>) {
-    let _ = stdin.write_all(&input).await;
-}
-
 impl Running {
     async fn see_it_end(mut self, shared: &Shared, context: &Context) -> io::Result<Ran> {
         let stopped = tokio::select! {
@@ -146,18 +120,10 @@ impl Running {
             () = progress::tell(context, self.progress.clone()) => None,
         };
         // Whoever lost the lease must be gone before somebody else begins.
-        if stopped.is_some_and(|why| why != StopReason::LeaseLost) {
-            self.process.signal(Signal::TERM);
-            let both = async {
-                self.process.ended().await;
-                // All that is in the group and writes somewhere gets its time, not only the first.
-                pipes_ended(&mut self.pipes).await;
-            };
-            let _ = timeout(shared.options.kill_after, both).await;
-        }
-        self.process.signal(Signal::KILL);
-        let _ = timeout(PIPES_AFTER_END, pipes_ended(&mut self.pipes)).await;
-        let status = self.process.reap().await?;
+        let patience = stopped
+            .filter(|why| *why != StopReason::LeaseLost)
+            .map(|_| shared.options.kill_after);
+        let status = self.process.end(patience, &mut self.pipes).await?;
         self.log.finish();
         Ok(Ran {
             status,
@@ -165,10 +131,6 @@ impl Running {
             gathered: self.gathered,
         })
     }
-}
-
-async fn pipes_ended(pipes: &mut JoinSet<()>) {
-    while pipes.join_next().await.is_some() {}
 }
 
 /// What a process that was told to end says of itself counts for nothing: many a program ends with

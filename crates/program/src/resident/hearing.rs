@@ -1,8 +1,7 @@
 //! What a process says, and what is done about it.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::AsyncRead;
 use tokio::sync::Semaphore;
@@ -17,9 +16,7 @@ use super::protocol::{EnqueueLine, Enqueued, LINE_BYTES_MAX, Said};
 use crate::job::line;
 use crate::lines::{Line, Lines};
 use crate::log::LINE_BYTES_MAX as LOG_BYTES_MAX;
-
-/// How many lines of standard error are told with a crash.
-const TAIL_LINES: usize = 20;
+use crate::tail::Tail;
 
 /// How many calls to the store a process may have under way.
 const ENQUEUES_MAX: usize = 16;
@@ -40,7 +37,8 @@ pub(super) struct Ears {
     pub(super) sender: Sender,
     pub(super) has_answered: AtomicBool,
     has_warned: AtomicBool,
-    tail: Mutex<VecDeque<String>>,
+    /// Told with a crash.
+    tail: Mutex<Tail>,
     enqueues: Arc<Semaphore>,
 }
 
@@ -89,8 +87,7 @@ impl Ears {
 
     /// The last lines of standard error that could not be told to one job.
     pub(super) fn tail(&self) -> String {
-        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        tail.iter().map(|line| format!("\n{line}")).collect()
+        self.locked_tail().to_string()
     }
 
     /// The process takes jobs from now on, as many at once as it was told, or as it asks for.
@@ -168,13 +165,12 @@ impl Ears {
             return;
         }
         let text = &text[..text.floor_char_boundary(LOG_BYTES_MAX)];
-        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        tail.push_back(text.to_owned());
-        if tail.len() > TAIL_LINES {
-            tail.pop_front();
-        }
-        drop(tail);
+        self.locked_tail().push(text);
         self.say(text);
+    }
+
+    fn locked_tail(&self) -> MutexGuard<'_, Tail> {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn say(&self, text: &str) {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rustix::process::Signal;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -19,10 +18,9 @@ use super::protocol::Hello;
 use super::writing::{Stopped, write};
 use crate::exits::describe;
 use crate::job::line;
-use crate::process::Process;
+use crate::process::{self, Process};
 
-/// How long a process may take to end by itself once one of its pipes is closed, and how long its
-/// pipes may stay open once it has ended.
+/// How long a process may take to end by itself once one of its pipes is closed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How a life ended.
@@ -48,12 +46,7 @@ enum Event {
 pub(super) async fn live(shared: &Arc<Shared>, life: Life, settle: Duration) -> io::Result<Ended> {
     let options = &shared.options;
     let mut command = options.launch.command(&options.command.words());
-    command.env_clear().envs(
-        options
-            .environment
-            .variables()
-            .map(|(name, value)| (name, value)),
-    );
+    options.environment.give(&mut command);
     let mut process = Process::start(&shared.spawner, command, Stdio::piped()).await?;
     let given_up = shared.pool.begin(life);
 
@@ -119,23 +112,15 @@ async fn end(
         Event::Closing | Event::Silent(Silence::Ended) | Event::Unfed(Stopped::Closed)
     );
     let has_ended = is_patient && timeout(LAST_WORDS, process.ended()).await.is_ok();
-    if !has_ended && !matches!(event, Event::Exited) {
-        process.signal(Signal::TERM);
-        // All that is in the group and writes somewhere gets its time, not only the first.
-        let all = async {
-            process.ended().await;
-            pipes.heard_out().await;
-        };
+    let kill_after = shared.options.kill_after;
+    let patience = match event {
+        Event::Exited => None,
+        _ if has_ended => None,
         // Who had been asked to stop its jobs has had its time.
-        let patience = match event {
-            Event::GivenUp => LAST_WORDS.min(shared.options.kill_after),
-            _ => shared.options.kill_after,
-        };
-        let _ = timeout(patience, all).await;
-    }
-    process.signal(Signal::KILL);
-    let _ = timeout(LAST_WORDS, pipes.heard_out()).await;
-    let how = describe(process.reap().await?);
+        Event::GivenUp => Some(LAST_WORDS.min(kill_after)),
+        _ => Some(kill_after),
+    };
+    let how = describe(process.end(patience, pipes).await?);
     let (why, is_ours) = match event {
         Event::Exited => (how, false),
         // Pipes are closed a moment before the end is told.
@@ -195,7 +180,9 @@ impl Pipes {
             stopped = joined(stdin) => Event::Unfed(stopped.unwrap_or(Stopped::Closed)),
         }
     }
+}
 
+impl process::Pipes for Pipes {
     /// Waits until both outputs have ended.
     async fn heard_out(&mut self) {
         while self.stdout.join_next().await.is_some() {}

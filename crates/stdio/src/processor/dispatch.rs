@@ -20,8 +20,10 @@ impl Processor {
     pub(super) async fn dispatch(&self, queue: &QueueName) -> Outgoing {
         let mut outgoing = Outgoing::default();
         if let Err(error) = self.dispatch_into(queue, &mut outgoing).await {
-            let why = Problem::from(&error).message;
-            self.complain(&format!("queue {queue} waits: {why}"));
+            let Problem { message, help, .. } = Problem::from(&error);
+            self.complain(&format!(
+                "jobs of queue {queue} are not dispatched for now: {message}; {help}"
+            ));
         }
         outgoing
     }

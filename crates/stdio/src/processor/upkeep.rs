@@ -23,7 +23,10 @@ impl Processor {
             Ok(expired) => expired,
             Err(error) => {
                 let problem = Problem::from(&error);
-                self.complain(&format!("maintenance waits: {}", problem.message));
+                self.complain(&format!(
+                    "maintenance has to wait for the next tick: {}; {}",
+                    problem.message, problem.help
+                ));
                 return (outgoing, Err(problem));
             }
         };
@@ -47,7 +50,7 @@ impl Processor {
             let boot = &worker.new.boot;
             if self.is_expired(&worker, now) {
                 self.store.leave(boot, None).await?;
-                self.warn(&format!("worker {boot} is silent and expired"));
+                self.warn(&format!("worker {boot} was silent for too long: it is taken off the record, and its jobs go back"));
                 expired += 1;
             }
             queues.extend(worker.new.queues);

@@ -8,20 +8,14 @@ use super::script::processor;
 const SCENE: &str = r#"
     > {"topic":"workers/w1/worker_idle","service_name":"encoder","service_host":"box","payload":{"queue_name":"q"}}
     < {"payload":{"ok":true}}
-    > {"topic":"add_job","payload":{"uuid":"running","queue_name":"q"}}
-    < {"payload":{"ok":true}}
+    : running is added to q
     < {"payload":{"uuid":"running"}}
     ~ 2s
-    > {"topic":"workers/w1/job_accepted","payload":{"uuid":"running","queue_name":"q"}}
-    < {"payload":{"ok":true}}
+    : w1 accepts running of q
     ~ 2s
     > {"topic":"worker_busy","service_uuid":"w1","payload":{"uuid":"running","queue_name":"q","status":{"progress":0.5}}}
     < {"payload":{"ok":true}}
-    > {"topic":"workers/w2/worker_idle","payload":{"queue_name":"q"}}
-    < {"payload":{"ok":true}}
-    > {"topic":"add_job","payload":{"uuid":"offered","queue_name":"q"}}
-    < {"payload":{"ok":true}}
-    < {"payload":{"uuid":"offered"}}
+    : w2 is offered offered of q
     ~ 2s
     > {"topic":"add_job","payload":{"uuid":"waiting","queue_name":"q","priority":7}}
     < {"payload":{"ok":true}}

@@ -5,15 +5,9 @@ use super::script::{World, processor, replay_processor};
 #[tokio::test]
 async fn a_worker_that_is_idle_again_gives_back_what_it_had_accepted() {
     processor(
-        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"add_job","payload":{"uuid":"j1","queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           < {"payload":{"uuid":"j1"}}
-           > {"topic":"add_job","payload":{"uuid":"j2","queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j1","queue_name":"q"}}
-           < {"payload":{"ok":true}}
+        r#": w1 is offered j1 of q
+           : j2 is added to q
+           : w1 accepts j1 of q
            > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
            < {"payload":{"ok":true,"released":["j1"]}}
            < {"topic":"default/job_queue/workers/w1/job_assignment","payload":{"uuid":"j1"}}"#,
@@ -24,13 +18,8 @@ async fn a_worker_that_is_idle_again_gives_back_what_it_had_accepted() {
 #[tokio::test]
 async fn a_worker_is_offered_one_job_at_a_time() {
     processor(
-        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"add_job","payload":{"uuid":"j1","queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           < {"payload":{"uuid":"j1"}}
-           > {"topic":"add_job","payload":{"uuid":"j2","queue_name":"q"}}
-           < {"payload":{"ok":true}}
+        r#": w1 is offered j1 of q
+           : j2 is added to q
            > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
            < {"payload":{"ok":true,"released":[]}}
            > {"topic":"list_queue_dispatched","payload":{"queue_name":"q"}}
@@ -42,14 +31,11 @@ async fn a_worker_is_offered_one_job_at_a_time() {
 #[tokio::test]
 async fn a_worker_at_a_job_it_lost_is_left_alone_until_it_is_idle() {
     processor(
-        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
+        r#": w1 is idle at q
            > {"topic":"worker_busy","service_uuid":"w1","payload":{"uuid":"gone","queue_name":"q","status":{"progress":0.5}}}
            < {"payload":{"ok":false,"error":{"code":"not_found"}}}
-           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
+           : j is added to q
+           : w1 is idle at q
            < {"payload":{"uuid":"j"}}"#,
     )
     .await;
@@ -58,13 +44,8 @@ async fn a_worker_at_a_job_it_lost_is_left_alone_until_it_is_idle() {
 #[tokio::test]
 async fn a_worker_may_be_in_several_groups_and_hold_a_job_of_each() {
     processor(
-        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"a"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"add_job","payload":{"uuid":"ja","queue_name":"a"}}
-           < {"payload":{"ok":true}}
-           < {"payload":{"uuid":"ja"}}
-           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"ja","queue_name":"a"}}
-           < {"payload":{"ok":true}}
+        r#": w1 is offered ja of a
+           : w1 accepts ja of a
            ~ 8s
            > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"b"}}
            < {"payload":{"ok":true,"released":[]}}
@@ -73,8 +54,7 @@ async fn a_worker_may_be_in_several_groups_and_hold_a_job_of_each() {
            < {"payload":{"workers_expired":0,"dispatched":0}}
            > {"topic":"list_queue_progress","payload":{"queue_name":"a"}}
            < {"payload":{"jobs":[{"uuid":"ja","worker":"w1"}]}}
-           > {"topic":"add_job","payload":{"uuid":"jb","queue_name":"b"}}
-           < {"payload":{"ok":true}}
+           : jb is added to b
            < {"topic":"default/job_queue/workers/w1/job_assignment","payload":{"uuid":"jb","queue_name":"b"}}
            > {"topic":"workers/w1/job_finished","payload":{"uuid":"ja","queue_name":"a"}}
            < {"payload":{"ok":true,"state":"finished"}}"#,
@@ -91,11 +71,7 @@ async fn a_worker_that_was_forgotten_gives_back_what_it_accepted_and_keeps_what_
             &world,
             &processor,
             &format!(
-                r#"> {{"topic":"workers/w1/worker_idle","payload":{{"queue_name":"q"}}}}
-                   < {{"payload":{{"ok":true}}}}
-                   > {{"topic":"add_job","payload":{{"uuid":"j","queue_name":"q"}}}}
-                   < {{"payload":{{"ok":true}}}}
-                   < {{"payload":{{"uuid":"j"}}}}
+                r#": w1 is offered j of q
                    > {{"topic":"workers/w1/{said}","payload":{{"uuid":"j","queue_name":"q"}}}}
                    < {{"payload":{{"ok":true}}}}"#
             ),
@@ -117,8 +93,7 @@ async fn a_worker_that_was_forgotten_gives_back_what_it_accepted_and_keeps_what_
 #[tokio::test]
 async fn a_worker_that_reports_nonsense_is_alive_all_the_same() {
     processor(
-        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
+        r#": w1 is idle at q
            ~ 8s
            > {"topic":"worker_busy","service_uuid":"w1","payload":{"uuid":"j","queue_name":"q","status":{"progress":7}}}
            < {"payload":{"ok":false,"error":{"code":"invalid"}}}
@@ -132,10 +107,8 @@ async fn a_worker_that_reports_nonsense_is_alive_all_the_same() {
 #[tokio::test]
 async fn queues_do_not_share_workers() {
     processor(
-        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"a"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"b"}}
-           < {"payload":{"ok":true}}
+        r#": w1 is idle at a
+           : j is added to b
            > {"topic":"tick"}
            < {"payload":{"dispatched":0}}"#,
     )
@@ -159,8 +132,7 @@ async fn workers_of_other_doors_are_neither_given_jobs_nor_expired() {
     replay_processor(
         &world,
         &processor,
-        r#"> {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
-           < {"payload":{"ok":true}}
+        r#": j is added to q
            ~ 30s
            > {"topic":"tick"}
            < {"payload":{"workers_expired":0,"dispatched":0}}

@@ -1,4 +1,5 @@
-//! A written conversation and its replay: `>` is said, `<` is answered, `~` moves the clock.
+//! A written conversation and its replay: `>` is said, `<` is answered, `~` moves the clock, and `:`
+//! is a step of a processor's workers in short, which goes well.
 //!
 //! An answer may have more fields than are written. The text `…` stands for any text; in what is
 //! said, it stands for the latest token that was answered.
@@ -59,7 +60,9 @@ pub(crate) async fn processor(script: &str) {
 /// Replays a conversation with a processor.
 pub(crate) async fn replay_processor(world: &World, processor: &Processor, script: &str) {
     let mut answers = Vec::new().into_iter();
-    for (at, line) in script.lines().map(str::trim).enumerate() {
+    let script = script.lines().map(|line| in_full(line.trim()));
+    let script = script.collect::<Vec<_>>().join("\n");
+    for (at, line) in script.lines().enumerate() {
         match line.split_at_checked(1) {
             Some((">", said)) => {
                 let left: Vec<String> = answers.collect();
@@ -76,6 +79,40 @@ pub(crate) async fn replay_processor(world: &World, processor: &Processor, scrip
     }
     let left: Vec<String> = answers.collect();
     assert!(left.is_empty(), "at the end: also said {left:?}");
+}
+
+/// A step as it is said and answered; all other lines are as they are.
+fn in_full(line: &str) -> String {
+    let Some(step) = line.strip_prefix(": ") else {
+        return line.to_owned();
+    };
+    let ok = r#"< {"payload":{"ok":true}}"#;
+    let idle = |worker, queue| {
+        let topic = format!("workers/{worker}/worker_idle");
+        format!(r#"> {{"topic":"{topic}","payload":{{"queue_name":"{queue}"}}}}"#)
+    };
+    let of_job = |topic: &str, job, queue| {
+        let payload = format!(r#"{{"uuid":"{job}","queue_name":"{queue}"}}"#);
+        format!(r#"> {{"topic":"{topic}","payload":{payload}}}"#)
+    };
+    let lines = match step.split(' ').collect::<Vec<_>>()[..] {
+        [worker, "is", "idle", "at", queue] => vec![idle(worker, queue), ok.to_owned()],
+        [job, "is", "added", "to", queue] => vec![of_job("add_job", job, queue), ok.to_owned()],
+        [worker, "accepts", job, "of", queue] => {
+            let topic = format!("workers/{worker}/job_accepted");
+            vec![of_job(&topic, job, queue), ok.to_owned()]
+        }
+        [worker, "is", "offered", job, "of", queue] => {
+            let topic = format!("default/job_queue/workers/{worker}/job_assignment");
+            vec![
+                in_full(&format!(": {worker} is idle at {queue}")),
+                in_full(&format!(": {job} is added to {queue}")),
+                format!(r#"< {{"topic":"{topic}","payload":{{"uuid":"{job}"}}}}"#),
+            ]
+        }
+        _ => panic!("what is {step:?}?"),
+    };
+    lines.join("\n")
 }
 
 /// Replays a conversation with the door of all verbs.

@@ -47,8 +47,7 @@ async fn priorities_come_before_the_order_of_arrival() {
     processor(
         r#"> {"topic":"add_job","payload":{"uuid":"last","queue_name":"q","priority":9}}
            < {"payload":{"ok":true}}
-           > {"topic":"add_job","payload":{"uuid":"plain","queue_name":"q"}}
-           < {"payload":{"ok":true}}
+           : plain is added to q
            > {"topic":"add_job","payload":{"uuid":"first","queue_name":"q","priority":0}}
            < {"payload":{"ok":true}}
            > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
@@ -95,10 +94,8 @@ async fn worker_idle_from_nobody_is_refused() {
 #[tokio::test]
 async fn job_accepted_is_for_the_worker_that_was_offered_the_job() {
     processor(
-        r#"> {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
+        r#": j is added to q
+           : w1 is idle at q
            < {"topic":"default/job_queue/workers/w1/job_assignment"}
            > {"topic":"workers/w2/job_accepted","reference":1,"payload":{"uuid":"j","queue_name":"q"}}
            < {"topic":"default/job_queue/job_accepted_reply","reference":1,"payload":{"ok":false,"error":{"code":"lease_lost"}}}
@@ -116,13 +113,10 @@ async fn job_accepted_is_for_the_worker_that_was_offered_the_job() {
 async fn worker_busy_notes_progress_between_0_and_1() {
     for word in ["worker_busy", "worker_progress"] {
         processor(&format!(
-            r#"> {{"topic":"add_job","payload":{{"uuid":"j","queue_name":"q"}}}}
-               < {{"payload":{{"ok":true}}}}
-               > {{"topic":"workers/w1/worker_idle","payload":{{"queue_name":"q"}}}}
-               < {{"payload":{{"ok":true}}}}
+            r#": j is added to q
+               : w1 is idle at q
                < {{"payload":{{"uuid":"j"}}}}
-               > {{"topic":"workers/w1/job_accepted","payload":{{"uuid":"j","queue_name":"q"}}}}
-               < {{"payload":{{"ok":true}}}}
+               : w1 accepts j of q
                > {{"topic":"{word}","service_uuid":"w1","reference":3,"payload":{{"uuid":"j","queue_name":"q","status":{{"progress":0.25}}}}}}
                < {{"topic":"default/job_queue/{word}_reply","reference":3,"payload":{{"ok":true,"uuid":"j","state":"processing","progress":0.25,"cancel":false}}}}
                > {{"topic":"{word}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","progress":0.5}}}}
@@ -144,15 +138,9 @@ async fn worker_busy_notes_progress_between_0_and_1() {
 async fn job_finished_ends_the_job_and_makes_room_for_the_next() {
     for word in ["job_finished", "worker_finished"] {
         processor(&format!(
-            r#"> {{"topic":"workers/w1/worker_idle","payload":{{"queue_name":"q"}}}}
-               < {{"payload":{{"ok":true}}}}
-               > {{"topic":"add_job","payload":{{"uuid":"j1","queue_name":"q"}}}}
-               < {{"payload":{{"ok":true}}}}
-               < {{"payload":{{"uuid":"j1"}}}}
-               > {{"topic":"add_job","payload":{{"uuid":"j2","queue_name":"q"}}}}
-               < {{"payload":{{"ok":true}}}}
-               > {{"topic":"workers/w1/job_accepted","payload":{{"uuid":"j1","queue_name":"q"}}}}
-               < {{"payload":{{"ok":true}}}}
+            r#": w1 is offered j1 of q
+               : j2 is added to q
+               : w1 accepts j1 of q
                > {{"topic":"workers/w1/{word}","reference":9,"payload":{{"uuid":"j1","queue_name":"q","finished_at":1769846701}}}}
                < {{"topic":"default/job_queue/{word}_reply","reference":9,"payload":{{"ok":true,"uuid":"j1","state":"finished"}}}}
                < {{"topic":"default/job_queue/workers/w1/job_assignment","payload":{{"uuid":"j2"}}}}
@@ -174,11 +162,7 @@ async fn what_a_worker_said_of_a_finished_job_is_its_result() {
     replay_processor(
         &world,
         &processor,
-        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           < {"payload":{"uuid":"j"}}
+        r#": w1 is offered j of q
            > {"topic":"workers/w1/job_finished","payload":{"uuid":"j","queue_name":"q" , "out":[1.0]}}
            < {"payload":{"ok":true}}"#,
     )
@@ -199,19 +183,15 @@ async fn del_job_removes_what_waits_and_stops_what_runs() {
     processor(
         r#"> {"topic":"del_job","reference":1,"payload":{"uuid":"none","queue_name":"q"}}
            < {"topic":"default/job_queue/del_job_reply","reference":1,"payload":{"ok":false,"error":{"code":"not_found"}}}
-           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
-           < {"payload":{"ok":true}}
+           : j is added to q
            > {"topic":"job_queue/del_job","payload":{"uuid":"j","queue_name":"q"}}
            < {"payload":{"ok":true,"uuid":"j","queue_name":"q","state":"deleted"}}
            > {"topic":"list_queue_jobs","payload":{"queue_name":"q"}}
            < {"payload":{"jobs":[]}}
-           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
+           : j is added to q
+           : w1 is idle at q
            < {"payload":{"uuid":"j"}}
-           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j","queue_name":"q"}}
-           < {"payload":{"ok":true}}
+           : w1 accepts j of q
            > {"topic":"del_job","payload":{"uuid":"j","queue_name":"q"}}
            < {"payload":{"ok":true,"state":"will_stop"}}
            > {"topic":"worker_busy","service_uuid":"w1","payload":{"uuid":"j","queue_name":"q","status":{"progress":0.1}}}
@@ -227,10 +207,8 @@ async fn del_job_removes_what_waits_and_stops_what_runs() {
 #[tokio::test]
 async fn a_job_deleted_on_its_way_is_not_begun() {
     processor(
-        r#"> {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
+        r#": j is added to q
+           : w1 is idle at q
            < {"payload":{"uuid":"j"}}
            > {"topic":"del_job","payload":{"uuid":"j","queue_name":"q"}}
            < {"payload":{"ok":true,"state":"will_stop"}}

@@ -5,27 +5,19 @@ use super::script::{World, processor, replay_processor};
 #[tokio::test]
 async fn an_offer_that_is_not_accepted_goes_back_to_the_front_after_three_ticks() {
     processor(
-        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"add_job","payload":{"uuid":"j1","queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           < {"topic":"default/job_queue/workers/w1/job_assignment","payload":{"uuid":"j1"}}
-           > {"topic":"add_job","payload":{"uuid":"j2","queue_name":"q"}}
-           < {"payload":{"ok":true}}
+        r#": w1 is offered j1 of q
+           : j2 is added to q
            ~ 8999ms
-           > {"topic":"workers/w2/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
+           : w2 is idle at q
            < {"topic":"default/job_queue/workers/w2/job_assignment","payload":{"uuid":"j2"}}
-           > {"topic":"workers/w3/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
+           : w3 is idle at q
            ~ 1ms
            > {"topic":"default/tick","reference":5}
            < {"topic":"default/job_queue/tick_reply","reference":5,"payload":{"ok":true,"workers_expired":1,"dispatched":1}}
            < {"topic":"default/job_queue/workers/w3/job_assignment","payload":{"uuid":"j1"}}
            > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j1","queue_name":"q"}}
            < {"payload":{"ok":false,"error":{"code":"lease_lost"}}}
-           > {"topic":"workers/w3/job_accepted","payload":{"uuid":"j1","queue_name":"q"}}
-           < {"payload":{"ok":true}}
+           : w3 accepts j1 of q
            > {"topic":"list_queue_progress","payload":{"queue_name":"q"}}
            < {"payload":{"jobs":[{"uuid":"j1","worker":"w3"}]}}"#,
     )
@@ -35,16 +27,10 @@ async fn an_offer_that_is_not_accepted_goes_back_to_the_front_after_three_ticks(
 #[tokio::test]
 async fn a_worker_that_is_silent_for_three_ticks_loses_what_it_accepted() {
     processor(
-        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           < {"topic":"default/job_queue/workers/w1/job_assignment","payload":{"uuid":"j"}}
-           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j","queue_name":"q"}}
-           < {"payload":{"ok":true}}
+        r#": w1 is offered j of q
+           : w1 accepts j of q
            ~ 8999ms
-           > {"topic":"workers/w2/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
+           : w2 is idle at q
            ~ 1ms
            > {"topic":"tick"}
            < {"payload":{"ok":true,"workers_expired":1,"dispatched":1}}
@@ -60,13 +46,8 @@ async fn a_worker_that_is_silent_for_three_ticks_loses_what_it_accepted() {
 #[tokio::test]
 async fn progress_keeps_a_job_and_its_worker_alive() {
     processor(
-        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           < {"payload":{"uuid":"j"}}
-           > {"topic":"workers/w1/job_accepted","payload":{"uuid":"j","queue_name":"q"}}
-           < {"payload":{"ok":true}}
+        r#": w1 is offered j of q
+           : w1 accepts j of q
            ~ 8s
            > {"topic":"worker_busy","service_uuid":"w1","payload":{"uuid":"j","queue_name":"q","status":{"progress":0.5}}}
            < {"payload":{"ok":true}}
@@ -84,10 +65,7 @@ async fn one_tick_dispatches_to_all_idle_workers() {
     let world = World::new();
     let processor = world.processor();
     for worker in 1..=3 {
-        let idle = format!(
-            r#"> {{"topic":"workers/w{worker}/worker_idle","payload":{{"queue_name":"q"}}}}
-               < {{"payload":{{"ok":true}}}}"#
-        );
+        let idle = format!(": w{worker} is idle at q");
         replay_processor(&world, &processor, &idle).await;
     }
     // They come by another door, so that no message of the processor's own dispatches them.
@@ -114,12 +92,9 @@ async fn another_processor_goes_on_where_one_ended() {
     replay_processor(
         &world,
         &first,
-        r#"> {"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"workers/w2/worker_idle","payload":{"queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"add_job","payload":{"uuid":"j1","queue_name":"q"}}
-           < {"payload":{"ok":true}}
+        r#": w1 is idle at q
+           : w2 is idle at q
+           : j1 is added to q
            < {"topic":"…","payload":{"uuid":"j1"}}"#,
     )
     .await;
@@ -130,10 +105,8 @@ async fn another_processor_goes_on_where_one_ended() {
     replay_processor(
         &world,
         &second,
-        r#"> {"topic":"workers/w1/job_accepted","payload":{"uuid":"j1","queue_name":"q"}}
-           < {"payload":{"ok":true}}
-           > {"topic":"add_job","payload":{"uuid":"j2","queue_name":"q"}}
-           < {"payload":{"ok":true}}
+        r#": w1 accepts j1 of q
+           : j2 is added to q
            < {"topic":"default/job_queue/workers/w2/job_assignment","payload":{"uuid":"j2"}}
            > {"topic":"workers/w1/job_finished","payload":{"uuid":"j1","queue_name":"q"}}
            < {"payload":{"ok":true}}"#,

@@ -68,9 +68,9 @@ use ErrorKind::{
 const LATER: &str = "try again later";
 const TOPOLOGY: &str = "the servers are changing places: try again in some seconds; if it stays so, \
                         look at the state of the Cluster or the sentinels";
-const RIGHTS: &str = "let the ACL user run the commands of Windlass on its keys and channels, as the \
-                      documents list them";
-const REPORT: &str = "this is a fault in Windlass: report it with this text";
+const RIGHTS: &str = "let the ACL user run the commands of Windlass on its keys and channels, as \
+                      docs/redis.md lists them";
+const REPORT: &str = "this is a fault of Windlass: report it with this message";
 
 /// The first row that fits, counts.
 pub(super) static TABLE: &[Row] = &[
@@ -228,14 +228,14 @@ pub(super) static TABLE: &[Row] = &[
         Fatal,
         StoreDamaged,
         "holds something else under a key of Windlass",
-        "run an audit, or give Windlass keys of its own with ?prefix=NAME",
+        "find the key with `windlass clean --deep`, or give Windlass keys of its own with ?prefix=NAME",
     ),
     row(
         "DAMAGED",
         Fatal,
         StoreDamaged,
         "holds data of Windlass that make no sense",
-        "run an audit; if that does not mend it, restore a backup",
+        "run `windlass clean --deep`; if that does not mend it, restore a backup",
     ),
     row(
         "NEWER",

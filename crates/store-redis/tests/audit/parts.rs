@@ -3,6 +3,7 @@
 use windlass_core::{NewJob, Result, Store};
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::bench::numbered;
+use windlass_testkit::whole;
 
 use crate::site::Site;
 
@@ -41,16 +42,7 @@ async fn a_queue_that_forgot_its_parts_knows_them_again() -> Result<()> {
     // Another process, which has not seen the parts.
     let store = RedisStore::open(&site.server.url(), Options::default()).await?;
     let queue = &site.bench.queue;
-    let mut from = None;
-    let mut checked = 0;
-    loop {
-        let page = store.audit(queue, from).await?;
-        checked += page.checked;
-        from = page.next;
-        if from.is_none() {
-            break;
-        }
-    }
+    let (checked, _) = whole::audit(&store, queue).await?;
 
     assert_eq!(checked, 60);
     assert_eq!(site.hand("HGET", "state", &["earlier"]).text(), "1 2 ");

@@ -25,7 +25,8 @@ mod verbs;
 
 use budget::{Row, hold};
 use meter::{COLUMNS, Counters};
-use site::{DELAY, Site};
+use site::Site;
+use verbs::KEPT_JOBS;
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::Server;
 
@@ -55,9 +56,6 @@ const VERBS: &[Row<4>] = &[
     ("renew", 100, [0.01, 1.46, 45.1, 0.24]),
 ];
 
-/// Jobs whose bytes are measured: so many that the fixed part of a queue is lost among them.
-const KEPT_JOBS: usize = 10_000;
-
 /// Bytes of memory for each of 10 000 jobs with a payload of 100 bytes. Other versions of Redis and
 /// other allocators differ by a little: a tenth is left to them.
 const BYTES: &[Row<1>] = &[
@@ -77,21 +75,10 @@ async fn no_verb_asks_more_of_the_server_than_its_budget() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_job_takes_more_memory_than_its_budget() {
     let jobs = f64::from(u32::try_from(KEPT_JOBS).unwrap());
-    let (mut site, waiting) = open().await;
-    site.fill(KEPT_JOBS, None).await;
-    let (mut site, scheduled) = open().await;
-    site.fill(KEPT_JOBS, Some(DELAY)).await;
-    let (mut site, running) = open().await;
-    site.fill(KEPT_JOBS, None).await;
-    for _ in 0..KEPT_JOBS / 100 {
-        site.claim(100).await;
-    }
+    let per_job = |counters: &mut Counters| counters.bytes_kept() / jobs;
 
-    let measured = [
-        ("waiting", 100, [waiting.bytes_kept() / jobs]),
-        ("scheduled", 100, [scheduled.bytes_kept() / jobs]),
-        ("running", 100, [running.bytes_kept() / jobs]),
-    ];
+    let measured = verbs::bytes(open, per_job).await;
+
     hold(["bytes"], BYTES, &measured, BYTES_SLACK);
 }
 

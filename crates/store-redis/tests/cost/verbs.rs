@@ -39,6 +39,29 @@ pub(crate) async fn measure<const N: usize, M: Meter<N>>(
     rows
 }
 
+/// Jobs whose bytes are measured: so many that the fixed part of a store is lost among them.
+pub(crate) const KEPT_JOBS: usize = 10_000;
+
+/// The bytes that a job takes while it waits, is scheduled or runs, each on a store of its own.
+pub(crate) async fn bytes<M>(
+    open: impl AsyncFn() -> (Site, M),
+    per_job: impl Fn(&mut M) -> f64,
+) -> Vec<Row<1>> {
+    let mut rows = Vec::new();
+    for what in ["waiting", "scheduled", "running"] {
+        let (mut site, mut meter) = open().await;
+        let delay = (what == "scheduled").then_some(DELAY);
+        site.fill(KEPT_JOBS, delay).await;
+        if what == "running" {
+            for _ in 0..KEPT_JOBS / 100 {
+                site.claim(100).await;
+            }
+        }
+        rows.push((what, 100, [per_job(&mut meter)]));
+    }
+    rows
+}
+
 async fn enqueue<const N: usize>(
     batch: usize,
     calls: usize,

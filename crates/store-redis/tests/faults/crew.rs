@@ -15,11 +15,8 @@ use windlass_chaos::roles::voice::Voice;
 use windlass_chaos::roles::{Scene, drainer, producer, worker};
 use windlass_chaos::{listing, payload};
 use windlass_core::dump::Dump;
-use windlass_core::{
-    JobId, Level, NewJob, QueueName, Repair, Result, Setting, Settled, Stats, Store,
-};
-use windlass_store_redis::RedisStore;
-use windlass_testkit::soundness;
+use windlass_core::{JobId, Level, NewJob, QueueName, Repair, Result, Settled, Stats, Store};
+use windlass_testkit::{soundness, whole};
 
 use crate::support::{open, shared, with_options};
 
@@ -29,20 +26,6 @@ const END_MAX: Duration = Duration::from_secs(60);
 /// What a busy machine may need beside the time a call has: it may stand still for seconds. A call
 /// that hangs, hangs for longer.
 const SLACK: Duration = Duration::from_secs(15);
-
-/// Nothing of what happened may be forgotten before it was checked.
-const KEEP_EVERYTHING: [&str; 10] = [
-    "keep_succeeded=all",
-    "succeeded_age=all",
-    "succeeded_count=all",
-    "succeeded_bytes=all",
-    "dead_age=all",
-    "dead_count=all",
-    "dead_bytes=all",
-    "cancelled_age=all",
-    "cancelled_count=all",
-    "cancelled_bytes=all",
-];
 
 /// Who works on what, and what is asked of the store.
 #[derive(Debug, Clone)]
@@ -104,9 +87,8 @@ impl Crew {
             plan,
         };
         let (here, there) = (shared(&crew.plan.url).await, shared(&crew.plan.url).await);
-        let settings = KEEP_EVERYTHING.map(|text| text.parse::<Setting>().unwrap());
-        let queue = crew.plan.queue.clone();
-        here.set(&queue, settings.to_vec()).await.unwrap();
+        let kept = listing::keep_everything(here.as_ref(), &crew.plan.queue);
+        kept.await.unwrap();
         for number in 0..crew.plan.producers {
             crew.produce(&here, number);
         }
@@ -208,20 +190,6 @@ impl Crew {
     }
 }
 
-/// What the deep clean finds to mend.
-async fn audit(store: &RedisStore, queue: &QueueName) -> Vec<Repair> {
-    let mut repairs = Vec::new();
-    let mut from = None;
-    loop {
-        let audited = store.audit(queue, from).await.unwrap();
-        repairs.extend(audited.repairs);
-        from = audited.next;
-        if from.is_none() {
-            return repairs;
-        }
-    }
-}
-
 /// How many jobs were accepted, and how many completed.
 fn progress(ledger: &Ledger) -> (usize, usize) {
     let count = |is_meant: fn(&Event) -> bool| {
@@ -264,7 +232,7 @@ impl Ended {
             stats: store.stats(queue).await.unwrap().unwrap(),
             calls: crew.calls,
             unsound: soundness::faults(&dump),
-            repairs: audit(&store, queue).await,
+            repairs: whole::audit(&store, queue).await.unwrap().1,
         }
     }
 
@@ -307,13 +275,7 @@ impl Ended {
 
     #[track_caller]
     fn assert_without(&self, violations: &[Violation]) {
-        let lines: String = violations
-            .iter()
-            .take(20)
-            .map(|found| format!("\n  {found}"))
-            .collect();
-        let count = violations.len();
-        assert!(violations.is_empty(), "{count} violations{lines}");
+        invariants::assert_none(violations, "at the end");
         assert_eq!(self.unsound, [""; 0]);
         assert_eq!(self.repairs, []);
         let (accepted, completed) = progress(&self.ledger);

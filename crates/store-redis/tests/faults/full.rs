@@ -8,9 +8,10 @@ use windlass_core::{
     Renewal, Settled, Store, Told,
 };
 use windlass_store_redis::RedisStore;
+use windlass_testkit::bench::{hold, holds};
 use windlass_testkit::redis::Server;
 
-use crate::support::{info, open, queue, with, with_options};
+use crate::support::{info, open, queue, replicated, with, with_options};
 
 const ROOM: u64 = 6 * 1024 * 1024;
 const LEASE: Duration = Duration::from_secs(30);
@@ -64,17 +65,18 @@ async fn a_full_server_takes_no_jobs_and_lets_those_it_has_end() {
 /// A covered enqueue is told the same: no level is reached by what was not stored.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_covered_enqueue_is_told_that_the_server_is_full() {
-    let server = Server::start();
+    let (server, _replicas) = replicated(1).await;
     let q = queue("q");
-    let store = open(&with_options(
-        &server.url(),
-        "durability=replicated:1&timeout=14s",
-    ))
-    .await;
+    let store = open(&with_options(&server.url(), "durability=replicated:1")).await;
     store.enqueue(&q, Vec::new()).await.unwrap();
-    server.command(&["CONFIG", "SET", "maxmemory", "1"]).ok();
+    let room = |bytes: &'static str| {
+        with(&server, move |server| {
+            server.command(&["CONFIG", "SET", "maxmemory", bytes]).ok()
+        })
+    };
+    room("1").await;
     assert_full(&store, &q).await;
-    server.command(&["CONFIG", "SET", "maxmemory", "0"]).ok();
+    room("0").await;
     store.enqueue(&q, vec![NewJob::new("again")]).await.unwrap();
 }
 
@@ -118,7 +120,7 @@ async fn hold_on(store: &RedisStore, q: &QueueName, boot: &BootId) {
     };
     let renewed = store.renew(q, renewal, LEASE).await.unwrap();
     assert!(renewed.until.is_some() && renewed.lost.is_empty());
-    let holds: Vec<_> = holds(&claim).collect();
+    let holds = holds(&claim);
     store
         .progress(q, holds[0].clone(), 0.5, Some("half".to_owned()))
         .await
@@ -128,7 +130,7 @@ async fn hold_on(store: &RedisStore, q: &QueueName, boot: &BootId) {
 
     let dispatch = ClaimRequest::single(1).mode(Mode::Dispatch);
     let claim = store.claim(q, dispatch).await.unwrap().expect("jobs wait");
-    let hold = holds_one(&claim);
+    let hold = hold(&claim, 0);
     store.accept(q, hold.clone(), LEASE).await.unwrap();
     store
         .renew(q, Renewal::Single { token: claim.token }, LEASE)
@@ -147,7 +149,7 @@ async fn settle_some(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize 
         .await
         .unwrap()
         .expect("jobs wait");
-    let holds: Vec<_> = holds(&claim).collect();
+    let holds = holds(&claim);
     let failures = vec![
         holds[0].clone().failure("later"),
         holds[1]
@@ -166,7 +168,7 @@ async fn settle_some(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize 
     assert_eq!(completed.settled, [Settled::Completed; 2]);
     let next = completed.next.expect("more jobs wait");
     let told = store
-        .complete(q, vec![holds_one(&next).completion()], None)
+        .complete(q, vec![hold(&next, 0).completion()], None)
         .await
         .unwrap();
     assert_eq!(told.settled, [Settled::Completed]);
@@ -223,21 +225,11 @@ async fn drain(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize {
         let Some(claim) = store.claim(q, request).await.unwrap() else {
             break;
         };
-        let completions: Vec<_> = holds(&claim).map(Hold::completion).collect();
+        let holds = holds(&claim).into_iter();
+        let completions: Vec<_> = holds.map(Hold::completion).collect();
         drained += completions.len();
         let told = store.complete(q, completions, None).await.unwrap();
         assert!(told.settled.iter().all(|told| *told == Settled::Completed));
     }
     drained
-}
-
-fn holds(claim: &windlass_core::Claim) -> impl Iterator<Item = Hold> {
-    claim
-        .jobs
-        .iter()
-        .map(|job| Hold::new(job.id.clone(), claim.token))
-}
-
-fn holds_one(claim: &windlass_core::Claim) -> Hold {
-    holds(claim).next().expect("a claim has jobs")
 }

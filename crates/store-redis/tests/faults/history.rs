@@ -8,6 +8,7 @@ use windlass_core::{
     Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};
+use windlass_testkit::bench::holds;
 use windlass_testkit::redis::Server;
 
 use crate::contents;
@@ -56,12 +57,9 @@ async fn nothing_names_a_job_that_ended_once_its_claim_is_forgotten() {
             };
             let claim = store.claim(&q, request).await.unwrap().expect("jobs wait");
             done += claim.jobs.len();
-            let holds = claim
-                .jobs
-                .into_iter()
-                .map(|job| Hold::new(job.id, claim.token));
-            let completions: Vec<_> = holds.map(Hold::completion).collect();
-            store.complete(&q, completions, None).await.unwrap();
+            let completions = holds(&claim).into_iter().map(Hold::completion);
+            let told = store.complete(&q, completions.collect(), None).await;
+            told.unwrap();
         }
     }
     // The claims are still remembered: this is what a trace looks like.

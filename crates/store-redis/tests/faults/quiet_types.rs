@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, ClaimRequest, Clock, Hold, JobId, ManualClock, NewJob, QueueName, Result, Store,
-    SystemClock, Timestamp,
+    BootId, ClaimRequest, Clock, Hold, ManualClock, NewJob, QueueName, Result, Store, SystemClock,
+    Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};
+use windlass_testkit::bench::holds;
 use windlass_testkit::redis::Server;
 
 use crate::contents;
@@ -34,9 +35,7 @@ impl Quiet {
             holds: Vec::new(),
         };
         let claim = store.claim(&quiet.queue, quiet.request(1)).await?;
-        let claim = claim.expect("there are jobs");
-        let hold = |id: JobId| Hold::new(id, claim.token);
-        quiet.holds = claim.jobs.into_iter().map(|job| hold(job.id)).collect();
+        quiet.holds = holds(&claim.expect("there are jobs"));
         Ok(quiet)
     }
 

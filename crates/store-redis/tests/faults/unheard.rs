@@ -8,6 +8,7 @@ use windlass_core::{
     BootId, Claim, ClaimRequest, Hold, JobId, NewJob, QueueName, Renewal, Settled, Store, Token,
 };
 use windlass_store_redis::RedisStore;
+use windlass_testkit::bench::holds;
 use windlass_testkit::redis::{Server, ServerOptions};
 
 use crate::proxy::Proxy;
@@ -39,7 +40,7 @@ async fn a_claim_whose_answer_was_swallowed_starts_within_two_renewals() {
     let mut started = HashMap::new();
     let mut longest = Duration::ZERO;
     for seq in 1..=JOBS as u64 {
-        if seq % 20 == 0 {
+        if seq % 30 == 0 {
             proxy.mute();
         }
         let began = Instant::now();
@@ -208,10 +209,7 @@ impl Worker {
 }
 
 async fn complete(store: &RedisStore, q: &QueueName, claim: &Claim) {
-    let holds = claim
-        .jobs
-        .iter()
-        .map(|job| Hold::new(job.id.clone(), claim.token));
+    let holds = holds(claim).into_iter();
     let completions: Vec<_> = holds.map(Hold::completion).collect();
     let told = store.complete(q, completions, None).await.unwrap();
     assert!(

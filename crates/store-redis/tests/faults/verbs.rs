@@ -7,8 +7,10 @@ use windlass_core::{
     Result, Retry, Store, Target, Told, UniqueKey,
 };
 use windlass_store_redis::RedisStore;
+use windlass_testkit::bench::{hold, holds, id};
+use windlass_testkit::whole;
 
-use crate::world::{HOUR, LEASE, World, hold, holds, id, job, worker};
+use crate::world::{HOUR, LEASE, World, job, worker};
 
 /// A verb as it is called: it touches as much as it can.
 pub(crate) struct Verb {
@@ -52,15 +54,6 @@ fn of(state: JobState) -> Target {
         state: Some(state),
         kind: None,
     })
-}
-
-/// The whole audit, page after page.
-async fn audit(store: &RedisStore, world: &World) -> Result<()> {
-    let mut audited = store.audit(&world.q, None).await?;
-    while audited.next.is_some() {
-        audited = store.audit(&world.q, audited.next).await?;
-    }
-    Ok(())
 }
 
 /// A batch with something of everything.
@@ -109,13 +102,13 @@ verbs! {
     "renew": |s, w| s.renew(&w.q, renewal(w), 2 * HOUR);
     "renew single": |s, w| s.renew(&w.q, Renewal::Single { token: w.single.token }, 2 * HOUR);
     "progress": |s, w| s.progress(&w.q, hold(&w.held, 1), 0.7, None);
-    "complete": |s, w| s.complete(&w.q, holds(&w.held).map(|hold| hold.completion().result("r")).collect(), None);
-    "complete plain": |s, w| s.complete(&w.q, holds(&w.single).map(Hold::completion).collect(), None);
-    "complete and claim": |s, w| s.complete(&w.q, holds(&w.held).map(Hold::completion).collect(), Some(request(w, 2)));
-    "fail": |s, w| s.fail(&w.q, holds(&w.held).map(|hold| hold.failure("no").retry(Retry::At(Due::Now))).collect());
-    "fail for good": |s, w| s.fail(&w.q, holds(&w.held).map(|hold| hold.failure("no").retry(Retry::Permanent)).collect());
-    "release": |s, w| s.release(&w.q, holds(&w.held).collect());
-    "snooze": |s, w| s.snooze(&w.q, holds(&w.held).map(|hold| hold.snooze(Due::After(HOUR))).collect());
+    "complete": |s, w| s.complete(&w.q, holds(&w.held).into_iter().map(|hold| hold.completion().result("r")).collect(), None);
+    "complete plain": |s, w| s.complete(&w.q, holds(&w.single).into_iter().map(Hold::completion).collect(), None);
+    "complete and claim": |s, w| s.complete(&w.q, holds(&w.held).into_iter().map(Hold::completion).collect(), Some(request(w, 2)));
+    "fail": |s, w| s.fail(&w.q, holds(&w.held).into_iter().map(|hold| hold.failure("no").retry(Retry::At(Due::Now))).collect());
+    "fail for good": |s, w| s.fail(&w.q, holds(&w.held).into_iter().map(|hold| hold.failure("no").retry(Retry::Permanent)).collect());
+    "release": |s, w| s.release(&w.q, holds(&w.held));
+    "snooze": |s, w| s.snooze(&w.q, holds(&w.held).into_iter().map(|hold| hold.snooze(Due::After(HOUR))).collect());
     "cancel": |s, w| s.cancel(&w.q, &Target::Filter(Filter::default()), None);
     "cancel by key": |s, w| s.cancel(&w.q, &Target::UniqueKey(UniqueKey::new("key")?), None);
     "cancel by payload": |s, w| s.cancel(&w.q, &Target::Payload("lane".into()), None);
@@ -124,7 +117,7 @@ verbs! {
     "promote": |s, w| s.promote(&w.q, &of(JobState::Scheduled), None);
     "purge": |s, w| s.purge(&w.q);
     "maintain": |s, w| s.maintain(&w.q, 500);
-    "audit": |s, w| audit(s, w);
+    "audit": |s, w| whole::audit(s, &w.q);
     "pause": |s, w| s.pause(&w.q);
     "resume": |s, w| s.resume(&w.q);
     "settings": |s, w| s.settings(&w.q);

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Due, Filter, Headers, Hold, JobId, JobState, ManualClock, Mode,
-    NewJob, NewWorker, Priority, QueueName, Renewal, Retry, Setting, Store, Target, UniqueKey,
+    BootId, Claim, ClaimRequest, Due, Filter, Headers, Hold, JobState, ManualClock, Mode, NewJob,
+    NewWorker, Priority, QueueName, Renewal, Retry, Setting, Store, Target, UniqueKey,
 };
 use windlass_store_redis::RedisStore;
+use windlass_testkit::bench::{hold, holds, id};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
@@ -41,10 +43,8 @@ impl World {
             .await
             .unwrap();
         let old = claim(store, &q, ClaimRequest::single(9)).await;
-        store
-            .complete(&q, holds(&old).map(Hold::completion).collect(), None)
-            .await
-            .unwrap();
+        let done = holds(&old).into_iter().map(Hold::completion).collect();
+        store.complete(&q, done, None).await.unwrap();
         suspects(store, &q, &gone, clock).await;
         clock.advance(Duration::from_secs(70));
         finished(store, &q).await;
@@ -72,10 +72,6 @@ impl World {
     }
 }
 
-pub(crate) fn id(text: &str) -> JobId {
-    JobId::new(text).unwrap()
-}
-
 pub(crate) fn job(payload: &str) -> NewJob {
     NewJob::new(payload.to_owned())
 }
@@ -94,17 +90,6 @@ pub(crate) fn worker(boot: &BootId, q: &QueueName) -> NewWorker {
 async fn claim(store: &RedisStore, q: &QueueName, mut request: ClaimRequest) -> Claim {
     request.nonce = 7;
     store.claim(q, request).await.unwrap().expect("jobs wait")
-}
-
-pub(crate) fn holds(claim: &Claim) -> impl Iterator<Item = Hold> {
-    claim
-        .jobs
-        .iter()
-        .map(|job| Hold::new(job.id.clone(), claim.token))
-}
-
-pub(crate) fn hold(claim: &Claim, at: usize) -> Hold {
-    Hold::new(claim.jobs[at].id.clone(), claim.token)
 }
 
 /// A job that lost its holder twice.
@@ -140,10 +125,10 @@ async fn finished(store: &RedisStore, q: &QueueName) {
         .unwrap();
     // The suspect is claimed alone, and given back.
     let alone = claim(store, q, ClaimRequest::single(9)).await;
-    store.release(q, holds(&alone).collect()).await.unwrap();
+    store.release(q, holds(&alone)).await.unwrap();
     let alone = claim(store, q, ClaimRequest::single(9)).await;
     let all = claim(store, q, ClaimRequest::single(9)).await;
-    store.release(q, holds(&alone).collect()).await.unwrap();
+    store.release(q, holds(&alone)).await.unwrap();
     for held in holds(&all) {
         if held.id == id("fails") {
             let failure = held.failure("no good").retry(Retry::Permanent);
@@ -258,13 +243,16 @@ async fn waiting(store: &RedisStore, q: &QueueName) {
 /// Some were woken, whose markers lie there, and more of them sleep than there are jobs.
 async fn asleep(store: &RedisStore, world: &World) {
     store.pause(&world.q).await.unwrap();
+    // At once: however short a wait is, a server with nothing to do ends it ten times a second.
+    let mut naps = JoinSet::new();
     for _ in 0..40 {
-        let mut request = ClaimRequest::single(1);
-        let nap = Duration::from_millis(1);
-        store
-            .claim_waiting(&world.q, &mut request, nap)
-            .await
-            .unwrap();
+        let (store, q) = (store.clone(), world.q.clone());
+        naps.spawn(async move {
+            let mut request = ClaimRequest::single(1);
+            let nap = Duration::from_millis(1);
+            store.claim_waiting(&q, &mut request, nap).await.unwrap();
+        });
     }
+    naps.join_all().await;
     store.resume(&world.q).await.unwrap();
 }

@@ -10,6 +10,7 @@ use windlass_core::{
     ClaimRequest, Error, ErrorKind, Filter, Hold, JobState, NewJob, QueueName, Settled, Store,
 };
 use windlass_store_sqlite::SqliteStore;
+use windlass_testkit::whole;
 
 use super::{assert_kind, enqueue, filled, folder, open, queue, ready, refusal};
 
@@ -183,16 +184,8 @@ async fn stored_values_that_make_no_sense_are_damage_and_bring_nothing_down() {
 
 /// A whole audit: the words for what it mended.
 async fn mended(store: &SqliteStore) -> Vec<&'static str> {
-    let mut faults = Vec::new();
-    let mut from = None;
-    loop {
-        let audited = store.audit(&queue(), from).await.unwrap();
-        faults.extend(audited.repairs.iter().map(|repair| repair.fault));
-        from = audited.next;
-        if from.is_none() {
-            return faults;
-        }
-    }
+    let (_, repairs) = whole::audit(store, &queue()).await.unwrap();
+    repairs.iter().map(|repair| repair.fault).collect()
 }
 
 fn spoil(path: &Path, sql: &str) {

@@ -29,7 +29,8 @@ mod verbs;
 
 use budget::{Row, hold};
 use log::{COLUMNS, Log};
-use site::{DELAY, Site};
+use site::Site;
+use verbs::KEPT_JOBS;
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 
 /// Calls of each verb that are measured: so few that the log holds all they write.
@@ -57,9 +58,6 @@ const VERBS: &[Row<2>] = &[
     ("renew", 100, [0.01, 0.01]),
 ];
 
-/// Jobs whose bytes are measured: so many that the fixed part of a store is lost among them.
-const KEPT_JOBS: usize = 10_000;
-
 /// Bytes of the file for each of 10 000 jobs with a payload of 100 bytes.
 const BYTES: &[Row<1>] = &[
     ("waiting", 100, [258.0]),
@@ -77,21 +75,10 @@ async fn no_verb_writes_more_than_its_budget() {
 
 #[tokio::test]
 async fn no_job_takes_more_of_the_disk_than_its_budget() {
-    let (mut site, mut waiting) = open().await;
-    site.fill(KEPT_JOBS, None).await;
-    let (mut site, mut scheduled) = open().await;
-    site.fill(KEPT_JOBS, Some(DELAY)).await;
-    let (mut site, mut running) = open().await;
-    site.fill(KEPT_JOBS, None).await;
-    for _ in 0..KEPT_JOBS / 100 {
-        site.claim(100).await;
-    }
+    let per_job = |log: &mut Log| log.bytes_kept(KEPT_JOBS);
 
-    let measured = [
-        ("waiting", 100, [waiting.bytes_kept(KEPT_JOBS)]),
-        ("scheduled", 100, [scheduled.bytes_kept(KEPT_JOBS)]),
-        ("running", 100, [running.bytes_kept(KEPT_JOBS)]),
-    ];
+    let measured = verbs::bytes(open, per_job).await;
+
     hold(["bytes"], BYTES, &measured, BYTES_SLACK);
 }
 

@@ -8,6 +8,7 @@ use windlass_core::{
 };
 
 use super::{Bench, id, ids, named};
+use crate::whole;
 
 impl Bench {
     /// Enqueues one job.
@@ -184,20 +185,7 @@ impl Bench {
 
     /// Every job a filter matches, over as many pages of `limit` as it takes.
     pub async fn list(&self, filter: &Filter, limit: usize) -> Result<Vec<Job>> {
-        let mut jobs = Vec::new();
-        let mut from = None;
-        loop {
-            let page = self.store.list(&self.queue, filter, from, limit).await?;
-            assert!(
-                page.items.len() <= limit,
-                "a page holds at most what was asked for"
-            );
-            jobs.extend(page.items);
-            from = page.next;
-            if from.is_none() {
-                return Ok(jobs);
-            }
-        }
+        whole::list(self.store.as_ref(), &self.queue, filter, limit).await
     }
 
     /// Brings a fresh job `name` to its death by a permanent failure; the queue holds no other

@@ -1,23 +1,12 @@
 //! Audit: the deep clean of a healthy queue finds nothing and changes nothing.
 
-use windlass_core::{Due, Result, Retry};
+use windlass_core::{Due, Repair, Result, Retry};
 
 use crate::bench::{Bench, boot, hold, named, numbered, secs};
+use crate::whole;
 
-/// Audits the whole queue: (jobs looked at, repairs made).
-async fn audit(bench: &Bench) -> Result<(u64, Vec<String>)> {
-    let mut checked = 0;
-    let mut repairs = Vec::new();
-    let mut from = None;
-    loop {
-        let page = bench.store.audit(&bench.queue, from).await?;
-        checked += page.checked;
-        repairs.extend(page.repairs.into_iter().map(|repair| repair.what));
-        from = page.next;
-        if from.is_none() {
-            return Ok((checked, repairs));
-        }
-    }
+async fn audit(bench: &Bench) -> Result<(u64, Vec<Repair>)> {
+    whole::audit(bench.store.as_ref(), &bench.queue).await
 }
 
 pub async fn a_healthy_queue_has_nothing_to_repair(bench: &Bench) -> Result<()> {
@@ -38,7 +27,7 @@ pub async fn a_healthy_queue_has_nothing_to_repair(bench: &Bench) -> Result<()> 
 
     let (checked, repairs) = audit(bench).await?;
 
-    assert_eq!(repairs, Vec::<String>::new());
+    assert_eq!(repairs, []);
     assert_eq!(checked, before.jobs.len() as u64);
     assert_eq!(bench.whole().await?, before);
     Ok(())

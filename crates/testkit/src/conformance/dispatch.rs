@@ -13,6 +13,11 @@ async fn offer(bench: &Bench) -> Result<Claim> {
     Ok(claim.expect("the queue has a job to offer"))
 }
 
+async fn accept(bench: &Bench, claim: &Claim) -> Result<Held> {
+    let (store, hold) = (&bench.store, hold(claim, 0));
+    store.accept(&bench.queue, hold, LEASE_DEFAULT).await
+}
+
 pub async fn a_dispatched_job_runs_and_is_not_accepted(bench: &Bench) -> Result<()> {
     bench.fill(&["a"]).await?;
 
@@ -52,10 +57,7 @@ pub async fn an_accepted_job_is_held_for_its_lease(bench: &Bench) -> Result<()> 
     let claim = offer(bench).await?;
     bench.advance(secs(1));
 
-    let held = bench
-        .store
-        .accept(&bench.queue, hold(&claim, 0), LEASE_DEFAULT)
-        .await?;
+    let held = accept(bench, &claim).await?;
 
     assert_eq!(held, Held::Yes);
     assert_eq!(bench.job("a").await?.accepted_at, Some(bench.now()));
@@ -70,16 +72,10 @@ pub async fn an_accepted_job_is_held_for_its_lease(bench: &Bench) -> Result<()> 
 pub async fn accepting_again_is_told_yes_again(bench: &Bench) -> Result<()> {
     bench.fill(&["a"]).await?;
     let claim = offer(bench).await?;
-    bench
-        .store
-        .accept(&bench.queue, hold(&claim, 0), LEASE_DEFAULT)
-        .await?;
+    accept(bench, &claim).await?;
     let before = bench.whole().await?;
 
-    let again = bench
-        .store
-        .accept(&bench.queue, hold(&claim, 0), LEASE_DEFAULT)
-        .await?;
+    let again = accept(bench, &claim).await?;
 
     assert_eq!(again, Held::Yes);
     assert_eq!(bench.whole().await?, before);
@@ -92,10 +88,7 @@ pub async fn an_offer_that_went_back_cannot_be_accepted(bench: &Bench) -> Result
     bench.advance(OFFER);
     bench.maintain().await?;
 
-    let held = bench
-        .store
-        .accept(&bench.queue, hold(&claim, 0), LEASE_DEFAULT)
-        .await?;
+    let held = accept(bench, &claim).await?;
 
     assert_eq!(held, Held::Lost);
     assert_eq!(bench.state("a").await?, Some(JobState::Ready));
@@ -105,10 +98,7 @@ pub async fn an_offer_that_went_back_cannot_be_accepted(bench: &Bench) -> Result
 pub async fn an_accepted_job_is_completed_with_its_token(bench: &Bench) -> Result<()> {
     bench.fill(&["a"]).await?;
     let claim = offer(bench).await?;
-    bench
-        .store
-        .accept(&bench.queue, hold(&claim, 0), LEASE_DEFAULT)
-        .await?;
+    accept(bench, &claim).await?;
     bench.advance(secs(10));
 
     assert_eq!(bench.complete(hold(&claim, 0)).await?, Settled::Completed);

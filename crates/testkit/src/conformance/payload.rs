@@ -25,6 +25,17 @@ async fn comes_back(bench: &Bench, payload: Bytes) -> Result<()> {
     Ok(())
 }
 
+async fn is_refused(bench: &Bench, jobs: Vec<NewJob>) -> Result<()> {
+    let refused = bench.store.enqueue(&bench.queue, jobs).await;
+
+    assert_eq!(
+        refused.map_err(|error| error.kind()),
+        Err(ErrorKind::Invalid)
+    );
+    assert_eq!(bench.dump().await?, None, "nothing of the batch is stored");
+    Ok(())
+}
+
 pub async fn every_byte_comes_back(bench: &Bench) -> Result<()> {
     let all: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
     comes_back(bench, all.into()).await
@@ -41,29 +52,13 @@ pub async fn a_payload_at_the_limit_comes_back(bench: &Bench) -> Result<()> {
 
 pub async fn a_payload_over_the_limit_is_refused(bench: &Bench) -> Result<()> {
     let jobs = vec![NewJob::new("small"), NewJob::new(vec![0; LIMIT + 1])];
-
-    let refused = bench.store.enqueue(&bench.queue, jobs).await;
-
-    assert_eq!(
-        refused.map_err(|error| error.kind()),
-        Err(ErrorKind::Invalid)
-    );
-    assert_eq!(bench.dump().await?, None, "nothing of the batch is stored");
-    Ok(())
+    is_refused(bench, jobs).await
 }
 
 pub async fn a_batch_over_the_limit_is_refused(bench: &Bench) -> Result<()> {
     let payload = Bytes::from(vec![0; LIMIT]);
     let jobs = (0..17).map(|_| NewJob::new(payload.clone())).collect();
-
-    let refused = bench.store.enqueue(&bench.queue, jobs).await;
-
-    assert_eq!(
-        refused.map_err(|error| error.kind()),
-        Err(ErrorKind::Invalid)
-    );
-    assert_eq!(bench.dump().await?, None, "nothing of the batch is stored");
-    Ok(())
+    is_refused(bench, jobs).await
 }
 
 pub async fn text_that_looks_like_a_query_is_only_bytes(bench: &Bench) -> Result<()> {

@@ -9,6 +9,7 @@ use windlass_core::{
 };
 
 use super::reply::Reply;
+use crate::whole;
 
 /// A call.
 #[derive(Debug, Clone)]
@@ -110,7 +111,10 @@ impl Step {
         Ok(match self {
             Self::Purge(queue) => purge_all(store, &queue).await?,
             Self::Maintain(queue, limit) => Reply::Maintained(store.maintain(&queue, limit).await?),
-            Self::Audit(queue) => audit_all(store, &queue).await?,
+            Self::Audit(queue) => {
+                let (checked, repairs) = whole::audit(store, &queue).await?;
+                Reply::Audited(checked, repairs)
+            }
             Self::Pause(queue) => Reply::done(store.pause(&queue).await?),
             Self::Resume(queue) => Reply::done(store.resume(&queue).await?),
             Self::Set(queue, setting) => Reply::Settings(store.set(&queue, vec![setting]).await?),
@@ -176,31 +180,7 @@ async fn list_all(
     filter: &Filter,
     limit: usize,
 ) -> Result<Reply> {
-    let mut jobs = Vec::new();
-    let mut from = None;
-    loop {
-        let page = store.list(queue, filter, from, limit).await?;
-        jobs.extend(page.items);
-        from = page.next;
-        if from.is_none() {
-            break;
-        }
-    }
+    let mut jobs = whole::list(store, queue, filter, limit).await?;
     jobs.sort_by(|a, b| a.id.cmp(&b.id));
     Ok(Reply::Jobs(jobs))
-}
-
-async fn audit_all(store: &dyn Store, queue: &QueueName) -> Result<Reply> {
-    let mut checked = 0;
-    let mut repairs = Vec::new();
-    let mut from = None;
-    loop {
-        let page = store.audit(queue, from).await?;
-        checked += page.checked;
-        repairs.extend(page.repairs);
-        from = page.next;
-        if from.is_none() {
-            return Ok(Reply::Audited(checked, repairs));
-        }
-    }
 }

@@ -11,7 +11,7 @@ use windlass_core::{
     RetryPolicy, Timestamp, UniqueKey,
 };
 
-use super::{Client, Handle, Raw};
+use super::{Client, JobHandle, Raw};
 use crate::typed::TypedJob;
 
 /// The content type of a typed job.
@@ -19,6 +19,22 @@ const JSON: &str = "application/json";
 
 /// A job on its way into a queue. Nothing happens until it is awaited; a value that is not valid is
 /// the error of that await.
+///
+/// ```
+/// use std::time::Duration;
+/// use windlass::{Client, ErrorKind};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::connect("memory:").await?;
+/// let letter = client.enqueue_raw("mail", "dear Ann").kind("letter").priority(2);
+/// letter.delay(Duration::from_secs(60)).await?;
+///
+/// let refused = client.enqueue_raw("mail", "dear Bob").priority(12).await;
+/// assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is enqueued until it is awaited"]
 pub struct Enqueue<J> {
     client: Client,
@@ -181,13 +197,13 @@ impl<J> Enqueue<J> {
         self.set(|job| job.keep_outcome = true)
     }
 
-    async fn send(self) -> Result<Handle<J>> {
+    async fn send(self) -> Result<JobHandle<J>> {
         let Draft { queue, mut job } = self.draft?;
         let headers = self.client.stamped(self.inherited);
         job.headers = laid_over(headers, &job.headers)?;
         let answers = self.client.store().enqueue(&queue, vec![job]).await?;
         let answer = answers.into_iter().next().ok_or_else(no_answer)?;
-        Ok(Handle::new(queue, answer))
+        Ok(JobHandle::new(queue, answer))
     }
 }
 
@@ -203,12 +219,12 @@ pub(super) fn no_answer() -> Error {
     Error::new(
         ErrorKind::Internal,
         "the store answered nothing about a job",
-        "this is a fault of the store: report it",
+        "this is a fault of Windlass: report it",
     )
 }
 
 impl<J: 'static> IntoFuture for Enqueue<J> {
-    type Output = Result<Handle<J>>;
+    type Output = Result<JobHandle<J>>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {

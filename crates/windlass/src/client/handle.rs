@@ -10,13 +10,27 @@ use windlass_core::{Enqueued, JobId, JobState, Level, QueueName};
 pub enum Raw {}
 
 /// A job that was enqueued: hand it to [`Client::wait`](crate::Client::wait) for what it returns.
-pub struct Handle<J> {
+///
+/// ```
+/// use windlass::{Client, Level};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::connect("memory:").await?;
+/// let first = client.enqueue_raw("mail", "dear Ann").id("letter-1").await?;
+/// let again = client.enqueue_raw("mail", "dear Ann").id("letter-1").await?;
+/// assert!(again.is_duplicate() && again.id() == first.id());
+/// assert_eq!(first.level(), Level::Memory); // on disk with sqlite:
+/// # Ok(())
+/// # }
+/// ```
+pub struct JobHandle<J> {
     queue: QueueName,
     enqueued: Enqueued,
     job: PhantomData<fn() -> J>,
 }
 
-impl<J> Handle<J> {
+impl<J> JobHandle<J> {
     pub(super) fn new(queue: QueueName, enqueued: Enqueued) -> Self {
         Self {
             queue,
@@ -52,15 +66,15 @@ impl<J> Handle<J> {
 }
 
 // By hand: a derive would ask the job itself to be `Clone` and `Debug`.
-impl<J> Clone for Handle<J> {
+impl<J> Clone for JobHandle<J> {
     fn clone(&self) -> Self {
         Self::new(self.queue.clone(), self.enqueued.clone())
     }
 }
 
-impl<J> fmt::Debug for Handle<J> {
+impl<J> fmt::Debug for JobHandle<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle")
+        f.debug_struct("JobHandle")
             .field("queue", &self.queue)
             .field("enqueued", &self.enqueued)
             .finish_non_exhaustive()

@@ -5,7 +5,7 @@ use std::future::Future;
 use windlass_core::{Enqueued, Error, ErrorKind, Headers, Limits, NewJob, QueueName, Result};
 
 use super::enqueue::{Draft, laid_over, no_answer};
-use super::{Client, Handle, Raw};
+use super::{Client, JobHandle, Raw};
 use crate::typed::TypedJob;
 
 /// How many jobs go in one call: enough to make the way there cheap, few enough that nobody else
@@ -19,7 +19,7 @@ impl Client {
     pub fn enqueue_many<J: TypedJob>(
         &self,
         jobs: impl IntoIterator<Item = J>,
-    ) -> impl Future<Output = Vec<Result<Handle<J>>>> + Send + 'static {
+    ) -> impl Future<Output = Vec<Result<JobHandle<J>>>> + Send + 'static {
         let drafts: Vec<_> = jobs.into_iter().map(|job| Draft::typed(&job)).collect();
         let client = self.clone();
         async move {
@@ -42,7 +42,7 @@ impl Client {
         &self,
         queue: &str,
         jobs: Vec<NewJob>,
-    ) -> Result<Vec<Result<Handle<Raw>>>> {
+    ) -> Result<Vec<Result<JobHandle<Raw>>>> {
         let queue = QueueName::new(queue)?;
         let jobs = jobs.into_iter().map(Ok).collect();
         Ok(self.enqueue_all(&queue, jobs).await)
@@ -52,7 +52,7 @@ impl Client {
         &self,
         queue: &QueueName,
         jobs: Vec<Result<NewJob>>,
-    ) -> Vec<Result<Handle<J>>> {
+    ) -> Vec<Result<JobHandle<J>>> {
         let jobs: Vec<_> = jobs.into_iter().map(|job| self.prepared(job?)).collect();
         let mut sent: Vec<Result<Enqueued>> = Vec::new();
         let mut broken = None;
@@ -74,7 +74,7 @@ impl Client {
             .map(|job| {
                 job?;
                 let answer = sent.next().unwrap_or_else(|| Err(no_answer()))?;
-                Ok(Handle::new(queue.clone(), answer))
+                Ok(JobHandle::new(queue.clone(), answer))
             })
             .collect()
     }

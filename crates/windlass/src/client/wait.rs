@@ -7,10 +7,27 @@ use std::time::Duration;
 use windlass_core::wait::{End, wait_for_end};
 use windlass_core::{Bytes, Error, Job, JobId, JobState, QueueName, Reason};
 
-use super::{Client, Handle};
+use super::{Client, JobHandle};
 use crate::typed::TypedJob;
 
 /// Why there is nothing to hand over.
+///
+/// ```
+/// use std::time::Duration;
+/// use windlass::{Client, WaitError};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::connect("memory:").await?;
+/// client.enqueue_raw("mail", "dear Ann").id("letter-1").await?;
+/// let limit = Some(Duration::from_millis(1));
+/// match client.wait_raw("mail", "letter-1", limit).await {
+///     Err(WaitError::TimedOut) => {} // nobody works here: it waits on
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WaitError {
@@ -32,7 +49,7 @@ pub enum WaitError {
     /// The store could not answer.
     Store(Error),
     /// Its result is not of the type that the job promises.
-    Output(serde_json::Error),
+    Output(Box<dyn StdError + Send + Sync>),
 }
 
 impl Client {
@@ -41,7 +58,7 @@ impl Client {
     /// A job that leaves no result is not kept unless it was enqueued with
     /// [`keep_outcome`](crate::Enqueue::keep_outcome): one that has ended before this is called is
     /// then not found.
-    pub async fn wait<J: TypedJob>(&self, handle: &Handle<J>) -> Result<J::Output, WaitError> {
+    pub async fn wait<J: TypedJob>(&self, handle: &JobHandle<J>) -> Result<J::Output, WaitError> {
         let left = self.ended(handle.queue(), handle.id(), None).await?;
         output::<J>(left.as_ref())
     }
@@ -49,7 +66,7 @@ impl Client {
     /// Waits as [`wait`](Self::wait) does, at most for `limit`.
     pub async fn wait_for<J: TypedJob>(
         &self,
-        handle: &Handle<J>,
+        handle: &JobHandle<J>,
         limit: Duration,
     ) -> Result<J::Output, WaitError> {
         let left = self.ended(handle.queue(), handle.id(), Some(limit)).await?;
@@ -109,7 +126,7 @@ fn left(job: Job) -> Result<Option<Bytes>, WaitError> {
 /// What a job that left nothing returned is JSON's null: `()`, or `None`.
 fn output<J: TypedJob>(left: Option<&Bytes>) -> Result<J::Output, WaitError> {
     let bytes = left.map_or(&b"null"[..], |left| left);
-    serde_json::from_slice(bytes).map_err(WaitError::Output)
+    serde_json::from_slice(bytes).map_err(|error| WaitError::Output(error.into()))
 }
 
 impl fmt::Display for WaitError {
@@ -135,7 +152,7 @@ impl StdError for WaitError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Store(error) => Some(error),
-            Self::Output(error) => Some(error),
+            Self::Output(error) => Some(error.as_ref()),
             _ => None,
         }
     }

@@ -12,6 +12,25 @@ use crate::job_error::JobError;
 
 /// Data that all jobs of a worker share: given with [`Worker::data`](crate::Worker::data), taken by
 /// its type. A worker whose handlers ask for data that it has not does not start.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use windlass::{Bytes, Client, Data, JobError, Worker};
+///
+/// async fn keep(payload: Bytes, seen: Data<Mutex<Vec<Bytes>>>) -> Result<(), JobError> {
+///     seen.lock().map_err(|_| JobError::new("a handler panicked here"))?.push(payload);
+///     Ok(())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::connect("memory:").await?;
+/// let worker = Worker::new(client).queue("mail").fallback(keep).burst();
+/// let error = worker.run().await.unwrap_err();
+/// assert!(error.help().contains("give it with Worker::data"));
+/// # Ok(())
+/// # }
+/// ```
 pub struct Data<T>(Arc<T>);
 
 impl<T> Data<T> {
@@ -58,7 +77,25 @@ impl<T: Send + Sync + 'static> FromContext for Data<T> {
     }
 }
 
-/// The shared data that the arguments of a handler ask for.
+/// The shared data that the arguments of a handler ask for. An extractor of your own that is made of
+/// shared data passes the question on:
+///
+/// ```
+/// use windlass::{Context, Data, FromContext, JobError, Needs};
+///
+/// # struct Pool;
+/// struct Database(Data<Pool>);
+///
+/// impl FromContext for Database {
+///     fn from_context(context: &Context) -> Result<Self, JobError> {
+///         Data::from_context(context).map(Self)
+///     }
+///
+///     fn needs(needs: &mut Needs) {
+///         needs.data::<Pool>();
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Needs(Vec<(TypeId, &'static str)>);
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 use windlass_core::Bytes;
 use windlass_worker::Outcome;
 
+use super::seal::Seal;
 use crate::extract::Json;
 use crate::job_error::JobError;
 use crate::typed::TypedJob;
@@ -16,7 +17,7 @@ use crate::typed::TypedJob;
 )]
 pub trait Answer<J, Marker> {
     /// How the attempt ended.
-    fn into_outcome(self) -> Outcome;
+    fn into_outcome(self, seal: Seal) -> Outcome;
 }
 
 /// What a raw handler returns: `Result<T, E>`.
@@ -27,7 +28,7 @@ pub trait Answer<J, Marker> {
 )]
 pub trait RawAnswer<Marker> {
     /// How the attempt ended.
-    fn into_outcome(self) -> Outcome;
+    fn into_outcome(self, seal: Seal) -> Outcome;
 }
 
 /// The output that a typed job promises.
@@ -38,7 +39,7 @@ pub trait RawAnswer<Marker> {
 )]
 pub trait Promised<Output> {
     /// The output.
-    fn into_output(self) -> Output;
+    fn into_output(self, seal: Seal) -> Output;
 }
 
 /// The error of a handler.
@@ -50,7 +51,7 @@ pub trait Promised<Output> {
 )]
 pub trait Failing<Marker> {
     /// What comes next.
-    fn into_job_error(self) -> JobError;
+    fn into_job_error(self, seal: Seal) -> JobError;
 }
 
 /// What a raw handler leaves behind.
@@ -60,7 +61,7 @@ pub trait Failing<Marker> {
 )]
 pub trait IntoResult {
     /// The bytes to keep, if any.
-    fn into_result(self) -> Result<Option<Bytes>, JobError>;
+    fn into_result(self, seal: Seal) -> Result<Option<Bytes>, JobError>;
 }
 
 /// The way that fits: an error that becomes a [`JobError`].
@@ -79,19 +80,19 @@ pub trait Nothing {
 }
 
 impl<T> Promised<T> for T {
-    fn into_output(self) -> T {
+    fn into_output(self, _: Seal) -> T {
         self
     }
 }
 
 impl<E: Into<JobError>> Failing<Fitting> for E {
-    fn into_job_error(self) -> JobError {
+    fn into_job_error(self, _: Seal) -> JobError {
         self.into()
     }
 }
 
 impl<E: Nothing> Failing<Unfitting> for E {
-    fn into_job_error(self) -> JobError {
+    fn into_job_error(self, _: Seal) -> JobError {
         self.become_anything()
     }
 }
@@ -102,57 +103,58 @@ where
     T: Promised<J::Output>,
     E: Failing<N>,
 {
-    fn into_outcome(self) -> Outcome {
-        outcome(self.map(|output| Json(output.into_output())))
+    fn into_outcome(self, _: Seal) -> Outcome {
+        outcome(self.map(|output| Json(output.into_output(Seal))))
     }
 }
 
 impl<T: IntoResult, E: Failing<N>, N> RawAnswer<N> for Result<T, E> {
-    fn into_outcome(self) -> Outcome {
+    fn into_outcome(self, _: Seal) -> Outcome {
         outcome(self)
     }
 }
 
 fn outcome<T: IntoResult, E: Failing<N>, N>(answer: Result<T, E>) -> Outcome {
-    match answer.map_err(E::into_job_error).and_then(T::into_result) {
+    let answer = answer.map_err(|error| error.into_job_error(Seal));
+    match answer.and_then(|output| output.into_result(Seal)) {
         Ok(result) => Outcome::Done(result),
         Err(error) => Outcome::from(error),
     }
 }
 
 impl IntoResult for () {
-    fn into_result(self) -> Result<Option<Bytes>, JobError> {
+    fn into_result(self, _: Seal) -> Result<Option<Bytes>, JobError> {
         Ok(None)
     }
 }
 
 impl IntoResult for Bytes {
-    fn into_result(self) -> Result<Option<Bytes>, JobError> {
+    fn into_result(self, _: Seal) -> Result<Option<Bytes>, JobError> {
         Ok(Some(self))
     }
 }
 
 impl IntoResult for Vec<u8> {
-    fn into_result(self) -> Result<Option<Bytes>, JobError> {
+    fn into_result(self, _: Seal) -> Result<Option<Bytes>, JobError> {
         Ok(Some(self.into()))
     }
 }
 
 impl IntoResult for String {
-    fn into_result(self) -> Result<Option<Bytes>, JobError> {
+    fn into_result(self, _: Seal) -> Result<Option<Bytes>, JobError> {
         Ok(Some(self.into()))
     }
 }
 
 impl IntoResult for &'static str {
-    fn into_result(self) -> Result<Option<Bytes>, JobError> {
+    fn into_result(self, _: Seal) -> Result<Option<Bytes>, JobError> {
         Ok(Some(self.into()))
     }
 }
 
 impl<T: Serialize> IntoResult for Json<T> {
     /// JSON's null is no result.
-    fn into_result(self) -> Result<Option<Bytes>, JobError> {
+    fn into_result(self, _: Seal) -> Result<Option<Bytes>, JobError> {
         // The work is done, and doing it again would end the same way.
         let bytes = serde_json::to_vec(&self.0).map_err(|error| {
             JobError::permanent(format!("the result cannot be written as JSON: {error}"))
@@ -167,17 +169,20 @@ mod tests {
 
     #[test]
     fn null_leaves_no_result() {
-        let left = |value: Option<u8>| Json(value).into_result().unwrap();
+        let left = |value: Option<u8>| Json(value).into_result(Seal).unwrap();
         assert_eq!(left(None), None);
         assert_eq!(left(Some(7)).unwrap(), "7");
-        assert_eq!(Json(()).into_result().unwrap(), None);
-        assert_eq!(().into_result().unwrap(), None);
+        assert_eq!(Json(()).into_result(Seal).unwrap(), None);
+        assert_eq!(().into_result(Seal).unwrap(), None);
     }
 
     #[test]
     fn bytes_and_text_are_left_as_they_are() {
-        assert_eq!("null".into_result().unwrap().unwrap(), "null");
-        assert_eq!(vec![0, 255].into_result().unwrap().unwrap(), &[0, 255][..]);
-        assert_eq!(Bytes::new().into_result().unwrap(), Some(Bytes::new()));
+        assert_eq!("null".into_result(Seal).unwrap().unwrap(), "null");
+        assert_eq!(
+            vec![0, 255].into_result(Seal).unwrap().unwrap(),
+            &[0, 255][..]
+        );
+        assert_eq!(Bytes::new().into_result(Seal).unwrap(), Some(Bytes::new()));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use super::seal::Seal;
 use crate::context::Context;
 use crate::extract::{FromContext, Needs};
 use crate::job_error::JobError;
@@ -22,7 +23,7 @@ pub trait Function<Arguments>: Send + Sync + 'static {
     type Output;
 
     /// Calls it.
-    fn call(&self, arguments: Arguments) -> Self::Future;
+    fn call(&self, arguments: Arguments, seal: Seal) -> Self::Future;
 }
 
 /// The arguments of a handler of typed jobs: the job, then extractors.
@@ -36,7 +37,7 @@ pub trait TypedArguments: Sized + Send + 'static {
     type Job: TypedJob;
 
     /// Takes what comes after the job from its context.
-    fn take(job: Self::Job, context: &Context) -> Result<Self, JobError>;
+    fn take(job: Self::Job, context: &Context, seal: Seal) -> Result<Self, JobError>;
 
     /// Declares the shared data they will ask for.
     fn needs(needs: &mut Needs);
@@ -50,7 +51,7 @@ pub trait TypedArguments: Sized + Send + 'static {
 )]
 pub trait RawArguments: Sized + Send + 'static {
     /// Takes them from the context of a job.
-    fn take(context: &Context) -> Result<Self, JobError>;
+    fn take(context: &Context, seal: Seal) -> Result<Self, JobError>;
 
     /// Declares the shared data they will ask for.
     fn needs(needs: &mut Needs);
@@ -67,7 +68,7 @@ macro_rules! function {
             type Output = R::Output;
 
             #[allow(non_snake_case, reason = "values have the names of their types here")]
-            fn call(&self, ($($argument,)*): ($($argument,)*)) -> R {
+            fn call(&self, ($($argument,)*): ($($argument,)*), _: Seal) -> R {
                 self($($argument),*)
             }
         }
@@ -80,7 +81,7 @@ macro_rules! arguments {
             type Job = J;
 
             #[allow(unused_variables, reason = "a job alone needs no context")]
-            fn take(job: J, context: &Context) -> Result<Self, JobError> {
+            fn take(job: J, context: &Context, _: Seal) -> Result<Self, JobError> {
                 Ok((job, $($argument::from_context(context)?,)*))
             }
 
@@ -92,7 +93,7 @@ macro_rules! arguments {
 
         impl<$($argument: FromContext,)*> RawArguments for ($($argument,)*) {
             #[allow(unused_variables, reason = "a handler may do without")]
-            fn take(context: &Context) -> Result<Self, JobError> {
+            fn take(context: &Context, _: Seal) -> Result<Self, JobError> {
                 Ok(($($argument::from_context(context)?,)*))
             }
 

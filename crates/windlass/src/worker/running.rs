@@ -6,7 +6,29 @@ use windlass_worker::{Runtime, Stopper, Summary};
 
 /// A worker that runs beside other code of the program. When it is dropped it is asked to stop, and
 /// does so without anybody waiting for it.
+///
+/// ```
+/// # use serde::{Deserialize, Serialize};
+/// use windlass::{Client, JobError, TypedJob, Worker};
+///
+/// # #[derive(Serialize, Deserialize, TypedJob)]
+/// # #[job(kind = "sum.add", output = u32)]
+/// # struct Add(u32, u32);
+/// async fn add(Add(a, b): Add) -> Result<u32, JobError> {
+///     Ok(a + b)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::connect("memory:").await?;
+/// let worker = Worker::new(client.clone()).handle(add).start()?;
+/// assert_eq!(client.run(Add(1, 2)).await?, 3);
+/// assert_eq!(worker.stop().await?.succeeded, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
+#[must_use = "when it is dropped the worker is asked to stop"]
 pub struct Running {
     boot: BootId,
     stopper: Stopper,

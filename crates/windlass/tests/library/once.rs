@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use windlass::memory::MemoryStore;
-use windlass::{
-    Claim, ClaimRequest, Hold, ManualClock, NewJob, Once, QueueName, Settled, Store, Timestamp,
-    Token,
-};
+use windlass::store::{Claim, ClaimRequest, Hold, ManualClock, Settled};
+use windlass::{NewJob, Once, QueueName, Store, Timestamp, Token};
 
 const LEASE: Duration = Duration::from_secs(30);
 

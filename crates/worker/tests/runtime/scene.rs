@@ -63,6 +63,21 @@ impl Scene {
         }
     }
 
+    /// Starts a worker on one job, and waits until its handler has begun.
+    pub(crate) async fn at_work(&self, options: Options, handler: impl Handle) -> (JobId, Running) {
+        let begun = Count::new();
+        let id = self.enqueue(&["x"]).await.remove(0);
+        let worker = self.start(options, {
+            let begun = begun.clone();
+            move |context: Context| {
+                begun.add();
+                handler.handle(context)
+            }
+        });
+        begun.reaches(1).await;
+        (id, worker)
+    }
+
     pub(crate) async fn get(&self, id: &JobId) -> Job {
         self.store
             .get(&self.queue, id)

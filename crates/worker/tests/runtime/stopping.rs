@@ -10,48 +10,31 @@ use crate::scene::{Count, SOON, Scene, for_ever};
 #[tokio::test]
 async fn a_stopping_worker_finishes_what_it_runs_and_leaves() {
     let scene = Scene::new();
-    let started = Count::new();
-    let ids = scene.enqueue(&["x"]).await;
-    let worker = scene.start(scene.options(), {
-        let started = started.clone();
-        move |_: Context| {
-            started.add();
-            async {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                Outcome::done()
-            }
-        }
-    });
-    started.reaches(1).await;
+    let nap = |_: Context| async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Outcome::done()
+    };
+    let (id, worker) = scene.at_work(scene.options(), nap).await;
 
     let summary = worker.stop().await;
 
     assert_eq!(summary.succeeded, 1);
-    assert_eq!(scene.get(&ids[0]).await.state, JobState::Succeeded);
+    assert_eq!(scene.get(&id).await.state, JobState::Succeeded);
     assert!(scene.store.workers().await.unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn what_does_not_end_within_the_grace_goes_back_with_no_attempt_counted() {
     let scene = Scene::new();
-    let started = Count::new();
-    let ids = scene.enqueue(&["x"]).await;
     let mut options = scene.options();
     options.grace = Duration::from_millis(300);
-    let worker = scene.start(options, {
-        let started = started.clone();
-        move |_: Context| {
-            started.add();
-            for_ever()
-        }
-    });
-    started.reaches(1).await;
+    let (id, worker) = scene.at_work(options, |_: Context| for_ever()).await;
     let began = Instant::now();
 
     let summary = worker.stop().await;
 
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
-    let job = scene.get(&ids[0]).await;
+    let job = scene.get(&id).await;
     assert_eq!(
         (job.state, job.attempt, job.expiries),
         (JobState::Ready, 1, 0)
@@ -62,26 +45,18 @@ async fn what_does_not_end_within_the_grace_goes_back_with_no_attempt_counted() 
 #[tokio::test]
 async fn a_handler_that_listens_is_asked_before_the_grace_ends_and_its_error_counts_no_attempt() {
     let scene = Scene::new();
-    let started = Count::new();
-    let ids = scene.enqueue(&["x"]).await;
     let mut options = scene.options();
     // It is asked half way, and has five seconds to listen.
     options.grace = Duration::from_secs(10);
-    let worker = scene.start(options, {
-        let started = started.clone();
-        move |context: Context| {
-            started.add();
-            async move {
-                assert_eq!(context.stopped().await, StopReason::Leaving);
-                Outcome::failed("cut short")
-            }
-        }
-    });
-    started.reaches(1).await;
+    let listen = |context: Context| async move {
+        assert_eq!(context.stopped().await, StopReason::Leaving);
+        Outcome::failed("cut short")
+    };
+    let (id, worker) = scene.at_work(options, listen).await;
 
     let summary = worker.stop().await;
 
-    let job = scene.get(&ids[0]).await;
+    let job = scene.get(&id).await;
     assert_eq!((job.state, job.attempt), (JobState::Ready, 1));
     assert_eq!((summary.released, summary.failed), (1, 0));
 }
@@ -89,16 +64,8 @@ async fn a_handler_that_listens_is_asked_before_the_grace_ends_and_its_error_cou
 #[tokio::test]
 async fn a_second_request_to_stop_gives_everything_back_now() {
     let scene = Scene::new();
-    let started = Count::new();
-    let ids = scene.enqueue(&["x"]).await;
-    let worker = scene.start(scene.options(), {
-        let started = started.clone();
-        move |_: Context| {
-            started.add();
-            for_ever()
-        }
-    });
-    started.reaches(1).await;
+    let never = |_: Context| for_ever();
+    let (id, worker) = scene.at_work(scene.options(), never).await;
     let began = Instant::now();
 
     worker.stopper.stop();
@@ -106,7 +73,7 @@ async fn a_second_request_to_stop_gives_everything_back_now() {
     worker.ended().await.unwrap();
 
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
-    assert_eq!(scene.get(&ids[0]).await.state, JobState::Ready);
+    assert_eq!(scene.get(&id).await.state, JobState::Ready);
 }
 
 #[tokio::test]
@@ -147,16 +114,14 @@ async fn a_burst_ends_when_the_queue_is_drained() {
 #[tokio::test]
 async fn a_job_claimed_at_most_once_is_asked_to_stop_as_well_and_never_runs_again() {
     let scene = Scene::new();
-    let (started, told) = (Count::new(), Count::new());
-    scene.enqueue(&["x"]).await;
+    let told = Count::new();
     let mut options = scene.options();
     options.mode = Mode::AtMostOnce;
     // It is asked half way, and has five seconds to listen.
     options.grace = Duration::from_secs(10);
-    let worker = scene.start(options, {
-        let (started, told) = (started.clone(), told.clone());
+    let listen = {
+        let told = told.clone();
         move |context: Context| {
-            started.add();
             let told = told.clone();
             async move {
                 assert_eq!(context.stopped().await, StopReason::Leaving);
@@ -164,8 +129,8 @@ async fn a_job_claimed_at_most_once_is_asked_to_stop_as_well_and_never_runs_agai
                 for_ever().await
             }
         }
-    });
-    started.reaches(1).await;
+    };
+    let (_, worker) = scene.at_work(options, listen).await;
 
     worker.stopper.stop();
     told.reaches(1).await;

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use windlass::{ClaimRequest, Client, Hold, NewJob, QueueName, Result, Store, Target};
+use windlass::store::{ClaimRequest, Hold, Target};
+use windlass::{Client, NewJob, QueueName, Result, Store};
 
 use super::cost::Meter;
 use crate::fault;

@@ -21,7 +21,8 @@ pub(super) async fn attempt(context: Context, pen: Arc<Pen>) -> Outcome {
     let mut result = None;
     match behaviour {
         Behaviour::Plain => {}
-        Behaviour::Sleep(time) => sleep(time).await,
+        Behaviour::SleepOnce(_) if effect.context.job().expiries > 0 => {}
+        Behaviour::Sleep(time) | Behaviour::SleepOnce(time) => sleep(time).await,
         Behaviour::Block(time) => block(time),
         Behaviour::Spin(time) => {
             let began = Instant::now();

@@ -1,6 +1,7 @@
 //! A claim whose reply reached nobody: its jobs go back now, not when the lease ends.
 
-use windlass::{Claim, Hold, JobId, Mode, QueueName, Store};
+use windlass::store::{Claim, Hold, Mode};
+use windlass::{JobId, QueueName, Store};
 use windlass_api::{Problem, moment};
 
 use crate::exit::{Exit, Failure};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass::{Error, NewJob, Priority, QueueName, Result, RetryPolicy, Setting, Store};
+use windlass::{Error, NewJob, Priority, Result, RetryPolicy};
 
 /// What a job asks of its worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,17 +63,6 @@ pub(super) fn jobs(count: u32) -> impl Iterator<Item = NewJob> {
             job
         }
     })
-}
-
-/// Keeps every ended job, so that each accepted id can be looked for at the end.
-pub(super) async fn keep_everything(store: &dyn Store, queue: &QueueName) -> Result<()> {
-    let mut settings = vec![Setting::new("keep_succeeded", "all")?];
-    for state in ["succeeded", "dead"] {
-        for bound in ["age", "count", "bytes"] {
-            settings.push(Setting::new(&format!("{state}_{bound}"), "all")?);
-        }
-    }
-    store.set(queue, settings).await.map(drop)
 }
 
 #[cfg(test)]

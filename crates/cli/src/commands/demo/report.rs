@@ -1,9 +1,10 @@
 //! What the demo found: counted from the ids that were accepted, not from the store's own figures.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
-use windlass::{Cursor, Filter, Job, JobId, JobState, QueueName, Store};
+use windlass::{Job, JobId, JobState, QueueName, Store};
+use windlass_bench::ended_jobs;
 
 use crate::exit::Result;
 use crate::output::Output;
@@ -99,26 +100,6 @@ impl Report {
             "Jobs were lost, which is a fault of Windlass: report it with this output"
         });
     }
-}
-
-async fn ended_jobs(store: &dyn Store, queue: &QueueName) -> Result<BTreeMap<JobId, Job>> {
-    let mut ended = BTreeMap::new();
-    for state in [JobState::Succeeded, JobState::Dead] {
-        let filter = Filter {
-            state: Some(state),
-            kind: None,
-        };
-        let mut from: Option<Cursor> = None;
-        loop {
-            let page = store.list(queue, &filter, from, 500).await?;
-            ended.extend(page.items.into_iter().map(|job| (job.id.clone(), job)));
-            from = page.next;
-            if from.is_none() {
-                break;
-            }
-        }
-    }
-    Ok(ended)
 }
 
 fn wait_ms(job: &Job) -> Option<u64> {

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use windlass::{BootId, Store, Told, duration};
+use windlass::store::Told;
+use windlass::{BootId, Store, duration};
 
 use super::{Check, Status};
 use crate::exit::Failure;

@@ -43,7 +43,7 @@ pub(super) fn examine(path: &Path, info: &Info, checks: &mut Vec<Check>) {
                 "{}: a loss of power may lose accepted jobs",
                 info.synchronous
             ),
-            "open the store with synchronous full",
+            "let the programs that use it open it with `Synchronous::Full`, as they do unless told otherwise",
         )
     });
     checks.push(mode(path, info.mode));

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use windlass::{KnownWorker as Worker, Partitions, QueueName, Settings, Stats, Store, duration};
+use windlass::store::{Partitions, Settings, Stats, Worker};
+use windlass::{QueueName, Store, duration};
 
 use super::{Check, Status};
 use crate::exit::Result;
@@ -65,7 +66,11 @@ fn size(queue: &QueueName, stats: &Stats, settings: &Settings) -> Option<Check> 
     {
         return None;
     }
-    let places = if parts == 1 { "one part" } else { "its parts" };
+    let places = if parts == 1 {
+        "one partition"
+    } else {
+        "its partitions"
+    };
     Some(Check::new(
         Status::Warn,
         format!("queue {queue}"),
@@ -74,8 +79,8 @@ fn size(queue: &QueueName, stats: &Stats, settings: &Settings) -> Option<Check> 
             stats.bytes
         ),
         format!(
-            "windlass queue set {queue} partitions=auto, or keep fewer finished jobs with \
-             `windlass queue set {queue} succeeded_count=N dead_count=N`"
+            "spread it with `windlass queue set {queue} partitions=auto`, or keep fewer finished jobs \
+             with `windlass queue set {queue} succeeded_count=N dead_count=N`"
         ),
     ))
 }
@@ -86,7 +91,10 @@ fn examine_one(queue: &QueueName, stats: &Stats, workers: &[Worker]) -> Vec<Chec
     let mut checks = Vec::new();
     if stats.is_paused {
         let message = format!("it is paused with {} ready", stats.ready);
-        checks.push(warn(message, format!("windlass queue resume {queue}")));
+        checks.push(warn(
+            message,
+            format!("go on with `windlass queue resume {queue}`"),
+        ));
     }
     let has_worker = workers
         .iter()
@@ -118,8 +126,7 @@ fn examine_one(queue: &QueueName, stats: &Stats, workers: &[Worker]) -> Vec<Chec
 
 #[cfg(test)]
 mod tests {
-    use windlass::{BootId, NewWorker, Timestamp, Told};
-
+    use super::super::sample;
     use super::*;
 
     fn mail() -> QueueName {
@@ -138,23 +145,10 @@ mod tests {
     }
 
     fn worker(is_silent: bool) -> Worker {
-        let new = NewWorker {
-            boot: BootId::new("w-1").unwrap(),
-            name: "w".to_owned(),
-            host: "here".to_owned(),
-            pid: 1,
-            version: String::new(),
-            queues: vec![mail()],
-        };
-        Worker {
-            new,
-            is_busy: false,
-            running: Vec::new(),
-            told: Told::Continue,
-            started_at: Timestamp::default(),
-            last_seen: Timestamp::default(),
-            is_silent,
-        }
+        let mut worker = sample::worker("w-1");
+        worker.new.queues.push(mail());
+        worker.is_silent = is_silent;
+        worker
     }
 
     #[test]

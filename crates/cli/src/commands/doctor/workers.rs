@@ -1,6 +1,6 @@
 //! The workers: whether those on record live, and run the same Windlass.
 
-use windlass::KnownWorker as Worker;
+use windlass::store::Worker;
 
 use super::{Check, Status};
 
@@ -81,28 +81,14 @@ fn few(mut names: Vec<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass::{BootId, NewWorker, Timestamp, Told};
-
+    use super::super::sample;
     use super::*;
 
     fn worker(name: &str, version: &str, is_silent: bool) -> Worker {
-        let new = NewWorker {
-            boot: BootId::new(name).unwrap(),
-            name: name.to_owned(),
-            host: String::new(),
-            pid: 1,
-            version: version.to_owned(),
-            queues: Vec::new(),
-        };
-        Worker {
-            new,
-            is_busy: false,
-            running: Vec::new(),
-            told: Told::Continue,
-            started_at: Timestamp::default(),
-            last_seen: Timestamp::default(),
-            is_silent,
-        }
+        let mut worker = sample::worker(name);
+        version.clone_into(&mut worker.new.version);
+        worker.is_silent = is_silent;
+        worker
     }
 
     fn statuses(workers: &[Worker]) -> Vec<String> {

@@ -6,7 +6,8 @@ use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use indicatif::ProgressBar;
-use windlass::{Enqueued, Error, ErrorKind, Limits, NewJob, QueueName, Store};
+use windlass::store::{Enqueued, Limits};
+use windlass::{Error, ErrorKind, NewJob, QueueName, Store};
 use windlass_api::{EnqueueReply, EnqueueRequest, Problem};
 
 use super::enqueue;

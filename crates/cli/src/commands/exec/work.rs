@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use windlass::{Existing, QueueName, Store, duration};
+use windlass::{Existing, QueueName, Store};
 use windlass_program::{Talk, exec::KILL_AFTER_DEFAULT};
 use windlass_worker::{Handle, Options, Runtime, Source, Stopper, Stores, Summary};
 
 use crate::exit::Result;
 use crate::session::Session;
 use crate::signals::Signals;
+use crate::typed;
 
 /// How long a name of a worker is at most.
 const NAME_CHARS_MAX: usize = 30;
@@ -46,39 +47,23 @@ pub(crate) struct Pace {
     pub(crate) jobs: usize,
 
     /// How long jobs are held without a renewal, which the worker sends by itself [default: 30s]
-    #[arg(
-        long,
-        value_name = "D",
-        requires = "command",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    #[arg(requires = "command")]
     lease: Option<String>,
 
     /// How long an attempt may take where the job does not say
-    #[arg(
-        long,
-        value_name = "D",
-        requires = "command",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    #[arg(requires = "command")]
     timeout: Option<String>,
 
     /// How long jobs may run on once the worker was asked to stop [default: 25s]
-    #[arg(
-        long,
-        value_name = "D",
-        requires = "command",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    #[arg(requires = "command")]
     grace: Option<String>,
 
     /// How long after SIGTERM a process is killed [default: 5s]
-    #[arg(
-        long,
-        value_name = "D",
-        requires = "command",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    #[arg(requires = "command")]
     kill_after: Option<String>,
 
     /// A variable to pass on, or to set: NAME or NAME=VALUE; may be given several times
@@ -102,11 +87,11 @@ impl Work {
 
 impl Pace {
     pub(crate) fn kill_after(&self) -> Result<Duration> {
-        Ok(parsed(self.kill_after.as_deref())?.unwrap_or(KILL_AFTER_DEFAULT))
+        typed::duration_or(self.kill_after.as_deref(), KILL_AFTER_DEFAULT)
     }
 
     pub(crate) fn grace(&self) -> Result<Option<Duration>> {
-        parsed(self.grace.as_deref())
+        typed::duration(self.grace.as_deref())
     }
 
     /// The options of the runtime as far as the flags say.
@@ -114,13 +99,9 @@ impl Pace {
         let mut options = Options::new(queues.into_iter().map(Source::new));
         options.name = name(command);
         options.concurrency = self.jobs;
-        options.timeout = parsed(self.timeout.as_deref())?;
-        if let Some(lease) = parsed(self.lease.as_deref())? {
-            options.lease = lease;
-        }
-        if let Some(grace) = self.grace()? {
-            options.grace = grace;
-        }
+        options.timeout = typed::duration(self.timeout.as_deref())?;
+        options.lease = typed::duration_or(self.lease.as_deref(), options.lease)?;
+        options.grace = self.grace()?.unwrap_or(options.grace);
         Ok(options)
     }
 }
@@ -129,10 +110,6 @@ impl Pace {
 pub(crate) fn queues(names: &[String]) -> Result<Vec<QueueName>> {
     let queues = names.iter().map(QueueName::new);
     Ok(queues.collect::<windlass::Result<_>>()?)
-}
-
-pub(crate) fn parsed(text: Option<&str>) -> Result<Option<Duration>> {
-    Ok(text.map(duration::parse).transpose()?)
 }
 
 /// A worker is called after its program.
@@ -161,23 +138,20 @@ pub(crate) async fn stores(session: &Session) -> Result<(Arc<dyn Store>, Stores)
     Ok((Arc::clone(stores.store()), stores))
 }
 
-/// Runs a worker to its end. The first SIGTERM or SIGINT lets jobs finish, the second does not;
-/// `stopping` is called at the first.
+/// Runs a worker to its end. The first signal lets jobs finish, the second does not; `stopping` is
+/// called at the first.
 pub(crate) async fn run(
-    session: &Session,
     stores: Stores,
     options: Options,
     handler: Arc<dyn Handle>,
+    signals: &mut Signals,
     stopping: impl Fn(),
 ) -> Result<Summary> {
-    let mut signals = Signals::listen()?;
-    // From here on signals are ours: the first is a clean stop.
-    session.clearing.take_over();
     let runtime = Runtime::new(stores, options, handler)?;
     let stopper = runtime.stopper();
     tokio::select! {
         summary = runtime.run() => Ok(summary?),
-        never = obey(&stopper, &mut signals, stopping) => match never {},
+        never = obey(&stopper, signals, stopping) => match never {},
     }
 }
 

@@ -9,7 +9,6 @@ use windlass_interop::{Server, blueque, redis_work_queue, worqr};
 use crate::exit::{Exit, Failure, Result};
 use crate::output::Output;
 use crate::session::Session;
-use crate::signals::Signals;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -70,8 +69,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         None => super::server(session).await?,
     };
     let store = windlass::open(&url, Existing::OrCreate).await?;
-    session.clearing.take_over();
-    let mut signals = Signals::listen()?;
+    let mut signals = session.signals()?;
     let mut bridge = Bridge::open(&server, from, store, queue).await?;
     let ended = tokio::select! {
         ended = work(&mut bridge, arguments.follow, &mut session.output) => ended,

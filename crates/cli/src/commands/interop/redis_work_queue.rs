@@ -28,7 +28,7 @@ pub(crate) enum Command {
     Len(count::Arguments),
     /// See how many items are in somebody's hands or abandoned
     Processing(count::Arguments),
-    /// See both at one moment
+    /// See how many items wait and how many are in somebody's hands, at one moment
     Counts(count::Arguments),
     /// Bring back what is abandoned, once or as a cleaning process
     Clean(clean::Arguments),

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 
 use clap::{ArgGroup, Args};
-use windlass::{Changed, ChangedJob, Changes, Cursor, JobId, QueueName, Store, Target, UniqueKey};
+use windlass::store::{ChangedJob, Changes, Target};
+use windlass::{Changed, Cursor, JobId, QueueName, Store, UniqueKey};
 use windlass_api::request::filter;
 use windlass_api::{ChangeCounts, ChangeReply, Problem, Verb};
 
@@ -22,7 +23,7 @@ pub(crate) struct Arguments {
     #[arg(group = "which")]
     id: Vec<String>,
 
-    /// Every job with exactly this payload; `-` reads standard input
+    /// Of `cancel` alone: every job with exactly this payload; `-` reads standard input
     #[arg(long, value_name = "P", group = "which", allow_hyphen_values = true)]
     payload: Option<OsString>,
 
@@ -161,7 +162,7 @@ fn refusal(verb: Verb, queue: &QueueName, job: &ChangedJob) -> Option<Failure> {
     match &job.changed {
         Changed::Done | Changed::WillStop => None,
         Changed::WrongState(state) => {
-            let problem = Problem::wrong_state(queue, id, *state, verb.done());
+            let problem = Problem::wrong_state(queue, id, *state, verb);
             Some(Failure::new(Exit::Conflict, problem))
         }
         Changed::Conflict(holder) => Some(Failure::new(

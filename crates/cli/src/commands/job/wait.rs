@@ -6,13 +6,14 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
-use windlass::{JobId, JobState, QueueName, Store, duration};
+use windlass::{JobId, JobState, QueueName, Store};
 use windlass_api::{End, JobReply, Problem, wait_for_end};
 
 pub(in crate::commands) use super::get::print as print_job;
 use crate::exit::{Exit, Failure, Result};
 use crate::output::{Output, escape};
 use crate::session::Session;
+use crate::typed;
 
 /// How often the bar looks.
 const LOOK: Duration = Duration::from_millis(500);
@@ -47,11 +48,7 @@ struct Reply<'a> {
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.queue)?;
     let id = JobId::new(&arguments.id)?;
-    let limit = arguments
-        .timeout
-        .as_deref()
-        .map(duration::parse)
-        .transpose()?;
+    let limit = typed::duration(arguments.timeout.as_deref())?;
     let store = session.store().await?;
 
     let end = tokio::select! {

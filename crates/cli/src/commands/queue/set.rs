@@ -1,7 +1,8 @@
 //! `windlass queue set`: changes settings of a queue, or prints them.
 
 use clap::Args;
-use windlass::{QueueName, Setting, Settings};
+use windlass::QueueName;
+use windlass::store::{Setting, Settings};
 use windlass_api::SettingsReply;
 
 use super::talk_of_new;
@@ -73,7 +74,7 @@ fn meaning(name: &str) -> &'static str {
         "succeeded_bytes" | "dead_bytes" | "cancelled_bytes" => "how many bytes of them at most",
         "dead_age" => "how long dead jobs are kept",
         "cancelled_age" => "how long cancelled jobs are kept",
-        "partitions" => "over how many parts Redis spreads the queue: 1 to 128, auto",
+        "partitions" => "over how many partitions Redis spreads the queue: 1 to 128, auto",
         _ => "",
     }
 }

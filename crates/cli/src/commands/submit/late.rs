@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use windlass::{Clock, JobId, QueueName, Store, SystemClock, Timestamp};
+use windlass::store::{Clock, SystemClock};
+use windlass::{JobId, QueueName, Store, Timestamp};
 use windlass_api::{End, moment, wait_for_end};
 use windlass_server::Client;
 

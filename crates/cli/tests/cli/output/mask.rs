@@ -27,7 +27,7 @@ const BEFORE_NUMBERS: [&str; 21] = [
 ];
 
 /// Lines of which only the first word can be foreseen.
-const LOOSE_LINES: [&str; 7] = [
+const LOOSE_LINES: [&str; 8] = [
     "finished ",
     "retried ",
     "rescued ",
@@ -35,6 +35,7 @@ const LOOSE_LINES: [&str; 7] = [
     "waited ",
     "enqueue  ",
     "process  ",
+    "late by ",
 ];
 
 /// Checks of the doctor that depend on the machine: how they come out is not compared.

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use serde::Serialize;
-use windlass::duration;
 use windlass_interop::blueque::{CleanOptions, Cleaned};
 
-use super::super::again::{self, Again};
 use super::place::Place;
+use crate::commands::again::{self, Again};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
+use crate::typed;
 
 /// Who counts as dead.
 #[derive(Debug, Args)]
@@ -76,12 +76,10 @@ impl Judging {
         let mut options = CleanOptions::default();
         options.retry_lost = self.retry_lost;
         options.lost = self.lost;
-        options.silence = self.silence.as_deref().map(duration::parse).transpose()?;
+        options.silence = typed::duration(self.silence.as_deref())?;
         options.hosts = self.host;
         options.ignores_pids = self.ignore_pids;
-        if let Some(settle) = &self.settle {
-            options.settle = duration::parse(settle)?;
-        }
+        options.settle = typed::duration_or(self.settle.as_deref(), options.settle)?;
         Ok(options)
     }
 }
@@ -98,21 +96,14 @@ impl Reply {
 
 /// Cleans and prints what was done.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let help = "leave some time between two cleans, for example --every 30s";
-    let every = again::read(arguments.every.as_deref(), help)?;
+    let every = again::read("--every", arguments.every.as_deref())?;
     let options = arguments.judging.options()?;
     let queue = arguments.place.queue(&arguments.queue, session).await?;
-    let mut rounds = Again::begin(every, session)?;
+    let rounds = Again::begin(every, session)?;
     let mut reply = Reply::default();
-    loop {
-        let done = queue.clean(&options).await;
-        if let Some(done) = rounds.round(done, &mut session.output)? {
-            reply.add(done);
-        }
-        if !rounds.next().await {
-            break;
-        }
-    }
+    let work = || queue.clean(&options);
+    let output = &mut session.output;
+    rounds.each(output, work, |done| reply.add(done)).await?;
     session.output.result(&reply, |output| {
         output.line(&format!(
             "{} requeued, {} failed, {} traces removed, {} listeners lost",

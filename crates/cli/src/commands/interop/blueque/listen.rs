@@ -7,10 +7,11 @@ use serde::Serialize;
 use windlass_interop::blueque::{CleanOptions, Listener, ListenerOptions, Queue};
 
 use super::clean::Judging;
-use super::place::{self, Place};
+use super::place::Place;
 use super::reply;
 use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
+use crate::typed;
 
 /// How long a script may take for a task without a word.
 const ALIVE_DEFAULT: Duration = Duration::from_secs(300);
@@ -94,7 +95,7 @@ struct Beaten {
 impl Who {
     fn options(self) -> Result<ListenerOptions> {
         let mut options = ListenerOptions::default();
-        options.alive = place::or(self.alive.as_deref(), ALIVE_DEFAULT)?;
+        options.alive = typed::duration_or(self.alive.as_deref(), ALIVE_DEFAULT)?;
         options.name = self.listener;
         Ok(options)
     }
@@ -102,7 +103,7 @@ impl Who {
 
 /// Takes the next task.
 pub(crate) async fn listen(arguments: Listen, session: &mut Session) -> Result<Exit> {
-    let wait = place::or(arguments.wait.as_deref(), Duration::ZERO)?;
+    let wait = typed::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
     let options = arguments.who.options()?;
     let is_named = options.name.is_some();
     let queue = arguments.place.queue(&arguments.queue, session).await?;
@@ -152,7 +153,7 @@ async fn settle(
 
 /// Gives a sign of life.
 pub(crate) async fn beat(arguments: Beat, session: &mut Session) -> Result<Exit> {
-    let alive = place::or(arguments.alive.as_deref(), ALIVE_DEFAULT)?;
+    let alive = typed::duration_or(arguments.alive.as_deref(), ALIVE_DEFAULT)?;
     let queue = arguments.place.queue(&arguments.queue, session).await?;
     queue.beat(&arguments.listener, alive).await?;
     let reply = Beaten {

@@ -1,9 +1,6 @@
 //! Which vocabulary is spoken, with which server.
 
-use std::time::Duration;
-
 use clap::{Args, ValueEnum};
-use windlass::duration;
 use windlass_interop::blueque::{Blueque, Layout, Queue};
 
 use super::super::server;
@@ -39,9 +36,4 @@ impl Place {
     pub(super) async fn queue(&self, name: &str, session: &Session) -> Result<Queue> {
         Ok(self.open(session).await?.queue(name)?)
     }
-}
-
-/// A duration that was typed, or what it is otherwise.
-pub(super) fn or(text: Option<&str>, otherwise: Duration) -> Result<Duration> {
-    Ok(text.map_or(Ok(otherwise), duration::parse)?)
 }

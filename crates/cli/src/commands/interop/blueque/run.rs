@@ -1,8 +1,5 @@
 //! Runs a program for each task, one at a time: parameters on standard input, its output the result.
 
-mod environment;
-mod process;
-mod starter;
 mod task;
 mod upkeep;
 
@@ -13,19 +10,18 @@ use clap::Args;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::sleep;
-use windlass::{ErrorKind, duration};
+use windlass::ErrorKind;
 use windlass_interop::blueque::{Blueque, CleanOptions, Listener, ListenerOptions, Queue};
-use windlass_program::Talk;
+use windlass_program::exec::KILL_AFTER_DEFAULT;
+use windlass_program::{Environment, Starter, Talk};
 
 use super::clean::Judging;
-use super::place::{self, Place};
-use crate::commands::exec::work;
-use crate::exit::{Exit, Failure, Result};
+use super::place::Place;
+use crate::commands::exec::{child, work};
+use crate::exit::{Exit, Result};
 use crate::session::Session;
-use crate::signals::Signals;
+use crate::typed;
 
-use environment::Environment;
-use starter::Starter;
 use task::Outcome;
 use upkeep::Upkeep;
 
@@ -34,9 +30,6 @@ const LISTEN: Duration = Duration::from_secs(5);
 
 /// Between two tries at a server that is away.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// How long a program that was told to end may take.
-const KILL_AFTER_DEFAULT: Duration = Duration::from_secs(5);
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -90,7 +83,6 @@ struct Runner {
     options: ListenerOptions,
     judging: CleanOptions,
     command: Vec<OsString>,
-    environment: Environment,
     starter: Starter,
     grace: Duration,
     kill_after: Duration,
@@ -109,9 +101,8 @@ struct Summary {
 
 /// Runs tasks until it is stopped or, with --burst, until none is pending.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let mut signals = Signals::listen()?;
     // A task under way is given up in order.
-    session.clearing.take_over();
+    let mut signals = session.signals()?;
     let (stop, stopped) = watch::channel(false);
     let runner = arguments.runner(session, stopped).await?;
     let _upkeep = Upkeep::start(&runner.queue, &runner.judging, &runner.talk);
@@ -137,23 +128,21 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 impl Arguments {
     async fn runner(self, session: &Session, stopped: watch::Receiver<bool>) -> Result<Runner> {
         let mut options = ListenerOptions::default();
-        if let Some(alive) = &self.alive {
-            options.alive = duration::parse(alive)?;
-        }
+        options.alive = typed::duration_or(self.alive.as_deref(), options.alive)?;
         let judging = self.judging.options()?;
+        let environment = Environment::new(&self.env)?;
+        let talk = work::talk(session);
         let blueque = self.place.open(session).await?;
         Ok(Runner {
             queue: blueque.queue(&self.queue)?,
             blueque,
             options,
             judging,
-            environment: Environment::new(&self.env)?,
-            starter: Starter::new()
-                .map_err(|error| Failure::internal(format!("no thread for processes: {error}")))?,
-            grace: place::or(self.grace.as_deref(), Duration::ZERO)?,
-            kill_after: place::or(self.kill_after.as_deref(), KILL_AFTER_DEFAULT)?,
+            starter: Starter::new(child::launch(), environment, talk.clone())?,
+            grace: typed::duration_or(self.grace.as_deref(), Duration::ZERO)?,
+            kill_after: typed::duration_or(self.kill_after.as_deref(), KILL_AFTER_DEFAULT)?,
             is_burst: self.burst,
-            talk: work::talk(session),
+            talk,
             stopped,
             command: self.command,
         })

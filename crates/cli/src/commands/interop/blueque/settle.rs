@@ -115,7 +115,7 @@ fn conflict(what: String) -> Failure {
     Error::new(
         ErrorKind::Conflict,
         what,
-        "see how it stands: windlass interop blueque get ID",
+        "see how it stands with `windlass interop blueque get ID`",
     )
     .into()
 }

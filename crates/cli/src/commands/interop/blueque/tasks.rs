@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use windlass::{Clock, SystemClock, duration};
+use windlass::duration;
+use windlass::store::{Clock, SystemClock};
 use windlass_api::moment;
 
-use super::super::again::{self, Again};
 use super::place::Place;
+use crate::commands::again::{self, Again};
 use crate::exit::{Exit, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
@@ -130,20 +131,15 @@ fn added(session: &mut Session, queue: &str, id: String, status: String) {
 
 /// Moves what is due, once or again and again.
 pub(crate) async fn due(arguments: Due, session: &mut Session) -> Result<Exit> {
-    let help = "leave some time between two looks, for example --every 1s";
-    let every = again::read(arguments.every.as_deref(), help)?;
+    let every = again::read("--every", arguments.every.as_deref())?;
     let queue = arguments.place.queue(&arguments.queue, session).await?;
-    let mut rounds = Again::begin(every, session)?;
+    let rounds = Again::begin(every, session)?;
     let mut reply = Moved { moved: 0 };
-    loop {
-        let done = queue.enqueue_due_tasks().await;
-        if let Some(done) = rounds.round(done, &mut session.output)? {
-            reply.moved += done;
-        }
-        if !rounds.next().await {
-            break;
-        }
-    }
+    let work = || queue.enqueue_due_tasks();
+    let output = &mut session.output;
+    rounds
+        .each(output, work, |done| reply.moved += done)
+        .await?;
     session.output.result(&reply, |output| {
         output.line(&format!("{} tasks are pending now", reply.moved));
     });

@@ -1,19 +1,15 @@
 //! Brings back what is abandoned, once or as a cleaning process.
 
-use std::time::Duration;
-
 use clap::Args;
 use serde::Serialize;
-use tokio::time::Instant;
-use windlass::{Error, duration};
-use windlass_api::Problem;
 use windlass_interop::redis_work_queue::{Cleaned, WorkQueue};
 
 use super::place::Place;
-use crate::exit::{Exit, Failure, Result};
+use crate::commands::again::{self, Again, Deep};
+use crate::exit::{Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
-use crate::signals::Signals;
+use crate::typed;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -54,70 +50,18 @@ struct Reply {
     deep: bool,
 }
 
-/// Cleans and prints what was done.
+/// Cleans and prints what was done, once or until a signal ends it well.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let every = pause(arguments.every.as_deref())?;
-    let deep_every = pause(arguments.deep_every.as_deref())?;
-    let grace = arguments
-        .grace
-        .as_deref()
-        .map(duration::parse)
-        .transpose()?;
+    let every = again::read("--every", arguments.every.as_deref())?;
+    let deep = Deep::read(arguments.deep, arguments.deep_every.as_deref())?;
+    let grace = typed::duration(arguments.grace.as_deref())?;
     let mut queue = arguments.place.open(session).await?;
     if let Some(grace) = grace {
         queue = queue.with_grace(grace);
     }
-    let Some(every) = every else {
-        let reply = clean(&queue, arguments.deep).await?;
-        print(&mut session.output, &reply);
-        return Ok(Exit::Ok);
-    };
-    let deep_every = deep_every.or(arguments.deep.then_some(every));
-    keep_cleaning(&queue, every, deep_every, session).await
-}
-
-/// How long between two cleans.
-fn pause(text: Option<&str>) -> Result<Option<Duration>> {
-    let pause = text.map(duration::parse).transpose()?;
-    if pause.is_some_and(|pause| pause.is_zero()) {
-        let help = "leave some time between two cleans, for example 30s";
-        return Err(Error::invalid("duration", "it is zero", help).into());
-    }
-    Ok(pause)
-}
-
-/// Cleans until a signal ends it well; a server that is away for a while does not.
-async fn keep_cleaning(
-    queue: &WorkQueue,
-    every: Duration,
-    deep_every: Option<Duration>,
-    session: &mut Session,
-) -> Result<Exit> {
-    let mut signals = Signals::listen()?;
-    session.clearing.take_over();
-    let mut last_deep: Option<Instant> = None;
-    loop {
-        let is_deep =
-            deep_every.is_some_and(|every| last_deep.is_none_or(|last| last.elapsed() >= every));
-        let cleaned = tokio::select! {
-            cleaned = clean(queue, is_deep) => cleaned,
-            () = signals.next() => return Ok(Exit::Ok),
-        };
-        match cleaned {
-            Ok(reply) => {
-                if is_deep {
-                    last_deep = Some(Instant::now());
-                }
-                print(&mut session.output, &reply);
-            }
-            Err(error) if error.is_transient() => session.output.problem(&Problem::from(&error)),
-            Err(error) => return Err(Failure::from(error)),
-        }
-        tokio::select! {
-            () = tokio::time::sleep(every) => {}
-            () = signals.next() => return Ok(Exit::Ok),
-        }
-    }
+    let rounds = Again::begin(every, session)?;
+    let work = |is_deep| clean(&queue, is_deep);
+    rounds.clean(deep, &mut session.output, work, print).await
 }
 
 async fn clean(queue: &WorkQueue, is_deep: bool) -> windlass::Result<Reply> {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use windlass::duration;
 use windlass_api::Problem;
 use windlass_api::content::Content;
 use windlass_interop::redis_work_queue::{Item, WorkQueue};
@@ -12,6 +11,7 @@ use windlass_interop::redis_work_queue::{Item, WorkQueue};
 use super::place::Place;
 use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
+use crate::typed;
 
 /// How long a lease lasts unless said otherwise, as everywhere in this program.
 const LEASE: Duration = Duration::from_secs(30);
@@ -106,8 +106,8 @@ struct ReleaseReply<'a> {
 
 /// Leases, and prints what was handed out; nothing is no failure.
 pub(crate) async fn lease(arguments: Lease, session: &mut Session) -> Result<Exit> {
-    let lease = typed(arguments.time.as_deref(), LEASE)?;
-    let wait = typed(arguments.wait.as_deref(), Duration::ZERO)?;
+    let lease = typed::duration_or(arguments.time.as_deref(), LEASE)?;
+    let wait = typed::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
     let mut queue = arguments.place.open(session).await?;
     if let Some(id) = arguments.session {
         queue = queue.with_session(id);
@@ -155,7 +155,7 @@ async fn give_back(queue: &WorkQueue, item: &Item, why: &str) -> Failure {
 
 /// Renews a lease, or says that it is lost.
 pub(crate) async fn renew(arguments: Renew, session: &mut Session) -> Result<Exit> {
-    let lease = typed(arguments.lease.as_deref(), LEASE)?;
+    let lease = typed::duration_or(arguments.lease.as_deref(), LEASE)?;
     let queue = arguments.held.open(session).await?;
     let id = &arguments.held.id;
     if !queue.renew(id, lease).await? {
@@ -186,9 +186,4 @@ fn lost(id: &str) -> Failure {
     let message = format!("this session does not hold item {id:?} any more; nothing changed");
     let help = "somebody else may have it by now: lease again";
     Failure::new(Exit::Conflict, Problem::new("lease_lost", message, help))
-}
-
-/// A duration that was typed, or what it is otherwise.
-fn typed(text: Option<&str>, otherwise: Duration) -> Result<Duration> {
-    Ok(text.map_or(Ok(otherwise), duration::parse)?)
 }

@@ -5,8 +5,8 @@ use serde::Serialize;
 use windlass::{Error, ErrorKind};
 use windlass_interop::worqr::{Cleaned, Failed};
 
-use super::super::again::{self, Again};
 use super::place::Place;
+use crate::commands::again::{self, Again};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
@@ -56,7 +56,7 @@ pub(crate) async fn fail(arguments: FailWorker, session: &mut Session) -> Result
             return Err(Error::new(
                 ErrorKind::NotFound,
                 format!("there is no worker {worker}"),
-                "see who is there: windlass interop worqr workers",
+                "see who is there with `windlass interop worqr workers`",
             )
             .into());
         }
@@ -77,20 +77,13 @@ pub(crate) async fn fail(arguments: FailWorker, session: &mut Session) -> Result
 
 /// Cleans up, once or again and again.
 pub(crate) async fn cleanup(arguments: Cleanup, session: &mut Session) -> Result<Exit> {
-    let help = "leave some time between two looks, for example --every 10s";
-    let every = again::read(arguments.every.as_deref(), help)?;
+    let every = again::read("--every", arguments.every.as_deref())?;
     let worqr = arguments.place.open(session).await?;
-    let mut rounds = Again::begin(every, session)?;
+    let rounds = Again::begin(every, session)?;
     let mut reply = CleanupReply::default();
-    loop {
-        let done = worqr.cleanup_workers().await;
-        if let Some(done) = rounds.round(done, &mut session.output)? {
-            reply.add(done);
-        }
-        if !rounds.next().await {
-            break;
-        }
-    }
+    let work = || worqr.cleanup_workers();
+    let output = &mut session.output;
+    rounds.each(output, work, |done| reply.add(done)).await?;
     session.output.result(&reply, |output| {
         output.line(&format!(
             "{} workers were dead, {} tasks went back",

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::ffi::OsString;
-use windlass::{Error, ErrorKind, duration};
+use windlass::{Error, ErrorKind};
 use windlass_interop::worqr::Ended;
 
 use super::place::Place;
@@ -12,6 +12,7 @@ use super::reply::ProcessReply;
 use crate::exit::{Exit, Failure, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
+use crate::typed;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -99,7 +100,7 @@ struct Matching {
 /// Takes the next task.
 pub(crate) async fn start(arguments: StartTask, session: &mut Session) -> Result<Exit> {
     let (worker, queue) = (&arguments.worker, &arguments.queue);
-    let wait = arguments.wait.as_deref().map(duration::parse).transpose()?;
+    let wait = typed::duration(arguments.wait.as_deref())?;
     let worqr = arguments.place.open(session).await?;
     let mut process = worqr.start_task(worker, queue).await?;
     if let (None, Some(wait)) = (&process, wait) {
@@ -201,7 +202,7 @@ fn check(ended: Ended, process: &str) -> Result<()> {
         Ended::Gone => Err(Error::new(
             ErrorKind::Conflict,
             format!("{process} is not in progress: its task went back or was ended before"),
-            "drop what was done, or see who is at it: windlass interop worqr processes TASK",
+            "drop what was done, or see who is at it with `windlass interop worqr processes TASK`",
         )
         .into()),
     }

@@ -37,38 +37,32 @@ struct StopReply<'a> {
 
 /// Lets a worker serve a queue.
 pub(crate) async fn start(arguments: Serve, session: &mut Session) -> Result<Exit> {
-    let Serve {
-        queue,
-        worker,
-        place,
-    } = &arguments;
-    let worqr = place.open(session).await?;
+    let (worker, queue) = (&arguments.worker, &arguments.queue);
+    let worqr = arguments.place.open(session).await?;
+    let waiting = worqr.start_work(worker, queue).await?;
     let reply = StartReply {
         worker,
         queue,
-        waiting: worqr.start_work(worker, queue).await?,
+        waiting,
     };
     session.output.result(&reply, |output| {
-        output.line(&format!("it serves {queue}; {} tasks wait", reply.waiting));
+        output.line(&format!("it serves {queue}; {waiting} tasks wait"));
     });
     Ok(Exit::Ok)
 }
 
 /// Ends a worker's service.
 pub(crate) async fn stop(arguments: Serve, session: &mut Session) -> Result<Exit> {
-    let Serve {
-        queue,
-        worker,
-        place,
-    } = &arguments;
-    let worqr = place.open(session).await?;
+    let (worker, queue) = (&arguments.worker, &arguments.queue);
+    let worqr = arguments.place.open(session).await?;
+    let returned = worqr.stop_work(worker, queue).await?;
     let reply = StopReply {
         worker,
         queue,
-        returned: worqr.stop_work(worker, queue).await?,
+        returned,
     };
     session.output.result(&reply, |output| {
-        output.line(&format!("{} tasks went back", reply.returned));
+        output.line(&format!("{returned} tasks went back"));
     });
     Ok(Exit::Ok)
 }

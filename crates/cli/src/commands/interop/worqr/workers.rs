@@ -1,16 +1,14 @@
 //! Workers begin to live, and stay alive.
 
-use std::time::Duration;
-
 use clap::Args;
 use serde::Serialize;
-use windlass::{Error, ErrorKind, duration};
+use windlass::{Error, ErrorKind};
 use windlass_interop::worqr::{BEAT, Lifetime, TIMEOUT, WorkerOptions, Worqr};
 
 use super::place::Place;
 use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
-use crate::signals::Signals;
+use crate::typed;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -71,7 +69,7 @@ pub(crate) async fn start(arguments: StartWorker, session: &mut Session) -> Resu
     let lifetime = if arguments.permanent {
         Lifetime::Permanent
     } else {
-        Lifetime::Expiring(timeout(arguments.timeout.as_deref())?)
+        Lifetime::Expiring(typed::duration_or(arguments.timeout.as_deref(), TIMEOUT)?)
     };
     let worqr = arguments.place.open(session).await?;
     if arguments.stay {
@@ -95,8 +93,7 @@ async fn stay(worqr: Worqr, id: String, lifetime: Lifetime, session: &mut Sessio
         beat,
         ..WorkerOptions::default()
     };
-    let mut signals = Signals::listen()?;
-    session.clearing.take_over();
+    let mut signals = session.signals()?;
     let worker = worqr.join(options).await?;
     told(session, id.clone(), "it lives until Ctrl-C");
     tokio::select! {
@@ -110,7 +107,7 @@ async fn stay(worqr: Worqr, id: String, lifetime: Lifetime, session: &mut Sessio
 
 /// Keeps a worker alive.
 pub(crate) async fn keep_alive(arguments: KeepAlive, session: &mut Session) -> Result<Exit> {
-    let timeout = timeout(arguments.timeout.as_deref())?;
+    let timeout = typed::duration_or(arguments.timeout.as_deref(), TIMEOUT)?;
     let worqr = arguments.place.open(session).await?;
     if !worqr.keep_worker_alive(&arguments.worker, timeout).await? {
         return Err(died(&arguments.worker));
@@ -133,10 +130,6 @@ pub(crate) async fn list(arguments: Workers, session: &mut Session) -> Result<Ex
         }
     });
     Ok(Exit::Ok)
-}
-
-fn timeout(typed: Option<&str>) -> Result<Duration> {
-    Ok(typed.map_or(Ok(TIMEOUT), duration::parse)?)
 }
 
 fn told(session: &mut Session, worker: String, line: &str) {

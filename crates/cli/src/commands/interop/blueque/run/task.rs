@@ -1,11 +1,10 @@
 //! One task: started, its process seen to its end, and its end written down.
 
-use windlass::{Bytes, ErrorKind, Limits};
+use windlass::{Bytes, ErrorKind};
 use windlass_interop::blueque::{Heartbeat, Processor, Task};
+use windlass_program::Ended;
 
 use super::Runner;
-use super::process::{Ended, Process};
-use super::starter::guarded;
 
 /// What became of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,39 +25,35 @@ impl Runner {
             (self.talk)(&error.to_string());
             return Outcome::Lost;
         }
-        let mut command = guarded(&self.command);
-        self.environment.give(&mut command, task);
+        let variables = [
+            ("WINDLASS_TASK_ID", task.id.as_str()),
+            ("WINDLASS_QUEUE", task.queue.as_deref().unwrap_or_default()),
+        ];
         let input = task.parameters.clone().unwrap_or_default();
-        let talk = self.talk.clone();
-        let process = match Process::start(&self.starter, command, input, talk).await {
-            Ok(process) => process,
+        let program = match self.starter.start(&self.command, &variables, input).await {
+            Ok(program) => program,
             Err(error) => {
                 let error = format!("the program cannot be started: {error}");
                 return self.finish(&mut processor, heartbeat, Err(error)).await;
             }
         };
         // For people who look for it; that it runs is known already.
-        if let Err(error) = processor.start(process.id()).await {
+        if let Err(error) = processor.start(program.id()).await {
             (self.talk)(&error.to_string());
             if error.kind() == ErrorKind::Conflict {
                 return Outcome::Lost;
             }
         }
-        let mut is_cut_short = false;
         let stop = async {
             tokio::select! {
                 () = heartbeat.lost() => {}
                 () = self.stop() => tokio::time::sleep(self.grace).await,
             }
-            is_cut_short = true;
         };
-        let ended = process.see_it_end(stop, self.kill_after).await;
-        if is_cut_short {
-            return Outcome::Lost;
-        }
-        let result = match ended {
-            Ok(ended) => judge(ended),
-            Err(error) => Err(format!("the end of the program was not seen: {error}")),
+        let result = match program.see_it_end(stop, self.kill_after).await {
+            Ended::Done(output) => Ok(output),
+            Ended::Failed(why) => Err(why),
+            Ended::CutShort => return Outcome::Lost,
         };
         self.finish(&mut processor, heartbeat, result).await
     }
@@ -98,23 +93,4 @@ impl Runner {
             }
         }
     }
-}
-
-/// The result, or why the task failed.
-fn judge(ended: Ended) -> Result<Bytes, String> {
-    if !ended.is_success {
-        let mut error = ended.how;
-        for line in &ended.last_lines {
-            error.push('\n');
-            error.push_str(line);
-        }
-        return Err(error);
-    }
-    ended.output.map_err(|bytes| {
-        let limit = Limits::default().payload_bytes_max;
-        format!(
-            "the result is too large: the program wrote {bytes} bytes, the limit is {limit}; \
-            keep large data elsewhere and print a reference"
-        )
-    })
 }

@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::Keep;
+use crate::exec::Keep;
 use crate::lines::{Line, Lines};
-use crate::log::JobLog;
+use crate::talk::Talk;
 
-/// Gathers the result of one attempt.
+/// Gathers the result of one process.
 #[derive(Debug)]
-pub(super) struct Gathered {
+pub(crate) struct Gathered {
     keep: Keep,
     bytes_max: usize,
     state: Mutex<State>,
@@ -26,7 +26,7 @@ struct State {
 }
 
 impl Gathered {
-    pub(super) fn new(keep: Keep, bytes_max: usize) -> Self {
+    pub(crate) fn new(keep: Keep, bytes_max: usize) -> Self {
         Self {
             keep,
             bytes_max,
@@ -34,12 +34,12 @@ impl Gathered {
         }
     }
 
-    /// Reads a pipe until it ends.
-    pub(super) async fn drain(&self, pipe: impl AsyncRead + Unpin, log: &JobLog) {
+    /// Reads a pipe until it ends; lines of which not all are kept are said.
+    pub(crate) async fn drain(&self, pipe: impl AsyncRead + Unpin, say: &Talk) {
         if self.keep == Keep::All {
             self.drain_bytes(pipe).await;
         } else {
-            self.drain_lines(pipe, log).await;
+            self.drain_lines(pipe, say).await;
         }
     }
 
@@ -56,10 +56,10 @@ impl Gathered {
         }
     }
 
-    async fn drain_lines(&self, pipe: impl AsyncRead + Unpin, log: &JobLog) {
+    async fn drain_lines(&self, pipe: impl AsyncRead + Unpin, say: &Talk) {
         let mut lines = Lines::new(pipe, self.bytes_max);
         while let Ok(Some(line)) = lines.next().await {
-            log.line(&line.text());
+            say(&line.text());
             let is_cut = matches!(line, Line::Cut(_));
             let (Line::Whole(bytes) | Line::Cut(bytes) | Line::Partial(bytes)) = line;
             if !bytes.is_empty() {
@@ -71,7 +71,7 @@ impl Gathered {
     }
 
     /// The result, or why there can be none.
-    pub(super) fn result(&self) -> Result<Option<Bytes>, String> {
+    pub(crate) fn result(&self) -> Result<Option<Bytes>, String> {
         let mut state = self.lock();
         if self.keep == Keep::Nothing || state.bytes.is_empty() {
             return Ok(None);
@@ -94,12 +94,11 @@ impl Gathered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{sample, talk};
+    use crate::talk;
 
     async fn kept(keep: Keep, text: &[u8]) -> Result<Option<Bytes>, String> {
-        let log = JobLog::new(sample::context(b""), talk::silent());
         let gathered = Gathered::new(keep, 8);
-        gathered.drain(text, &log).await;
+        gathered.drain(text, &talk::silent()).await;
         gathered.result()
     }
 

@@ -1,0 +1,42 @@
+//! Jobs that ended, kept so that each accepted id can be looked for at the end.
+
+use std::collections::BTreeMap;
+
+use windlass::store::Setting;
+use windlass::store::limits::SCAN_PAGE;
+use windlass::{Filter, Job, JobId, JobState, QueueName, Result, Store};
+
+/// How jobs end that nobody cancels.
+const STATES: [JobState; 2] = [JobState::Succeeded, JobState::Dead];
+
+/// Keeps every job that ends.
+pub async fn keep_ended(store: &dyn Store, queue: &QueueName) -> Result<()> {
+    let mut settings = vec![Setting::new("keep_succeeded", "all")?];
+    for state in STATES {
+        for bound in ["age", "count", "bytes"] {
+            settings.push(Setting::new(&format!("{state}_{bound}"), "all")?);
+        }
+    }
+    store.set(queue, settings).await.map(drop)
+}
+
+/// All jobs that ended, well or dead.
+pub async fn ended_jobs(store: &dyn Store, queue: &QueueName) -> Result<BTreeMap<JobId, Job>> {
+    let mut ended = BTreeMap::new();
+    for state in STATES {
+        let filter = Filter {
+            state: Some(state),
+            kind: None,
+        };
+        let mut from = None;
+        loop {
+            let page = store.list(queue, &filter, from, SCAN_PAGE).await?;
+            ended.extend(page.items.into_iter().map(|job| (job.id.clone(), job)));
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(ended)
+}

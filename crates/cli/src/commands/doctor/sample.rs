@@ -1,0 +1,24 @@
+//! A worker on record, for the tests of the doctor.
+
+use windlass::store::{NewWorker, Told, Worker};
+use windlass::{BootId, Timestamp};
+
+/// A worker of no queue that is alive.
+pub(super) fn worker(name: &str) -> Worker {
+    Worker {
+        new: NewWorker {
+            boot: BootId::new(name).unwrap(),
+            name: name.to_owned(),
+            host: String::new(),
+            pid: 1,
+            version: String::new(),
+            queues: Vec::new(),
+        },
+        is_busy: false,
+        running: Vec::new(),
+        told: Told::Continue,
+        started_at: Timestamp::default(),
+        last_seen: Timestamp::default(),
+        is_silent: false,
+    }
+}

@@ -1,0 +1,59 @@
+//! Every block of a page is run by some test, or there is a reason why not.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::page::blocks;
+
+/// Page, language, and who runs its blocks.
+const WHO: [(&str, &str, &str); 15] = [
+    ("README.md", "sh", "readme.rs"),
+    ("README.md", "rust,no_run", "compiled with the library"),
+    ("ARCHITECTURE.md", "", "drawings"),
+    ("CONTRIBUTING.md", "", "the check that runs this"),
+    ("docs/http.md", "console", "http.rs"),
+    ("docs/http.md", "python", "tests/http/due.rs"),
+    (
+        "docs/http.md",
+        "text",
+        "a file of tokens: tests/http/secrets.rs",
+    ),
+    ("docs/interop.md", "sh", "interop.rs"),
+    ("docs/library.md", "rust", "run with the library"),
+    (
+        "docs/processor.md",
+        "",
+        "the transcripts of the crate stdio",
+    ),
+    ("docs/programs.md", "console", "programs.rs"),
+    ("docs/programs.md", "sh", "programs.rs"),
+    ("docs/redis.md", "", "tests/redis/access.rs"),
+    (
+        "docs/security.md",
+        "console",
+        "they take time: by hand, as the page says",
+    ),
+    ("docs/stdio.md", "", "the transcripts of the crate stdio"),
+];
+
+#[test]
+fn every_block_of_a_page_is_run_or_there_is_a_reason() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = BTreeSet::new();
+    for folder in ["", "docs/"] {
+        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|ending| ending != "md") {
+                continue;
+            }
+            let page = format!("{folder}{}", path.file_name().unwrap().display());
+            for block in blocks(&std::fs::read_to_string(&path).unwrap()) {
+                found.insert((page.clone(), block.language.to_owned()));
+            }
+        }
+    }
+
+    let known = WHO.map(|(page, language, _)| (page.to_owned(), language.to_owned()));
+
+    assert_eq!(found, BTreeSet::from(known), "say who runs such blocks");
+}

@@ -1,0 +1,30 @@
+//! docs/redis.md: how a whole store is removed. Its rights are tried in the tests of Redis.
+
+use windlass_testkit::redis::ServerOptions;
+
+use crate::sandbox::Sandbox;
+use crate::shell::Shell;
+
+const PAGE: &str = include_str!("../../../../docs/redis.md");
+
+#[test]
+fn the_line_that_removes_a_store_removes_all_of_it_and_nothing_else() {
+    let server = ServerOptions::new().tcp().start();
+    let mut shell = Shell::new(Sandbox::new());
+    let start = PAGE.find("redis-cli --scan").unwrap();
+    let line = PAGE[start..].split('`').next().unwrap();
+    let client = shell.run("command -v redis-cli || command -v valkey-cli");
+    let client = format!("{} -p {}", client.trim(), server.port());
+    shell.instead("redis-cli", &client);
+    shell.instead("PREFIX", "windlass");
+    let enqueue = format!("windlass enqueue mail hello --store {}", server.url());
+    assert!(shell.command(&enqueue).status().unwrap().success());
+    server.command(&["SET", "somebody:else", "1"]).ok();
+
+    let ended = shell.command(line).status().unwrap();
+
+    assert!(ended.success(), "this test needs redis-cli: {line}");
+    let left = server.command(&["KEYS", "*"]);
+    let left: Vec<String> = left.array().iter().map(|key| key.text()).collect();
+    assert_eq!(left, ["somebody:else"]);
+}
