@@ -14,7 +14,7 @@
 //!
 //! # Map
 //!
-//! [`moment`] and [`content`] say how times and bytes look in JSON; [`fields`] reads one object,
+//! [`moment`] and [`content`] say how times and bytes look in JSON, [`depth`] how deep it may be nested; [`fields`] reads one object,
 //! [`request`] has a type for each verb and [`dispatch`](mod@dispatch) carries any of them out;
 //! [`enqueue`] is the one request with a body of its own. [`job`], [`claim`], [`change`], [`queue`],
 //! [`worker`] and [`upkeep`] are replies; [`problem`] is how every refusal looks and [`code`] the table
@@ -24,6 +24,7 @@ pub mod change;
 pub mod claim;
 pub mod code;
 pub mod content;
+pub mod depth;
 pub mod dispatch;
 pub mod enqueue;
 pub mod fields;

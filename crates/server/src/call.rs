@@ -9,10 +9,9 @@ use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde_json::{Map, Value};
-use windlass_api::Fields;
+use windlass_api::{Fields, depth};
 use windlass_core::{JobId, QueueName};
 
-use crate::depth;
 use crate::pass::Meter;
 use crate::refusal::Refusal;
 use crate::scope::Grant;

@@ -16,7 +16,6 @@ mod call;
 pub mod client;
 mod counts;
 mod delayed;
-mod depth;
 mod door;
 mod events;
 mod guard;

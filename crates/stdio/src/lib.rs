@@ -22,11 +22,10 @@
 //!
 //! # Map
 //!
-//! `lines`, `depth` and `object` read what comes, within bounds; `outlet` writes, and `unheard` gives
+//! `lines` and `object` read what comes, within bounds; `outlet` writes, and `unheard` gives
 //! back what nobody heard of; `reply` puts answers into their shape. [`session`] is the door of all
 //! verbs, [`processor`] the dispatcher.
 
-mod depth;
 mod lines;
 mod object;
 mod outlet;

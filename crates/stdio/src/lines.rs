@@ -3,10 +3,8 @@
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
-use windlass_api::Problem;
+use windlass_api::{Problem, depth};
 use windlass_core::Error;
-
-use crate::depth;
 
 /// The longest line unless said: 2 MiB for the payload in any form, and room for the fields.
 pub const LINE_BYTES_MAX_DEFAULT: usize = 2 * 1024 * 1024 + 64 * 1024;

@@ -9,13 +9,12 @@ use axum::body::BodyDataStream;
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use serde::Serialize;
-use windlass_api::{EnqueueReply, EnqueueRequest, Problem};
+use windlass_api::{EnqueueReply, EnqueueRequest, Problem, depth};
 use windlass_core::{JobId, NewJob, QueueName, Store};
 
 use super::Answered;
 use super::stream::{Parts, streamed, write_line};
 use crate::call::{Call, broken, too_slow};
-use crate::depth;
 use crate::door::Door;
 use crate::idempotency::Key;
 use crate::refusal::Refusal;
@@ -146,7 +145,7 @@ impl Import {
             let help = "send bytes as payload_base64";
             Problem::new("invalid", "the line is not UTF-8", help)
         })?;
-        depth::check(text).map_err(|refusal| refusal.problem)?;
+        depth::check(text)?;
         let request = EnqueueRequest::from_json(text)?;
         let is_named = request.id.is_some();
         let mut job = request.into_job()?;

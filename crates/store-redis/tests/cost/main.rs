@@ -37,23 +37,37 @@ const CALLS: usize = 20;
 /// payload has 100 bytes.
 const VERBS: &[Row<4>] = &[
     ("enqueue", 1, [1.0, 7.0, 1099.0, 11.0]),
-    ("schedule", 1, [1.0, 15.0, 1117.0, 11.0]),
+    ("schedule", 1, [1.0, 15.0, 1110.0, 11.0]),
     ("promote", 1, [1.0, 52.0, 1257.0, 24.0]),
     ("claim", 1, [1.0, 35.0, 1333.0, 206.0]),
     ("complete and claim", 1, [1.0, 42.0, 1419.0, 221.0]),
     ("renew", 1, [1.0, 47.0, 1332.0, 24.0]),
+    ("enqueue of a kind", 1, [1.0, 9.0, 1139.0, 11.0]),
+    (
+        "complete and claim of a kind",
+        1,
+        [1.0, 74.0, 1419.0, 267.0],
+    ),
     ("enqueue", 10, [0.1, 0.7, 237.0, 1.1]),
-    ("schedule", 10, [0.1, 1.5, 254.0, 7.5]),
+    ("schedule", 10, [0.1, 1.5, 238.0, 7.5]),
     ("promote", 10, [0.1, 5.2, 126.0, 2.5]),
     ("claim", 10, [0.1, 3.5, 134.0, 143.0]),
     ("complete and claim", 10, [0.1, 4.2, 172.0, 144.0]),
     ("renew", 10, [0.1, 5.6, 163.0, 2.4]),
+    ("enqueue of a kind", 10, [0.1, 0.9, 241.0, 1.1]),
+    ("complete and claim of a kind", 10, [0.1, 7.4, 172.0, 149.0]),
     ("enqueue", 100, [0.01, 0.07, 151.0, 0.11]),
-    ("schedule", 100, [0.01, 0.15, 168.0, 7.06]),
+    ("schedule", 100, [0.01, 0.15, 151.0, 7.06]),
     ("promote", 100, [0.01, 0.52, 12.6, 0.26]),
     ("claim", 100, [0.01, 0.35, 13.4, 136.0]),
     ("complete and claim", 100, [0.01, 0.42, 47.0, 136.0]),
     ("renew", 100, [0.01, 1.46, 45.1, 0.24]),
+    ("enqueue of a kind", 100, [0.01, 0.09, 151.0, 0.11]),
+    (
+        "complete and claim of a kind",
+        100,
+        [0.01, 0.74, 47.0, 137.0],
+    ),
 ];
 
 /// Bytes of memory for each of 10 000 jobs with a payload of 100 bytes. Other versions of Redis and

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Hold, JobId, ManualClock, NewJob, QueueName, Renewal, Store,
+    BootId, Claim, ClaimRequest, Hold, JobId, Kind, ManualClock, NewJob, QueueName, Renewal, Store,
     Timestamp,
 };
 
@@ -21,6 +21,7 @@ pub(crate) struct Site {
     clock: Arc<ManualClock>,
     queue: QueueName,
     boot: BootId,
+    is_typed: bool,
     made: u64,
     claims: u64,
 }
@@ -37,9 +38,16 @@ impl Site {
             clock,
             queue: QueueName::new("mail").unwrap(),
             boot: BootId::generate(),
+            is_typed: false,
             made: 0,
             claims: 0,
         }
+    }
+
+    /// Its jobs are like those of a typed client: of one kind, with a header.
+    pub(crate) fn typed(mut self) -> Self {
+        self.is_typed = true;
+        self
     }
 
     pub(crate) async fn enqueue(&mut self, jobs: usize, delay: Option<Duration>) {
@@ -96,11 +104,15 @@ impl Site {
         ClaimRequest::worker(self.boot.clone(), self.claims, jobs).lease(LEASE)
     }
 
-    /// A plain job, its id as if it had been generated now.
+    /// A job, its id as if it had been generated now.
     fn job(&mut self, delay: Option<Duration>) -> NewJob {
         self.made += 1;
         let mut job = NewJob::new(vec![b'x'; 100]);
         job.id = JobId::new(format!("{}{:016}", time_of_id(NOW), self.made)).unwrap();
+        if self.is_typed {
+            job = job.kind(Kind::new("letter").unwrap());
+            job.headers.set("content-type", "application/json").unwrap();
+        }
         match delay {
             Some(delay) => job.delay(delay),
             None => job,

@@ -33,6 +33,14 @@ pub(crate) async fn measure<const N: usize, M: Meter<N>>(
                 exchange(all, batch, open().await).await,
             ),
             ("renew", renew(batch, calls, open().await).await),
+            (
+                "enqueue of a kind",
+                enqueue(batch, calls, typed(open().await)).await,
+            ),
+            (
+                "complete and claim of a kind",
+                exchange(all, batch, typed(open().await)).await,
+            ),
         ];
         rows.extend(costs.map(|(what, cost)| (what, batch, cost)));
     }
@@ -60,6 +68,10 @@ pub(crate) async fn bytes<M>(
         rows.push((what, 100, [per_job(&mut meter)]));
     }
     rows
+}
+
+fn typed<M>((site, meter): (Site, M)) -> (Site, M) {
+    (site.typed(), meter)
 }
 
 async fn enqueue<const N: usize>(

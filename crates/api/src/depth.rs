@@ -2,11 +2,11 @@
 
 use windlass_core::{Error, Result};
 
-/// The deepest nesting of one line.
+/// The deepest nesting that is taken.
 const DEPTH_MAX: usize = 128;
 
 /// Refuses text that is nested too deep; whether it is JSON at all is found out later.
-pub(crate) fn check(text: &str) -> Result<()> {
+pub fn check(text: &str) -> Result<()> {
     let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
     for byte in text.bytes() {
         if is_string {
