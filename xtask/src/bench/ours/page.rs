@@ -34,7 +34,7 @@ Redis is under `enqueue-one` below: on two cores the two add up to about what a 
 - **Idle pickup.** Two scripts run, one to enqueue and one to claim, on a server that was idle: caches are cold, and the same script takes a third of the time when it \
 runs again at once. Even an empty script with our keys costs a good part of a bare push and pop then. Fewer keys per script, or functions, are the next things to try.
 - **10^7 waiting.** With as many scheduled they are 2 × 10^7 fields of one hash. Redis doubles its table at 16.8 million and moves the old one a step with every call; \
-10^7 falls into that time. [earlier.md](performance/earlier.md) has the figures of 12 000 000, when it is over.
+10^7 falls into that time, for a delayed job as well. [earlier.md](performance/earlier.md) has the figures of 12 000 000, when it is over.
 ";
 
 const NOT_MEASURED: &str = "
