@@ -32,7 +32,7 @@ const OTHER: Spec = Spec {
 const LET_GO_MAX: Duration = Duration::from_secs(6);
 
 /// Still running when the worker goes on: a process starts and a lease ends meanwhile.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(12);
 
 /// Over while the worker stands still.
 const SHORT: Duration = Duration::from_millis(1_500);
@@ -43,7 +43,7 @@ async fn a_frozen_worker_lets_go_of_what_others_have_by_now(ground: Ground) {
     let batch = |round: usize| {
         let named = |name: &str, behaviour| job(&format!("{round}-{name}"), behaviour);
         vec![
-            named("long", Behaviour::SleepOnce(LONG)),
+            named("long", Behaviour::Sleep(LONG)),
             named("short", Behaviour::Sleep(SHORT)),
             // One that blocks its thread cannot be dropped: it comes to its end all the same.
             named("blocking", Behaviour::Block(SHORT)),

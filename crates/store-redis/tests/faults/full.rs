@@ -11,7 +11,7 @@ use windlass_store_redis::RedisStore;
 use windlass_testkit::bench::{hold, holds};
 use windlass_testkit::redis::Server;
 
-use crate::support::{info, open, queue, replicated, with, with_options};
+use crate::support::{info, open, queue, with, with_options};
 
 const ROOM: u64 = 6 * 1024 * 1024;
 const LEASE: Duration = Duration::from_secs(30);
@@ -65,18 +65,17 @@ async fn a_full_server_takes_no_jobs_and_lets_those_it_has_end() {
 /// A covered enqueue is told the same: no level is reached by what was not stored.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_covered_enqueue_is_told_that_the_server_is_full() {
-    let (server, _replicas) = replicated(1).await;
+    let server = Server::start();
     let q = queue("q");
-    let store = open(&with_options(&server.url(), "durability=replicated:1")).await;
+    let store = open(&with_options(
+        &server.url(),
+        "durability=replicated:1&timeout=14s",
+    ))
+    .await;
     store.enqueue(&q, Vec::new()).await.unwrap();
-    let room = |bytes: &'static str| {
-        with(&server, move |server| {
-            server.command(&["CONFIG", "SET", "maxmemory", bytes]).ok()
-        })
-    };
-    room("1").await;
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]).ok();
     assert_full(&store, &q).await;
-    room("0").await;
+    server.command(&["CONFIG", "SET", "maxmemory", "0"]).ok();
     store.enqueue(&q, vec![NewJob::new("again")]).await.unwrap();
 }
 

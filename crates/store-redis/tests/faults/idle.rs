@@ -17,9 +17,6 @@ const STORES: usize = 4;
 const WORKERS: usize = 200;
 const ROUNDS: usize = 15;
 
-/// Each of these waits for a poll.
-const UNHINTED_ROUNDS: usize = 7;
-
 /// What the whole crowd would cost is its number; beside the polls there are a handful of calls.
 const WOKEN_MAX: u64 = WORKERS as u64 / 4;
 
@@ -91,7 +88,7 @@ async fn every_job_is_picked_up_within_the_poll_although_every_hint_is_lost() {
     idle.spawn(work(open(&server.url()).await, q.clone(), started));
 
     let mut waits = Vec::new();
-    for _ in 0..UNHINTED_ROUNDS {
+    for _ in 0..ROUNDS {
         sleep(Duration::from_millis(fastrand::u64(60..120))).await;
         // The sleeper is forgotten: nobody leaves a marker for it.
         with(&server, |server| {
@@ -114,11 +111,11 @@ async fn every_job_is_picked_up_within_the_poll_although_every_hint_is_lost() {
     waits.sort_unstable();
     println!(
         "without hints picked up in p50 {:?}, longest {:?}",
-        waits[UNHINTED_ROUNDS / 2],
-        waits[UNHINTED_ROUNDS - 1]
+        waits[ROUNDS / 2],
+        waits[ROUNDS - 1]
     );
     assert!(
-        waits[UNHINTED_ROUNDS / 2] > Duration::from_millis(100),
+        waits[ROUNDS / 2] > Duration::from_millis(100),
         "hints came all the same: {waits:?}"
     );
 }

@@ -11,10 +11,10 @@ use crate::crew::{Crew, Plan};
 use crate::support::{rounds, with};
 
 /// Enough to open a store on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Longer than any call may take.
-const AWAY: Duration = Duration::from_secs(6);
+const AWAY: Duration = Duration::from_secs(8);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_synced_outlives_a_server_that_is_killed() {

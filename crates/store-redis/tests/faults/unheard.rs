@@ -40,7 +40,7 @@ async fn a_claim_whose_answer_was_swallowed_starts_within_two_renewals() {
     let mut started = HashMap::new();
     let mut longest = Duration::ZERO;
     for seq in 1..=JOBS as u64 {
-        if seq % 30 == 0 {
+        if seq % 20 == 0 {
             proxy.mute();
         }
         let began = Instant::now();
