@@ -2,7 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use windlass_core::{Changed, ChangedJob, QueueName};
+use windlass_core::{Changed, ChangedJob, Changes, Cursor, QueueName, Result, Store, Target};
+
+use crate::problem::Problem;
 
 /// What an operator asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,22 @@ impl Verb {
             Self::Promote => "only scheduled jobs can be promoted",
         }
     }
+
+    /// Does it to a page of the jobs that are meant.
+    pub async fn change(
+        self,
+        store: &dyn Store,
+        queue: &QueueName,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes> {
+        match self {
+            Self::Cancel => store.cancel(queue, target, from).await,
+            Self::Retry => store.retry(queue, target, from).await,
+            Self::Delete => store.delete(queue, target, from).await,
+            Self::Promote => store.promote(queue, target, from).await,
+        }
+    }
 }
 
 /// One job that was changed.
@@ -48,6 +66,29 @@ pub struct ChangeReply {
     pub queue: String,
     /// The verb's word, or `will_stop` for a running job.
     pub outcome: &'static str,
+}
+
+impl ChangeReply {
+    /// The answer for one job, or why it was not changed.
+    pub fn of(verb: Verb, queue: &QueueName, job: &ChangedJob) -> Result<Self, Problem> {
+        let Some(id) = &job.id else {
+            return Err(Problem::key_not_held(queue));
+        };
+        let outcome = match &job.changed {
+            Changed::Done => verb.done(),
+            Changed::WillStop => "will_stop",
+            Changed::WrongState(state) => {
+                return Err(Problem::wrong_state(queue, id, *state, verb));
+            }
+            Changed::Conflict(holder) => return Err(Problem::key_taken(queue, id, holder)),
+            Changed::NotFound => return Err(Problem::no_job(queue, id)),
+        };
+        Ok(Self {
+            id: id.to_string(),
+            queue: queue.to_string(),
+            outcome,
+        })
+    }
 }
 
 /// How many jobs a change met, and what became of them.

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    Due, Enqueued, Error, Headers, JobId, JobState, Kind, Level, NewJob, Priority, QueueName,
-    Result, UniqueKey, duration,
+    Due, Enqueued, Error, Headers, JobId, JobState, Kind, NewJob, Priority, QueueName, Result,
+    UniqueKey, duration,
 };
 
 use crate::content::{self, Text};
@@ -145,7 +145,7 @@ pub struct EnqueueReply {
     /// Another job was there first.
     pub duplicate: bool,
     /// How safe the job is by now: `memory`, `replicated:N` or `synced`.
-    pub durability: Option<String>,
+    pub durability: String,
 }
 
 impl EnqueueReply {
@@ -156,7 +156,7 @@ impl EnqueueReply {
             queue: queue.to_string(),
             state: enqueued.state().as_str(),
             duplicate: enqueued.is_duplicate(),
-            durability: level_word(enqueued.level()),
+            durability: enqueued.level().to_string(),
         }
     }
 
@@ -165,15 +165,6 @@ impl EnqueueReply {
     pub fn ended(mut self, state: JobState) -> Self {
         self.state = state.as_str();
         self
-    }
-}
-
-fn level_word(level: Level) -> Option<String> {
-    match level {
-        Level::Memory => Some("memory".to_owned()),
-        Level::Replicated(n) => Some(format!("replicated:{n}")),
-        Level::Synced => Some("synced".to_owned()),
-        _ => None,
     }
 }
 

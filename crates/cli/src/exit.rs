@@ -1,6 +1,6 @@
 //! How the process ends: the code scripts look at, and the failure behind it.
 
-use windlass::{Error, ErrorKind};
+use windlass::Error;
 use windlass_api::{Code, Problem};
 
 /// The codes of the command line contract.
@@ -53,9 +53,9 @@ impl Exit {
         Self::Interrupted,
     ];
 
-    /// The exit for a kind of error, by the table of codes; one that is not there is a failure.
-    pub(crate) fn of(kind: ErrorKind) -> Self {
-        let exit = Code::find(kind.code()).and_then(|code| code.exit);
+    /// The exit for a code, by the table of codes; one that is not there is a failure.
+    fn of(code: &str) -> Self {
+        let exit = Code::find(code).and_then(|code| code.exit);
         let found = Self::ALL.into_iter().find(|it| Some(it.code()) == exit);
         found.unwrap_or(Self::Failed)
     }
@@ -78,25 +78,25 @@ impl Failure {
 
     /// What was typed makes no sense.
     pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::new(Exit::Usage, Problem::new("usage", message, help))
+        Self::from(Problem::new("usage", message, help))
     }
 
     /// The environment or the configuration file makes no sense.
     pub(crate) fn config(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::new(Exit::BadConfig, Problem::new("bad_config", message, help))
+        Self::from(Problem::new("bad_config", message, help))
     }
 
     /// A fault of this program.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         let help = "this is a fault of Windlass: report it with the command and this message";
-        Self::new(Exit::Failed, Problem::new("internal", message, help))
+        Self::from(Problem::new("internal", message, help))
     }
 
     /// The results could not be written.
     pub(crate) fn unwritable(why: &str) -> Self {
         let message = format!("the work is done but its result cannot be written: {why}");
         let help = "make room, or send standard output elsewhere";
-        Self::new(Exit::Failed, Problem::new("unwritable", message, help))
+        Self::from(Problem::new("unwritable", message, help))
     }
 
     /// A file that could not be read.
@@ -108,14 +108,22 @@ impl Failure {
     }
 }
 
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::new(Exit::of(&problem.code), problem)
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::new(Exit::of(error.kind()), Problem::from(&error))
+        Self::from(Problem::from(&error))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use windlass::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -135,7 +143,7 @@ mod tests {
             (ErrorKind::StoreUnsupported, 78),
             (ErrorKind::Internal, 1),
         ] {
-            assert_eq!(Exit::of(kind).code(), code, "{kind:?}");
+            assert_eq!(Exit::of(kind.code()).code(), code, "{kind:?}");
         }
     }
 }

@@ -170,6 +170,16 @@ pub enum Level {
     Synced,
 }
 
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => f.write_str("memory"),
+            Self::Replicated(count) => write!(f, "replicated:{count}"),
+            Self::Synced => f.write_str("synced"),
+        }
+    }
+}
+
 /// What became of one job handed to `enqueue`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

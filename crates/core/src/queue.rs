@@ -34,6 +34,40 @@ pub struct Stats {
     pub last_minute: Rates,
 }
 
+impl Stats {
+    /// Takes in the figures of another part of the same whole.
+    ///
+    /// ```
+    /// # use windlass_core::Stats;
+    /// let mut all = Stats { ready: 2, next_due_ms: Some(900), ..Stats::default() };
+    /// all.add(&Stats { ready: 1, next_due_ms: Some(300), ..Stats::default() });
+    /// assert_eq!((all.ready, all.next_due_ms), (3, Some(300)));
+    /// ```
+    pub fn add(&mut self, part: &Self) {
+        self.ready += part.ready;
+        for (sum, more) in self
+            .ready_by_priority
+            .iter_mut()
+            .zip(part.ready_by_priority)
+        {
+            *sum += more;
+        }
+        self.scheduled += part.scheduled;
+        self.running += part.running;
+        self.succeeded += part.succeeded;
+        self.dead += part.dead;
+        self.cancelled += part.cancelled;
+        self.bytes += part.bytes;
+        self.oldest_ms = self.oldest_ms.max(part.oldest_ms);
+        let due = [self.next_due_ms, part.next_due_ms];
+        self.next_due_ms = due.into_iter().flatten().min();
+        self.is_paused |= part.is_paused;
+        self.total.add(&part.total);
+        self.last_minute.enqueued += part.last_minute.enqueued;
+        self.last_minute.finished += part.last_minute.finished;
+    }
+}
+
 /// Counts over the whole life of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
@@ -47,6 +81,16 @@ pub struct Totals {
     pub cancelled: u64,
     /// Put back because their worker was lost.
     pub rescued: u64,
+}
+
+impl Totals {
+    fn add(&mut self, part: &Self) {
+        self.enqueued += part.enqueued;
+        self.succeeded += part.succeeded;
+        self.dead += part.dead;
+        self.cancelled += part.cancelled;
+        self.rescued += part.rescued;
+    }
 }
 
 /// Counts over the last whole minute.

@@ -12,8 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// use windlass::Timestamp;
 ///
 /// let tomorrow = SystemTime::now() + Duration::from_secs(24 * 60 * 60);
-/// let since = tomorrow.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-/// let at = Timestamp::from_ms(since.as_millis() as u64);
+/// let at = Timestamp::from(tomorrow);
 /// assert_eq!(at.plus(Duration::from_secs(1)).since(at), Duration::from_secs(1));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -39,6 +38,13 @@ impl Timestamp {
     /// How long after `earlier` this is; zero when it is not after.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl From<SystemTime> for Timestamp {
+    /// The first whole millisecond that is not before `time`; what is before 1970 is its beginning.
+    fn from(time: SystemTime) -> Self {
+        Self(as_ms(time.duration_since(UNIX_EPOCH).unwrap_or_default()))
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) async fn answer(door: &Door, grant: &Grant) -> Answered {
         if rows.len() < QUEUES_MAX {
             rows.push((queue.to_string(), stats));
         } else {
-            add(&mut others, &stats);
+            others.add(&stats);
             has_others = true;
         }
     }
@@ -66,22 +66,6 @@ pub(crate) async fn answer(door: &Door, grant: &Grant) -> Answered {
     let mut body = of_queues(&rows);
     of_server(door, &mut body);
     Ok(text("text/plain; version=0.0.4; charset=utf-8", body))
-}
-
-fn add(sum: &mut Stats, one: &Stats) {
-    sum.ready += one.ready;
-    sum.scheduled += one.scheduled;
-    sum.running += one.running;
-    sum.succeeded += one.succeeded;
-    sum.dead += one.dead;
-    sum.cancelled += one.cancelled;
-    sum.bytes += one.bytes;
-    sum.oldest_ms = sum.oldest_ms.max(one.oldest_ms);
-    sum.total.enqueued += one.total.enqueued;
-    sum.total.succeeded += one.total.succeeded;
-    sum.total.dead += one.total.dead;
-    sum.total.cancelled += one.total.cancelled;
-    sum.total.rescued += one.total.rescued;
 }
 
 fn of_queues(rows: &[Row]) -> String {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use windlass_core::{Error, Result};
+use windlass_core::{Error, Level, Result};
 
 mod read;
 
@@ -139,7 +139,7 @@ impl fmt::Display for Address {
             options.push(format!("prefix={}", self.prefix));
         }
         if self.durability != Durability::Memory {
-            options.push(format!("durability={}", self.durability));
+            options.push(format!("durability={}", Level::from(self.durability)));
         }
         if self.timeout != DEFAULT_TIMEOUT {
             let timeout = windlass_core::duration::format(self.timeout);
@@ -183,12 +183,12 @@ impl fmt::Display for Server {
     }
 }
 
-impl fmt::Display for Durability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Memory => f.write_str("memory"),
-            Self::Replicated(replicas) => write!(f, "replicated:{replicas}"),
-            Self::Synced => f.write_str("synced"),
+impl From<Durability> for Level {
+    fn from(durability: Durability) -> Self {
+        match durability {
+            Durability::Memory => Self::Memory,
+            Durability::Replicated(replicas) => Self::Replicated(replicas),
+            Durability::Synced => Self::Synced,
         }
     }
 }

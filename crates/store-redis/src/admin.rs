@@ -2,7 +2,7 @@
 
 use windlass_core::{Level, Result};
 
-use crate::address::{Address, Durability};
+use crate::address::Address;
 use crate::link::ServerFacts;
 use crate::open::RedisStore;
 
@@ -23,11 +23,7 @@ impl RedisStore {
         let address = self.link().address();
         Ok(Facts {
             prefix: address.prefix.clone(),
-            asked: match address.durability {
-                Durability::Memory => Level::Memory,
-                Durability::Replicated(count) => Level::Replicated(count),
-                Durability::Synced => Level::Synced,
-            },
+            asked: address.durability.into(),
             servers: self.link().facts().await?,
         })
     }
@@ -41,8 +37,8 @@ impl RedisStore {
     }
 }
 
-/// Whether `url` names a store on Redis, down to its options. The error repeats nothing of it: it
-/// may hold a password.
-pub fn check_url(url: &str) -> Result<()> {
-    Address::parse(url).map(drop)
+/// Reads a URL down to its options and tells how safe it asks a job to be. The error repeats
+/// nothing of it: it may hold a password.
+pub fn check_url(url: &str) -> Result<Level> {
+    Ok(Address::parse(url)?.durability.into())
 }

@@ -34,7 +34,7 @@ pub async fn open(url: &StoreUrl, existing: Existing) -> Result<Arc<dyn Store>> 
     match url {
         StoreUrl::Memory => Ok(Arc::new(MemoryStore::new(Arc::new(SystemClock)))),
         StoreUrl::Sqlite { path } => open_sqlite(path, existing),
-        StoreUrl::Redis { url } => open_redis(url).await,
+        StoreUrl::Redis { url, .. } => open_redis(url).await,
     }
 }
 

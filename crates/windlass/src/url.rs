@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use windlass_core::{Error, Result};
+use windlass_core::{Error, Level, Result};
 
 const FORMS: &str = "write sqlite:PATH, memory:, redis://HOST:PORT/DB, rediss://…, \
                      redis+unix:///PATH, redis-sentinel://H1:P1,H2:P2/MASTER/DB or \
@@ -51,6 +51,8 @@ pub enum StoreUrl {
     Redis {
         /// The URL as it was given, user and password included: not for printing.
         url: String,
+        /// How safe it asks a job to be.
+        durability: Level,
     },
 }
 
@@ -58,15 +60,36 @@ impl StoreUrl {
     /// The URL with its secrets, for another process that opens the same store: never for people.
     pub fn to_secret_string(&self) -> String {
         match self {
-            Self::Redis { url } => url.clone(),
+            Self::Redis { url, .. } => url.clone(),
             other => other.to_string(),
+        }
+    }
+
+    /// How safe a job has to be before its enqueue is answered. A job that became less safe in time
+    /// is stored and answered all the same, with the level that it has.
+    ///
+    /// ```
+    /// # #[cfg(feature = "redis")] {
+    /// use windlass::StoreUrl;
+    /// use windlass::Level;
+    ///
+    /// let url: StoreUrl = "redis://host:6379/0?durability=replicated:1".parse()?;
+    /// assert_eq!(url.durability(), Level::Replicated(1));
+    /// # }
+    /// # Ok::<(), windlass::Error>(())
+    /// ```
+    pub const fn durability(&self) -> Level {
+        match self {
+            Self::Memory => Level::Memory,
+            Self::Sqlite { .. } => Level::Synced,
+            Self::Redis { durability, .. } => *durability,
         }
     }
 
     /// A store of its own on the same servers, with keys that begin as this one's do and go on with
     /// `word`. Only a Redis store has such a beginning; another URL stays as it is.
     pub fn beneath(&self, word: &str) -> Result<Self> {
-        let Self::Redis { url } = self else {
+        let Self::Redis { url, .. } = self else {
             return Ok(self.clone());
         };
         let (address, options) = url.split_once('?').unwrap_or((url, ""));
@@ -112,7 +135,7 @@ impl fmt::Display for StoreUrl {
         match self {
             Self::Memory => f.write_str("memory:"),
             Self::Sqlite { path } => write!(f, "sqlite:{}", path.display()),
-            Self::Redis { url } => f.write_str(&without_secrets(url)),
+            Self::Redis { url, .. } => f.write_str(&without_secrets(url)),
         }
     }
 }
@@ -161,9 +184,12 @@ fn redis(text: &str, rest: &str) -> Result<StoreUrl> {
     match rest.strip_prefix("//") {
         Some(address) if !address.is_empty() => {
             #[cfg(feature = "redis")]
-            windlass_store_redis::check_url(text)?;
+            let durability = windlass_store_redis::check_url(text)?;
+            #[cfg(not(feature = "redis"))]
+            let durability = Level::Memory;
             Ok(StoreUrl::Redis {
                 url: text.to_owned(),
+                durability,
             })
         }
         _ => Err(Error::invalid("store URL", "the address is missing", FORMS)),

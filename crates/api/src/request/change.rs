@@ -3,14 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    Changed, ChangedJob, Changes, Cursor, Error, Filter, JobId, JobState, Kind, QueueName, Result,
-    Store, Target, UniqueKey,
+    Changes, Cursor, Error, Filter, JobId, JobState, Kind, QueueName, Result, Store, Target,
+    UniqueKey,
 };
 
 use super::{Answer, QueueRequest};
 use crate::change::{ChangeCounts, ChangeReply, Verb};
 use crate::content::{self, Text};
-use crate::problem::Problem;
 
 /// Which jobs are meant: exactly one of `id`, `ids`, `payload`, `unique_key` and `all`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -123,15 +122,10 @@ impl Which {
     ) -> Answer<ChangeAnswer> {
         let target = self.target()?;
         let from = self.cursor.clone().map(Cursor);
-        let Changes { items, next } = match verb {
-            Verb::Cancel => store.cancel(queue, &target, from).await?,
-            Verb::Retry => store.retry(queue, &target, from).await?,
-            Verb::Delete => store.delete(queue, &target, from).await?,
-            Verb::Promote => store.promote(queue, &target, from).await?,
-        };
+        let Changes { items, next } = verb.change(store, queue, &target, from).await?;
         let is_one = self.id.is_some() || self.unique_key.is_some();
         if let (true, [job]) = (is_one, items.as_slice()) {
-            return one(verb, queue, job).map(ChangeAnswer::One);
+            return ChangeReply::of(verb, queue, job).map(ChangeAnswer::One);
         }
         let mut counts = ChangeCounts::new(queue);
         for job in &items {
@@ -140,26 +134,6 @@ impl Which {
         let next = next.map(|next| next.0);
         Ok(ChangeAnswer::Many { counts, next })
     }
-}
-
-fn one(verb: Verb, queue: &QueueName, job: &ChangedJob) -> Answer<ChangeReply> {
-    let Some(id) = &job.id else {
-        return Err(Problem::key_not_held(queue));
-    };
-    let outcome = match &job.changed {
-        Changed::Done => verb.done(),
-        Changed::WillStop => "will_stop",
-        Changed::WrongState(state) => {
-            return Err(Problem::wrong_state(queue, id, *state, verb));
-        }
-        Changed::Conflict(holder) => return Err(Problem::key_taken(queue, id, holder)),
-        Changed::NotFound => return Err(Problem::no_job(queue, id)),
-    };
-    Ok(ChangeReply {
-        id: id.to_string(),
-        queue: queue.to_string(),
-        outcome,
-    })
 }
 
 /// Makes the request of one verb.

@@ -1,6 +1,7 @@
 //! `windlass enqueue`: puts one job, or one per line of NDJSON, into a queue.
 
 mod ndjson;
+mod safety;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use windlass::{Error, JobId, Kind, NewJob, Priority, QueueName, Store, UniqueKey
 use windlass_api::enqueue::due;
 use windlass_api::{End, EnqueueReply, JobReply, moment, wait_for_end};
 
+use self::safety::Safety;
 use super::job::wait;
 use crate::exit::{Exit, Failure, Result};
 use crate::input::{Unasked, bytes_or_stdin, unasked};
@@ -133,6 +135,8 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let store = session.store_or_create().await?;
 
     let enqueued = enqueue(store.as_ref(), &queue, vec![job]).await?;
+    let asked = session.lasting_store()?.durability();
+    Safety::new(asked).take(&enqueued).tell(&mut session.output);
     let [enqueued] = enqueued.as_slice() else {
         return Err(Failure::internal("the store gave no answer for the job"));
     };

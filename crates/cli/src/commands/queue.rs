@@ -145,5 +145,5 @@ fn talk_of_new(queue: &QueueName, is_new: bool, session: &mut Session) {
 }
 
 fn no_queue(queue: &QueueName) -> Failure {
-    Failure::new(Exit::NotFound, Problem::no_queue(queue))
+    Failure::from(Problem::no_queue(queue))
 }

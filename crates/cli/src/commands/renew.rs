@@ -58,5 +58,5 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 }
 
 fn nothing_held() -> Failure {
-    Failure::new(Exit::Conflict, Problem::nothing_held())
+    Failure::from(Problem::nothing_held())
 }

@@ -23,7 +23,7 @@ pub(super) fn print(
 ) -> Result<Exit> {
     match settled {
         [Settled::Lost] => Err(lost(id)),
-        [Settled::Gone] => Err(Failure::new(Exit::NotFound, Problem::gone(queue, id))),
+        [Settled::Gone] => Err(Failure::from(Problem::gone(queue, id))),
         [settled] => {
             let reply = SettleReply::settled(queue, id, *settled);
             session
@@ -37,5 +37,5 @@ pub(super) fn print(
 
 /// The token does not hold the job.
 pub(super) fn lost(id: &JobId) -> Failure {
-    Failure::new(Exit::Conflict, Problem::lease_lost(id))
+    Failure::from(Problem::lease_lost(id))
 }

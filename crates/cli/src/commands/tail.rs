@@ -47,7 +47,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let store = session.store().await?;
     for queue in &named {
         if store.stats(queue).await?.is_none() {
-            return Err(Failure::new(Exit::NotFound, Problem::no_queue(queue)));
+            return Err(Failure::from(Problem::no_queue(queue)));
         }
     }
     session.output.talk("listening; end it with Ctrl-C");

@@ -103,7 +103,7 @@ async fn tell(id: &BootId, word: Word, session: &mut Session) -> Result<Exit> {
 }
 
 fn nobody(id: &BootId) -> Failure {
-    Failure::new(Exit::NotFound, Problem::no_worker(id))
+    Failure::from(Problem::no_worker(id))
 }
 
 async fn fail(id: &BootId, session: &mut Session) -> Result<Exit> {

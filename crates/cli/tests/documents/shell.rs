@@ -40,14 +40,19 @@ impl Shell {
         })
     }
 
-    /// A script, both its outputs in one; `windlass` is found as after an installation.
+    /// A script, both its outputs in one.
     pub(crate) fn command(&self, script: &str) -> Command {
+        self.script(&format!("exec 2>&1\n{script}"))
+    }
+
+    /// A script; `windlass` is found as after an installation.
+    fn script(&self, script: &str) -> Command {
         let program = Path::new(env!("CARGO_BIN_EXE_windlass"));
         let folder = program.parent().unwrap().display().to_string();
         let path = std::env::var("PATH").unwrap();
         let mut command = Command::new("sh");
         command
-            .args(["-c", &format!("exec 2>&1\n{}", self.meant(script))])
+            .args(["-c", &self.meant(script)])
             .current_dir(self.sandbox.path(""))
             .env("PATH", format!("{folder}:{path}"))
             .env_remove("WINDLASS_STORE")
@@ -67,13 +72,33 @@ impl Shell {
     /// Runs a command of a page and compares what it prints, where the page shows that.
     pub(crate) fn play(&mut self, step: &Step) {
         self.write_shown_file(step);
-        let printed = self.run(&step.command);
+        let output = self.script(&step.command).output().unwrap();
+        let outputs = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         if step.shown.is_empty() {
+            assert!(output.status.success(), "$ {}: {outputs:?}", step.command);
             return;
         }
         let shown = self.meant(&step.shown);
-        assert_eq!(lines(&printed), lines(&shown), "$ {}", step.command);
-        self.learn(&step.shown, &printed);
+        let rest = outputs.iter().fold(lines(&shown), |shown, printed| {
+            self.find(shown, printed, &step.command)
+        });
+        assert!(rest.is_empty(), "$ {}: not printed: {rest:?}", step.command);
+    }
+
+    /// Finds the lines of one output among those shown, in their order, and leaves those of the
+    /// other: only between two outputs there is no order.
+    fn find<'a>(&mut self, shown: Vec<&'a str>, printed: &str, command: &str) -> Vec<&'a str> {
+        let mut printed = lines(printed).into_iter().peekable();
+        let mut rest = Vec::new();
+        for line in shown {
+            match printed.next_if(|printed| mask(printed) == mask(line)) {
+                Some(printed) => self.learn(line, printed),
+                None => rest.push(line),
+            }
+        }
+        let unshown: Vec<_> = printed.collect();
+        assert!(unshown.is_empty(), "$ {command}: not shown: {unshown:?}");
+        rest
     }
 
     /// A file whose text the page shows with `cat` is there, and can be run.
@@ -101,12 +126,10 @@ impl Shell {
     }
 }
 
-/// The lines without what differs from run to run. Two outputs have no order between them.
-fn lines(text: &str) -> Vec<String> {
+/// The lines that are always there.
+fn lines(text: &str) -> Vec<&str> {
     let lines = text.lines().filter(|line| !line.contains(SOMETIMES));
-    let mut lines: Vec<String> = lines.map(mask).collect();
-    lines.sort();
-    lines
+    lines.collect()
 }
 
 /// A command that goes on until it is told to end; it is killed when the test fails.

@@ -75,6 +75,47 @@ fn a_durability_that_cannot_be_reached_is_a_failure() {
     assert_eq!(statuses(&ran.exits(78), "store"), ["fail"]);
 }
 
+#[test]
+fn a_job_that_is_less_safe_than_asked_is_told() {
+    let sandbox = Sandbox::new();
+    let asked = |level| {
+        format!(
+            "--store {}?timeout=500ms&durability={level}",
+            sandbox.place.url()
+        )
+    };
+    let less = "durability memory where the store's URL asks for replicated:1";
+    let store = asked("replicated:1");
+
+    let ran = sandbox.run(&format!("enqueue q x --id a {store}")).ok();
+    assert_eq!(
+        (ran.text().as_str(), ran.stderr.contains(less)),
+        ("a\n", true)
+    );
+
+    let lines = b"{\"id\":\"b\"}\n{\"id\":\"c\"}\n";
+    let ran = sandbox
+        .feed(&format!("enqueue q --ndjson - {store}"), lines)
+        .ok();
+    assert_eq!(
+        (ran.text().as_str(), ran.stderr.matches(less).count()),
+        ("b\nc\n", 1)
+    );
+
+    let ran = sandbox
+        .run(&format!("enqueue q x --id d --json {store}"))
+        .ok();
+    assert_eq!(
+        (&ran.json()["durability"], ran.stderr.as_str()),
+        (&"memory".into(), "")
+    );
+
+    let ran = sandbox
+        .run(&format!("enqueue q x --id e {}", asked("memory")))
+        .ok();
+    assert_eq!(ran.stderr, "");
+}
+
 fn on_tcp() -> Sandbox {
     Sandbox::on(Place::single(ServerOptions::new().tcp().start()))
 }

@@ -161,7 +161,7 @@ impl Queue {
             let Some(stats) = member.part.stats().await? else {
                 continue;
             };
-            all = Some(all.map_or(stats, |all| sum(all, stats)));
+            all.get_or_insert_default().add(&stats);
         }
         Ok(all)
     }
@@ -169,34 +169,6 @@ impl Queue {
 
 fn is_not_found(item: Option<&ChangedJob>) -> bool {
     item.is_none_or(|item| item.changed == Changed::NotFound)
-}
-
-fn sum(a: Stats, b: Stats) -> Stats {
-    let mut sum = a;
-    sum.ready += b.ready;
-    for (mine, theirs) in sum.ready_by_priority.iter_mut().zip(b.ready_by_priority) {
-        *mine += theirs;
-    }
-    sum.scheduled += b.scheduled;
-    sum.running += b.running;
-    sum.succeeded += b.succeeded;
-    sum.dead += b.dead;
-    sum.cancelled += b.cancelled;
-    sum.bytes += b.bytes;
-    sum.oldest_ms = a.oldest_ms.max(b.oldest_ms);
-    sum.next_due_ms = match (a.next_due_ms, b.next_due_ms) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    sum.is_paused |= b.is_paused;
-    sum.total.enqueued += b.total.enqueued;
-    sum.total.succeeded += b.total.succeeded;
-    sum.total.dead += b.total.dead;
-    sum.total.cancelled += b.total.cancelled;
-    sum.total.rescued += b.total.rescued;
-    sum.last_minute.enqueued += b.last_minute.enqueued;
-    sum.last_minute.finished += b.last_minute.finished;
-    sum
 }
 
 /// A place in a listing: a part, and where in it. Written `PART,…`, with commas for the tabs that

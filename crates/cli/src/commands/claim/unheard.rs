@@ -4,7 +4,7 @@ use windlass::store::{Claim, Hold, Mode};
 use windlass::{JobId, QueueName, Store};
 use windlass_api::{Problem, moment};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// How often a release without an answer is repeated.
 const REPEATS_MAX: u32 = 3;
@@ -74,7 +74,7 @@ fn lost(queue: &QueueName, ids: &[JobId], why: &str) -> Failure {
 }
 
 fn unwritable(message: String, help: impl Into<String>) -> Failure {
-    Failure::new(Exit::Failed, Problem::new("unwritable", message, help))
+    Failure::from(Problem::new("unwritable", message, help))
 }
 
 fn list(ids: &[JobId]) -> String {

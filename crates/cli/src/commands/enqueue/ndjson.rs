@@ -11,6 +11,7 @@ use windlass::{Error, ErrorKind, NewJob, QueueName, Store};
 use windlass_api::{EnqueueReply, EnqueueRequest, Problem};
 
 use super::enqueue;
+use super::safety::Safety;
 use crate::exit::{Exit, Failure, Result};
 use crate::input::{LINE_BYTES_MAX, Line, next_line};
 use crate::output::Output;
@@ -29,6 +30,7 @@ pub(super) async fn run(queue: &QueueName, file: &OsStr, session: &mut Session) 
     let store = session.store_or_create().await?;
     let mut feed = Feed {
         store,
+        safety: Safety::new(session.lasting_store()?.durability()),
         queue: queue.clone(),
         bar: Output::bar(bytes),
         output: session.output.clone(),
@@ -50,6 +52,7 @@ pub(super) async fn run(queue: &QueueName, file: &OsStr, session: &mut Session) 
     feed.output.talk(&format!(
         "{accepted} accepted, {duplicates} duplicates, {bad} bad lines"
     ));
+    feed.safety.tell(&mut feed.output);
     outcome?;
     Ok(if bad > 0 { Exit::Failed } else { Exit::Ok })
 }
@@ -77,6 +80,7 @@ struct Counts {
 /// Lines on their way into a queue.
 struct Feed {
     store: Arc<dyn Store>,
+    safety: Safety,
     queue: QueueName,
     bar: ProgressBar,
     output: Output,
@@ -150,6 +154,7 @@ impl Feed {
     }
 
     fn print(&mut self, enqueued: &[Enqueued]) {
+        self.safety.take(enqueued);
         let duplicates = enqueued.iter().filter(|one| one.is_duplicate()).count() as u64;
         self.counts.duplicates += duplicates;
         self.counts.accepted += enqueued.len() as u64 - duplicates;

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 
 use clap::{ArgGroup, Args};
-use windlass::store::{ChangedJob, Changes, Target};
-use windlass::{Changed, Cursor, JobId, QueueName, Store, UniqueKey};
+use windlass::store::Target;
+use windlass::{JobId, QueueName, UniqueKey};
 use windlass_api::request::filter;
-use windlass_api::{ChangeCounts, ChangeReply, Problem, Verb};
+use windlass_api::{ChangeCounts, ChangeReply, Verb};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::input::bytes_or_stdin;
@@ -56,7 +56,7 @@ pub(crate) async fn run(verb: Verb, arguments: Arguments, session: &mut Session)
     let mut named = Vec::new();
     let mut from = None;
     loop {
-        let changes = change(store.as_ref(), verb, &queue, &target, from).await?;
+        let changes = verb.change(store.as_ref(), &queue, &target, from).await?;
         changes.items.iter().for_each(|job| counts.add(job));
         if !is_bulk {
             named.extend(changes.items);
@@ -68,12 +68,19 @@ pub(crate) async fn run(verb: Verb, arguments: Arguments, session: &mut Session)
     }
 
     if let [job] = named.as_slice() {
-        return print_one(verb, &queue, job, session);
+        let reply = ChangeReply::of(verb, &queue, job)?;
+        session
+            .output
+            .result(&reply, |output| output.line(reply.outcome));
+        return Ok(Exit::Ok);
     }
     print_counts(verb, &counts, session);
-    let refusals = named.iter().filter_map(|job| refusal(verb, &queue, job));
     let mut exit = Exit::Ok;
-    for failure in refusals {
+    for job in &named {
+        let Err(problem) = ChangeReply::of(verb, &queue, job) else {
+            continue;
+        };
+        let failure = Failure::from(problem);
         session.output.problem(&failure.problem);
         exit = failure.exit;
     }
@@ -99,45 +106,6 @@ fn target(arguments: Arguments) -> Result<Target> {
     Ok(Target::Ids(ids?))
 }
 
-async fn change(
-    store: &dyn Store,
-    verb: Verb,
-    queue: &QueueName,
-    target: &Target,
-    from: Option<Cursor>,
-) -> Result<Changes> {
-    Ok(match verb {
-        Verb::Cancel => store.cancel(queue, target, from).await?,
-        Verb::Retry => store.retry(queue, target, from).await?,
-        Verb::Delete => store.delete(queue, target, from).await?,
-        Verb::Promote => store.promote(queue, target, from).await?,
-    })
-}
-
-fn print_one(
-    verb: Verb,
-    queue: &QueueName,
-    job: &ChangedJob,
-    session: &mut Session,
-) -> Result<Exit> {
-    if let Some(failure) = refusal(verb, queue, job) {
-        return Err(failure);
-    }
-    let reply = ChangeReply {
-        id: job.id.as_ref().map(ToString::to_string).unwrap_or_default(),
-        queue: queue.to_string(),
-        outcome: if job.changed == Changed::WillStop {
-            "will_stop"
-        } else {
-            verb.done()
-        },
-    };
-    session
-        .output
-        .result(&reply, |output| output.line(reply.outcome));
-    Ok(Exit::Ok)
-}
-
 fn print_counts(verb: Verb, counts: &ChangeCounts, session: &mut Session) {
     session.output.result(counts, |output| {
         for (count, what) in [
@@ -152,23 +120,4 @@ fn print_counts(verb: Verb, counts: &ChangeCounts, session: &mut Session) {
             }
         }
     });
-}
-
-/// Why a job was not changed, if it was not.
-fn refusal(verb: Verb, queue: &QueueName, job: &ChangedJob) -> Option<Failure> {
-    let Some(id) = &job.id else {
-        return Some(Failure::new(Exit::NotFound, Problem::key_not_held(queue)));
-    };
-    match &job.changed {
-        Changed::Done | Changed::WillStop => None,
-        Changed::WrongState(state) => {
-            let problem = Problem::wrong_state(queue, id, *state, verb);
-            Some(Failure::new(Exit::Conflict, problem))
-        }
-        Changed::Conflict(holder) => Some(Failure::new(
-            Exit::Conflict,
-            Problem::key_taken(queue, id, holder),
-        )),
-        Changed::NotFound => Some(Failure::new(Exit::NotFound, Problem::no_job(queue, id))),
-    }
 }

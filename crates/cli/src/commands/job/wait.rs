@@ -76,7 +76,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
             Ok(exit_of(state))
         }
         End::Gone => Err(gone(&queue, &id)),
-        End::NotFound => Err(Failure::new(Exit::NotFound, Problem::no_job(&queue, &id))),
+        End::NotFound => Err(Failure::from(Problem::no_job(&queue, &id))),
         End::TimedOut(job) => Err(timed_out(&id, job.state)),
     }
 }
@@ -132,10 +132,10 @@ pub(in crate::commands) fn exit_of(state: JobState) -> Exit {
 
 /// The job was there and is not any more.
 pub(in crate::commands) fn gone(queue: &QueueName, id: &JobId) -> Failure {
-    Failure::new(Exit::NotFound, Problem::left(queue, id))
+    Failure::from(Problem::left(queue, id))
 }
 
 /// The job did not end in time.
 pub(in crate::commands) fn timed_out(id: &JobId, state: JobState) -> Failure {
-    Failure::new(Exit::TimedOut, Problem::not_ended(id, state))
+    Failure::from(Problem::not_ended(id, state))
 }

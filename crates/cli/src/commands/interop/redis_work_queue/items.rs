@@ -97,10 +97,7 @@ pub(crate) async fn complete(arguments: Complete, session: &mut Session) -> Resu
         let message =
             format!("there is no item {id:?} to complete: somebody else did, or it never was");
         let help = "discard this outcome; whoever completed it was told so";
-        return Err(Failure::new(
-            Exit::NotFound,
-            Problem::new("gone", message, help),
-        ));
+        return Err(Failure::from(Problem::new("gone", message, help)));
     }
     let reply = CompleteReply {
         id: &id,
