@@ -55,7 +55,7 @@ pub const CODES: &[Code] = &[
     code(
         "too_large",
         (None, Some(413)),
-        "A payload, a result, a line or a body is larger than allowed.",
+        "A body, its headers or a line of an import is larger than allowed. A payload or a result that is too large is `invalid`.",
         "Send less, or keep the bytes elsewhere and send where they are.",
     ),
     code(

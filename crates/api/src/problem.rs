@@ -118,6 +118,15 @@ impl Problem {
         )
     }
 
+    /// Whoever answers is stopping, and does not wait any longer.
+    pub fn cut_short() -> Self {
+        Self::new(
+            "timed_out",
+            "the wait was cut short: what answers here is stopping",
+            "ask again, elsewhere or once it runs again",
+        )
+    }
+
     /// There is no such worker.
     pub fn no_worker(id: &BootId) -> Self {
         Self::new(

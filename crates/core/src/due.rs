@@ -39,18 +39,17 @@ impl Due {
     }
 
     pub(crate) fn check(self, part: &str) -> Result<()> {
-        let is_far = match self {
-            Self::Now => false,
-            Self::After(delay) => delay > AHEAD_MAX,
+        let (is_far, help) = match self {
+            Self::Now => (false, ""),
+            Self::After(delay) => (delay > AHEAD_MAX, "use at most 100 years"),
             // Beyond the year 10000 a time is a mistake, and no calendar prints it.
-            Self::At(at) => at.as_ms() >= 253_402_300_800_000,
+            Self::At(at) => (
+                at.as_ms() >= 253_402_300_800_000,
+                "use a time before the year 10000",
+            ),
         };
         if is_far {
-            return Err(Error::invalid(
-                part,
-                "it is too far away",
-                "use at most 100 years",
-            ));
+            return Err(Error::invalid(part, "it is too far away", help));
         }
         Ok(())
     }

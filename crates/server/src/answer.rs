@@ -63,7 +63,16 @@ pub(crate) async fn answer(door: &Arc<Door>, call: Call) -> Answered {
 
 async fn verb(door: &Door, mut call: Call) -> Answered {
     let fields = call.fields(BODY_BYTES_MAX).await?;
-    let answer = dispatch(door.store.as_ref(), call.route.op, fields).await?;
+    let answer = dispatch(door.store.as_ref(), call.route.op, fields);
+    let answer = if call.route.op == "wait" {
+        // It only looks: dropping it loses nothing.
+        tokio::select! {
+            answer = answer => answer?,
+            () = door.stopping.cancelled() => return Err(Problem::cut_short().into()),
+        }
+    } else {
+        answer.await?
+    };
     Ok(json_text(answer.get().to_owned()))
 }
 
@@ -82,7 +91,7 @@ async fn enqueue(door: &Door, mut call: Call) -> Answered {
         call.fields(BODY_BYTES_MAX).await?
     };
     if let Some(key) = Key::of(&call.headers)? {
-        idempotency::name_job(&mut fields, &key, 0);
+        idempotency::name_job(&mut fields, &key, 0)?;
     }
     let answer = dispatch(door.store.as_ref(), call.route.op, fields).await?;
     let said: Said = serde_json::from_str(answer.get()).unwrap_or_default();

@@ -57,7 +57,7 @@ pub(crate) async fn answer(door: &Door, mut call: Call) -> Result<Response<Body>
         (Err(Wrong::Past(refusal) | Wrong::NoTime(refusal)), _) => return Err(refusal),
     };
     if let Some(key) = &key {
-        idempotency::name_job(&mut fields, key, 0);
+        idempotency::name_job(&mut fields, key, 0)?;
     }
     let request: EnqueueRequest = fields.read()?;
     if request.payload.is_none() {

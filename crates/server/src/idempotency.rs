@@ -45,9 +45,10 @@ impl Key {
 }
 
 /// Gives a job its id, unless the caller did.
-pub(crate) fn name_job(fields: &mut Fields, key: &Key, item: usize) {
-    // It fails only where an id is there: that one decides.
-    let _ = fields.put("id", &key.id(item));
+pub(crate) fn name_job(fields: &mut Fields, key: &Key, item: usize) -> Result<(), Refusal> {
+    let own: Option<String> = fields.take("id")?;
+    fields.put("id", &own.unwrap_or_else(|| key.id(item)))?;
+    Ok(())
 }
 
 /// Gives each job of a batch its id.
@@ -59,7 +60,7 @@ pub(crate) fn name_batch(fields: &mut Fields, key: &Key) -> Result<Fields, Refus
 
     let mut jobs: Vec<Fields> = fields.take("jobs")?.unwrap_or_default();
     for (item, job) in jobs.iter_mut().enumerate() {
-        name_job(job, key, item);
+        name_job(job, key, item)?;
     }
     if serde_json::to_string(fields).is_ok_and(|rest| rest != "{}") {
         let help = "send one field, jobs";

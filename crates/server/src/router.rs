@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
 use axum::http::Response;
 use axum::middleware::from_fn_with_state;
@@ -33,9 +34,9 @@ pub(crate) fn router(door: &Arc<Door>) -> Router {
 fn method(door: Arc<Door>, route: &'static Route) -> MethodRouter {
     on(
         route.method.filter(),
-        move |params: RawPathParams, request: Request| {
+        move |params: Result<RawPathParams, RawPathParamsRejection>, request: Request| {
             let door = Arc::clone(&door);
-            async move { handle(&door, route, &params, request).await }
+            async move { handle(&door, route, params, request).await }
         },
     )
 }
@@ -43,11 +44,15 @@ fn method(door: Arc<Door>, route: &'static Route) -> MethodRouter {
 async fn handle(
     door: &Arc<Door>,
     route: &'static Route,
-    params: &RawPathParams,
+    params: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Response<Body> {
     let id = id_of(&request);
-    let answered = match call(door, route, params, request) {
+    let params = params.map_err(|_| {
+        let why = "a part of the path is not UTF-8 once it is decoded";
+        Refusal::new("invalid", why, "write the bytes of UTF-8 as %XX")
+    });
+    let answered = match params.and_then(|params| call(door, route, &params, request)) {
         Ok(call) => answer(door, call).await,
         Err(refusal) => Err(refusal),
     };

@@ -20,21 +20,28 @@ use crate::problem::Problem;
 pub enum SettleAnswer {
     /// The one job that was named.
     One(SettleReply),
-    /// Each of the jobs, in the order of the request; and what was claimed in the same step.
+    /// Each of the jobs, in the order of the request; and what was claimed in the same step. Of one
+    /// job too where a claim was asked for: a refusal would hide what was claimed.
     Many {
         /// `outcome` may be `lease_lost` or `gone`.
         jobs: Vec<SettleReply>,
         /// The next jobs, where they were asked for.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        claimed: Vec<ClaimReply>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        claimed: Option<Vec<ClaimReply>>,
     },
 }
 
-/// One job or many: what was named, and whether it was one.
-fn items<T>(one: Option<T>, many: Option<Vec<T>>) -> Result<(Vec<T>, bool)> {
+/// One job or many: what was named, and whether it was one. What is said `beside` many jobs would
+/// be said of none.
+fn items<T>(one: Option<T>, many: Option<Vec<T>>, beside: bool) -> Result<(Vec<T>, bool)> {
     let help = "give id and token, or jobs";
     match (one, many) {
         (Some(one), None) => Ok((vec![one], true)),
+        (None, Some(_)) if beside => Err(Error::invalid(
+            "request",
+            "it says beside jobs what is said of one job",
+            "say it within each of the jobs",
+        )),
         (None, Some(many)) => Ok((many, false)),
         (None, None) => Err(Error::invalid("request", "it names no job", help)),
         (Some(_), Some(_)) => Err(Error::invalid("request", "it names a job and jobs", help)),
@@ -58,19 +65,13 @@ fn answer(
     ids: &[JobId],
     settled: &[Settled],
     is_one: bool,
-    claimed: Vec<ClaimReply>,
+    claimed: Option<Vec<ClaimReply>>,
 ) -> Answer<SettleAnswer> {
-    if let (true, [id], [settled]) = (is_one, ids, settled) {
+    if let (true, None, [id], [settled]) = (is_one, &claimed, ids, settled) {
         return match settled {
             Settled::Lost => Err(Problem::lease_lost(id)),
             Settled::Gone => Err(Problem::gone(queue, id)),
-            settled if claimed.is_empty() => {
-                Ok(SettleAnswer::One(SettleReply::settled(queue, id, *settled)))
-            }
-            settled => Ok(SettleAnswer::Many {
-                jobs: vec![SettleReply::settled(queue, id, *settled)],
-                claimed,
-            }),
+            settled => Ok(SettleAnswer::One(SettleReply::settled(queue, id, *settled))),
         };
     }
     let pairs = ids.iter().zip(settled);
@@ -139,13 +140,14 @@ impl QueueRequest for Complete {
 
     async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<SettleAnswer> {
         let (result, result_base64) = (self.result, self.result_base64);
+        let beside = result.is_some() || result_base64.is_some();
         let one = both(self.id, self.token, |id, token| Done {
             id,
             token,
             result,
             result_base64,
         });
-        let (done, is_one) = items(one, self.jobs)?;
+        let (done, is_one) = items(one, self.jobs, beside)?;
         let completions = done
             .iter()
             .map(Done::completion)
@@ -153,8 +155,9 @@ impl QueueRequest for Complete {
         let ids = ids(completions.iter().map(|done| &done.hold));
         let next = self.claim.map(Claim::into_request).transpose()?;
         let next = next.map(|(request, _)| request);
+        let asks = next.is_some();
         let completed = store.complete(queue, completions, next).await?;
-        let claimed = ClaimReply::all(queue, completed.next.as_ref());
+        let claimed = asks.then(|| ClaimReply::all(queue, completed.next.as_ref()));
         answer(queue, &ids, &completed.settled, is_one, claimed)
     }
 }
@@ -215,6 +218,7 @@ impl QueueRequest for Fail {
 
     async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<SettleAnswer> {
         let (error, permanent, delay) = (self.error, self.permanent, self.delay);
+        let beside = error.is_some() || permanent.is_some() || delay.is_some();
         let one = both(self.id, self.token, |id, token| Failed {
             id,
             token,
@@ -222,14 +226,14 @@ impl QueueRequest for Fail {
             permanent,
             delay,
         });
-        let (failed, is_one) = items(one, self.jobs)?;
+        let (failed, is_one) = items(one, self.jobs, beside)?;
         let failures = failed
             .into_iter()
             .map(Failed::failure)
             .collect::<Result<Vec<_>>>()?;
         let ids = ids(failures.iter().map(|failure| &failure.hold));
         let settled = store.fail(queue, failures).await?;
-        answer(queue, &ids, &settled, is_one, Vec::new())
+        answer(queue, &ids, &settled, is_one, None)
     }
 }
 
@@ -259,12 +263,12 @@ impl QueueRequest for Release {
 
     async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<SettleAnswer> {
         let one = both(self.id, self.token, |id, token| HeldJob { id, token });
-        let (held, is_one) = items(one, self.jobs)?;
+        let (held, is_one) = items(one, self.jobs, false)?;
         let holds = held.iter().map(|held| hold(&held.id, &held.token));
         let holds = holds.collect::<Result<Vec<_>>>()?;
         let ids = ids(holds.iter());
         let settled = store.release(queue, holds).await?;
-        answer(queue, &ids, &settled, is_one, Vec::new())
+        answer(queue, &ids, &settled, is_one, None)
     }
 }
 
@@ -296,6 +300,6 @@ impl QueueRequest for Snooze {
         let ids = vec![hold.id.clone()];
         let snoozes = vec![CoreSnooze { hold, due }];
         let settled = store.snooze(queue, snoozes).await?;
-        answer(queue, &ids, &settled, true, Vec::new())
+        answer(queue, &ids, &settled, true, None)
     }
 }

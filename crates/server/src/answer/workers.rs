@@ -1,6 +1,6 @@
 //! Workers: a caller reaches those whose queues it reaches.
 
-use serde::Deserialize;
+use windlass_api::request::{Beat, Register};
 use windlass_api::{Fields, WorkerReply, dispatch};
 use windlass_core::{Clock, QueueName, SystemClock, Timestamp, Worker};
 
@@ -11,8 +11,9 @@ use crate::refusal::Refusal;
 use crate::scope::Grant;
 
 fn reaches(grant: &Grant, worker: &Worker) -> bool {
-    let mut queues = worker.new.queues.iter();
-    grant.reaches_all() || queues.all(|queue| grant.reaches(queue))
+    let queues = &worker.new.queues;
+    // One that names no queue may be anybody's.
+    grant.reaches_all() || !queues.is_empty() && queues.iter().all(|queue| grant.reaches(queue))
 }
 
 /// The workers that the caller reaches.
@@ -47,51 +48,39 @@ async fn check_worker(door: &Door, grant: &Grant, id: &str) -> Result<(), Refusa
     Err(Refusal::new("forbidden", why, help))
 }
 
-/// Makes a worker known, with queues that the caller reaches.
+/// Makes a worker known, with queues that the caller reaches; it may not take the place of one that
+/// the caller does not.
 pub(super) async fn register(door: &Door, mut call: Call) -> Answered {
     let fields = call.fields(BODY_BYTES_MAX).await?;
-    check_all(&call.grant, &fields, |named: &Queues| named.queues.clone())?;
+    // Read as the verb reads it, so that no shape of it gets by.
+    let named: Register = fields.read()?;
+    check_all(&call.grant, &named.queues)?;
+    if named.queues.is_empty() && !call.grant.reaches_all() {
+        let why = "the token is not good for a worker that names no queues";
+        let help = "name its queues; the token's pattern has to match them";
+        return Err(Refusal::new("forbidden", why, help));
+    }
+    if let Some(id) = named.worker {
+        check_worker(door, &call.grant, &id).await?;
+    }
     verb(door, call.route.op, fields).await
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Queues {
-    queues: Vec<String>,
 }
 
 /// Shows that a worker lives; the jobs it names are of queues that the caller reaches.
 pub(super) async fn beat(door: &Door, mut call: Call) -> Answered {
     check_worker(door, &call.grant, call.worker()).await?;
     let fields = call.fields(BODY_BYTES_MAX).await?;
-    let queues = |named: &Running| named.running.iter().map(|job| job.queue.clone()).collect();
-    check_all(&call.grant, &fields, queues)?;
+    let named: Beat = fields.read()?;
+    check_all(&call.grant, named.running.iter().map(|job| &job.queue))?;
     verb(door, call.route.op, fields).await
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Running {
-    running: Vec<RunningJob>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct RunningJob {
-    queue: String,
-}
-
-/// Refuses fields that name a queue which the caller does not reach. Fields of another shape are
-/// for the verb to refuse.
-fn check_all<T: for<'a> Deserialize<'a>>(
+/// Refuses names of queues that the caller does not reach.
+fn check_all<'a>(
     grant: &Grant,
-    fields: &Fields,
-    queues: impl Fn(&T) -> Vec<String>,
+    queues: impl IntoIterator<Item = &'a String>,
 ) -> Result<(), Refusal> {
-    let Ok(named) = fields.read::<T>() else {
-        return Ok(());
-    };
-    for name in queues(&named) {
+    for name in queues {
         check_reach(grant, &QueueName::new(name)?)?;
     }
     Ok(())

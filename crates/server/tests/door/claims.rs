@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use windlass_core::{JobState, QueueName};
 
-use crate::scene::{Caller, LONG, Scene};
+use crate::scene::{Caller, LONG, Scene, problem};
 
 /// Requests being answered, the one that asks among them.
 const UNDER_WAY: &str = "windlass_http_requests_under_way";
@@ -116,4 +116,47 @@ async fn the_next_jobs_are_claimed_with_the_end_of_the_last() {
         (&done["jobs"][0]["outcome"], &done["claimed"][0]["id"]),
         (&json!("completed"), &json!("b"))
     );
+}
+
+#[tokio::test]
+async fn what_a_late_complete_claims_is_told_to_its_caller() {
+    let scene = Scene::new().await;
+    let mut caller = scene.client().await;
+    for id in ["a", "b", "c"] {
+        caller.post("/v1/queues/q/jobs", json!({"id":id})).await;
+    }
+    let claimed = caller.post("/v1/queues/q/claim", json!({})).await;
+    let token = Caller::json(&claimed, 200)[0]["token"].clone();
+    let done = json!({"id":"a","token":token});
+    caller.post("/v1/queues/q/release", done.clone()).await;
+
+    for (id, outcome, next) in [("a", "lease_lost", "a"), ("z", "gone", "b")] {
+        let done = json!({"id":id,"token":token,"claim":{"lease":"10m"}});
+        let done = caller.post("/v1/queues/q/complete", done).await;
+        let done = Caller::json(&done, 200);
+        assert_eq!(
+            (&done["jobs"][0]["outcome"], &done["claimed"][0]["id"]),
+            (&json!(outcome), &json!(next))
+        );
+    }
+    let late = caller.post("/v1/queues/q/complete", done).await;
+    assert_eq!(problem(&late), (409, "lease_lost".to_owned()));
+}
+
+#[tokio::test]
+async fn a_server_that_stops_answers_those_who_wait_for_the_end_of_a_job() {
+    let scene = Scene::new().await;
+    let (mut caller, mut other) = (scene.client().await, scene.client().await);
+    other.post("/v1/queues/q/jobs", json!({"id":"a"})).await;
+    let began = Instant::now();
+    let waiting = caller.get("/v1/queues/q/jobs/a/wait?timeout=60s");
+    let stopping = async {
+        other.wait_for(UNDER_WAY, |count| count == 2).await;
+        scene.stop();
+    };
+
+    let (waited, ()) = tokio::join!(waiting, stopping);
+
+    assert_eq!(problem(&waited), (408, "timed_out".to_owned()));
+    assert!(began.elapsed() < Duration::from_secs(5));
 }

@@ -158,6 +158,9 @@ async fn a_token_reaches_its_queues_only() {
         json!({"worker":"w-post","queues":["post"]}),
     )
     .await;
+    // One that names no queue may be anybody's.
+    let idle = json!({"worker":"w-idle","queues":[]});
+    ask("all", "POST", "/v1/workers", idle).await;
 
     assert_eq!(
         ask("mail", "POST", "/v1/queues/mail-2/jobs", json!({}))
@@ -170,6 +173,12 @@ async fn a_token_reaches_its_queues_only() {
         ("/v1/queues/xmail-1/jobs", json!({})),
         ("/v1/queues/post/claim", json!({})),
         ("/v1/workers", json!({"queues":["mail-1","post"]})),
+        ("/v1/workers", json!({"queues":[]})),
+        (
+            "/v1/workers",
+            json!({"worker":"w-post","queues":["mail-1"]}),
+        ),
+        ("/v1/workers/w-idle/fail", json!({})),
         ("/v1/workers/w-post/tell", json!({"word":"stop"})),
         ("/v1/workers/w-post/fail", json!({})),
         (

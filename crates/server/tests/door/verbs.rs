@@ -239,6 +239,9 @@ async fn a_repeated_request_makes_no_second_job() {
 
     let first = Caller::json(&put("/v1/queues/q/jobs", json!({"payload":"x"})).await, 201);
     let again = Caller::json(&put("/v1/queues/q/jobs", json!({"payload":"x"})).await, 200);
+    // No id is none, however it is said.
+    let null = put("/v1/queues/q/jobs", json!({"payload":"x","id":null})).await;
+    assert_eq!(Caller::json(&null, 200)["id"], first["id"]);
     let batch = json!({"jobs":[{"payload":"1"},{"payload":"2"}]});
     let many = Caller::json(&put("/v1/queues/r/jobs/batch", batch.clone()).await, 200);
     let more = Caller::json(&put("/v1/queues/r/jobs/batch", batch).await, 200);
@@ -256,10 +259,13 @@ async fn a_repeated_request_makes_no_second_job() {
 
 /// How, where, with what, and the status and code of the refusal.
 #[rustfmt::skip]
-const REFUSALS: [(&str, &str, &str, u16, &str); 17] = [
+const REFUSALS: [(&str, &str, &str, u16, &str); 20] = [
     ("GET", "/v1/queues/none", "null", 404, "not_found"),
     ("GET", "/v1/queues/q/jobs/none", "null", 404, "not_found"),
     ("GET", "/v1/queues/q%20q", "null", 400, "invalid"),
+    ("GET", "/v1/queues/q/jobs/%ff", "null", 400, "invalid"),
+    ("POST", "/v1/queues/q/fail", r#"{"jobs":[{"id":"a","token":"1-00000000"}],"permanent":true}"#, 400, "invalid"),
+    ("POST", "/v1/queues/q/complete", r#"{"jobs":[{"id":"a","token":"1-00000000"}],"result":"x"}"#, 400, "invalid"),
     ("GET", "/v1/queues/q/jobs?limit=x", "null", 400, "invalid"),
     ("GET", "/v1/queues/q/jobs?limit=0", "null", 400, "invalid"),
     ("GET", "/v1/queues/q/jobs?what=x", "null", 400, "invalid"),

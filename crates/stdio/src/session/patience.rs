@@ -28,7 +28,7 @@ pub(super) async fn dispatch(
         // It only looks: dropping it loses nothing.
         "wait" => tokio::select! {
             answer = windlass_api::dispatch(store, op, fields) => answer,
-            () = cut.cancelled() => Err(cut_short()),
+            () = cut.cancelled() => Err(Problem::cut_short()),
         },
         _ => windlass_api::dispatch(store, op, fields).await,
     }
@@ -58,12 +58,4 @@ fn sliced(text: &str, slice: Duration) -> Result<Fields> {
     let mut fields = Fields::parse(text)?;
     fields.put("wait", &format!("{}ms", slice.as_millis()))?;
     Ok(fields)
-}
-
-fn cut_short() -> Problem {
-    Problem::new(
-        "timed_out",
-        "the wait was cut short: this session ends",
-        "ask again in another session",
-    )
 }
