@@ -1,6 +1,6 @@
 -- claim: hands out jobs of the queue under a token and a lease.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place quiet hold finish extend reap take record plain sleep claim
+-- uses: figures hints opts state place hold finish extend reap take record plain quiet sleep claim
 -- flags: allow-oom
 -- guards: lazy
 -- args: owner (b:BOOT, or empty for a lease of its own), seq, nonce (8 hex digits), max, lease (ms), mode (empty, `m` at most once, `d` dispatch), worker (for a single claim), sleeper (empty, or NAME TAB MS: register it when nothing is found)
@@ -9,7 +9,7 @@ if not exists then
   return nothing()
 end
 local request = read_request(1)
-guard(request.mode ~= 'm')
+guard(request.mode ~= 'm', math.min(request.max, CLAIM_MAX))
 local reply = claim(request)
 commit()
 return reply

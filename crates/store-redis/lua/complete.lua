@@ -1,6 +1,6 @@
 -- complete: ends jobs well and, in the same step, may claim the next.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place quiet hold finish extend reap take record plain sleep claim
+-- uses: figures hints opts state place hold finish extend reap take record plain quiet sleep claim
 -- flags: allow-oom
 -- guards: lazy
 -- args: how many claims; token and number of jobs of each; the ids (each once), claim by claim; how many results; of each its place among the ids and its bytes; then a request as in claim, or nothing
@@ -15,6 +15,7 @@ local results, results_end = {}, last + 1 + 2 * tonumber(ARGV[last + 1])
 for at = last + 2, results_end, 2 do
   results[tonumber(ARGV[at])] = ARGV[at + 1]
 end
+local holds = total > 0 and redis.call('HMGET', k_running, unpack(ARGV, first, last)) or {}
 local SAME = { completed = true }
 
 -- Ends jobs that leave nothing behind, all at once: `from` to `to` in a list of ids.
@@ -44,6 +45,20 @@ local function read_short(hold, token)
   return tonumber(bytes) or false, flag == 's'
 end
 
+-- Whether none of the jobs has an end to look at.
+local function are_ends_short()
+  local seen
+  for i = 1, total do
+    if holds[i] and holds[i] ~= seen then
+      seen = holds[i]
+      if string.find(seen, '^[^\t]+\t%do') then
+        return false
+      end
+    end
+  end
+  return true
+end
+
 local function complete_one(id, token, text, result)
   local hold = text and read_hold(text)
   if not hold or hold.token ~= token then
@@ -71,7 +86,6 @@ end
 
 -- A word for each job, or nothing when all are completed.
 local function complete_all()
-  local holds = redis.call('HMGET', k_running, unpack(ARGV, first, last))
   local may_be_short = rule(KEEP_SUCCEEDED) ~= 1
   local stopping = not is_quiet and redis.call('ZCARD', k_stopping) > 0
   local short, bytes_of_short, has_opts = {}, 0, false
@@ -118,7 +132,8 @@ local function complete_all()
 end
 
 local request = ARGV[results_end + 8] and read_request(results_end + 1)
-guard(not next(results) and not (request and request.mode == 'm'))
+local max = request and math.min(request.max, CLAIM_MAX) or 0
+guard(not next(results) and not (request and request.mode == 'm') and are_ends_short(), max)
 local answer = ''
 if total > 0 then
   answer = exists and complete_all() or string.rep('gone ', total)

@@ -114,11 +114,12 @@ end
 
 -- Nothing when there is nothing to hand out.
 local function take_and_hand_out(request)
-  if is_quiet or (f[GHOSTS] == 0 and not has_suspects() and not is_watched and request.mode ~= 'm') then
-    local lanes, total = take_short(math.min(request.max, CLAIM_MAX))
-    if lanes then
-      return total > 0 and hand_out_short(request, lanes) or nil
-    end
+  local lanes = looked
+  if lanes == nil and (is_quiet or (f[GHOSTS] == 0 and not has_suspects() and not is_watched and request.mode ~= 'm')) then
+    lanes = look_lanes(math.min(request.max, CLAIM_MAX), not is_quiet and redis.call('HLEN', k_opts) > 1)
+  end
+  if lanes then
+    return take_lanes(lanes) > 0 and hand_out_short(request, lanes) or nil
   end
   local seen = { passed = 0, looked_at = 0 }
   local taken = take(request, seen)

@@ -25,28 +25,35 @@ local function look_short(priority, most, has_opts)
   return { ids = ids, payloads = payloads, opts = same ~= '' and opts or nil, same = same }
 end
 
--- Takes jobs lane by lane, where no entry is stale; nothing when a job needs a closer look, and then nothing is changed.
-local function take_short(max)
-  local taken, lanes = 0, {}
-  local has_opts = not is_quiet and redis.call('HLEN', k_opts) > 1
+-- What stands at the heads of the lanes, up to `max` jobs, where no entry is stale; nothing when a job needs a closer
+-- look.
+local function look_lanes(max, has_opts)
+  local seen, lanes = 0, {}
   for priority = 0, 9 do
-    if f[READY + priority] > 0 and taken < max then
-      local lane = look_short(priority, max - taken, has_opts)
+    if f[READY + priority] > 0 and seen < max then
+      local lane = look_short(priority, max - seen, has_opts)
       if not lane then
         return nil
       end
       lane.priority = priority
       lanes[#lanes + 1] = lane
-      taken = taken + #lane.ids
+      seen = seen + #lane.ids
     end
   end
+  return lanes
+end
+
+-- Takes what was looked at: how many jobs that are.
+local function take_lanes(lanes)
+  local taken = 0
   for i = 1, #lanes do
     local lane = lanes[i]
     redis.call('LTRIM', k_ready[lane.priority], #lane.ids, -1)
     f[BASE + lane.priority] = f[BASE + lane.priority] + #lane.ids
     f[READY + lane.priority] = f[READY + lane.priority] - #lane.ids
+    taken = taken + #lane.ids
   end
-  return lanes, taken
+  return taken
 end
 
 -- The holds of one lane, into `holds`. Most are the same text: written once for each length of payload.

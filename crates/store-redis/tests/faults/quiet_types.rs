@@ -1,12 +1,12 @@
-//! A queue of plain jobs on their way, where steps check few types: a key of another type still
-//! refuses a step before it changed anything, or is not needed for it.
+//! A queue of plain jobs on their way, or of jobs of a kind, where steps check few types: a key of
+//! another type still refuses a step before it changed anything, or is not needed for it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, ClaimRequest, Clock, Hold, ManualClock, NewJob, QueueName, Result, Store, SystemClock,
-    Timestamp,
+    BootId, ClaimRequest, Clock, Hold, Kind, ManualClock, NewJob, QueueName, Result, Store,
+    SystemClock, Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::bench::holds;
@@ -24,13 +24,19 @@ struct Quiet {
 }
 
 impl Quiet {
-    async fn build(store: &RedisStore) -> Result<Self> {
+    async fn build(store: &RedisStore, kind: Option<Kind>) -> Result<Self> {
         let queue = QueueName::new("q")?;
-        let jobs = (0..6).map(|_| NewJob::new("payload")).collect();
-        store.enqueue(&queue, jobs).await?;
+        let job = || {
+            let mut job = NewJob::new("payload");
+            job.kind.clone_from(&kind);
+            job
+        };
+        store
+            .enqueue(&queue, (0..6).map(|_| job()).collect())
+            .await?;
         let mut quiet = Self {
             queue,
-            job: NewJob::new("payload"),
+            job: job(),
             boot: BootId::new("boot")?,
             holds: Vec::new(),
         };
@@ -69,6 +75,15 @@ impl Quiet {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_of_the_wrong_type_never_leaves_a_quiet_step_half_done() {
+    assert_never_half_done(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_the_wrong_type_never_leaves_a_step_on_jobs_of_a_kind_half_done() {
+    assert_never_half_done(Some(Kind::new("mail.send").unwrap())).await;
+}
+
+async fn assert_never_half_done(kind: Option<Kind>) {
     let server = Server::start();
     let now = Timestamp::from_ms(SystemClock.now_us() / 1000);
     let options = Options {
@@ -76,7 +91,7 @@ async fn a_key_of_the_wrong_type_never_leaves_a_quiet_step_half_done() {
         ..Options::default()
     };
     let store = RedisStore::open(&server.url(), options).await.unwrap();
-    let quiet = Quiet::build(&store).await.unwrap();
+    let quiet = Quiet::build(&store, kind).await.unwrap();
     let mut link = server.connect().unwrap();
     let dumped = contents::dump(&mut link);
     let (mut refused, mut done, mut broken) = (0, 0, Vec::new());
