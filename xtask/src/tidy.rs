@@ -18,6 +18,7 @@ mod manifest;
 mod markers;
 mod named_paths;
 mod opening;
+mod text_order;
 mod tree;
 mod violation;
 
@@ -29,7 +30,7 @@ use violation::Violation;
 
 type Rule = fn(&Tree) -> Vec<Violation>;
 
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 15] = [
     edges::check,
     dependencies::check,
     budget::check,
@@ -44,6 +45,7 @@ const RULES: [Rule; 14] = [
     commands::check,
     documents::check,
     guarantees::check,
+    text_order::check,
 ];
 
 /// Runs every rule; exit 1 when any is broken.

@@ -20,6 +20,7 @@ table{border-collapse:collapse;width:100%}\
 th,td{text-align:left;vertical-align:top;padding:.4rem .8rem;border-bottom:1px solid #8884}\
 th{border-bottom-width:2px}\
 code{font:14px ui-monospace,monospace;overflow-wrap:anywhere}\
+@media(min-width:64rem){td code{white-space:nowrap}}\
 .method{font-weight:600}\
 @media(max-width:48rem){\
 thead{display:none}\

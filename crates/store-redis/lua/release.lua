@@ -1,6 +1,6 @@
 -- release: gives jobs back to the front (or back) in claim order, attempt not counted.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish reap settle
+-- uses: figures hints opts state place hold finish reap settle order
 -- flags: allow-oom
 -- args: how many; id, token of each
 -- reply: the words (released, cancelled, lease_lost, gone) in one text, separated by spaces
@@ -42,7 +42,7 @@ end, function()
     elseif a.place ~= b.place then
       return a.place < b.place
     end
-    return a.id < b.id
+    return is_before(a.id, b.id)
   end)
   requeue_in_order(back)
 end)

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use redis::Value;
+use windlass_core::setting::PARTITIONS_MAX;
 use windlass_core::{Enqueued, JobId, JobState, Level, NewJob, Result};
 
 use crate::codec::opts;
@@ -13,8 +14,8 @@ use crate::reply::{self, short};
 pub(crate) enum Stored {
     /// Each job's answer, and whether the part is so large that the queue should have more.
     Answered(Vec<Enqueued>, bool),
-    /// The queue has another number of parts: the batch must be dealt out anew.
-    Moved,
+    /// The queue has another number of parts, which is this: the batch must be dealt out anew.
+    Moved(u32),
 }
 
 impl Part {
@@ -26,8 +27,8 @@ impl Part {
             self.make().await?;
             (reply, level) = self.run_covered(script, args(jobs, partitions)).await?;
         }
-        if is_moved(&reply) {
-            return Ok(Stored::Moved);
+        if let Some(count) = moved_to(&reply)? {
+            return Ok(Stored::Moved(count));
         }
         let (answers, is_large) = read_answers(reply, jobs, level)?;
         Ok(Stored::Answered(answers, is_large))
@@ -82,12 +83,23 @@ fn args(jobs: &[NewJob], partitions: u32) -> Vec<Bytes> {
     args
 }
 
-fn is_moved(reply: &Value) -> bool {
-    match reply {
-        Value::BulkString(bytes) => bytes.starts_with(b"moved "),
-        Value::SimpleString(text) => text.starts_with("moved "),
-        _ => false,
-    }
+/// The number of parts in the answer `moved N`.
+fn moved_to(reply: &Value) -> Result<Option<u32>> {
+    let word = match reply {
+        Value::BulkString(bytes) => bytes.as_slice(),
+        Value::SimpleString(text) => text.as_bytes(),
+        _ => return Ok(None),
+    };
+    let Some(count) = word.strip_prefix(b"moved ") else {
+        return Ok(None);
+    };
+    let count = str::from_utf8(count)
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let count = count.filter(|count| *count <= PARTITIONS_MAX);
+    count
+        .map(Some)
+        .ok_or_else(|| short("it names no number of parts"))
 }
 
 fn accepted(job: &NewJob, state: JobState, level: Level) -> Enqueued {

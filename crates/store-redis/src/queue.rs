@@ -12,7 +12,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use windlass_core::{
-    Claim, ClaimRequest, Claimer, Completion, Enqueued, NewJob, QueueName, Result, Settled,
+    Claim, ClaimRequest, Claimer, Completion, Enqueued, Error, Mode, NewJob, QueueName, Result,
+    Settled,
 };
 
 use crate::gather::Gather;
@@ -51,8 +52,8 @@ pub(crate) struct Member {
 #[derive(Debug)]
 pub(crate) enum Answer {
     Enqueued(Enqueued),
-    /// The queue has another number of parts: the job comes back, to be dealt out anew.
-    Moved(Box<NewJob>),
+    /// The queue has another number of parts, which is this: the job comes back, to be dealt out anew.
+    Moved(Box<NewJob>, u32),
 }
 
 impl Queue {
@@ -109,32 +110,53 @@ impl Queue {
         usize::try_from(turn).unwrap_or_default() % count
     }
 
+    /// Takes jobs of the first part that has some. One that cannot be reached is passed: the others may
+    /// have jobs, and only when they have none is the caller told.
     pub(crate) async fn claim(&self, request: &ClaimRequest) -> Result<Option<Claim>> {
         self.learn(self.first().parts_seen.load(Ordering::Relaxed));
         let parts = self.parts();
         let first = self.begin_at(&request.claimer, parts.len());
+        let mut missed = None;
         for at in 0..parts.len() {
             let part = &parts[(first + at) % parts.len()].part;
             let request = marked(request, part.number, parts.len());
-            if let Some(claim) = part.claim(&request).await? {
-                return Ok(Some(claim));
+            match part.claim(&request).await {
+                Ok(Some(claim)) => return Ok(Some(claim)),
+                Ok(None) => {}
+                Err(error) if may_pass(&request, &error) => {
+                    missed.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
             }
         }
-        Ok(None)
+        missed.map_or(Ok(None), Err)
     }
 }
 
-/// When the number of parts was last looked up, and the numbers there were before.
+/// Whether a claim may go on to the next part after a failure in one. What that one handed out without
+/// being heard goes back with the worker's next renewal; other claims must be told that they may have
+/// been given something.
+fn may_pass(request: &ClaimRequest, error: &Error) -> bool {
+    let is_given_back = matches!(request.claimer, Claimer::Worker { .. })
+        && !matches!(request.mode, Mode::AtMostOnce);
+    error.is_transient() && (!error.is_unknown() || is_given_back)
+}
+
+/// When the number of parts was last looked up, and the numbers there have been, that one last.
 #[derive(Debug, Default)]
 struct Known(Mutex<(Option<Instant>, Vec<u32>)>);
 
 impl Known {
-    fn is_fresh(&self, trusted: Duration) -> bool {
+    /// Whether it was just looked up, and nothing was heard since of more than the `parts` it told of.
+    fn is_fresh(&self, trusted: Duration, parts: usize) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = known.1.last().copied().unwrap_or_default();
         known.0.is_some_and(|at| at.elapsed() < trusted)
+            && usize::try_from(told).is_ok_and(|told| told >= parts)
     }
 
-    fn set(&self, earlier: Vec<u32>) {
+    fn set(&self, count: u32, mut earlier: Vec<u32>) {
+        earlier.push(count);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *known = (Some(Instant::now()), earlier);
     }
@@ -144,7 +166,7 @@ impl Known {
         known.0 = None;
     }
 
-    fn earlier(&self) -> Vec<u32> {
+    fn numbers(&self) -> Vec<u32> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.1.clone()
     }

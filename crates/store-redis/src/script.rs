@@ -170,6 +170,7 @@ parts! {
     "hold",
     "look",
     "opts",
+    "order",
     "place",
     "plain",
     "quiet",

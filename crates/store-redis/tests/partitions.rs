@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::{
-    BootId, Changed, ClaimRequest, Filter, Hold, JobId, JobState, NewJob, QueueName, Renewal,
-    Settled, Store, Target, UniqueKey,
+    BootId, Changed, ClaimRequest, Enqueued, Filter, Hold, JobId, JobState, NewJob, QueueName,
+    Renewal, Settled, Store, Target, UniqueKey,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::bench::{holds, named};
@@ -325,4 +325,85 @@ async fn a_fresh_process_settles_and_renews_in_parts_it_has_not_seen() {
             .unwrap();
         assert_eq!(told, [Settled::Released], "claim {n}");
     }
+}
+
+/// What a part says of the queue, kept aside and put back: so a growth looks that has not told it yet.
+struct Untold<'a> {
+    server: &'a Server,
+    key: &'static str,
+    aside: &'static str,
+}
+
+impl<'a> Untold<'a> {
+    /// The first part, which is told last.
+    fn first(server: &'a Server) -> Self {
+        let (key, aside) = ("windlass:{mail}:state", "windlass:{mail}:aside");
+        server.command(&["COPY", key, aside]).ok();
+        Self { server, key, aside }
+    }
+
+    fn put_back(self) {
+        let words = ["COPY", self.aside, self.key, "REPLACE"];
+        self.server.command(&words).ok();
+        self.server.command(&["DEL", self.aside]).ok();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_adds_parts_knows_the_jobs_of_before_while_the_first_part_is_not_told() {
+    let server = Server::start();
+    let store = open(&server.url()).await;
+    store.enqueue(&queue(), names(40)).await.unwrap();
+    let untold = Untold::first(&server);
+    spread(&store, 2).await;
+    untold.put_back();
+
+    let again = store.enqueue(&queue(), names(40)).await.unwrap();
+
+    assert!(again.iter().all(Enqueued::is_duplicate), "{again:?}");
+    assert_eq!(drain(&store).await.len(), 40);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_hears_of_new_parts_by_a_claim_asks_for_the_numbers_between() {
+    let server = Server::start();
+    let (worker, operator) = (open(&server.url()).await, open(&server.url()).await);
+    operator.pause(&queue()).await.unwrap();
+    // The worker has just looked: one part, and none before.
+    worker.stats(&queue()).await.unwrap();
+    spread(&operator, 2).await;
+    operator.enqueue(&queue(), names(40)).await.unwrap();
+    spread(&operator, 5).await;
+    for _ in 0..2 {
+        let claim = worker.claim(&queue(), ClaimRequest::single(1)).await;
+        assert_eq!(claim.unwrap(), None, "the queue is paused");
+    }
+
+    let again = worker.enqueue(&queue(), names(40)).await.unwrap();
+
+    assert!(again.iter().all(Enqueued::is_duplicate), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_growth_that_was_left_half_way_is_completed_by_the_next_enqueue() {
+    let server = Server::start();
+    let (grower, other) = (open(&server.url()).await, open(&server.url()).await);
+    spread(&grower, 2).await;
+    other.enqueue(&queue(), names(10)).await.unwrap();
+    let untold = Untold::first(&server);
+    spread(&grower, 4).await;
+    drop(grower);
+    untold.put_back();
+
+    let told = other.enqueue(&queue(), names(60)).await.unwrap();
+
+    let known = told.iter().filter(|answer| answer.is_duplicate()).count();
+    assert_eq!(known, 10);
+    for store in [other, open(&server.url()).await] {
+        let again = store.enqueue(&queue(), names(60)).await.unwrap();
+        assert!(again.iter().all(Enqueued::is_duplicate), "{again:?}");
+    }
+    let seen = drain(&open(&server.url()).await).await;
+    assert_eq!(seen.len(), 60);
+    assert!(seen.values().all(|times| *times == 1));
 }

@@ -298,6 +298,7 @@ macro_rules! conformance_cases {
                 pages_show_each_job_once,
                 a_job_that_stays_put_is_seen_while_others_move,
                 a_listing_is_filtered_by_state_and_kind,
+                jobs_of_one_time_are_paged_by_the_bytes_of_their_ids,
                 a_listing_leaves_out_payloads_and_results,
                 what_is_asked_for_is_what_the_dump_shows,
             }
@@ -306,6 +307,7 @@ macro_rules! conformance_cases {
                 a_due_job_stays_due_when_the_clock_steps_back_a_little,
                 a_large_step_back_is_believed,
                 a_large_step_back_cuts_leases_to_their_length,
+                a_step_back_cuts_a_short_lease_beneath_many_long_ones,
                 a_step_back_never_lengthens_a_lease,
                 a_token_outlives_a_step_back,
                 a_job_keeps_its_due_time_through_a_step_back,
@@ -340,6 +342,7 @@ macro_rules! conformance_cases {
                 maintenance_does_no_more_than_its_limit,
                 maintenance_does_at_most_a_page,
                 maintenance_prunes_at_most_a_page,
+                ending_two_hundred_jobs_prunes_four_hundred,
                 a_renewal_gives_back_lost_claims_until_a_hundred_jobs_went,
             }
         }

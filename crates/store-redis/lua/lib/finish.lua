@@ -143,6 +143,6 @@ end
 -- After a step that ended jobs: twice as much is pruned as was kept, so that what is kept stays within its bounds.
 local function prune_step()
   if kept_in_step > 0 then
-    prune(math.min(kept_in_step * 2, 200))
+    prune(kept_in_step * 2)
   end
 end

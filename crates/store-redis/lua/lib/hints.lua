@@ -14,9 +14,11 @@ local function announce_cancel(id)
   heard[#heard + 1] = 'c ' .. id
 end
 
--- After a step back every lease ends at most its own length from now. Pages, longest first: the next step goes on.
+-- After a step back every lease ends at most its own length from now. Pages, longest first: the next step goes on behind
+-- those that were left as they are. What was cut has moved down, so that none is passed over.
 local function cut_leases()
-  local owners = redis.call('ZREVRANGE', k_leases, 0, 499, 'WITHSCORES')
+  local from = is_stepped_back and 0 or f[CUTTING] - 1
+  local owners = redis.call('ZREVRANGE', k_leases, from, from + 499, 'WITHSCORES')
   local cut = 0
   for i = 1, #owners, 2 do
     local owner = redis.call('HGET', k_owners, owners[i])
@@ -26,7 +28,7 @@ local function cut_leases()
       cut = cut + 1
     end
   end
-  f[CUTTING] = #owners == 1000 and cut > 0 and 1 or 0
+  f[CUTTING] = #owners == 1000 and 1 + from + 500 - cut or 0
   is_changed = true
 end
 

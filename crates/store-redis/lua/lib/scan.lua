@@ -19,10 +19,10 @@ local function rank_behind(key, score, member)
   local high = redis.call('ZCOUNT', key, '-inf', score)
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if redis.call('ZRANGE', key, middle, middle)[1] <= member then
-      low = middle + 1
-    else
+    if is_before(member, redis.call('ZRANGE', key, middle, middle)[1]) then
       high = middle
+    else
+      low = middle + 1
     end
   end
   return low

@@ -47,7 +47,7 @@ impl Queue {
                 hands[part_of(&job, count)].push((at, job));
             }
         }
-        let mut back = Vec::new();
+        let (mut back, mut most) = (Vec::new(), count);
         for (member, hand) in parts.iter().zip(hands) {
             for page in pages(hand) {
                 let (places, sent): (Vec<_>, Vec<_>) =
@@ -56,13 +56,16 @@ impl Queue {
                 for (at, answer) in places.into_iter().zip(told) {
                     match answer {
                         Answer::Enqueued(enqueued) => answers[at] = Some(enqueued),
-                        Answer::Moved(job) => back.push((at, *job)),
+                        Answer::Moved(job, told) => {
+                            most = most.max(told);
+                            back.push((at, *job));
+                        }
                     }
                 }
             }
         }
         if !back.is_empty() {
-            self.agree(count).await?;
+            self.agree(count, most).await?;
         }
         for member in parts.iter() {
             // The answers do not wait for it: jobs go on coming in meanwhile.
@@ -139,14 +142,13 @@ async fn enqueue_gathered(part: &Part, jobs: Vec<(u32, NewJob)>) -> Result<Vec<A
             current.push(job);
             moved.push(None);
         } else {
-            moved.push(Some(Answer::Moved(Box::new(job))));
+            moved.push(Some(Answer::Moved(Box::new(job), count)));
         }
     }
     let told: Vec<Answer> = match enqueue_runs(part, &current, count).await? {
-        Stored::Moved => current
+        Stored::Moved(count) => current
             .into_iter()
-            .map(Box::new)
-            .map(Answer::Moved)
+            .map(|job| Answer::Moved(Box::new(job), count))
             .collect(),
         Stored::Answered(answers, is_large) => {
             part.is_large.fetch_or(is_large, Ordering::Relaxed);
@@ -166,7 +168,7 @@ async fn enqueue_runs(part: &Part, jobs: &[NewJob], count: u32) -> Result<Stored
     for run in runs(jobs.iter().map(|job| job.id.as_str())) {
         match part.enqueue(&jobs[run], count).await? {
             // What an earlier run stored will be a duplicate of itself in its new part.
-            Stored::Moved => return Ok(Stored::Moved),
+            Stored::Moved(count) => return Ok(Stored::Moved(count)),
             Stored::Answered(told, large) => {
                 answers.extend(told);
                 is_large |= large;

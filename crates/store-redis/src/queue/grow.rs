@@ -1,7 +1,8 @@
 //! Growing: how many parts a queue has, and how a process learns of it.
 //!
 //! The first part is the authority. New parts are made and told first, then the old ones, the first
-//! one last; a process that finds a part out of step with the first brings it into step.
+//! one last; a process that finds a part out of step with the first brings into step whichever is
+//! behind.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,29 +37,32 @@ impl Part {
 impl Queue {
     /// Looks how many parts there are, unless that was just done.
     pub(crate) async fn refresh(&self) -> Result<()> {
-        if self.known.is_fresh(TRUSTED) {
-            return Ok(());
+        if !self.known.is_fresh(TRUSTED, self.parts().len()) {
+            self.look().await?;
         }
-        let (count, earlier) = self.first().partition(0, 0).await?;
-        self.learn(count);
-        self.known.set(earlier);
         Ok(())
     }
 
-    /// After a part said that the number of parts is another: asks the first one, and brings parts
-    /// into step that a process left behind half-way.
-    pub(super) async fn agree(&self, believed: u32) -> Result<()> {
-        self.known.forget();
-        let first = self.first();
-        let (count, earlier) = first.partition(0, 0).await?;
+    /// How many parts there are, by the first one.
+    async fn look(&self) -> Result<u32> {
+        let (count, earlier) = self.first().partition(0, 0).await?;
         self.learn(count);
-        self.known.set(earlier);
-        if count < believed {
-            // The database was emptied, or put back to what it was: there are never fewer parts than
-            // somebody has seen, or jobs in the others would be seen by nobody.
-            first.make().await?;
+        self.known.set(count, earlier);
+        Ok(count)
+    }
+
+    /// After a part said that the number of parts is another, the highest one `told`: asks the first
+    /// one, and brings parts into step that a process left behind half-way.
+    pub(super) async fn agree(&self, believed: u32, told: u32) -> Result<()> {
+        let count = self.look().await?;
+        let most = believed.max(told);
+        if count < most {
+            // Whoever added parts stopped half-way, or the database was emptied, or put back to what
+            // it was: there are never fewer parts than somebody has seen, or jobs in the others would
+            // be seen by nobody.
+            self.first().make().await?;
             let grow_at = self.grow_at().await?;
-            return self.grow(count, believed, grow_at).await;
+            return self.grow(count, most, grow_at).await;
         }
         if count == believed {
             for member in self.parts().iter().skip(1) {
@@ -159,8 +163,9 @@ impl Queue {
             .map_or(job.id.as_str(), |key| key.as_str());
         let place = part_of_text(text, count);
         let mut seen = vec![place];
-        for earlier in self.known.earlier() {
-            let at = part_of_text(text, earlier);
+        // The number that the first part names is one of them: whoever adds parts tells it last.
+        for number in self.known.numbers() {
+            let at = part_of_text(text, number);
             if seen.contains(&at) {
                 continue;
             }

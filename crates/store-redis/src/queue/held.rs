@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use windlass_core::{
     BootId, ClaimRequest, Completed, Completion, Failure, Held, Hold, Owner, Renewal, Renewed,
     Result, Settled, Snooze, Token,
@@ -254,13 +255,12 @@ impl Queue {
     ) -> Result<Renewed> {
         let mut merged = Renewed::default();
         let mut lost: Vec<Token> = tokens.to_vec();
-        for member in self.parts().iter() {
-            let renewal = Renewal::Worker {
-                boot: boot.clone(),
-                tokens: tokens.to_vec(),
-                settled,
-            };
-            let renewed = member.part.renew(&renewal, lease).await?;
+        let renewal = Renewal::Worker {
+            boot: boot.clone(),
+            tokens: tokens.to_vec(),
+            settled,
+        };
+        for renewed in self.renew_in_all(&renewal, lease).await? {
             merged.until = match (merged.until, renewed.until) {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),
@@ -271,6 +271,19 @@ impl Queue {
         merged.lost = lost;
         merged.cancel.sort();
         Ok(merged)
+    }
+
+    /// All at once: a part whose server is away must not use up the time that the others have.
+    async fn renew_in_all(&self, renewal: &Renewal, lease: Duration) -> Result<Vec<Renewed>> {
+        let renewal = Arc::new(renewal.clone());
+        let mut asked = JoinSet::new();
+        for member in self.parts().iter() {
+            let (part, renewal) = (Arc::clone(&member.part), Arc::clone(&renewal));
+            asked.spawn(async move { part.renew(&renewal, lease).await });
+        }
+        // A failure is told when all have answered: returning earlier would drop the rest.
+        let told = asked.join_all().await;
+        told.into_iter().collect()
     }
 
     pub(crate) async fn take_back(&self, boot: &BootId, is_lost: bool) -> Result<u64> {

@@ -18,6 +18,7 @@ mod full;
 mod history;
 mod idle;
 mod level;
+mod parts;
 mod proxy;
 mod quiet_types;
 mod restart;

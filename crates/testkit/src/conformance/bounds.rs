@@ -135,6 +135,26 @@ pub async fn maintenance_prunes_at_most_a_page(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
+pub async fn ending_two_hundred_jobs_prunes_four_hundred(bench: &Bench) -> Result<()> {
+    let kept = numbered(700)
+        .into_iter()
+        .map(windlass_core::NewJob::keep_outcome)
+        .collect();
+    bench.enqueue_all(kept).await?;
+    let mut held = Vec::new();
+    for _ in 0..7 {
+        held.extend(holds(&bench.take(100).await?));
+    }
+    let last = held.split_off(500);
+    bench.complete_all(held).await?;
+    bench.set("succeeded_count=0").await?;
+
+    bench.complete_all(last).await?;
+
+    assert_eq!(bench.whole().await?.stats.succeeded, 300);
+    Ok(())
+}
+
 pub async fn a_renewal_gives_back_lost_claims_until_a_hundred_jobs_went(
     bench: &Bench,
 ) -> Result<()> {

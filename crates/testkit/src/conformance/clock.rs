@@ -1,9 +1,9 @@
 //! The clock: time never runs backwards by a little, and a large step back is believed.
 
 use windlass_core::limits::LEASE_DEFAULT;
-use windlass_core::{JobState, Result, Settled};
+use windlass_core::{ClaimRequest, JobState, Result, Settled};
 
-use crate::bench::{Bench, boot, hold, ms, named, secs};
+use crate::bench::{Bench, boot, hold, ms, named, numbered, secs};
 
 pub async fn a_small_step_back_is_bridged_by_the_latest_time_seen(bench: &Bench) -> Result<()> {
     bench.enqueue(named("a").delay(secs(1))).await?;
@@ -61,6 +61,25 @@ pub async fn a_large_step_back_cuts_leases_to_their_length(bench: &Bench) -> Res
     );
     bench.outlast_lease();
     assert_eq!(bench.maintain().await?.reaped, 2);
+    Ok(())
+}
+
+pub async fn a_step_back_cuts_a_short_lease_beneath_many_long_ones(bench: &Bench) -> Result<()> {
+    bench.enqueue_all(numbered(520)).await?;
+    bench.take(1).await?;
+    for _ in 0..519 {
+        let request = ClaimRequest::single(1).lease(secs(7200));
+        bench.store.claim(&bench.queue, request).await?;
+    }
+    bench.clock.step_back(secs(600));
+
+    // Work is bounded: a few steps may be needed for so many.
+    for _ in 0..5 {
+        bench.maintain().await?;
+    }
+
+    bench.outlast_lease();
+    assert_eq!(bench.maintain().await?.reaped, 1);
     Ok(())
 }
 

@@ -271,6 +271,25 @@ pub async fn a_listing_is_filtered_by_state_and_kind(bench: &Bench) -> Result<()
     Ok(())
 }
 
+pub async fn jobs_of_one_time_are_paged_by_the_bytes_of_their_ids(bench: &Bench) -> Result<()> {
+    let names = [
+        "A", "B", "Zeta", "_", "a", "b", "b-c", "ba", "zeta", "Ä", "ä",
+    ];
+    let due = names.iter().rev().map(|name| named(name).delay(secs(60)));
+    bench.enqueue_all(due.collect()).await?;
+    let filter = Filter {
+        state: Some(JobState::Scheduled),
+        ..Filter::default()
+    };
+
+    for limit in 1..names.len() {
+        let listed = bench.list(&filter, limit).await?;
+        let listed: Vec<_> = listed.iter().map(|job| job.id.as_str()).collect();
+        assert_eq!(listed, names, "pages of {limit}");
+    }
+    Ok(())
+}
+
 pub async fn a_listing_leaves_out_payloads_and_results(bench: &Bench) -> Result<()> {
     bench.fill(&["a"]).await?;
     bench
