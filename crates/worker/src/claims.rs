@@ -126,9 +126,12 @@ impl Shared {
     /// When a lease that runs since `since` is no longer trusted: some time before the store ends
     /// it, so that the handler can be stopped before somebody else has the job.
     pub(crate) fn fence_at(&self, since: BootTime) -> BootTime {
-        let lease = self.options.lease;
-        let margin = (lease / 6).min(Duration::from_secs(2));
-        since.plus(lease.saturating_sub(margin))
+        since.plus(self.options.lease.saturating_sub(self.margin()))
+    }
+
+    /// How long before the store ends a lease it is no longer trusted.
+    pub(crate) fn margin(&self) -> Duration {
+        (self.options.lease / 6).min(Duration::from_secs(2))
     }
 
     /// Three renewals within a lease: two may fail.
@@ -141,7 +144,8 @@ impl Shared {
 /// back with the next renewal.
 pub(crate) fn give_up(lane: &Lane, asked: &Asked) {
     if let Some(boot) = asked.request.claimer.worker() {
-        lane.holdings().given_up(boot, asked.numbers());
+        lane.holdings()
+            .given_up(boot, asked.numbers(), asked.request.max);
         lane.renew.notify_one();
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use crate::claims::give_back;
 use crate::phase::Phase;
@@ -35,7 +35,7 @@ pub(crate) async fn drain(shared: &Arc<Shared>, begun: Instant) {
 /// waited for as long as the grace lasts: what it has not heard of is done once more.
 async fn say_last_words(shared: &Shared, begun: Instant) {
     tokio::select! {
-        told = timeout_at(begun + shared.options.grace, answered(shared)) => {
+        told = timeout(left(begun, shared.options.grace), answered(shared)) => {
             if told.is_ok() {
                 return;
             }
@@ -49,14 +49,13 @@ async fn say_last_words(shared: &Shared, begun: Instant) {
 /// Lets jobs run for the grace; asks those that listen to stop in time.
 async fn finish(shared: &Arc<Shared>, begun: Instant) {
     let grace = shared.options.grace;
-    let asked_at = begun
-        + grace
-            .saturating_sub(shared.options.stop_wait)
-            .max(grace / 2);
+    let asked_after = grace
+        .saturating_sub(shared.options.stop_wait)
+        .max(grace / 2);
     let hurried = shared.stopper.until(|phase| *phase == Phase::StoppingNow);
     tokio::pin!(hurried);
     let is_hurried = tokio::select! {
-        ended = timeout_at(asked_at, shared.bench.emptied()) => {
+        ended = timeout(left(begun, asked_after), shared.bench.emptied()) => {
             if ended.is_ok() {
                 return;
             }
@@ -77,9 +76,14 @@ async fn finish(shared: &Arc<Shared>, begun: Instant) {
         return;
     }
     tokio::select! {
-        _ = timeout_at(begun + grace, shared.bench.emptied()) => {}
+        _ = timeout(left(begun, grace), shared.bench.emptied()) => {}
         _ = &mut hurried => drop(timeout(NOW, shared.bench.emptied()).await),
     }
+}
+
+/// What is left of a span that may be longer than the clock goes.
+fn left(begun: Instant, span: Duration) -> Duration {
+    span.saturating_sub(begun.elapsed())
 }
 
 async fn answered(shared: &Shared) {

@@ -55,10 +55,16 @@ impl Shared {
             return;
         }
         if run.ask_to_stop(why) {
-            let at = Instant::now() + self.options.stop_wait;
-            self.deadlines.add(at, Step::Force, lane, run);
+            self.force_later(lane, run);
         } else {
             self.force(lane, run);
+        }
+    }
+
+    /// Gives an attempt its time to stop; one too long for the clock never ends.
+    fn force_later(&self, lane: &Arc<Lane>, run: &Arc<Run>) {
+        if let Some(at) = Instant::now().checked_add(self.options.stop_wait) {
+            self.deadlines.add(at, Step::Force, lane, run);
         }
     }
 
@@ -94,8 +100,7 @@ impl Shared {
             tracing::warn!(target: "windlass", queue = %lane.queue(), id = %run.job.id,
                 token = %run.token, "the lease is lost: the attempt is stopped, and somebody else may have the job");
             if listens {
-                let at = Instant::now() + self.options.stop_wait;
-                self.deadlines.add(at, Step::Force, lane, run);
+                self.force_later(lane, run);
                 return;
             }
         }

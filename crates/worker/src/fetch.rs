@@ -8,7 +8,7 @@ use windlass_core::wait::{pause, poll};
 use windlass_core::{Claim, Hint, Result, Watch};
 
 use crate::backoff::Backoff;
-use crate::boottime::BootTime;
+use crate::boottime::{BootTime, Moment};
 use crate::claims::{Asked, give_up};
 use crate::lane::Lane;
 use crate::phase::Phase;
@@ -98,7 +98,7 @@ impl Fetch {
         let mut asked = shared.ask(&lane, slot.count());
         let mut is_repeated = false;
         loop {
-            let sent = BootTime::now();
+            let sent = Moment::now();
             let called = tokio::select! {
                 called = lane.store().claim_waiting(lane.queue(), &mut asked.request, wait) => called,
                 () = lane.look.notified() => {
@@ -113,21 +113,24 @@ impl Fetch {
             match called {
                 Ok(claim) => {
                     self.backoff.reset();
-                    if is_repeated {
-                        // An earlier try may have been heard: its lease runs since then, and what
-                        // it was handed is known no more if a later claim came between.
-                        if claim.is_none() {
-                            give_up(&lane, &asked);
-                        }
-                        lane.hurry();
+                    if is_repeated && claim.is_none() {
+                        // An earlier try may have been heard, and what it was handed is known no
+                        // more if a later claim came between.
+                        give_up(&lane, &asked);
                     }
                     // One that waited was made just now, not when it began to wait.
                     let since = if wait.is_zero() {
-                        sent
+                        sent.time
                     } else {
                         BootTime::now()
                     };
-                    return Ok(Some(started(&shared, &lane, &asked, claim, since, slot)));
+                    let unused = started(&shared, &lane, &asked, claim, since, slot);
+                    if is_repeated || sent.has_slept() {
+                        // The lease may run since an earlier try, or since before the machine
+                        // slept. Asked for only now: before, there was nothing to renew.
+                        lane.hurry();
+                    }
+                    return Ok(Some(unused));
                 }
                 Err(error) if error.is_transient() => {
                     is_repeated = true;

@@ -51,18 +51,30 @@ impl Runtime {
                 settles.spawn(settle::run(Arc::clone(&shared), Arc::clone(lane)));
             }
         }
-        shared
-            .stopper
-            .until(|phase| *phase >= Phase::Stopping)
-            .await;
+        watch(&shared, &mut fetches, &mut settles).await;
         let begun = Instant::now();
-        while fetches.join_next().await.is_some() {}
+        while let Some(ended) = fetches.join_next().await {
+            shared.loop_ended(Some(ended));
+        }
         drain::drain(&shared, begun).await;
         settles.shutdown().await;
         keeper.end().await;
         match shared.take_fault() {
             Some(fault) => Err(fault),
             None => Ok(shared.tally.summary()),
+        }
+    }
+}
+
+/// Waits for the worker to be stopped; a loop that breaks down stops it.
+async fn watch(shared: &Shared, fetches: &mut JoinSet<()>, settles: &mut JoinSet<()>) {
+    let stopping = shared.stopper.until(|phase| *phase >= Phase::Stopping);
+    tokio::pin!(stopping);
+    loop {
+        tokio::select! {
+            _ = &mut stopping => return,
+            Some(ended) = fetches.join_next() => shared.loop_ended(Some(ended)),
+            Some(ended) = settles.join_next() => shared.loop_ended(Some(ended)),
         }
     }
 }

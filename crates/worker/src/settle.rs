@@ -243,12 +243,14 @@ where
 }
 
 fn account(shared: &Shared, lane: &Lane, runs: &[Arc<Run>], settled: Option<Vec<Settled>>) {
-    lane.holdings().forget(runs);
+    match settled {
+        Some(_) => lane.holdings().forget(runs),
+        None => lane.holdings().drop_untold(runs),
+    }
     if runs.iter().any(|run| run.job.expiries >= SUSPECT_AFTER) {
         lane.look.notify_one();
     }
     let Some(settled) = settled else {
-        // Not answered: the next renewal does not name them, and so gives them back.
         let lost = runs.len() as u64;
         shared.tally.lost.fetch_add(lost, Ordering::Relaxed);
         lane.figures.settled(Settled::Lost, lost);

@@ -7,6 +7,8 @@
 
 mod claims;
 mod ends;
+mod faults;
+mod faulty;
 mod queues;
 mod scene;
 mod stopping;

@@ -25,8 +25,13 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new() -> Self {
+        Self::on(Arc::new(MemoryStore::new(Arc::new(SystemClock))))
+    }
+
+    /// The same on a store that was made for the test.
+    pub(crate) fn on(store: Arc<dyn Store>) -> Self {
         Self {
-            store: Arc::new(MemoryStore::new(Arc::new(SystemClock))),
+            store,
             queue: QueueName::new("mail").unwrap(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_core::{JobState, Mode, NewJob};
+use windlass_core::{JobState, Mode, NewJob, Target};
 use windlass_worker::{Context, Outcome, StopReason};
 
 use crate::scene::{Count, SOON, Scene, for_ever};
@@ -140,4 +140,44 @@ async fn a_job_claimed_at_most_once_is_asked_to_stop_as_well_and_never_runs_agai
     assert_eq!(summary.failed, 1);
     let stats = scene.store.stats(&scene.queue).await.unwrap().unwrap();
     assert_eq!((stats.ready, stats.running), (0, 0));
+}
+
+#[tokio::test]
+async fn a_worker_with_all_the_time_in_the_world_waits_for_its_jobs_and_leaves() {
+    let scene = Scene::new();
+    let mut options = scene.options();
+    options.grace = Duration::MAX;
+    options.stop_wait = Duration::MAX;
+    let told = Count::new();
+    let listen = {
+        let told = told.clone();
+        move |context: Context| {
+            let told = told.clone();
+            async move {
+                let stop = context.cancellation();
+                told.add();
+                stop.cancelled().await;
+                told.add();
+                // The worker stops only now, with the wait and the grace both running.
+                told.reaches(3).await;
+                Outcome::done()
+            }
+        }
+    };
+    let (id, worker) = scene.at_work(options, listen).await;
+    told.reaches(1).await;
+    let target = Target::Ids(vec![id]);
+    scene
+        .store
+        .cancel(&scene.queue, &target, None)
+        .await
+        .unwrap();
+    told.reaches(2).await;
+
+    worker.stopper.stop();
+    told.add();
+    let summary = worker.ended().await.unwrap();
+
+    assert_eq!(summary.succeeded, 1);
+    assert!(scene.store.workers().await.unwrap().is_empty());
 }
