@@ -98,6 +98,15 @@ impl Problem {
         )
     }
 
+    /// No job has the payload.
+    pub fn no_payload(queue: &QueueName) -> Self {
+        Self::new(
+            "not_found",
+            format!("no job of the queue {queue} has exactly this payload; nothing changed"),
+            format!("see what it has with `windlass job list {queue}`"),
+        )
+    }
+
     /// The job was there and is not any more.
     pub fn left(queue: &QueueName, id: &JobId) -> Self {
         Self::new(

@@ -13,6 +13,7 @@ mod signals;
 mod snapshot;
 mod trouble;
 mod typed;
+mod variable;
 
 use std::process::ExitCode;
 

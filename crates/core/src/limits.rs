@@ -85,6 +85,13 @@ impl Limits {
                 "use at most 100 years",
             ));
         }
+        if job.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(Error::invalid(
+                "timeout",
+                "it is zero, so every attempt would end before it began",
+                "use 1 ms or more, or leave it out for no limit",
+            ));
+        }
         self.check_bytes("payload", job.payload.len())
     }
 
@@ -156,4 +163,23 @@ pub fn check_lease(lease: Duration) -> Result<()> {
 /// Cuts a message to what is kept, at a character boundary.
 pub fn cut_message(message: &str) -> &str {
     &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_of_zero_is_refused_and_the_shortest_is_taken() {
+        let check = |timeout| {
+            let job = NewJob::new("x").timeout(timeout);
+            Limits::default().check_job(&job)
+        };
+
+        let refused = check(Duration::ZERO).unwrap_err();
+
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        assert!(refused.to_string().contains("timeout"), "{refused}");
+        assert!(check(Duration::from_millis(1)).is_ok());
+    }
 }

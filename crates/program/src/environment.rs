@@ -16,6 +16,18 @@ const PASSED_PREFIX: &str = "LC_";
 /// Names the store, often with a password in it; no program of a job gets it.
 const STORE: &str = "WINDLASS_STORE";
 
+/// What `exec` tells of each job; its own values are the true ones.
+const OF_JOB: [&str; 8] = [
+    "WINDLASS_JOB_ID",
+    "WINDLASS_QUEUE",
+    "WINDLASS_KIND",
+    "WINDLASS_ATTEMPT",
+    "WINDLASS_MAX_ATTEMPTS",
+    "WINDLASS_TOKEN",
+    "WINDLASS_DEADLINE",
+    "WINDLASS_FD",
+];
+
 /// The descriptor that takes lines about progress.
 pub(crate) const PROGRESS_FD: i32 = 3;
 
@@ -28,6 +40,21 @@ impl Environment {
     /// `NAME` or `NAME=VALUE`.
     pub fn new<S: AsRef<str>>(asked: &[S]) -> Result<Self> {
         Self::choose(std::env::vars_os(), asked)
+    }
+
+    /// The same for programs that are told of their job in variables: those cannot be asked for.
+    pub fn beside_job<S: AsRef<str>>(asked: &[S]) -> Result<Self> {
+        for asked in asked {
+            let name = asked.as_ref().split('=').next().unwrap_or_default();
+            if OF_JOB.contains(&name) {
+                return Err(Error::invalid(
+                    "variable",
+                    format!("{name} is set for each job by what runs it"),
+                    "leave it out, or pass the value on under another name",
+                ));
+            }
+        }
+        Self::new(asked)
     }
 
     fn choose<S: AsRef<str>>(
@@ -167,6 +194,22 @@ mod tests {
         for asked in ["WINDLASS_STORE", "WINDLASS_STORE=x", "", "=x", "A=\0"] {
             assert!(Environment::new(&[asked]).is_err(), "{asked}");
         }
+    }
+
+    #[test]
+    fn what_the_job_is_told_cannot_be_asked_for() {
+        let mut job = sample::job(b"");
+        job.timeout = Some(std::time::Duration::from_secs(60));
+        let mut told = of_job(&sample::context_of(job));
+        told.retain(|(name, _)| name.starts_with("WINDLASS_"));
+
+        assert_eq!(told.len(), OF_JOB.len());
+        for (name, _) in told {
+            for asked in [name.to_owned(), format!("{name}=x")] {
+                assert!(Environment::beside_job(&[&asked]).is_err(), "{asked}");
+            }
+        }
+        assert!(Environment::beside_job(&["WINDLASS_HTTP_TOKEN", "A=WINDLASS_TOKEN"]).is_ok());
     }
 
     #[test]

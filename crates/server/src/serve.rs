@@ -90,7 +90,7 @@ impl Options {
             "{} can be reached from other machines, and no token is asked for",
             self.listen
         );
-        let help = "give tokens with --tokens FILE or WINDLASS_TOKEN, or listen on 127.0.0.1; \
+        let help = "give tokens with --tokens FILE or WINDLASS_HTTP_TOKEN, or listen on 127.0.0.1; \
             --insecure opens it to everybody";
         Err(Error::invalid("address", why, help))
     }

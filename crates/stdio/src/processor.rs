@@ -34,7 +34,7 @@ use crate::unheard::{Claimed, give_back};
 use envelope::{Message, Origin, Payload};
 use topic::{Op, Topic};
 
-pub use envelope::Identity;
+pub use envelope::{Identity, check_namespace};
 pub use log::Log;
 
 /// How often maintenance runs by itself unless said.
@@ -126,7 +126,7 @@ impl Processor {
         check_lease(options.worker_expiry)?;
         check_lease(options.tick)?;
         for namespace in [&options.listener, &options.publisher] {
-            envelope::check_namespace(namespace)?;
+            check_namespace(namespace)?;
         }
         Ok(Self {
             me: BootId::new(&options.identity.service_uuid)?,

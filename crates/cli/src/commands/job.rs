@@ -23,25 +23,25 @@ pub(crate) enum Command {
         override_usage = "windlass job cancel [OPTIONS] <QUEUE> <ID>...|--payload P|--unique-key K|--all",
         after_help = "Examples:\n  windlass job cancel mail ID\n  windlass job cancel mail --all --kind letter"
     )]
-    Cancel(change::Arguments),
+    Cancel(change::CancelledJobs),
     /// Run dead jobs again
     #[command(
-        override_usage = "windlass job retry [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all",
+        override_usage = "windlass job retry [OPTIONS] <QUEUE> <ID>...|--all",
         after_help = "Examples:\n  windlass job retry mail ID\n  windlass job retry mail --all"
     )]
-    Retry(change::Arguments),
+    Retry(change::Jobs),
     /// Forget finished jobs, and that their ids were ever used
     #[command(
-        override_usage = "windlass job delete [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all",
+        override_usage = "windlass job delete [OPTIONS] <QUEUE> <ID>...|--all",
         after_help = "Example:\n  windlass job delete mail --all --state dead"
     )]
-    Delete(change::Arguments),
+    Delete(change::Jobs),
     /// Run scheduled jobs now
     #[command(
         override_usage = "windlass job promote [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all",
         after_help = "Example:\n  windlass job promote mail ID"
     )]
-    Promote(change::Arguments),
+    Promote(change::LiveJobs),
     /// Wait until a job has ended
     Wait(wait::Arguments),
 }

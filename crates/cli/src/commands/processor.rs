@@ -4,12 +4,14 @@ mod logging;
 
 use clap::Args;
 use windlass::{BootId, duration};
+use windlass_stdio::processor::check_namespace;
 use windlass_stdio::{Identity, LINE_BYTES_MAX_DEFAULT, Processor, ProcessorOptions};
 
 use super::stdio::{check_line_max, outcome, stop};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 use crate::typed;
+use crate::variable::flag_or;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -32,29 +34,30 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "D")]
     worker_expiry: Option<String>,
 
-    /// The namespace of topics that come in
-    #[arg(long, value_name = "NAME", default_value = "default")]
-    #[arg(env = "NAMESPACE_LISTENER", hide_env_values = true)]
-    listener: String,
+    #[arg(long, value_name = "NAME")]
+    #[arg(
+        help = "The namespace of topics that come in [default: default] [env: NAMESPACE_LISTENER]"
+    )]
+    listener: Option<String>,
 
-    /// The namespace of topics that go out
-    #[arg(long, value_name = "NAME", default_value = "default")]
-    #[arg(env = "NAMESPACE_PUBLISHER", hide_env_values = true)]
-    publisher: String,
+    #[arg(long, value_name = "NAME")]
+    #[arg(
+        help = "The namespace of topics that go out [default: default] [env: NAMESPACE_PUBLISHER]"
+    )]
+    publisher: Option<String>,
 
-    /// What the processor is called in envelopes
-    #[arg(long, value_name = "NAME", default_value = "job_queue")]
-    #[arg(env = "SERVICE_NAME", hide_env_values = true)]
-    service_name: String,
+    #[arg(long, value_name = "NAME")]
+    #[arg(
+        help = "What the processor is called in envelopes [default: job_queue] [env: SERVICE_NAME]"
+    )]
+    service_name: Option<String>,
 
-    /// Its id in envelopes; made up unless said
     #[arg(long, value_name = "ID")]
-    #[arg(env = "SERVICE_UUID", hide_env_values = true)]
+    #[arg(help = "Its id in envelopes; made up unless said [env: SERVICE_UUID]")]
     service_uuid: Option<String>,
 
-    /// The machine in envelopes; this one unless said
     #[arg(long, value_name = "HOST")]
-    #[arg(env = "SERVICE_HOST", hide_env_values = true)]
+    #[arg(help = "The machine in envelopes; this one unless said [env: SERVICE_HOST]")]
     service_host: Option<String>,
 
     /// The longest line that is read, in bytes
@@ -65,7 +68,7 @@ pub(crate) struct Arguments {
 /// Dispatches until standard input ends.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     check_line_max(arguments.line_max)?;
-    let options = options(arguments)?;
+    let options = options(&arguments)?;
     let settings = session.settings()?;
     let store = windlass::open(&settings.store, windlass::Existing::OrCreate).await?;
     let (log, logged) = logging::start();
@@ -79,21 +82,37 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     outcome(session, ended)
 }
 
-fn options(arguments: Arguments) -> Result<ProcessorOptions> {
+fn options(arguments: &Arguments) -> Result<ProcessorOptions> {
     let tick = duration::parse(&arguments.tick)?;
-    let made_up = || BootId::generate().to_string();
-    let mut options = ProcessorOptions::new(Identity {
-        service_name: arguments.service_name,
-        service_uuid: arguments.service_uuid.unwrap_or_else(made_up),
-        service_host: arguments.service_host.unwrap_or_else(host),
-    });
-    options.listener = arguments.listener;
-    options.publisher = arguments.publisher;
+    let mut options = ProcessorOptions::new(identity(arguments)?);
+    let namespace = |name: &str| Ok(check_namespace(name).map(|()| name.to_owned())?);
+    let listener = arguments.listener.as_deref();
+    if let Some(name) = flag_or(listener, "NAMESPACE_LISTENER", namespace)? {
+        options.listener = name;
+    }
+    let publisher = arguments.publisher.as_deref();
+    if let Some(name) = flag_or(publisher, "NAMESPACE_PUBLISHER", namespace)? {
+        options.publisher = name;
+    }
     options.tick = tick;
     options.lease = typed::duration_or(arguments.lease.as_deref(), tick * 3)?;
     options.worker_expiry = typed::duration_or(arguments.worker_expiry.as_deref(), tick * 3)?;
     options.line_bytes_max = arguments.line_max;
     Ok(options)
+}
+
+/// Who it is, as far as the flags and the variables say.
+fn identity(arguments: &Arguments) -> Result<Identity> {
+    let any = |text: &str| Ok(text.to_owned());
+    let id = |text: &str| Ok(BootId::new(text)?.to_string());
+    let name = flag_or(arguments.service_name.as_deref(), "SERVICE_NAME", any)?;
+    let uuid = flag_or(arguments.service_uuid.as_deref(), "SERVICE_UUID", id)?;
+    let machine = flag_or(arguments.service_host.as_deref(), "SERVICE_HOST", any)?;
+    Ok(Identity {
+        service_name: name.unwrap_or_else(|| "job_queue".to_owned()),
+        service_uuid: uuid.unwrap_or_else(|| BootId::generate().to_string()),
+        service_host: machine.unwrap_or_else(host),
+    })
 }
 
 fn host() -> String {

@@ -15,12 +15,12 @@ use crate::signals::Signals;
 
 /// The environment variable with a token that may do everything: a flag would show it to everybody
 /// on the machine.
-pub(crate) const TOKEN_VARIABLE: &str = "WINDLASS_TOKEN";
+pub(crate) const TOKEN_VARIABLE: &str = "WINDLASS_HTTP_TOKEN";
 
 /// What may be typed.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It prints its URL and serves until SIGTERM or Ctrl-C. WINDLASS_TOKEN is a token that may do everything (32 characters or more). FILE has a token per line: \
+    after_help = "It prints its URL and serves until SIGTERM or Ctrl-C. WINDLASS_HTTP_TOKEN is a token that may do everything (32 characters or more). FILE has a token per line: \
     NAME SHA256 SCOPES [QUEUES] [rate=N] [streams=N], for example `ann 9f86… read,enqueue mail-*`; scopes are read, enqueue, work, operate \
     and admin. Hash a token with `printf %s TOKEN | sha256sum`. The routes are at /docs.\n\n\
     Examples:\n  \

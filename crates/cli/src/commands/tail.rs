@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// What may be typed.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It goes on until Ctrl-C. Under load some events may be lost; then it says so.\n\n\
+    after_help = "It goes on until Ctrl-C. Under load, and of a queue that is new, some events may be lost; then it says so.\n\n\
     Example:\n  windlass tail mail --json"
 )]
 pub(crate) struct Arguments {
@@ -51,7 +51,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         }
     }
     session.output.talk("listening; end it with Ctrl-C");
-    let mut queues = Vec::new();
+    let mut queues: Option<Vec<QueueName>> = None;
     let mut watch = None;
     loop {
         let wanted = if named.is_empty() {
@@ -59,9 +59,13 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         } else {
             named.clone()
         };
-        if watch.is_none() || wanted != queues {
+        if queues.as_ref() != Some(&wanted) {
             watch = listen(store.as_ref(), &wanted).await?;
-            queues = wanted;
+            // What happened in a queue before it was listened to gave no hint.
+            if queues.is_some() {
+                print(&mut session.output, &Hint::Resync);
+            }
+            queues = Some(wanted);
         }
         hear(watch.as_mut(), &mut session.output).await;
         if session.output.unheard().is_some() {

@@ -15,9 +15,10 @@ use super::exec::program::Program;
 use super::exec::work::{self, Pace};
 use super::exec::{self, REAPING};
 use super::serve::{self, DoorArguments};
-use crate::exit::{Exit, Result};
+use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
 use crate::signals::Signals;
+use crate::variable;
 
 /// How long between two looks at all queues.
 const CLEAN_EVERY: Duration = Duration::from_secs(1);
@@ -45,10 +46,12 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     program: Program,
 
-    /// Whether this process does the housekeeping; without any that does, jobs move all the same
-    #[arg(long, value_enum, default_value_t)]
-    #[arg(env = "WORKER_ROLE", hide_env_values = true)]
-    role: RoleWord,
+    #[arg(long, value_enum)]
+    #[arg(
+        help = "Whether this process does the housekeeping; without any that does, jobs move \
+                all the same [default: leader] [env: WORKER_ROLE]"
+    )]
+    role: Option<RoleWord>,
 
     /// The program and its arguments
     #[arg(last = true, value_name = "CMD", requires = "queue")]
@@ -67,14 +70,15 @@ enum RoleWord {
 /// Runs until it is told to stop; a second time, it stops at once.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let options = arguments.door.options()?;
-    let worker = arguments.worker()?;
+    let role = arguments.role()?;
+    let worker = arguments.worker(role)?;
     let program = arguments.exec(session)?;
     let mut signals = Signals::listen()?;
     let (store, stores) = work::stores(session).await?;
     let server = serve::open(Arc::clone(&store), options, session).await?;
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.run(stop.clone()));
-    if arguments.role == RoleWord::Leader {
+    if role == RoleWord::Leader {
         tokio::spawn(keep_clean(store, stop.clone()));
     }
     let worked = if let (Some(worker), Some(program)) = (worker, program) {
@@ -115,7 +119,20 @@ async fn keep_clean(store: Arc<dyn Store>, stop: CancellationToken) {
 }
 
 impl Arguments {
-    fn worker(&self) -> Result<Option<Options>> {
+    fn role(&self) -> Result<RoleWord> {
+        if let Some(role) = self.role {
+            return Ok(role);
+        }
+        let role = variable::value("WORKER_ROLE", |word| {
+            RoleWord::from_str(word, false).map_err(|_| {
+                let help = "write WORKER_ROLE=leader or WORKER_ROLE=follower, or unset it";
+                Failure::usage(format!("there is no role {word:?}"), help)
+            })
+        });
+        Ok(role?.unwrap_or_default())
+    }
+
+    fn worker(&self, role: RoleWord) -> Result<Option<Options>> {
         if self.command.is_empty() {
             return Ok(None);
         }
@@ -123,7 +140,7 @@ impl Arguments {
         let mut options = self.pace.options(queues, &self.command)?;
         "up".clone_into(&mut options.name);
         options.stop_wait = self.pace.kill_after()? + REAPING;
-        options.role = match self.role {
+        options.role = match role {
             RoleWord::Leader => Role::Elected,
             RoleWord::Follower => Role::Follower,
         };

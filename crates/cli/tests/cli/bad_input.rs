@@ -59,6 +59,7 @@ fn wrong_times_are_refused() {
         refuses(&["enqueue", "q", "x", "--delay", duration]);
         refuses(&["enqueue", "q", "x", "--timeout", duration]);
     }
+    refuses(&["enqueue", "q", "x", "--timeout", "0s"]);
     for moment in ["-5", "", "tomorrow", "2026-01-31", "99999999999999"] {
         refuses(&["enqueue", "q", "x", "--at", moment]);
         refuses(&["enqueue", "q", "x", "--expires", moment]);
@@ -98,6 +99,8 @@ fn wrong_combinations_are_refused() {
         "job cancel q 1 --all",
         "job cancel q --payload x --unique-key y",
         "job retry q 1 --state dead",
+        "job promote q --unique-key k --state scheduled",
+        "job cancel q --payload x --kind k",
         "snooze q 1 --token 1-00000001",
         "snooze q 1 --token 1-00000001 --for 1s --until 60",
         "fail q 1 --token 1-00000001",

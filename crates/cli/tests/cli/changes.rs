@@ -51,6 +51,40 @@ fn every_job_with_the_same_payload_is_cancelled() {
 }
 
 #[test]
+fn a_payload_that_no_job_has_is_told_of() {
+    let sandbox = Sandbox::new();
+    sandbox.run("enqueue q x").ok();
+
+    let ran = sandbox.run("job cancel q --payload y --json").exits(3);
+
+    assert_eq!(ran.error()["code"], "not_found");
+    assert_eq!(ran.json()["done"], 0);
+    let ran = sandbox.run("job cancel q --payload y").exits(3);
+    assert_eq!(ran.text(), "0 cancelled\n");
+    assert!(ran.stderr.contains("payload"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_key_or_a_payload_is_offered_only_where_it_can_be_met() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .run("enqueue q x --id 1 --delay 1h --unique-key k")
+        .ok();
+
+    for verb in ["retry", "delete"] {
+        sandbox
+            .run(&format!("job {verb} q --unique-key k"))
+            .exits(2);
+    }
+    for verb in ["retry", "delete", "promote"] {
+        sandbox.run(&format!("job {verb} q --payload x")).exits(2);
+    }
+    sandbox.run("job promote q --unique-key k").ok();
+
+    assert_eq!(sandbox.claim("q")["id"], "1");
+}
+
+#[test]
 fn the_holder_of_a_unique_key_is_cancelled() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1 --unique-key k").ok();

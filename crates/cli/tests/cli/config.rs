@@ -1,5 +1,8 @@
 //! Where settings come from, and what happens when they make no sense.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use super::sandbox::{Ran, Sandbox, text};
 
 fn show(sandbox: &Sandbox, environment: Option<&str>, more: &[&str]) -> Ran {
@@ -77,6 +80,78 @@ fn a_bad_url_in_the_environment_is_bad_configuration() {
 
     assert_eq!(ran.error()["code"], "bad_config");
     assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
+}
+
+/// What is said of a line that is run with one variable.
+fn with(line: &str, variable: &str, value: &OsStr) -> (Sandbox, Ran) {
+    let sandbox = Sandbox::new();
+    let words: Vec<_> = line.split_whitespace().collect();
+    let ran = sandbox.command(&words).env(variable, value).output();
+    (sandbox, Ran::from(ran.unwrap()))
+}
+
+#[test]
+fn a_bad_variable_that_stands_for_a_flag_is_bad_configuration_and_is_named() {
+    let not_text = OsStr::from_bytes(b"\xff");
+    for (line, variable, value) in [
+        ("submit --json", "JOB_COUNT", "abc".as_ref()),
+        ("submit --json", "JOB_COUNT", "1000001".as_ref()),
+        ("submit --json", "JOB_COUNT", not_text),
+        ("submit --json", "TIME_OFFSET_SEC", "abc".as_ref()),
+        ("submit --json", "API_ENDPOINT", "ftp://x".as_ref()),
+        (
+            "submit --json",
+            "API_ENDPOINT",
+            "http://joe:hunter2@x".as_ref(),
+        ),
+        (
+            "up --json --listen 127.0.0.1:0",
+            "WORKER_ROLE",
+            "boss".as_ref(),
+        ),
+        ("processor --json", "NAMESPACE_LISTENER", "a b".as_ref()),
+        ("processor --json", "NAMESPACE_PUBLISHER", "#".as_ref()),
+        ("processor --json", "SERVICE_UUID", "a\nb".as_ref()),
+        ("processor --json", "SERVICE_NAME", not_text),
+    ] {
+        let (sandbox, ran) = with(line, variable, value);
+        let error = ran.exits(78).error();
+        assert_eq!(error["code"], "bad_config", "{variable}");
+        let message = text(&error["message"]);
+        assert!(message.starts_with(variable), "{message}");
+        assert!(
+            !message.contains("--") && !message.contains("hunter2"),
+            "{message}"
+        );
+        assert!(!sandbox.has_store(), "{variable}");
+    }
+}
+
+#[test]
+fn a_bad_flag_is_bad_usage_whatever_the_variable_says() {
+    for (line, variable, value) in [
+        ("submit --json --count abc", "JOB_COUNT", "5"),
+        (
+            "submit --json --url ftp://x",
+            "API_ENDPOINT",
+            "http://127.0.0.1:1",
+        ),
+        ("up --json --role boss", "WORKER_ROLE", "leader"),
+        ("processor --json --listener #", "NAMESPACE_LISTENER", "in"),
+    ] {
+        with(line, variable, value.as_ref()).1.exits(2);
+    }
+}
+
+#[test]
+fn a_flag_wins_over_its_variable_and_an_empty_variable_says_nothing() {
+    let line = "submit --json --count 2 --within 1h";
+    for value in ["abc", "7", ""] {
+        let (_sandbox, ran) = with(line, "JOB_COUNT", value.as_ref());
+        assert_eq!(ran.ok().json()["submitted"], 2);
+    }
+    let (_sandbox, ran) = with("submit --json --within 1h", "JOB_COUNT", "".as_ref());
+    assert_eq!(ran.ok().json()["submitted"], 50);
 }
 
 #[test]

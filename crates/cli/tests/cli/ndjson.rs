@@ -97,6 +97,17 @@ fn a_file_is_read_like_standard_input() {
 }
 
 #[test]
+fn a_line_with_a_timeout_of_zero_is_passed_over() {
+    let sandbox = Sandbox::new();
+    let lines = b"{\"id\":\"1\",\"timeout\":\"0s\"}\n{\"id\":\"2\",\"timeout\":\"1ms\"}\n";
+
+    let ran = sandbox.feed("enqueue q --ndjson - --json", lines).exits(1);
+
+    assert_eq!(ran.error()["line"], 1);
+    assert_eq!(text(&ran.json()["id"]), "2");
+}
+
+#[test]
 fn nothing_to_read_is_nothing_to_do() {
     let sandbox = Sandbox::new();
     assert!(

@@ -56,7 +56,7 @@ impl Shell {
             .current_dir(self.sandbox.path(""))
             .env("PATH", format!("{folder}:{path}"))
             .env_remove("WINDLASS_STORE")
-            .env_remove("WINDLASS_TOKEN")
+            .env_remove("WINDLASS_HTTP_TOKEN")
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         self.sandbox.place.name_to(&mut command);

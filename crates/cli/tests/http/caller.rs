@@ -43,7 +43,7 @@ impl Served {
         change: impl FnOnce(&mut Command),
     ) -> Self {
         let mut command = sandbox.command(words);
-        command.env_remove("WINDLASS_TOKEN");
+        command.env_remove("WINDLASS_HTTP_TOKEN");
         change(&mut command);
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());

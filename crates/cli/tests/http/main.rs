@@ -17,4 +17,5 @@ mod caller;
 mod due;
 mod secrets;
 mod serving;
+mod submit;
 mod verbs;

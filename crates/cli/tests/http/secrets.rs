@@ -24,7 +24,7 @@ fn other_machines_are_not_let_in_without_a_token() {
     let served = Served::start(&sandbox, "serve --listen 0.0.0.0:0 --insecure", |_| {});
     drop(served);
     let with = |command: &mut std::process::Command| {
-        command.env("WINDLASS_TOKEN", CANARY);
+        command.env("WINDLASS_HTTP_TOKEN", CANARY);
     };
     drop(Served::start(&sandbox, "serve --listen 0.0.0.0:0", with));
 }
@@ -41,7 +41,7 @@ fn a_token_of_the_file_or_the_environment_opens_the_door_and_is_never_shown() {
     .unwrap();
     let line = "serve --listen 127.0.0.1:0 --tokens tokens";
     let mut served = Served::start(&sandbox, line, |command| {
-        command.env("WINDLASS_TOKEN", CANARY);
+        command.env("WINDLASS_HTTP_TOKEN", CANARY);
     });
     let mut shown = Vec::new();
     for (token, path, status) in [
@@ -81,7 +81,7 @@ fn a_short_token_and_a_bad_file_are_refused_without_showing_them() {
     let line = ["serve", "--json", "--listen", "127.0.0.1:0"];
     let short = sandbox
         .command(&line)
-        .env("WINDLASS_TOKEN", "hunter2")
+        .env("WINDLASS_HTTP_TOKEN", "hunter2")
         .output()
         .unwrap();
     assert_eq!(short.status.code(), Some(78));
@@ -101,11 +101,36 @@ fn a_short_token_and_a_bad_file_are_refused_without_showing_them() {
 }
 
 #[test]
+fn the_token_of_a_lease_is_not_taken_for_that_of_the_door() {
+    let sandbox = Sandbox::new();
+    let with = |variable| {
+        move |command: &mut std::process::Command| {
+            command.env(variable, CANARY);
+        }
+    };
+    let line = "serve --listen 127.0.0.1:0";
+    let served = Served::start(&sandbox, line, with("WINDLASS_HTTP_TOKEN"));
+    let url = served.url();
+    let submit = |variable| {
+        let words = ["submit", "--count", "1", "--url", &url];
+        let ran = sandbox.command(&words).env(variable, CANARY).output();
+        ran.unwrap().status.code()
+    };
+
+    // A program that `exec` runs has the token of its lease under this name.
+    assert_eq!(submit("WINDLASS_TOKEN"), Some(5));
+    assert_eq!(submit("WINDLASS_HTTP_TOKEN"), Some(0));
+    drop(served);
+    let open = Served::start(&sandbox, line, with("WINDLASS_TOKEN"));
+    assert_eq!(open.ask("GET", "/v1/queues", "").status, 200);
+}
+
+#[test]
 fn the_token_is_not_shown_to_the_command() {
     let sandbox = Sandbox::new();
     let words = ["up", "--listen", "127.0.0.1:0", "--queue", "q", "--", "env"];
     let served = Served::start_words(&sandbox, &words, |command| {
-        command.env("WINDLASS_TOKEN", CANARY);
+        command.env("WINDLASS_HTTP_TOKEN", CANARY);
     });
     let token = format!("authorization: Bearer {CANARY}");
     let headers = format!("{token}\r\ncontent-type: application/json");

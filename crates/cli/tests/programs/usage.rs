@@ -16,7 +16,10 @@ fn a_line_that_makes_no_sense_is_bad_usage() {
         "exec --queue q --on-exit 3=maybe -- true",
         "exec --queue q --on-exit 300=done -- true",
         "exec --queue q --env WINDLASS_STORE -- true",
+        "exec --queue q --burst --env WINDLASS_TOKEN -- true",
+        "exec --queue q --burst --env WINDLASS_JOB_ID=1 -- true",
         "exec --queue q -j 0 -- true",
+        "exec --queue q --burst --timeout 0s -- true",
         "exec --queue q --lease soon -- true",
         "exec --queue q --queue q -- true",
         "exec --queue b@d -- true",
@@ -24,6 +27,7 @@ fn a_line_that_makes_no_sense_is_bad_usage() {
         "worker --queue q --stdio",
         "worker --queue q --stdio -- run {id}",
         "worker --queue q --stdio --procs 0 -- true",
+        "worker --queue q --stdio --burst --timeout 0s -- true",
     ] {
         sandbox.run(line).exits(2);
     }

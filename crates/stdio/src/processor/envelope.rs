@@ -124,7 +124,7 @@ impl Processor {
 }
 
 /// Refuses a namespace that cannot stand in a topic.
-pub(super) fn check_namespace(namespace: &str) -> Result<()> {
+pub fn check_namespace(namespace: &str) -> Result<()> {
     let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && !"+#".contains(c);
     if !namespace.is_empty() && namespace.len() <= 100 && namespace.chars().all(is_plain) {
         return Ok(());

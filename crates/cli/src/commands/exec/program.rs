@@ -70,7 +70,7 @@ impl Program {
         Ok(ExecOptions {
             command: template,
             launch: child::launch(),
-            environment: Environment::new(&pace.env)?,
+            environment: Environment::beside_job(&pace.env)?,
             stdin: match self.stdin {
                 StdinWord::Payload => Stdin::Payload,
                 StdinWord::Job => Stdin::Job,

@@ -11,7 +11,7 @@ use windlass::{Existing, QueueName, Store};
 use windlass_program::{Talk, exec::KILL_AFTER_DEFAULT};
 use windlass_worker::{Handle, Options, Runtime, Source, Stopper, Stores, Summary};
 
-use crate::exit::Result;
+use crate::exit::{Failure, Result};
 use crate::session::Session;
 use crate::signals::Signals;
 use crate::typed;
@@ -94,12 +94,23 @@ impl Pace {
         typed::duration(self.grace.as_deref())
     }
 
+    fn timeout(&self) -> Result<Option<Duration>> {
+        let timeout = typed::duration(self.timeout.as_deref())?;
+        if timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(Failure::usage(
+                "--timeout is zero, so every attempt would end before it began",
+                "write --timeout 1ms or more, or leave it out for no limit",
+            ));
+        }
+        Ok(timeout)
+    }
+
     /// The options of the runtime as far as the flags say.
     pub(crate) fn options(&self, queues: Vec<QueueName>, command: &[OsString]) -> Result<Options> {
         let mut options = Options::new(queues.into_iter().map(Source::new));
         options.name = name(command);
         options.concurrency = self.jobs;
-        options.timeout = typed::duration(self.timeout.as_deref())?;
+        options.timeout = self.timeout()?;
         options.lease = typed::duration_or(self.lease.as_deref(), options.lease)?;
         options.grace = self.grace()?.unwrap_or(options.grace);
         Ok(options)

@@ -6,16 +6,16 @@ use clap::{ArgGroup, Args};
 use windlass::store::Target;
 use windlass::{JobId, QueueName, UniqueKey};
 use windlass_api::request::filter;
-use windlass_api::{ChangeCounts, ChangeReply, Verb};
+use windlass_api::{ChangeCounts, ChangeReply, Problem, Verb};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
 
-/// What may be typed.
+/// What may be typed after every one of them.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("which").required(true)))]
-pub(crate) struct Arguments {
+pub(crate) struct Jobs {
     /// The queue
     queue: String,
 
@@ -23,33 +23,84 @@ pub(crate) struct Arguments {
     #[arg(group = "which")]
     id: Vec<String>,
 
-    /// Of `cancel` alone: every job with exactly this payload; `-` reads standard input
-    #[arg(long, value_name = "P", group = "which", allow_hyphen_values = true)]
-    payload: Option<OsString>,
-
-    /// The live job that holds this unique key
-    #[arg(long, value_name = "K", group = "which", allow_hyphen_values = true)]
-    unique_key: Option<String>,
-
     /// Every job of the queue that this can be done to
     #[arg(long, group = "which")]
     all: bool,
 
     /// With --all: only jobs in this state, such as ready or dead
-    #[arg(long, value_name = "S", conflicts_with_all = ["id", "payload", "unique_key"])]
+    #[arg(long, value_name = "S", conflicts_with = "id")]
     state: Option<String>,
 
     /// With --all: only jobs of this kind
-    #[arg(long, value_name = "K", conflicts_with_all = ["id", "payload", "unique_key"])]
+    #[arg(long, value_name = "K", conflicts_with = "id")]
     kind: Option<String>,
 }
 
+/// What may be typed where live jobs are changed: others hold no unique key.
+#[derive(Debug, Args)]
+pub(crate) struct LiveJobs {
+    #[command(flatten)]
+    jobs: Jobs,
+
+    /// The live job that holds this unique key
+    #[arg(long, value_name = "K", group = "which", allow_hyphen_values = true)]
+    #[arg(conflicts_with_all = ["state", "kind"])]
+    unique_key: Option<String>,
+}
+
+/// What may be typed after `cancel`.
+#[derive(Debug, Args)]
+pub(crate) struct CancelledJobs {
+    #[command(flatten)]
+    live: LiveJobs,
+
+    /// Every job with exactly this payload; `-` reads standard input
+    #[arg(long, value_name = "P", group = "which", allow_hyphen_values = true)]
+    #[arg(conflicts_with_all = ["state", "kind"])]
+    payload: Option<OsString>,
+}
+
+/// Which jobs are meant.
+pub(crate) trait Which {
+    fn which(self) -> Result<(QueueName, Target)>;
+}
+
+impl Which for Jobs {
+    fn which(self) -> Result<(QueueName, Target)> {
+        let queue = QueueName::new(&self.queue)?;
+        if self.all {
+            let filter = filter(self.state.as_deref(), self.kind.as_deref())?;
+            return Ok((queue, Target::Filter(filter)));
+        }
+        let ids: Result<_, _> = self.id.iter().map(JobId::new).collect();
+        Ok((queue, Target::Ids(ids?)))
+    }
+}
+
+impl Which for LiveJobs {
+    fn which(self) -> Result<(QueueName, Target)> {
+        let Some(key) = self.unique_key else {
+            return self.jobs.which();
+        };
+        let queue = QueueName::new(&self.jobs.queue)?;
+        Ok((queue, Target::UniqueKey(UniqueKey::new(key)?)))
+    }
+}
+
+impl Which for CancelledJobs {
+    fn which(self) -> Result<(QueueName, Target)> {
+        let Some(payload) = self.payload else {
+            return self.live.which();
+        };
+        let queue = QueueName::new(&self.live.jobs.queue)?;
+        Ok((queue, Target::Payload(bytes_or_stdin(payload)?)))
+    }
+}
+
 /// Changes the jobs and prints what became of them.
-pub(crate) async fn run(verb: Verb, arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let queue = QueueName::new(&arguments.queue)?;
-    let is_bulk = arguments.all || arguments.payload.is_some();
-    let must_match = !arguments.all;
-    let target = target(arguments)?;
+pub(crate) async fn run(verb: Verb, which: impl Which, session: &mut Session) -> Result<Exit> {
+    let (queue, target) = which.which()?;
+    let is_bulk = matches!(target, Target::Filter(_) | Target::Payload(_));
     let store = session.store().await?;
 
     let mut counts = ChangeCounts::new(&queue);
@@ -84,26 +135,11 @@ pub(crate) async fn run(verb: Verb, arguments: Arguments, session: &mut Session)
         session.output.problem(&failure.problem);
         exit = failure.exit;
     }
-    if must_match && counts.is_empty() {
-        Ok(Exit::NotFound)
-    } else {
-        Ok(exit)
+    // Of ids every one has been told of; a payload has no other sign that nothing had it.
+    if matches!(target, Target::Payload(_)) && counts.is_empty() {
+        return Err(Failure::from(Problem::no_payload(&queue)));
     }
-}
-
-fn target(arguments: Arguments) -> Result<Target> {
-    if let Some(payload) = arguments.payload {
-        return Ok(Target::Payload(bytes_or_stdin(payload)?));
-    }
-    if let Some(key) = arguments.unique_key {
-        return Ok(Target::UniqueKey(UniqueKey::new(key)?));
-    }
-    if arguments.all {
-        let filter = filter(arguments.state.as_deref(), arguments.kind.as_deref())?;
-        return Ok(Target::Filter(filter));
-    }
-    let ids: Result<_, _> = arguments.id.iter().map(JobId::new).collect();
-    Ok(Target::Ids(ids?))
+    Ok(exit)
 }
 
 fn print_counts(verb: Verb, counts: &ChangeCounts, session: &mut Session) {
