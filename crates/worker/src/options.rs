@@ -171,6 +171,12 @@ impl Options {
                 "prefetch up to 100000 jobs",
             );
         }
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return bad(
+                "its timeout is zero, so every attempt would end before it began",
+                "give a longer one, or none",
+            );
+        }
         if self.mode == Mode::Dispatch {
             return bad("it cannot dispatch", "choose at least once or at most once");
         }

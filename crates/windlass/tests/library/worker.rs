@@ -57,6 +57,7 @@ async fn a_worker_that_cannot_work_says_why() {
             "no queue",
         ),
         (worker().handle(add).lease(Duration::ZERO), "lease"),
+        (worker().handle(add).timeout(Duration::ZERO), "timeout"),
         (
             worker().handle(add).at_most_once().prefetch(1),
             "held ready",
