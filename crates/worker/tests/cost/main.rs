@@ -6,6 +6,8 @@
 )]
 
 mod counted;
+#[path = "../shared/tapped.rs"]
+mod tapped;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

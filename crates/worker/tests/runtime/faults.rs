@@ -41,7 +41,7 @@ async fn a_claim_that_had_to_be_repeated_is_renewed_at_once() {
 
     let (_, worker) = scene.at_work(options, |_: Context| for_ever()).await;
 
-    store.renewals.reaches(1).await;
+    store.tap.renewals.reaches(1).await;
     worker.stopper.stop_now();
     worker.ended().await.unwrap();
 }

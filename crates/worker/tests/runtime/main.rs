@@ -12,3 +12,5 @@ mod faulty;
 mod queues;
 mod scene;
 mod stopping;
+#[path = "../shared/tapped.rs"]
+mod tapped;
