@@ -300,16 +300,15 @@ impl Step<'_> {
             return Ok(None);
         }
         let is_over = self.queue.figures.tombstones > self.queue.settings.dedup_max;
+        // The first alone decides: a condition here would look at all of them when none fits.
         let mut statement = self.db.prepare_cached(
-            "SELECT id FROM tombstone WHERE queue = ?1 AND (?2 OR until <= ?3)
-             ORDER BY until, id LIMIT 1",
+            "SELECT id, until FROM tombstone WHERE queue = ?1 ORDER BY until, id LIMIT 1",
         )?;
-        let id: Option<String> = statement
-            .query_row(params![self.queue.key, is_over, self.now_ms()], |row| {
-                row.get(0)
-            })
+        let first: Option<(String, u64)> = statement
+            .query_row([self.queue.key], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        id.map(|id| job_id(&id)).transpose()
+        let first = first.filter(|(_, until)| is_over || *until <= self.now_ms());
+        first.map(|(id, _)| job_id(&id)).transpose()
     }
 
     /// Forgets claims that finished long ago.

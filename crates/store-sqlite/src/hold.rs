@@ -126,8 +126,9 @@ impl Step<'_> {
             let remaining: Option<u64> = self
                 .db
                 .prepare_cached(
-                    "UPDATE claim SET remaining = remaining - ?3,
-                                      finished_at = iif(remaining = ?3, ?4, NULL)
+                    // A claim that a damaged file counts too low ends with none, and can be audited.
+                    "UPDATE claim SET remaining = max(remaining - ?3, 0),
+                                      finished_at = iif(remaining <= ?3, ifnull(finished_at, ?4), NULL)
                      WHERE queue = ?1 AND number = ?2 RETURNING remaining",
                 )?
                 .query_row(

@@ -68,7 +68,7 @@ pub(super) async fn live(shared: &Arc<Shared>, life: Life, settle: Duration) -> 
         () = opening => Event::Exited,
     };
     shared.pool.shut(life);
-    let ended = end(shared, process, &mut pipes, event, &ears).await?;
+    let ended = end(shared, process, &mut pipes, event, &ears).await;
     let is_ours = shared.closing.is_cancelled() || shared.draining.is_cancelled();
     let tail = if shared.pool.under_way(life) > 1 {
         ears.tail()
@@ -79,13 +79,15 @@ pub(super) async fn live(shared: &Arc<Shared>, life: Life, settle: Duration) -> 
         if is_ours {
             return End::Unharmed;
         }
-        let why = format!(
-            "the worker process ended with the job under way: {}{tail}",
-            ended.why
-        );
+        // Its jobs end too where its own end could not be seen: nobody else would end them.
+        let how = match &ended {
+            Ok(ended) => ended.why.clone(),
+            Err(error) => error.to_string(),
+        };
+        let why = format!("the worker process ended with the job under way: {how}{tail}");
         End::Crashed { why, was_alone }
     });
-    Ok(ended)
+    ended
 }
 
 fn greet(ears: &Ears) {

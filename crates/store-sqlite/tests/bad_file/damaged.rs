@@ -249,3 +249,21 @@ async fn miscounted_claims_and_stray_payloads_are_mended_by_an_audit() {
 
     assert!(mended(&store).await.is_empty());
 }
+
+#[tokio::test]
+async fn a_running_job_whose_claim_counts_too_low_is_completed_or_given_back() {
+    let (_folder, path) = folder();
+    filled(&path, 2).await;
+    let store = open(&path);
+    let request = ClaimRequest::single(2);
+    let claim = store.claim(&queue(), request).await.unwrap().unwrap();
+    spoil(&path, "UPDATE claim SET remaining = 0, finished_at = 1");
+
+    let done = Hold::new(claim.jobs[0].id.clone(), claim.token).completion();
+    let answer = store.complete(&queue(), vec![done], None).await.unwrap();
+    assert_eq!(answer.settled, [Settled::Completed]);
+    mended(&store).await;
+
+    assert_eq!(ready(&store).await, 1);
+    assert!(mended(&store).await.is_empty());
+}
