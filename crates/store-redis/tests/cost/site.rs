@@ -101,7 +101,10 @@ impl Site {
 
     fn request(&mut self, jobs: usize) -> ClaimRequest {
         self.claims += 1;
-        ClaimRequest::worker(self.boot.clone(), self.claims, jobs).lease(LEASE)
+        let mut request = ClaimRequest::worker(self.boot.clone(), self.claims, jobs).lease(LEASE);
+        // Drawn at random, it would take two bytes more on disk every other time.
+        request.nonce = u32::MAX;
+        request
     }
 
     /// A job, its id as if it had been generated now.

@@ -53,7 +53,7 @@ const VERBS: &[Row<2>] = &[
     ("complete and claim", 10, [0.1, 1.3]),
     ("renew", 10, [0.1, 0.1]),
     ("enqueue of a kind", 10, [0.1, 0.58]),
-    ("complete and claim of a kind", 10, [0.1, 1.3]),
+    ("complete and claim of a kind", 10, [0.1, 1.34]),
     ("enqueue", 100, [0.01, 0.152]),
     ("schedule", 100, [0.01, 0.178]),
     ("promote", 100, [0.01, 0.144]),
