@@ -16,7 +16,7 @@ pub enum Behaviour {
     Plain,
     /// Waits, as handlers should.
     Sleep(Duration),
-    /// Waits while its first holder has it; whoever has it after a lease ran out is done at once.
+    /// Waits when it is begun for the first time; whoever has it afterwards is done at once.
     SleepOnce(Duration),
     /// Blocks its thread, as handlers should not.
     Block(Duration),

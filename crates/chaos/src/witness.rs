@@ -91,6 +91,7 @@ impl Sighting {
 #[derive(Debug)]
 pub struct Pen {
     file: File,
+    path: PathBuf,
     who: String,
 }
 
@@ -98,8 +99,16 @@ impl Pen {
     /// Writes at the end of the file, as somebody.
     pub fn open(path: &Path, who: &str) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
-        let who = who.to_owned();
-        Ok(Self { file, who })
+        let (path, who) = (path.to_owned(), who.to_owned());
+        Ok(Self { file, path, who })
+    }
+
+    /// How often a job was begun until now, whoever had it.
+    pub fn starts_of(&self, id: &JobId) -> io::Result<usize> {
+        let mut witness = Witness::of(&self.path);
+        let seen = witness.look()?.iter();
+        let starts = seen.filter(|seen| seen.id == *id && seen.sight == Sight::Start);
+        Ok(starts.count())
     }
 
     /// Writes a line.

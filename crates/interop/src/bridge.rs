@@ -3,25 +3,29 @@
 //! Each step may be the last one: work is taken the way any worker of the older system takes it,
 //! enqueued under its own id, and only then finished there. A bridge that is killed leaves what it
 //! held to the older system's own cleaning, and whoever carries it over again is told `duplicate`.
+//! A bridge that goes on after trouble goes on with what it has in its hands: its worker lives, so
+//! nobody else would take it back.
 //!
 //! # Map
 //!
 //! `origin` is what a bridge asks of an older system; `redis_work_queue`, `worqr` and `blueque` are
-//! the answers.
+//! the answers. `job` makes jobs of what is taken.
 
 mod blueque;
+mod job;
 mod origin;
 mod redis_work_queue;
 mod worqr;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use windlass_core::{Error, ErrorKind, Headers, JobId, NewJob, QueueName, Result, Store};
+use windlass_core::{Enqueued, Error, ErrorKind, NewJob, QueueName, Result, Store};
 
 pub use origin::From;
-use origin::{Origin, Taken};
+use origin::{Origin, Taken, Took};
 
 use crate::Server;
 
@@ -36,12 +40,6 @@ const CLEAN_EVERY: Duration = Duration::from_secs(5);
 
 /// The pause after trouble that passes.
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// The header that says where a job came from.
-const FROM_HEADER: &str = "interop-from";
-
-/// The header with the id that the older system knew, where it cannot be a job's.
-const ID_HEADER: &str = "interop-id";
 
 /// What a bridge has done so far.
 #[derive(Debug, Default)]
@@ -62,6 +60,10 @@ pub struct Bridge {
     from: From,
     store: Arc<dyn Store>,
     queue: QueueName,
+    /// Held for us, and not known to be in the queue yet.
+    taken: VecDeque<Taken>,
+    /// In the queue, and not finished in the older system yet.
+    carried: VecDeque<Taken>,
     done: Carried,
     cleaned: Option<Instant>,
 }
@@ -79,6 +81,8 @@ impl Bridge {
             from,
             store,
             queue,
+            taken: VecDeque::new(),
+            carried: VecDeque::new(),
             done: Carried::default(),
             cleaned: None,
         })
@@ -90,20 +94,19 @@ impl Bridge {
     }
 
     /// Carries over what is there, and tells whether that was anything. It may be given up at any
-    /// time: what it held comes back to the older system.
+    /// time: the next step goes on with what is held, and with the bridge it comes back to the older
+    /// system.
     pub async fn step(&mut self, wait: Duration) -> Result<bool> {
-        self.clean().await?;
-        let Some(first) = self.origin.take(wait).await? else {
-            return Ok(false);
-        };
-        let mut taken = vec![first];
-        while taken.len() < BATCH {
-            match self.origin.take(Duration::ZERO).await? {
-                Some(next) => taken.push(next),
-                None => break,
+        if self.taken.is_empty() && self.carried.is_empty() {
+            self.clean().await?;
+            self.take(wait).await?;
+            if self.taken.is_empty() {
+                return Ok(false);
             }
+        } else {
+            self.look_again().await?;
         }
-        self.carry(taken).await?;
+        self.carry().await?;
         Ok(true)
     }
 
@@ -142,40 +145,113 @@ impl Bridge {
         Ok(())
     }
 
-    async fn carry(&mut self, taken: Vec<Taken>) -> Result<()> {
-        let jobs = taken.iter().map(|taken| self.job(taken));
-        let jobs = jobs.collect::<Result<Vec<_>>>()?;
-        match self.store.enqueue(&self.queue, jobs).await {
-            Ok(enqueued) => {
-                for enqueued in enqueued {
-                    self.count(enqueued.is_duplicate());
-                }
-                self.origin.done(&taken).await
+    async fn take(&mut self, mut wait: Duration) -> Result<()> {
+        while self.taken.len() < BATCH {
+            match self.origin.take(wait).await? {
+                Took::One(taken) => self.taken.push_back(taken),
+                Took::Nothing => break,
+                Took::Anew => self.taken.clear(),
             }
-            // One of them is not to be had: the others are.
-            Err(error) if is_refusal(&error) => self.carry_each(taken).await,
-            Err(error) => Err(error),
+            wait = Duration::ZERO;
         }
+        Ok(())
     }
 
-    async fn carry_each(&mut self, taken: Vec<Taken>) -> Result<()> {
-        for taken in taken {
-            let job = self.job(&taken)?;
-            match self.store.enqueue(&self.queue, vec![job]).await {
-                Ok(enqueued) => {
-                    self.count(enqueued.iter().any(|enqueued| enqueued.is_duplicate()));
-                    self.origin.done(&[taken]).await?;
+    /// After trouble: what went back meanwhile is somebody else's, or is taken again.
+    async fn look_again(&mut self) -> Result<()> {
+        for held in [&mut self.taken, &mut self.carried] {
+            let mut at = 0;
+            while let Some(taken) = held.get(at) {
+                if self.origin.holds(taken).await? {
+                    at += 1;
+                } else {
+                    held.remove(at);
                 }
-                Err(error) if is_refusal(&error) => {
-                    // Once each: it comes back with every cleaning.
-                    if self.done.refused.iter().all(|(id, _)| *id != taken.id) {
-                        self.done.refused.push((taken.id, error));
-                    }
-                }
-                Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// Enqueues what is taken, and finishes it in the older system.
+    async fn carry(&mut self) -> Result<()> {
+        if !self.taken.is_empty() {
+            self.enqueue().await?;
+        }
+        while let Some(carried) = self.carried.front() {
+            self.origin.done(carried).await?;
+            self.carried.pop_front();
+        }
+        Ok(())
+    }
+
+    async fn enqueue(&mut self) -> Result<()> {
+        let jobs = self.taken.iter().map(|taken| job::of(&self.from, taken));
+        let jobs = jobs.collect::<Result<Vec<_>>>()?;
+        match self.store.enqueue(&self.queue, jobs).await {
+            Ok(enqueued) => {
+                for enqueued in &enqueued {
+                    self.settle_first(enqueued).await?;
+                }
+            }
+            // One of them is not to be had: the others are.
+            Err(error) if is_refusal(&error) => {
+                while let Some(first) = self.taken.front() {
+                    let job = job::of(&self.from, first)?;
+                    if let Some(enqueued) = self.enqueue_first(job).await? {
+                        self.settle_first(&enqueued).await?;
+                    }
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// The first that is taken is in the queue, unless its id belongs to other work.
+    async fn settle_first(&mut self, enqueued: &Enqueued) -> Result<()> {
+        let Some(first) = self.taken.front() else {
+            return Ok(());
+        };
+        let mut is_duplicate = enqueued.is_duplicate();
+        if is_duplicate && self.is_other_work(first, enqueued).await? {
+            let job = job::beside(&self.from, first)?;
+            let Some(enqueued) = self.enqueue_first(job).await? else {
+                return Ok(());
+            };
+            is_duplicate = enqueued.is_duplicate();
+        }
+        self.count(is_duplicate);
+        self.carried.extend(self.taken.pop_front());
+        Ok(())
+    }
+
+    /// Whether the job that is there already was made of something else. Of a job that has ended
+    /// nothing is left to compare: rather twice than never.
+    async fn is_other_work(&self, taken: &Taken, there: &Enqueued) -> Result<bool> {
+        if !self.from.has_ids_of_producers() {
+            return Ok(false);
+        }
+        let there = self.store.get(&self.queue, there.id()).await?;
+        let payload = there.and_then(|job| job.payload);
+        Ok(payload.is_none_or(|payload| payload != taken.data))
+    }
+
+    /// Enqueues the job of the first that is taken; nothing when the queue does not take it.
+    async fn enqueue_first(&mut self, job: NewJob) -> Result<Option<Enqueued>> {
+        match self.store.enqueue(&self.queue, vec![job]).await {
+            Ok(enqueued) => Ok(enqueued.into_iter().next()),
+            Err(error) if is_refusal(&error) => {
+                let refused = &mut self.done.refused;
+                // Once each: it comes back with every cleaning.
+                if let Some(taken) = self.taken.pop_front()
+                    && refused.iter().all(|(id, _)| *id != taken.id)
+                {
+                    refused.push((taken.id, error));
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn count(&mut self, is_duplicate: bool) {
@@ -185,18 +261,6 @@ impl Bridge {
             self.done.carried += 1;
         }
     }
-
-    fn job(&self, taken: &Taken) -> Result<NewJob> {
-        let mut headers = Headers::default();
-        headers.set(FROM_HEADER, &printable(&self.from.to_string()))?;
-        let id = if let Ok(id) = JobId::new(&taken.id) {
-            id
-        } else {
-            headers.set(ID_HEADER, &printable(&taken.id))?;
-            origin::substitute(&taken.id)
-        };
-        Ok(NewJob::new(taken.data.clone()).id(id).headers(headers))
-    }
 }
 
 /// Whether the queue will never take it.
@@ -204,7 +268,5 @@ fn is_refusal(error: &Error) -> bool {
     !error.is_transient() && !error.is_unknown() && error.kind() == ErrorKind::Invalid
 }
 
-/// An id as a header can hold it.
-fn printable(id: &str) -> String {
-    id.escape_default().take(256).collect()
-}
+#[cfg(test)]
+mod tests;

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use md5::{Digest, Md5};
-use windlass_core::{JobId, Result};
+use windlass_core::Result;
 
 use super::{blueque, redis_work_queue, worqr};
 use crate::Server;
@@ -52,6 +51,11 @@ impl From {
             }
         })
     }
+
+    /// Whether producers choose the ids, and so may choose one again; the others draw them.
+    pub(super) fn has_ids_of_producers(&self) -> bool {
+        matches!(self, Self::RedisWorkQueue { .. })
+    }
 }
 
 impl fmt::Display for From {
@@ -73,39 +77,32 @@ pub(super) struct Taken {
     pub(super) data: Bytes,
 }
 
+/// What came of looking for work.
+#[derive(Debug)]
+pub(super) enum Took {
+    /// A piece of work, which is ours now.
+    One(Taken),
+    /// There is none.
+    Nothing,
+    /// We were taken for dead and are a new worker now: what was held before is held no more.
+    Anew,
+}
+
 /// An older system, with us as one of its workers.
 #[async_trait]
 pub(super) trait Origin: fmt::Debug + Send + Sync {
     /// Takes one, or waits for one.
-    async fn take(&mut self, wait: Duration) -> Result<Option<Taken>>;
+    async fn take(&mut self, wait: Duration) -> Result<Took>;
+
+    /// Whether something that was taken is still ours; asked after trouble.
+    async fn holds(&mut self, taken: &Taken) -> Result<bool>;
 
     /// Finishes what was taken. Somebody else may have done so: that is no trouble.
-    async fn done(&mut self, taken: &[Taken]) -> Result<()>;
+    async fn done(&mut self, taken: &Taken) -> Result<()>;
 
     /// Brings back what dead workers held, and makes due what is due.
     async fn clean(&mut self) -> Result<()>;
 
     /// Is a worker no more.
     async fn leave(self: Box<Self>) -> Result<()>;
-}
-
-/// The job's id for work whose own id cannot be one: the same for every bridge.
-pub(super) fn substitute(id: &str) -> JobId {
-    let digest = Md5::digest(id.as_bytes());
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    JobId::new(format!("interop-{hex}")).unwrap_or_else(|_| JobId::generate())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_same_odd_id_is_the_same_job_every_time() {
-        let odd = "a job / with \u{0} everything";
-        assert!(JobId::new(odd).is_err());
-        assert_eq!(substitute(odd), substitute(odd));
-        assert_ne!(substitute(odd), substitute("another"));
-        assert!(substitute(odd).as_str().starts_with("interop-"));
-    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::Result;
 
-use super::origin::{Origin, Taken};
+use super::origin::{Origin, Taken, Took};
 use crate::Server;
 use crate::redis_work_queue::{Layout, WorkQueue};
 
@@ -28,19 +28,23 @@ impl Leaser {
 
 #[async_trait]
 impl Origin for Leaser {
-    async fn take(&mut self, wait: Duration) -> Result<Option<Taken>> {
+    async fn take(&mut self, wait: Duration) -> Result<Took> {
         let item = self.queue.lease(LEASE, Some(wait)).await?;
-        Ok(item.map(|item| Taken {
-            id: item.id,
-            data: item.data,
+        Ok(item.map_or(Took::Nothing, |item| {
+            Took::One(Taken {
+                id: item.id,
+                data: item.data,
+            })
         }))
     }
 
-    async fn done(&mut self, taken: &[Taken]) -> Result<()> {
-        for taken in taken {
-            self.queue.complete(&taken.id).await?;
-        }
-        Ok(())
+    /// Once the lease is over another item may have the id, and completing asks for no lease.
+    async fn holds(&mut self, taken: &Taken) -> Result<bool> {
+        self.queue.renew(&taken.id, LEASE).await
+    }
+
+    async fn done(&mut self, taken: &Taken) -> Result<()> {
+        self.queue.complete(&taken.id).await.map(drop)
     }
 
     async fn clean(&mut self) -> Result<()> {

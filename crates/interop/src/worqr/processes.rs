@@ -111,8 +111,7 @@ impl Worqr {
     ) -> Result<Ended> {
         self.check_worker(worker)?;
         Self::check_process(process)?;
-        let first = cmd("LINDEX").arg(self.keys.process(process)).arg(0).take();
-        let Some(task) = reply::maybe_bytes(self.guest.ask(&first).await?)? else {
+        let Some(task) = self.task_of(process).await? else {
             return Ok(Ended::Gone);
         };
         let message = serde_json::to_vec(&DoneMessage {
@@ -128,6 +127,16 @@ impl Worqr {
         // The script compares the task: nobody can have changed it unseen.
         let args = vec![arg(worker), arg(process), task, arg(&lock), message.into()];
         ended(self.run(&scripts::FINISH, args).await?)
+    }
+
+    /// Whether a process is in progress: it was not ended, and its task did not go back.
+    pub(crate) async fn is_in_progress(&self, process: &str) -> Result<bool> {
+        Ok(self.task_of(process).await?.is_some())
+    }
+
+    async fn task_of(&self, process: &str) -> Result<Option<Bytes>> {
+        let first = cmd("LINDEX").arg(self.keys.process(process)).arg(0).take();
+        reply::maybe_bytes(self.guest.ask(&first).await?)
     }
 
     /// Everything in progress. In the document's layout: at workers that are noted.

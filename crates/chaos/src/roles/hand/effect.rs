@@ -21,7 +21,7 @@ pub(super) async fn attempt(context: Context, pen: Arc<Pen>) -> Outcome {
     let mut result = None;
     match behaviour {
         Behaviour::Plain => {}
-        Behaviour::SleepOnce(_) if effect.context.job().expiries > 0 => {}
+        Behaviour::SleepOnce(_) if !effect.is_first() => {}
         Behaviour::Sleep(time) | Behaviour::SleepOnce(time) => sleep(time).await,
         Behaviour::Block(time) => block(time),
         Behaviour::Spin(time) => {
@@ -68,6 +68,12 @@ impl Effect {
         };
         effect.write(Sight::Start);
         effect
+    }
+
+    /// Whether nobody began the job before.
+    fn is_first(&self) -> bool {
+        let starts = self.pen.starts_of(&self.context.job().id);
+        starts.expect("the witness can be read") == 1
     }
 
     fn last(&mut self, sight: Sight) {
