@@ -177,7 +177,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn beat(&self, beat: Beat) -> Result<Told>;
 
     /// Gives back all a worker holds, in one queue or in all it registered with, attempts not
-    /// counted; after leaving all it is no longer known. Answers how many jobs went back.
+    /// counted: what is under its lease, and what single claims took for it. After leaving all it
+    /// is no longer known. Answers how many jobs went back.
     async fn leave(&self, boot: &BootId, queue: Option<&QueueName>) -> Result<u64>;
 
     /// Declares a worker dead: what it holds is reaped now. `None` when nobody knows it.

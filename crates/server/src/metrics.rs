@@ -8,7 +8,7 @@ use crate::answer::{Answered, reached, text};
 use crate::door::Door;
 use crate::scope::Grant;
 
-/// How many queues have figures of their own; the others are added up as `other`, so that nobody
+/// How many queues have figures of their own; the others are added up as `(other)`, so that nobody
 /// can make a series for every name.
 const QUEUES_MAX: usize = 500;
 
@@ -61,7 +61,8 @@ pub(crate) async fn answer(door: &Door, grant: &Grant) -> Answered {
         }
     }
     if has_others {
-        rows.push(("other".to_owned(), others));
+        // No queue can have this name.
+        rows.push(("(other)".to_owned(), others));
     }
     let mut body = of_queues(&rows);
     of_server(door, &mut body);

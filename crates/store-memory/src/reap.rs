@@ -1,7 +1,8 @@
 //! Taking jobs back: from leases that expired, and from workers that left or were failed.
 
+use windlass_core::limits::{PAGE, REAP_LOOK_MAX};
 use windlass_core::time::Now;
-use windlass_core::{JobId, JobState, Owner, Reason, Settled, Timestamp, Token};
+use windlass_core::{BootId, JobId, JobState, Owner, Reason, Settled, Timestamp, Token};
 
 use crate::queue::{ClaimRecord, End, Queue};
 
@@ -23,7 +24,10 @@ impl Queue {
             && let Some(owner) = self.first_expired(now)
         {
             jobs += self.take_back(now, &owner, limit - jobs - leases, Why::Expired);
-            leases += usize::from(!self.leases.contains_key(&owner));
+            if self.leases.contains_key(&owner) {
+                break;
+            }
+            leases += 1;
         }
         (jobs as u64, leases as u64)
     }
@@ -37,29 +41,53 @@ impl Queue {
         (until <= now.ms()).then(|| owner.clone())
     }
 
-    /// Takes back all that an owner holds, however much it is.
-    pub(crate) fn take_back_all(&mut self, now: Now, owner: &Owner, why: Why) -> u64 {
-        let taken = self.take_back(now, owner, usize::MAX, why);
-        self.prune_step(now);
-        taken as u64
+    /// Takes back all that a worker holds, however much it is: what is under its lease, then what
+    /// single claims took for it.
+    pub(crate) fn take_back_all(&mut self, now: Now, boot: &BootId, why: Why) -> u64 {
+        let mut taken = 0;
+        let mut owners = vec![Owner::boot(boot)];
+        owners.extend(self.single_claims_of(boot));
+        for owner in owners {
+            while self.leases.contains_key(&owner) {
+                taken += self.take_back(now, &owner, PAGE, why) as u64;
+                self.prune_step(now);
+            }
+        }
+        taken
+    }
+
+    /// The leases of the single claims that hold jobs for a worker, in the order they are taken
+    /// back in: those that go to the front newest first.
+    fn single_claims_of(&self, boot: &BootId) -> Vec<Owner> {
+        let is_its = |token: Token, claim: &ClaimRecord| {
+            let runs = |id| {
+                let held = self.held(id, token);
+                held.is_some_and(|entry| entry.job.worker.as_ref() == Some(boot))
+            };
+            claim.owner == Owner::token(token) && claim.ids.iter().any(runs)
+        };
+        let open = self
+            .claims
+            .iter()
+            .filter(|(_, claim)| claim.finished_at.is_none());
+        let mut owners: Vec<_> = open
+            .filter(|(token, claim)| is_its(**token, claim))
+            .map(|(_, claim)| claim.owner.clone())
+            .collect();
+        if self.requeue_end() == End::Front {
+            owners.reverse();
+        }
+        owners
     }
 
     /// Takes back up to `limit` jobs of a lease; the lease ends when it holds nothing more.
-    ///
-    /// Jobs that go to the front are taken newest first, so that page after page they end up in
-    /// the order they were claimed in.
     fn take_back(&mut self, now: Now, owner: &Owner, limit: usize, why: Why) -> usize {
         let Some(lease) = self.leases.get_mut(owner) else {
             return 0;
         };
         lease.until = Timestamp::default();
         self.changed();
-        let mut held = self.held_by(|_, claim| claim.owner == *owner);
-        let is_whole = held.len() <= limit;
-        if !is_whole && self.requeue_end() == End::Front {
-            held.drain(..held.len() - limit);
-        }
-        held.truncate(limit);
+        let (mut held, is_whole) = self.page_of(owner, limit);
         let taken = held.len();
         if why == Why::Expired {
             held.retain(|id| self.survives_expiry(id, now));
@@ -71,6 +99,47 @@ impl Queue {
             self.leases.remove(owner);
         }
         taken
+    }
+
+    /// Up to `limit` jobs an owner holds, in claim order, and whether these are all.
+    ///
+    /// Where jobs go to the front the newest are taken, so that page after page they end up in the
+    /// order they were claimed in.
+    fn page_of(&self, owner: &Owner, limit: usize) -> (Vec<JobId>, bool) {
+        let is_newest_first = self.requeue_end() == End::Front;
+        let open = |claim: &ClaimRecord| claim.owner == *owner && claim.finished_at.is_none();
+        let mut claims: Vec<_> = self
+            .claims
+            .iter()
+            .filter(|(_, claim)| open(claim))
+            .collect();
+        if is_newest_first {
+            claims.reverse();
+        }
+        let (mut pages, mut taken, mut looked_at, mut is_whole) = (Vec::new(), 0, 0, true);
+        for (token, claim) in claims {
+            // Something is taken however far it is, so that the next step finds less.
+            if taken >= limit || (taken > 0 && looked_at >= REAP_LOOK_MAX) {
+                is_whole = false;
+                break;
+            }
+            looked_at += claim.ids.len();
+            let mut held = self.held_by(|other, _| other == *token);
+            let room = limit - taken;
+            if held.len() > room {
+                is_whole = false;
+                if is_newest_first {
+                    held.drain(..held.len() - room);
+                }
+                held.truncate(room);
+            }
+            taken += held.len();
+            pages.push(held);
+        }
+        if is_newest_first {
+            pages.reverse();
+        }
+        (pages.concat(), is_whole)
     }
 
     /// Counts an expiry; a job that took its worker down once too often is dead.

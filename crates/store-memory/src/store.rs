@@ -7,7 +7,7 @@ use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
 use windlass_core::time::Now;
 use windlass_core::{
     Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Owner, Page, Progress,
+    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Page, Progress,
     QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, Target,
     Told, Watch, Worker,
 };
@@ -288,7 +288,7 @@ impl MemoryStore {
         let queues = state.workers.leave(self.clock.now_us(), boot, queue);
         let take = |name: &QueueName| {
             self.step_locked(&mut state, name, Missing::Pretend, |queue, now| {
-                queue.take_back_all(now, &Owner::boot(boot), why)
+                queue.take_back_all(now, boot, why)
             })
         };
         queues.iter().map(take).sum()

@@ -1,6 +1,7 @@
 //! A queue as its users see it: one part or several, dealt out and brought together again.
 
 mod deal;
+mod earlier;
 mod grow;
 mod held;
 mod whole;
@@ -9,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use windlass_core::{
@@ -108,6 +110,55 @@ impl Queue {
             Claimer::Single { .. } => u64::from(self.turn.fetch_add(1, Ordering::Relaxed)),
         };
         usize::try_from(turn).unwrap_or_default() % count
+    }
+
+    /// Does something in every part there is, in all at once. Where the first one, which knows how many
+    /// there are, cannot be reached, it is still done in those that are known.
+    async fn in_every<T, F>(&self, verb: impl Fn(Arc<Part>) -> F) -> Result<Vec<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let looked = self.refresh().await;
+        let told = self.in_all(verb).await;
+        looked.and(told)
+    }
+
+    /// Does something in every part that is known, in all at once.
+    async fn in_all<T, F>(&self, verb: impl Fn(Arc<Part>) -> F) -> Result<Vec<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let hands = (0..self.parts().len()).map(|number| (number, ()));
+        let told = self.in_parts(hands.collect(), |member, ()| verb(Arc::clone(&member.part)));
+        told.await.into_iter().collect()
+    }
+
+    /// Does something in the parts of these numbers, each with what is in hand for it, in all at once:
+    /// one whose server is away must not use up the time that the others have, nor keep anything from
+    /// them. All have answered, each in its own way, when this does.
+    async fn in_parts<H, T, F>(
+        &self,
+        hands: Vec<(usize, H)>,
+        verb: impl Fn(Arc<Member>, H) -> F,
+    ) -> Vec<Result<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let parts = self.parts();
+        let mut calls: Vec<F> = hands
+            .into_iter()
+            .map(|(number, hand)| verb(Arc::clone(&parts[number]), hand))
+            .collect();
+        if calls.len() <= 1 {
+            return match calls.pop() {
+                Some(call) => vec![call.await],
+                None => Vec::new(),
+            };
+        }
+        calls.into_iter().collect::<JoinSet<_>>().join_all().await
     }
 
     /// Takes jobs of the first part that has some. One that cannot be reached is passed: the others may

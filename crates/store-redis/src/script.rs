@@ -110,6 +110,7 @@ scripts! {
     resume: "resume.lua",
     retry: "retry.lua",
     set: "set.lua",
+    single_claims: "single_claims.lua",
     snooze: "snooze.lua",
     stats: "stats.lua",
     take_back: "take_back.lua",

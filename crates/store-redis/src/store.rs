@@ -93,16 +93,16 @@ impl Store for RedisStore {
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<Settled>> {
         failures.iter().try_for_each(Failure::check)?;
-        self.queue(queue).settle(&Settle::Fail(&failures)).await
+        self.queue(queue).settle(Settle::Fail(failures)).await
     }
 
     async fn release(&self, queue: &QueueName, holds: Vec<Hold>) -> Result<Vec<Settled>> {
-        self.queue(queue).settle(&Settle::Release(&holds)).await
+        self.queue(queue).settle(Settle::Release(holds)).await
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<Settled>> {
         snoozes.iter().try_for_each(Snooze::check)?;
-        self.queue(queue).settle(&Settle::Snooze(&snoozes)).await
+        self.queue(queue).settle(Settle::Snooze(snoozes)).await
     }
 
     async fn cancel(
@@ -308,7 +308,7 @@ impl RedisStore {
     }
 
     /// Takes a worker's jobs back, then takes it off the record: should this process end between
-    /// the two, the call may be repeated.
+    /// the two, or a queue not be reached, the call may be repeated.
     async fn take_back(
         &self,
         boot: &BootId,
@@ -316,12 +316,12 @@ impl RedisStore {
         left: Option<&QueueName>,
         is_lost: bool,
     ) -> Result<u64> {
-        let mut taken = 0;
+        let mut taken = Ok(0);
         for name in queues {
-            let queue = self.queue(name);
-            queue.refresh().await?;
-            taken += queue.take_back(boot, is_lost).await?;
+            let more = self.queue(name).take_back(boot, is_lost).await;
+            taken = taken.and_then(|taken| Ok(taken + more?));
         }
+        let taken = taken?;
         let script = &self.inner.shared.scripts.worker_leave;
         self.registry(script, workers::leave_args(boot, left))
             .await?;

@@ -1,8 +1,10 @@
 //! maintain, take back, settings: what keeps a queue moving, and the rules it follows.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::{Maintained, Owner, Result, Setting, Settings};
+use windlass_core::{BootId, Maintained, Owner, Result, Setting, Settings, Token};
 
 use crate::codec::{rules, value};
 use crate::part::{Part, number, words};
@@ -21,16 +23,53 @@ impl Part {
         })
     }
 
-    /// Takes back all that an owner holds, page after page. A page that was begun is finished by
+    /// Takes back all that a worker holds: what is under its lease, then what single claims took
+    /// for it.
+    pub(crate) async fn take_back(&self, boot: &BootId, is_lost: bool) -> Result<u64> {
+        let mut taken = self.take_back_lease(&Owner::boot(boot), is_lost).await?;
+        for token in self.single_claims_of(boot).await? {
+            let owner = Owner::token(token);
+            taken += self.take_back_lease(&owner, is_lost).await?;
+        }
+        Ok(taken)
+    }
+
+    /// The single claims that hold jobs for a worker, in the order they are taken back in: those
+    /// that go to the front newest first.
+    async fn single_claims_of(&self, boot: &BootId) -> Result<Vec<Token>> {
+        let mut tokens = BTreeSet::new();
+        let mut cursor = "0".to_owned();
+        let is_newest_first = loop {
+            let args = vec![words(boot.as_str()), words(&cursor)];
+            let mut reply = self.list(&self.scripts().single_claims, args).await?;
+            cursor = reply.text()?;
+            let to_front = reply.count()? == 1;
+            while !reply.is_empty() {
+                tokens.insert(reply.text()?.parse::<Token>()?);
+            }
+            if cursor == "0" {
+                break to_front;
+            }
+        };
+        Ok(if is_newest_first {
+            tokens.into_iter().rev().collect()
+        } else {
+            tokens.into_iter().collect()
+        })
+    }
+
+    /// Takes back all that is under a lease, page after page. A page that was begun is finished by
     /// any later claim or clean, should this process end here.
-    pub(crate) async fn take_back(&self, owner: &Owner, is_lost: bool) -> Result<u64> {
+    async fn take_back_lease(&self, owner: &Owner, is_lost: bool) -> Result<u64> {
         let flag = Bytes::from_static(if is_lost { b"1" } else { b"0" });
         let mut taken = 0;
         loop {
             let args = vec![words(owner.as_str()), flag.clone()];
             let mut reply = self.list(&self.scripts().take_back, args).await?;
-            taken += reply.count()?;
-            if reply.count()? == 1 {
+            let (page, is_whole) = (reply.count()?, reply.count()? == 1);
+            taken += page;
+            // Where nothing came of a page, claims are open that hold nothing: that is for an audit.
+            if is_whole || page == 0 {
                 return Ok(taken);
             }
         }

@@ -364,6 +364,40 @@ async fn who_adds_parts_knows_the_jobs_of_before_while_the_first_part_is_not_tol
     assert_eq!(drain(&store).await.len(), 40);
 }
 
+/// Jobs that belong to the second part of two.
+async fn of_the_second_part() -> Vec<NewJob> {
+    let server = Server::start();
+    let store = open(&server.url()).await;
+    spread(&store, 2).await;
+    let told = store.enqueue(&queue(), names(40)).await;
+    told.expect("the store answers");
+    let ids = server.command(&["HKEYS", "windlass:{mail/1}:jobs"]);
+    let ids = ids.array().iter().map(|id| id.text());
+    ids.filter(|id| !id.is_empty())
+        .map(|id| named(&id))
+        .collect()
+}
+
+/// None of the jobs goes to the first part, which would hear of the second one by them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_know_of_new_parts_is_told_of_the_jobs_in_them() {
+    let jobs = of_the_second_part().await;
+    let server = Server::start();
+    let (grower, other) = (open(&server.url()).await, open(&server.url()).await);
+    other.enqueue(&queue(), Vec::new()).await.unwrap();
+    let untold = Untold::first(&server);
+    spread(&grower, 2).await;
+    untold.put_back();
+    grower.enqueue(&queue(), jobs.clone()).await.unwrap();
+
+    let again = other.enqueue(&queue(), jobs.clone()).await.unwrap();
+
+    assert!(again.iter().all(Enqueued::is_duplicate), "{again:?}");
+    let seen = drain(&grower).await;
+    assert_eq!(seen.len(), jobs.len());
+    assert!(seen.values().all(|times| *times == 1), "{seen:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_hears_of_new_parts_by_a_claim_asks_for_the_numbers_between() {
     let server = Server::start();

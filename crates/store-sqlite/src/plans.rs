@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Due, Filter, Hold, JobId, JobState, ManualClock, NewJob,
+    BootId, Claim, ClaimRequest, Claimer, Due, Filter, Hold, JobId, JobState, ManualClock, NewJob,
     QueueName, Renewal, Result, Store, Target, Timestamp, UniqueKey,
 };
 
@@ -157,6 +157,11 @@ async fn settle(store: &SqliteStore, q: &QueueName) -> Result<()> {
     store.renew(q, single, lease).await?;
     store.accept(q, hold(&claim, 5), lease).await?;
     store.progress(q, hold(&claim, 5), 0.5, None).await?;
+    let mut pulled = ClaimRequest::single(1);
+    pulled.claimer = Claimer::Single {
+        worker: Some(boot.clone()),
+    };
+    store.claim(q, pulled).await?;
     store.leave(&boot, Some(q)).await?;
     Ok(())
 }

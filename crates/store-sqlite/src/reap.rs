@@ -1,11 +1,12 @@
 //! Taking jobs back: from leases that expired, and from workers that left or were failed.
 
 use rusqlite::{OptionalExtension, params};
-use windlass_core::{Hold, Owner, Reason, Settled, Token};
+use windlass_core::limits::{PAGE, REAP_LOOK_MAX};
+use windlass_core::{BootId, Hold, Owner, Reason, Settled, Token};
 
 use crate::fault::Db;
 use crate::hold::End;
-use crate::row::Brief;
+use crate::row::{Brief, sql_number};
 use crate::step::Step;
 
 /// Why a job is taken back.
@@ -32,6 +33,16 @@ impl ClaimRow {
         let sql = "SELECT number, nonce, seq, size, remaining FROM claim
              WHERE queue = ?1 AND owner = ?2 AND finished_at IS NULL ORDER BY number";
         Self::select(step, sql, params![step.queue.key, owner.as_str()])
+    }
+
+    /// The open claims that are under leases of their own, oldest first.
+    fn open_singles(step: &Step<'_>) -> Db<Vec<Self>> {
+        // `;` comes after `:`, so this is every owner that begins with `t:`.
+        let sql = "SELECT number, nonce, seq, size, remaining FROM claim
+             WHERE queue = ?1 AND owner > 't:' AND owner < 't;' AND finished_at IS NULL";
+        let mut claims = Self::select(step, sql, params![step.queue.key])?;
+        claims.sort_by_key(|claim| claim.token);
+        Ok(claims)
     }
 
     /// Up to `limit` open claims after a number.
@@ -68,7 +79,10 @@ impl Step<'_> {
         {
             let (taken, is_whole) = self.take_back(&owner, limit - jobs - leases, Why::Expired)?;
             jobs += taken;
-            leases += usize::from(is_whole);
+            if !is_whole {
+                break;
+            }
+            leases += 1;
         }
         Ok((jobs as u64, leases as u64))
     }
@@ -82,11 +96,52 @@ impl Step<'_> {
         Ok(owner.map(Owner::from_stored))
     }
 
-    /// Takes back all that an owner holds, however much it is.
-    pub(crate) fn take_back_all(&mut self, owner: &Owner, why: Why) -> Db<u64> {
-        let (taken, _) = self.take_back(owner, usize::MAX, why)?;
-        self.prune_step()?;
-        Ok(taken as u64)
+    /// Takes back all that a worker holds, however much it is: what is under its lease, then what
+    /// single claims took for it.
+    pub(crate) fn take_back_all(&mut self, boot: &BootId, why: Why) -> Db<u64> {
+        let mut taken = 0;
+        let mut owners = vec![Owner::boot(boot)];
+        owners.extend(self.single_claims_of(boot)?);
+        for owner in owners {
+            let mut is_whole = false;
+            while !is_whole {
+                let page;
+                (page, is_whole) = self.take_back(&owner, PAGE, why)?;
+                taken += page as u64;
+                self.prune_step()?;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The leases of the single claims that hold jobs for a worker, in the order they are taken
+    /// back in: those that go to the front newest first.
+    fn single_claims_of(&self, boot: &BootId) -> Db<Vec<Owner>> {
+        let mut owners = Vec::new();
+        for claim in ClaimRow::open_singles(self)? {
+            if self.holds_for(claim.token, boot)? {
+                owners.push(Owner::token(claim.token));
+            }
+        }
+        if self.requeue_end() == End::Front {
+            owners.reverse();
+        }
+        Ok(owners)
+    }
+
+    fn holds_for(&self, token: Token, boot: &BootId) -> Db<bool> {
+        let mut statement = self.db.prepare_cached(
+            "SELECT 1 FROM job WHERE queue = ?1 AND id = ?2
+                AND token_number = ?3 AND token_nonce = ?4 AND worker = ?5",
+        )?;
+        let (number, nonce) = (sql_number(token), token.nonce);
+        for id in self.claimed_ids(token.number)? {
+            let key = params![self.queue.key, id.as_str(), number, nonce, boot.as_str()];
+            if statement.exists(key)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Takes back up to `limit` jobs of a lease; the lease ends when it holds nothing more.
@@ -109,9 +164,14 @@ impl Step<'_> {
         if is_newest_first {
             claims.reverse();
         }
-        let mut taken = 0;
-        let mut is_whole = true;
+        let (mut taken, mut looked_at, mut is_whole) = (0, 0, true);
         for claim in &claims {
+            // Something is taken however far it is, so that the next step finds less.
+            if taken >= limit || (taken > 0 && looked_at >= REAP_LOOK_MAX as u64) {
+                is_whole = false;
+                break;
+            }
+            looked_at += claim.size;
             let mut held = self.held_of(claim)?;
             if held.len() > limit - taken {
                 is_whole = false;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
 use windlass_core::{
     Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Owner, Page, Progress,
+    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Page, Progress,
     QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, Target,
     Told, Watch, Worker,
 };
@@ -362,7 +362,7 @@ fn take_back(
     let mut taken = 0;
     for queue in queues {
         taken += tx.step(queue, Missing::Pretend, clock_us, |step| {
-            step.take_back_all(&Owner::boot(boot), why)
+            step.take_back_all(boot, why)
         })?;
     }
     Ok(taken)

@@ -61,8 +61,8 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::store::<Workers>(GET, "/v1/workers", Scope::Read, "Workers that were seen lately").by(Way::Workers),
     Route::store::<Register>(POST, "/v1/workers", Scope::Work, "Make a worker known").by(Way::Register),
     Route::store::<Beat>(POST, "/v1/workers/{worker}/beat", Scope::Work, "Show that a worker lives, renew what it holds, and learn how to go on").by(Way::Beat),
-    Route::store::<Leave>(POST, "/v1/workers/{worker}/leave", Scope::Work, "Take a worker off the record; what it holds under a lease of its own goes back").by(Way::Worker),
-    Route::store::<FailWorker>(POST, "/v1/workers/{worker}/fail", Scope::Operate, "Declare a worker dead; what it holds under a lease of its own goes back now").by(Way::Worker),
+    Route::store::<Leave>(POST, "/v1/workers/{worker}/leave", Scope::Work, "Take a worker off the record; what it holds goes back").by(Way::Worker),
+    Route::store::<FailWorker>(POST, "/v1/workers/{worker}/fail", Scope::Operate, "Declare a worker dead; what it holds goes back now").by(Way::Worker),
     Route::store::<Tell>(POST, "/v1/workers/{worker}/tell", Scope::Operate, "Leave word for a worker's next beat").by(Way::Worker),
     // What is not a verb.
     Route::other(GET, EVENTS, Scope::Read, Way::Events, "events", "What happens to jobs, as server-sent events").asked::<EventsRequest>(),

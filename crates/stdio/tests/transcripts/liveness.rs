@@ -1,5 +1,7 @@
 //! Who is idle, who is busy, and whose a job is.
 
+use windlass_core::{BootId, ClaimRequest, Claimer, Hold, Mode, QueueName, Store};
+
 use super::script::{World, processor, replay_processor};
 
 #[tokio::test]
@@ -64,30 +66,39 @@ async fn a_worker_may_be_in_several_groups_and_hold_a_job_of_each() {
 
 #[tokio::test]
 async fn a_worker_that_was_forgotten_gives_back_what_it_accepted_and_keeps_what_it_is_offered() {
-    for (said, released) in [("job_accepted", r#"["j"]"#), ("worker_idle", "[]")] {
+    for (has_accepted, released) in [(true, r#"["j"]"#), (false, "[]")] {
         let world = World::new();
         let processor = world.processor();
-        replay_processor(
-            &world,
-            &processor,
-            &format!(
-                r#": w1 is offered j of q
-                   > {{"topic":"workers/w1/{said}","payload":{{"uuid":"j","queue_name":"q"}}}}
-                   < {{"payload":{{"ok":true}}}}"#
-            ),
-        )
-        .await;
-        let worker = windlass_core::BootId::new("w1").unwrap();
-        world.store.leave(&worker, None).await.unwrap();
+        replay_processor(&world, &processor, ": j is added to q").await;
+        let hold = offered_to_nobody_known(world.store.as_ref()).await;
+        if has_accepted {
+            let lease = std::time::Duration::from_secs(10);
+            world.store.accept(&queue(), hold, lease).await.unwrap();
+        }
 
         let idle = r#"{"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}"#;
         let answers = processor.handle(1, idle).await;
 
         assert!(
             answers[0].contains(&format!("\"released\":{released}")),
-            "{said}: {answers:?}"
+            "{has_accepted}: {answers:?}"
         );
     }
+}
+
+fn queue() -> QueueName {
+    QueueName::new("q").unwrap()
+}
+
+/// Offers the job of the queue to a worker of which the record says nothing.
+async fn offered_to_nobody_known(store: &dyn Store) -> Hold {
+    let mut request = ClaimRequest::single(1).mode(Mode::Dispatch);
+    request.claimer = Claimer::Single {
+        worker: Some(BootId::new("w1").unwrap()),
+    };
+    let claim = store.claim(&queue(), request).await.unwrap();
+    let claim = claim.expect("a job is ready");
+    Hold::new(claim.jobs[0].id.clone(), claim.token)
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 -- Taking jobs back: from leases that expired, and from workers that left or were failed.
-local EXAMINED_MAX = 100
+local PAGE_MAX, LOOK_MAX = 100, 1000
 
 -- Puts held jobs back into their lanes so that they keep their order; those asked to stop end. `holds`: {id, o, hold}.
 local function requeue_in_order(jobs)
@@ -63,7 +63,7 @@ local function survives_expiry(job)
   return true
 end
 
--- The open claims of an owner, in the order they are taken back in, at most a hundred.
+-- The open claims of an owner, in the order they are taken back in: a page, and one more where there are more.
 local function tokens_of(owner, is_newest_first)
   local token = string.match(owner, '^t:(.*)$')
   if token then
@@ -72,9 +72,9 @@ local function tokens_of(owner, is_newest_first)
   local prefix = owner .. '\t'
   local holds
   if is_newest_first then
-    holds = redis.call('ZREVRANGEBYLEX', k_holds, '(' .. owner .. '\n', '[' .. prefix, 'LIMIT', 0, 100)
+    holds = redis.call('ZREVRANGEBYLEX', k_holds, '(' .. owner .. '\n', '[' .. prefix, 'LIMIT', 0, PAGE_MAX + 1)
   else
-    holds = redis.call('ZRANGEBYLEX', k_holds, '[' .. prefix, '(' .. owner .. '\n', 'LIMIT', 0, 100)
+    holds = redis.call('ZRANGEBYLEX', k_holds, '[' .. prefix, '(' .. owner .. '\n', 'LIMIT', 0, PAGE_MAX + 1)
   end
   local tokens = {}
   for i = 1, #holds do
@@ -83,15 +83,20 @@ local function tokens_of(owner, is_newest_first)
   return tokens
 end
 
--- Up to `limit` jobs an owner holds, in claim order: the newest where they go to the front, so that page after page
--- they end up in the order they were claimed in. Second: whether these are all.
+-- Up to `limit` jobs (at most a page) an owner holds, in claim order: the newest where they go to the front, so that
+-- page after page they end up in the order they were claimed in. Second: whether these are all.
 local function page_of(owner, limit)
   local is_newest_first = rule(REQUEUE) == 0
   local tokens = tokens_of(owner, is_newest_first)
-  local pages, taken, examined, is_whole = {}, 0, 0, #tokens < 100
+  local pages, taken, looked_at, is_whole = {}, 0, 0, #tokens <= PAGE_MAX
   for i = 1, #tokens do
+    -- Something is taken however far it is: a step that took nothing would be repeated for ever.
+    if taken >= limit or (taken > 0 and looked_at >= LOOK_MAX) then
+      is_whole = false
+      break
+    end
     local ids, size = still_held(tokens[i])
-    examined = examined + size
+    looked_at = looked_at + size
     if taken + #ids > limit then
       local room, cut = limit - taken, {}
       local from = is_newest_first and #ids - room or 0
@@ -102,15 +107,6 @@ local function page_of(owner, limit)
     end
     pages[#pages + 1] = ids
     taken = taken + #ids
-    if i < #tokens and (taken >= limit or examined >= EXAMINED_MAX) then
-      -- Claims that are left may hold nothing, but that is for the next page to find out.
-      local rest = false
-      for k = i + 1, #tokens do
-        rest = rest or redis.call('HEXISTS', k_open, tokens[k]) == 1
-      end
-      is_whole = is_whole and not rest
-      break
-    end
   end
   local held_ids = {}
   local first, last, by = 1, #pages, 1

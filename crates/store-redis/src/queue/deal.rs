@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use windlass_core::{Completion, Enqueued, NewJob, Result, Settled};
+use windlass_core::{Completion, Enqueued, Error, ErrorKind, NewJob, Result, Settled};
 
-use super::{Answer, BATCH_BYTES, BATCH_MAX, Queue};
+use super::{Answer, BATCH_BYTES, BATCH_MAX, Member, Queue};
 use crate::enqueue::Stored;
 use crate::gather::{Bounds, Gather};
 use crate::part::{Part, runs};
@@ -22,7 +23,10 @@ impl Queue {
         let mut answers: Vec<Option<Enqueued>> = vec![None; jobs.len()];
         let mut waiting: Vec<(usize, NewJob)> = jobs.into_iter().enumerate().collect();
         for _ in 0..DEALS_MAX {
-            waiting = self.deal(waiting, &mut answers).await?;
+            waiting = match self.deal(waiting, &mut answers).await {
+                Ok(waiting) => waiting,
+                Err(failure) => return Err(after(answers.iter().flatten(), failure)),
+            };
             if waiting.is_empty() {
                 break;
             }
@@ -40,30 +44,15 @@ impl Queue {
         let parts = self.parts();
         let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
         let mut hands: Vec<Vec<(usize, NewJob)>> = parts.iter().map(|_| Vec::new()).collect();
-        for (at, job) in jobs {
-            if let Some(first) = self.earlier(&job, count).await? {
-                answers[at] = Some(first);
+        let earlier = self.earlier(&jobs, count).await?;
+        for ((at, job), first) in jobs.into_iter().zip(earlier) {
+            if first.is_some() {
+                answers[at] = first;
             } else {
                 hands[part_of(&job, count)].push((at, job));
             }
         }
-        let (mut back, mut most) = (Vec::new(), count);
-        for (member, hand) in parts.iter().zip(hands) {
-            for page in pages(hand) {
-                let (places, sent): (Vec<_>, Vec<_>) =
-                    page.into_iter().map(|(at, job)| (at, (count, job))).unzip();
-                let told = member.enqueues.call_within(self.patience(), sent).await?;
-                for (at, answer) in places.into_iter().zip(told) {
-                    match answer {
-                        Answer::Enqueued(enqueued) => answers[at] = Some(enqueued),
-                        Answer::Moved(job, told) => {
-                            most = most.max(told);
-                            back.push((at, *job));
-                        }
-                    }
-                }
-            }
-        }
+        let (back, most) = self.send(hands, count, answers).await?;
         if !back.is_empty() {
             self.agree(count, most).await?;
         }
@@ -77,6 +66,68 @@ impl Queue {
         }
         Ok(back)
     }
+
+    /// Sends each part what it has in hand. What comes back: jobs whose part has moved, and the highest
+    /// number of parts that was told.
+    async fn send(
+        &self,
+        hands: Vec<Vec<(usize, NewJob)>>,
+        count: u32,
+        answers: &mut [Option<Enqueued>],
+    ) -> Result<(Vec<(usize, NewJob)>, u32)> {
+        let patience = self.patience();
+        let hands = hands.into_iter().enumerate();
+        let hands = hands.filter(|(_, hand)| !hand.is_empty()).collect();
+        let told = self.in_parts(hands, move |member, hand| async move {
+            Ok(enqueue_hand(&member, hand, count, patience).await)
+        });
+        let (mut back, mut most, mut failed) = (Vec::new(), count, None);
+        for (told, failure) in told.await.into_iter().flatten() {
+            for (at, answer) in told {
+                match answer {
+                    Answer::Enqueued(enqueued) => answers[at] = Some(enqueued),
+                    Answer::Moved(job, told) => {
+                        most = most.max(told);
+                        back.push((at, *job));
+                    }
+                }
+            }
+            failed = failed.or(failure);
+        }
+        failed.map_or(Ok((back, most)), Err)
+    }
+}
+
+/// What one part answered, page after page until one failed, and that failure.
+async fn enqueue_hand(
+    member: &Member,
+    hand: Vec<(usize, NewJob)>,
+    count: u32,
+    patience: Duration,
+) -> (Vec<(usize, Answer)>, Option<Error>) {
+    let mut answers = Vec::with_capacity(hand.len());
+    for page in pages(hand) {
+        let (places, sent): (Vec<_>, Vec<_>) =
+            page.into_iter().map(|(at, job)| (at, (count, job))).unzip();
+        match member.enqueues.call_within(patience, sent).await {
+            Ok(told) => answers.extend(places.into_iter().zip(told)),
+            Err(error) => return (answers, Some(error)),
+        }
+    }
+    (answers, None)
+}
+
+/// A failure after some jobs of the call were stored is not one that did nothing.
+fn after<'a>(mut told: impl Iterator<Item = &'a Enqueued>, failure: Error) -> Error {
+    if failure.is_unknown() || told.all(Enqueued::is_duplicate) {
+        return failure;
+    }
+    Error::new(
+        ErrorKind::OutcomeUnknown,
+        format!("some jobs of the call were stored, then it failed: {failure}"),
+        "send the same jobs again with the same ids: those that were stored are told as duplicates",
+    )
+    .caused_by(failure)
 }
 
 /// Which part a job belongs to: equal keys, and equal ids, always to the same.
@@ -84,11 +135,13 @@ pub(super) fn part_of(job: &NewJob, count: u32) -> usize {
     if count == 1 {
         return 0;
     }
-    let text = job
-        .unique_key
-        .as_ref()
-        .map_or(job.id.as_str(), |key| key.as_str());
-    part_of_text(text, count)
+    part_of_text(key_of(job), count)
+}
+
+/// What decides which part a job belongs to.
+pub(super) fn key_of(job: &NewJob) -> &str {
+    let key = job.unique_key.as_ref().map(|key| key.as_str());
+    key.unwrap_or(job.id.as_str())
 }
 
 /// A hash that is the same in every process and version.
@@ -166,10 +219,11 @@ async fn enqueue_gathered(part: &Part, jobs: Vec<(u32, NewJob)>) -> Result<Vec<A
 async fn enqueue_runs(part: &Part, jobs: &[NewJob], count: u32) -> Result<Stored> {
     let (mut answers, mut is_large) = (Vec::with_capacity(jobs.len()), false);
     for run in runs(jobs.iter().map(|job| job.id.as_str())) {
-        match part.enqueue(&jobs[run], count).await? {
+        match part.enqueue(&jobs[run], count).await {
+            Err(failure) => return Err(after(answers.iter(), failure)),
             // What an earlier run stored will be a duplicate of itself in its new part.
-            Stored::Moved(count) => return Ok(Stored::Moved(count)),
-            Stored::Answered(told, large) => {
+            Ok(Stored::Moved(count)) => return Ok(Stored::Moved(count)),
+            Ok(Stored::Answered(told, large)) => {
                 answers.extend(told);
                 is_large |= large;
             }

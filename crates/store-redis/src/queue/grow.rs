@@ -8,12 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bytes::Bytes;
 use windlass_core::setting::PARTITIONS_MAX;
-use windlass_core::{Enqueued, NewJob, Partitions, Result};
+use windlass_core::{Partitions, Result};
 
 use super::Queue;
-use super::deal::part_of_text;
 use crate::part::{Part, number};
 
 /// How long what is known of the number of parts may be trusted by verbs that must see all.
@@ -148,49 +146,5 @@ impl Queue {
         }
         self.known.forget();
         Ok(())
-    }
-
-    /// The job that was there first in a part where an earlier number of parts had put it.
-    pub(super) async fn earlier(&self, job: &NewJob, count: u32) -> Result<Option<Enqueued>> {
-        if count == 1 || !(job.is_named || job.unique_key.is_some()) {
-            return Ok(None);
-        }
-        self.refresh().await?;
-        let parts = self.parts();
-        let text = job
-            .unique_key
-            .as_ref()
-            .map_or(job.id.as_str(), |key| key.as_str());
-        let place = part_of_text(text, count);
-        let mut seen = vec![place];
-        // The number that the first part names is one of them: whoever adds parts tells it last.
-        for number in self.known.numbers() {
-            let at = part_of_text(text, number);
-            if seen.contains(&at) {
-                continue;
-            }
-            seen.push(at);
-            if let Some(first) = parts[at].part.find_first(job).await? {
-                return Ok(Some(first));
-            }
-        }
-        Ok(None)
-    }
-}
-
-impl Part {
-    /// The job that an enqueue of `job` would be a duplicate of; nothing is stored.
-    async fn find_first(&self, job: &NewJob) -> Result<Option<Enqueued>> {
-        let key = job.unique_key.as_ref().map_or("", |key| key.as_str());
-        let args = vec![
-            Bytes::copy_from_slice(job.id.as_str().as_bytes()),
-            Bytes::copy_from_slice(key.as_bytes()),
-        ];
-        let reply = self.run(&self.scripts().find, args).await?;
-        let word = crate::reply::text(reply)?;
-        if word.is_empty() {
-            return Ok(None);
-        }
-        crate::enqueue::duplicate(&word, windlass_core::Level::Memory).map(Some)
     }
 }

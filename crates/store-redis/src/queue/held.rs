@@ -3,24 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
 use windlass_core::{
-    BootId, ClaimRequest, Completed, Completion, Failure, Held, Hold, Owner, Renewal, Renewed,
-    Result, Settled, Snooze, Token,
+    BootId, ClaimRequest, Completed, Completion, Failure, Held, Hold, Renewal, Renewed, Result,
+    Settled, Snooze, Token,
 };
 
-use super::{BATCH_MAX, Queue};
+use super::{BATCH_MAX, Member, Queue};
 use crate::part::Part;
 
-/// A verb that settles holds in one part.
-pub(crate) enum Settle<'a> {
-    Fail(&'a [Failure]),
-    Release(&'a [Hold]),
-    Snooze(&'a [Snooze]),
-    Complete(&'a [Completion]),
+/// A verb that settles holds, and the holds.
+#[derive(Debug)]
+pub(crate) enum Settle {
+    Fail(Vec<Failure>),
+    Release(Vec<Hold>),
+    Snooze(Vec<Snooze>),
+    Complete(Vec<Completion>),
 }
 
-impl Settle<'_> {
+impl Settle {
     fn len(&self) -> usize {
         match self {
             Self::Fail(items) => items.len(),
@@ -36,6 +36,25 @@ impl Settle<'_> {
             Self::Release(items) => items[at].token,
             Self::Snooze(items) => items[at].hold.token,
             Self::Complete(items) => items[at].hold.token,
+        }
+    }
+
+    /// The same verb on some of the holds.
+    fn pick(&self, page: &[usize]) -> Self {
+        match self {
+            Self::Fail(items) => Self::Fail(pick(items, page)),
+            Self::Release(items) => Self::Release(pick(items, page)),
+            Self::Snooze(items) => Self::Snooze(pick(items, page)),
+            Self::Complete(items) => Self::Complete(pick(items, page)),
+        }
+    }
+
+    async fn run(self, member: &Member, patience: Duration) -> Result<Vec<Settled>> {
+        match self {
+            Self::Fail(items) => member.part.fail(&items).await,
+            Self::Release(items) => member.part.release(&items).await,
+            Self::Snooze(items) => member.part.snooze(&items).await,
+            Self::Complete(items) => member.completes.call_within(patience, items).await,
         }
     }
 }
@@ -54,7 +73,7 @@ impl Queue {
     ) -> Result<Completed> {
         let parts = self.parts();
         let Some(request) = next else {
-            let settled = self.settle(&Settle::Complete(&completions)).await?;
+            let settled = self.settle(Settle::Complete(completions)).await?;
             return Ok(Completed {
                 settled,
                 next: None,
@@ -62,52 +81,72 @@ impl Queue {
         };
         if parts.len() == 1 && completions.len() <= BATCH_MAX {
             let mut completed = parts[0].part.complete(&completions, Some(&request)).await?;
-            let verb = Settle::Complete(&completions);
+            let verb = Settle::Complete(completions);
             self.settle_elsewhere(&verb, 1, &mut completed.settled)
                 .await?;
             return Ok(completed);
         }
-        let settled = self.settle(&Settle::Complete(&completions)).await?;
+        let settled = self.settle(Settle::Complete(completions)).await?;
         let next = self.claim(&request).await?;
         Ok(Completed { settled, next })
     }
 
     /// Settles each hold in its part; what that part does not know may be another's.
-    pub(crate) async fn settle(&self, verb: &Settle<'_>) -> Result<Vec<Settled>> {
+    pub(crate) async fn settle(&self, verb: Settle) -> Result<Vec<Settled>> {
         let parts = self.parts();
         let mut settled = vec![Settled::Gone; verb.len()];
         let mut hands = vec![Vec::new(); parts.len()];
         for at in 0..verb.len() {
             hands[self.part_of_token(verb.token(at))].push(at);
         }
-        for (number, hand) in hands.iter().enumerate() {
-            for page in hand.chunks(BATCH_MAX) {
-                let told = self.settle_in(number, verb, page).await?;
-                page.iter()
-                    .zip(told)
-                    .for_each(|(at, told)| settled[*at] = told);
-            }
+        self.settle_hands(&verb, hands, &mut settled).await?;
+        for number in 0..parts.len() {
+            let named = |at: usize| self.part_of_token(verb.token(at));
+            let unknown = (0..verb.len())
+                .filter(|at| settled[*at] == Settled::Gone && named(*at) != number)
+                .collect();
+            self.settle_in(number, &verb, unknown, &mut settled).await?;
         }
-        if parts.len() > 1 {
-            for number in 0..parts.len() {
-                let named = |at: usize| self.part_of_token(verb.token(at));
-                let unknown = (0..verb.len())
-                    .filter(|at| settled[*at] == Settled::Gone && named(*at) != number)
-                    .collect();
-                self.settle_unknown(number, verb, unknown, &mut settled)
-                    .await?;
-            }
-        }
-        self.settle_elsewhere(verb, parts.len(), &mut settled)
+        self.settle_elsewhere(&verb, parts.len(), &mut settled)
             .await?;
         Ok(settled)
+    }
+
+    /// What each part has in hand, in all of them at once.
+    async fn settle_hands(
+        &self,
+        verb: &Settle,
+        hands: Vec<Vec<usize>>,
+        settled: &mut [Settled],
+    ) -> Result<()> {
+        let patience = self.patience();
+        let pages_of = |hand: &[usize]| -> Vec<Settle> {
+            let pages = hand.chunks(BATCH_MAX);
+            pages.map(|page| verb.pick(page)).collect()
+        };
+        let hands = hands.into_iter().enumerate();
+        let hands = hands
+            .filter(|(_, hand)| !hand.is_empty())
+            .map(|(number, hand)| (number, (pages_of(&hand), hand)));
+        let told = self.in_parts(hands.collect(), move |member, (pages, hand)| async move {
+            let mut told = Vec::with_capacity(hand.len());
+            for page in pages {
+                told.extend(page.run(&member, patience).await?);
+            }
+            Ok((hand, told))
+        });
+        for told in told.await {
+            let (hand, told) = told?;
+            note(&hand, told, settled);
+        }
+        Ok(())
     }
 
     /// Before something is called gone: a process that did not see the queue grow looks in the parts
     /// beyond those it knew.
     async fn settle_elsewhere(
         &self,
-        verb: &Settle<'_>,
+        verb: &Settle,
         known: usize,
         settled: &mut [Settled],
     ) -> Result<()> {
@@ -119,23 +158,7 @@ impl Queue {
             let unknown = (0..verb.len())
                 .filter(|at| settled[*at] == Settled::Gone)
                 .collect();
-            self.settle_unknown(number, verb, unknown, settled).await?;
-        }
-        Ok(())
-    }
-
-    async fn settle_unknown(
-        &self,
-        number: usize,
-        verb: &Settle<'_>,
-        unknown: Vec<usize>,
-        settled: &mut [Settled],
-    ) -> Result<()> {
-        for page in unknown.chunks(BATCH_MAX) {
-            let told = self.settle_in(number, verb, page).await?;
-            page.iter()
-                .zip(told)
-                .for_each(|(at, told)| settled[*at] = told);
+            self.settle_in(number, verb, unknown, settled).await?;
         }
         Ok(())
     }
@@ -143,22 +166,16 @@ impl Queue {
     async fn settle_in(
         &self,
         number: usize,
-        verb: &Settle<'_>,
-        page: &[usize],
-    ) -> Result<Vec<Settled>> {
+        verb: &Settle,
+        unknown: Vec<usize>,
+        settled: &mut [Settled],
+    ) -> Result<()> {
         let member = &self.parts()[number];
-        match verb {
-            Settle::Fail(items) => member.part.fail(&pick(items, page)).await,
-            Settle::Release(items) => member.part.release(&pick(items, page)).await,
-            Settle::Snooze(items) => member.part.snooze(&pick(items, page)).await,
-            Settle::Complete(items) => {
-                let completes = pick(items, page);
-                member
-                    .completes
-                    .call_within(self.patience(), completes)
-                    .await
-            }
+        for page in unknown.chunks(BATCH_MAX) {
+            let told = verb.pick(page).run(member, self.patience()).await?;
+            note(page, told, settled);
         }
+        Ok(())
     }
 
     /// The part to look in for the holder of a token after `tried` others: of the `known` ones that
@@ -260,7 +277,12 @@ impl Queue {
             tokens: tokens.to_vec(),
             settled,
         };
-        for renewed in self.renew_in_all(&renewal, lease).await? {
+        let renewal = Arc::new(renewal);
+        let told = self.in_all(move |part| {
+            let renewal = Arc::clone(&renewal);
+            async move { part.renew(&renewal, lease).await }
+        });
+        for renewed in told.await? {
             merged.until = match (merged.until, renewed.until) {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),
@@ -273,25 +295,20 @@ impl Queue {
         Ok(merged)
     }
 
-    /// All at once: a part whose server is away must not use up the time that the others have.
-    async fn renew_in_all(&self, renewal: &Renewal, lease: Duration) -> Result<Vec<Renewed>> {
-        let renewal = Arc::new(renewal.clone());
-        let mut asked = JoinSet::new();
-        for member in self.parts().iter() {
-            let (part, renewal) = (Arc::clone(&member.part), Arc::clone(&renewal));
-            asked.spawn(async move { part.renew(&renewal, lease).await });
-        }
-        // A failure is told when all have answered: returning earlier would drop the rest.
-        let told = asked.join_all().await;
-        told.into_iter().collect()
-    }
-
     pub(crate) async fn take_back(&self, boot: &BootId, is_lost: bool) -> Result<u64> {
-        let mut taken = 0;
-        for member in self.parts().iter() {
-            taken += member.part.take_back(&Owner::boot(boot), is_lost).await?;
-        }
-        Ok(taken)
+        let boot = boot.clone();
+        let taken = self.in_every(move |part| {
+            let boot = boot.clone();
+            async move { part.take_back(&boot, is_lost).await }
+        });
+        Ok(taken.await?.into_iter().sum())
+    }
+}
+
+/// Writes down what a page of holds was told.
+fn note(page: &[usize], told: Vec<Settled>, settled: &mut [Settled]) {
+    for (at, told) in page.iter().zip(told) {
+        settled[*at] = told;
     }
 }
 

@@ -122,19 +122,15 @@ impl Queue {
     }
 
     pub(crate) async fn maintain(&self, limit: usize) -> Result<Maintained> {
-        self.refresh().await?;
         let mut done = Maintained::default();
-        for member in self.parts().iter() {
-            done.add(member.part.maintain(limit).await?);
-        }
+        let told = self.in_every(move |part| async move { part.maintain(limit).await });
+        told.await?.into_iter().for_each(|part| done.add(part));
         Ok(done)
     }
 
     pub(crate) async fn set_paused(&self, is_paused: bool) -> Result<()> {
-        self.refresh().await?;
-        for member in self.parts().iter() {
-            member.part.set_paused(is_paused).await?;
-        }
+        self.in_every(move |part| async move { part.set_paused(is_paused).await })
+            .await?;
         Ok(())
     }
 
@@ -155,13 +151,10 @@ impl Queue {
     }
 
     pub(crate) async fn stats(&self) -> Result<Option<Stats>> {
-        self.refresh().await?;
+        let told = self.in_every(|part| async move { part.stats().await });
         let mut all: Option<Stats> = None;
-        for member in self.parts().iter() {
-            let Some(stats) = member.part.stats().await? else {
-                continue;
-            };
-            all.get_or_insert_default().add(&stats);
+        for stats in told.await?.iter().flatten() {
+            all.get_or_insert_default().add(stats);
         }
         Ok(all)
     }

@@ -79,6 +79,29 @@ async fn a_covered_enqueue_is_told_that_the_server_is_full() {
     store.enqueue(&q, vec![NewJob::new("again")]).await.unwrap();
 }
 
+/// A call of so many jobs takes several steps, of which the last finds no room.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_of_which_some_jobs_were_stored_is_not_told_that_none_was() {
+    let server = Server::start();
+    let q = queue("q");
+    let store = open(&server.url()).await;
+    store.enqueue(&q, Vec::new()).await.unwrap();
+    let limit = info(&server, "memory", "used_memory") + ROOM;
+    let set_limit = |limit: &str| server.command(&["CONFIG", "SET", "maxmemory", limit]).ok();
+    set_limit(&limit.to_string());
+    let jobs: Vec<_> = (0..1000).map(|_| NewJob::new(vec![7; 10_000])).collect();
+
+    let error = store.enqueue(&q, jobs.clone()).await.expect_err("full");
+
+    assert!(error.is_unknown(), "{error}");
+    let stored = store.stats(&q).await.unwrap().unwrap().ready;
+    assert!((1..1000).contains(&stored), "{stored} were stored");
+    set_limit("0");
+    let again = store.enqueue(&q, jobs).await.unwrap();
+    let known = again.iter().filter(|told| told.is_duplicate()).count();
+    assert_eq!(known as u64, stored);
+}
+
 /// Enqueues until there is no room; how many jobs were stored.
 async fn fill(store: &RedisStore, q: &QueueName) -> usize {
     let mut stored = 0;

@@ -7,8 +7,8 @@ use windlass_core::{
     BootId, Claim, ClaimRequest, Error, Mode, Owner, QueueName, Renewal, Store, Token,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::bench::named;
-use windlass_testkit::redis::{Cluster, slot_of};
+use windlass_testkit::bench::{hold, named};
+use windlass_testkit::redis::{Cluster, Reply, slot_of};
 
 use crate::support::{beside, eventually, open, queue, with, with_options};
 
@@ -83,10 +83,21 @@ impl Site {
 
     /// When the worker's lease in a part ends.
     fn end_in(&self, part: u64) -> u64 {
-        let node = self.cluster.node_of_slot(slot_of(tag(part).as_bytes()));
-        let key = format!("windlass:{}:leases", tag(part));
-        let score = node.command(&["ZSCORE", &key, Owner::boot(&self.boot).as_str()]);
+        let lease = Owner::boot(&self.boot);
+        let score = self.command(part, "ZSCORE", "leases", &[lease.as_str()]);
         score.text().parse().unwrap()
+    }
+
+    /// How much is under a key of a part.
+    fn count(&self, part: u64, command: &str, name: &str) -> i64 {
+        self.command(part, command, name, &[]).integer()
+    }
+
+    /// Asks the server of a part about one of its keys.
+    fn command(&self, part: u64, command: &str, name: &str, rest: &[&str]) -> Reply {
+        let node = self.cluster.node_of_slot(slot_of(tag(part).as_bytes()));
+        let key = format!("windlass:{}:{name}", tag(part));
+        node.command(&[&[command, &key], rest].concat())
     }
 }
 
@@ -186,4 +197,65 @@ async fn a_claim_at_most_once_is_told_that_its_outcome_is_unknown() {
     let error = claim_while_the_first_part_stands(request).await;
 
     assert!(error.is_unknown(), "{error}");
+}
+
+/// A worker that holds a job in each part, which the first part's server then leaves.
+async fn site_with_claims() -> (Site, Vec<Claim>) {
+    let site = Site::start(100).await;
+    let mut claims = Vec::new();
+    for seq in PARTS..2 * PARTS {
+        claims.push(site.claim(seq).await.unwrap().unwrap());
+    }
+    assert!(
+        !site.others().is_empty(),
+        "the parts lie on several servers"
+    );
+    site.with_first(|server| server.kill()).await;
+    (site, claims)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_end_in_every_part_that_can_be_reached() {
+    let (site, claims) = site_with_claims().await;
+    let done = claims.iter().map(|claim| hold(claim, 0).completion());
+
+    let told = site.store.complete(&site.queue, done.collect(), None).await;
+
+    assert!(told.is_err_and(|error| error.is_transient()));
+    for part in site.others() {
+        assert_eq!(
+            site.count(part, "HLEN", "open"),
+            1,
+            "part {part}: the anchor"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_leaves_every_part_that_can_be_reached() {
+    let (site, _) = site_with_claims().await;
+
+    let told = site.store.leave(&site.boot, Some(&site.queue)).await;
+
+    assert!(told.is_err_and(|error| error.is_transient()));
+    for part in site.others() {
+        assert_eq!(site.count(part, "ZCARD", "leases"), 0, "part {part}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_expired_is_reaped_in_every_part_that_can_be_reached() {
+    let (site, claims) = site_with_claims().await;
+    for part in site.others() {
+        let lease = Owner::boot(&site.boot);
+        site.command(part, "ZADD", "leases", &["1", lease.as_str()]);
+    }
+    assert_eq!(claims.len() as u64, PARTS);
+
+    let told = site.store.maintain(&site.queue, 100).await;
+
+    assert!(told.is_err_and(|error| error.is_transient()));
+    for part in site.others() {
+        assert_eq!(site.count(part, "ZCARD", "leases"), 0, "part {part}");
+    }
 }

@@ -63,6 +63,46 @@ pub async fn a_half_reaped_boot_is_handed_nothing(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
+/// A worker with claims of a hundred jobs, of each of which only the last is still held.
+async fn large_claims(bench: &Bench, count: usize) -> Result<Vec<String>> {
+    let mut left = Vec::new();
+    for seq in 0..count {
+        let names = (0..100).map(|n| named(&format!("c{seq:02}-{n:02}")));
+        bench.enqueue_all(names.collect()).await?;
+        let claim = bench.take_as(&boot("worker"), seq as u64 + 1, 100).await?;
+        let mut done = holds(&claim);
+        left.extend(done.pop().map(|hold| hold.id.to_string()));
+        bench.complete_all(done).await?;
+    }
+    bench.outlast_lease();
+    Ok(left)
+}
+
+pub async fn what_is_left_of_a_few_large_claims_comes_back_in_one_step(
+    bench: &Bench,
+) -> Result<()> {
+    let left = large_claims(bench, 3).await?;
+
+    assert_eq!(bench.next(100).await?, left);
+    Ok(())
+}
+
+pub async fn what_is_left_of_many_large_claims_comes_back_in_order_over_two_steps(
+    bench: &Bench,
+) -> Result<()> {
+    let left = large_claims(bench, 12).await?;
+
+    assert_eq!(
+        bench.maintain().await?.reaped,
+        10,
+        "a thousand ids were looked at"
+    );
+    assert_eq!(bench.maintain().await?.reaped, 2);
+
+    assert_eq!(bench.ready().await?, left);
+    Ok(())
+}
+
 pub async fn one_claim_passes_a_hundred_expired_jobs(bench: &Bench) -> Result<()> {
     let expired = numbered(150)
         .into_iter()

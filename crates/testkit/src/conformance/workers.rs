@@ -1,7 +1,8 @@
 //! Workers: who is known, what they are told, and what becomes of their jobs when they go.
 
 use windlass_core::{
-    Beat, BootId, ErrorKind, JobState, NewWorker, QueueName, Result, Settled, Told, Worker,
+    Beat, BootId, Claim, ClaimRequest, Claimer, ErrorKind, JobState, NewWorker, QueueName, Result,
+    Settled, Told, Worker,
 };
 
 use crate::bench::{Bench, almost, boot, hold, id, ms, named, queue, secs};
@@ -151,7 +152,7 @@ pub async fn a_silent_worker_may_still_be_failed(bench: &Bench) -> Result<()> {
     let one = boot("one");
     bench.store.register(worker(&one, &[&bench.queue])).await?;
     bench.fill(&["a"]).await?;
-    let request = windlass_core::ClaimRequest::worker(one.clone(), 1, 1).lease(secs(3600));
+    let request = ClaimRequest::worker(one.clone(), 1, 1).lease(secs(3600));
     bench.store.claim(&bench.queue, request).await?;
     bench.advance(secs(120));
 
@@ -185,7 +186,7 @@ async fn busy_worker(bench: &Bench) -> Result<(BootId, QueueName)> {
     bench.fill(&["a", "b", "c"]).await?;
     bench.store.enqueue(&other, vec![named("x")]).await?;
     bench.take_as(&one, 1, 2).await?;
-    let request = windlass_core::ClaimRequest::worker(one.clone(), 1, 1);
+    let request = ClaimRequest::worker(one.clone(), 1, 1);
     assert!(bench.store.claim(&other, request).await?.is_some());
     Ok((one, other))
 }
@@ -220,6 +221,75 @@ pub async fn a_worker_may_leave_one_queue_and_go_on_in_the_rest(bench: &Bench) -
     let still = known(bench, &one).await?.expect("it is still known");
     assert_eq!(still.new.queues, [other]);
     assert_eq!(bench.store.beat(idle(&one)).await?, Told::Continue);
+    Ok(())
+}
+
+/// Claims one job for a worker, under a lease of its own, as the doors do.
+async fn take_for(bench: &Bench, boot: &BootId) -> Result<Claim> {
+    let mut request = ClaimRequest::single(1);
+    request.claimer = Claimer::Single {
+        worker: Some(boot.clone()),
+    };
+    let claim = bench.store.claim(&bench.queue, request).await?;
+    Ok(claim.expect("a job is ready"))
+}
+
+/// A worker `one` that holds `a`, `b` and `d` by claims of their own, beside another's `c`.
+async fn pull_worker(bench: &Bench) -> Result<(BootId, Vec<Claim>)> {
+    let (one, two) = (boot("one"), boot("two"));
+    for boot in [&one, &two] {
+        bench.store.register(worker(boot, &[&bench.queue])).await?;
+    }
+    bench.fill(&["a", "b", "c", "d", "e"]).await?;
+    let mut claims = Vec::new();
+    for boot in [&one, &one, &two, &one] {
+        claims.push(take_for(bench, boot).await?);
+    }
+    Ok((one, claims))
+}
+
+pub async fn a_worker_that_leaves_gives_back_what_single_claims_took_for_it(
+    bench: &Bench,
+) -> Result<()> {
+    let (one, claims) = pull_worker(bench).await?;
+
+    assert_eq!(bench.store.leave(&one, None).await?, 3);
+
+    assert_eq!(bench.ready().await?, ["a", "b", "d", "e"]);
+    assert_eq!(bench.job("a").await?.expiries, 0);
+    assert_eq!(bench.complete(hold(&claims[0], 0)).await?, Settled::Lost);
+    assert_eq!(
+        bench.complete(hold(&claims[2], 0)).await?,
+        Settled::Completed
+    );
+    Ok(())
+}
+
+pub async fn what_single_claims_took_for_a_failed_worker_is_reaped_now(
+    bench: &Bench,
+) -> Result<()> {
+    let (one, claims) = pull_worker(bench).await?;
+
+    assert_eq!(bench.store.fail_worker(&one).await?, Some(3));
+
+    assert_eq!(bench.ready().await?, ["a", "b", "d", "e"]);
+    assert_eq!(bench.job("d").await?.expiries, 1);
+    assert_eq!(bench.whole().await?.stats.total.rescued, 3);
+    assert_eq!(bench.complete(hold(&claims[3], 0)).await?, Settled::Lost);
+    assert_eq!(bench.state("c").await?, Some(JobState::Running));
+    Ok(())
+}
+
+pub async fn what_single_claims_took_goes_back_in_order_where_jobs_go_to_the_back(
+    bench: &Bench,
+) -> Result<()> {
+    let setting = "requeue=back".parse().expect("a setting");
+    bench.store.set(&bench.queue, vec![setting]).await?;
+    let (one, _) = pull_worker(bench).await?;
+
+    assert_eq!(bench.store.leave(&one, Some(&bench.queue)).await?, 3);
+
+    assert_eq!(bench.ready().await?, ["e", "a", "b", "d"]);
     Ok(())
 }
 

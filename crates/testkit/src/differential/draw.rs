@@ -145,6 +145,12 @@ fn claim_much(world: &mut World) -> Step {
 
 fn claim_single(world: &mut World) -> Step {
     let max = max(&mut world.rng);
+    let request = single_request(world, max);
+    Step::Claim(world.queue(), request)
+}
+
+/// A single claim, now and then for a worker.
+fn single_request(world: &mut World, max: usize) -> ClaimRequest {
     let mut request = seeded(&mut world.rng, ClaimRequest::single(max));
     if percent(&mut world.rng, 30) {
         let index = world.rng.usize(..world.lives.len());
@@ -152,13 +158,13 @@ fn claim_single(world: &mut World) -> Step {
             worker: Some(world.lives[index].boot.clone()),
         };
     }
-    Step::Claim(world.queue(), request)
+    request
 }
 
 fn claim_dispatch(world: &mut World) -> Step {
     // A dispatch of two is refused.
     let max = if percent(&mut world.rng, 3) { 2 } else { 1 };
-    let request = seeded(&mut world.rng, ClaimRequest::single(max)).mode(Mode::Dispatch);
+    let request = single_request(world, max).mode(Mode::Dispatch);
     Step::Claim(world.queue(), request)
 }
 
