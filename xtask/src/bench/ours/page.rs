@@ -29,6 +29,8 @@ waits: that is the engine's own limit, and the `ratio_pipelined` below is agains
 const REASONS: &str = "
 ## Where a floor is missed, and why
 
+- **Bulk enqueue.** The bare push of one caller goes at two speeds on this machine, a factor of two apart from round to round, and the ratio with it; beside four \
+callers, which go at one, it is the same from run to run. What is left is Redis' own: a hash, a list, and the look for duplicates.
 - **Single enqueues by 100 tasks.** A bare push is one short command; ours is an id, a look for a duplicate, counters and a wake-up. What a job costs the client and \
 Redis is under `enqueue-one` below: on two cores the two add up to about what a bare push takes in all, so that 1.0 needs both halved, or more cores.
 - **Idle pickup.** Two scripts run, one to enqueue and one to claim, on a server that was idle: caches are cold, and the same script takes a third of the time when it \
