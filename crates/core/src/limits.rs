@@ -13,8 +13,8 @@ pub const PAGE: usize = 100;
 /// How many jobs one claim hands out at most, whatever it asked for.
 pub const CLAIM_MAX: usize = 100;
 
-/// Ids of claims that one step looks at when it takes back what they still hold: the claim that
-/// passes it is the last of that step.
+/// Ids of claims that one page looks at when it takes back what they still hold: the claim that
+/// reaches it is the last, once something was taken.
 pub const REAP_LOOK_MAX: usize = 1000;
 
 /// How many jobs one page of a listing, or of a change by filter or payload, looks at.

@@ -51,6 +51,8 @@ impl Queue {
             while self.leases.contains_key(&owner) {
                 taken += self.take_back(now, &owner, PAGE, why) as u64;
                 self.prune_step(now);
+                // Each page prunes after itself, as if it were a step of its own.
+                self.kept_in_step = 0;
             }
         }
         taken

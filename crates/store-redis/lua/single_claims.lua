@@ -7,7 +7,7 @@
 if not exists then
   return { '0', 0 }
 end
-local PAGE = 50 -- claims, of up to a hundred jobs each
+local PAGE = 200 -- claims; those of workers with a lease are passed by
 
 local function holds_for(token, worker)
   local ids = still_held(token)

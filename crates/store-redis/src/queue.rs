@@ -6,6 +6,7 @@ mod grow;
 mod held;
 mod whole;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
@@ -14,8 +15,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use windlass_core::{
-    Claim, ClaimRequest, Claimer, Completion, Enqueued, Error, Mode, NewJob, QueueName, Result,
-    Settled,
+    Claim, ClaimRequest, Claimer, Completion, Enqueued, Error, ErrorKind, Mode, NewJob, QueueName,
+    Result, Settled,
 };
 
 use crate::gather::Gather;
@@ -112,27 +113,42 @@ impl Queue {
         usize::try_from(turn).unwrap_or_default() % count
     }
 
-    /// Does something in every part there is, in all at once. Where the first one, which knows how many
-    /// there are, cannot be reached, it is still done in those that are known.
-    async fn in_every<T, F>(&self, verb: impl Fn(Arc<Part>) -> F) -> Result<Vec<T>>
+    /// Does something in every part there is, in all at once, and what each answered. Meanwhile the
+    /// first one is asked how many there are: where it cannot be reached, it is still done in those
+    /// that are known.
+    async fn in_every<T, F>(&self, verb: impl Fn(Arc<Part>) -> F) -> Vec<Result<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let looked = self.refresh().await;
-        let told = self.in_all(verb).await;
-        looked.and(told)
+        let known = self.parts().len();
+        let (looked, mut told) = tokio::join!(self.refresh(), self.in_range(0..known, &verb));
+        told.extend(self.in_range(known..self.parts().len(), &verb).await);
+        told.extend(looked.err().map(Err));
+        told
     }
 
     /// Does something in every part that is known, in all at once.
-    async fn in_all<T, F>(&self, verb: impl Fn(Arc<Part>) -> F) -> Result<Vec<T>>
+    async fn in_all<T, F>(&self, verb: impl Fn(Arc<Part>) -> F) -> Vec<Result<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let hands = (0..self.parts().len()).map(|number| (number, ()));
-        let told = self.in_parts(hands.collect(), |member, ()| verb(Arc::clone(&member.part)));
-        told.await.into_iter().collect()
+        self.in_range(0..self.parts().len(), &verb).await
+    }
+
+    async fn in_range<T, F>(
+        &self,
+        numbers: Range<usize>,
+        verb: &impl Fn(Arc<Part>) -> F,
+    ) -> Vec<Result<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let hands = numbers.map(|number| (number, ())).collect();
+        self.in_parts(hands, |member, ()| verb(Arc::clone(&member.part)))
+            .await
     }
 
     /// Does something in the parts of these numbers, each with what is in hand for it, in all at once:
@@ -193,6 +209,67 @@ fn may_pass(request: &ClaimRequest, error: &Error) -> bool {
     error.is_transient() && (!error.is_unknown() || is_given_back)
 }
 
+/// What all parts answered, or the failure that matters most.
+fn all<T>(told: Vec<Result<T>>) -> Result<Vec<T>> {
+    let (mut answers, mut failed) = (Vec::with_capacity(told.len()), None);
+    for told in told {
+        match told {
+            Ok(answer) => answers.push(answer),
+            Err(failure) => failed = Some(graver(failed, failure)),
+        }
+    }
+    failed.map_or(Ok(answers), Err)
+}
+
+/// As [`all`], of something that changes the parts it reaches.
+pub(crate) fn all_done<T>(told: Vec<Result<T>>) -> Result<Vec<T>> {
+    let has_done = told.iter().any(Result::is_ok);
+    all(told).map_err(|failure| {
+        if has_done {
+            after_some(failure)
+        } else {
+            failure
+        }
+    })
+}
+
+/// Of two failures the one that leaves more open: that a call may have been carried out.
+fn graver(failed: Option<Error>, other: Error) -> Error {
+    match failed {
+        Some(failed) if failed.is_unknown() || !other.is_unknown() => failed,
+        _ => other,
+    }
+}
+
+/// A failure after something of the call was done. One that would come again stays what it is: nobody
+/// should repeat the call for ever.
+fn after_some(failure: Error) -> Error {
+    if failure.is_transient() && !failure.is_unknown() {
+        done_in_part(failure)
+    } else {
+        failure
+    }
+}
+
+/// A failure after something of the call was done is not one that did nothing.
+fn done_in_part(failure: Error) -> Error {
+    Error::new(
+        ErrorKind::OutcomeUnknown,
+        format!("part of the call was done, then it failed: {failure}"),
+        "repeat the call with the same ids or tokens: what was done is told, and not done again",
+    )
+    .caused_by(failure)
+}
+
+/// Parts are being added, or were put back to what they were, while they were asked.
+fn disagreement() -> Error {
+    Error::new(
+        ErrorKind::StoreBusy,
+        "the partitions of the queue do not agree on how many they are",
+        "repeat the call in a moment; if it goes on, run `windlass clean --deep`",
+    )
+}
+
 /// When the number of parts was last looked up, and the numbers there have been, that one last.
 #[derive(Debug, Default)]
 struct Known(Mutex<(Option<Instant>, Vec<u32>)>);
@@ -241,4 +318,35 @@ fn marked(request: &ClaimRequest, part: u32, count: usize) -> ClaimRequest {
         request.nonce = (request.nonce & 0x00ff_ffff) | (part << 24);
     }
     request
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(kind: ErrorKind) -> Error {
+        Error::new(kind, "it failed", "try again")
+    }
+
+    #[test]
+    fn a_call_that_may_have_been_carried_out_is_told_before_one_that_was_not() {
+        use ErrorKind::{OutcomeUnknown, StoreUnreachable};
+        for [first, second] in [
+            [OutcomeUnknown, StoreUnreachable],
+            [StoreUnreachable, OutcomeUnknown],
+        ] {
+            let told: Vec<Result<()>> = vec![Err(failure(first)), Err(failure(second))];
+            assert_eq!(all(told).unwrap_err().kind(), OutcomeUnknown);
+        }
+    }
+
+    #[test]
+    fn what_was_done_in_part_is_unknown_unless_it_would_fail_again() {
+        use ErrorKind::{OutcomeUnknown, StoreDamaged, StoreUnreachable};
+        let told = |failed| all_done(vec![Ok(1), Err(failure(failed))]).map_err(|e| e.kind());
+        assert_eq!(told(StoreUnreachable), Err(OutcomeUnknown));
+        assert_eq!(told(StoreDamaged), Err(StoreDamaged));
+        let nowhere: Vec<Result<()>> = vec![Err(failure(StoreUnreachable))];
+        assert_eq!(all_done(nowhere).unwrap_err().kind(), StoreUnreachable);
+    }
 }

@@ -16,7 +16,7 @@ use windlass_core::{
 
 use crate::open::RedisStore;
 use crate::part::Part;
-use crate::queue::Settle;
+use crate::queue::{Settle, all_done};
 use crate::reply::{self, Reply};
 use crate::watch::Hints;
 use crate::workers::{self, Workers};
@@ -316,12 +316,15 @@ impl RedisStore {
         left: Option<&QueueName>,
         is_lost: bool,
     ) -> Result<u64> {
-        let mut taken = Ok(0);
+        // First what needs one call: a worker that stops may not have the time to look through all claims.
+        let mut told = Vec::new();
         for name in queues {
-            let more = self.queue(name).take_back(boot, is_lost).await;
-            taken = taken.and_then(|taken| Ok(taken + more?));
+            told.push(self.queue(name).take_back_lease(boot, is_lost).await);
         }
-        let taken = taken?;
+        for name in queues {
+            told.push(self.queue(name).take_back_singles(boot, is_lost).await);
+        }
+        let taken = all_done(told)?.into_iter().sum();
         let script = &self.inner.shared.scripts.worker_leave;
         self.registry(script, workers::leave_args(boot, left))
             .await?;

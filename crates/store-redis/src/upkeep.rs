@@ -23,13 +23,11 @@ impl Part {
         })
     }
 
-    /// Takes back all that a worker holds: what is under its lease, then what single claims took
-    /// for it.
-    pub(crate) async fn take_back(&self, boot: &BootId, is_lost: bool) -> Result<u64> {
-        let mut taken = self.take_back_lease(&Owner::boot(boot), is_lost).await?;
+    /// Takes back what single claims took for a worker.
+    pub(crate) async fn take_back_singles(&self, boot: &BootId, is_lost: bool) -> Result<u64> {
+        let mut taken = 0;
         for token in self.single_claims_of(boot).await? {
-            let owner = Owner::token(token);
-            taken += self.take_back_lease(&owner, is_lost).await?;
+            taken += self.take_back(&Owner::token(token), is_lost).await?;
         }
         Ok(taken)
     }
@@ -60,7 +58,7 @@ impl Part {
 
     /// Takes back all that is under a lease, page after page. A page that was begun is finished by
     /// any later claim or clean, should this process end here.
-    async fn take_back_lease(&self, owner: &Owner, is_lost: bool) -> Result<u64> {
+    pub(crate) async fn take_back(&self, owner: &Owner, is_lost: bool) -> Result<u64> {
         let flag = Bytes::from_static(if is_lost { b"1" } else { b"0" });
         let mut taken = 0;
         loop {

@@ -364,6 +364,29 @@ async fn who_adds_parts_knows_the_jobs_of_before_while_the_first_part_is_not_tol
     assert_eq!(drain(&store).await.len(), 40);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_generated_id_that_is_sent_again_is_found_where_fewer_parts_had_put_it() {
+    let server = Server::start();
+    let (grower, other) = (open(&server.url()).await, open(&server.url()).await);
+    let fresh: Vec<_> = (0..40).map(|_| NewJob::new("fresh")).collect();
+    let mut old = names(40);
+    for job in &mut old {
+        job.is_named = false;
+    }
+    for jobs in [&fresh, &old] {
+        other.enqueue(&queue(), jobs.clone()).await.unwrap();
+    }
+    spread(&grower, 2).await;
+
+    // Who has not seen the new part is told of it, and then looks; old ones are looked for by anybody.
+    let told_fresh = other.enqueue(&queue(), fresh).await.unwrap();
+    let told_old = grower.enqueue(&queue(), old).await.unwrap();
+
+    let told: Vec<_> = told_fresh.into_iter().chain(told_old).collect();
+    assert!(told.iter().all(Enqueued::is_duplicate), "{told:?}");
+    assert_eq!(drain(&grower).await.len(), 80);
+}
+
 /// Jobs that belong to the second part of two.
 async fn of_the_second_part() -> Vec<NewJob> {
     let server = Server::start();

@@ -109,6 +109,8 @@ impl Step<'_> {
                 (page, is_whole) = self.take_back(&owner, PAGE, why)?;
                 taken += page as u64;
                 self.prune_step()?;
+                // Each page prunes after itself, as if it were a step of its own.
+                self.kept = 0;
             }
         }
         Ok(taken)

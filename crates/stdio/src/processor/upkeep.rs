@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use windlass_api::Problem;
-use windlass_core::{QueueName, Result};
+use windlass_core::{BootId, QueueName, Result};
 
 use super::{Outgoing, Processor};
 
@@ -40,21 +40,28 @@ impl Processor {
         (outgoing, Ok(figures))
     }
 
-    /// Takes silent workers off the record; answers the queues to look after, and how many workers
-    /// went. The lease of what they had accepted ends with their silence, so the store brings it back.
+    /// Fails silent workers; answers the queues to look after, and how many workers went. What they had
+    /// accepted comes back with that, and counts as lost by them.
     async fn expire(&self) -> Result<(BTreeSet<QueueName>, usize)> {
         let mut expired = 0;
         let (workers, now) = self.group().await?;
         let mut queues = self.heard();
         for worker in workers {
             let boot = &worker.new.boot;
-            if self.is_expired(&worker, now) {
-                self.store.leave(boot, None).await?;
+            if self.is_expired(&worker, now) && self.is_still_silent(boot).await? {
+                self.store.fail_worker(boot).await?;
                 self.warn(&format!("worker {boot} was silent for too long: it is taken off the record, and its jobs go back"));
                 expired += 1;
             }
             queues.extend(worker.new.queues);
         }
         Ok((queues, expired))
+    }
+
+    /// Looks again: another processor may have heard of the worker since, and its jobs are safe then.
+    async fn is_still_silent(&self, boot: &BootId) -> Result<bool> {
+        let (workers, now) = self.group().await?;
+        let same = workers.iter().find(|worker| worker.new.boot == *boot);
+        Ok(same.is_some_and(|worker| self.is_expired(worker, now)))
     }
 }

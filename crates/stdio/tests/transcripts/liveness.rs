@@ -1,6 +1,8 @@
 //! Who is idle, who is busy, and whose a job is.
 
-use windlass_core::{BootId, ClaimRequest, Claimer, Hold, Mode, QueueName, Store};
+use windlass_core::{
+    BootId, ClaimRequest, Claimer, Hold, JobId, JobState, Mode, QueueName, Reason, Store,
+};
 
 use super::script::{World, processor, replay_processor};
 
@@ -99,6 +101,32 @@ async fn offered_to_nobody_known(store: &dyn Store) -> Hold {
     let claim = store.claim(&queue(), request).await.unwrap();
     let claim = claim.expect("a job is ready");
     Hold::new(claim.jobs[0].id.clone(), claim.token)
+}
+
+#[tokio::test]
+async fn a_job_that_was_lost_by_three_workers_is_dead() {
+    let world = World::new();
+    let processor = world.processor();
+    replay_processor(&world, &processor, ": j is added to q").await;
+    for worker in ["w1", "w2", "w3"] {
+        let script = format!(
+            r#": {worker} is idle at q
+               < {{"topic":"default/job_queue/workers/{worker}/job_assignment","payload":{{"uuid":"j"}}}}
+               : {worker} accepts j of q
+               ~ 30s
+               > {{"topic":"tick"}}
+               < {{"payload":{{"workers_expired":1}}}}"#
+        );
+        replay_processor(&world, &processor, &script).await;
+    }
+
+    let id = JobId::new("j").unwrap();
+    let job = world.store.get(&queue(), &id).await.unwrap().unwrap();
+
+    assert_eq!(
+        (job.state, job.reason),
+        (JobState::Dead, Some(Reason::Poison))
+    );
 }
 
 #[tokio::test]

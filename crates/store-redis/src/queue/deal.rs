@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use windlass_core::{Completion, Enqueued, Error, ErrorKind, NewJob, Result, Settled};
+use windlass_core::{Completion, Enqueued, Error, NewJob, Result, Settled};
 
-use super::{Answer, BATCH_BYTES, BATCH_MAX, Member, Queue};
+use super::{Answer, BATCH_BYTES, BATCH_MAX, Member, Queue, disagreement, done_in_part, graver};
 use crate::enqueue::Stored;
 use crate::gather::{Bounds, Gather};
 use crate::part::{Part, runs};
@@ -22,8 +22,9 @@ impl Queue {
         }
         let mut answers: Vec<Option<Enqueued>> = vec![None; jobs.len()];
         let mut waiting: Vec<(usize, NewJob)> = jobs.into_iter().enumerate().collect();
-        for _ in 0..DEALS_MAX {
-            waiting = match self.deal(waiting, &mut answers).await {
+        for deal in 0..DEALS_MAX {
+            // What comes back may have been stored by a call that was not heard.
+            waiting = match self.deal(waiting, deal > 0, &mut answers).await {
                 Ok(waiting) => waiting,
                 Err(failure) => return Err(after(answers.iter().flatten(), failure)),
             };
@@ -31,20 +32,23 @@ impl Queue {
                 break;
             }
         }
-        let answers: Option<Vec<_>> = answers.into_iter().collect();
-        answers.ok_or_else(|| crate::reply::short("the parts of the queue do not agree"))
+        if !waiting.is_empty() {
+            return Err(after(answers.iter().flatten(), disagreement()));
+        }
+        Ok(answers.into_iter().flatten().collect())
     }
 
     /// Sends jobs to their parts; those whose part has moved come back.
     async fn deal(
         &self,
         jobs: Vec<(usize, NewJob)>,
+        is_again: bool,
         answers: &mut [Option<Enqueued>],
     ) -> Result<Vec<(usize, NewJob)>> {
         let parts = self.parts();
         let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
         let mut hands: Vec<Vec<(usize, NewJob)>> = parts.iter().map(|_| Vec::new()).collect();
-        let earlier = self.earlier(&jobs, count).await?;
+        let earlier = self.earlier(&jobs, count, is_again).await?;
         for ((at, job), first) in jobs.into_iter().zip(earlier) {
             if first.is_some() {
                 answers[at] = first;
@@ -92,7 +96,9 @@ impl Queue {
                     }
                 }
             }
-            failed = failed.or(failure);
+            if let Some(failure) = failure {
+                failed = Some(graver(failed, failure));
+            }
         }
         failed.map_or(Ok((back, most)), Err)
     }
@@ -122,12 +128,7 @@ fn after<'a>(mut told: impl Iterator<Item = &'a Enqueued>, failure: Error) -> Er
     if failure.is_unknown() || told.all(Enqueued::is_duplicate) {
         return failure;
     }
-    Error::new(
-        ErrorKind::OutcomeUnknown,
-        format!("some jobs of the call were stored, then it failed: {failure}"),
-        "send the same jobs again with the same ids: those that were stored are told as duplicates",
-    )
-    .caused_by(failure)
+    done_in_part(failure)
 }
 
 /// Which part a job belongs to: equal keys, and equal ids, always to the same.

@@ -1,12 +1,16 @@
 //! Whether a job was there before: looked for where earlier numbers of parts had put it.
 
 use bytes::Bytes;
-use windlass_core::{Enqueued, Level, NewJob, Result};
+use windlass_core::{Clock, Enqueued, Level, NewJob, Result, SystemClock};
 
 use super::deal::{key_of, part_of_text};
-use super::{BATCH_MAX, Queue};
+use super::{BATCH_MAX, Queue, disagreement};
+use crate::codec::opts;
 use crate::enqueue::duplicate;
 use crate::part::{Part, number};
+
+/// A generated id that is not older was made for this call.
+const FRESH_MS: u64 = 1000;
 
 /// What one part says of the jobs it was asked about; nothing when it believes in fewer parts than
 /// the caller.
@@ -20,28 +24,33 @@ impl Queue {
         &self,
         jobs: &[(usize, NewJob)],
         count: u32,
+        is_again: bool,
     ) -> Result<Vec<Option<Enqueued>>> {
-        let may_repeat = |job: &NewJob| job.is_named || job.unique_key.is_some();
-        if count == 1 || !jobs.iter().any(|(_, job)| may_repeat(job)) {
+        if count == 1 {
+            return Ok(vec![None; jobs.len()]);
+        }
+        let meant = meant(jobs, is_again);
+        if meant.is_empty() {
             return Ok(vec![None; jobs.len()]);
         }
         self.refresh().await?;
-        if let Some(found) = self.look_earlier(jobs, count).await? {
+        if let Some(found) = self.look_earlier(jobs, &meant, count).await? {
             return Ok(found);
         }
         // A part that was not told of the new ones takes jobs as before until it is.
         self.agree(count, count).await?;
-        let found = self.look_earlier(jobs, count).await?;
-        found.ok_or_else(|| crate::reply::short("the parts of the queue do not agree"))
+        let found = self.look_earlier(jobs, &meant, count).await?;
+        found.ok_or_else(disagreement)
     }
 
     /// Asks all parts in question at once; nothing when one of them is behind.
     async fn look_earlier(
         &self,
         jobs: &[(usize, NewJob)],
+        meant: &[usize],
         count: u32,
     ) -> Result<Option<Vec<Option<Enqueued>>>> {
-        let hands = self.places(jobs, count);
+        let hands = self.places(jobs, meant, count);
         let asked = hands.into_iter().enumerate();
         let asked = asked
             .filter(|(_, hand)| !hand.is_empty())
@@ -61,26 +70,38 @@ impl Queue {
     }
 
     /// For each part the jobs that some number of parts before had put there, but not this one.
-    fn places(&self, jobs: &[(usize, NewJob)], count: u32) -> Vec<Vec<usize>> {
-        let mut hands = vec![Vec::new(); self.parts().len()];
-        // The number that the first part names is one of them: whoever adds parts tells it last.
+    fn places(&self, jobs: &[(usize, NewJob)], meant: &[usize], count: u32) -> Vec<Vec<usize>> {
+        // The number that the first part names is one of them: whoever adds parts tells it last. Parts
+        // are learnt of before their number is: there are as many as any of these says.
         let numbers = self.known.numbers();
-        for (at, (_, job)) in jobs.iter().enumerate() {
-            if !(job.is_named || job.unique_key.is_some()) {
-                continue;
-            }
-            let text = key_of(job);
+        let mut hands = vec![Vec::new(); self.parts().len()];
+        for at in meant {
+            let text = key_of(&jobs[*at].1);
             let mut seen = vec![part_of_text(text, count)];
             for number in &numbers {
                 let place = part_of_text(text, *number);
                 if !seen.contains(&place) {
                     seen.push(place);
-                    hands[place].push(at);
+                    hands[place].push(*at);
                 }
             }
         }
         hands
     }
+}
+
+/// Jobs that may have been there before: those with a name or a key of their own, and generated ids
+/// that are sent again or were made so long ago that they may be.
+fn meant(jobs: &[(usize, NewJob)], is_again: bool) -> Vec<usize> {
+    let now = SystemClock.now_us() / 1000;
+    let is_fresh = |job: &NewJob| {
+        let made = opts::ulid_ms(&job.id, false).unwrap_or_default();
+        now.abs_diff(made) < FRESH_MS
+    };
+    let may_repeat = |job: &NewJob| job.is_named || job.unique_key.is_some() || !is_fresh(job);
+    let meant = jobs.iter().enumerate();
+    let meant = meant.filter(|(_, (_, job))| is_again || may_repeat(job));
+    meant.map(|(at, _)| at).collect()
 }
 
 /// Id and unique key of each job in question.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, ClaimRequest, Completed, Completion, Failure, Held, Hold, Renewal, Renewed, Result,
-    Settled, Snooze, Token,
+    BootId, ClaimRequest, Completed, Completion, Failure, Held, Hold, Owner, Renewal, Renewed,
+    Result, Settled, Snooze, Token,
 };
 
-use super::{BATCH_MAX, Member, Queue};
+use super::{BATCH_MAX, Member, Queue, after_some, all, all_done};
 use crate::part::Part;
 
 /// A verb that settles holds, and the holds.
@@ -60,12 +60,6 @@ impl Settle {
 }
 
 impl Queue {
-    /// The part that a token names; tokens older than the second part may name any.
-    fn part_of_token(&self, token: Token) -> usize {
-        let named = usize::try_from(token.nonce >> 24).unwrap_or(usize::MAX);
-        if named < self.parts().len() { named } else { 0 }
-    }
-
     pub(crate) async fn complete(
         &self,
         completions: Vec<Completion>,
@@ -83,33 +77,40 @@ impl Queue {
             let mut completed = parts[0].part.complete(&completions, Some(&request)).await?;
             let verb = Settle::Complete(completions);
             self.settle_elsewhere(&verb, 1, &mut completed.settled)
-                .await?;
+                .await
+                .map_err(after_some)?;
             return Ok(completed);
         }
         let settled = self.settle(Settle::Complete(completions)).await?;
-        let next = self.claim(&request).await?;
+        let next = self.claim(&request).await.map_err(after_some)?;
         Ok(Completed { settled, next })
     }
 
     /// Settles each hold in its part; what that part does not know may be another's.
     pub(crate) async fn settle(&self, verb: Settle) -> Result<Vec<Settled>> {
-        let parts = self.parts();
         let mut settled = vec![Settled::Gone; verb.len()];
+        match self.settle_everywhere(&verb, &mut settled).await {
+            Ok(()) => Ok(settled),
+            Err(failure) if settled.iter().all(|told| *told == Settled::Gone) => Err(failure),
+            Err(failure) => Err(after_some(failure)),
+        }
+    }
+
+    async fn settle_everywhere(&self, verb: &Settle, settled: &mut [Settled]) -> Result<()> {
+        let parts = self.parts();
         let mut hands = vec![Vec::new(); parts.len()];
         for at in 0..verb.len() {
-            hands[self.part_of_token(verb.token(at))].push(at);
+            hands[part_of_token(verb.token(at), parts.len())].push(at);
         }
-        self.settle_hands(&verb, hands, &mut settled).await?;
+        self.settle_hands(verb, hands, settled).await?;
         for number in 0..parts.len() {
-            let named = |at: usize| self.part_of_token(verb.token(at));
+            let named = |at: usize| part_of_token(verb.token(at), parts.len());
             let unknown = (0..verb.len())
                 .filter(|at| settled[*at] == Settled::Gone && named(*at) != number)
                 .collect();
-            self.settle_in(number, &verb, unknown, &mut settled).await?;
+            self.settle_in(number, verb, unknown, settled).await?;
         }
-        self.settle_elsewhere(&verb, parts.len(), &mut settled)
-            .await?;
-        Ok(settled)
+        self.settle_elsewhere(verb, parts.len(), settled).await
     }
 
     /// What each part has in hand, in all of them at once.
@@ -129,17 +130,24 @@ impl Queue {
             .filter(|(_, hand)| !hand.is_empty())
             .map(|(number, hand)| (number, (pages_of(&hand), hand)));
         let told = self.in_parts(hands.collect(), move |member, (pages, hand)| async move {
-            let mut told = Vec::with_capacity(hand.len());
+            let (mut told, mut failed) = (Vec::with_capacity(hand.len()), Ok(()));
             for page in pages {
-                told.extend(page.run(&member, patience).await?);
+                match page.run(&member, patience).await {
+                    Ok(page) => told.extend(page),
+                    Err(failure) => {
+                        failed = Err(failure);
+                        break;
+                    }
+                }
             }
-            Ok((hand, told))
+            Ok((hand, told, failed))
         });
-        for told in told.await {
-            let (hand, told) = told?;
+        let mut outcomes = Vec::new();
+        for (hand, told, failed) in all(told.await)? {
             note(&hand, told, settled);
+            outcomes.push(failed);
         }
-        Ok(())
+        all(outcomes).map(drop)
     }
 
     /// Before something is called gone: a process that did not see the queue grow looks in the parts
@@ -249,7 +257,7 @@ impl Queue {
 
     async fn renew_single(&self, token: Token, lease: Duration) -> Result<Renewed> {
         let parts = self.parts();
-        let first = self.part_of_token(token);
+        let first = part_of_token(token, parts.len());
         let mut renewed = Renewed::default();
         for at in 0..parts.len() {
             let part = &parts[(first + at) % parts.len()].part;
@@ -282,7 +290,7 @@ impl Queue {
             let renewal = Arc::clone(&renewal);
             async move { part.renew(&renewal, lease).await }
         });
-        for renewed in told.await? {
+        for renewed in all_done(told.await)? {
             merged.until = match (merged.until, renewed.until) {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),
@@ -295,14 +303,31 @@ impl Queue {
         Ok(merged)
     }
 
-    pub(crate) async fn take_back(&self, boot: &BootId, is_lost: bool) -> Result<u64> {
+    /// Takes back what is under a worker's lease.
+    pub(crate) async fn take_back_lease(&self, boot: &BootId, is_lost: bool) -> Result<u64> {
+        let owner = Owner::boot(boot);
+        let taken = self.in_every(move |part| {
+            let owner = owner.clone();
+            async move { part.take_back(&owner, is_lost).await }
+        });
+        Ok(all_done(taken.await)?.into_iter().sum())
+    }
+
+    /// Takes back what single claims took for a worker.
+    pub(crate) async fn take_back_singles(&self, boot: &BootId, is_lost: bool) -> Result<u64> {
         let boot = boot.clone();
         let taken = self.in_every(move |part| {
             let boot = boot.clone();
-            async move { part.take_back(&boot, is_lost).await }
+            async move { part.take_back_singles(&boot, is_lost).await }
         });
-        Ok(taken.await?.into_iter().sum())
+        Ok(all_done(taken.await)?.into_iter().sum())
     }
+}
+
+/// The part of so many that a token names; tokens older than the second part may name any.
+fn part_of_token(token: Token, parts: usize) -> usize {
+    let named = usize::try_from(token.nonce >> 24).unwrap_or(usize::MAX);
+    if named < parts { named } else { 0 }
 }
 
 /// Writes down what a page of holds was told.

@@ -5,7 +5,7 @@ use windlass_core::{
     Setting, Settings, Stats, Target,
 };
 
-use super::Queue;
+use super::{Queue, all, all_done};
 use crate::script::Script;
 
 impl Queue {
@@ -124,13 +124,15 @@ impl Queue {
     pub(crate) async fn maintain(&self, limit: usize) -> Result<Maintained> {
         let mut done = Maintained::default();
         let told = self.in_every(move |part| async move { part.maintain(limit).await });
-        told.await?.into_iter().for_each(|part| done.add(part));
+        all_done(told.await)?
+            .into_iter()
+            .for_each(|part| done.add(part));
         Ok(done)
     }
 
     pub(crate) async fn set_paused(&self, is_paused: bool) -> Result<()> {
-        self.in_every(move |part| async move { part.set_paused(is_paused).await })
-            .await?;
+        let told = self.in_every(move |part| async move { part.set_paused(is_paused).await });
+        all_done(told.await)?;
         Ok(())
     }
 
@@ -152,11 +154,11 @@ impl Queue {
 
     pub(crate) async fn stats(&self) -> Result<Option<Stats>> {
         let told = self.in_every(|part| async move { part.stats().await });
-        let mut all: Option<Stats> = None;
-        for stats in told.await?.iter().flatten() {
-            all.get_or_insert_default().add(stats);
+        let mut sum: Option<Stats> = None;
+        for stats in all(told.await)?.iter().flatten() {
+            sum.get_or_insert_default().add(stats);
         }
-        Ok(all)
+        Ok(sum)
     }
 }
 

@@ -221,7 +221,8 @@ async fn jobs_end_in_every_part_that_can_be_reached() {
 
     let told = site.store.complete(&site.queue, done.collect(), None).await;
 
-    assert!(told.is_err_and(|error| error.is_transient()));
+    let error = told.expect_err("a part is away");
+    assert!(error.is_unknown(), "{error}");
     for part in site.others() {
         assert_eq!(
             site.count(part, "HLEN", "open"),
@@ -241,6 +242,28 @@ async fn a_worker_leaves_every_part_that_can_be_reached() {
     for part in site.others() {
         assert_eq!(site.count(part, "ZCARD", "leases"), 0, "part {part}");
     }
+}
+
+/// A worker that stops has no time for a server that does not answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_in_a_hurry_leaves_every_part_that_answers() {
+    let mut site = Site::start(100).await;
+    // One that knows of the parts by its claims alone, and has yet to ask the first how many there are.
+    site.store = open(&with_options(&site.cluster.url(), "timeout=5s")).await;
+    site.claim(1).await.unwrap().unwrap();
+    for seq in PARTS..2 * PARTS {
+        site.claim(seq).await.unwrap().unwrap();
+    }
+    site.with_first(|server| server.stop()).await;
+
+    let leaving = site.store.leave(&site.boot, Some(&site.queue));
+    let told = tokio::time::timeout(Duration::from_millis(800), leaving).await;
+
+    assert!(told.is_err(), "the first part does not answer");
+    for part in site.others() {
+        assert_eq!(site.count(part, "ZCARD", "leases"), 0, "part {part}");
+    }
+    site.with_first(|server| server.resume()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
