@@ -24,8 +24,9 @@ use crate::signals::Signals;
 use report::Report;
 use worker::HOLDING;
 
-/// Jobs handed over in one call.
-const BATCH: usize = 500;
+/// Jobs handed over in one call: one step of any store, so that a failure says what it is and not that
+/// part was done.
+const BATCH: usize = 200;
 
 /// How often the figures are looked at; it paces the bar, nothing depends on it.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
