@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::{Changed, ChangedJob, Changes, Cursor, QueueName, Result, Store, Target};
 
-use crate::problem::Problem;
+use crate::error::Error;
 
 /// What an operator asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,18 +70,18 @@ pub struct ChangeReply {
 
 impl ChangeReply {
     /// The answer for one job, or why it was not changed.
-    pub fn of(verb: Verb, queue: &QueueName, job: &ChangedJob) -> Result<Self, Problem> {
+    pub fn of(verb: Verb, queue: &QueueName, job: &ChangedJob) -> Result<Self, Error> {
         let Some(id) = &job.id else {
-            return Err(Problem::key_not_held(queue));
+            return Err(Error::key_not_held(queue));
         };
         let outcome = match &job.changed {
             Changed::Done => verb.done(),
             Changed::WillStop => "will_stop",
             Changed::WrongState(state) => {
-                return Err(Problem::wrong_state(queue, id, *state, verb));
+                return Err(Error::wrong_state(queue, id, *state, verb));
             }
-            Changed::Conflict(holder) => return Err(Problem::key_taken(queue, id, holder)),
-            Changed::NotFound => return Err(Problem::no_job(queue, id)),
+            Changed::Conflict(holder) => return Err(Error::key_taken(queue, id, holder)),
+            Changed::NotFound => return Err(Error::no_job(queue, id)),
         };
         Ok(Self {
             id: id.to_string(),

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::time::as_ms;
-use windlass_core::{Claim, ClaimedJob, JobId, QueueName, Renewed, Settled, Timestamp, Token};
+use windlass_core::{
+    Claim, ClaimedJob, JobId, OutcomeStatus, QueueName, Renewed, Timestamp, Token,
+};
 
 use crate::content::Content;
 use crate::job::header_map;
-use crate::moment;
+use crate::timestamp;
 
 /// A job as its claimer gets it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -64,15 +66,15 @@ impl ClaimReply {
             kind: job.kind.as_ref().map(ToString::to_string),
             priority: job.priority.level(),
             headers: header_map(&job.headers),
-            lease_until: moment::show(claim.until),
+            lease_until: timestamp::format(claim.until),
             timeout_ms: job.timeout.map(as_ms),
-            created_at: moment::show(job.created_at),
-            due_at: moment::show(job.due_at),
+            created_at: timestamp::format(job.created_at),
+            due_at: timestamp::format(job.due_at),
         }
     }
 }
 
-/// How one held job answered: the word of `windlass_core::Settled`, or `accepted` or `noted`.
+/// How one held job answered: the word of `windlass_core::OutcomeStatus`, or `accepted` or `noted`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct SettleReply {
@@ -83,7 +85,7 @@ pub struct SettleReply {
 
 impl SettleReply {
     /// The answer of a verb that lets go of a job.
-    pub fn settled(queue: &QueueName, id: &JobId, settled: Settled) -> Self {
+    pub fn settled(queue: &QueueName, id: &JobId, settled: OutcomeStatus) -> Self {
         Self::new(queue, id, settled.as_str())
     }
 
@@ -120,7 +122,7 @@ impl RenewReply {
         Some(Self {
             queue: queue.to_string(),
             token: token.to_string(),
-            lease_until: moment::show(until),
+            lease_until: timestamp::format(until),
             cancel: renewed.cancel.iter().map(ToString::to_string).collect(),
         })
     }

@@ -323,14 +323,18 @@ mod tests {
             .filter(|file| !file.ends_with("api/src/code.rs"))
         {
             let text = std::fs::read_to_string(file).expect("a source");
-            let own = if file.ends_with("problem.rs") {
+            let own = if file.ends_with("api/src/error.rs") {
                 "Self::new("
             } else {
                 "Refusal::new("
             };
-            for way in ["Problem::new(", own] {
-                for after in text.split(way).skip(1) {
-                    let word = after.trim_start().strip_prefix('"');
+            for call in ["Error::new(", own] {
+                for (at, _) in text.match_indices(call) {
+                    // `JobError::new` and the like take a message, not a code.
+                    if text[..at].ends_with(char::is_alphanumeric) {
+                        continue;
+                    }
+                    let word = text[at + call.len()..].trim_start().strip_prefix('"');
                     let Some((word, _)) = word.and_then(|rest| rest.split_once('"')) else {
                         continue;
                     };

@@ -1,15 +1,15 @@
 //! From the word of a verb to its answer: the one table of all verbs, for doors that read words.
 
 use serde_json::value::{RawValue, to_raw_value};
-use windlass_core::{Error, QueueName, Store};
+use windlass_core::{Error as CoreError, QueueName, Store};
 
+use crate::error::Error;
 use crate::fields::Fields;
-use crate::problem::Problem;
 use crate::request::{
-    Accept, Answer, Audit, Beat, Cancel, Claim, Complete, Delete, Enqueue, EnqueueAll, Fail,
-    FailWorker, Get, Leave, List, Maintain, Pause, Progress, Promote, Purge, QueueRequest, Queues,
-    Register, Release, Renew, Resume, Retry, Set, ShowSettings, Snooze, Stats, StoreRequest, Tell,
-    Wait, Workers,
+    Accept, Answer, Audit, Cancel, Claim, CommandWorker, Complete, Delete, Enqueue, EnqueueAll,
+    Fail, FailWorker, Get, Heartbeat, Leave, List, Maintain, Pause, Progress, Promote, Purge,
+    QueueRequest, Queues, Register, Release, Renew, Resume, Retry, Set, ShowSettings, Snooze,
+    Stats, StoreRequest, Wait, Workers,
 };
 
 /// Calls a macro with all verbs: those on one queue, then those on the whole store.
@@ -19,7 +19,7 @@ macro_rules! every_verb {
             queue: Enqueue, EnqueueAll, Claim, Accept, Renew, Progress, Complete, Fail, Release, Snooze,
                 Cancel, Retry, Delete, Promote, Get, List, Wait, Stats, Pause, Resume, Purge,
                 ShowSettings, Set, Maintain, Audit;
-            store: Queues, Register, Beat, Leave, Workers, FailWorker, Tell
+            store: Queues, Register, Heartbeat, Leave, Workers, FailWorker, CommandWorker
         }
     };
 }
@@ -59,7 +59,7 @@ fn queue_of(fields: &mut Fields) -> Answer<QueueName> {
     let name: Option<String> = fields.take("queue")?;
     let name = name.ok_or_else(|| {
         let help = "say which with \"queue\":\"NAME\"";
-        Error::invalid("request", "it names no queue", help)
+        CoreError::invalid("request", "it names no queue", help)
     })?;
     Ok(QueueName::new(name)?)
 }
@@ -67,7 +67,7 @@ fn queue_of(fields: &mut Fields) -> Answer<QueueName> {
 fn written(reply: impl serde::Serialize) -> Answer<Box<RawValue>> {
     to_raw_value(&reply).map_err(|error| {
         let help = "this is a fault of Windlass: report it";
-        Problem::new(
+        Error::new(
             "internal",
             format!("the answer cannot be written: {error}"),
             help,
@@ -75,10 +75,10 @@ fn written(reply: impl serde::Serialize) -> Answer<Box<RawValue>> {
     })
 }
 
-fn unknown(op: &str) -> Problem {
+fn unknown(op: &str) -> Error {
     let short: String = op.chars().take(40).collect();
     let help = format!("use one of {}", ops().join(", "));
-    Error::invalid("op", format!("{short:?} is no verb"), help).into()
+    CoreError::invalid("op", format!("{short:?} is no verb"), help).into()
 }
 
 #[cfg(test)]
@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    async fn ask(store: &dyn Store, line: Value) -> Result<Value, Problem> {
+    async fn ask(store: &dyn Store, line: Value) -> Result<Value, Error> {
         let mut fields = Fields::parse(&line.to_string())?;
         let op: String = fields.take("op")?.unwrap_or_default();
         let answer = dispatch(store, &op, fields).await?;
@@ -145,7 +145,10 @@ mod tests {
             ),
             (json!({"op":"complete","queue":"q"}), "invalid"),
             (json!({"op":"fail_worker","worker":"w"}), "not_found"),
-            (json!({"op":"tell","worker":"w","word":"dance"}), "invalid"),
+            (
+                json!({"op":"command","worker":"w","command":"dance"}),
+                "invalid",
+            ),
             (json!({"op":"stats","queue":"q"}), "not_found"),
             (
                 json!({"op":"cancel","queue":"q","id":"a","all":true}),

@@ -14,7 +14,7 @@ use windlass_core::{
 
 use crate::content::{self, Text};
 use crate::fields;
-use crate::moment;
+use crate::timestamp;
 
 /// A job as a line of NDJSON or a body of HTTP says it.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -101,7 +101,7 @@ impl EnqueueRequest {
             .transpose()?;
         job.expires = self
             .expires
-            .map(|at| moment::parse_due(&at.text()))
+            .map(|at| timestamp::parse_due(&at.text()))
             .transpose()?;
         Ok(job)
     }
@@ -124,7 +124,7 @@ pub fn due(delay: Option<&str>, at: Option<&str>) -> Result<Due> {
     match (delay, at) {
         (None, None) => Ok(Due::Now),
         (Some(delay), None) => duration::parse(delay).map(Due::After),
-        (None, Some(at)) => moment::parse(at).map(Due::At),
+        (None, Some(at)) => timestamp::parse(at).map(Due::At),
         (Some(_), Some(_)) => Err(Error::invalid(
             "due time",
             "it is given twice",

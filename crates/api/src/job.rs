@@ -7,7 +7,7 @@ use serde::Serialize;
 use windlass_core::time::as_ms;
 use windlass_core::{Headers, Job};
 
-use crate::{content, moment};
+use crate::{content, timestamp};
 
 /// Everything known of a stored job; payload and result are absent in listings.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -62,11 +62,11 @@ impl From<&Job> for JobReply {
             expiries: job.expiries,
             progress: progress.map(|progress| progress.fraction),
             progress_message: progress.and_then(|progress| progress.message.clone()),
-            created_at: moment::show(job.created_at),
-            due_at: moment::show(job.due_at),
-            expires_at: job.expires_at.map(moment::show),
-            started_at: job.started_at.map(moment::show),
-            finished_at: job.finished_at.map(moment::show),
+            created_at: timestamp::format(job.created_at),
+            due_at: timestamp::format(job.due_at),
+            expires_at: job.expires_at.map(timestamp::format),
+            started_at: job.started_at.map(timestamp::format),
+            finished_at: job.finished_at.map(timestamp::format),
             timeout_ms: job.timeout.map(as_ms),
             unique_key: job.unique_key.as_ref().map(ToString::to_string),
             headers: header_map(&job.headers),

@@ -14,10 +14,10 @@
 //!
 //! # Map
 //!
-//! [`moment`] and [`content`] say how times and bytes look in JSON, [`depth`] how deep it may be nested; [`fields`] reads one object,
+//! [`timestamp`] and [`content`] say how times and bytes look in JSON, [`depth`] how deep it may be nested; [`fields`] reads one object,
 //! [`request`] has a type for each verb and [`dispatch`](mod@dispatch) carries any of them out;
 //! [`enqueue`] is the one request with a body of its own. [`job`], [`claim`], [`change`], [`queue`],
-//! [`worker`] and [`upkeep`] are replies; [`problem`] is how every refusal looks and [`code`] the table
+//! [`worker`] and [`maintenance`] are replies; [`error`] is how every refusal looks and [`code`] the table
 //! of their codes; [`wait_for_end`] waits for outcomes.
 
 pub mod change;
@@ -27,13 +27,13 @@ pub mod content;
 pub mod depth;
 pub mod dispatch;
 pub mod enqueue;
+pub mod error;
 pub mod fields;
 pub mod job;
-pub mod moment;
-pub mod problem;
+pub mod maintenance;
 pub mod queue;
 pub mod request;
-pub mod upkeep;
+pub mod timestamp;
 pub mod worker;
 
 pub use change::{ChangeCounts, ChangeReply, Verb};
@@ -41,10 +41,10 @@ pub use claim::{ClaimReply, RenewReply, SettleReply};
 pub use code::{CODES, Code};
 pub use dispatch::{dispatch, ops};
 pub use enqueue::{EnqueueReply, EnqueueRequest};
+pub use error::{Error, ErrorReply};
 pub use fields::Fields;
 pub use job::JobReply;
-pub use problem::{Problem, ProblemReply};
+pub use maintenance::{MaintenanceReply, RepairReply};
 pub use queue::{QueueReply, SettingsReply};
-pub use upkeep::{CleanReply, RepairReply};
-pub use windlass_core::wait::{End, wait_for_end};
+pub use windlass_core::wait::{JobEnd, wait_for_end};
 pub use worker::WorkerReply;

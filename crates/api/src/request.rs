@@ -4,12 +4,12 @@
 //! verb's own type, and shows the answer. Nothing is decided here that the store does not decide.
 
 mod change;
-mod hold;
-mod look;
-mod put;
+mod claim;
+mod enqueue;
+mod maintenance;
+mod outcome;
 mod queue;
-mod settle;
-mod upkeep;
+mod read;
 mod worker;
 
 use std::future::Future;
@@ -19,22 +19,22 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use windlass_core::{QueueName, Store};
 
-use crate::problem::Problem;
+use crate::error::Error;
 
 pub use change::{Cancel, ChangeAnswer, Delete, Promote, Retry, Which, filter};
-pub use hold::{Accept, Claim, Progress, Renew};
-pub use look::{Get, List, ListReply, Wait, WaitReply};
-pub use put::{Enqueue, EnqueueAll, EnqueueAnswer};
+pub use claim::{Accept, Claim, Progress, Renew};
+pub use enqueue::{Enqueue, EnqueueAll, EnqueueAnswer};
+pub use maintenance::{Audit, AuditReply, Maintain};
+pub use outcome::{Complete, Fail, Release, SettleAnswer, Snooze};
 pub use queue::{Pause, Purge, PurgeReply, Queues, Resume, Set, ShowSettings, Stats};
-pub use settle::{Complete, Fail, Release, SettleAnswer, Snooze};
-pub use upkeep::{Audit, AuditReply, Maintain};
+pub use read::{Get, List, ListReply, Wait, WaitReply};
 pub use worker::{
-    Beat, BeatReply, FailWorker, FailWorkerReply, Leave, LeaveReply, Register, RegisterReply, Tell,
-    TellReply, Workers,
+    CommandWorker, CommandWorkerReply, FailWorker, FailWorkerReply, Heartbeat, HeartbeatReply,
+    Leave, LeaveReply, Register, RegisterReply, Workers,
 };
 
 /// An answer, or why there is none.
-pub type Answer<T> = Result<T, Problem>;
+pub type Answer<T> = Result<T, Error>;
 
 /// A verb on one queue.
 pub trait QueueRequest: DeserializeOwned + JsonSchema + Send + 'static {

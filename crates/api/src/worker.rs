@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::{JobId, QueueName, Timestamp, Worker};
 
-use crate::moment;
+use crate::timestamp;
 
 /// A worker that was seen lately.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -22,8 +22,8 @@ pub struct WorkerReply {
     /// `idle`, `busy`, or `silent` when it was not heard of for a minute.
     pub state: &'static str,
     pub running: Vec<RunningReply>,
-    /// What it will be told at its next beat.
-    pub told: &'static str,
+    /// The command that its next heartbeat will return.
+    pub command: &'static str,
     pub started_at: String,
     pub last_seen_at: String,
     /// How long ago that was.
@@ -59,9 +59,9 @@ impl WorkerReply {
                 (false, false) => "idle",
             },
             running: worker.running.iter().map(running).collect(),
-            told: worker.told.as_str(),
-            started_at: moment::show(worker.started_at),
-            last_seen_at: moment::show(worker.last_seen),
+            command: worker.command.as_str(),
+            started_at: timestamp::format(worker.started_at),
+            last_seen_at: timestamp::format(worker.last_seen),
             last_seen_ms: windlass_core::time::as_ms(now.since(worker.last_seen)),
         }
     }
@@ -69,7 +69,7 @@ impl WorkerReply {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::{BootId, NewWorker, Told};
+    use windlass_core::{BootId, NewWorker, WorkerCommand};
 
     use super::*;
 
@@ -86,7 +86,7 @@ mod tests {
             new,
             is_busy,
             running: Vec::new(),
-            told: Told::Continue,
+            command: WorkerCommand::Continue,
             started_at: Timestamp::default(),
             last_seen: Timestamp::default(),
             is_silent,

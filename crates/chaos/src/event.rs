@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windlass_core::{BootId, Hold, JobId, Settled, Token};
+use windlass_core::{BootId, JobId, JobLease, OutcomeStatus, Token};
 
 /// A line with the microseconds since its process began.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,15 +31,15 @@ pub enum Event {
     /// About to claim.
     Claiming,
     /// Was handed a job.
-    Claimed(Hold),
+    Claimed(JobLease),
     /// About to renew all it holds.
     Renewing,
     /// Told that this token goes on.
     Renewed(Token),
     /// About to complete.
-    Completing(Hold),
+    Completing(JobLease),
     /// Told how the job left its claim.
-    Told(Settled, Hold),
+    Told(OutcomeStatus, JobLease),
     /// The store could not answer for now; the call is repeated.
     Trouble(String),
     /// Something that must never happen has happened.
@@ -148,7 +148,7 @@ impl Event {
             }
             "syncing" => Self::Syncing(rest.to_owned()),
             "synced" => Self::Synced(rest.to_owned()),
-            how => Self::Told(Settled::from_word(how)?, hold(rest)?),
+            how => Self::Told(OutcomeStatus::from_text(how)?, hold(rest)?),
         })
     }
 }
@@ -165,9 +165,9 @@ fn left(text: &str) -> Option<Event> {
     })
 }
 
-fn hold(text: &str) -> Option<Hold> {
+fn hold(text: &str) -> Option<JobLease> {
     let (id, token) = text.split_once(' ')?;
-    Some(Hold::new(JobId::new(id).ok()?, token.parse().ok()?))
+    Some(JobLease::new(JobId::new(id).ok()?, token.parse().ok()?))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use windlass_core::{Hold, JobId, JobState, Settled, Stats, Token};
+use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Stats, Token};
 
 use crate::event::Event;
 use crate::ledger::{Ledger, Life};
@@ -101,7 +101,7 @@ fn accepted_once(ledger: &Ledger, violations: &mut Vec<Violation>) {
                     format!("{id} was accepted again, by {}", life.name),
                 ));
             }
-            Event::Told(Settled::Gone, hold) => {
+            Event::Told(OutcomeStatus::Gone, hold) => {
                 violations.push(broken(
                     "I1",
                     format!("{} is gone, {} was told", hold.id, life.name),
@@ -175,7 +175,7 @@ fn one_boot_per_token<T: Ord>(
 fn one_completion_per_job(ledger: &Ledger, violations: &mut Vec<Violation>) {
     let mut completed: BTreeMap<&JobId, Token> = BTreeMap::new();
     for (_, event) in ledger.events() {
-        if let Event::Told(Settled::Completed, hold) = event {
+        if let Event::Told(OutcomeStatus::Completed, hold) = event {
             let first = *completed.entry(&hold.id).or_insert(hold.token);
             if first != hold.token {
                 violations.push(broken(
@@ -191,7 +191,7 @@ fn one_completion_per_job(ledger: &Ledger, violations: &mut Vec<Violation>) {
 fn completed_is_succeeded(ledger: &Ledger, listing: &[Found], violations: &mut Vec<Violation>) {
     let states: BTreeMap<_, _> = listing.iter().map(|(id, state)| (id, *state)).collect();
     for (life, event) in ledger.events() {
-        if let Event::Told(Settled::Completed, hold) = event {
+        if let Event::Told(OutcomeStatus::Completed, hold) = event {
             let state = states.get(&hold.id);
             if state != Some(&JobState::Succeeded) {
                 let state = state.map_or("lost", |state| state.as_str());
@@ -207,19 +207,19 @@ fn completed_is_succeeded(ledger: &Ledger, listing: &[Found], violations: &mut V
 /// I4: a token that was told a job has left it otherwise is never told `completed` for it later.
 fn no_completion_after_loss(ledger: &Ledger, violations: &mut Vec<Violation>) {
     for life in &ledger.lives {
-        let mut left: BTreeMap<(&JobId, Token), Settled> = BTreeMap::new();
+        let mut left: BTreeMap<(&JobId, Token), OutcomeStatus> = BTreeMap::new();
         for line in &life.lines {
             let Event::Told(how, hold) = &line.event else {
                 continue;
             };
             let before = left.get(&(&hold.id, hold.token));
-            if let (Settled::Completed, Some(before)) = (how, before) {
+            if let (OutcomeStatus::Completed, Some(before)) = (how, before) {
                 violations.push(broken(
                     "I4",
                     format!("{} of {} was {before}, then completed", hold.id, hold.token),
                 ));
             }
-            if *how != Settled::Completed {
+            if *how != OutcomeStatus::Completed {
                 left.entry((&hold.id, hold.token)).or_insert(*how);
             }
         }
@@ -242,7 +242,7 @@ fn no_early_loss(ledger: &Ledger, violations: &mut Vec<Violation>) {
     }
 }
 
-fn early_losses(life: &Life) -> Vec<(&Hold, u64)> {
+fn early_losses(life: &Life) -> Vec<(&JobLease, u64)> {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     let lease_us = micros(LEASE.saturating_sub(CLOCK_SLACK));
     let (mut claiming_us, mut renewing_us) = (0, 0);
@@ -262,7 +262,7 @@ fn early_losses(life: &Life) -> Vec<(&Hold, u64)> {
             Event::Told(how, hold) => {
                 let is_first = left.insert((&hold.id, hold.token));
                 let until = safe_until.get(&hold.token).copied().unwrap_or_default();
-                if *how == Settled::Lost && is_first && line.at_us < until {
+                if *how == OutcomeStatus::LeaseLost && is_first && line.at_us < until {
                     early.push((hold, until - line.at_us));
                 }
             }

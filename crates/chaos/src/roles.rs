@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_core::{Level, QueueName, Result, Store};
+use windlass_core::{DurabilityLevel, QueueName, Result, Store};
 
 use self::calls::Calls;
 use self::voice::Voice;
@@ -35,7 +35,7 @@ pub struct Scene {
     /// How long its calls took, and how long they may take.
     pub calls: Calls,
     /// How safe a job has to be for an answer to count.
-    pub level: Level,
+    pub level: DurabilityLevel,
     /// A failover may undo what was not replicated: claims and completions among it.
     pub may_roll_back: bool,
 }
@@ -48,7 +48,7 @@ impl Scene {
             queue,
             voice,
             calls: Calls::default(),
-            level: Level::Memory,
+            level: DurabilityLevel::Memory,
             may_roll_back: false,
         }
     }

@@ -120,7 +120,7 @@ pub(crate) enum Command {
 
 /// A held job and the token that shows it is held.
 #[derive(Debug, Args)]
-pub(crate) struct Held {
+pub(crate) struct JobLeaseArgs {
     /// The queue
     pub(crate) queue: String,
 

@@ -1,7 +1,7 @@
 //! How the process ends: the code scripts look at, and the failure behind it.
 
-use windlass::Error;
-use windlass_api::{Code, Problem};
+use windlass::Error as CoreError;
+use windlass_api::{Code, Error};
 
 /// The codes of the command line contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,38 +65,38 @@ impl Exit {
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
-    pub(crate) problem: Problem,
+    pub(crate) problem: Error,
 }
 
 /// The answer of everything in this program that may fail.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
-    pub(crate) fn new(exit: Exit, problem: Problem) -> Self {
+    pub(crate) fn new(exit: Exit, problem: Error) -> Self {
         Self { exit, problem }
     }
 
     /// What was typed makes no sense.
     pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::from(Problem::new("usage", message, help))
+        Self::from(Error::new("usage", message, help))
     }
 
     /// The environment or the configuration file makes no sense.
     pub(crate) fn config(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::from(Problem::new("bad_config", message, help))
+        Self::from(Error::new("bad_config", message, help))
     }
 
     /// A fault of this program.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         let help = "this is a fault of Windlass: report it with the command and this message";
-        Self::from(Problem::new("internal", message, help))
+        Self::from(Error::new("internal", message, help))
     }
 
     /// The results could not be written.
     pub(crate) fn unwritable(why: &str) -> Self {
         let message = format!("the work is done but its result cannot be written: {why}");
         let help = "make room, or send standard output elsewhere";
-        Self::from(Problem::new("unwritable", message, help))
+        Self::from(Error::new("unwritable", message, help))
     }
 
     /// A file that could not be read.
@@ -108,15 +108,15 @@ impl Failure {
     }
 }
 
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
+impl From<Error> for Failure {
+    fn from(problem: Error) -> Self {
         Self::new(Exit::of(&problem.code), problem)
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::from(Problem::from(&error))
+impl From<CoreError> for Failure {
+    fn from(error: CoreError) -> Self {
+        Self::from(Error::from(&error))
     }
 }
 

@@ -9,7 +9,7 @@ use clap::error::ErrorKind as UsageKind;
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use windlass_api::{Problem, ProblemReply};
+use windlass_api::{Error, ErrorReply};
 
 use crate::exit::Exit;
 
@@ -153,9 +153,9 @@ impl Output {
     }
 
     /// What went wrong, why, and what to do next.
-    pub(crate) fn problem(&mut self, problem: &Problem) {
+    pub(crate) fn problem(&mut self, problem: &Error) {
         if self.is_json {
-            let reply = ProblemReply {
+            let reply = ErrorReply {
                 error: problem.clone(),
             };
             say(&json(&reply));
@@ -248,7 +248,7 @@ pub(crate) fn usage(error: &clap::Error, is_json: bool) -> Exit {
         let text = error.to_string();
         let (what, help) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));
         let what = what.trim().trim_start_matches("error: ");
-        let problem = Problem::new("usage", what, help.trim());
+        let problem = Error::new("usage", what, help.trim());
         Output::new(true).problem(&problem);
     } else {
         // Nobody is left to hear that printing failed.

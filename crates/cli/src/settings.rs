@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use windlass::StoreUrl;
-use windlass_api::Problem;
+use windlass_api::Error;
 
 use crate::exit::{Exit, Failure, Result};
 
@@ -94,7 +94,7 @@ fn choose(flag: Option<&str>, environment: Option<&str>, file: Option<&str>) -> 
         if store_source == Source::Flag {
             return Failure::from(error);
         }
-        let mut problem = Problem::from(&error);
+        let mut problem = Error::from(&error);
         problem.message = format!("{} ({store_source})", problem.message);
         problem.code = "bad_config".into();
         Failure::new(Exit::BadConfig, problem)

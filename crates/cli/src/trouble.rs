@@ -6,7 +6,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::set_global_default;
 use tracing::{Event, Level, Metadata, Subscriber};
-use windlass_api::Problem;
+use windlass_api::Error;
 
 use crate::output::Output;
 
@@ -33,7 +33,7 @@ impl Subscriber for Troubles {
         let text = told.text();
         let mut output = self.0.clone();
         match told.code {
-            Some(code) => output.problem(&Problem::new(code, text, told.help)),
+            Some(code) => output.problem(&Error::new(code, text, told.help)),
             None => output.talk(&text),
         }
     }

@@ -10,9 +10,9 @@ use crate::claim::Owner;
 use crate::error::Result;
 use crate::job::{Job, JobState};
 use crate::name::{JobId, QueueName, UniqueKey};
+use crate::outcome::OutcomeStatus;
 use crate::queue::Stats;
 use crate::setting::Settings;
-use crate::settle::Settled;
 use crate::time::Timestamp;
 use crate::token::Token;
 
@@ -71,7 +71,7 @@ pub struct ClaimDump {
     /// How many of them are still held.
     pub remaining: usize,
     /// Those that left in another way than by completion, in the order of their ids.
-    pub left: Vec<(JobId, Settled)>,
+    pub left: Vec<(JobId, OutcomeStatus)>,
     /// When the last one left.
     pub finished_at: Option<Timestamp>,
 }

@@ -11,9 +11,9 @@ use crate::headers::Headers;
 use crate::name::{BootId, JobId, Kind, QueueName, UniqueKey};
 use crate::priority::Priority;
 use crate::retry::RetryPolicy;
+use crate::text_enum::text_enum;
 use crate::time::Timestamp;
 use crate::token::Token;
-use crate::words::words;
 
 /// A job to be enqueued. Its id is fixed here, so that a call may be repeated.
 ///
@@ -161,7 +161,7 @@ impl NewJob {
 /// How safe an accepted job is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Level {
+pub enum DurabilityLevel {
     /// The store holds it in memory.
     Memory,
     /// This many replicas hold it as well.
@@ -170,7 +170,7 @@ pub enum Level {
     Synced,
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for DurabilityLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory => f.write_str("memory"),
@@ -191,7 +191,7 @@ pub enum Enqueued {
         /// Ready or scheduled.
         state: JobState,
         /// The durability reached.
-        level: Level,
+        level: DurabilityLevel,
     },
     /// The id, or the unique key, belongs to a job that is already here or just ended.
     Duplicate {
@@ -200,7 +200,7 @@ pub enum Enqueued {
         /// The first job's state.
         state: JobState,
         /// The durability the first job has reached by now.
-        level: Level,
+        level: DurabilityLevel,
     },
 }
 
@@ -220,7 +220,7 @@ impl Enqueued {
     }
 
     /// How safe the job is that this answer speaks of.
-    pub const fn level(&self) -> Level {
+    pub const fn level(&self) -> DurabilityLevel {
         match self {
             Self::Accepted { level, .. } | Self::Duplicate { level, .. } => *level,
         }
@@ -232,14 +232,14 @@ impl Enqueued {
     }
 }
 
-words! {
+text_enum! {
     /// Where a job is in its life.
     ///
     /// ```
     /// # use windlass_core as windlass;
     /// use windlass::JobState;
     ///
-    /// assert_eq!(JobState::from_word("dead"), Some(JobState::Dead));
+    /// assert_eq!(JobState::from_text("dead"), Some(JobState::Dead));
     /// assert!(JobState::Dead.is_final() && JobState::Ready.is_waiting());
     /// ```
     JobState {
@@ -270,7 +270,7 @@ impl JobState {
     }
 }
 
-words! {
+text_enum! {
     /// Why a job is dead.
     #[non_exhaustive]
     Reason {
@@ -379,8 +379,8 @@ mod tests {
     #[test]
     fn words_are_read_back() {
         for state in JobState::ALL {
-            assert_eq!(JobState::from_word(state.as_str()), Some(*state));
+            assert_eq!(JobState::from_text(state.as_str()), Some(*state));
         }
-        assert_eq!(Reason::from_word("boredom"), None);
+        assert_eq!(Reason::from_text("boredom"), None);
     }
 }

@@ -15,8 +15,8 @@
 //! # Map
 //!
 //! In reading order: [`name`], [`time`] and [`due`] are the small typed values; [`job`] is the thing itself;
-//! [`retry`] decides when a failed one runs again; [`token`], [`claim`] and [`settle`] are the life
-//! of a lease; [`change`] is what operators do; [`queue`], [`worker`] and [`upkeep`] are the rest of
+//! [`retry`] decides when a failed one runs again; [`token`], [`claim`] and [`outcome`] are the life
+//! of a lease; [`change`] is what operators do; [`queue`], [`worker`] and [`maintenance`] are the rest of
 //! the nouns; [`store`] is the contract that ties them together, and [`error`] what it may answer.
 
 pub mod change;
@@ -26,21 +26,21 @@ pub mod dump;
 pub mod duration;
 pub mod error;
 pub mod headers;
-pub mod hint;
 pub mod job;
 pub mod limits;
+pub mod maintenance;
 pub mod name;
+pub mod notification;
+pub mod outcome;
 pub mod priority;
 pub mod queue;
 pub mod retry;
 pub mod setting;
-pub mod settle;
 pub mod store;
+mod text_enum;
 pub mod time;
 pub mod token;
-pub mod upkeep;
 pub mod wait;
-mod words;
 pub mod worker;
 
 pub use bytes::Bytes;
@@ -49,17 +49,17 @@ pub use claim::{Claim, ClaimRequest, ClaimedJob, Claimer, Mode, Owner, Renewal, 
 pub use due::Due;
 pub use error::{Error, ErrorKind, Result};
 pub use headers::Headers;
-pub use hint::{Hint, Watch};
-pub use job::{Enqueued, Job, JobState, Level, NewJob, Progress, Reason};
+pub use job::{DurabilityLevel, Enqueued, Job, JobState, NewJob, Progress, Reason};
 pub use limits::Limits;
+pub use maintenance::{Audited, Maintained, Repair};
 pub use name::{BootId, JobId, Kind, QueueName, UniqueKey};
+pub use notification::{Notification, Watch};
+pub use outcome::{Completed, Completion, Failure, JobLease, LeaseStatus, OutcomeStatus, Snooze};
 pub use priority::Priority;
 pub use queue::{Rates, Stats, Totals};
 pub use retry::{Jitter, Retry, RetryPolicy};
 pub use setting::{Keep, KeepSucceeded, Partitions, Requeue, Setting, Settings};
-pub use settle::{Completed, Completion, Failure, Held, Hold, Settled, Snooze};
 pub use store::Store;
 pub use time::{Clock, ManualClock, SystemClock, Timestamp};
 pub use token::Token;
-pub use upkeep::{Audited, Maintained, Repair};
-pub use worker::{Beat, NewWorker, Told, Worker};
+pub use worker::{Heartbeat, NewWorker, Worker, WorkerCommand};

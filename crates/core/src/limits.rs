@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::claim::ClaimRequest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::NewJob;
-use crate::settle::Completion;
+use crate::outcome::Completion;
 
 /// How much housekeeping of each sort (promote, reap, expire, prune) one step does at most.
 pub const PAGE: usize = 100;
@@ -36,7 +36,7 @@ pub const SUSPECT_AFTER: u32 = 2;
 /// How long a suspect must have run before its worker may take the next.
 pub const SUSPECT_TRUST: Duration = Duration::from_secs(10);
 
-/// How long a worker may be silent before its next beat is told `lost`.
+/// How long a worker may be silent before its next heartbeat is told `lost`.
 pub const WORKER_SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// How long a silent worker stays on record, so that a peer may still fail it.

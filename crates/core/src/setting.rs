@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::duration;
 use crate::error::{Error, Result};
 use crate::limits::{AHEAD_MAX, NUMBER_MAX};
-use crate::words::words;
+use crate::text_enum::text_enum;
 
 /// How long finished jobs of one state are kept: the first bound reached wins; `None` is no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Keep {
     pub bytes: Option<u64>,
 }
 
-words! {
+text_enum! {
     /// Where a job goes that was handed out and came back unfinished.
     Requeue {
         /// Ahead of all that wait in its priority.
@@ -30,7 +30,7 @@ words! {
     }
 }
 
-words! {
+text_enum! {
     /// Which succeeded jobs are kept at all.
     KeepSucceeded {
         /// Those with a result, and those somebody waits for.
@@ -367,11 +367,11 @@ fn not_such(text: &str) -> String {
 }
 
 fn read_requeue(text: &str) -> Result<Requeue, String> {
-    Requeue::from_word(text).ok_or_else(|| format!("{text:?}"))
+    Requeue::from_text(text).ok_or_else(|| format!("{text:?}"))
 }
 
 fn read_keep_succeeded(text: &str) -> Result<KeepSucceeded, String> {
-    KeepSucceeded::from_word(text).ok_or_else(|| format!("{text:?}"))
+    KeepSucceeded::from_text(text).ok_or_else(|| format!("{text:?}"))
 }
 
 #[cfg(test)]

@@ -9,15 +9,17 @@ use bytes::Bytes;
 use crate::change::{Changes, Cursor, Filter, Page, Target};
 use crate::claim::{Claim, ClaimRequest, Renewal, Renewed};
 use crate::error::Result;
-use crate::hint::Watch;
 use crate::job::{Enqueued, Job, NewJob};
 use crate::limits::Limits;
+use crate::maintenance::{Audited, Maintained};
 use crate::name::{BootId, JobId, QueueName};
+use crate::notification::Watch;
+use crate::outcome::{
+    Completed, Completion, Failure, JobLease, LeaseStatus, OutcomeStatus, Snooze,
+};
 use crate::queue::Stats;
 use crate::setting::{Setting, Settings};
-use crate::settle::{Completed, Completion, Failure, Held, Hold, Settled, Snooze};
-use crate::upkeep::{Audited, Maintained};
-use crate::worker::{Beat, NewWorker, Told, Worker};
+use crate::worker::{Heartbeat, NewWorker, Worker, WorkerCommand};
 
 /// A place that keeps queues.
 ///
@@ -29,7 +31,7 @@ use crate::worker::{Beat, NewWorker, Told, Worker};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use windlass_core::{ClaimRequest, Hold, NewJob, QueueName, Settled, Store, SystemClock};
+/// use windlass_core::{ClaimRequest, JobLease, NewJob, QueueName, OutcomeStatus, Store, SystemClock};
 /// # use windlass_store_memory::MemoryStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> windlass_core::Result<()> {
@@ -38,11 +40,11 @@ use crate::worker::{Beat, NewWorker, Told, Worker};
 /// store.enqueue(&mail, vec![NewJob::new("dear Ann")]).await?;
 /// let claim = store.claim(&mail, ClaimRequest::single(1)).await?.expect("a job is ready");
 ///
-/// let hold = Hold::new(claim.jobs[0].id.clone(), claim.token);
+/// let hold = JobLease::new(claim.jobs[0].id.clone(), claim.token);
 /// let failed = store.fail(&mail, vec![hold.clone().failure("no stamp")]).await?;
-/// assert_eq!(failed, [Settled::Scheduled]); // again later
+/// assert_eq!(failed, [OutcomeStatus::Retrying]); // again later
 /// let late = store.complete(&mail, vec![hold.completion()], None).await?;
-/// assert_eq!(late.settled, [Settled::Lost]); // the token holds it no more
+/// assert_eq!(late.statuses, [OutcomeStatus::LeaseLost]); // the token holds it no more
 /// # Ok(()) }
 /// ```
 #[async_trait]
@@ -68,7 +70,12 @@ pub trait Store: Send + Sync + fmt::Debug {
     }
 
     /// Accepts a dispatched job: from now on it is held for `lease`.
-    async fn accept(&self, queue: &QueueName, hold: Hold, lease: Duration) -> Result<Held>;
+    async fn accept(
+        &self,
+        queue: &QueueName,
+        hold: JobLease,
+        lease: Duration,
+    ) -> Result<LeaseStatus>;
 
     /// Moves the end of a lease, and learns what was lost and what should stop.
     async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed>;
@@ -77,10 +84,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn progress(
         &self,
         queue: &QueueName,
-        hold: Hold,
+        hold: JobLease,
         fraction: f64,
         message: Option<String>,
-    ) -> Result<Held>;
+    ) -> Result<LeaseStatus>;
 
     /// Ends jobs well and, in the same step, may claim the next.
     async fn complete(
@@ -91,13 +98,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     ) -> Result<Completed>;
 
     /// Ends attempts badly: again later, or dead.
-    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<Settled>>;
+    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>>;
 
     /// Gives jobs back to the front, attempt not counted.
-    async fn release(&self, queue: &QueueName, holds: Vec<Hold>) -> Result<Vec<Settled>>;
+    async fn release(&self, queue: &QueueName, holds: Vec<JobLease>) -> Result<Vec<OutcomeStatus>>;
 
     /// Puts jobs off, attempt not counted.
-    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<Settled>>;
+    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>>;
 
     /// Cancels waiting jobs; asks running ones to stop.
     async fn cancel(
@@ -174,7 +181,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn register(&self, worker: NewWorker) -> Result<()>;
 
     /// Shows that a worker lives; it is told how to go on.
-    async fn beat(&self, beat: Beat) -> Result<Told>;
+    async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<WorkerCommand>;
 
     /// Gives back all a worker holds, in one queue or in all it registered with, attempts not
     /// counted: what is under its lease, and what single claims took for it. After leaving all it
@@ -184,8 +191,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Declares a worker dead: what it holds is reaped now. `None` when nobody knows it.
     async fn fail_worker(&self, boot: &BootId) -> Result<Option<u64>>;
 
-    /// Leaves word for a worker's next beat; false when nobody knows it.
-    async fn tell(&self, boot: &BootId, told: Told) -> Result<bool>;
+    /// Leaves word for a worker's next heartbeat; false when nobody knows it.
+    async fn command(&self, boot: &BootId, command: WorkerCommand) -> Result<bool>;
 
     /// Workers that were seen lately, in the order of their boot ids.
     async fn workers(&self) -> Result<Vec<Worker>>;

@@ -4,13 +4,13 @@ mod end;
 
 use std::time::Duration;
 
-pub use end::{End, wait_for_end};
+pub use end::{JobEnd, wait_for_end};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::claim::{Claim, ClaimRequest, Claimer};
 use crate::error::Result;
-use crate::hint::{Hint, Watch};
 use crate::name::QueueName;
+use crate::notification::{Notification, Watch};
 use crate::store::Store;
 
 /// The longest pause between two looks; each is drawn from the upper half of it. A little under a
@@ -43,7 +43,8 @@ pub async fn claim<S: Store + ?Sized>(
             .await?
             .and_then(|stats| stats.next_due_ms);
         let nap = next_due.map_or(POLL_MAX, Duration::from_millis).min(poll());
-        let is_work = |hint: &Hint| matches!(hint, Hint::Work(_) | Hint::Resync);
+        let is_work =
+            |hint: &Notification| matches!(hint, Notification::Work(_) | Notification::Resync);
         pause(watch.as_mut(), deadline.cut(nap), is_work).await;
     }
 }
@@ -64,12 +65,16 @@ pub fn poll() -> Duration {
 }
 
 /// Waits for a hint worth a look, at most for `nap`.
-pub async fn pause(watch: &mut dyn Watch, nap: Duration, is_worth: impl FnMut(&Hint) -> bool) {
+pub async fn pause(
+    watch: &mut dyn Watch,
+    nap: Duration,
+    is_worth: impl FnMut(&Notification) -> bool,
+) {
     // Elapsed is the poll.
     let _ = timeout(nap, next_worth(watch, is_worth)).await;
 }
 
-async fn next_worth(watch: &mut dyn Watch, mut is_worth: impl FnMut(&Hint) -> bool) {
+async fn next_worth(watch: &mut dyn Watch, mut is_worth: impl FnMut(&Notification) -> bool) {
     loop {
         match watch.next().await {
             Some(hint) if is_worth(&hint) => return,

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::name::{BootId, JobId, NAME_BYTES_MAX, QueueName};
+use crate::text_enum::text_enum;
 use crate::time::Timestamp;
-use crate::words::words;
 
 /// A worker that starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,42 +69,42 @@ pub struct Worker {
     pub is_busy: bool,
     /// The jobs it runs, as far as it said.
     pub running: Vec<(QueueName, JobId)>,
-    /// What it will be told at its next beat.
-    pub told: Told,
+    /// The command that its next heartbeat will return.
+    pub command: WorkerCommand,
     /// When it registered.
     pub started_at: Timestamp,
-    /// When it last beat.
+    /// Time of its last heartbeat.
     pub last_seen: Timestamp,
-    /// It has not been heard of for a minute: its next beat will be told `lost`.
+    /// No heartbeat for a minute: the next one will return `reregister`.
     pub is_silent: bool,
 }
 
 /// A sign of life.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Beat {
+pub struct Heartbeat {
     /// Who.
     pub boot: BootId,
     /// The jobs it runs; none is idle.
     pub running: Vec<(QueueName, JobId)>,
 }
 
-impl Beat {
+impl Heartbeat {
     /// Checks that it names a bounded number of jobs.
     pub fn check(&self) -> Result<()> {
         check_count("jobs", self.running.len())
     }
 }
 
-words! {
-    /// What a worker is told.
-    Told {
-        /// Go on.
+text_enum! {
+    /// A command for a worker, delivered with the reply to its heartbeat.
+    WorkerCommand {
+        /// Keep working.
         Continue = "continue",
-        /// Claim no more, finish what is held.
-        Quiet = "quiet",
-        /// Finish and leave.
+        /// Claim no more jobs, but finish the running ones.
+        Pause = "pause",
+        /// Finish the running jobs and exit.
         Stop = "stop",
-        /// Nobody knows you: register again under a new boot id.
-        Lost = "lost",
+        /// The store does not know the worker: register again with a new boot id.
+        Reregister = "reregister",
     }
 }

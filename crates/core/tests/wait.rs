@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use windlass_core::wait::{End, POLL_MAX, wait_for_end};
+use windlass_core::wait::{JobEnd, POLL_MAX, wait_for_end};
 use windlass_core::{
-    ClaimRequest, Hold, JobId, JobState, ManualClock, NewJob, QueueName, Store, Timestamp,
+    ClaimRequest, JobId, JobLease, JobState, ManualClock, NewJob, QueueName, Store, Timestamp,
 };
 use windlass_store_memory::MemoryStore;
 
@@ -76,7 +76,7 @@ async fn waiting_ends_with_the_job() {
             .await
             .unwrap()
             .unwrap();
-        let hold = Hold::new(claim.jobs[0].id.clone(), claim.token);
+        let hold = JobLease::new(claim.jobs[0].id.clone(), claim.token);
         store
             .complete(&queue, vec![hold.completion().result("done")], None)
             .await
@@ -85,7 +85,7 @@ async fn waiting_ends_with_the_job() {
     let (end, completed) = tokio::join!(wait_for_end(&store, &queue, &id, None), work);
 
     completed.unwrap();
-    let End::Ended(job) = end.unwrap() else {
+    let JobEnd::Ended(job) = end.unwrap() else {
         panic!("it has ended")
     };
     assert_eq!(job.result.unwrap(), "done");
@@ -97,7 +97,7 @@ async fn waiting_for_an_absent_job_says_so() {
 
     let end = wait_for_end(&store, &queue, &JobId::new("nobody").unwrap(), None).await;
 
-    assert_eq!(end.unwrap(), End::NotFound);
+    assert_eq!(end.unwrap(), JobEnd::NotFound);
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,5 +109,5 @@ async fn patience_runs_out() {
 
     let end = wait_for_end(&store, &queue, &id, Some(Duration::from_secs(3))).await;
 
-    assert!(matches!(end.unwrap(), End::TimedOut(job) if job.state == JobState::Ready));
+    assert!(matches!(end.unwrap(), JobEnd::TimedOut(job) if job.state == JobState::Ready));
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_core::{ClaimRequest, ErrorKind, Hold, QueueName, Store};
+use windlass_core::{ClaimRequest, ErrorKind, JobLease, QueueName, Store};
 use windlass_interop::bridge::{Bridge, From};
 use windlass_interop::redis_work_queue::{Item, WorkQueue};
 use windlass_interop::worqr::{Settings, Worqr};
@@ -115,7 +115,7 @@ impl Place {
             };
             for job in claim.jobs {
                 payloads.push(String::from_utf8(job.payload.to_vec()).unwrap());
-                let done = Hold::new(job.id, claim.token).completion();
+                let done = JobLease::new(job.id, claim.token).completion();
                 let completed = self.store.complete(&self.queue, vec![done], None);
                 completed.await.unwrap();
             }

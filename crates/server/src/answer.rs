@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::Value;
-use windlass_api::{Fields, Problem, QueueReply, dispatch};
+use windlass_api::{Error, Fields, QueueReply, dispatch};
 use windlass_core::{Bytes, Job, QueueName};
 
 use crate::call::Call;
@@ -49,7 +49,7 @@ pub(crate) async fn answer(door: &Arc<Door>, call: Call) -> Answered {
         Way::Workers => workers::list(door, &call.grant).await,
         Way::Worker => workers::one(door, call).await,
         Way::Register => workers::register(door, call).await,
-        Way::Beat => workers::beat(door, call).await,
+        Way::Heartbeat => workers::heartbeat(door, call).await,
         Way::Events => events::answer(door, &call),
         Way::Ticket => ticket(door, call).await,
         Way::Metrics => metrics::answer(door, &call.grant).await,
@@ -68,7 +68,7 @@ async fn verb(door: &Door, mut call: Call) -> Answered {
         // It only looks: dropping it loses nothing.
         tokio::select! {
             answer = answer => answer?,
-            () = door.stopping.cancelled() => return Err(Problem::cut_short().into()),
+            () = door.stopping.cancelled() => return Err(Error::cut_short().into()),
         }
     } else {
         answer.await?
@@ -139,7 +139,7 @@ async fn content(door: &Door, call: Call, of: impl Fn(Job) -> Option<Bytes>) -> 
     let (queue, id, what) = (call.queue()?, call.id()?, call.route.op);
     drop(call);
     let job = door.store.get(&queue, &id).await?;
-    let job = job.ok_or_else(|| Problem::no_job(&queue, &id))?;
+    let job = job.ok_or_else(|| Error::no_job(&queue, &id))?;
     let bytes = of(job).ok_or_else(|| {
         let why = format!("job {id:?} has no {what}");
         let help = format!("see its state with GET /v1/queues/{queue}/jobs/ID");

@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, Response, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use windlass_api::{EnqueueRequest, Fields, Problem};
+use windlass_api::{EnqueueRequest, Error, Fields};
 use windlass_core::limits::AHEAD_MAX;
 use windlass_core::time::as_ms;
 use windlass_core::{Clock, Due, JobId, SystemClock, Timestamp};
@@ -71,14 +71,14 @@ pub(crate) async fn answer(door: &Door, mut call: Call) -> Result<Response<Body>
     let mut job = request.into_job()?;
     job.due = Due::At(due);
     let answers = door.store.enqueue(&door.delayed_queue, vec![job]).await?;
-    let first = answers.first().ok_or_else(Problem::no_answer)?;
+    let first = answers.first().ok_or_else(Error::no_answer)?;
     reply(first.id())
 }
 
 fn reply(id: &JobId) -> Result<Response<Body>, Refusal> {
     let job_id = id.to_string();
     let reply = DelayedReply { job_id };
-    let text = serde_json::to_string(&reply).map_err(|_| Problem::no_answer())?;
+    let text = serde_json::to_string(&reply).map_err(|_| Error::no_answer())?;
     let mut response = Response::new(Body::from(text));
     let media = HeaderValue::from_static("application/json; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, media);

@@ -1,6 +1,6 @@
 //! Server-sent events: hints of the store with ids of this server, and a short memory to resume from.
 //!
-//! Hints may be lost on their way from the store, and this server forgets when it ends; so whoever
+//! Notifier may be lost on their way from the store, and this server forgets when it ends; so whoever
 //! reads is told `resync` whenever something may have been missed, and should look again.
 
 mod hub;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
-use windlass_api::{Code, Problem};
-use windlass_core::Error;
+use windlass_api::{Code, Error};
+use windlass_core::Error as CoreError;
 
 /// How many seconds a caller should wait who was told to come back, unless there is a reason.
 const RETRY_AFTER: u64 = 1;
@@ -15,13 +15,13 @@ const RETRY_AFTER: u64 = 1;
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
-    pub(crate) problem: Problem,
+    pub(crate) problem: Error,
     retry_after: u64,
 }
 
 /// A problem as it is sent.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-#[schemars(rename = "Problem")]
+#[schemars(rename = "Error")]
 pub(crate) struct ProblemDocument {
     /// The code again, as a URN.
     #[serde(rename = "type")]
@@ -54,7 +54,7 @@ impl Refusal {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> Self {
-        Self::from(Problem::new(code, message, help))
+        Self::from(Error::new(code, message, help))
     }
 
     /// Says how long to wait before it is worth trying again.
@@ -69,7 +69,7 @@ impl Refusal {
         let message = is_old.then(|| self.problem.message.clone());
         let document = ProblemDocument {
             kind: format!("urn:windlass:problem:{}", self.problem.code),
-            title: self.status.canonical_reason().unwrap_or("Problem"),
+            title: self.status.canonical_reason().unwrap_or("Error"),
             status: self.status.as_u16(),
             detail: self.problem.message,
             code: self.problem.code.into_owned(),
@@ -101,8 +101,8 @@ impl Refusal {
     }
 }
 
-impl From<Problem> for Refusal {
-    fn from(problem: Problem) -> Self {
+impl From<Error> for Refusal {
+    fn from(problem: Error) -> Self {
         Self {
             status: status_of(&problem.code),
             problem,
@@ -111,9 +111,9 @@ impl From<Problem> for Refusal {
     }
 }
 
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self::from(Problem::from(&error))
+impl From<CoreError> for Refusal {
+    fn from(error: CoreError) -> Self {
+        Self::from(Error::from(&error))
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
             (ErrorKind::Internal, 500),
         ] {
             assert_eq!(status_of(kind.code()), status, "{kind:?}");
-            let refusal = Refusal::from(Error::new(kind, "what", "help"));
+            let refusal = Refusal::from(CoreError::new(kind, "what", "help"));
             let response = refusal.response("r-1", false);
             let is_later = response.headers().contains_key(header::RETRY_AFTER);
             assert_eq!(is_later, status == 503, "{kind:?}");

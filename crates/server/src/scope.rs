@@ -44,7 +44,7 @@ impl Scope {
         }
     }
 
-    fn from_word(word: &str) -> Result<Self> {
+    fn from_text(word: &str) -> Result<Self> {
         let found = Self::GRANTED.iter().find(|scope| scope.as_str() == word);
         found.copied().ok_or_else(|| {
             let help = "use read, enqueue, work, operate or admin, with commas between";
@@ -71,7 +71,7 @@ impl Grant {
 
     /// Reads scopes and patterns, each with commas between.
     pub fn parse(scopes: &str, queues: &str) -> Result<Self> {
-        let scopes = scopes.split(',').map(Scope::from_word);
+        let scopes = scopes.split(',').map(Scope::from_text);
         let queues = queues.split(',').map(Pattern::parse);
         Ok(Self {
             scopes: scopes.collect::<Result<_>>()?,

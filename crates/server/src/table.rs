@@ -65,7 +65,7 @@ pub(crate) enum Way {
     /// A verb on one worker, whose queues the caller has to reach.
     Worker,
     Register,
-    Beat,
+    Heartbeat,
     Events,
     Ticket,
     Metrics,

@@ -3,8 +3,8 @@
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
-use windlass_api::{Problem, depth};
-use windlass_core::Error;
+use windlass_api::{Error, depth};
+use windlass_core::Error as CoreError;
 
 /// The longest line unless said: 2 MiB for the payload in any form, and room for the fields.
 pub const LINE_BYTES_MAX_DEFAULT: usize = 2 * 1024 * 1024 + 64 * 1024;
@@ -17,7 +17,7 @@ pub(crate) struct Line {
     /// Counted from 1, blank lines among them.
     pub(crate) number: u64,
     /// Its text without the line end, or why it has none.
-    pub(crate) text: Result<String, Problem>,
+    pub(crate) text: Result<String, Error>,
 }
 
 impl Line {
@@ -103,20 +103,20 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-fn read(line: &[u8]) -> Result<String, Problem> {
+fn read(line: &[u8]) -> Result<String, Error> {
     let text = std::str::from_utf8(line).map_err(|error| {
         let why = format!("it is not UTF-8 from byte {} on", error.valid_up_to() + 1);
         let help = "write UTF-8; bytes of a payload go into payload_base64";
-        Problem::from(Error::invalid("line", why, help))
+        Error::from(CoreError::invalid("line", why, help))
     })?;
     depth::check(text)?;
     Ok(text.trim_ascii().to_owned())
 }
 
-fn too_long(length: u64, bytes_max: usize) -> Problem {
+fn too_long(length: u64, bytes_max: usize) -> Error {
     let why = format!("it has {length} bytes, the limit is {bytes_max}");
     let help = "send less in one line, or raise the limit with --line-max";
-    Error::invalid("line", why, help).into()
+    CoreError::invalid("line", why, help).into()
 }
 
 #[cfg(test)]

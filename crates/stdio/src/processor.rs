@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
-use windlass_api::Problem;
+use windlass_api::Error;
 use windlass_core::limits::check_lease;
 use windlass_core::{BootId, Clock, QueueName, Result, Store, SystemClock};
 
@@ -204,7 +204,7 @@ impl Processor {
         let message = match Message::read(&text) {
             Ok(message) => message,
             Err((reference, error)) => {
-                return self.refuse(reference, Problem::from(error).at_line(number));
+                return self.refuse(reference, Error::from(error).at_line(number));
             }
         };
         let topic = Topic::read(&message.topic, &self.options.listener);
@@ -275,7 +275,7 @@ impl Processor {
         }
     }
 
-    fn refuse(&self, reference: Option<&RawValue>, problem: Problem) -> (Outgoing, bool) {
+    fn refuse(&self, reference: Option<&RawValue>, problem: Error) -> (Outgoing, bool) {
         self.warn(&format!("a message is refused: {}", problem.message));
         let mut outgoing = Outgoing::default();
         outgoing.put(self.answered("error", reference, &Err(problem)), None);

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use windlass_api::Problem;
+use windlass_api::Error;
 
 /// What was answered, or why nothing was.
-pub(crate) type Answer = Result<Box<RawValue>, Problem>;
+pub(crate) type Answer = Result<Box<RawValue>, Error>;
 
 #[derive(Serialize)]
 struct Refusal<'a> {
-    error: &'a Problem,
+    error: &'a Error,
 }
 
 /// Writes an answer as an object: `name` with the caller's reference, `ok`, and beside them the
@@ -40,7 +40,7 @@ pub(crate) fn written(
 pub(crate) fn fields(fields: &impl Serialize) -> Answer {
     serde_json::value::to_raw_value(fields).map_err(|error| {
         let help = "this is a fault of Windlass: report it";
-        Problem::new(
+        Error::new(
             "internal",
             format!("the answer cannot be written: {error}"),
             help,
@@ -74,7 +74,7 @@ mod tests {
         ] {
             assert_eq!(written(("ref", reference), &Ok(raw(body)), "jobs"), text);
         }
-        let problem = Problem::new("invalid", "no", "yes").at_line(7);
+        let problem = Error::new("invalid", "no", "yes").at_line(7);
         assert_eq!(
             written(("ref", None), &Err(problem), "jobs"),
             r#"{"ref":null,"ok":false,"error":{"code":"invalid","message":"no","help":"yes","line":7}}"#

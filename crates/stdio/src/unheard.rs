@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windlass_core::{Hold, JobId, QueueName, Result, Settled, Store, Token};
+use windlass_core::{JobId, JobLease, OutcomeStatus, QueueName, Result, Store, Token};
 
 /// How often a release without an answer is repeated.
 const REPEATS_MAX: u32 = 3;
@@ -11,7 +11,7 @@ const REPEATS_MAX: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct Claimed {
     pub(crate) queue: QueueName,
-    pub(crate) holds: Vec<Hold>,
+    pub(crate) holds: Vec<JobLease>,
 }
 
 /// A claimed job as replies show it.
@@ -38,7 +38,7 @@ impl Claimed {
         let queue = QueueName::new(&shown.first()?.queue).ok()?;
         let hold = |job: &Shown| {
             let token: Token = job.token.parse().ok()?;
-            Some(Hold::new(JobId::new(&job.id).ok()?, token))
+            Some(JobLease::new(JobId::new(&job.id).ok()?, token))
         };
         let holds = shown.iter().filter_map(hold).collect();
         Some(Self { queue, holds })
@@ -64,7 +64,9 @@ pub(crate) async fn give_back(store: &dyn Store, claims: Vec<Claimed>) -> Vec<Re
         for (at, hold) in claim.holds.into_iter().enumerate() {
             returned.push(match &answers {
                 Err(_) => Returned::Later(hold.id),
-                Ok(settled) if settled.get(at) == Some(&Settled::Gone) => Returned::Lost(hold.id),
+                Ok(settled) if settled.get(at) == Some(&OutcomeStatus::Gone) => {
+                    Returned::Lost(hold.id)
+                }
                 Ok(_) => Returned::Back(hold.id),
             });
         }
@@ -73,7 +75,7 @@ pub(crate) async fn give_back(store: &dyn Store, claims: Vec<Claimed>) -> Vec<Re
 }
 
 /// Releases, and repeats what got no answer: the token makes that safe.
-async fn release(store: &dyn Store, claim: &Claimed) -> Result<Vec<Settled>> {
+async fn release(store: &dyn Store, claim: &Claimed) -> Result<Vec<OutcomeStatus>> {
     let mut repeats = 0;
     loop {
         match store.release(&claim.queue, claim.holds.clone()).await {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use windlass_core::limits::{CLAIM_MAX, PAGE, SUSPECT_TRUST};
 use windlass_core::time::Now;
 use windlass_core::{
-    Claim, ClaimRequest, ClaimedJob, Claimer, Held, Hold, JobId, JobState, Mode, Owner, Priority,
-    Reason, Timestamp, Token,
+    Claim, ClaimRequest, ClaimedJob, Claimer, JobId, JobLease, JobState, LeaseStatus, Mode, Owner,
+    Priority, Reason, Timestamp, Token,
 };
 
 use crate::queue::{ClaimRecord, Lease, Queue};
@@ -231,20 +231,25 @@ impl Queue {
         Some(until)
     }
 
-    pub(crate) fn accept(&mut self, now: Now, hold: &Hold, length: std::time::Duration) -> Held {
+    pub(crate) fn accept(
+        &mut self,
+        now: Now,
+        hold: &JobLease,
+        length: std::time::Duration,
+    ) -> LeaseStatus {
         let Some(owner) = self.owner_of(hold) else {
-            return Held::Lost;
+            return LeaseStatus::Lost;
         };
         if self.extend(&owner, now, length).is_none() {
-            return Held::Lost;
+            return LeaseStatus::Lost;
         }
         if let Some(entry) = self.jobs.get_mut(&hold.id) {
             entry.job.accepted_at.get_or_insert(now.ms());
         }
-        Held::Yes
+        LeaseStatus::Valid
     }
 
-    fn owner_of(&self, hold: &Hold) -> Option<Owner> {
+    fn owner_of(&self, hold: &JobLease) -> Option<Owner> {
         self.held(&hold.id, hold.token)?;
         self.claims
             .get(&hold.token)

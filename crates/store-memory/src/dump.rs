@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use windlass_core::dump::{ClaimDump, Dump, LeaseDump, QueueDump};
 use windlass_core::time::Now;
-use windlass_core::{QueueName, Result, Settled};
+use windlass_core::{OutcomeStatus, QueueName, Result};
 
 use crate::MemoryStore;
 use crate::queue::Queue;
@@ -47,7 +47,7 @@ impl Queue {
             left: claim
                 .left
                 .iter()
-                .filter(|(_, how)| **how != Settled::Completed)
+                .filter(|(_, how)| **how != OutcomeStatus::Completed)
                 .map(|(id, how)| (id.clone(), *how))
                 .collect(),
             finished_at: claim.finished_at,

@@ -1,7 +1,7 @@
 //! enqueue: the same id is the same job, and a unique key has one holder.
 
 use windlass_core::time::Now;
-use windlass_core::{Due, Enqueued, Job, JobId, JobState, Level, NewJob};
+use windlass_core::{Due, DurabilityLevel, Enqueued, Job, JobId, JobState, NewJob};
 
 use crate::queue::{End, Entry, Queue};
 
@@ -20,7 +20,7 @@ impl Queue {
             return Enqueued::Duplicate {
                 id,
                 state,
-                level: Level::Memory,
+                level: DurabilityLevel::Memory,
             };
         }
         let id = new.id.clone();
@@ -43,7 +43,7 @@ impl Queue {
         Enqueued::Accepted {
             id,
             state,
-            level: Level::Memory,
+            level: DurabilityLevel::Memory,
         }
     }
 

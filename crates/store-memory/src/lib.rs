@@ -40,7 +40,7 @@ mod workers;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use windlass_core::hint::Hints;
+use windlass_core::notification::Notifier;
 use windlass_core::time::Now;
 use windlass_core::{Clock, Limits, QueueName};
 
@@ -52,7 +52,7 @@ use crate::workers::Registry;
 pub struct MemoryStore {
     state: Arc<Mutex<State>>,
     clock: Arc<dyn Clock>,
-    hints: Hints,
+    hints: Notifier,
     limits: Limits,
 }
 
@@ -77,7 +77,7 @@ impl MemoryStore {
         Self {
             state: Arc::default(),
             clock,
-            hints: Hints::default(),
+            hints: Notifier::default(),
             limits: Limits::default(),
         }
     }

@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use windlass_core::hint::Hint;
+use windlass_core::notification::Notification;
 use windlass_core::queue::MinuteCount;
 use windlass_core::time::Now;
 use windlass_core::{
-    Job, JobId, JobState, Owner, Priority, QueueName, Requeue, Settings, Settled, Timestamp, Token,
-    Totals, UniqueKey,
+    Job, JobId, JobState, OutcomeStatus, Owner, Priority, QueueName, Requeue, Settings, Timestamp,
+    Token, Totals, UniqueKey,
 };
 
 use windlass_core::limits::SUSPECT_AFTER;
@@ -42,7 +42,7 @@ pub struct Queue {
     pub(crate) back: i64,
     /// Ended in this step and kept or remembered: what the step must prune after itself.
     pub(crate) kept_in_step: usize,
-    hints: Vec<Hint>,
+    hints: Vec<Notification>,
     is_changed: bool,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct ClaimRecord {
     pub(crate) owner: Owner,
     pub(crate) seq: u64,
     pub(crate) ids: Vec<JobId>,
-    pub(crate) left: BTreeMap<JobId, Settled>,
+    pub(crate) left: BTreeMap<JobId, OutcomeStatus>,
     pub(crate) finished_at: Option<Timestamp>,
 }
 
@@ -137,7 +137,7 @@ impl Queue {
     }
 
     /// Ends a step: only one that changed something moves the mark.
-    pub(crate) fn end(&mut self, now: Now) -> Vec<Hint> {
+    pub(crate) fn end(&mut self, now: Now) -> Vec<Notification> {
         if std::mem::take(&mut self.is_changed) {
             self.mark_us = now.us;
         }
@@ -153,7 +153,7 @@ impl Queue {
     /// Tells listeners that a job came into a state.
     pub(crate) fn announce(&mut self, id: &JobId, state: JobState) {
         self.hints
-            .push(Hint::Event(self.name.clone(), id.clone(), state));
+            .push(Notification::Event(self.name.clone(), id.clone(), state));
         if state == JobState::Ready {
             self.announce_work();
         }
@@ -161,14 +161,15 @@ impl Queue {
 
     /// Tells listeners that a claim may find something, now or sooner than it expected.
     pub(crate) fn announce_work(&mut self) {
-        let hint = Hint::Work(self.name.clone());
+        let hint = Notification::Work(self.name.clone());
         if !self.hints.contains(&hint) {
             self.hints.push(hint);
         }
     }
 
     pub(crate) fn announce_cancel(&mut self, id: &JobId) {
-        self.hints.push(Hint::Cancel(self.name.clone(), id.clone()));
+        self.hints
+            .push(Notification::Cancel(self.name.clone(), id.clone()));
     }
 
     /// The end of its lane that a job goes to when it comes back unfinished.
@@ -255,7 +256,7 @@ impl Queue {
     }
 
     /// Notes how a running job left its claim, and wipes what only a running job has.
-    pub(crate) fn leave_claim(&mut self, id: &JobId, how: Settled, now: Timestamp) {
+    pub(crate) fn leave_claim(&mut self, id: &JobId, how: OutcomeStatus, now: Timestamp) {
         self.changed();
         let Some(entry) = self.jobs.get_mut(id) else {
             return;

@@ -2,7 +2,7 @@
 
 use windlass_core::limits::{PAGE, REAP_LOOK_MAX};
 use windlass_core::time::Now;
-use windlass_core::{BootId, JobId, JobState, Owner, Reason, Settled, Timestamp, Token};
+use windlass_core::{BootId, JobId, JobState, OutcomeStatus, Owner, Reason, Timestamp, Token};
 
 use crate::queue::{ClaimRecord, End, Queue};
 
@@ -161,7 +161,7 @@ impl Queue {
         let claim = entry.job.token.and_then(|token| self.claims.get(&token));
         let was_alone = claim.is_some_and(|claim| claim.ids.len() == 1);
         if was_alone && expiries >= poison_after {
-            self.leave_claim(id, Settled::Lost, now.ms());
+            self.leave_claim(id, OutcomeStatus::LeaseLost, now.ms());
             self.bury(id, now, Reason::Poison);
             return false;
         }
@@ -179,10 +179,10 @@ impl Queue {
         let mut back = Vec::new();
         for id in held {
             if self.is_asked_to_stop(&id) {
-                self.leave_claim(&id, Settled::Lost, now.ms());
+                self.leave_claim(&id, OutcomeStatus::LeaseLost, now.ms());
                 self.end_cancelled(&id, now);
             } else {
-                self.leave_claim(&id, Settled::Lost, now.ms());
+                self.leave_claim(&id, OutcomeStatus::LeaseLost, now.ms());
                 back.push(id);
             }
         }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use windlass_core::limits::PAGE;
 use windlass_core::time::Now;
-use windlass_core::{BootId, Held, Hold, JobId, Owner, Progress, Renewal, Renewed, Settled, Token};
+use windlass_core::{
+    BootId, JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Progress, Renewal, Renewed, Token,
+};
 
 use crate::queue::{End, Queue};
 
@@ -116,7 +118,10 @@ impl Queue {
         self.claims.get(&token).is_some_and(|claim| {
             claim.owner == *owner
                 && !claim.is_forgotten(now)
-                && !claim.left.values().any(|how| *how == Settled::Lost)
+                && !claim
+                    .left
+                    .values()
+                    .any(|how| *how == OutcomeStatus::LeaseLost)
         })
     }
 
@@ -133,12 +138,12 @@ impl Queue {
     pub(crate) fn progress(
         &mut self,
         now: Now,
-        hold: &Hold,
+        hold: &JobLease,
         fraction: f64,
         message: Option<String>,
-    ) -> Held {
+    ) -> LeaseStatus {
         if self.held(&hold.id, hold.token).is_none() {
-            return Held::Lost;
+            return LeaseStatus::Lost;
         }
         if let Some(entry) = self.jobs.get_mut(&hold.id) {
             entry.job.progress = Some(Progress {
@@ -148,6 +153,6 @@ impl Queue {
             });
         }
         self.changed();
-        Held::Yes
+        LeaseStatus::Valid
     }
 }

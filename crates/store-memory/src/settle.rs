@@ -3,7 +3,8 @@
 use windlass_core::limits::{CLAIM_TOMBSTONE, cut_message};
 use windlass_core::time::Now;
 use windlass_core::{
-    ClaimRequest, Completed, Completion, Due, Failure, Hold, JobId, Settled, Snooze, Token,
+    ClaimRequest, Completed, Completion, Due, Failure, JobId, JobLease, OutcomeStatus, Snooze,
+    Token,
 };
 
 use crate::queue::{ClaimRecord, End, Queue};
@@ -23,28 +24,28 @@ impl Queue {
         completions: Vec<Completion>,
         next: Option<&ClaimRequest>,
     ) -> Completed {
-        let settled = completions
+        let statuses = completions
             .into_iter()
             .map(|item| self.complete_one(now, item))
             .collect();
         self.prune_step(now);
         Completed {
-            settled,
+            statuses,
             next: next.and_then(|request| self.claim(now, request)),
         }
     }
 
-    fn complete_one(&mut self, now: Now, completion: Completion) -> Settled {
-        let Hold { id, token } = &completion.hold;
+    fn complete_one(&mut self, now: Now, completion: Completion) -> OutcomeStatus {
+        let JobLease { id, token } = &completion.lease;
         if self.held(id, *token).is_none() {
-            return self.told_before(now, &completion.hold, &[Settled::Completed]);
+            return self.told_before(now, &completion.lease, &[OutcomeStatus::Completed]);
         }
-        self.leave_claim(id, Settled::Completed, now.ms());
+        self.leave_claim(id, OutcomeStatus::Completed, now.ms());
         self.succeed(id, now, completion.result);
-        Settled::Completed
+        OutcomeStatus::Completed
     }
 
-    pub(crate) fn fail(&mut self, now: Now, failures: &[Failure]) -> Vec<Settled> {
+    pub(crate) fn fail(&mut self, now: Now, failures: &[Failure]) -> Vec<OutcomeStatus> {
         let settled = failures
             .iter()
             .map(|item| self.fail_one(now, item))
@@ -53,11 +54,15 @@ impl Queue {
         settled
     }
 
-    fn fail_one(&mut self, now: Now, failure: &Failure) -> Settled {
-        let Hold { id, token } = &failure.hold;
+    fn fail_one(&mut self, now: Now, failure: &Failure) -> OutcomeStatus {
+        let JobLease { id, token } = &failure.lease;
         let Some(entry) = self.held(id, *token) else {
-            let same = [Settled::Scheduled, Settled::Dead, Settled::Cancelled];
-            return self.told_before(now, &failure.hold, &same);
+            let same = [
+                OutcomeStatus::Retrying,
+                OutcomeStatus::Dead,
+                OutcomeStatus::Cancelled,
+            ];
+            return self.told_before(now, &failure.lease, &same);
         };
         if entry.job.is_cancel_requested {
             return self.stop(id, now);
@@ -69,34 +74,38 @@ impl Queue {
         }
         match verdict {
             Ok(due) => {
-                self.leave_claim(id, Settled::Scheduled, now.ms());
+                self.leave_claim(id, OutcomeStatus::Retrying, now.ms());
                 if let Some(entry) = self.jobs.get_mut(id) {
                     entry.job.attempt += 1;
                     entry.job.started_at = None;
                 }
                 self.place_scheduled(id, due);
-                Settled::Scheduled
+                OutcomeStatus::Retrying
             }
             Err(reason) => {
-                self.leave_claim(id, Settled::Dead, now.ms());
+                self.leave_claim(id, OutcomeStatus::Dead, now.ms());
                 self.bury(id, now, reason);
-                Settled::Dead
+                OutcomeStatus::Dead
             }
         }
     }
 
-    pub(crate) fn release(&mut self, now: Now, holds: &[Hold]) -> Vec<Settled> {
+    pub(crate) fn release(&mut self, now: Now, holds: &[JobLease]) -> Vec<OutcomeStatus> {
         let mut back = Vec::new();
         let mut settled = Vec::new();
         for hold in holds {
             settled.push(match self.held(&hold.id, hold.token) {
-                None => self.told_before(now, hold, &[Settled::Released, Settled::Cancelled]),
+                None => self.told_before(
+                    now,
+                    hold,
+                    &[OutcomeStatus::Released, OutcomeStatus::Cancelled],
+                ),
                 Some(entry) if entry.job.is_cancel_requested => self.stop(&hold.id, now),
                 Some(_) => {
                     let place = self.place_in_claim(&hold.id, hold.token);
-                    self.leave_claim(&hold.id, Settled::Released, now.ms());
+                    self.leave_claim(&hold.id, OutcomeStatus::Released, now.ms());
                     back.push((place, hold.id.clone()));
-                    Settled::Released
+                    OutcomeStatus::Released
                 }
             });
         }
@@ -106,7 +115,7 @@ impl Queue {
         settled
     }
 
-    pub(crate) fn snooze(&mut self, now: Now, snoozes: &[Snooze]) -> Vec<Settled> {
+    pub(crate) fn snooze(&mut self, now: Now, snoozes: &[Snooze]) -> Vec<OutcomeStatus> {
         let settled = snoozes
             .iter()
             .map(|item| self.snooze_one(now, item))
@@ -115,42 +124,46 @@ impl Queue {
         settled
     }
 
-    fn snooze_one(&mut self, now: Now, snooze: &Snooze) -> Settled {
-        let Hold { id, token } = &snooze.hold;
+    fn snooze_one(&mut self, now: Now, snooze: &Snooze) -> OutcomeStatus {
+        let JobLease { id, token } = &snooze.lease;
         let Some(entry) = self.held(id, *token) else {
-            return self.told_before(now, &snooze.hold, &[Settled::Snoozed, Settled::Cancelled]);
+            return self.told_before(
+                now,
+                &snooze.lease,
+                &[OutcomeStatus::Snoozed, OutcomeStatus::Cancelled],
+            );
         };
         if entry.job.is_cancel_requested {
             return self.stop(id, now);
         }
-        self.leave_claim(id, Settled::Snoozed, now.ms());
+        self.leave_claim(id, OutcomeStatus::Snoozed, now.ms());
         if let Some(entry) = self.jobs.get_mut(id) {
             entry.job.started_at = None;
         }
         let due: Due = snooze.due;
         self.place_scheduled(id, due.resolve(now.ms()));
-        Settled::Snoozed
+        OutcomeStatus::Snoozed
     }
 
     /// A job that was asked to stop has come back: it is cancelled, whatever its holder said.
-    pub(crate) fn stop(&mut self, id: &JobId, now: Now) -> Settled {
-        self.leave_claim(id, Settled::Cancelled, now.ms());
+    pub(crate) fn stop(&mut self, id: &JobId, now: Now) -> OutcomeStatus {
+        self.leave_claim(id, OutcomeStatus::Cancelled, now.ms());
         self.end_cancelled(id, now);
-        Settled::Cancelled
+        OutcomeStatus::Cancelled
     }
 
     /// The answer to a token that does not hold the job: what the same verb was told before, or
     /// that the hold is lost, or that the job is gone.
-    fn told_before(&self, now: Now, hold: &Hold, same: &[Settled]) -> Settled {
+    fn told_before(&self, now: Now, hold: &JobLease, same: &[OutcomeStatus]) -> OutcomeStatus {
         let claim = self
             .claims
             .get(&hold.token)
             .filter(|claim| !claim.is_forgotten(now));
         match claim.and_then(|claim| claim.left.get(&hold.id)) {
             Some(how) if same.contains(how) => *how,
-            Some(_) => Settled::Lost,
-            None if self.jobs.contains_key(&hold.id) => Settled::Lost,
-            None => Settled::Gone,
+            Some(_) => OutcomeStatus::LeaseLost,
+            None if self.jobs.contains_key(&hold.id) => OutcomeStatus::LeaseLost,
+            None => OutcomeStatus::Gone,
         }
     }
 

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
 use windlass_core::time::Now;
 use windlass_core::{
-    Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Page, Progress,
-    QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, Target,
-    Told, Watch, Worker,
+    Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
+    Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
+    OutcomeStatus, Page, Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
+    Stats, Store, Target, Watch, Worker, WorkerCommand,
 };
 
 use crate::change::Change;
@@ -34,7 +34,12 @@ impl Store for MemoryStore {
         }))
     }
 
-    async fn accept(&self, queue: &QueueName, hold: Hold, lease: Duration) -> Result<Held> {
+    async fn accept(
+        &self,
+        queue: &QueueName,
+        hold: JobLease,
+        lease: Duration,
+    ) -> Result<LeaseStatus> {
         check_lease(lease)?;
         Ok(self.step(queue, Missing::Pretend, |queue, now| {
             queue.accept(now, &hold, lease)
@@ -51,10 +56,10 @@ impl Store for MemoryStore {
     async fn progress(
         &self,
         queue: &QueueName,
-        hold: Hold,
+        hold: JobLease,
         fraction: f64,
         message: Option<String>,
-    ) -> Result<Held> {
+    ) -> Result<LeaseStatus> {
         Progress::check(fraction)?;
         let message = message.map(|message| cut_message(&message).to_owned());
         Ok(self.step(queue, Missing::Pretend, |queue, now| {
@@ -74,20 +79,20 @@ impl Store for MemoryStore {
         }))
     }
 
-    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<Settled>> {
+    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
         failures.iter().try_for_each(Failure::check)?;
         Ok(self.step(queue, Missing::Pretend, |queue, now| {
             queue.fail(now, &failures)
         }))
     }
 
-    async fn release(&self, queue: &QueueName, holds: Vec<Hold>) -> Result<Vec<Settled>> {
+    async fn release(&self, queue: &QueueName, holds: Vec<JobLease>) -> Result<Vec<OutcomeStatus>> {
         Ok(self.step(queue, Missing::Pretend, |queue, now| {
             queue.release(now, &holds)
         }))
     }
 
-    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<Settled>> {
+    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
         snoozes.iter().try_for_each(Snooze::check)?;
         Ok(self.step(queue, Missing::Pretend, |queue, now| {
             queue.snooze(now, &snoozes)
@@ -227,9 +232,12 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn beat(&self, beat: Beat) -> Result<Told> {
-        beat.check()?;
-        Ok(self.lock().workers.beat(self.clock.now_us(), beat))
+    async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<WorkerCommand> {
+        heartbeat.check()?;
+        Ok(self
+            .lock()
+            .workers
+            .heartbeat(self.clock.now_us(), heartbeat))
     }
 
     async fn leave(&self, boot: &BootId, queue: Option<&QueueName>) -> Result<u64> {
@@ -241,8 +249,11 @@ impl Store for MemoryStore {
         Ok(is_known.then(|| self.take_back(boot, None, Why::Expired)))
     }
 
-    async fn tell(&self, boot: &BootId, told: Told) -> Result<bool> {
-        Ok(self.lock().workers.tell(self.clock.now_us(), boot, told))
+    async fn command(&self, boot: &BootId, command: WorkerCommand) -> Result<bool> {
+        Ok(self
+            .lock()
+            .workers
+            .command(self.clock.now_us(), boot, command))
     }
 
     async fn workers(&self) -> Result<Vec<Worker>> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::limits::{WORKER_FORGET_AFTER, WORKER_SILENCE_MAX};
 use windlass_core::time::Now;
-use windlass_core::{Beat, BootId, NewWorker, QueueName, Timestamp, Told, Worker};
+use windlass_core::{BootId, Heartbeat, NewWorker, QueueName, Timestamp, Worker, WorkerCommand};
 
 /// Every worker on record.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl Registry {
         let worker = Worker {
             is_busy: false,
             running: Vec::new(),
-            told: Told::Continue,
+            command: WorkerCommand::Continue,
             started_at: now,
             last_seen: now,
             is_silent: false,
@@ -43,24 +43,24 @@ impl Registry {
         self.records.insert(worker.new.boot.clone(), worker);
     }
 
-    pub(crate) fn beat(&mut self, clock_us: u64, beat: Beat) -> Told {
+    pub(crate) fn heartbeat(&mut self, clock_us: u64, heartbeat: Heartbeat) -> WorkerCommand {
         let now = self.begin(clock_us);
-        match self.records.get_mut(&beat.boot) {
+        match self.records.get_mut(&heartbeat.boot) {
             Some(worker) if !is_silent(worker, now) => {
                 worker.last_seen = now;
-                worker.is_busy = !beat.running.is_empty();
-                worker.running = beat.running;
-                worker.told
+                worker.is_busy = !heartbeat.running.is_empty();
+                worker.running = heartbeat.running;
+                worker.command
             }
-            _ => Told::Lost,
+            _ => WorkerCommand::Reregister,
         }
     }
 
-    pub(crate) fn tell(&mut self, clock_us: u64, boot: &BootId, told: Told) -> bool {
+    pub(crate) fn command(&mut self, clock_us: u64, boot: &BootId, command: WorkerCommand) -> bool {
         self.begin(clock_us);
         self.records
             .get_mut(boot)
-            .map(|worker| worker.told = told)
+            .map(|worker| worker.command = command)
             .is_some()
     }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use windlass_core::ManualClock;
 use windlass_store_memory::MemoryStore;
-use windlass_testkit::Opened;
+use windlass_testkit::StoreUnderTest;
 
-async fn open(clock: Arc<ManualClock>) -> Opened {
-    Opened::new(MemoryStore::new(clock))
+async fn open(clock: Arc<ManualClock>) -> StoreUnderTest {
+    StoreUnderTest::new(MemoryStore::new(clock))
 }
 
 windlass_testkit::conformance!(open);

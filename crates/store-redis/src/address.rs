@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use windlass_core::{Error, Level, Result};
+use windlass_core::{DurabilityLevel, Error, Result};
 
 mod read;
 
@@ -139,7 +139,10 @@ impl fmt::Display for Address {
             options.push(format!("prefix={}", self.prefix));
         }
         if self.durability != Durability::Memory {
-            options.push(format!("durability={}", Level::from(self.durability)));
+            options.push(format!(
+                "durability={}",
+                DurabilityLevel::from(self.durability)
+            ));
         }
         if self.timeout != DEFAULT_TIMEOUT {
             let timeout = windlass_core::duration::format(self.timeout);
@@ -183,7 +186,7 @@ impl fmt::Display for Server {
     }
 }
 
-impl From<Durability> for Level {
+impl From<Durability> for DurabilityLevel {
     fn from(durability: Durability) -> Self {
         match durability {
             Durability::Memory => Self::Memory,

@@ -1,6 +1,6 @@
 //! What operators ask of the servers themselves: facts about them, and to remove everything.
 
-use windlass_core::{Level, Result};
+use windlass_core::{DurabilityLevel, Result};
 
 use crate::address::Address;
 use crate::link::ServerFacts;
@@ -12,7 +12,7 @@ pub struct Facts {
     /// The first word of every key.
     pub prefix: String,
     /// How safe the URL asks a job to be before its enqueue is answered.
-    pub asked: Level,
+    pub asked: DurabilityLevel,
     /// Every server that is in charge of something.
     pub servers: Vec<ServerFacts>,
 }
@@ -39,6 +39,6 @@ impl RedisStore {
 
 /// Reads a URL down to its options and tells how safe it asks a job to be. The error repeats
 /// nothing of it: it may hold a password.
-pub fn check_url(url: &str) -> Result<Level> {
+pub fn check_url(url: &str) -> Result<DurabilityLevel> {
     Ok(Address::parse(url)?.durability.into())
 }

@@ -113,7 +113,7 @@ fn changed(word: &str) -> Result<Changed> {
         _ => match word.strip_prefix("conflict ") {
             Some(holder) => Changed::Conflict(JobId::new(holder)?),
             None => Changed::WrongState(
-                JobState::from_word(word).ok_or_else(|| short("a word in it is none"))?,
+                JobState::from_text(word).ok_or_else(|| short("a word in it is none"))?,
             ),
         },
     })

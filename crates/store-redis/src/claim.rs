@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use windlass_core::time::as_ms;
 use windlass_core::{
-    Claim, ClaimRequest, ClaimedJob, Claimer, Held, Hold, Mode, Owner, Renewal, Renewed, Result,
-    Timestamp, Token,
+    Claim, ClaimRequest, ClaimedJob, Claimer, JobLease, LeaseStatus, Mode, Owner, Renewal, Renewed,
+    Result, Timestamp, Token,
 };
 
 use crate::codec::job::{claimed, opts_of};
@@ -54,7 +54,7 @@ impl Part {
         read_claim(reply, &self.parts_seen)
     }
 
-    pub(crate) async fn accept(&self, hold: &Hold, lease: Duration) -> Result<Held> {
+    pub(crate) async fn accept(&self, hold: &JobLease, lease: Duration) -> Result<LeaseStatus> {
         let args = vec![
             words(hold.id.as_str()),
             number(hold.token),
@@ -66,10 +66,10 @@ impl Part {
 
     pub(crate) async fn progress(
         &self,
-        hold: &Hold,
+        hold: &JobLease,
         fraction: f64,
         message: Option<&str>,
-    ) -> Result<Held> {
+    ) -> Result<LeaseStatus> {
         let args = vec![
             words(hold.id.as_str()),
             number(hold.token),
@@ -86,8 +86,12 @@ impl Part {
     }
 }
 
-fn held(answer: u64) -> Held {
-    if answer == 1 { Held::Yes } else { Held::Lost }
+fn held(answer: u64) -> LeaseStatus {
+    if answer == 1 {
+        LeaseStatus::Valid
+    } else {
+        LeaseStatus::Lost
+    }
 }
 
 /// A request as the scripts take it; `sleeper` is registered for so long when nothing is found.

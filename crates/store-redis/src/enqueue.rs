@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::setting::PARTITIONS_MAX;
-use windlass_core::{Enqueued, JobId, JobState, Level, NewJob, Result};
+use windlass_core::{DurabilityLevel, Enqueued, JobId, JobState, NewJob, Result};
 
 use crate::codec::opts;
 use crate::part::{Part, is_word, number, words};
@@ -36,7 +36,11 @@ impl Part {
 }
 
 /// Each job's answer, and whether the part is large.
-fn read_answers(reply: Value, jobs: &[NewJob], level: Level) -> Result<(Vec<Enqueued>, bool)> {
+fn read_answers(
+    reply: Value,
+    jobs: &[NewJob],
+    level: DurabilityLevel,
+) -> Result<(Vec<Enqueued>, bool)> {
     let Value::Array(mut items) = reply else {
         return Err(short("it is no list of answers"));
     };
@@ -102,7 +106,7 @@ fn moved_to(reply: &Value) -> Result<Option<u32>> {
         .ok_or_else(|| short("it names no number of parts"))
 }
 
-fn accepted(job: &NewJob, state: JobState, level: Level) -> Enqueued {
+fn accepted(job: &NewJob, state: JobState, level: DurabilityLevel) -> Enqueued {
     Enqueued::Accepted {
         id: job.id.clone(),
         state,
@@ -110,7 +114,7 @@ fn accepted(job: &NewJob, state: JobState, level: Level) -> Enqueued {
     }
 }
 
-fn answer(word: &str, job: &NewJob, level: Level) -> Result<Enqueued> {
+fn answer(word: &str, job: &NewJob, level: DurabilityLevel) -> Result<Enqueued> {
     match word {
         "r" => Ok(accepted(job, JobState::Ready, level)),
         "s" => Ok(accepted(job, JobState::Scheduled, level)),
@@ -119,12 +123,12 @@ fn answer(word: &str, job: &NewJob, level: Level) -> Result<Enqueued> {
 }
 
 /// The answer `=STATE ID`.
-pub(crate) fn duplicate(word: &str, level: Level) -> Result<Enqueued> {
+pub(crate) fn duplicate(word: &str, level: DurabilityLevel) -> Result<Enqueued> {
     let first = word.strip_prefix('=').and_then(|rest| rest.split_once(' '));
     let (state, id) = first.ok_or_else(|| short("an answer in it is none"))?;
     Ok(Enqueued::Duplicate {
         id: JobId::new(id)?,
-        state: JobState::from_word(state).ok_or_else(|| short("a state in it is none"))?,
+        state: JobState::from_text(state).ok_or_else(|| short("a state in it is none"))?,
         level,
     })
 }

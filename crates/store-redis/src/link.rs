@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use redis::{Cmd, Value};
-use windlass_core::{Error, Level, Result};
+use windlass_core::{DurabilityLevel, Error, Result};
 
 use crate::address::{Address, Durability};
 use crate::fault::Fault;
@@ -124,11 +124,11 @@ impl Link {
 
     /// Runs a script like [`Link::run_repeating`] and tells how safe its writes are by then: as safe
     /// as the address asks, where that could be reached in time.
-    pub(crate) async fn run_covered(&self, call: &Call) -> Result<(Value, Level)> {
+    pub(crate) async fn run_covered(&self, call: &Call) -> Result<(Value, DurabilityLevel)> {
         let cover = match self.inner.address.durability {
             Durability::Memory => {
                 let value = self.run_repeating(call).await?;
-                return Ok((value, Level::Memory));
+                return Ok((value, DurabilityLevel::Memory));
             }
             Durability::Synced if self.inner.fitness.syncing() == Syncing::Always => Cover::Always,
             Durability::Synced => Cover::Disk,

@@ -68,7 +68,7 @@ impl Part {
 fn raw_job(reply: &mut Reply) -> Result<RawJob> {
     let id = job_id("job", &reply.bytes()?)?;
     let state = reply.text()?;
-    let state = JobState::from_word(&state).ok_or_else(|| short("a state in it is none"))?;
+    let state = JobState::from_text(&state).ok_or_else(|| short("a state in it is none"))?;
     let mut raw = RawJob::new(id, state);
     raw.payload = reply.maybe_bytes()?;
     raw.opts = reply.maybe_bytes()?;

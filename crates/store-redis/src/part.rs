@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::{Claimer, Clock, Level, QueueName, Result};
+use windlass_core::{Claimer, Clock, DurabilityLevel, QueueName, Result};
 
 use crate::keys::Keys;
 use crate::link::{Call, Link};
@@ -123,13 +123,13 @@ impl Part {
         &self,
         script: &'static Script,
         args: Vec<Bytes>,
-    ) -> Result<(Value, Level)> {
+    ) -> Result<(Value, DurabilityLevel)> {
         if self.shared.is_covered {
             let call = self.call(script, args);
             return Box::pin(self.shared.link.run_covered(&call)).await;
         }
         let value = self.run(script, args).await?;
-        Ok((value, Level::Memory))
+        Ok((value, DurabilityLevel::Memory))
     }
 
     /// Makes the queue: on record first, so that no job is ever in a queue that nobody lists. What is

@@ -15,8 +15,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use windlass_core::{
-    Claim, ClaimRequest, Claimer, Completion, Enqueued, Error, ErrorKind, Mode, NewJob, QueueName,
-    Result, Settled,
+    Claim, ClaimRequest, Claimer, Completion, Enqueued, Error, ErrorKind, Mode, NewJob,
+    OutcomeStatus, QueueName, Result,
 };
 
 use crate::gather::Gather;
@@ -48,7 +48,7 @@ pub(crate) struct Member {
     pub(crate) part: Arc<Part>,
     /// Jobs go out with the number of parts their caller believed in.
     enqueues: Gather<(u32, NewJob), Answer>,
-    completes: Gather<Completion, Settled>,
+    completes: Gather<Completion, OutcomeStatus>,
 }
 
 /// What a gathered enqueue is told.

@@ -115,12 +115,12 @@ scripts! {
     stats: "stats.lua",
     take_back: "take_back.lua",
     watch: "watch.lua",
-    worker_beat: "workers/beat.lua",
+    worker_heartbeat: "workers/heartbeat.lua",
     worker_find: "workers/find.lua",
     worker_leave: "workers/leave.lua",
     worker_list: "workers/list.lua",
     worker_register: "workers/register.lua",
-    worker_tell: "workers/tell.lua",
+    worker_command: "workers/command.lua",
 }
 
 static BY_REDIS: LazyLock<Scripts> = LazyLock::new(|| Scripts::put_together(ClockSource::Redis));

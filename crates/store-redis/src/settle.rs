@@ -7,8 +7,8 @@ use redis::Value;
 use windlass_core::limits::cut_message;
 use windlass_core::time::as_ms;
 use windlass_core::{
-    Claim, ClaimRequest, Completed, Completion, Due, Failure, Hold, Result, Retry, Settled, Snooze,
-    Token,
+    Claim, ClaimRequest, Completed, Completion, Due, Failure, JobLease, OutcomeStatus, Result,
+    Retry, Snooze, Token,
 };
 
 use crate::claim::{Found, claim_args};
@@ -21,17 +21,17 @@ impl Part {
         completions: &[Completion],
         next: Option<&ClaimRequest>,
     ) -> Result<Completed> {
-        let mut runs = runs(completions.iter().map(|item| item.hold.id.as_str()));
+        let mut runs = runs(completions.iter().map(|item| item.lease.id.as_str()));
         let last = runs.pop().unwrap_or_default();
         let mut settled = Vec::with_capacity(completions.len());
         for run in runs {
             let told = self.complete_once(&completions[run], None).await?;
-            settled.extend(told.settled);
+            settled.extend(told.statuses);
         }
         let told = self.complete_once(&completions[last], next).await?;
-        settled.extend(told.settled);
+        settled.extend(told.statuses);
         Ok(Completed {
-            settled,
+            statuses: settled,
             next: told.next,
         })
     }
@@ -55,7 +55,10 @@ impl Part {
             None => None,
             Some(request) => self.next_claim(request, self.read_claim(reply)?).await?,
         };
-        Ok(Completed { settled, next })
+        Ok(Completed {
+            statuses: settled,
+            next,
+        })
     }
 
     async fn next_claim(&self, request: &ClaimRequest, found: Found) -> Result<Option<Claim>> {
@@ -66,10 +69,10 @@ impl Part {
         }
     }
 
-    pub(crate) async fn fail(&self, failures: &[Failure]) -> Result<Vec<Settled>> {
+    pub(crate) async fn fail(&self, failures: &[Failure]) -> Result<Vec<OutcomeStatus>> {
         let mut args = vec![number(failures.len())];
         for item in failures {
-            args.extend(hold_args(&item.hold));
+            args.extend(hold_args(&item.lease));
             args.push(words(cut_message(&item.error)));
             args.push(Bytes::from(match item.retry {
                 Retry::ByPolicy(jitter) => format!("j{}", jitter.0),
@@ -81,17 +84,17 @@ impl Part {
         settled(reply, failures.len())
     }
 
-    pub(crate) async fn release(&self, holds: &[Hold]) -> Result<Vec<Settled>> {
+    pub(crate) async fn release(&self, holds: &[JobLease]) -> Result<Vec<OutcomeStatus>> {
         let mut args = vec![number(holds.len())];
         args.extend(holds.iter().flat_map(hold_args));
         let reply = self.run(&self.scripts().release, args).await?;
         settled(reply, holds.len())
     }
 
-    pub(crate) async fn snooze(&self, snoozes: &[Snooze]) -> Result<Vec<Settled>> {
+    pub(crate) async fn snooze(&self, snoozes: &[Snooze]) -> Result<Vec<OutcomeStatus>> {
         let mut args = vec![number(snoozes.len())];
         for item in snoozes {
-            args.extend(hold_args(&item.hold));
+            args.extend(hold_args(&item.lease));
             args.push(Bytes::from(due_text(item.due)));
         }
         let reply = self.run(&self.scripts().snooze, args).await?;
@@ -104,7 +107,7 @@ fn by_claim(completions: &[Completion]) -> Vec<(Token, Vec<usize>)> {
     let mut claims: Vec<(Token, Vec<usize>)> = Vec::new();
     let mut found: HashMap<Token, usize> = HashMap::new();
     for (place, item) in completions.iter().enumerate() {
-        let token = item.hold.token;
+        let token = item.lease.token;
         // Neighbours are mostly of one claim.
         let is_last = claims.last().is_some_and(|(last, _)| *last == token);
         let at = if is_last {
@@ -130,7 +133,7 @@ fn completion_args(completions: &[Completion], by_claim: &[(Token, Vec<usize>)])
     }
     let items = by_claim.iter().flat_map(|(_, places)| places);
     let items: Vec<&Completion> = items.map(|place| &completions[*place]).collect();
-    args.extend(items.iter().map(|item| words(item.hold.id.as_str())));
+    args.extend(items.iter().map(|item| words(item.lease.id.as_str())));
     let results = items.iter().zip(1..);
     let results = results.filter_map(|(item, place)| Some((place, item.result.as_ref()?)));
     let results: Vec<(usize, &Bytes)> = results.collect();
@@ -142,21 +145,21 @@ fn completion_args(completions: &[Completion], by_claim: &[(Token, Vec<usize>)])
 }
 
 /// The words of completions, put back in the callers' order; one word may stand for all.
-fn read_completed(text: &str, by_claim: &[(Token, Vec<usize>)]) -> Result<Vec<Settled>> {
+fn read_completed(text: &str, by_claim: &[(Token, Vec<usize>)]) -> Result<Vec<OutcomeStatus>> {
     let count = by_claim.iter().map(|(_, places)| places.len()).sum();
     if text == "completed" {
-        return Ok(vec![Settled::Completed; count]);
+        return Ok(vec![OutcomeStatus::Completed; count]);
     }
     let words = read_words(text, count)?;
     let places = by_claim.iter().flat_map(|(_, places)| places);
-    let mut settled = vec![Settled::Gone; count];
+    let mut settled = vec![OutcomeStatus::Gone; count];
     for (place, word) in places.zip(words) {
         settled[*place] = word;
     }
     Ok(settled)
 }
 
-fn hold_args(hold: &Hold) -> [Bytes; 2] {
+fn hold_args(hold: &JobLease) -> [Bytes; 2] {
     [words(hold.id.as_str()), number(hold.token)]
 }
 
@@ -169,15 +172,15 @@ fn due_text(due: Due) -> String {
     }
 }
 
-fn settled(reply: Value, count: usize) -> Result<Vec<Settled>> {
+fn settled(reply: Value, count: usize) -> Result<Vec<OutcomeStatus>> {
     read_words(&reply::text(reply)?, count)
 }
 
-fn read_words(text: &str, count: usize) -> Result<Vec<Settled>> {
+fn read_words(text: &str, count: usize) -> Result<Vec<OutcomeStatus>> {
     let words: Option<Vec<_>> = text
         .split(' ')
         .filter(|word| !word.is_empty())
-        .map(Settled::from_word)
+        .map(OutcomeStatus::from_text)
         .collect();
     match words {
         Some(words) if words.len() == count => Ok(words),

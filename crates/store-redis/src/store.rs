@@ -8,17 +8,17 @@ use redis::Value;
 use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
 use windlass_core::wait::Deadline;
 use windlass_core::{
-    Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Page, Progress,
-    QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, Target,
-    Told, Watch, Worker,
+    Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
+    Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
+    OutcomeStatus, Page, Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
+    Stats, Store, Target, Watch, Worker, WorkerCommand,
 };
 
 use crate::open::RedisStore;
 use crate::part::Part;
 use crate::queue::{Settle, all_done};
 use crate::reply::{self, Reply};
-use crate::watch::Hints;
+use crate::watch::Notifier;
 use crate::workers::{self, Workers};
 
 #[async_trait]
@@ -58,7 +58,12 @@ impl Store for RedisStore {
         windlass_core::wait::claim(self, queue, request, rest).await
     }
 
-    async fn accept(&self, queue: &QueueName, hold: Hold, lease: Duration) -> Result<Held> {
+    async fn accept(
+        &self,
+        queue: &QueueName,
+        hold: JobLease,
+        lease: Duration,
+    ) -> Result<LeaseStatus> {
         check_lease(lease)?;
         self.queue(queue).accept(&hold, lease).await
     }
@@ -71,10 +76,10 @@ impl Store for RedisStore {
     async fn progress(
         &self,
         queue: &QueueName,
-        hold: Hold,
+        hold: JobLease,
         fraction: f64,
         message: Option<String>,
-    ) -> Result<Held> {
+    ) -> Result<LeaseStatus> {
         Progress::check(fraction)?;
         let message = message.as_deref().map(cut_message);
         self.queue(queue).progress(&hold, fraction, message).await
@@ -91,16 +96,16 @@ impl Store for RedisStore {
         self.queue(queue).complete(completions, next).await
     }
 
-    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<Settled>> {
+    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
         failures.iter().try_for_each(Failure::check)?;
         self.queue(queue).settle(Settle::Fail(failures)).await
     }
 
-    async fn release(&self, queue: &QueueName, holds: Vec<Hold>) -> Result<Vec<Settled>> {
+    async fn release(&self, queue: &QueueName, holds: Vec<JobLease>) -> Result<Vec<OutcomeStatus>> {
         self.queue(queue).settle(Settle::Release(holds)).await
     }
 
-    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<Settled>> {
+    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
         snoozes.iter().try_for_each(Snooze::check)?;
         self.queue(queue).settle(Settle::Snooze(snoozes)).await
     }
@@ -239,10 +244,13 @@ impl Store for RedisStore {
         Ok(())
     }
 
-    async fn beat(&self, beat: Beat) -> Result<Told> {
-        beat.check()?;
-        let script = &self.inner.shared.scripts.worker_beat;
-        workers::read_told(self.registry(script, workers::beat_args(&beat)).await?)
+    async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<WorkerCommand> {
+        heartbeat.check()?;
+        let script = &self.inner.shared.scripts.worker_heartbeat;
+        workers::read_command(
+            self.registry(script, workers::heartbeat_args(&heartbeat))
+                .await?,
+        )
     }
 
     async fn leave(&self, boot: &BootId, queue: Option<&QueueName>) -> Result<u64> {
@@ -260,10 +268,10 @@ impl Store for RedisStore {
         }
     }
 
-    async fn tell(&self, boot: &BootId, told: Told) -> Result<bool> {
-        let script = &self.inner.shared.scripts.worker_tell;
-        workers::read_tell(
-            self.registry(script, workers::tell_args(boot, told))
+    async fn command(&self, boot: &BootId, command: WorkerCommand) -> Result<bool> {
+        let script = &self.inner.shared.scripts.worker_command;
+        workers::read_command_reply(
+            self.registry(script, workers::command_args(boot, command))
                 .await?,
         )
     }
@@ -277,12 +285,12 @@ impl Store for RedisStore {
 
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
         let parts = self.parts_of(queues).await?;
-        Ok(Box::new(Hints::new(parts).await?))
+        Ok(Box::new(Notifier::new(parts).await?))
     }
 
     async fn watch_cancels(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
         let parts = self.parts_of(queues).await?;
-        Ok(Box::new(Hints::of_cancels(parts).await?))
+        Ok(Box::new(Notifier::of_cancels(parts).await?))
     }
 
     fn limits(&self) -> Limits {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
-use windlass_core::{Hint, JobId, JobState, QueueName, Result, Watch};
+use windlass_core::{JobId, JobState, Notification, QueueName, Result, Watch};
 
 use crate::link::{Channels, Heard, Listener};
 use crate::part::{Part, number};
@@ -27,14 +27,14 @@ impl Part {
 }
 
 /// A stream of hints about some queues.
-pub(crate) struct Hints {
+pub(crate) struct Notifier {
     listener: Listener,
     queues: HashMap<Bytes, QueueName>,
-    waiting: std::collections::VecDeque<Hint>,
+    waiting: std::collections::VecDeque<Notification>,
     keeper: Option<JoinHandle<()>>,
 }
 
-impl Hints {
+impl Notifier {
     /// Listens to parts; the listening has begun when this answers.
     pub(crate) async fn new(parts: Vec<Arc<Part>>) -> Result<Self> {
         let mut hints = Self::of_cancels(parts.clone()).await?;
@@ -83,7 +83,7 @@ async fn keep_listening(parts: Vec<Arc<Part>>) {
     }
 }
 
-impl Drop for Hints {
+impl Drop for Notifier {
     fn drop(&mut self) {
         if let Some(keeper) = &self.keeper {
             keeper.abort();
@@ -92,14 +92,14 @@ impl Drop for Hints {
 }
 
 #[async_trait]
-impl Watch for Hints {
-    async fn next(&mut self) -> Option<Hint> {
+impl Watch for Notifier {
+    async fn next(&mut self) -> Option<Notification> {
         loop {
             if let Some(hint) = self.waiting.pop_front() {
                 return Some(hint);
             }
             match self.listener.next().await {
-                Heard::Gap => return Some(Hint::Resync),
+                Heard::Gap => return Some(Notification::Resync),
                 Heard::Message { channel, bytes } => {
                     if let Some(queue) = self.queues.get(&channel) {
                         let text = String::from_utf8_lossy(&bytes);
@@ -113,20 +113,24 @@ impl Watch for Hints {
 }
 
 /// One line of a message: `w`, `c ID` or `STATE ID`.
-fn read(queue: &QueueName, line: &str) -> Option<Hint> {
+fn read(queue: &QueueName, line: &str) -> Option<Notification> {
     let Some((word, id)) = line.split_once(' ') else {
-        return (line == "w").then(|| Hint::Work(queue.clone()));
+        return (line == "w").then(|| Notification::Work(queue.clone()));
     };
     let id = JobId::new(id).ok()?;
     match word {
-        "c" => Some(Hint::Cancel(queue.clone(), id)),
-        state => Some(Hint::Event(queue.clone(), id, JobState::from_word(state)?)),
+        "c" => Some(Notification::Cancel(queue.clone(), id)),
+        state => Some(Notification::Event(
+            queue.clone(),
+            id,
+            JobState::from_text(state)?,
+        )),
     }
 }
 
-impl fmt::Debug for Hints {
+impl fmt::Debug for Notifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hints")
+        f.debug_struct("Notifier")
             .field("queues", &self.queues)
             .finish_non_exhaustive()
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use redis::Value;
 use windlass_core::limits::WORKER_SILENCE_MAX;
 use windlass_core::{
-    Beat, BootId, Error, JobId, NewWorker, QueueName, Result, Timestamp, Told, Worker,
+    BootId, Error, Heartbeat, JobId, NewWorker, QueueName, Result, Timestamp, Worker, WorkerCommand,
 };
 
 use crate::codec::damaged;
@@ -30,25 +30,26 @@ pub(crate) fn register_args(new: &NewWorker) -> Vec<Bytes> {
     ]
 }
 
-pub(crate) fn beat_args(beat: &Beat) -> Vec<Bytes> {
-    let running = beat.running.iter();
+pub(crate) fn heartbeat_args(heartbeat: &Heartbeat) -> Vec<Bytes> {
+    let running = heartbeat.running.iter();
     let running = running.flat_map(|(queue, id)| [queue.as_str(), id.as_str()]);
-    vec![boot_arg(&beat.boot), joined(running)]
+    vec![boot_arg(&heartbeat.boot), joined(running)]
 }
 
-/// What a beat was told.
-pub(crate) fn read_told(value: Value) -> Result<Told> {
-    Told::from_word(&reply::text(value)?).ok_or_else(|| short("it is no word for a worker"))
+/// What a heartbeat was told.
+pub(crate) fn read_command(value: Value) -> Result<WorkerCommand> {
+    WorkerCommand::from_text(&reply::text(value)?)
+        .ok_or_else(|| short("it is no word for a worker"))
 }
 
-pub(crate) fn tell_args(boot: &BootId, told: Told) -> Vec<Bytes> {
+pub(crate) fn command_args(boot: &BootId, told: WorkerCommand) -> Vec<Bytes> {
     vec![boot_arg(boot), Bytes::from_static(told.as_str().as_bytes())]
 }
 
 /// Whether anybody knows the worker that word was left for.
-pub(crate) fn read_tell(value: Value) -> Result<bool> {
+pub(crate) fn read_command_reply(value: Value) -> Result<bool> {
     match reply::text(value)?.as_str() {
-        "told" => Ok(true),
+        "queued" => Ok(true),
         "unknown" => Ok(false),
         _ => Err(short("it is neither told nor unknown")),
     }
@@ -117,7 +118,7 @@ fn read_worker(boot: &str, last_seen: Timestamp, record: &str, now: Timestamp) -
     let bad = |what: &str| unreadable(boot, what);
     let mut lines = record.splitn(4, '\n');
     let mut line = || lines.next().ok_or_else(|| bad("a line is missing"));
-    let told = Told::from_word(line()?).ok_or_else(|| bad("what it will be told"))?;
+    let told = WorkerCommand::from_text(line()?).ok_or_else(|| bad("what it will be told"))?;
     let mut facts = line()?.splitn(5, '\t');
     let mut fact = || facts.next().ok_or_else(|| bad("a fact is missing"));
     let started_at = fact()?.parse().map_err(|_| bad("when it began"))?;
@@ -136,7 +137,7 @@ fn read_worker(boot: &str, last_seen: Timestamp, record: &str, now: Timestamp) -
         },
         is_busy: !running.is_empty(),
         running,
-        told,
+        command: told,
         started_at: Timestamp::from_ms(started_at),
         last_seen,
         is_silent: now.since(last_seen) >= WORKER_SILENCE_MAX,

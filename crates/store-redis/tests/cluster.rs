@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use windlass_core::ManualClock;
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::Opened;
+use windlass_testkit::StoreUnderTest;
 use windlass_testkit::redis::Cluster;
 
 /// One Cluster for all cases of a test; it ends with the process.
@@ -14,7 +14,7 @@ static CLUSTER: LazyLock<Cluster> = LazyLock::new(Cluster::start);
 /// Each case has a prefix of its own, and so a store of its own.
 static CASES: AtomicU32 = AtomicU32::new(0);
 
-async fn open(clock: Arc<ManualClock>) -> Opened {
+async fn open(clock: Arc<ManualClock>) -> StoreUnderTest {
     let case = CASES.fetch_add(1, Ordering::Relaxed);
     let options = Options {
         clock: Some(clock),
@@ -22,7 +22,7 @@ async fn open(clock: Arc<ManualClock>) -> Opened {
     };
     let url = format!("{}?prefix=case{case}", CLUSTER.url());
     let store = RedisStore::open(&url, options).await;
-    Opened::new(store.expect("a new prefix can be opened"))
+    StoreUnderTest::new(store.expect("a new prefix can be opened"))
 }
 
 windlass_testkit::conformance_by_topic!(open);

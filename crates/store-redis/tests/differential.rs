@@ -5,16 +5,16 @@ use std::sync::Arc;
 use windlass_core::ManualClock;
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::Server;
-use windlass_testkit::{Opened, differential};
+use windlass_testkit::{StoreUnderTest, differential};
 
-async fn open(clock: Arc<ManualClock>) -> Opened {
+async fn open(clock: Arc<ManualClock>) -> StoreUnderTest {
     let server = Server::start();
     let options = Options {
         clock: Some(clock),
         ..Options::default()
     };
     let store = RedisStore::open(&server.url(), options).await;
-    Opened::guarded(store.expect("a new server can be opened"), server)
+    StoreUnderTest::guarded(store.expect("a new server can be opened"), server)
 }
 
 #[tokio::test]

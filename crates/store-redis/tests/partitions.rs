@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::{
-    BootId, Changed, ClaimRequest, Enqueued, Filter, Hold, JobId, JobState, NewJob, QueueName,
-    Renewal, Settled, Store, Target, UniqueKey,
+    BootId, Changed, ClaimRequest, Enqueued, Filter, JobId, JobLease, JobState, NewJob,
+    OutcomeStatus, QueueName, Renewal, Store, Target, UniqueKey,
 };
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::bench::{holds, named};
+use windlass_testkit::fixture::{holds, named};
+use windlass_testkit::paging;
 use windlass_testkit::redis::{Cluster, Server};
-use windlass_testkit::whole;
 
 fn queue() -> QueueName {
     QueueName::new("mail").expect("the store answers")
@@ -44,7 +44,10 @@ async fn drain(store: &RedisStore) -> BTreeMap<String, usize> {
         .await
         .expect("the store answers")
     {
-        let done = holds(&claim).into_iter().map(Hold::completion).collect();
+        let done = holds(&claim)
+            .into_iter()
+            .map(JobLease::completion)
+            .collect();
         for job in &claim.jobs {
             *seen.entry(job.id.to_string()).or_default() += 1;
         }
@@ -52,9 +55,9 @@ async fn drain(store: &RedisStore) -> BTreeMap<String, usize> {
             .complete(&queue(), done, None)
             .await
             .expect("the store answers")
-            .settled;
+            .statuses;
         assert!(
-            told.iter().all(|word| *word == Settled::Completed),
+            told.iter().all(|word| *word == OutcomeStatus::Completed),
             "{told:?}"
         );
     }
@@ -98,7 +101,7 @@ async fn a_job_is_found_in_whichever_part_it_is() {
         .unwrap();
     let words: Vec<_> = told.items.iter().map(|item| item.changed.clone()).collect();
     assert_eq!(words, [Changed::Done, Changed::NotFound]);
-    let listed = whole::list(&store, &queue(), &Filter::default(), 7).await;
+    let listed = paging::list(&store, &queue(), &Filter::default(), 7).await;
     let mut listed: Vec<_> = listed.unwrap().into_iter().map(|job| job.id).collect();
     listed.sort();
     listed.dedup();
@@ -169,10 +172,12 @@ async fn a_token_settles_in_its_part_and_a_worker_renews_in_all() {
     assert!(renewed.until.is_some());
     assert_eq!(renewed.lost, []);
     for claim in &claims {
-        let done = holds(claim).into_iter().map(Hold::completion).collect();
+        let done = holds(claim).into_iter().map(JobLease::completion).collect();
         let told = store.complete(&queue(), done, None).await.unwrap();
         assert!(
-            told.settled.iter().all(|word| *word == Settled::Completed),
+            told.statuses
+                .iter()
+                .all(|word| *word == OutcomeStatus::Completed),
             "{told:?}"
         );
     }
@@ -300,7 +305,7 @@ async fn a_fresh_process_settles_and_renews_in_parts_it_has_not_seen() {
             .unwrap()
             .unwrap();
         let token = claim.token;
-        let hold = |at: usize| Hold::new(claim.jobs[at].id.clone(), token);
+        let hold = |at: usize| JobLease::new(claim.jobs[at].id.clone(), token);
         let fresh = open(&server.url()).await;
         let renewal = Renewal::Single { token };
         let renewed = fresh.renew(&queue(), renewal, lease).await.unwrap();
@@ -310,20 +315,20 @@ async fn a_fresh_process_settles_and_renews_in_parts_it_has_not_seen() {
             .progress(&queue(), hold(0), 0.5, None)
             .await
             .unwrap();
-        assert_eq!(told, windlass_core::Held::Yes, "claim {n}");
+        assert_eq!(told, windlass_core::LeaseStatus::Valid, "claim {n}");
         let next = Some(ClaimRequest::single(1));
         let fresh = open(&server.url()).await;
         let told = fresh
             .complete(&queue(), vec![hold(0).completion()], next)
             .await
             .unwrap();
-        assert_eq!(told.settled, [Settled::Completed], "claim {n}");
+        assert_eq!(told.statuses, [OutcomeStatus::Completed], "claim {n}");
         let told = open(&server.url())
             .await
             .release(&queue(), vec![hold(1)])
             .await
             .unwrap();
-        assert_eq!(told, [Settled::Released], "claim {n}");
+        assert_eq!(told, [OutcomeStatus::Released], "claim {n}");
     }
 }
 

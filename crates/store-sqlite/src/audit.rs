@@ -242,8 +242,8 @@ fn count(db: &Connection, queue: &QueueRow) -> Db<Figures> {
 
 fn repair(fault: &'static str, job: Option<&Brief>, what: &str) -> Repair {
     Repair {
-        fault,
+        code: fault,
         id: job.map(|job| job.id.clone()),
-        what: what.to_owned(),
+        message: what.to_owned(),
     }
 }

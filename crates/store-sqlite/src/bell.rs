@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use windlass_core::hint::{Hint, Hints};
+use windlass_core::notification::{Notification, Notifier};
 use windlass_core::{JobId, JobState, QueueName, Watch};
 
-/// Hints one datagram carries; with more, listeners are told to look at everything.
+/// Notifier one datagram carries; with more, listeners are told to look at everything.
 const HINTS_MAX: usize = 64;
 
 /// How long a folder's time may stand for more than one change.
@@ -21,7 +21,7 @@ const YOUNG: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Bell {
     folder: PathBuf,
-    hints: Hints,
+    hints: Notifier,
     listener: Mutex<Option<imp::Listener>>,
     ringer: Option<imp::Ringer>,
     others: Mutex<Others>,
@@ -38,7 +38,7 @@ impl Bell {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self {
             folder,
-            hints: Hints::default(),
+            hints: Notifier::default(),
             listener: Mutex::default(),
             ringer: imp::Ringer::new(),
             others: Mutex::default(),
@@ -46,7 +46,7 @@ impl Bell {
     }
 
     /// Passes hints on, within the process and to the others.
-    pub(crate) fn ring(&self, hints: Vec<Hint>) {
+    pub(crate) fn ring(&self, hints: Vec<Notification>) {
         if hints.is_empty() {
             return;
         }
@@ -66,7 +66,7 @@ impl Bell {
         self.hints.watch(queues)
     }
 
-    fn ring_others(&self, hints: &[Hint]) {
+    fn ring_others(&self, hints: &[Notification]) {
         let Some(ringer) = &self.ringer else { return };
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         others.look(&self.folder);
@@ -98,37 +98,41 @@ impl Others {
     }
 }
 
-fn written(hints: &[Hint]) -> String {
+fn written(hints: &[Notification]) -> String {
     if hints.len() > HINTS_MAX {
         return "resync\n".to_owned();
     }
-    let line = |hint: &Hint| match hint {
-        Hint::Work(queue) => format!("work\t{queue}\n"),
-        Hint::Cancel(queue, id) => format!("cancel\t{queue}\t{id}\n"),
-        Hint::Event(queue, id, state) => format!("event\t{queue}\t{id}\t{state}\n"),
+    let line = |hint: &Notification| match hint {
+        Notification::Work(queue) => format!("work\t{queue}\n"),
+        Notification::Cancel(queue, id) => format!("cancel\t{queue}\t{id}\n"),
+        Notification::Event(queue, id, state) => format!("event\t{queue}\t{id}\t{state}\n"),
         _ => "resync\n".to_owned(),
     };
     hints.iter().map(line).collect()
 }
 
 /// Reads hints back; what cannot be read may have been anything, so look at everything.
-fn read(text: &str) -> Vec<Hint> {
-    let line = |line: &str| -> Option<Hint> {
+fn read(text: &str) -> Vec<Notification> {
+    let line = |line: &str| -> Option<Notification> {
         let mut words = line.split('\t');
         let what = words.next()?;
         let queue = QueueName::new(words.next()?).ok()?;
         match what {
-            "work" => Some(Hint::Work(queue)),
-            "cancel" => Some(Hint::Cancel(queue, JobId::new(words.next()?).ok()?)),
+            "work" => Some(Notification::Work(queue)),
+            "cancel" => Some(Notification::Cancel(queue, JobId::new(words.next()?).ok()?)),
             "event" => {
                 let id = JobId::new(words.next()?).ok()?;
-                Some(Hint::Event(queue, id, JobState::from_word(words.next()?)?))
+                Some(Notification::Event(
+                    queue,
+                    id,
+                    JobState::from_text(words.next()?)?,
+                ))
             }
             _ => None,
         }
     };
     text.lines()
-        .map(|text| line(text).unwrap_or(Hint::Resync))
+        .map(|text| line(text).unwrap_or(Notification::Resync))
         .collect()
 }
 
@@ -144,7 +148,7 @@ mod imp {
     use std::path::{Path, PathBuf};
     use std::thread::{self, JoinHandle};
 
-    use windlass_core::hint::Hints;
+    use windlass_core::notification::Notifier;
 
     /// The longest path a socket address takes, with room to spare.
     const PATH_BYTES_MAX: usize = 100;
@@ -182,7 +186,7 @@ mod imp {
     }
 
     impl Listener {
-        pub(super) fn start(folder: &Path, hints: Hints) -> io::Result<Self> {
+        pub(super) fn start(folder: &Path, hints: Notifier) -> io::Result<Self> {
             match DirBuilder::new().mode(0o700).create(folder) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 _ => {}
@@ -206,7 +210,7 @@ mod imp {
     /// The end of a listener: a word only its own process sends.
     const STOP: &[u8] = b"stop";
 
-    fn listen(socket: &UnixDatagram, hints: &Hints) {
+    fn listen(socket: &UnixDatagram, hints: &Notifier) {
         let mut buffer = vec![0; 64 * 1024];
         while let Ok(length) = socket.recv(&mut buffer) {
             let bytes = &buffer[..length];
@@ -256,7 +260,7 @@ mod imp {
     use std::io;
     use std::path::Path;
 
-    use windlass_core::hint::Hints;
+    use windlass_core::notification::Notifier;
 
     #[derive(Debug)]
     pub(super) struct Ringer;
@@ -275,7 +279,7 @@ mod imp {
     pub(super) struct Listener;
 
     impl Listener {
-        pub(super) fn start(_: &Path, _: Hints) -> io::Result<Self> {
+        pub(super) fn start(_: &Path, _: Notifier) -> io::Result<Self> {
             Err(io::ErrorKind::Unsupported.into())
         }
 
@@ -294,11 +298,11 @@ mod tests {
         let queue = QueueName::new("mail").unwrap();
         let id = JobId::new("a b").unwrap();
         let hints = vec![
-            Hint::Work(queue.clone()),
-            Hint::Cancel(queue.clone(), id.clone()),
-            Hint::Event(queue, id, JobState::Dead),
+            Notification::Work(queue.clone()),
+            Notification::Cancel(queue.clone(), id.clone()),
+            Notification::Event(queue, id, JobState::Dead),
         ];
         assert_eq!(read(&written(&hints)), hints);
-        assert_eq!(read("nonsense\twith\ttabs"), [Hint::Resync]);
+        assert_eq!(read("nonsense\twith\ttabs"), [Notification::Resync]);
     }
 }

@@ -6,7 +6,8 @@ use rusqlite::{OptionalExtension, params};
 use windlass_core::limits::{PAGE, SUSPECT_AFTER};
 use windlass_core::time::as_ms;
 use windlass_core::{
-    Claim, ClaimRequest, ClaimedJob, Claimer, Held, Hold, JobState, Mode, Owner, Timestamp, Token,
+    Claim, ClaimRequest, ClaimedJob, Claimer, JobLease, JobState, LeaseStatus, Mode, Owner,
+    Timestamp, Token,
 };
 
 use crate::fault::Db;
@@ -81,7 +82,7 @@ impl Step<'_> {
     fn claim_again(&mut self, request: &ClaimRequest, token: Token) -> Db<Option<Claim>> {
         let mut jobs = Vec::new();
         for id in self.claimed_ids(token.number)? {
-            if let Some(job) = self.held(&Hold::new(id, token))? {
+            if let Some(job) = self.held(&JobLease::new(id, token))? {
                 jobs.push(job);
             }
         }
@@ -236,20 +237,20 @@ impl Step<'_> {
         Ok(until.map(Timestamp::from_ms))
     }
 
-    pub(crate) fn accept(&mut self, hold: &Hold, length: Duration) -> Db<Held> {
+    pub(crate) fn accept(&mut self, hold: &JobLease, length: Duration) -> Db<LeaseStatus> {
         let Some(job) = self.held(hold)? else {
-            return Ok(Held::Lost);
+            return Ok(LeaseStatus::Lost);
         };
         let Some((owner, _)) = self.owner_of(hold.token)? else {
-            return Ok(Held::Lost);
+            return Ok(LeaseStatus::Lost);
         };
         if self.extend(&owner, length)?.is_none() {
-            return Ok(Held::Lost);
+            return Ok(LeaseStatus::Lost);
         }
         self.db
             .prepare_cached("UPDATE job SET accepted_at = ifnull(accepted_at, ?2) WHERE key = ?1")?
             .execute(params![job.key, self.now_ms()])?;
-        Ok(Held::Yes)
+        Ok(LeaseStatus::Valid)
     }
 
     /// The owner of the lease a stored claim is under, and whether it is open.

@@ -8,7 +8,7 @@ use windlass_core::dump::{ClaimDump, Dump, LeaseDump, QueueDump};
 use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::time::{Now, as_ms};
 use windlass_core::{
-    JobId, JobState, Owner, Priority, QueueName, Result, Settled, Timestamp, Token, UniqueKey,
+    JobId, JobState, OutcomeStatus, Owner, Priority, QueueName, Result, Timestamp, Token, UniqueKey,
 };
 
 use crate::SqliteStore;
@@ -130,7 +130,7 @@ fn claims(db: &Connection, queue: &QueueRow, now_ms: u64) -> Db<Vec<ClaimDump>> 
     Ok(claims)
 }
 
-fn departures(db: &Connection, queue: &QueueRow, token: Token) -> Db<Vec<(JobId, Settled)>> {
+fn departures(db: &Connection, queue: &QueueRow, token: Token) -> Db<Vec<(JobId, OutcomeStatus)>> {
     let mut statement = db.prepare_cached(
         "SELECT id, how FROM departure WHERE queue = ?1 AND number = ?2 ORDER BY id",
     )?;
@@ -138,7 +138,8 @@ fn departures(db: &Connection, queue: &QueueRow, token: Token) -> Db<Vec<(JobId,
     let mut left = Vec::new();
     while let Some(row) = rows.next()? {
         let how: String = row.get(1)?;
-        let known = Settled::from_word(&how).ok_or_else(|| Fault::unreadable("departure", how))?;
+        let known =
+            OutcomeStatus::from_text(&how).ok_or_else(|| Fault::unreadable("departure", how))?;
         left.push((job_id(&row.get::<_, String>(0)?)?, known));
     }
     Ok(left)

@@ -2,7 +2,7 @@
 
 use rusqlite::{CachedStatement, OptionalExtension, params};
 use windlass_core::time::as_ms;
-use windlass_core::{Due, Enqueued, JobState, Level, NewJob};
+use windlass_core::{Due, DurabilityLevel, Enqueued, JobState, NewJob};
 
 use crate::fault::{Db, Fault};
 use crate::row::{self, Brief, INLINE_BYTES_MAX, select_brief, state_number};
@@ -25,7 +25,7 @@ const INSERT: &str = "INSERT INTO job (queue, id, state, priority, lane, positio
     ON CONFLICT (queue, id) DO NOTHING";
 
 impl Step<'_> {
-    pub(crate) fn enqueue(&mut self, jobs: &[NewJob], level: Level) -> Db<Vec<Enqueued>> {
+    pub(crate) fn enqueue(&mut self, jobs: &[NewJob], level: DurabilityLevel) -> Db<Vec<Enqueued>> {
         let mut insert = self.db.prepare_cached(INSERT)?;
         let enqueued = jobs
             .iter()
@@ -36,7 +36,7 @@ impl Step<'_> {
     fn enqueue_one(
         &mut self,
         new: &NewJob,
-        level: Level,
+        level: DurabilityLevel,
         insert: &mut CachedStatement<'_>,
     ) -> Db<Enqueued> {
         // Without a key or remembered ids the insert itself finds a duplicate.
@@ -89,7 +89,7 @@ impl Step<'_> {
         Ok(self.holder(key.as_str())?.map(First::Stored))
     }
 
-    fn duplicate(&mut self, first: First, new: &NewJob, level: Level) -> Db<Enqueued> {
+    fn duplicate(&mut self, first: First, new: &NewJob, level: DurabilityLevel) -> Db<Enqueued> {
         let job = match first {
             First::Remembered(state) => {
                 return Ok(Enqueued::Duplicate {

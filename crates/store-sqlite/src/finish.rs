@@ -3,7 +3,7 @@
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::time::as_ms;
-use windlass_core::{Bytes, Hold, JobId, JobState, Keep, KeepSucceeded, Priority, Reason};
+use windlass_core::{Bytes, JobId, JobLease, JobState, Keep, KeepSucceeded, Priority, Reason};
 
 use crate::fault::Db;
 use crate::hold::WIPED;
@@ -57,13 +57,13 @@ impl Step<'_> {
 
     /// Ends a held job that leaves nothing to keep, as most do. False when the token does not hold
     /// it, or something of it must be kept.
-    pub(crate) fn succeed_unkept(&mut self, hold: &Hold, unkept: &mut Unkept<'_>) -> Db<bool> {
+    pub(crate) fn succeed_unkept(&mut self, hold: &JobLease, unkept: &mut Unkept<'_>) -> Db<bool> {
         let keeps_awaited = match self.queue.settings.keep_succeeded {
             KeepSucceeded::WithResult => true,
             KeepSucceeded::Nothing => false,
             KeepSucceeded::All => return Ok(false),
         };
-        let Hold { id, token } = hold;
+        let JobLease { id, token } = hold;
         let number = sql_number(*token);
         let params = params![
             self.queue.key,

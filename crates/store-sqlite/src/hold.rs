@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::time::as_ms;
-use windlass_core::{Hold, JobId, JobState, Owner, Requeue, Settled, Token};
+use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Owner, Requeue, Token};
 
 use crate::fault::{Db, Fault};
 use crate::row::{Brief, job_id, sql_number};
@@ -22,7 +22,7 @@ pub(crate) const WIPED: &str = "token_number = NULL, token_nonce = NULL, worker 
 
 impl Step<'_> {
     /// The job, if the token holds it.
-    pub(crate) fn held(&self, hold: &Hold) -> Db<Option<Brief>> {
+    pub(crate) fn held(&self, hold: &JobLease) -> Db<Option<Brief>> {
         let job = Brief::find(self.db, self.queue.key, hold.id.as_str())?;
         Ok(job.filter(|job| job.token == Some(hold.token)))
     }
@@ -90,12 +90,12 @@ impl Step<'_> {
     }
 
     /// Notes how a held job leaves its claim. Completion is what a claim expects: not written.
-    pub(crate) fn leave_claim(&mut self, job: &Brief, how: Settled) -> Db<()> {
+    pub(crate) fn leave_claim(&mut self, job: &Brief, how: OutcomeStatus) -> Db<()> {
         self.changed();
         let Some(token) = job.token else {
             return Ok(());
         };
-        if how != Settled::Completed {
+        if how != OutcomeStatus::Completed {
             self.db
                 .prepare_cached(
                     "INSERT OR REPLACE INTO departure (queue, number, id, how)
@@ -153,7 +153,7 @@ impl Step<'_> {
 
     /// The answer to a token that does not hold the job: what the same verb was told before, or
     /// that the hold is lost, or that the job is gone.
-    pub(crate) fn told_before(&self, hold: &Hold, same: &[Settled]) -> Db<Settled> {
+    pub(crate) fn told_before(&self, hold: &JobLease, same: &[OutcomeStatus]) -> Db<OutcomeStatus> {
         let how = if self.is_remembered(hold.token)? {
             self.departed(hold)?
         } else {
@@ -161,11 +161,11 @@ impl Step<'_> {
         };
         Ok(match how {
             Some(how) if same.contains(&how) => how,
-            Some(_) => Settled::Lost,
+            Some(_) => OutcomeStatus::LeaseLost,
             None if Brief::find(self.db, self.queue.key, hold.id.as_str())?.is_some() => {
-                Settled::Lost
+                OutcomeStatus::LeaseLost
             }
-            None => Settled::Gone,
+            None => OutcomeStatus::Gone,
         })
     }
 
@@ -187,20 +187,20 @@ impl Step<'_> {
     }
 
     /// How a job left the claim of a token; nothing when it was never in it.
-    fn departed(&self, hold: &Hold) -> Db<Option<Settled>> {
+    fn departed(&self, hold: &JobLease) -> Db<Option<OutcomeStatus>> {
         let mut statement = self.db.prepare_cached(
             "SELECT how FROM departure WHERE queue = ?1 AND number = ?2 AND id = ?3",
         )?;
         let key = params![self.queue.key, hold.token.number, hold.id.as_str()];
         let how: Option<String> = statement.query_row(key, |row| row.get(0)).optional()?;
         if let Some(how) = how {
-            let known = Settled::from_word(&how);
+            let known = OutcomeStatus::from_text(&how);
             return known
                 .map(Some)
                 .ok_or_else(|| Fault::unreadable("departure", how));
         }
         let was_in = self.claimed_ids(hold.token.number)?.contains(&hold.id);
-        Ok(was_in.then_some(Settled::Completed))
+        Ok(was_in.then_some(OutcomeStatus::Completed))
     }
 
     /// The ids a claim handed out, in claim order.

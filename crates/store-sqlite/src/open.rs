@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use windlass_core::{Clock, Error, ErrorKind, Level, Limits, Result, SystemClock};
+use windlass_core::{Clock, DurabilityLevel, Error, ErrorKind, Limits, Result, SystemClock};
 
 use crate::bell::Bell;
 use crate::fault::{self, Db, Fault};
@@ -35,10 +35,10 @@ pub enum Synchronous {
 
 impl Synchronous {
     /// What the answer to an enqueue may promise.
-    const fn level(self) -> Level {
+    const fn level(self) -> DurabilityLevel {
         match self {
-            Self::Full => Level::Synced,
-            Self::Normal | Self::Off => Level::Memory,
+            Self::Full => DurabilityLevel::Synced,
+            Self::Normal | Self::Off => DurabilityLevel::Memory,
         }
     }
 
@@ -85,7 +85,7 @@ pub struct SqliteStore {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
     /// How safe a job is once its enqueue was answered.
-    pub(crate) level: Level,
+    pub(crate) level: DurabilityLevel,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
     pub(crate) bell: Arc<Bell>,

@@ -9,8 +9,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Claimer, Due, Filter, Hold, JobId, JobState, ManualClock, NewJob,
-    QueueName, Renewal, Result, Store, Target, Timestamp, UniqueKey,
+    BootId, Claim, ClaimRequest, Claimer, Due, Filter, JobId, JobLease, JobState, ManualClock,
+    NewJob, QueueName, Renewal, Result, Store, Target, Timestamp, UniqueKey,
 };
 
 use crate::{Options, SqliteStore};
@@ -123,8 +123,8 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
     Ok(())
 }
 
-fn hold(claim: &Claim, index: usize) -> Hold {
-    Hold::new(claim.jobs[index].id.clone(), claim.token)
+fn hold(claim: &Claim, index: usize) -> JobLease {
+    JobLease::new(claim.jobs[index].id.clone(), claim.token)
 }
 
 async fn settle(store: &SqliteStore, q: &QueueName) -> Result<()> {
@@ -166,7 +166,7 @@ async fn settle(store: &SqliteStore, q: &QueueName) -> Result<()> {
     Ok(())
 }
 
-async fn change(store: &SqliteStore, q: &QueueName, running: &Hold) -> Result<()> {
+async fn change(store: &SqliteStore, q: &QueueName, running: &JobLease) -> Result<()> {
     let one = Target::Ids(vec![running.id.clone(), JobId::new("job 30")?]);
     store.cancel(q, &one, None).await?;
     let single = Renewal::Single {

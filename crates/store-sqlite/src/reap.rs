@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 use windlass_core::limits::{PAGE, REAP_LOOK_MAX};
-use windlass_core::{BootId, Hold, Owner, Reason, Settled, Token};
+use windlass_core::{BootId, JobLease, OutcomeStatus, Owner, Reason, Token};
 
 use crate::fault::Db;
 use crate::hold::End;
@@ -207,7 +207,7 @@ impl Step<'_> {
             if job.is_accepted && !job.cancel_requested {
                 job.expiries += 1;
                 if claim.size == 1 && job.expiries >= self.queue.settings.poison_after {
-                    self.leave_claim(&job, Settled::Lost)?;
+                    self.leave_claim(&job, OutcomeStatus::LeaseLost)?;
                     self.bury(&job, Reason::Poison, None)?;
                     continue;
                 }
@@ -222,7 +222,7 @@ impl Step<'_> {
     pub(crate) fn give_back(&mut self, held: Vec<Brief>) -> Db<()> {
         let mut back = Vec::with_capacity(held.len());
         for job in held {
-            self.leave_claim(&job, Settled::Lost)?;
+            self.leave_claim(&job, OutcomeStatus::LeaseLost)?;
             if job.cancel_requested {
                 self.end_cancelled(&job)?;
             } else {
@@ -236,7 +236,7 @@ impl Step<'_> {
     pub(crate) fn held_of(&self, claim: &ClaimRow) -> Db<Vec<Brief>> {
         let mut held = Vec::new();
         for id in self.claimed_ids(claim.token.number)? {
-            held.extend(self.held(&Hold::new(id, claim.token))?);
+            held.extend(self.held(&JobLease::new(id, claim.token))?);
         }
         Ok(held)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::params;
 use windlass_core::limits::{CLAIM_TOMBSTONE, PAGE};
 use windlass_core::time::as_ms;
-use windlass_core::{Held, Hold, JobId, Owner, Renewal, Renewed, Settled, Token};
+use windlass_core::{JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Renewal, Renewed, Token};
 
 use crate::fault::Db;
 use crate::hold::End;
@@ -117,7 +117,7 @@ impl Step<'_> {
             owner.as_str(),
             as_ms(CLAIM_TOMBSTONE),
             self.now_ms(),
-            Settled::Lost.as_str(),
+            OutcomeStatus::LeaseLost.as_str(),
         ])?)
     }
 
@@ -134,12 +134,12 @@ impl Step<'_> {
 
     pub(crate) fn progress(
         &mut self,
-        hold: &Hold,
+        hold: &JobLease,
         fraction: f64,
         message: Option<&str>,
-    ) -> Db<Held> {
+    ) -> Db<LeaseStatus> {
         let Some(Brief { key, .. }) = self.held(hold)? else {
-            return Ok(Held::Lost);
+            return Ok(LeaseStatus::Lost);
         };
         self.db
             .prepare_cached("UPDATE job SET progress = ?2 WHERE key = ?1")?
@@ -148,6 +148,6 @@ impl Step<'_> {
                 row::write_progress(fraction, self.now_ms(), message)
             ])?;
         self.changed();
-        Ok(Held::Yes)
+        Ok(LeaseStatus::Valid)
     }
 }

@@ -223,7 +223,7 @@ fn whole(row: &Row<'_>, queue: &QueueName) -> Db<Job> {
         timeout: row.get::<_, Option<u64>>(20)?.map(Duration::from_millis),
         headers: maybe("headers", text(21)?, read_headers)?.unwrap_or_default(),
         progress: maybe("progress", text(22)?, read_progress)?,
-        reason: maybe("reason", text(23)?, Reason::from_word)?,
+        reason: maybe("reason", text(23)?, Reason::from_text)?,
         error: text(24)?,
         result: None,
         payload: None,

@@ -2,7 +2,9 @@
 
 use rusqlite::params;
 use windlass_core::limits::cut_message;
-use windlass_core::{ClaimRequest, Completed, Completion, Failure, Hold, Settled, Snooze};
+use windlass_core::{
+    ClaimRequest, Completed, Completion, Failure, JobLease, OutcomeStatus, Snooze,
+};
 
 use crate::fault::Db;
 use crate::finish::Unkept;
@@ -26,22 +28,29 @@ impl Step<'_> {
             .map(|request| self.claim(request))
             .transpose()?
             .flatten();
-        Ok(Completed { settled, next })
+        Ok(Completed {
+            statuses: settled,
+            next,
+        })
     }
 
-    fn complete_one(&mut self, completion: &Completion, unkept: &mut Unkept<'_>) -> Db<Settled> {
-        if completion.result.is_none() && self.succeed_unkept(&completion.hold, unkept)? {
-            return Ok(Settled::Completed);
+    fn complete_one(
+        &mut self,
+        completion: &Completion,
+        unkept: &mut Unkept<'_>,
+    ) -> Db<OutcomeStatus> {
+        if completion.result.is_none() && self.succeed_unkept(&completion.lease, unkept)? {
+            return Ok(OutcomeStatus::Completed);
         }
-        let Some(job) = self.held(&completion.hold)? else {
-            return self.told_before(&completion.hold, &[Settled::Completed]);
+        let Some(job) = self.held(&completion.lease)? else {
+            return self.told_before(&completion.lease, &[OutcomeStatus::Completed]);
         };
-        self.leave_claim(&job, Settled::Completed)?;
+        self.leave_claim(&job, OutcomeStatus::Completed)?;
         self.succeed(&job, completion.result.as_ref())?;
-        Ok(Settled::Completed)
+        Ok(OutcomeStatus::Completed)
     }
 
-    pub(crate) fn fail(&mut self, failures: &[Failure]) -> Db<Vec<Settled>> {
+    pub(crate) fn fail(&mut self, failures: &[Failure]) -> Db<Vec<OutcomeStatus>> {
         let mut settled = Vec::with_capacity(failures.len());
         for failure in failures {
             settled.push(self.fail_one(failure)?);
@@ -50,10 +59,14 @@ impl Step<'_> {
         Ok(settled)
     }
 
-    fn fail_one(&mut self, failure: &Failure) -> Db<Settled> {
-        let Some(mut job) = self.held(&failure.hold)? else {
-            let same = [Settled::Scheduled, Settled::Dead, Settled::Cancelled];
-            return self.told_before(&failure.hold, &same);
+    fn fail_one(&mut self, failure: &Failure) -> Db<OutcomeStatus> {
+        let Some(mut job) = self.held(&failure.lease)? else {
+            let same = [
+                OutcomeStatus::Retrying,
+                OutcomeStatus::Dead,
+                OutcomeStatus::Cancelled,
+            ];
+            return self.told_before(&failure.lease, &same);
         };
         if job.cancel_requested {
             return self.stop(&job);
@@ -62,16 +75,16 @@ impl Step<'_> {
         let error = cut_message(&failure.error);
         match failure.retry.verdict(&policy, job.attempt, self.now.ms()) {
             Ok(due) => {
-                self.leave_claim(&job, Settled::Scheduled)?;
+                self.leave_claim(&job, OutcomeStatus::Retrying)?;
                 self.note_error(&job, error)?;
                 job.attempt += 1;
                 self.place_scheduled(&job, due.as_ms())?;
-                Ok(Settled::Scheduled)
+                Ok(OutcomeStatus::Retrying)
             }
             Err(reason) => {
-                self.leave_claim(&job, Settled::Dead)?;
+                self.leave_claim(&job, OutcomeStatus::Dead)?;
                 self.bury(&job, reason, Some(error))?;
-                Ok(Settled::Dead)
+                Ok(OutcomeStatus::Dead)
             }
         }
     }
@@ -86,7 +99,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    pub(crate) fn release(&mut self, holds: &[Hold]) -> Db<Vec<Settled>> {
+    pub(crate) fn release(&mut self, holds: &[JobLease]) -> Db<Vec<OutcomeStatus>> {
         let mut back = Vec::new();
         let mut settled = Vec::with_capacity(holds.len());
         for hold in holds {
@@ -95,16 +108,18 @@ impl Step<'_> {
             };
             if back.iter().any(is_back) {
                 // Named twice in one call: the second is told what the first was.
-                settled.push(Settled::Released);
+                settled.push(OutcomeStatus::Released);
                 continue;
             }
             settled.push(match self.held(hold)? {
-                None => self.told_before(hold, &[Settled::Released, Settled::Cancelled])?,
+                None => {
+                    self.told_before(hold, &[OutcomeStatus::Released, OutcomeStatus::Cancelled])?
+                }
                 Some(job) if job.cancel_requested => self.stop(&job)?,
                 Some(job) => {
-                    self.leave_claim(&job, Settled::Released)?;
+                    self.leave_claim(&job, OutcomeStatus::Released)?;
                     back.push((self.place_in_claim(hold)?, job));
-                    Settled::Released
+                    OutcomeStatus::Released
                 }
             });
         }
@@ -114,7 +129,7 @@ impl Step<'_> {
         Ok(settled)
     }
 
-    pub(crate) fn snooze(&mut self, snoozes: &[Snooze]) -> Db<Vec<Settled>> {
+    pub(crate) fn snooze(&mut self, snoozes: &[Snooze]) -> Db<Vec<OutcomeStatus>> {
         let mut settled = Vec::with_capacity(snoozes.len());
         for snooze in snoozes {
             settled.push(self.snooze_one(snooze)?);
@@ -123,24 +138,27 @@ impl Step<'_> {
         Ok(settled)
     }
 
-    fn snooze_one(&mut self, snooze: &Snooze) -> Db<Settled> {
-        let Some(job) = self.held(&snooze.hold)? else {
-            return self.told_before(&snooze.hold, &[Settled::Snoozed, Settled::Cancelled]);
+    fn snooze_one(&mut self, snooze: &Snooze) -> Db<OutcomeStatus> {
+        let Some(job) = self.held(&snooze.lease)? else {
+            return self.told_before(
+                &snooze.lease,
+                &[OutcomeStatus::Snoozed, OutcomeStatus::Cancelled],
+            );
         };
         if job.cancel_requested {
             return self.stop(&job);
         }
-        self.leave_claim(&job, Settled::Snoozed)?;
+        self.leave_claim(&job, OutcomeStatus::Snoozed)?;
         let due = snooze.due.resolve(self.now.ms());
         self.place_scheduled(&job, due.as_ms())?;
-        Ok(Settled::Snoozed)
+        Ok(OutcomeStatus::Snoozed)
     }
 
     /// A job that was asked to stop has come back: it is cancelled, whatever its holder said.
-    fn stop(&mut self, job: &Brief) -> Db<Settled> {
-        self.leave_claim(job, Settled::Cancelled)?;
+    fn stop(&mut self, job: &Brief) -> Db<OutcomeStatus> {
+        self.leave_claim(job, OutcomeStatus::Cancelled)?;
         self.end_cancelled(job)?;
-        Ok(Settled::Cancelled)
+        Ok(OutcomeStatus::Cancelled)
     }
 
     fn end_settling(&mut self) -> Db<()> {
@@ -149,7 +167,7 @@ impl Step<'_> {
     }
 
     /// Where a held job stands in the order of claims: token, then place in its claim.
-    fn place_in_claim(&self, hold: &Hold) -> Db<(u64, usize)> {
+    fn place_in_claim(&self, hold: &JobLease) -> Db<(u64, usize)> {
         let ids = self.claimed_ids(hold.token.number)?;
         let index = ids.iter().position(|id| *id == hold.id).unwrap_or_default();
         Ok((hold.token.number, index))

@@ -4,7 +4,7 @@
 //! of a group touch it.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use windlass_core::hint::Hint;
+use windlass_core::notification::Notification;
 use windlass_core::time::Now;
 use windlass_core::{JobId, JobState, QueueName, Result, Setting, Settings};
 
@@ -16,7 +16,7 @@ use crate::figures::Figures;
 pub(crate) struct Tx<'a> {
     pub(crate) db: &'a Connection,
     queues: Vec<QueueRow>,
-    hints: Vec<Hint>,
+    hints: Vec<Notification>,
 }
 
 /// A queue's own row.
@@ -60,7 +60,7 @@ pub(crate) struct Step<'a> {
     pub(crate) kept: usize,
     /// Claims that jobs left in this step, and how many did.
     pub(crate) left: Vec<(windlass_core::Token, u64)>,
-    hints: &'a mut Vec<Hint>,
+    hints: &'a mut Vec<Notification>,
     is_changed: bool,
     has_announced_work: bool,
 }
@@ -133,7 +133,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Writes the queues' rows back; answers whom to tell what.
-    pub(crate) fn finish(self) -> Db<Vec<Hint>> {
+    pub(crate) fn finish(self) -> Db<Vec<Notification>> {
         for queue in self
             .queues
             .iter()
@@ -266,8 +266,11 @@ impl Step<'_> {
 
     /// Tells listeners that a job came into a state.
     pub(crate) fn announce(&mut self, id: &JobId, state: JobState) {
-        self.hints
-            .push(Hint::Event(self.queue.name.clone(), id.clone(), state));
+        self.hints.push(Notification::Event(
+            self.queue.name.clone(),
+            id.clone(),
+            state,
+        ));
         if state == JobState::Ready {
             self.announce_work();
         }
@@ -276,12 +279,12 @@ impl Step<'_> {
     /// Tells listeners that a claim may find something, now or sooner than it expected.
     pub(crate) fn announce_work(&mut self) {
         if !std::mem::replace(&mut self.has_announced_work, true) {
-            self.hints.push(Hint::Work(self.queue.name.clone()));
+            self.hints.push(Notification::Work(self.queue.name.clone()));
         }
     }
 
     pub(crate) fn announce_cancel(&mut self, id: &JobId) {
         self.hints
-            .push(Hint::Cancel(self.queue.name.clone(), id.clone()));
+            .push(Notification::Cancel(self.queue.name.clone(), id.clone()));
     }
 }

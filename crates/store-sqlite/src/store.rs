@@ -5,10 +5,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
 use windlass_core::{
-    Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Page, Progress,
-    QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, Target,
-    Told, Watch, Worker,
+    Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
+    Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
+    OutcomeStatus, Page, Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
+    Stats, Store, Target, Watch, Worker, WorkerCommand,
 };
 
 use crate::SqliteStore;
@@ -44,7 +44,12 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn accept(&self, queue: &QueueName, hold: Hold, lease: Duration) -> Result<Held> {
+    async fn accept(
+        &self,
+        queue: &QueueName,
+        hold: JobLease,
+        lease: Duration,
+    ) -> Result<LeaseStatus> {
         check_lease(lease)?;
         self.step(queue, Missing::Pretend, move |step| {
             step.accept(&hold, lease)
@@ -63,10 +68,10 @@ impl Store for SqliteStore {
     async fn progress(
         &self,
         queue: &QueueName,
-        hold: Hold,
+        hold: JobLease,
         fraction: f64,
         message: Option<String>,
-    ) -> Result<Held> {
+    ) -> Result<LeaseStatus> {
         Progress::check(fraction)?;
         let message = message.map(|message| cut_message(&message).to_owned());
         self.step(queue, Missing::Pretend, move |step| {
@@ -88,18 +93,18 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<Settled>> {
+    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
         failures.iter().try_for_each(Failure::check)?;
         self.step(queue, Missing::Pretend, move |step| step.fail(&failures))
             .await
     }
 
-    async fn release(&self, queue: &QueueName, holds: Vec<Hold>) -> Result<Vec<Settled>> {
+    async fn release(&self, queue: &QueueName, holds: Vec<JobLease>) -> Result<Vec<OutcomeStatus>> {
         self.step(queue, Missing::Pretend, move |step| step.release(&holds))
             .await
     }
 
-    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<Settled>> {
+    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
         snoozes.iter().try_for_each(Snooze::check)?;
         self.step(queue, Missing::Pretend, move |step| step.snooze(&snoozes))
             .await
@@ -249,9 +254,9 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn beat(&self, beat: Beat) -> Result<Told> {
-        beat.check()?;
-        self.write(move |tx, clock_us| tx.beat(clock_us, &beat))
+    async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<WorkerCommand> {
+        heartbeat.check()?;
+        self.write(move |tx, clock_us| tx.heartbeat(clock_us, &heartbeat))
             .await
     }
 
@@ -279,9 +284,9 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn tell(&self, boot: &BootId, told: Told) -> Result<bool> {
+    async fn command(&self, boot: &BootId, command: WorkerCommand) -> Result<bool> {
         let boot = boot.clone();
-        self.write(move |tx, clock_us| tx.tell(clock_us, &boot, told))
+        self.write(move |tx, clock_us| tx.command(clock_us, &boot, command))
             .await
     }
 

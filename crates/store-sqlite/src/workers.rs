@@ -3,7 +3,9 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use windlass_core::limits::{WORKER_FORGET_AFTER, WORKER_SILENCE_MAX};
 use windlass_core::time::{Now, as_ms};
-use windlass_core::{Beat, BootId, JobId, NewWorker, QueueName, Timestamp, Told, Worker};
+use windlass_core::{
+    BootId, Heartbeat, JobId, NewWorker, QueueName, Timestamp, Worker, WorkerCommand,
+};
 
 use crate::fault::{Db, Fault};
 use crate::step::Tx;
@@ -56,9 +58,9 @@ impl Tx<'_> {
         Ok(())
     }
 
-    pub(crate) fn beat(&mut self, clock_us: u64, beat: &Beat) -> Db<Told> {
+    pub(crate) fn heartbeat(&mut self, clock_us: u64, heartbeat: &Heartbeat) -> Db<WorkerCommand> {
         let now_ms = self.begin_registry(clock_us)?;
-        let running: String = beat
+        let running: String = heartbeat
             .running
             .iter()
             .map(|(queue, id)| format!("{queue}\t{id}\n"))
@@ -71,7 +73,7 @@ impl Tx<'_> {
             )?
             .query_row(
                 params![
-                    beat.boot.as_str(),
+                    heartbeat.boot.as_str(),
                     now_ms,
                     running,
                     as_ms(WORKER_SILENCE_MAX)
@@ -79,15 +81,20 @@ impl Tx<'_> {
                 |row| row.get(0),
             )
             .optional()?;
-        told.map_or(Ok(Told::Lost), |told| read_told(&told))
+        told.map_or(Ok(WorkerCommand::Reregister), |told| read_command(&told))
     }
 
-    pub(crate) fn tell(&mut self, clock_us: u64, boot: &BootId, told: Told) -> Db<bool> {
+    pub(crate) fn command(
+        &mut self,
+        clock_us: u64,
+        boot: &BootId,
+        command: WorkerCommand,
+    ) -> Db<bool> {
         self.begin_registry(clock_us)?;
         let known = self
             .db
             .prepare_cached("UPDATE worker SET told = ?2 WHERE boot = ?1")?
-            .execute(params![boot.as_str(), told.as_str()])?;
+            .execute(params![boot.as_str(), command.as_str()])?;
         Ok(known > 0)
     }
 
@@ -160,7 +167,7 @@ fn read(row: &Row<'_>, now: Timestamp) -> Db<Worker> {
         },
         is_busy: !running.is_empty(),
         running,
-        told: read_told(&text(7)?)?,
+        command: read_command(&text(7)?)?,
         started_at: Timestamp::from_ms(row.get(8)?),
         last_seen,
         is_silent: now.since(last_seen) >= WORKER_SILENCE_MAX,
@@ -191,6 +198,6 @@ fn read_running(text: &str) -> Db<Vec<(QueueName, JobId)>> {
     text.lines().map(line).collect()
 }
 
-fn read_told(word: &str) -> Db<Told> {
-    Told::from_word(word).ok_or_else(|| Fault::unreadable("word for a worker", word))
+fn read_command(word: &str) -> Db<WorkerCommand> {
+    WorkerCommand::from_text(word).ok_or_else(|| Fault::unreadable("word for a worker", word))
 }

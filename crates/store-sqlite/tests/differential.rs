@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use windlass_core::ManualClock;
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
-use windlass_testkit::{Opened, differential};
+use windlass_testkit::{StoreUnderTest, differential};
 
-async fn open(clock: Arc<ManualClock>) -> Opened {
+async fn open(clock: Arc<ManualClock>) -> StoreUnderTest {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let options = Options {
         clock,
@@ -15,7 +15,7 @@ async fn open(clock: Arc<ManualClock>) -> Opened {
         ..Options::default()
     };
     let store = SqliteStore::open(&folder.path().join("jobs.db"), options);
-    Opened::guarded(store.expect("a new file can be opened"), folder)
+    StoreUnderTest::guarded(store.expect("a new file can be opened"), folder)
 }
 
 #[tokio::test]

@@ -5,10 +5,10 @@
     reason = "a test that cannot go on fails where it stands"
 )]
 
-use windlass_core::{Enqueued, Level, NewJob, QueueName, Store};
+use windlass_core::{DurabilityLevel, Enqueued, NewJob, QueueName, Store};
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 
-async fn level_of(synchronous: Synchronous) -> Level {
+async fn level_of(synchronous: Synchronous) -> DurabilityLevel {
     let folder = tempfile::tempdir().unwrap();
     let options = Options {
         synchronous,
@@ -27,7 +27,7 @@ async fn level_of(synchronous: Synchronous) -> Level {
 
 #[tokio::test]
 async fn only_a_store_that_syncs_every_commit_answers_synced() {
-    assert_eq!(level_of(Synchronous::Full).await, Level::Synced);
-    assert_eq!(level_of(Synchronous::Normal).await, Level::Memory);
-    assert_eq!(level_of(Synchronous::Off).await, Level::Memory);
+    assert_eq!(level_of(Synchronous::Full).await, DurabilityLevel::Synced);
+    assert_eq!(level_of(Synchronous::Normal).await, DurabilityLevel::Memory);
+    assert_eq!(level_of(Synchronous::Off).await, DurabilityLevel::Memory);
 }

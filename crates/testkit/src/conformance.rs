@@ -18,17 +18,17 @@ pub mod fencing;
 pub mod lease;
 pub mod operate;
 pub mod order;
+pub mod outcome;
 pub mod payload;
 pub mod poison;
 pub mod queues;
 pub mod retention;
-pub mod settle;
 pub mod unique;
 pub mod watch;
 pub mod workers;
 
 /// One test per case for a store that `open` opens:
-/// `async fn open(clock: Arc<ManualClock>) -> Opened`.
+/// `async fn open(clock: Arc<ManualClock>) -> StoreUnderTest`.
 #[macro_export]
 macro_rules! conformance {
     ($open:ident) => {
@@ -52,9 +52,9 @@ macro_rules! one_test_per_case {
         $(mod $topic {
             $(#[tokio::test]
             async fn $case() -> $crate::conformance::Outcome {
-                let bench = $crate::Bench::open(super::$open, stringify!($case)).await;
-                $crate::conformance::$topic::$case(&bench).await?;
-                bench.assert_sound().await
+                let fixture = $crate::Fixture::open(super::$open, stringify!($case)).await;
+                $crate::conformance::$topic::$case(&fixture).await?;
+                fixture.assert_sound().await
             })+
         })+
     };
@@ -68,9 +68,9 @@ macro_rules! one_test_per_topic {
         async fn $topic() -> $crate::conformance::Outcome {
             $({
                 println!(stringify!($case));
-                let bench = $crate::Bench::open($open, stringify!($case)).await;
-                $crate::conformance::$topic::$case(&bench).await?;
-                bench.assert_sound().await?;
+                let fixture = $crate::Fixture::open($open, stringify!($case)).await;
+                $crate::conformance::$topic::$case(&fixture).await?;
+                fixture.assert_sound().await?;
             })+
             Ok(())
         })+

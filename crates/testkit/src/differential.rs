@@ -26,8 +26,8 @@ use self::draw::draw;
 use self::reply::Reply;
 use self::step::Step;
 use self::world::World;
-use crate::opened::Opened;
 use crate::soundness;
+use crate::store_under_test::StoreUnderTest;
 
 /// Where the clock starts.
 const START: Timestamp = Timestamp::from_ms(1_700_000_000_123);
@@ -50,7 +50,7 @@ const STEPS_SHOWN: usize = 20;
 pub async fn run_all<F, O>(open: F, seeds: &[u64], steps: usize) -> Coverage
 where
     F: Fn(Arc<ManualClock>) -> O,
-    O: Future<Output = Opened>,
+    O: Future<Output = StoreUnderTest>,
 {
     let mut coverage = Coverage::default();
     for seed in seeds_from_env(seeds) {
@@ -64,11 +64,11 @@ where
 pub async fn run<F, O>(open: &F, seed: u64, steps: usize) -> Coverage
 where
     F: Fn(Arc<ManualClock>) -> O,
-    O: Future<Output = Opened>,
+    O: Future<Output = StoreUnderTest>,
 {
     let clock = Arc::new(ManualClock::new(START));
     let mut run = Run {
-        model: Opened::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>)),
+        model: StoreUnderTest::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>)),
         subject: open(Arc::clone(&clock)).await,
         world: World::new(seed, clock),
         coverage: Coverage::default(),
@@ -116,8 +116,8 @@ fn from_env<T: FromStr>(name: &str) -> Option<T> {
 
 /// One run: the two stores side by side and what has happened so far.
 struct Run {
-    model: Opened,
-    subject: Opened,
+    model: StoreUnderTest,
+    subject: StoreUnderTest,
     world: World,
     coverage: Coverage,
     latest: VecDeque<String>,
@@ -222,8 +222,8 @@ mod tests {
     use super::*;
 
     /// A store whose clock stands still is not the specification.
-    async fn open_without_time(_clock: Arc<ManualClock>) -> Opened {
-        Opened::new(MemoryStore::new(Arc::new(ManualClock::new(START))))
+    async fn open_without_time(_clock: Arc<ManualClock>) -> StoreUnderTest {
+        StoreUnderTest::new(MemoryStore::new(Arc::new(ManualClock::new(START))))
     }
 
     #[tokio::test]

@@ -93,16 +93,16 @@ pub use windlass_core::Bytes;
 
 #[doc(inline)]
 pub use windlass_core::{
-    BootId, Changed, ClaimedJob, Cursor, Due, Error, ErrorKind, Filter, Headers, Held, Job, JobId,
-    JobState, Kind, Level, NewJob, Page, Priority, Progress, QueueName, Reason, Result,
-    RetryPolicy, Store, Timestamp, Token, UniqueKey, duration,
+    BootId, Changed, ClaimedJob, Cursor, Due, DurabilityLevel, Error, ErrorKind, Filter, Headers,
+    Job, JobId, JobState, Kind, LeaseStatus, NewJob, Page, Priority, Progress, QueueName, Reason,
+    Result, RetryPolicy, Store, Timestamp, Token, UniqueKey, duration,
 };
 
 /// All the words of [`Store`], the contract of every store: for what [`Client`] has no method for, and
 /// for stores of your own.
 ///
 /// ```
-/// use windlass::store::{ClaimRequest, Hold, Settled};
+/// use windlass::store::{ClaimRequest, JobLease, OutcomeStatus};
 /// use windlass::{Client, QueueName};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -112,10 +112,10 @@ pub use windlass_core::{
 /// let (store, mail) = (client.store(), QueueName::new("mail")?);
 ///
 /// let claim = store.claim(&mail, ClaimRequest::single(1)).await?.expect("a job is ready");
-/// let hold = Hold::new(claim.jobs[0].id.clone(), claim.token);
+/// let hold = JobLease::new(claim.jobs[0].id.clone(), claim.token);
 /// let done = store.complete(&mail, vec![hold.completion().result("sent")], None).await?;
 ///
-/// assert_eq!(done.settled, [Settled::Completed]);
+/// assert_eq!(done.statuses, [OutcomeStatus::Completed]);
 /// let stats = store.stats(&mail).await?.expect("the queue is there");
 /// assert_eq!((stats.ready, stats.succeeded), (0, 1));
 /// # Ok(())
@@ -124,11 +124,11 @@ pub use windlass_core::{
 pub mod store {
     #[doc(inline)]
     pub use windlass_core::{
-        Audited, Beat, ChangedJob, Changes, Claim, ClaimRequest, Claimer, Clock, Completed,
-        Completion, Enqueued, Failure, Hint, Hold, Jitter, Keep, KeepSucceeded, Limits, Maintained,
-        ManualClock, Mode, NewWorker, Partitions, Rates, Renewal, Renewed, Repair, Requeue, Retry,
-        Setting, Settings, Settled, Snooze, Stats, SystemClock, Target, Told, Totals, Watch,
-        Worker, limits,
+        Audited, ChangedJob, Changes, Claim, ClaimRequest, Claimer, Clock, Completed, Completion,
+        Enqueued, Failure, Heartbeat, Jitter, JobLease, Keep, KeepSucceeded, Limits, Maintained,
+        ManualClock, Mode, NewWorker, Notification, OutcomeStatus, Partitions, Rates, Renewal,
+        Renewed, Repair, Requeue, Retry, Setting, Settings, Snooze, Stats, SystemClock, Target,
+        Totals, Watch, Worker, WorkerCommand, limits,
     };
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use windlass_core::{Error, Level, Result};
+use windlass_core::{DurabilityLevel, Error, Result};
 
 const FORMS: &str = "write sqlite:PATH, memory:, redis://HOST:PORT/DB, rediss://…, \
                      redis+unix:///PATH, redis-sentinel://H1:P1,H2:P2/MASTER/DB or \
@@ -52,7 +52,7 @@ pub enum StoreUrl {
         /// The URL as it was given, user and password included: not for printing.
         url: String,
         /// How safe it asks a job to be.
-        durability: Level,
+        durability: DurabilityLevel,
     },
 }
 
@@ -71,17 +71,17 @@ impl StoreUrl {
     /// ```
     /// # #[cfg(feature = "redis")] {
     /// use windlass::StoreUrl;
-    /// use windlass::Level;
+    /// use windlass::DurabilityLevel;
     ///
     /// let url: StoreUrl = "redis://host:6379/0?durability=replicated:1".parse()?;
-    /// assert_eq!(url.durability(), Level::Replicated(1));
+    /// assert_eq!(url.durability(), DurabilityLevel::Replicated(1));
     /// # }
     /// # Ok::<(), windlass::Error>(())
     /// ```
-    pub const fn durability(&self) -> Level {
+    pub const fn durability(&self) -> DurabilityLevel {
         match self {
-            Self::Memory => Level::Memory,
-            Self::Sqlite { .. } => Level::Synced,
+            Self::Memory => DurabilityLevel::Memory,
+            Self::Sqlite { .. } => DurabilityLevel::Synced,
             Self::Redis { durability, .. } => *durability,
         }
     }
@@ -186,7 +186,7 @@ fn redis(text: &str, rest: &str) -> Result<StoreUrl> {
             #[cfg(feature = "redis")]
             let durability = windlass_store_redis::check_url(text)?;
             #[cfg(not(feature = "redis"))]
-            let durability = Level::Memory;
+            let durability = DurabilityLevel::Memory;
             Ok(StoreUrl::Redis {
                 url: text.to_owned(),
                 durability,

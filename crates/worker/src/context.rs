@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
-use windlass_core::{ClaimedJob, Enqueued, Held, NewJob, QueueName, Result, Store, Token};
+use windlass_core::{ClaimedJob, Enqueued, LeaseStatus, NewJob, QueueName, Result, Store, Token};
 
 use crate::boottime::BootTime;
 use crate::run::{Fence, Origin, Run};
@@ -95,7 +95,7 @@ impl Context {
     }
 
     /// Tells everybody how far the attempt has come: a fraction from 0 to 1, and what is being done.
-    pub async fn progress(&self, fraction: f64, message: Option<&str>) -> Result<Held> {
+    pub async fn progress(&self, fraction: f64, message: Option<&str>) -> Result<LeaseStatus> {
         let Origin { store, queue } = &*self.0.origin;
         let message = message.map(str::to_owned);
         store

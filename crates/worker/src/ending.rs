@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use windlass_core::limits::MESSAGE_BYTES_MAX;
-use windlass_core::{Mode, Settled};
+use windlass_core::{Mode, OutcomeStatus};
 
 use crate::deadlines::Step;
 use crate::lane::Lane;
@@ -96,7 +96,7 @@ impl Shared {
         lane.holdings().forget(std::slice::from_ref(run));
         if is_first {
             self.tally.lost.fetch_add(1, Ordering::Relaxed);
-            lane.figures.settled(Settled::Lost, 1);
+            lane.figures.settled(OutcomeStatus::LeaseLost, 1);
             tracing::warn!(target: "windlass", queue = %lane.queue(), id = %run.job.id,
                 token = %run.token, "the lease is lost: the attempt is stopped, and somebody else may have the job");
             if listens {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use windlass_core::wait::{pause, poll};
-use windlass_core::{Claim, Hint, Result, Watch};
+use windlass_core::{Claim, Notification, Result, Watch};
 
 use crate::backoff::Backoff;
 use crate::boottime::{BootTime, Moment};
@@ -162,7 +162,8 @@ impl Fetch {
                 return Ok(());
             }
         }
-        let is_work = |hint: &Hint| matches!(hint, Hint::Work(_) | Hint::Resync);
+        let is_work =
+            |hint: &Notification| matches!(hint, Notification::Work(_) | Notification::Resync);
         let nap = async {
             match &mut self.watch {
                 Some(watch) => pause(watch.as_mut(), poll(), is_work).await,

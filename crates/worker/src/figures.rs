@@ -1,7 +1,7 @@
 //! The figures of a worker, for whoever installs a recorder of `metrics` before it starts.
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
-use windlass_core::{QueueName, Settled};
+use windlass_core::{OutcomeStatus, QueueName};
 
 /// The figures of one queue; handles are made once, so that a job costs a few additions.
 pub(crate) struct Figures {
@@ -30,16 +30,16 @@ impl std::fmt::Debug for Figures {
 impl Figures {
     pub(crate) fn new(queue: &QueueName) -> Self {
         let queue = || queue.to_string();
-        let settled = |outcome: Settled| counter!("windlass_settled_total", "queue" => queue(), "outcome" => outcome.as_str());
+        let settled = |outcome: OutcomeStatus| counter!("windlass_settled_total", "queue" => queue(), "outcome" => outcome.as_str());
         Self {
             claimed: counter!("windlass_claimed_total", "queue" => queue()),
-            completed: settled(Settled::Completed),
-            scheduled: settled(Settled::Scheduled),
-            dead: settled(Settled::Dead),
-            released: settled(Settled::Released),
-            snoozed: settled(Settled::Snoozed),
-            cancelled: settled(Settled::Cancelled),
-            lost: settled(Settled::Lost),
+            completed: settled(OutcomeStatus::Completed),
+            scheduled: settled(OutcomeStatus::Retrying),
+            dead: settled(OutcomeStatus::Dead),
+            released: settled(OutcomeStatus::Released),
+            snoozed: settled(OutcomeStatus::Snoozed),
+            cancelled: settled(OutcomeStatus::Cancelled),
+            lost: settled(OutcomeStatus::LeaseLost),
             running: gauge!("windlass_running", "queue" => queue()),
             wait: histogram!("windlass_wait_seconds", "queue" => queue()),
             attempt: histogram!("windlass_attempt_seconds", "queue" => queue()),
@@ -47,15 +47,15 @@ impl Figures {
         }
     }
 
-    pub(crate) fn settled(&self, outcome: Settled, count: u64) {
+    pub(crate) fn settled(&self, outcome: OutcomeStatus, count: u64) {
         let counter = match outcome {
-            Settled::Completed => &self.completed,
-            Settled::Scheduled => &self.scheduled,
-            Settled::Dead => &self.dead,
-            Settled::Released => &self.released,
-            Settled::Snoozed => &self.snoozed,
-            Settled::Cancelled => &self.cancelled,
-            Settled::Lost | Settled::Gone => &self.lost,
+            OutcomeStatus::Completed => &self.completed,
+            OutcomeStatus::Retrying => &self.scheduled,
+            OutcomeStatus::Dead => &self.dead,
+            OutcomeStatus::Released => &self.released,
+            OutcomeStatus::Snoozed => &self.snoozed,
+            OutcomeStatus::Cancelled => &self.cancelled,
+            OutcomeStatus::LeaseLost | OutcomeStatus::Gone => &self.lost,
         };
         counter.increment(count);
     }

@@ -12,7 +12,7 @@ use windlass_core::{Error, ErrorKind, Result, Store};
 use crate::deadlines::{Entry, Step};
 use crate::shared::Shared;
 use crate::stop::StopReason;
-use crate::{beat, burst, listen, maintain, renew, settle};
+use crate::{burst, heartbeat, listen, maintain, renew, settle};
 
 /// The keeper's thread; it ends when this is dropped.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ async fn keep(shared: Arc<Shared>, opened: oneshot::Sender<Result<()>>, until: C
         ));
         loops.spawn(settle::run_late(shared, lane, store));
     }
-    start(&mut loops, &shared, &store, beat::run);
+    start(&mut loops, &shared, &store, heartbeat::run);
     start(&mut loops, &shared, &store, maintain::run);
     start(&mut loops, &shared, &store, listen::run);
     if shared.options.is_burst {
@@ -119,7 +119,7 @@ fn start<F>(
 
 async fn open(shared: &Shared) -> Result<Arc<dyn Store>> {
     let store = shared.stores.second().await?;
-    beat::register(shared, store.as_ref(), shared.boot()).await?;
+    heartbeat::register(shared, store.as_ref(), shared.boot()).await?;
     Ok(store)
 }
 

@@ -29,7 +29,6 @@
 //! ```
 
 mod backoff;
-mod beat;
 mod bench;
 mod boottime;
 mod burst;
@@ -43,6 +42,7 @@ mod fetch;
 mod figures;
 mod guard;
 mod handle;
+mod heartbeat;
 mod holdings;
 mod keeper;
 mod lane;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Hint, QueueName, Store};
+use windlass_core::{Notification, QueueName, Store};
 
 use crate::backoff::Backoff;
 use crate::shared::Shared;
@@ -26,15 +26,15 @@ pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
     }
 }
 
-/// Hints may be wrong or old: what is true is asked of the store, with a renewal.
-fn look(shared: &Shared, hint: &Hint) {
+/// Notifier may be wrong or old: what is true is asked of the store, with a renewal.
+fn look(shared: &Shared, hint: &Notification) {
     for lane in &shared.lanes {
         let is_concerned = match hint {
-            Hint::Cancel(queue, id) => {
+            Notification::Cancel(queue, id) => {
                 queue == lane.queue()
                     && !lane.holdings().of_ids(std::slice::from_ref(id)).is_empty()
             }
-            Hint::Resync => lane.holdings().next_look().is_some(),
+            Notification::Resync => lane.holdings().next_look().is_some(),
             _ => false,
         };
         if is_concerned {

@@ -86,7 +86,7 @@ fn jittered(every: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::{NewWorker, Timestamp, Told};
+    use windlass_core::{NewWorker, Timestamp, WorkerCommand};
 
     use super::*;
 
@@ -102,7 +102,7 @@ mod tests {
             },
             is_busy: false,
             running: Vec::new(),
-            told: Told::Continue,
+            command: WorkerCommand::Continue,
             started_at: Timestamp::from_ms(started_at),
             last_seen: Timestamp::from_ms(started_at),
             is_silent,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{ClaimedJob, Hold, QueueName, Store, Token};
+use windlass_core::{ClaimedJob, JobLease, QueueName, Store, Token};
 
 use crate::boottime::BootTime;
 use crate::stop::StopReason;
@@ -84,8 +84,8 @@ impl Run {
         }
     }
 
-    pub(crate) fn hold(&self) -> Hold {
-        Hold::new(self.job.id.clone(), self.token)
+    pub(crate) fn hold(&self) -> JobLease {
+        JobLease::new(self.job.id.clone(), self.token)
     }
 
     /// The handler begins.

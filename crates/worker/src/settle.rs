@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use windlass_core::limits::SUSPECT_AFTER;
-use windlass_core::{Completion, Failure, Hold, Jitter, Retry, Settled, Snooze, Store};
+use windlass_core::{Completion, Failure, Jitter, JobLease, OutcomeStatus, Retry, Snooze, Store};
 
 use crate::backoff::Backoff;
 use crate::boottime::BootTime;
@@ -49,7 +49,7 @@ pub(crate) async fn run_late(shared: Arc<Shared>, lane: Arc<Lane>, store: Arc<dy
 struct Sorted {
     completions: (Vec<Completion>, Vec<Arc<Run>>),
     failures: (Vec<Failure>, Vec<Arc<Run>>),
-    releases: (Vec<Hold>, Vec<Arc<Run>>),
+    releases: (Vec<JobLease>, Vec<Arc<Run>>),
     snoozes: (Vec<Snooze>, Vec<Arc<Run>>),
     slot: Option<Slot>,
 }
@@ -66,7 +66,10 @@ impl Sorted {
             let hold = run.hold();
             match outcome {
                 Outcome::Done(result) => {
-                    sorted.completions.0.push(Completion { hold, result });
+                    sorted.completions.0.push(Completion {
+                        lease: hold,
+                        result,
+                    });
                     sorted.completions.1.push(run);
                 }
                 Outcome::Failed { error, again } => {
@@ -171,7 +174,7 @@ async fn complete(
     .await;
     match (completed, next) {
         (Some(completed), next) => {
-            account(shared, lane, &runs, Some(completed.settled));
+            account(shared, lane, &runs, Some(completed.statuses));
             if let Some(next) = next {
                 if completed.next.is_none() && calls > 1 {
                     give_up(lane, &next.asked);
@@ -196,7 +199,7 @@ async fn insist<T, F, C>(
     call: C,
 ) where
     T: Clone,
-    F: Future<Output = windlass_core::Result<Vec<Settled>>>,
+    F: Future<Output = windlass_core::Result<Vec<OutcomeStatus>>>,
     C: Fn(Vec<T>) -> F,
 {
     if items.is_empty() {
@@ -242,7 +245,7 @@ where
     }
 }
 
-fn account(shared: &Shared, lane: &Lane, runs: &[Arc<Run>], settled: Option<Vec<Settled>>) {
+fn account(shared: &Shared, lane: &Lane, runs: &[Arc<Run>], settled: Option<Vec<OutcomeStatus>>) {
     match settled {
         Some(_) => lane.holdings().forget(runs),
         None => lane.holdings().drop_untold(runs),
@@ -253,22 +256,22 @@ fn account(shared: &Shared, lane: &Lane, runs: &[Arc<Run>], settled: Option<Vec<
     let Some(settled) = settled else {
         let lost = runs.len() as u64;
         shared.tally.lost.fetch_add(lost, Ordering::Relaxed);
-        lane.figures.settled(Settled::Lost, lost);
+        lane.figures.settled(OutcomeStatus::LeaseLost, lost);
         return;
     };
     let mut completed = 0;
     for (run, how) in runs.iter().zip(settled) {
         let figure: &AtomicU64 = match how {
-            Settled::Completed => {
+            OutcomeStatus::Completed => {
                 completed += 1;
                 continue;
             }
-            Settled::Scheduled => &shared.tally.failed,
-            Settled::Dead => &shared.tally.dead,
-            Settled::Released => &shared.tally.released,
-            Settled::Snoozed => &shared.tally.snoozed,
-            Settled::Cancelled => &shared.tally.cancelled,
-            Settled::Lost | Settled::Gone => {
+            OutcomeStatus::Retrying => &shared.tally.failed,
+            OutcomeStatus::Dead => &shared.tally.dead,
+            OutcomeStatus::Released => &shared.tally.released,
+            OutcomeStatus::Snoozed => &shared.tally.snoozed,
+            OutcomeStatus::Cancelled => &shared.tally.cancelled,
+            OutcomeStatus::LeaseLost | OutcomeStatus::Gone => {
                 tracing::warn!(target: "windlass", queue = %lane.queue(), id = %run.job.id,
                     token = %run.token, "{how}: the outcome came too late and changed nothing");
                 &shared.tally.lost
@@ -281,5 +284,5 @@ fn account(shared: &Shared, lane: &Lane, runs: &[Arc<Run>], settled: Option<Vec<
         .tally
         .succeeded
         .fetch_add(completed, Ordering::Relaxed);
-    lane.figures.settled(Settled::Completed, completed);
+    lane.figures.settled(OutcomeStatus::Completed, completed);
 }

@@ -18,7 +18,7 @@ const EDGES: [(&str, &[&str]); 18] = [
     ("windlass-derive", &["windlass"]),
     ("windlass-api", &["windlass-core"]),
     (
-        "windlass-program",
+        "windlass-exec",
         &["windlass-api", "windlass-core", "windlass-worker"],
     ),
     ("windlass-server", &["windlass-api", "windlass-core"]),
@@ -47,7 +47,7 @@ const EDGES: [(&str, &[&str]); 18] = [
             "windlass-api",
             "windlass-bench",
             "windlass-interop",
-            "windlass-program",
+            "windlass-exec",
             "windlass-server",
             "windlass-stdio",
             "windlass-worker",

@@ -55,7 +55,7 @@ fn without_past(mut fields: Fields) -> Result<Fields> {
 }
 
 fn check_state(word: &str) -> Result<()> {
-    match JobState::from_word(word) {
+    match JobState::from_text(word) {
         Some(state) if state.is_final() => {
             let why = format!("it has ended already: it is {state}");
             let help = "leave it out, or remove its field state to run it again";

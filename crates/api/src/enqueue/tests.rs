@@ -175,7 +175,7 @@ fn a_job_that_was_waited_for_is_shown_in_the_state_it_ended_in() {
     let enqueued = Enqueued::Accepted {
         id: JobId::new("1").unwrap(),
         state: JobState::Ready,
-        level: windlass_core::Level::Synced,
+        level: windlass_core::DurabilityLevel::Synced,
     };
 
     let reply = EnqueueReply::new(&queue, &enqueued).ended(JobState::Dead);

@@ -54,7 +54,7 @@ pub enum ChangeAnswer {
 /// A filter by the words of a door.
 pub fn filter(state: Option<&str>, kind: Option<&str>) -> Result<Filter> {
     let state = state.map(|word| {
-        JobState::from_word(word).ok_or_else(|| {
+        JobState::from_text(word).ok_or_else(|| {
             let words: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
             let short: String = word.chars().take(40).collect();
             let help = format!("use one of {}", words.join(", "));

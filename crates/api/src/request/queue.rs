@@ -8,7 +8,7 @@ use windlass_core::limits::PAGE;
 use windlass_core::{QueueName, Result, Setting, Store};
 
 use super::{Answer, QueueRequest, StoreRequest};
-use crate::problem::Problem;
+use crate::error::Error;
 use crate::queue::{QueueReply, SettingsReply};
 
 /// The figures of all queues.
@@ -48,7 +48,7 @@ impl QueueRequest for Stats {
 
 async fn figures(store: &dyn Store, queue: &QueueName) -> Answer<QueueReply> {
     let stats = store.stats(queue).await?;
-    let stats = stats.ok_or_else(|| Problem::no_queue(queue))?;
+    let stats = stats.ok_or_else(|| Error::no_queue(queue))?;
     Ok(QueueReply::new(queue, &stats))
 }
 

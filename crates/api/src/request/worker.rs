@@ -1,15 +1,15 @@
-//! Workers of any language: register, beat, leave; and what operators do with them.
+//! Workers of any language: register, heartbeat, leave; and what operators do with them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    Beat as CoreBeat, BootId, Clock, Error, JobId, NewWorker, QueueName, Renewal, Result, Store,
-    SystemClock, Timestamp, Token, Told,
+    BootId, Clock, Error as CoreError, Heartbeat as CoreHeartbeat, JobId, NewWorker, QueueName,
+    Renewal, Result, Store, SystemClock, Timestamp, Token, WorkerCommand,
 };
 
-use super::hold::lease;
+use super::claim::lease;
 use super::{Answer, StoreRequest};
-use crate::problem::Problem;
+use crate::error::Error;
 use crate::worker::{RunningReply, WorkerReply};
 
 /// Makes a worker known.
@@ -29,7 +29,7 @@ pub struct Register {
 /// Under which id the worker is known.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RegisterReply {
-    /// To be shown with every beat and claim.
+    /// To be shown with every heartbeat and claim.
     pub worker: String,
 }
 
@@ -64,7 +64,7 @@ impl StoreRequest for Register {
 /// Shows that a worker lives, and renews what it holds in the same call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Beat {
+pub struct Heartbeat {
     /// Who.
     pub worker: String,
     /// What it runs; each token is renewed.
@@ -87,20 +87,20 @@ pub struct BeatJob {
 
 /// How the worker should go on.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct BeatReply {
+pub struct HeartbeatReply {
     /// `continue`, `quiet`, `stop`, or `lost`: register again.
-    pub told: &'static str,
+    pub command: &'static str,
     /// Jobs that should stop because somebody cancelled them.
     pub cancel: Vec<RunningReply>,
     /// Jobs whose lease is lost: stop them, their outcome will be refused.
     pub lost: Vec<RunningReply>,
 }
 
-impl StoreRequest for Beat {
-    const OP: &'static str = "beat";
-    type Reply = BeatReply;
+impl StoreRequest for Heartbeat {
+    const OP: &'static str = "heartbeat";
+    type Reply = HeartbeatReply;
 
-    async fn answer(self, store: &dyn Store) -> Answer<BeatReply> {
+    async fn answer(self, store: &dyn Store) -> Answer<HeartbeatReply> {
         let boot = BootId::new(&self.worker)?;
         let lease = lease(self.lease.as_deref())?;
         let mut running = Vec::with_capacity(self.running.len());
@@ -114,7 +114,7 @@ impl StoreRequest for Beat {
         }
         claims.sort();
         claims.dedup();
-        let told = store.beat(CoreBeat { boot, running }).await?;
+        let command = store.heartbeat(CoreHeartbeat { boot, running }).await?;
         let (mut cancel, mut lost) = (Vec::new(), Vec::new());
         for (queue, token) in claims {
             let renewed = store
@@ -129,8 +129,8 @@ impl StoreRequest for Beat {
                 lost.extend(jobs.map(|job| reply(&queue, &job.id)));
             }
         }
-        Ok(BeatReply {
-            told: told.as_str(),
+        Ok(HeartbeatReply {
+            command: command.as_str(),
             cancel,
             lost,
         })
@@ -216,7 +216,7 @@ impl StoreRequest for FailWorker {
     async fn answer(self, store: &dyn Store) -> Answer<FailWorkerReply> {
         let boot = BootId::new(&self.worker)?;
         let rescued = store.fail_worker(&boot).await?;
-        let rescued = rescued.ok_or_else(|| Problem::no_worker(&boot))?;
+        let rescued = rescued.ok_or_else(|| Error::no_worker(&boot))?;
         Ok(FailWorkerReply {
             id: boot.to_string(),
             rescued,
@@ -224,42 +224,48 @@ impl StoreRequest for FailWorker {
     }
 }
 
-/// Leaves word for a worker's next beat.
+/// Queues a command for the worker's next heartbeat.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Tell {
+pub struct CommandWorker {
     /// Who.
     pub worker: String,
-    /// `continue`, `quiet` or `stop`.
-    pub word: String,
+    /// `continue`, `pause` or `stop`.
+    pub command: String,
 }
 
-/// What it will be told.
+/// The command that the next heartbeat will return.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct TellReply {
+pub struct CommandWorkerReply {
     /// The worker.
     pub id: String,
-    /// The word.
-    pub told: &'static str,
+    /// The command.
+    pub command: &'static str,
 }
 
-impl StoreRequest for Tell {
-    const OP: &'static str = "tell";
-    type Reply = TellReply;
+impl StoreRequest for CommandWorker {
+    const OP: &'static str = "command";
+    type Reply = CommandWorkerReply;
 
-    async fn answer(self, store: &dyn Store) -> Answer<TellReply> {
+    async fn answer(self, store: &dyn Store) -> Answer<CommandWorkerReply> {
         let boot = BootId::new(&self.worker)?;
-        let Some(told @ (Told::Continue | Told::Quiet | Told::Stop)) = Told::from_word(&self.word)
+        let Some(command @ (WorkerCommand::Continue | WorkerCommand::Pause | WorkerCommand::Stop)) =
+            WorkerCommand::from_text(&self.command)
         else {
-            let help = "say continue, quiet or stop";
-            return Err(Error::invalid("word", "no worker knows it", help).into());
+            let help = "expected one of: continue, pause, stop";
+            return Err(CoreError::invalid(
+                "command",
+                format!("unknown command {:?}", self.command),
+                help,
+            )
+            .into());
         };
-        if !store.tell(&boot, told).await? {
-            return Err(Problem::no_worker(&boot));
+        if !store.command(&boot, command).await? {
+            return Err(Error::no_worker(&boot));
         }
-        Ok(TellReply {
+        Ok(CommandWorkerReply {
             id: boot.to_string(),
-            told: told.as_str(),
+            command: command.as_str(),
         })
     }
 }

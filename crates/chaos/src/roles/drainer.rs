@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::event::Event;
 use crate::{LEASE, payload};
 use tokio::time::timeout;
-use windlass_core::{BootId, ClaimRequest, Filter, Hold, JobState, Result};
+use windlass_core::{BootId, ClaimRequest, Filter, JobLease, JobState, Result};
 
 use crate::roles::Scene;
 
@@ -37,7 +37,7 @@ pub async fn run(scene: Scene) -> Result<()> {
         };
         let mut holds = Vec::new();
         for job in claim.jobs {
-            let hold = Hold::new(job.id, claim.token);
+            let hold = JobLease::new(job.id, claim.token);
             scene.voice.say(Event::Claimed(hold.clone()));
             if job.payload != payload::of(&hold.id) {
                 scene
@@ -51,7 +51,7 @@ pub async fn run(scene: Scene) -> Result<()> {
 }
 
 /// Completes a claim in one call, and says so.
-pub async fn complete(scene: &Scene, holds: Vec<Hold>) -> Result<()> {
+pub async fn complete(scene: &Scene, holds: Vec<JobLease>) -> Result<()> {
     for hold in &holds {
         scene.voice.say(Event::Completing(hold.clone()));
     }
@@ -63,7 +63,7 @@ pub async fn complete(scene: &Scene, holds: Vec<Hold>) -> Result<()> {
                 .complete(&scene.queue, completions.clone(), None)
         })
         .await?;
-    for (how, hold) in completed.settled.into_iter().zip(holds) {
+    for (how, hold) in completed.statuses.into_iter().zip(holds) {
         scene.voice.say(Event::Told(how, hold));
     }
     Ok(())

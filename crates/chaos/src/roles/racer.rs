@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::time::{Duration, Instant};
 
 use crate::event::Event;
-use windlass_core::{BootId, ClaimRequest, Clock, Error, ErrorKind, Hold, Result, SystemClock};
+use windlass_core::{BootId, ClaimRequest, Clock, Error, ErrorKind, JobLease, Result, SystemClock};
 
 use crate::roles::Scene;
 
@@ -29,8 +29,8 @@ pub async fn run(scene: Scene) -> Result<()> {
         let holds = claim
             .jobs
             .into_iter()
-            .map(|job| Hold::new(job.id, claim.token));
-        let completions: Vec<_> = holds.map(Hold::completion).collect();
+            .map(|job| JobLease::new(job.id, claim.token));
+        let completions: Vec<_> = holds.map(JobLease::completion).collect();
         let count = completions.len() as u64;
         scene
             .store

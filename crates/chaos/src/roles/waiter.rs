@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::event::Event;
-use windlass_core::{ClaimRequest, Hold, Result};
+use windlass_core::{ClaimRequest, JobLease, Result};
 
 use crate::roles::{Scene, drainer};
 
@@ -21,7 +21,7 @@ pub async fn run(scene: Scene) -> Result<()> {
             .await?;
         let Some(claim) = claim else { continue };
         for job in claim.jobs {
-            let hold = Hold::new(job.id, claim.token);
+            let hold = JobLease::new(job.id, claim.token);
             scene.voice.say(Event::Claimed(hold.clone()));
             drainer::complete(&scene, vec![hold]).await?;
         }

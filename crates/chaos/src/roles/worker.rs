@@ -10,7 +10,7 @@ use crate::{CLOCK_SLACK, LEASE, payload};
 use clap::Args;
 use fastrand::Rng;
 use tokio::time::{sleep, timeout};
-use windlass_core::{BootId, Claim, ClaimRequest, Hold, NewWorker, Result};
+use windlass_core::{BootId, Claim, ClaimRequest, JobLease, NewWorker, Result};
 
 use crate::roles::Scene;
 use crate::roles::stop::Stop;
@@ -109,7 +109,7 @@ impl Worker {
             return Ok(None);
         };
         for job in &claim.jobs {
-            let hold = Hold::new(job.id.clone(), claim.token);
+            let hold = JobLease::new(job.id.clone(), claim.token);
             self.scene.voice.say(Event::Claimed(hold));
             if job.payload != payload::of(&job.id) {
                 self.scene
@@ -183,7 +183,7 @@ impl Worker {
             if self.rng.bool() {
                 sleep(Duration::from_millis(self.rng.u64(..15))).await;
             }
-            let hold = Hold::new(job.id, claim.token);
+            let hold = JobLease::new(job.id, claim.token);
             settle::settle(&self.scene, &mut self.rng, hold).await?;
         }
         self.renewer.dropped(claim.token);

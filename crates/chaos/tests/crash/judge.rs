@@ -4,11 +4,11 @@ use windlass_chaos::LEASE;
 use windlass_chaos::event::Event;
 use windlass_chaos::invariants::Found;
 use windlass_chaos::ledger::Ledger;
-use windlass_core::{JobState, QueueName, Reason, Settled};
-use windlass_testkit::{Opened, soundness, whole};
+use windlass_core::{JobState, OutcomeStatus, QueueName, Reason};
+use windlass_testkit::{StoreUnderTest, paging, soundness};
 
 /// Nothing to repair, nothing that contradicts itself.
-pub(crate) async fn assert_clean(opened: &Opened, queue: &QueueName) {
+pub(crate) async fn assert_clean(opened: &StoreUnderTest, queue: &QueueName) {
     let dump = opened.dump.dump(queue).await.unwrap().unwrap();
     assert_eq!(soundness::faults(&dump), [""; 0]);
     for job in dump.jobs.iter().filter(|job| job.state == JobState::Dead) {
@@ -18,7 +18,7 @@ pub(crate) async fn assert_clean(opened: &Opened, queue: &QueueName) {
             "{job:?}"
         );
     }
-    let (_, repairs) = whole::audit(opened.store.as_ref(), queue).await.unwrap();
+    let (_, repairs) = paging::audit(opened.store.as_ref(), queue).await.unwrap();
     assert_eq!(repairs, []);
 }
 
@@ -27,7 +27,8 @@ pub(crate) fn report(ledger: &Ledger, listing: &[Found], killed: usize) {
     let count = |is_meant: &dyn Fn(&Event) -> bool| {
         ledger.events().filter(|(_, event)| is_meant(event)).count()
     };
-    let told = |how: Settled| count(&|event| matches!(event, Event::Told(told, _) if *told == how));
+    let told =
+        |how: OutcomeStatus| count(&|event| matches!(event, Event::Told(told, _) if *told == how));
     let maybe: usize = ledger
         .lives
         .iter()
@@ -51,15 +52,15 @@ pub(crate) fn report(ledger: &Ledger, listing: &[Found], killed: usize) {
     println!(
         "claimed {}, completed {}, lost {}, scheduled {}, released {}, snoozed {}, trouble {}",
         count(&|event| matches!(event, Event::Claimed(_))),
-        told(Settled::Completed),
-        told(Settled::Lost),
-        told(Settled::Scheduled),
-        told(Settled::Released),
-        told(Settled::Snoozed),
+        told(OutcomeStatus::Completed),
+        told(OutcomeStatus::LeaseLost),
+        told(OutcomeStatus::Retrying),
+        told(OutcomeStatus::Released),
+        told(OutcomeStatus::Snoozed),
         count(&|event| matches!(event, Event::Trouble(_))),
     );
     assert!(
-        told(Settled::Completed) > 0,
+        told(OutcomeStatus::Completed) > 0,
         "nothing was done: the run shows nothing"
     );
 }

@@ -19,7 +19,7 @@ use windlass_chaos::{QUEUE, invariants, listing, nemesis};
 use windlass_core::QueueName;
 use windlass_store_redis::RedisStore;
 use windlass_store_sqlite::SqliteStore;
-use windlass_testkit::Opened;
+use windlass_testkit::StoreUnderTest;
 use windlass_testkit::redis::Server;
 
 use crew::Crew;
@@ -32,7 +32,7 @@ async fn what_sqlite_promised_holds_although_processes_are_killed() {
     let path = folder.path().join("jobs.db");
     let open = || SqliteStore::open(&path, windlass_store_sqlite::Options::default()).unwrap();
 
-    crash(path.clone().into(), async || Opened::new(open())).await;
+    crash(path.clone().into(), async || StoreUnderTest::new(open())).await;
 
     // No damage to the file.
     assert_eq!(open().check_file().await.unwrap(), [""; 0]);
@@ -43,12 +43,12 @@ async fn what_redis_promised_holds_although_processes_are_killed() {
     let server = Server::start();
     let url = server.url();
     let options = windlass_store_redis::Options::default;
-    let open = async || Opened::new(RedisStore::open(&url, options()).await.unwrap());
+    let open = async || StoreUnderTest::new(RedisStore::open(&url, options()).await.unwrap());
 
     crash(url.clone().into(), open).await;
 }
 
-async fn crash(store: OsString, open: impl AsyncFn() -> Opened) {
+async fn crash(store: OsString, open: impl AsyncFn() -> StoreUnderTest) {
     let seed = from_env("WINDLASS_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000));
     let kills = from_env("WINDLASS_KILLS").map_or(KILLS, |kills| usize::try_from(kills).unwrap());
     println!("WINDLASS_SEED={seed} WINDLASS_KILLS={kills}");
@@ -68,7 +68,7 @@ fn from_env(name: &str) -> Option<u64> {
     )
 }
 
-async fn run(seed: u64, kills: usize, store: OsString, open: impl AsyncFn() -> Opened) {
+async fn run(seed: u64, kills: usize, store: OsString, open: impl AsyncFn() -> StoreUnderTest) {
     let queue = QueueName::new(QUEUE).unwrap();
     let opened = open().await;
     let kept = listing::keep_everything(opened.store.as_ref(), &queue);

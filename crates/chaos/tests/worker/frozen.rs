@@ -8,7 +8,7 @@ use windlass_chaos::behaviour::Behaviour;
 use windlass_chaos::event::Event;
 use windlass_chaos::witness::{Sight, Sighting};
 use windlass_core::limits::PAGE;
-use windlass_core::{Clock, JobState, NewJob, Settled, SystemClock};
+use windlass_core::{Clock, JobState, NewJob, OutcomeStatus, SystemClock};
 
 use crate::ground::{Ground, PATIENCE, count, job, until_seen};
 use crate::hands::Spec;
@@ -173,6 +173,6 @@ fn seen_of(seen: &[Sighting], who: &str, sight: Sight) -> usize {
 fn refused(ground: &Ground, life: usize) -> usize {
     let ledger = ground.stage.record.ledger();
     let lines = ledger.lives[life].lines.iter();
-    let is_refusal = |event: &Event| matches!(event, Event::Told(Settled::Lost, _));
+    let is_refusal = |event: &Event| matches!(event, Event::Told(OutcomeStatus::LeaseLost, _));
     lines.filter(|line| is_refusal(&line.event)).count()
 }

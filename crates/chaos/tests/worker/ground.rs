@@ -15,7 +15,7 @@ use windlass_core::{Filter, Job, JobId, NewJob, QueueName, Stats};
 use windlass_store_redis::RedisStore;
 use windlass_store_sqlite::SqliteStore;
 use windlass_testkit::redis::Server;
-use windlass_testkit::{Opened, soundness, whole};
+use windlass_testkit::{StoreUnderTest, paging, soundness};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_windlass-actor");
 
@@ -28,7 +28,7 @@ const NAP: Duration = Duration::from_millis(10);
 /// Where one test takes place.
 pub(crate) struct Ground {
     pub(crate) stage: Stage,
-    pub(crate) opened: Opened,
+    pub(crate) opened: StoreUnderTest,
     pub(crate) queue: QueueName,
     /// The server, where the store is Redis.
     pub(crate) server: Option<Server>,
@@ -42,7 +42,7 @@ impl Ground {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
         let options = windlass_store_sqlite::Options::default();
-        let opened = Opened::new(SqliteStore::open(&path, options).unwrap());
+        let opened = StoreUnderTest::new(SqliteStore::open(&path, options).unwrap());
         Self::of(Stage::new(PROGRAM, path), opened, None, folder).await
     }
 
@@ -53,12 +53,17 @@ impl Ground {
     pub(crate) async fn on(server: Server) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = windlass_store_redis::Options::default();
-        let opened = Opened::new(RedisStore::open(&server.url(), options).await.unwrap());
+        let opened = StoreUnderTest::new(RedisStore::open(&server.url(), options).await.unwrap());
         let stage = Stage::new(PROGRAM, server.url());
         Self::of(stage, opened, Some(server), folder).await
     }
 
-    async fn of(stage: Stage, opened: Opened, server: Option<Server>, folder: TempDir) -> Self {
+    async fn of(
+        stage: Stage,
+        opened: StoreUnderTest,
+        server: Option<Server>,
+        folder: TempDir,
+    ) -> Self {
         let queue = QueueName::new(QUEUE).unwrap();
         let kept = listing::keep_everything(opened.store.as_ref(), &queue);
         kept.await.unwrap();
@@ -127,7 +132,7 @@ impl Ground {
     /// Every job, by its id.
     pub(crate) async fn jobs(&self) -> BTreeMap<JobId, Job> {
         let store = self.opened.store.as_ref();
-        let jobs = whole::list(store, &self.queue, &Filter::default(), SCAN_PAGE).await;
+        let jobs = paging::list(store, &self.queue, &Filter::default(), SCAN_PAGE).await;
         let jobs = jobs.unwrap().into_iter();
         jobs.map(|job| (job.id.clone(), job)).collect()
     }
@@ -155,7 +160,7 @@ impl Ground {
         );
         let dump = self.opened.dump.dump(&self.queue).await.unwrap().unwrap();
         assert_eq!(soundness::faults(&dump), [""; 0]);
-        let (_, repairs) = whole::audit(store, &self.queue).await.unwrap();
+        let (_, repairs) = paging::audit(store, &self.queue).await.unwrap();
         assert_eq!(repairs, []);
         stats
     }

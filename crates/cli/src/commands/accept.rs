@@ -1,7 +1,7 @@
 //! `windlass accept`: accepts a dispatched job.
 
 use clap::Args;
-use windlass::Held;
+use windlass::LeaseStatus;
 use windlass::store::limits;
 use windlass_api::SettleReply;
 
@@ -16,7 +16,7 @@ use crate::typed;
 #[command(after_help = "Example:\n  windlass accept mail ID --token TOKEN --lease 5m")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    held: args::Held,
+    held: args::JobLeaseArgs,
 
     /// How long the job is held from now on [default: 30s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
@@ -32,8 +32,8 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let store = session.store().await?;
 
     match store.accept(&queue, hold, lease).await? {
-        Held::Lost => Err(settle::lost(&id)),
-        Held::Yes => {
+        LeaseStatus::Lost => Err(settle::lost(&id)),
+        LeaseStatus::Valid => {
             let reply = SettleReply::new(&queue, &id, "accepted");
             session
                 .output

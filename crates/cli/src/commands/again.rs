@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass_api::Problem;
+use windlass_api::Error;
 
 use crate::exit::{Exit, Failure, Result};
 use crate::output::Output;
@@ -104,7 +104,7 @@ impl Again {
         match done {
             Ok(done) => Ok(Some(done)),
             Err(error) if self.0.is_some() && error.is_transient() => {
-                output.problem(&Problem::from(&error));
+                output.problem(&Error::from(&error));
                 Ok(None)
             }
             Err(error) => Err(error.into()),

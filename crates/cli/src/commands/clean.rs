@@ -3,7 +3,7 @@
 use clap::Args;
 use windlass::store::{Maintained, limits};
 use windlass::{QueueName, Store};
-use windlass_api::{CleanReply, Problem};
+use windlass_api::{Error, MaintenanceReply};
 
 use super::again::{self, Again, Deep};
 use crate::exit::{Exit, Failure, Result};
@@ -46,11 +46,11 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     if let Some(queue) = queue.as_ref().filter(|_| is_once)
         && store.stats(queue).await?.is_none()
     {
-        return Err(Failure::from(Problem::no_queue(queue)));
+        return Err(Failure::from(Error::no_queue(queue)));
     }
     let rounds = Again::until_terminated(every)?;
     let work = |is_deep| clean(store.as_ref(), queue.as_ref(), is_deep);
-    let told = |output: &mut Output, reply: &CleanReply| {
+    let told = |output: &mut Output, reply: &MaintenanceReply| {
         output.result(reply, |output| {
             if is_once || !reply.is_idle() {
                 print(output, reply);
@@ -65,12 +65,12 @@ async fn clean(
     store: &dyn Store,
     queue: Option<&QueueName>,
     is_deep: bool,
-) -> windlass::Result<CleanReply> {
+) -> windlass::Result<MaintenanceReply> {
     let queues = match queue {
         Some(queue) => vec![queue.clone()],
         None => store.queues().await?,
     };
-    let mut reply = CleanReply::default();
+    let mut reply = MaintenanceReply::default();
     for queue in &queues {
         loop {
             let maintained = store.maintain(queue, limits::PAGE).await?;
@@ -104,7 +104,7 @@ const fn is_page_full(maintained: Maintained) -> bool {
         || maintained.pruned + maintained.forgotten >= page
 }
 
-fn print(output: &mut Output, reply: &CleanReply) {
+fn print(output: &mut Output, reply: &MaintenanceReply) {
     let repaired = (reply.checked > 0 || reply.repaired > 0)
         .then(|| format!(", {} checked, {} repaired", reply.checked, reply.repaired));
     output.line(&format!(
@@ -123,7 +123,7 @@ fn print(output: &mut Output, reply: &CleanReply) {
             .map_or(String::new(), |id| format!(" job {id}"));
         output.talk(&format!(
             "{}{job}: {} ({})",
-            repair.queue, repair.what, repair.fault
+            repair.queue, repair.message, repair.code
         ));
     }
 }

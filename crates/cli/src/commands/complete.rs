@@ -19,7 +19,7 @@ use crate::session::Session;
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    held: args::Held,
+    held: args::JobLeaseArgs,
 
     /// What the job leaves behind; `-` reads standard input
     #[arg(long, value_name = "R", allow_hyphen_values = true)]
@@ -38,5 +38,5 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 
     let completed = store.complete(&queue, vec![completion], None).await?;
 
-    settle::print(session, &queue, &id, &completed.settled)
+    settle::print(session, &queue, &id, &completed.statuses)
 }

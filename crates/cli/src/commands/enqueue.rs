@@ -11,7 +11,7 @@ use serde::Serialize;
 use windlass::store::{Enqueued, Limits};
 use windlass::{Error, JobId, Kind, NewJob, Priority, QueueName, Store, UniqueKey};
 use windlass_api::enqueue::due;
-use windlass_api::{End, EnqueueReply, JobReply, moment, wait_for_end};
+use windlass_api::{EnqueueReply, JobEnd, JobReply, timestamp, wait_for_end};
 
 use self::safety::Safety;
 use super::job::wait;
@@ -192,7 +192,7 @@ fn new_job(options: &Options) -> Result<NewJob> {
     job.expires = options
         .expires
         .as_deref()
-        .map(moment::parse_due)
+        .map(timestamp::parse_due)
         .transpose()?;
     Ok(job)
 }
@@ -243,7 +243,7 @@ async fn wait(
     session: &mut Session,
 ) -> Result<Exit> {
     match wait_for_end(store, queue, enqueued.id(), limit).await? {
-        End::Ended(job) => {
+        JobEnd::Ended(job) => {
             let duplicate = enqueued.is_duplicate();
             let reply = WaitReply {
                 job: JobReply::from(job.as_ref()),
@@ -259,12 +259,12 @@ async fn wait(
             print(&EnqueueReply::new(queue, enqueued), session);
             Ok(wait::exit_of(enqueued.state()))
         }
-        End::EndedUnkept(state) => {
+        JobEnd::EndedUnkept(state) => {
             session.output.talk(state.as_str());
             print(&EnqueueReply::new(queue, enqueued).ended(state), session);
             Ok(wait::exit_of(state))
         }
-        End::Gone | End::NotFound => Err(wait::gone(queue, enqueued.id())),
-        End::TimedOut(job) => Err(wait::timed_out(enqueued.id(), job.state)),
+        JobEnd::Gone | JobEnd::NotFound => Err(wait::gone(queue, enqueued.id())),
+        JobEnd::TimedOut(job) => Err(wait::timed_out(enqueued.id(), job.state)),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use windlass_program::Exec;
+use windlass_exec::Exec;
 use windlass_worker::{Options, Stores, Summary};
 
 use crate::exit::{Exit, Result};

@@ -16,7 +16,7 @@ use crate::session::Session;
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    held: args::Held,
+    held: args::JobLeaseArgs,
 
     /// What went wrong
     #[arg(long, value_name = "E", allow_hyphen_values = true)]

@@ -1,7 +1,7 @@
 //! `windlass progress`: says how far a job has come.
 
 use clap::Args;
-use windlass::{Error, Held, Progress};
+use windlass::{Error, LeaseStatus, Progress};
 use windlass_api::SettleReply;
 
 use super::settle;
@@ -15,7 +15,7 @@ use crate::session::Session;
     Example:\n  windlass progress mail ID --token TOKEN 0.4 'page 4 of 10'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    held: args::Held,
+    held: args::JobLeaseArgs,
 
     /// How far it has come, from 0 to 1
     #[arg(allow_negative_numbers = true)]
@@ -43,8 +43,8 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         .progress(&queue, hold, fraction, arguments.message)
         .await?
     {
-        Held::Lost => Err(settle::lost(&id)),
-        Held::Yes => {
+        LeaseStatus::Lost => Err(settle::lost(&id)),
+        LeaseStatus::Valid => {
             let reply = SettleReply::new(&queue, &id, "noted");
             session
                 .output

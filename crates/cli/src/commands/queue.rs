@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use windlass::QueueName;
-use windlass_api::{Problem, QueueReply};
+use windlass_api::{Error, QueueReply};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
@@ -145,5 +145,5 @@ fn talk_of_new(queue: &QueueName, is_new: bool, session: &mut Session) {
 }
 
 fn no_queue(queue: &QueueName) -> Failure {
-    Failure::from(Problem::no_queue(queue))
+    Failure::from(Error::no_queue(queue))
 }

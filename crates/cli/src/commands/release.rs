@@ -12,7 +12,7 @@ use crate::session::Session;
 #[command(after_help = "Example:\n  windlass release mail ID --token TOKEN")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    held: args::Held,
+    held: args::JobLeaseArgs,
 }
 
 /// Releases the job, or says that the lease is lost.

@@ -3,7 +3,7 @@
 use clap::Args;
 use windlass::store::{Renewal, limits};
 use windlass::{JobId, QueueName, Token};
-use windlass_api::{Problem, RenewReply};
+use windlass_api::{Error, RenewReply};
 
 use super::settle;
 use crate::exit::{Exit, Failure, Result};
@@ -58,5 +58,5 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 }
 
 fn nothing_held() -> Failure {
-    Failure::from(Problem::nothing_held())
+    Failure::from(Error::nothing_held())
 }

@@ -1,16 +1,16 @@
 //! What the verbs of a holder have in common: the hold they show, and how its answer is printed.
 
-use windlass::store::{Hold, Settled};
-use windlass::{Error, JobId, QueueName, Token};
-use windlass_api::{Problem, SettleReply};
+use windlass::store::{JobLease, OutcomeStatus};
+use windlass::{Error as CoreError, JobId, QueueName, Token};
+use windlass_api::{Error, SettleReply};
 
-use crate::args::Held;
+use crate::args::JobLeaseArgs;
 use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
 
 /// The queue and the hold that were typed.
-pub(super) fn hold(typed: &Held) -> Result<(QueueName, Hold), Error> {
-    let hold = Hold::new(JobId::new(&typed.id)?, typed.token.parse::<Token>()?);
+pub(super) fn hold(typed: &JobLeaseArgs) -> Result<(QueueName, JobLease), CoreError> {
+    let hold = JobLease::new(JobId::new(&typed.id)?, typed.token.parse::<Token>()?);
     Ok((QueueName::new(&typed.queue)?, hold))
 }
 
@@ -19,11 +19,11 @@ pub(super) fn print(
     session: &mut Session,
     queue: &QueueName,
     id: &JobId,
-    settled: &[Settled],
+    settled: &[OutcomeStatus],
 ) -> Result<Exit> {
     match settled {
-        [Settled::Lost] => Err(lost(id)),
-        [Settled::Gone] => Err(Failure::from(Problem::gone(queue, id))),
+        [OutcomeStatus::LeaseLost] => Err(lost(id)),
+        [OutcomeStatus::Gone] => Err(Failure::from(Error::gone(queue, id))),
         [settled] => {
             let reply = SettleReply::settled(queue, id, *settled);
             session
@@ -37,5 +37,5 @@ pub(super) fn print(
 
 /// The token does not hold the job.
 pub(super) fn lost(id: &JobId) -> Failure {
-    Failure::from(Problem::lease_lost(id))
+    Failure::from(Error::lease_lost(id))
 }

@@ -14,7 +14,7 @@ use crate::session::Session;
 #[command(group(clap::ArgGroup::new("when").required(true)))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    held: args::Held,
+    held: args::JobLeaseArgs,
 
     /// For this long
     #[arg(

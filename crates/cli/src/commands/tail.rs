@@ -1,12 +1,12 @@
-//! `windlass tail`: what happens to jobs, as it happens. Hints only: some may be lost, and then it
+//! `windlass tail`: what happens to jobs, as it happens. Notifier only: some may be lost, and then it
 //! says so.
 
 use clap::Args;
 use serde::Serialize;
 use tokio::time::{Duration, timeout};
-use windlass::store::{Clock, Hint, SystemClock, Watch};
+use windlass::store::{Clock, Notification, SystemClock, Watch};
 use windlass::{QueueName, Store, Timestamp};
-use windlass_api::{Problem, moment};
+use windlass_api::{Error, timestamp};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::output::Output;
@@ -47,7 +47,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let store = session.store().await?;
     for queue in &named {
         if store.stats(queue).await?.is_none() {
-            return Err(Failure::from(Problem::no_queue(queue)));
+            return Err(Failure::from(Error::no_queue(queue)));
         }
     }
     session.output.talk("listening; end it with Ctrl-C");
@@ -63,7 +63,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
             watch = listen(store.as_ref(), &wanted).await?;
             // What happened in a queue before it was listened to gave no hint.
             if queues.is_some() {
-                print(&mut session.output, &Hint::Resync);
+                print(&mut session.output, &Notification::Resync);
             }
             queues = Some(wanted);
         }
@@ -99,16 +99,18 @@ async fn hear(watch: Option<&mut Box<dyn Watch>>, output: &mut Output) {
     let _ = timeout(LOOK, heard).await;
 }
 
-fn print(output: &mut Output, hint: &Hint) {
+fn print(output: &mut Output, hint: &Notification) {
     let (event, queue, id, state) = match hint {
-        Hint::Event(queue, id, state) => ("job", Some(queue), Some(id), Some(state.as_str())),
-        Hint::Cancel(queue, id) => ("cancel", Some(queue), Some(id), None),
-        Hint::Resync => ("resync", None, None, None),
+        Notification::Event(queue, id, state) => {
+            ("job", Some(queue), Some(id), Some(state.as_str()))
+        }
+        Notification::Cancel(queue, id) => ("cancel", Some(queue), Some(id), None),
+        Notification::Resync => ("resync", None, None, None),
         // Work without a name is told by the job that brought it.
         _ => return,
     };
     let line = Line {
-        at: moment::show(Timestamp::from_ms(SystemClock.now_us() / 1000)),
+        at: timestamp::format(Timestamp::from_ms(SystemClock.now_us() / 1000)),
         event,
         queue: queue.map(QueueName::as_str),
         id: id.map(windlass::JobId::as_str),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use windlass::store::limits;
 use windlass::{Role, Store};
-use windlass_program::Exec;
+use windlass_exec::Exec;
 use windlass_server::CancellationToken;
 use windlass_worker::Options;
 

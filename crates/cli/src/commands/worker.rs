@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use windlass_program::resident::WRITE_TIMEOUT_DEFAULT;
-use windlass_program::{Environment, Resident, ResidentOptions, Template};
+use windlass_exec::resident::WRITE_TIMEOUT_DEFAULT;
+use windlass_exec::{Environment, Resident, ResidentOptions, Template};
 use windlass_worker::GRACE_DEFAULT;
 
 use super::exec::child;

@@ -3,9 +3,9 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
-use windlass::store::{Clock, SystemClock, Told};
+use windlass::store::{Clock, SystemClock, WorkerCommand};
 use windlass::{BootId, Timestamp};
-use windlass_api::{Problem, WorkerReply};
+use windlass_api::{Error, WorkerReply};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::output::Output;
@@ -85,11 +85,11 @@ async fn list(session: &mut Session) -> Result<Exit> {
 async fn tell(id: &BootId, word: Word, session: &mut Session) -> Result<Exit> {
     let store = session.store().await?;
     let told = match word {
-        Word::Quiet => Told::Quiet,
-        Word::Continue => Told::Continue,
-        Word::Stop => Told::Stop,
+        Word::Quiet => WorkerCommand::Pause,
+        Word::Continue => WorkerCommand::Continue,
+        Word::Stop => WorkerCommand::Stop,
     };
-    if !store.tell(id, told).await? {
+    if !store.command(id, told).await? {
         return Err(nobody(id));
     }
     let reply = TellReply {
@@ -103,7 +103,7 @@ async fn tell(id: &BootId, word: Word, session: &mut Session) -> Result<Exit> {
 }
 
 fn nobody(id: &BootId) -> Failure {
-    Failure::from(Problem::no_worker(id))
+    Failure::from(Error::no_worker(id))
 }
 
 async fn fail(id: &BootId, session: &mut Session) -> Result<Exit> {

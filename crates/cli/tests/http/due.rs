@@ -58,7 +58,7 @@ fn judge(served: &Served, submitted: &Value, runs: &str, who: &str) {
     for line in String::from_utf8(out.body).unwrap().lines() {
         let job: Value = serde_json::from_str(line).unwrap();
         let ms = |field: &str| {
-            let at = windlass_api::moment::parse(job[field].as_str().unwrap()).unwrap();
+            let at = windlass_api::timestamp::parse(job[field].as_str().unwrap()).unwrap();
             i128::from(at.as_ms())
         };
         late.push(ms("started_at") - ms("due_at"));
@@ -138,7 +138,7 @@ fn a_pull_worker_in_a_few_lines_of_python_works_off_jobs_when_they_are_due() {
         .ask(
             "POST",
             &format!("/v1/workers/{worker}/tell"),
-            r#"{"word":"stop"}"#,
+            r#"{"command":"stop"}"#,
         )
         .json(200);
     assert!(python.0.wait().unwrap().success());

@@ -23,14 +23,18 @@ fn goes_its_way(sandbox: &Sandbox) {
     let held = &claimed[0];
     assert_eq!(held["payload"], r#"{"to" : "ann"}"#);
     let token = &held["token"];
-    let beat = json!({"running":[{"queue":"mail","id":"a","token":token}]}).to_string();
+    let heartbeat = json!({"running":[{"queue":"mail","id":"a","token":token}]}).to_string();
     let cancel = served.ask("POST", "/v1/queues/mail/jobs/a/cancel", "");
     assert_eq!(cancel.json(200)["outcome"], "will_stop");
-    let beat = served
-        .ask("POST", &format!("/v1/workers/{worker}/beat"), &beat)
+    let heartbeat = served
+        .ask(
+            "POST",
+            &format!("/v1/workers/{worker}/heartbeat"),
+            &heartbeat,
+        )
         .json(200);
     assert_eq!(
-        (&beat["told"], &beat["cancel"][0]["id"]),
+        (&heartbeat["command"], &heartbeat["cancel"][0]["id"]),
         (&json!("continue"), &json!("a"))
     );
     let done = json!({"token":token,"result":"sent"}).to_string();

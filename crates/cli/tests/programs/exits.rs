@@ -72,7 +72,7 @@ fn a_status_may_be_given_another_meaning() {
     let worker = sandbox.start_exec(flags, "exit $(cat)");
     let job = sandbox.shown_in("9", "scheduled");
     assert_eq!(job["attempt"], 2);
-    let at = |field: &str| windlass_api::moment::parse(text(&job[field])).unwrap();
+    let at = |field: &str| windlass_api::timestamp::parse(text(&job[field])).unwrap();
     assert!(
         at("due_at").since(at("created_at")).as_secs() >= 3600,
         "{job}"

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use crate::error::Result;
-use crate::hint::Hint;
 use crate::job::{Job, JobState};
 use crate::name::{JobId, QueueName};
+use crate::notification::Notification;
 use crate::store::Store;
 use crate::wait::{Deadline, pause, poll};
 
 /// How a job ended, as far as can be told.
 #[derive(Debug, Clone, PartialEq)]
-pub enum End {
+pub enum JobEnd {
     /// It has ended and is kept.
     Ended(Box<Job>),
     /// It has ended and was not kept.
@@ -30,33 +30,33 @@ pub async fn wait_for_end(
     queue: &QueueName,
     id: &JobId,
     limit: Option<Duration>,
-) -> Result<End> {
+) -> Result<JobEnd> {
     let deadline = Deadline::after(limit);
     let mut watch = store.watch(std::slice::from_ref(queue)).await?;
     let mut was_seen = false;
     let mut heard = None;
     loop {
         let job = match store.get(queue, id).await? {
-            Some(job) if job.state.is_final() => return Ok(End::Ended(Box::new(job))),
+            Some(job) if job.state.is_final() => return Ok(JobEnd::Ended(Box::new(job))),
             Some(job) => job,
             None => {
                 return Ok(match heard {
-                    Some(state) => End::EndedUnkept(state),
-                    None if was_seen => End::Gone,
-                    None => End::NotFound,
+                    Some(state) => JobEnd::EndedUnkept(state),
+                    None if was_seen => JobEnd::Gone,
+                    None => JobEnd::NotFound,
                 });
             }
         };
         was_seen = true;
         if deadline.is_over() {
-            return Ok(End::TimedOut(Box::new(job)));
+            return Ok(JobEnd::TimedOut(Box::new(job)));
         }
-        let is_news = |hint: &Hint| match hint {
-            Hint::Event(_, about, state) if about == id => {
+        let is_news = |hint: &Notification| match hint {
+            Notification::Event(_, about, state) if about == id => {
                 heard = state.is_final().then_some(*state);
                 true
             }
-            Hint::Resync => true,
+            Notification::Resync => true,
             _ => false,
         };
         pause(watch.as_mut(), deadline.cut(poll()), is_news).await;

@@ -109,7 +109,7 @@ impl Worqr {
             for task in reply::list(next())? {
                 args.push(arg(&digest(&reply::bytes(task)?)));
             }
-            // Told how long the list was, it does nothing when it is repeated.
+            // WorkerCommand how long the list was, it does nothing when it is repeated.
             let left = self.run_repeating(&scripts::FREE, args).await?;
             if amount(&left)? == 0 {
                 return Ok(());

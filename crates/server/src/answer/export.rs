@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 use windlass_api::request::{List, QueueRequest};
-use windlass_api::{JobReply, Problem};
+use windlass_api::{Error, JobReply};
 use windlass_core::{Job, JobId, JobState, QueueName, Store};
 
 use super::Answered;
@@ -55,7 +55,7 @@ impl Export {
             return Err(Refusal::new("invalid", why, "use state and kind"));
         }
         let words = states.iter().flat_map(|states| states.split(','));
-        let states: Option<Vec<_>> = words.map(JobState::from_word).collect();
+        let states: Option<Vec<_>> = words.map(JobState::from_text).collect();
         let states = states.ok_or_else(|| {
             let why = "the state in the query is none of a job";
             let help = "use scheduled, ready, running, succeeded, dead and cancelled, with commas";
@@ -88,7 +88,7 @@ impl Export {
         }
     }
 
-    async fn write(&self, parts: &Parts) -> Result<(), Problem> {
+    async fn write(&self, parts: &Parts) -> Result<(), Error> {
         let (store, queue) = (self.store.as_ref(), &self.queue);
         let mut cursor = None;
         loop {

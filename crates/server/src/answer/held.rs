@@ -10,9 +10,9 @@ use futures_util::stream;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
-use windlass_api::{Fields, Problem, dispatch};
+use windlass_api::{Error, Fields, dispatch};
 use windlass_core::wait::Deadline;
-use windlass_core::{Hold, JobId, QueueName, Store, Token, duration};
+use windlass_core::{JobId, JobLease, QueueName, Store, Token, duration};
 
 use super::Answered;
 use crate::call::Call;
@@ -41,12 +41,12 @@ pub(super) async fn claim(door: &Arc<Door>, mut call: Call) -> Answered {
         // Unheard, it is dropped here, and gives back what it holds.
         let _ = heard.send(answer);
     });
-    let claimed = hears.await.map_err(|_| Problem::no_answer())??;
+    let claimed = hears.await.map_err(|_| Error::no_answer())??;
     Ok(claimed.response())
 }
 
 /// How long the caller waits for jobs; only a claim does.
-fn waiting(fields: &mut Fields, op: &str) -> Result<Duration, Problem> {
+fn waiting(fields: &mut Fields, op: &str) -> Result<Duration, Error> {
     if op != "claim" {
         return Ok(Duration::ZERO);
     }
@@ -62,9 +62,9 @@ async fn wait_for_jobs(
     op: &str,
     fields: &Fields,
     wait: Duration,
-    heard: &oneshot::Sender<Result<Claimed, Problem>>,
-) -> Result<Box<RawValue>, Problem> {
-    let text = serde_json::to_string(fields).map_err(|_| Problem::no_answer())?;
+    heard: &oneshot::Sender<Result<Claimed, Error>>,
+) -> Result<Box<RawValue>, Error> {
+    let text = serde_json::to_string(fields).map_err(|_| Error::no_answer())?;
     let deadline = Deadline::after(Some(wait));
     loop {
         let mut fields = Fields::parse(&text)?;
@@ -146,20 +146,20 @@ impl Drop for Claimed {
     }
 }
 
-fn holds(reply: &str) -> Vec<Hold> {
+fn holds(reply: &str) -> Vec<JobLease> {
     let held: Vec<Held> = serde_json::from_str(reply)
         .or_else(|_| serde_json::from_str(reply).map(|beside: Beside| beside.claimed))
         .unwrap_or_default();
     let hold = |held: &Held| {
         let token: Token = held.token.parse().ok()?;
-        Some(Hold::new(JobId::new(&held.id).ok()?, token))
+        Some(JobLease::new(JobId::new(&held.id).ok()?, token))
     };
     held.iter().filter_map(hold).collect()
 }
 
 /// Releases, and repeats what got no answer: the token makes that safe. If it cannot be done, the
 /// end of the lease does it.
-async fn give_back(store: &dyn Store, queue: &QueueName, holds: &[Hold]) {
+async fn give_back(store: &dyn Store, queue: &QueueName, holds: &[JobLease]) {
     for _ in 0..=REPEATS_MAX {
         match store.release(queue, holds.to_vec()).await {
             Err(error) if error.is_unknown() => {}

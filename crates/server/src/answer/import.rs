@@ -9,7 +9,7 @@ use axum::body::BodyDataStream;
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use serde::Serialize;
-use windlass_api::{EnqueueReply, EnqueueRequest, Problem, depth};
+use windlass_api::{EnqueueReply, EnqueueRequest, Error, depth};
 use windlass_core::{JobId, NewJob, QueueName, Store};
 
 use super::Answered;
@@ -68,7 +68,7 @@ struct Import {
     /// How long the next part may take.
     part_wait: Duration,
     /// Lines whose jobs go to the store next, or whose refusal is told among them.
-    waiting: Vec<(u64, Result<NewJob, Problem>)>,
+    waiting: Vec<(u64, Result<NewJob, Error>)>,
     waiting_bytes: usize,
     line: u64,
     part: Vec<u8>,
@@ -81,7 +81,7 @@ struct LineReply<'a> {
     #[serde(flatten)]
     reply: Option<EnqueueReply>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a Problem>,
+    error: Option<&'a Error>,
 }
 
 /// The import ended before its input did.
@@ -133,17 +133,17 @@ impl Import {
             Line::TooLong => {
                 let why = format!("the line is longer than {LINE_BYTES_MAX} bytes");
                 let help = "keep large data elsewhere and put a reference into the job";
-                Err(Problem::new("too_large", why, help))
+                Err(Error::new("too_large", why, help))
             }
         };
         self.waiting_bytes += job.as_ref().map_or(0, |job| job.payload.len());
         self.waiting.push((self.line, job));
     }
 
-    fn job(&self, line: &[u8]) -> Result<NewJob, Problem> {
+    fn job(&self, line: &[u8]) -> Result<NewJob, Error> {
         let text = std::str::from_utf8(line).map_err(|_| {
             let help = "send bytes as payload_base64";
-            Problem::new("invalid", "the line is not UTF-8", help)
+            Error::new("invalid", "the line is not UTF-8", help)
         })?;
         depth::check(text)?;
         let request = EnqueueRequest::from_json(text)?;

@@ -1,6 +1,6 @@
 //! Workers: a caller reaches those whose queues it reaches.
 
-use windlass_api::request::{Beat, Register};
+use windlass_api::request::{Heartbeat, Register};
 use windlass_api::{Fields, WorkerReply, dispatch};
 use windlass_core::{Clock, QueueName, SystemClock, Timestamp, Worker};
 
@@ -67,10 +67,10 @@ pub(super) async fn register(door: &Door, mut call: Call) -> Answered {
 }
 
 /// Shows that a worker lives; the jobs it names are of queues that the caller reaches.
-pub(super) async fn beat(door: &Door, mut call: Call) -> Answered {
+pub(super) async fn heartbeat(door: &Door, mut call: Call) -> Answered {
     check_worker(door, &call.grant, call.worker()).await?;
     let fields = call.fields(BODY_BYTES_MAX).await?;
-    let named: Beat = fields.read()?;
+    let named: Heartbeat = fields.read()?;
     check_all(&call.grant, named.running.iter().map(|job| &job.queue))?;
     verb(door, call.route.op, fields).await
 }

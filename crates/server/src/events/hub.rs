@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
-use windlass_core::{Hint, QueueName, Store};
+use windlass_core::{Notification, QueueName, Store};
 
 /// How many events are remembered.
 const KEPT_MAX: usize = 4096;
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     number: u64,
-    hint: Hint,
+    hint: Notification,
 }
 
 impl Event {
@@ -33,12 +33,12 @@ impl Event {
     /// The event as it is sent.
     pub(super) fn text(&self, boot: &str) -> Bytes {
         let (name, data) = match &self.hint {
-            Hint::Work(queue) => ("work", json!({ "queue": queue.as_str() })),
-            Hint::Cancel(queue, id) => (
+            Notification::Work(queue) => ("work", json!({ "queue": queue.as_str() })),
+            Notification::Cancel(queue, id) => (
                 "cancel",
                 json!({ "queue": queue.as_str(), "id": id.as_str() }),
             ),
-            Hint::Event(queue, id, state) => (
+            Notification::Event(queue, id, state) => (
                 "job",
                 json!({ "queue": queue.as_str(), "id": id.as_str(), "state": state.as_str() }),
             ),
@@ -83,7 +83,7 @@ struct Kept {
 }
 
 impl Shared {
-    fn add(&self, hint: Hint) {
+    fn add(&self, hint: Notification) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let number = kept.next;
         kept.next += 1;
@@ -107,7 +107,7 @@ impl Shared {
         if place.is_behind {
             place.is_behind = false;
             let number = place.next.saturating_sub(1);
-            let hint = Hint::Resync;
+            let hint = Notification::Resync;
             return Some(Event { number, hint });
         }
         let at = usize::try_from(place.next - first).ok()?;
@@ -220,7 +220,7 @@ async fn listen(store: Arc<dyn Store>, shared: Weak<Shared>) {
             let Some(shared) = shared.upgrade() else {
                 return;
             };
-            shared.add(Hint::Resync);
+            shared.add(Notification::Resync);
         }
         let until = Instant::now() + LOOK;
         let Some(watch) = &mut watch else {
@@ -251,8 +251,8 @@ mod tests {
         Hub::new(Arc::new(MemoryStore::new(Arc::new(SystemClock))), 1)
     }
 
-    fn work(name: &str) -> Hint {
-        Hint::Work(QueueName::new(name).unwrap())
+    fn work(name: &str) -> Notification {
+        Notification::Work(QueueName::new(name).unwrap())
     }
 
     #[tokio::test]
@@ -273,14 +273,18 @@ mod tests {
         hub.shared.add(work("a"));
         for unknown in ["ffff-1", "nonsense", "", &format!("{}-99", hub.boot())] {
             let mut place = hub.place(Some(unknown));
-            assert_eq!(hub.next(&mut place).await.hint, Hint::Resync, "{unknown}");
+            assert_eq!(
+                hub.next(&mut place).await.hint,
+                Notification::Resync,
+                "{unknown}"
+            );
         }
 
         let mut slow = hub.place(None);
         for _ in 0..=KEPT_MAX {
             hub.shared.add(work("b"));
         }
-        assert_eq!(hub.next(&mut slow).await.hint, Hint::Resync);
+        assert_eq!(hub.next(&mut slow).await.hint, Notification::Resync);
         assert_eq!(hub.next(&mut slow).await.hint, work("b"));
     }
 }

@@ -1,9 +1,9 @@
 //! The rows of the table.
 
 use windlass_api::request::{
-    Accept, Audit, Beat, Cancel, Claim, Complete, Delete, Enqueue, EnqueueAll, Fail, FailWorker,
-    Get, Leave, List, Maintain, Pause, Progress, Promote, Purge, Queues, Register, Release, Renew,
-    Resume, Retry, Set, ShowSettings, Snooze, Stats, Tell, Wait, Workers,
+    Accept, Audit, Cancel, Claim, CommandWorker, Complete, Delete, Enqueue, EnqueueAll, Fail,
+    FailWorker, Get, Heartbeat, Leave, List, Maintain, Pause, Progress, Promote, Purge, Queues,
+    Register, Release, Renew, Resume, Retry, Set, ShowSettings, Snooze, Stats, Wait, Workers,
 };
 
 use super::Method::{Delete as DELETE, Get as GET, Post as POST, Put as PUT};
@@ -60,10 +60,10 @@ pub(crate) const ROUTES: &[Route] = &[
     // Workers.
     Route::store::<Workers>(GET, "/v1/workers", Scope::Read, "Workers that were seen lately").by(Way::Workers),
     Route::store::<Register>(POST, "/v1/workers", Scope::Work, "Make a worker known").by(Way::Register),
-    Route::store::<Beat>(POST, "/v1/workers/{worker}/beat", Scope::Work, "Show that a worker lives, renew what it holds, and learn how to go on").by(Way::Beat),
+    Route::store::<Heartbeat>(POST, "/v1/workers/{worker}/heartbeat", Scope::Work, "Show that a worker lives, renew what it holds, and learn how to go on").by(Way::Heartbeat),
     Route::store::<Leave>(POST, "/v1/workers/{worker}/leave", Scope::Work, "Take a worker off the record; what it holds goes back").by(Way::Worker),
     Route::store::<FailWorker>(POST, "/v1/workers/{worker}/fail", Scope::Operate, "Declare a worker dead; what it holds goes back now").by(Way::Worker),
-    Route::store::<Tell>(POST, "/v1/workers/{worker}/tell", Scope::Operate, "Leave word for a worker's next beat").by(Way::Worker),
+    Route::store::<CommandWorker>(POST, "/v1/workers/{worker}/command", Scope::Operate, "Queue a command for the worker's next heartbeat").by(Way::Worker),
     // What is not a verb.
     Route::other(GET, EVENTS, Scope::Read, Way::Events, "events", "What happens to jobs, as server-sent events").asked::<EventsRequest>(),
     Route::other(POST, "/v1/events/ticket", Scope::Read, Way::Ticket, "ticket", "Draw a ticket that opens one stream of events, for browsers").answered::<TicketReply>(),

@@ -179,10 +179,10 @@ async fn a_token_reaches_its_queues_only() {
             json!({"worker":"w-post","queues":["mail-1"]}),
         ),
         ("/v1/workers/w-idle/fail", json!({})),
-        ("/v1/workers/w-post/tell", json!({"word":"stop"})),
+        ("/v1/workers/w-post/command", json!({"command":"stop"})),
         ("/v1/workers/w-post/fail", json!({})),
         (
-            "/v1/workers/w-new/beat",
+            "/v1/workers/w-new/heartbeat",
             json!({"running":[{"queue":"post","id":"a"}]}),
         ),
         ("/", json!({"payload":"x","dueTime":4_000_000_000_u64})),

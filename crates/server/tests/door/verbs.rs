@@ -24,9 +24,9 @@ async fn a_job_goes_its_whole_way() {
         .await;
     let progress = json!({"token":token,"fraction":0.5,"message":"half"});
     let noted = caller.post("/v1/queues/q/jobs/a/progress", progress).await;
-    let beat = json!({"running":[{"queue":"q","id":"a","token":token}]});
-    let beat = caller
-        .post(&format!("/v1/workers/{worker}/beat"), beat)
+    let heartbeat = json!({"running":[{"queue":"q","id":"a","token":token}]});
+    let heartbeat = caller
+        .post(&format!("/v1/workers/{worker}/heartbeat"), heartbeat)
         .await;
     let seen = Caller::json(&caller.get("/v1/queues/q/jobs/a").await, 200);
     let done = json!({"token":token,"result":{"ok":true}});
@@ -40,7 +40,7 @@ async fn a_job_goes_its_whole_way() {
     assert_eq!(claimed[0]["headers"]["content-type"], "application/json");
     assert_eq!(Caller::json(&renewed, 200)["cancel"], json!([]));
     assert_eq!(Caller::json(&noted, 200)["outcome"], "noted");
-    assert_eq!(Caller::json(&beat, 200)["told"], "continue");
+    assert_eq!(Caller::json(&heartbeat, 200)["command"], "continue");
     assert_eq!(
         (&seen["state"], &seen["progress"]),
         (&json!("running"), &json!(0.5))
@@ -126,15 +126,15 @@ async fn workers_are_listed_told_and_failed() {
         .await;
 
     let told = caller
-        .post("/v1/workers/w-1/tell", json!({"word":"quiet"}))
+        .post("/v1/workers/w-1/command", json!({"command":"pause"}))
         .await;
-    let beat = caller.post("/v1/workers/w-1/beat", json!({})).await;
+    let heartbeat = caller.post("/v1/workers/w-1/heartbeat", json!({})).await;
     let listed = Caller::json(&caller.get("/v1/workers").await, 200);
     let left = caller.post("/v1/workers/w-1/leave", Value::Null).await;
     let failed = caller.post("/v1/workers/w-2/fail", Value::Null).await;
 
-    assert_eq!(Caller::json(&told, 200)["told"], "quiet");
-    assert_eq!(Caller::json(&beat, 200)["told"], "quiet");
+    assert_eq!(Caller::json(&told, 200)["command"], "pause");
+    assert_eq!(Caller::json(&heartbeat, 200)["command"], "pause");
     assert_eq!(listed[0]["id"], "w-1");
     assert_eq!(Caller::json(&left, 200)["released"], 1);
     assert_eq!(problem(&failed), (404, "not_found".to_owned()));

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 use windlass_api::content::Content;
-use windlass_api::{Problem, moment};
+use windlass_api::{Error, timestamp};
 use windlass_core::limits::PAGE;
 use windlass_core::{
-    BootId, Claim, ClaimRequest, ClaimedJob, Claimer, Hold, Mode, QueueName, Result, Told,
+    BootId, Claim, ClaimRequest, ClaimedJob, Claimer, JobLease, Mode, QueueName, Result,
+    WorkerCommand,
 };
 
 use super::{Outgoing, Processor};
@@ -20,7 +21,7 @@ impl Processor {
     pub(super) async fn dispatch(&self, queue: &QueueName) -> Outgoing {
         let mut outgoing = Outgoing::default();
         if let Err(error) = self.dispatch_into(queue, &mut outgoing).await {
-            let Problem { message, help, .. } = Problem::from(&error);
+            let Error { message, help, .. } = Error::from(&error);
             self.complain(&format!(
                 "jobs of queue {queue} are not dispatched for now: {message}; {help}"
             ));
@@ -47,7 +48,7 @@ impl Processor {
                 break;
             };
             for job in &claim.jobs {
-                let hold = Hold::new(job.id.clone(), claim.token);
+                let hold = JobLease::new(job.id.clone(), claim.token);
                 let claimed = Claimed {
                     queue: queue.clone(),
                     holds: vec![hold],
@@ -65,7 +66,7 @@ impl Processor {
         workers.retain(|worker| {
             worker.new.queues.contains(queue)
                 && !worker.running.iter().any(|(running, _)| running == queue)
-                && worker.told == Told::Continue
+                && worker.command == WorkerCommand::Continue
                 && !self.is_expired(worker, now)
         });
         if workers.is_empty() {
@@ -85,7 +86,7 @@ impl Processor {
         claim: &Claim,
         job: &ClaimedJob,
     ) -> String {
-        let at = moment::show(claim.token.issued_at());
+        let at = timestamp::format(claim.token.issued_at());
         let topic = format!("workers/{worker}/job_assignment");
         self.wrapped(&topic, None, &payload(queue, job, &at))
     }

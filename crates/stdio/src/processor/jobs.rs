@@ -1,9 +1,10 @@
 //! What job creators say: `add_job` and `del_job`.
 
 use serde::Serialize;
-use windlass_api::Problem;
+use windlass_api::Error;
 use windlass_core::{
-    Changed, Error, Headers, JobId, JobState, NewJob, Priority, QueueName, Result, Target,
+    Changed, Error as CoreError, Headers, JobId, JobState, NewJob, Priority, QueueName, Result,
+    Target,
 };
 
 use super::Processor;
@@ -61,7 +62,7 @@ impl Processor {
             .priority(payload.priority()?)
             .headers(headers);
         let answers = self.store.enqueue(queue, vec![job]).await?;
-        let first = answers.first().ok_or_else(Problem::no_answer)?;
+        let first = answers.first().ok_or_else(Error::no_answer)?;
         if first.is_duplicate() {
             return Err(duplicate(queue, &id, first.state()));
         }
@@ -81,21 +82,21 @@ impl Processor {
                 "deleted"
             }
             Some(Changed::Conflict(_) | Changed::NotFound) | None => {
-                return Err(Problem::no_job(queue, &id));
+                return Err(Error::no_job(queue, &id));
             }
         };
         fields(&JobAnswer::new(queue, &id, state))
     }
 }
 
-fn duplicate(queue: &QueueName, id: &JobId, state: JobState) -> Problem {
-    let error = Error::invalid(
+fn duplicate(queue: &QueueName, id: &JobId, state: JobState) -> Error {
+    let error = CoreError::invalid(
         "job",
         format!("the queue {queue} has had job {id:?} already, and it is {state}"),
         "add each job once; another job needs a uuid of its own",
     );
-    Problem {
+    Error {
         code: "duplicate".into(),
-        ..Problem::from(error)
+        ..Error::from(error)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use windlass_api::moment;
+use windlass_api::timestamp;
 use windlass_core::{
     Cursor, Error, Filter, Job, JobId, JobState, QueueName, Result, Timestamp, Worker,
 };
@@ -95,7 +95,7 @@ fn bound(payload: &Payload<'_>, name: &str) -> Result<Option<Timestamp>> {
     };
     match text.as_str() {
         "null" | "-inf" | "+inf" | "inf" => Ok(None),
-        text => moment::parse(text).map(Some),
+        text => timestamp::parse(text).map(Some),
     }
 }
 
@@ -221,13 +221,13 @@ impl From<Job> for ListedJob {
         Self {
             state: state(&job),
             priority: job.priority.level(),
-            created_at: moment::show(job.created_at),
-            dispatched_at: job.started_at.map(moment::show),
-            accepted_at: job.accepted_at.map(moment::show),
-            last_progress_at: progress.map(|progress| moment::show(progress.at)),
+            created_at: timestamp::format(job.created_at),
+            dispatched_at: job.started_at.map(timestamp::format),
+            accepted_at: job.accepted_at.map(timestamp::format),
+            last_progress_at: progress.map(|progress| timestamp::format(progress.at)),
             progress: progress.map(|progress| progress.fraction),
             worker: job.worker.as_ref().map(ToString::to_string),
-            finished_at: job.finished_at.map(moment::show),
+            finished_at: job.finished_at.map(timestamp::format),
             uuid: job.id.to_string(),
             queue_name: job.queue.to_string(),
         }
@@ -241,10 +241,10 @@ impl ListedWorker {
         let accepted_at = job.and_then(|job| job.accepted_at);
         Self {
             state: if id.is_some() { "busy" } else { "idle" },
-            last_seen_at: moment::show(worker.last_seen),
+            last_seen_at: timestamp::format(worker.last_seen),
             uuid: id.map(ToString::to_string),
-            accepted_at: accepted_at.map(moment::show),
-            last_progress_at: progress.map(|progress| moment::show(progress.at)),
+            accepted_at: accepted_at.map(timestamp::format),
+            last_progress_at: progress.map(|progress| timestamp::format(progress.at)),
             progress: progress.map(|progress| progress.fraction),
             worker: worker.new.boot.to_string(),
             name: worker.new.name,

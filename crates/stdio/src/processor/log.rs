@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
-use windlass_api::moment;
+use windlass_api::timestamp;
 use windlass_core::Timestamp;
 
 use super::Processor;
@@ -66,6 +66,6 @@ impl Processor {
 
     /// The present moment, for people.
     pub(super) fn now_text(&self) -> String {
-        moment::show(Timestamp::from_ms(self.options.clock.now_us() / 1000))
+        timestamp::format(Timestamp::from_ms(self.options.clock.now_us() / 1000))
     }
 }

@@ -1,9 +1,9 @@
 //! The workers of a processor in the store's own registry: who lives, in which groups, on what.
 
-use windlass_api::Problem;
+use windlass_api::Error;
 use windlass_core::{
-    Beat, BootId, Error, Filter, JobId, JobState, NewWorker, QueueName, Renewal, Result, Store,
-    Timestamp, Told, Worker,
+    BootId, Error as CoreError, Filter, Heartbeat, JobId, JobState, NewWorker, QueueName, Renewal,
+    Result, Store, Timestamp, Worker, WorkerCommand,
 };
 
 use super::Processor;
@@ -25,7 +25,7 @@ impl Sender {
     pub(super) fn of(origin: &Origin, path: Option<&str>) -> Result<Self> {
         let id = origin.uuid.as_deref().or(path).ok_or_else(|| {
             let help = "say who with \"service_uuid\"";
-            Error::invalid("message", "it names no worker", help)
+            CoreError::invalid("message", "it names no worker", help)
         })?;
         // It becomes a part of a topic.
         if !id
@@ -33,7 +33,11 @@ impl Sender {
             .all(|c| c.is_ascii_alphanumeric() || "._:-".contains(c))
         {
             let help = "use letters, digits, dot, underscore, colon and hyphen";
-            return Err(Error::invalid("service_uuid", "it is no plain word", help));
+            return Err(CoreError::invalid(
+                "service_uuid",
+                "it is no plain word",
+                help,
+            ));
         }
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         Ok(Self {
@@ -51,13 +55,13 @@ impl Processor {
     }
 
     /// A worker as the store knows it.
-    pub(super) async fn worker(&self, sender: &Sender) -> Result<Option<Worker>, Problem> {
+    pub(super) async fn worker(&self, sender: &Sender) -> Result<Option<Worker>, Error> {
         let workers = self.store.workers().await?;
         let known = workers
             .into_iter()
             .find(|worker| worker.new.boot == sender.boot);
         match known {
-            Some(worker) if worker.new.version != self.mark() => Err(Problem::new(
+            Some(worker) if worker.new.version != self.mark() => Err(Error::new(
                 "conflict",
                 format!("there is another worker {:?} already", sender.boot),
                 "give each worker a service_uuid of its own",
@@ -82,19 +86,20 @@ impl Processor {
             self.renew(other, id, sender).await?;
         }
         running.extend(job.map(|id| (queue.clone(), id.clone())));
-        let beat = Beat {
+        let heartbeat = Heartbeat {
             boot: sender.boot.clone(),
             running,
         };
         let is_member = queues.contains(queue);
-        if is_member && self.store.beat(beat.clone()).await? != Told::Lost {
+        if is_member && self.store.heartbeat(heartbeat.clone()).await? != WorkerCommand::Reregister
+        {
             return Ok(());
         }
         if !is_member {
             queues.push(queue.clone());
         }
         self.store.register(self.record(sender, queues)).await?;
-        self.store.beat(beat).await?;
+        self.store.heartbeat(heartbeat).await?;
         Ok(())
     }
 
@@ -123,13 +128,13 @@ impl Processor {
         Ok(())
     }
 
-    /// All workers of this namespace, and the store's time: that of the processor's own beat.
+    /// All workers of this namespace, and the store's time: that of the processor's own heartbeat.
     pub(super) async fn group(&self) -> Result<(Vec<Worker>, Timestamp)> {
-        let beat = || Beat {
+        let heartbeat = || Heartbeat {
             boot: self.me.clone(),
             running: Vec::new(),
         };
-        if self.store.beat(beat()).await? == Told::Lost {
+        if self.store.heartbeat(heartbeat()).await? == WorkerCommand::Reregister {
             self.store
                 .register(NewWorker {
                     boot: self.me.clone(),

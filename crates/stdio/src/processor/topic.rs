@@ -1,7 +1,7 @@
 //! Topics: what a message is about, and which worker it comes from.
 
-use windlass_api::Problem;
-use windlass_core::Error;
+use windlass_api::Error;
+use windlass_core::Error as CoreError;
 
 /// What a message asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,11 +82,11 @@ impl<'a> Topic<'a> {
 }
 
 /// The refusal of a topic that nobody knows.
-pub(super) fn unknown(topic: &str) -> Problem {
+pub(super) fn unknown(topic: &str) -> Error {
     let short: String = topic.chars().take(80).collect();
     let words: Vec<_> = WORDS.iter().map(|(word, _)| *word).collect();
     let help = format!("use <namespace>/job_queue/ and one of {}", words.join(", "));
-    Error::invalid("topic", format!("{short:?} is not known"), help).into()
+    CoreError::invalid("topic", format!("{short:?} is not known"), help).into()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use windlass_api::Problem;
+use windlass_api::Error;
 use windlass_core::{BootId, QueueName, Result};
 
 use super::{Outgoing, Processor};
@@ -17,12 +17,12 @@ pub(super) struct Figures {
 
 impl Processor {
     /// Runs maintenance. Trouble is logged as well as answered: the next tick tries again.
-    pub(super) async fn tick(&self) -> (Outgoing, Result<Figures, Problem>) {
+    pub(super) async fn tick(&self) -> (Outgoing, Result<Figures, Error>) {
         let mut outgoing = Outgoing::default();
         let (queues, workers_expired) = match self.expire().await {
             Ok(expired) => expired,
             Err(error) => {
-                let problem = Problem::from(&error);
+                let problem = Error::from(&error);
                 self.complain(&format!(
                     "maintenance has to wait for the next tick: {}; {}",
                     problem.message, problem.help

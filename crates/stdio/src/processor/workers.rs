@@ -4,9 +4,10 @@
 //! store compares it. A worker whose job went to another in between is told so.
 
 use serde::{Deserialize, Serialize};
-use windlass_api::Problem;
+use windlass_api::Error;
 use windlass_core::{
-    Held, Hold, Job, JobId, JobState, Progress, QueueName, Renewal, Result, Settled, Worker,
+    Job, JobId, JobLease, JobState, LeaseStatus, OutcomeStatus, Progress, QueueName, Renewal,
+    Result, Worker,
 };
 
 use super::Processor;
@@ -75,7 +76,7 @@ impl Processor {
         queue: &QueueName,
         sender: &Sender,
         known: Option<&Worker>,
-    ) -> Result<Vec<String>, Problem> {
+    ) -> Result<Vec<String>, Error> {
         let mut released = Vec::new();
         for id in self.held_by(queue, sender, known).await? {
             let Ok((hold, job)) = self.hold(queue, &id, sender).await else {
@@ -97,8 +98,8 @@ impl Processor {
         }
         let lease = self.options.worker_expiry;
         match self.store.accept(queue, hold, lease).await? {
-            Held::Yes => fields(&JobAnswer::new(queue, id, "accepted")),
-            Held::Lost => Err(not_theirs(id, sender)),
+            LeaseStatus::Valid => fields(&JobAnswer::new(queue, id, "accepted")),
+            LeaseStatus::Lost => Err(not_theirs(id, sender)),
         }
     }
 
@@ -119,25 +120,25 @@ impl Processor {
             let renewal = Renewal::Single { token };
             let renewed = self.store.renew(queue, renewal, lease).await?;
             if renewed.lost.is_empty() {
-                Held::Yes
+                LeaseStatus::Valid
             } else {
-                Held::Lost
+                LeaseStatus::Lost
             }
         };
         let held = match (held, status.progress) {
-            (Held::Yes, Some(fraction)) => {
+            (LeaseStatus::Valid, Some(fraction)) => {
                 let message = status.message;
                 self.store.progress(queue, hold, fraction, message).await?
             }
             (held, _) => held,
         };
         match held {
-            Held::Yes => fields(&JobAnswer {
+            LeaseStatus::Valid => fields(&JobAnswer {
                 progress: status.progress,
                 cancel: Some(job.is_cancel_requested),
                 ..JobAnswer::new(queue, id, "processing")
             }),
-            Held::Lost => Err(not_theirs(id, sender)),
+            LeaseStatus::Lost => Err(not_theirs(id, sender)),
         }
     }
 
@@ -152,8 +153,8 @@ impl Processor {
         let (hold, _) = self.hold(queue, id, sender).await?;
         let completion = hold.completion().result(payload.text.to_owned());
         let completed = self.store.complete(queue, vec![completion], None).await?;
-        match completed.settled.first() {
-            Some(Settled::Completed) => fields(&JobAnswer::new(queue, id, "finished")),
+        match completed.statuses.first() {
+            Some(OutcomeStatus::Completed) => fields(&JobAnswer::new(queue, id, "finished")),
             _ => Err(not_theirs(id, sender)),
         }
     }
@@ -164,15 +165,15 @@ impl Processor {
         queue: &QueueName,
         id: &JobId,
         sender: &Sender,
-    ) -> Result<(Hold, Job), Problem> {
+    ) -> Result<(JobLease, Job), Error> {
         let job = self.store.get(queue, id).await?;
-        let job = job.ok_or_else(|| Problem::no_job(queue, id))?;
+        let job = job.ok_or_else(|| Error::no_job(queue, id))?;
         if job.state.is_final() {
             return Err(ended(id, job.state));
         }
         match job.token {
             Some(token) if job.worker.as_ref() == Some(&sender.boot) => {
-                Ok((Hold::new(id.clone(), token), job))
+                Ok((JobLease::new(id.clone(), token), job))
             }
             _ => Err(not_theirs(id, sender)),
         }
@@ -190,8 +191,8 @@ fn status(payload: &Payload<'_>) -> Result<Status> {
     Ok(status)
 }
 
-fn not_theirs(id: &JobId, sender: &Sender) -> Problem {
-    Problem::new(
+fn not_theirs(id: &JobId, sender: &Sender) -> Error {
+    Error::new(
         "lease_lost",
         format!(
             "job {id:?} is not the job of worker {:?} any more, or never was; nothing changed",
@@ -201,16 +202,16 @@ fn not_theirs(id: &JobId, sender: &Sender) -> Problem {
     )
 }
 
-fn ended(id: &JobId, state: JobState) -> Problem {
-    Problem::new(
+fn ended(id: &JobId, state: JobState) -> Error {
+    Error::new(
         "wrong_state",
         format!("job {id:?} has ended: it is {state}"),
         "send worker_idle to be given another",
     )
 }
 
-fn deleted(id: &JobId) -> Problem {
-    Problem::new(
+fn deleted(id: &JobId) -> Error {
+    Error::new(
         "cancelled",
         format!("job {id:?} was deleted while it was on its way"),
         "send worker_idle to be given another",

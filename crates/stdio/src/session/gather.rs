@@ -4,7 +4,7 @@
 //! is refused without the store, whose answer has its place in the order.
 
 use tokio_util::sync::CancellationToken;
-use windlass_api::{EnqueueReply, Problem};
+use windlass_api::{EnqueueReply, Error};
 use windlass_core::{Enqueued, ErrorKind, NewJob, QueueName, Result, Store};
 
 use super::patience;
@@ -89,7 +89,7 @@ impl Group {
             done.push(match asked {
                 Asked::Enqueue(..) => {
                     let answer = stored.next();
-                    asker.told("", answer.unwrap_or_else(|| Err(Problem::no_answer())))
+                    asker.told("", answer.unwrap_or_else(|| Err(Error::no_answer())))
                 }
                 Asked::Refused(problem) => asker.told("", Err(problem)),
                 Asked::Verb(op, fields) => {
@@ -137,7 +137,7 @@ fn replies(queue: &QueueName, count: usize, answers: Result<Vec<Enqueued>>) -> V
             .iter()
             .map(|answer| fields(&EnqueueReply::new(queue, answer)))
             .collect(),
-        Err(error) => vec![Err(Problem::from(error)); count],
+        Err(error) => vec![Err(Error::from(error)); count],
     }
 }
 

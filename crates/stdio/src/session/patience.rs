@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use windlass_api::{Fields, Problem};
+use windlass_api::{Error, Fields};
 use windlass_core::wait::Deadline;
 use windlass_core::{Result, Store, duration};
 
@@ -28,7 +28,7 @@ pub(super) async fn dispatch(
         // It only looks: dropping it loses nothing.
         "wait" => tokio::select! {
             answer = windlass_api::dispatch(store, op, fields) => answer,
-            () = cut.cancelled() => Err(Problem::cut_short()),
+            () = cut.cancelled() => Err(Error::cut_short()),
         },
         _ => windlass_api::dispatch(store, op, fields).await,
     }

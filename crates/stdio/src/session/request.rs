@@ -1,8 +1,8 @@
 //! One line as a request, and its answer as a line.
 
 use serde_json::value::RawValue;
-use windlass_api::{EnqueueRequest, Fields, Problem};
-use windlass_core::{Error, NewJob, QueueName};
+use windlass_api::{EnqueueRequest, Error, Fields};
+use windlass_core::{Error as CoreError, NewJob, QueueName};
 
 use crate::lines::Line;
 use crate::reply::{Answer, written};
@@ -31,7 +31,7 @@ pub(super) enum Asked {
     /// Any other verb.
     Verb(String, Fields),
     /// Nothing that can be done.
-    Refused(Problem),
+    Refused(Error),
 }
 
 /// A request that has its answer.
@@ -70,14 +70,14 @@ impl Asker {
     }
 }
 
-fn parse(text: &str, reference: &mut Option<Box<RawValue>>) -> Result<Asked, Problem> {
+fn parse(text: &str, reference: &mut Option<Box<RawValue>>) -> Result<Asked, Error> {
     let mut fields = Fields::parse(text)?;
     *reference = fields.take("ref")?;
     let op: Option<String> = fields.take("op")?;
     let op = op.ok_or_else(|| {
         let ops = windlass_api::ops().join(", ");
         let help = format!("say which with \"op\": one of {ops}");
-        Error::invalid("request", "it names no verb", help)
+        CoreError::invalid("request", "it names no verb", help)
     })?;
     if op != "enqueue" {
         return Ok(Asked::Verb(op, fields));
@@ -85,7 +85,7 @@ fn parse(text: &str, reference: &mut Option<Box<RawValue>>) -> Result<Asked, Pro
     let queue: Option<String> = fields.take("queue")?;
     let queue = queue.ok_or_else(|| {
         let help = "say which with \"queue\":\"NAME\"";
-        Error::invalid("request", "it names no queue", help)
+        CoreError::invalid("request", "it names no queue", help)
     })?;
     let queue = QueueName::new(queue)?;
     let job = fields.read::<EnqueueRequest>()?.into_job()?;

@@ -1,7 +1,7 @@
 //! Who is idle, who is busy, and whose a job is.
 
 use windlass_core::{
-    BootId, ClaimRequest, Claimer, Hold, JobId, JobState, Mode, QueueName, Reason, Store,
+    BootId, ClaimRequest, Claimer, JobId, JobLease, JobState, Mode, QueueName, Reason, Store,
 };
 
 use super::script::{World, processor, replay_processor};
@@ -93,14 +93,14 @@ fn queue() -> QueueName {
 }
 
 /// Offers the job of the queue to a worker of which the record says nothing.
-async fn offered_to_nobody_known(store: &dyn Store) -> Hold {
+async fn offered_to_nobody_known(store: &dyn Store) -> JobLease {
     let mut request = ClaimRequest::single(1).mode(Mode::Dispatch);
     request.claimer = Claimer::Single {
         worker: Some(BootId::new("w1").unwrap()),
     };
     let claim = store.claim(&queue(), request).await.unwrap();
     let claim = claim.expect("a job is ready");
-    Hold::new(claim.jobs[0].id.clone(), claim.token)
+    JobLease::new(claim.jobs[0].id.clone(), claim.token)
 }
 
 #[tokio::test]

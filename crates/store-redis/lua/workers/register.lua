@@ -7,5 +7,5 @@
 local boot = ARGV[1]
 begin()
 redis.call('ZADD', k_seen, whole(now), boot)
-write(boot, { told = 'continue', head = whole(now) .. '\t' .. ARGV[2], queues = ARGV[3], running = '' })
+write(boot, { command = 'continue', head = whole(now) .. '\t' .. ARGV[2], queues = ARGV[3], running = '' })
 return 'registered'

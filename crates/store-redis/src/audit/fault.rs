@@ -151,8 +151,8 @@ pub(super) fn repair(word: &str, id: &str, detail: &str) -> Result<Repair> {
         .find(|(known, _)| *known == word)
         .ok_or_else(|| short("it names a fault that is none"))?;
     Ok(Repair {
-        fault,
+        code: fault,
         id: JobId::new(id).ok(),
-        what: what.replace("{}", detail),
+        message: what.replace("{}", detail),
     })
 }

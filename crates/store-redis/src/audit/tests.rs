@@ -1,7 +1,7 @@
 //! The bounds of single pages, and cursors, seen from inside.
 
 use windlass_core::{ClaimRequest, NewJob, Owner, Store, Target};
-use windlass_testkit::bench::{boot, hold, named, numbered, queue, secs};
+use windlass_testkit::fixture::{boot, hold, named, numbered, queue, secs};
 use windlass_testkit::redis::Server;
 
 use super::*;

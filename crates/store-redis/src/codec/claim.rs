@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_core::{BootId, JobId, Owner, Result, Settled, Token};
+use windlass_core::{BootId, JobId, OutcomeStatus, Owner, Result, Token};
 
 use super::{damaged, number, text, token};
 
@@ -59,11 +59,11 @@ impl OpenClaim {
 }
 
 /// The jobs that left a claim otherwise than by completion, in the order they left.
-pub(crate) fn read_left(bytes: &[u8]) -> Result<Vec<(JobId, Settled)>> {
+pub(crate) fn read_left(bytes: &[u8]) -> Result<Vec<(JobId, OutcomeStatus)>> {
     const PART: &str = "list of jobs that left a claim";
     let read = |line: &str| {
         let (how, id) = line.strip_suffix('\n')?.split_once(' ')?;
-        Some((JobId::new(id).ok()?, Settled::from_word(how)?))
+        Some((JobId::new(id).ok()?, OutcomeStatus::from_text(how)?))
     };
     text(PART, bytes)?
         .split_inclusive('\n')
@@ -197,7 +197,10 @@ mod tests {
     #[test]
     fn what_left_a_claim_is_read_in_order() {
         let left = read_left(b"lease_lost b c\nreleased a\n").unwrap();
-        let expected = [(id("b c"), Settled::Lost), (id("a"), Settled::Released)];
+        let expected = [
+            (id("b c"), OutcomeStatus::LeaseLost),
+            (id("a"), OutcomeStatus::Released),
+        ];
         assert_eq!(left, expected);
         assert_eq!(read_left(b"").unwrap(), []);
         for bad in ["released", "released \n", "gone away\nreleased b", "a b\n"] {

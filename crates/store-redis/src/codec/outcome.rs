@@ -30,7 +30,7 @@ impl Outcome {
             reason: match part() {
                 "" => None,
                 word => {
-                    let reason = Reason::from_word(word);
+                    let reason = Reason::from_text(word);
                     Some(reason.ok_or_else(|| damaged(PART, "its reason is none"))?)
                 }
             },
@@ -60,7 +60,7 @@ impl Tombstone {
 }
 
 fn final_state(part: &str, word: &str) -> Result<JobState> {
-    JobState::from_word(word)
+    JobState::from_text(word)
         .filter(|state| state.is_final())
         .ok_or_else(|| damaged(part, "its state is none that a job ends in"))
 }

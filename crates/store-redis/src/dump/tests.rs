@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use windlass_core::{ErrorKind, Owner, Settled};
+use windlass_core::{ErrorKind, OutcomeStatus, Owner};
 use windlass_testkit::redis::Server;
 
 use super::*;
@@ -190,7 +190,10 @@ async fn claims_and_leases_are_shown_by_their_owners() {
         (token(9_000_123), 1, 1, None),
     ];
     assert_eq!(claims, expected);
-    let left = vec![(id("d"), Settled::Dead), (id("r2"), Settled::Released)];
+    let left = vec![
+        (id("d"), OutcomeStatus::Dead),
+        (id("r2"), OutcomeStatus::Released),
+    ];
     assert_eq!(dump.claims[1].left, left);
     let leases = [
         LeaseDump {

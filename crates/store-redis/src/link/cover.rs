@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Value};
 use tokio::time::Instant;
-use windlass_core::{Level, Result};
+use windlass_core::{DurabilityLevel, Result};
 
 use super::Inner;
 use super::call::Call;
@@ -28,7 +28,11 @@ pub(super) enum Cover {
 
 /// Runs a script and waits until it is covered, or for half the time a call may take. The level
 /// reached is told; less than was asked is no error, since the script has run.
-pub(super) async fn run(inner: &Inner, call: &Call, cover: Cover) -> Result<(Value, Level)> {
+pub(super) async fn run(
+    inner: &Inner,
+    call: &Call,
+    cover: Cover,
+) -> Result<(Value, DurabilityLevel)> {
     let timeout = inner.address.timeout;
     let mut tries =
         Tries::new(inner, slot_of_call(call), timeout, Repeat::Safe).lasting(timeout * 3 / 4);
@@ -49,7 +53,7 @@ async fn run_at(
     call: &Call,
     cover: Cover,
     limit: Instant,
-) -> Result<(Value, Level), Fault> {
+) -> Result<(Value, DurabilityLevel), Fault> {
     let conn = route.node.own(limit).await?;
     let mut script = call.by_sha();
     loop {
@@ -95,20 +99,20 @@ impl Cover {
     }
 
     /// The level that the answer of the covering command shows; an error shows none.
-    fn reached(self, covered: &Value) -> Level {
+    fn reached(self, covered: &Value) -> DurabilityLevel {
         match (self, covered) {
             (Self::Replicas(wanted), Value::Int(count)) => match u32::try_from(*count) {
-                Ok(count) if count > 0 => Level::Replicated(count.min(wanted)),
-                _ => Level::Memory,
+                Ok(count) if count > 0 => DurabilityLevel::Replicated(count.min(wanted)),
+                _ => DurabilityLevel::Memory,
             },
             (Self::Disk, Value::Array(counts)) if matches!(counts.first(), Some(Value::Int(local)) if *local > 0) => {
-                Level::Synced
+                DurabilityLevel::Synced
             }
             (Self::Always, settings) => match redis::from_redis_value(settings.clone()) {
-                Ok(settings) if check::is_synced_always(&settings) => Level::Synced,
-                _ => Level::Memory,
+                Ok(settings) if check::is_synced_always(&settings) => DurabilityLevel::Synced,
+                _ => DurabilityLevel::Memory,
             },
-            _ => Level::Memory,
+            _ => DurabilityLevel::Memory,
         }
     }
 }
@@ -129,26 +133,37 @@ mod tests {
             let pairs = pairs.map(|(name, value)| (text(name), text(value)));
             Cover::Always.reached(&Value::Map(pairs.to_vec()))
         };
-        assert_eq!(told("always", "no"), Level::Synced);
-        assert_eq!(told("everysec", "no"), Level::Memory);
-        assert_eq!(told("always", "yes"), Level::Memory);
-        assert_eq!(Cover::Always.reached(&Value::Map(vec![])), Level::Memory);
-        assert_eq!(Cover::Always.reached(&Value::Nil), Level::Memory);
+        assert_eq!(told("always", "no"), DurabilityLevel::Synced);
+        assert_eq!(told("everysec", "no"), DurabilityLevel::Memory);
+        assert_eq!(told("always", "yes"), DurabilityLevel::Memory);
+        assert_eq!(
+            Cover::Always.reached(&Value::Map(vec![])),
+            DurabilityLevel::Memory
+        );
+        assert_eq!(Cover::Always.reached(&Value::Nil), DurabilityLevel::Memory);
     }
 
     #[test]
     fn only_what_was_counted_is_told_as_reached() {
         let disk = |local| Value::Array(vec![Value::Int(local), Value::Int(0)]);
         for (cover, covered, level) in [
-            (Cover::Replicas(2), Value::Int(0), Level::Memory),
-            (Cover::Replicas(2), Value::Int(1), Level::Replicated(1)),
-            (Cover::Replicas(2), Value::Int(5), Level::Replicated(2)),
-            (Cover::Replicas(2), Value::Nil, Level::Memory),
-            (Cover::Replicas(2), disk(1), Level::Memory),
-            (Cover::Disk, disk(1), Level::Synced),
-            (Cover::Disk, disk(0), Level::Memory),
-            (Cover::Disk, Value::Int(1), Level::Memory),
-            (Cover::Disk, Value::Array(vec![]), Level::Memory),
+            (Cover::Replicas(2), Value::Int(0), DurabilityLevel::Memory),
+            (
+                Cover::Replicas(2),
+                Value::Int(1),
+                DurabilityLevel::Replicated(1),
+            ),
+            (
+                Cover::Replicas(2),
+                Value::Int(5),
+                DurabilityLevel::Replicated(2),
+            ),
+            (Cover::Replicas(2), Value::Nil, DurabilityLevel::Memory),
+            (Cover::Replicas(2), disk(1), DurabilityLevel::Memory),
+            (Cover::Disk, disk(1), DurabilityLevel::Synced),
+            (Cover::Disk, disk(0), DurabilityLevel::Memory),
+            (Cover::Disk, Value::Int(1), DurabilityLevel::Memory),
+            (Cover::Disk, Value::Array(vec![]), DurabilityLevel::Memory),
         ] {
             assert_eq!(cover.reached(&covered), level, "{cover:?} {covered:?}");
         }

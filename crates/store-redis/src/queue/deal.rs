@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use windlass_core::{Completion, Enqueued, Error, NewJob, Result, Settled};
+use windlass_core::{Completion, Enqueued, Error, NewJob, OutcomeStatus, Result};
 
 use super::{Answer, BATCH_BYTES, BATCH_MAX, Member, Queue, disagreement, done_in_part, graver};
 use crate::enqueue::Stored;
@@ -233,11 +233,11 @@ async fn enqueue_runs(part: &Part, jobs: &[NewJob], count: u32) -> Result<Stored
     Ok(Stored::Answered(answers, is_large))
 }
 
-pub(super) fn gathered_completes(part: Arc<Part>) -> Gather<Completion, Settled> {
+pub(super) fn gathered_completes(part: Arc<Part>) -> Gather<Completion, OutcomeStatus> {
     let weight = |item: &Completion| item.result.as_ref().map_or(0, bytes::Bytes::len);
     Gather::new(bounds(), weight, move |completions| {
         let part = Arc::clone(&part);
-        Box::pin(async move { Ok(part.complete(&completions, None).await?.settled) })
+        Box::pin(async move { Ok(part.complete(&completions, None).await?.statuses) })
     })
 }
 

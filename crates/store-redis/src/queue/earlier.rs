@@ -1,7 +1,7 @@
 //! Whether a job was there before: looked for where earlier numbers of parts had put it.
 
 use bytes::Bytes;
-use windlass_core::{Clock, Enqueued, Level, NewJob, Result, SystemClock};
+use windlass_core::{Clock, DurabilityLevel, Enqueued, NewJob, Result, SystemClock};
 
 use super::deal::{key_of, part_of_text};
 use super::{BATCH_MAX, Queue, disagreement};
@@ -129,7 +129,7 @@ impl Part {
             }
             while !reply.is_empty() {
                 let word = reply.text()?;
-                let first = (!word.is_empty()).then(|| duplicate(&word, Level::Memory));
+                let first = (!word.is_empty()).then(|| duplicate(&word, DurabilityLevel::Memory));
                 found.push(first.transpose()?);
             }
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, ClaimRequest, Completed, Completion, Failure, Held, Hold, Owner, Renewal, Renewed,
-    Result, Settled, Snooze, Token,
+    BootId, ClaimRequest, Completed, Completion, Failure, JobLease, LeaseStatus, OutcomeStatus,
+    Owner, Renewal, Renewed, Result, Snooze, Token,
 };
 
 use super::{BATCH_MAX, Member, Queue, after_some, all, all_done};
@@ -15,7 +15,7 @@ use crate::part::Part;
 #[derive(Debug)]
 pub(crate) enum Settle {
     Fail(Vec<Failure>),
-    Release(Vec<Hold>),
+    Release(Vec<JobLease>),
     Snooze(Vec<Snooze>),
     Complete(Vec<Completion>),
 }
@@ -32,10 +32,10 @@ impl Settle {
 
     fn token(&self, at: usize) -> Token {
         match self {
-            Self::Fail(items) => items[at].hold.token,
+            Self::Fail(items) => items[at].lease.token,
             Self::Release(items) => items[at].token,
-            Self::Snooze(items) => items[at].hold.token,
-            Self::Complete(items) => items[at].hold.token,
+            Self::Snooze(items) => items[at].lease.token,
+            Self::Complete(items) => items[at].lease.token,
         }
     }
 
@@ -49,7 +49,7 @@ impl Settle {
         }
     }
 
-    async fn run(self, member: &Member, patience: Duration) -> Result<Vec<Settled>> {
+    async fn run(self, member: &Member, patience: Duration) -> Result<Vec<OutcomeStatus>> {
         match self {
             Self::Fail(items) => member.part.fail(&items).await,
             Self::Release(items) => member.part.release(&items).await,
@@ -69,34 +69,37 @@ impl Queue {
         let Some(request) = next else {
             let settled = self.settle(Settle::Complete(completions)).await?;
             return Ok(Completed {
-                settled,
+                statuses: settled,
                 next: None,
             });
         };
         if parts.len() == 1 && completions.len() <= BATCH_MAX {
             let mut completed = parts[0].part.complete(&completions, Some(&request)).await?;
             let verb = Settle::Complete(completions);
-            self.settle_elsewhere(&verb, 1, &mut completed.settled)
+            self.settle_elsewhere(&verb, 1, &mut completed.statuses)
                 .await
                 .map_err(after_some)?;
             return Ok(completed);
         }
         let settled = self.settle(Settle::Complete(completions)).await?;
         let next = self.claim(&request).await.map_err(after_some)?;
-        Ok(Completed { settled, next })
+        Ok(Completed {
+            statuses: settled,
+            next,
+        })
     }
 
     /// Settles each hold in its part; what that part does not know may be another's.
-    pub(crate) async fn settle(&self, verb: Settle) -> Result<Vec<Settled>> {
-        let mut settled = vec![Settled::Gone; verb.len()];
+    pub(crate) async fn settle(&self, verb: Settle) -> Result<Vec<OutcomeStatus>> {
+        let mut settled = vec![OutcomeStatus::Gone; verb.len()];
         match self.settle_everywhere(&verb, &mut settled).await {
             Ok(()) => Ok(settled),
-            Err(failure) if settled.iter().all(|told| *told == Settled::Gone) => Err(failure),
+            Err(failure) if settled.iter().all(|told| *told == OutcomeStatus::Gone) => Err(failure),
             Err(failure) => Err(after_some(failure)),
         }
     }
 
-    async fn settle_everywhere(&self, verb: &Settle, settled: &mut [Settled]) -> Result<()> {
+    async fn settle_everywhere(&self, verb: &Settle, settled: &mut [OutcomeStatus]) -> Result<()> {
         let parts = self.parts();
         let mut hands = vec![Vec::new(); parts.len()];
         for at in 0..verb.len() {
@@ -106,7 +109,7 @@ impl Queue {
         for number in 0..parts.len() {
             let named = |at: usize| part_of_token(verb.token(at), parts.len());
             let unknown = (0..verb.len())
-                .filter(|at| settled[*at] == Settled::Gone && named(*at) != number)
+                .filter(|at| settled[*at] == OutcomeStatus::Gone && named(*at) != number)
                 .collect();
             self.settle_in(number, verb, unknown, settled).await?;
         }
@@ -118,7 +121,7 @@ impl Queue {
         &self,
         verb: &Settle,
         hands: Vec<Vec<usize>>,
-        settled: &mut [Settled],
+        settled: &mut [OutcomeStatus],
     ) -> Result<()> {
         let patience = self.patience();
         let pages_of = |hand: &[usize]| -> Vec<Settle> {
@@ -156,15 +159,15 @@ impl Queue {
         &self,
         verb: &Settle,
         known: usize,
-        settled: &mut [Settled],
+        settled: &mut [OutcomeStatus],
     ) -> Result<()> {
-        if !settled.contains(&Settled::Gone) {
+        if !settled.contains(&OutcomeStatus::Gone) {
             return Ok(());
         }
         self.refresh().await?;
         for number in known..self.parts().len() {
             let unknown = (0..verb.len())
-                .filter(|at| settled[*at] == Settled::Gone)
+                .filter(|at| settled[*at] == OutcomeStatus::Gone)
                 .collect();
             self.settle_in(number, verb, unknown, settled).await?;
         }
@@ -176,7 +179,7 @@ impl Queue {
         number: usize,
         verb: &Settle,
         unknown: Vec<usize>,
-        settled: &mut [Settled],
+        settled: &mut [OutcomeStatus],
     ) -> Result<()> {
         let member = &self.parts()[number];
         for page in unknown.chunks(BATCH_MAX) {
@@ -199,31 +202,31 @@ impl Queue {
         Ok(self.parts().get(at).map(|member| Arc::clone(&member.part)))
     }
 
-    pub(crate) async fn accept(&self, hold: &Hold, lease: Duration) -> Result<Held> {
+    pub(crate) async fn accept(&self, hold: &JobLease, lease: Duration) -> Result<LeaseStatus> {
         let (known, mut tried) = (self.parts().len(), 0);
         while let Some(part) = self.search(hold.token, known, tried).await? {
-            if part.accept(hold, lease).await? == Held::Yes {
-                return Ok(Held::Yes);
+            if part.accept(hold, lease).await? == LeaseStatus::Valid {
+                return Ok(LeaseStatus::Valid);
             }
             tried += 1;
         }
-        Ok(Held::Lost)
+        Ok(LeaseStatus::Lost)
     }
 
     pub(crate) async fn progress(
         &self,
-        hold: &Hold,
+        hold: &JobLease,
         fraction: f64,
         message: Option<&str>,
-    ) -> Result<Held> {
+    ) -> Result<LeaseStatus> {
         let (known, mut tried) = (self.parts().len(), 0);
         while let Some(part) = self.search(hold.token, known, tried).await? {
-            if part.progress(hold, fraction, message).await? == Held::Yes {
-                return Ok(Held::Yes);
+            if part.progress(hold, fraction, message).await? == LeaseStatus::Valid {
+                return Ok(LeaseStatus::Valid);
             }
             tried += 1;
         }
-        Ok(Held::Lost)
+        Ok(LeaseStatus::Lost)
     }
 
     pub(crate) async fn renew(&self, renewal: Renewal, lease: Duration) -> Result<Renewed> {
@@ -331,7 +334,7 @@ fn part_of_token(token: Token, parts: usize) -> usize {
 }
 
 /// Writes down what a page of holds was told.
-fn note(page: &[usize], told: Vec<Settled>, settled: &mut [Settled]) {
+fn note(page: &[usize], told: Vec<OutcomeStatus>, settled: &mut [OutcomeStatus]) {
     for (at, told) in page.iter().zip(told) {
         settled[*at] = told;
     }

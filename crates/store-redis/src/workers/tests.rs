@@ -29,7 +29,7 @@ fn new_worker() -> NewWorker {
     }
 }
 
-/// The record that `register` and `beat` leave for these arguments.
+/// The record that `register` and `heartbeat` leave for these arguments.
 fn record(new: &NewWorker, told: &str, running: &[u8]) -> Vec<u8> {
     let args = register_args(new);
     let lines: [&[u8]; 4] = [told.as_bytes(), b"5000\t", &args[2], running];
@@ -46,14 +46,14 @@ fn page(next: &str, now: &str, record: &[u8]) -> Value {
 
 #[test]
 fn a_worker_is_read_back_as_it_registered_and_beat() {
-    let beat = Beat {
+    let heartbeat = Heartbeat {
         boot: boot("one"),
         running: vec![
             (queue("mail"), JobId::new("a b").unwrap()),
             (queue("bills"), JobId::new("c").unwrap()),
         ],
     };
-    let running = beat_args(&beat).remove(1);
+    let running = heartbeat_args(&heartbeat).remove(1);
     let mut workers = Workers::default();
 
     let has_more = workers
@@ -68,8 +68,8 @@ fn a_worker_is_read_back_as_it_registered_and_beat() {
     let expected = Worker {
         new: new_worker(),
         is_busy: true,
-        running: beat.running,
-        told: Told::Quiet,
+        running: heartbeat.running,
+        command: WorkerCommand::Pause,
         started_at: Timestamp::from_ms(5_000),
         last_seen: Timestamp::from_ms(6_000),
         is_silent: false,
@@ -109,11 +109,11 @@ fn pages_follow_each_other_and_repeats_count_once() {
 
 #[test]
 fn replies_are_read() {
-    assert_eq!(read_told(bulk("stop")).unwrap(), Told::Stop);
-    assert!(read_told(bulk("sing")).is_err());
-    assert!(read_tell(bulk("told")).unwrap());
-    assert!(!read_tell(bulk("unknown")).unwrap());
-    assert!(read_tell(bulk("")).is_err());
+    assert_eq!(read_command(bulk("stop")).unwrap(), WorkerCommand::Stop);
+    assert!(read_command(bulk("sing")).is_err());
+    assert!(read_command_reply(bulk("told")).unwrap());
+    assert!(!read_command_reply(bulk("unknown")).unwrap());
+    assert!(read_command_reply(bulk("")).is_err());
     assert_eq!(read_queues(Value::Nil).unwrap(), None);
     assert_eq!(read_queues(bulk("")).unwrap(), Some(vec![]));
     let both = Some(vec![queue("mail"), queue("bills")]);
@@ -133,7 +133,10 @@ fn arguments_are_as_the_scripts_take_them() {
             b"mail\tbills".to_vec()
         ]
     );
-    assert_eq!(args(tell_args(&one, Told::Quiet)), [b"one", &b"quiet"[..]]);
+    assert_eq!(
+        args(command_args(&one, WorkerCommand::Pause)),
+        [b"one", &b"quiet"[..]]
+    );
     assert_eq!(args(find_args(&one)), [b"one"]);
     assert_eq!(args(leave_args(&one, None)), [b"one", &b""[..]]);
     let mail = queue("mail");

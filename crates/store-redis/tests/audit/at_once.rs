@@ -1,7 +1,7 @@
 //! Every fault at once, and an audit of everything.
 
 use windlass_core::{Due, NewJob, Priority, Result, Retry};
-use windlass_testkit::bench::{boot, hold, named, numbered, secs};
+use windlass_testkit::fixture::{boot, hold, named, numbered, secs};
 use windlass_testkit::redis::Reply;
 
 use crate::site::Site;

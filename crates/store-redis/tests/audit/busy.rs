@@ -7,7 +7,7 @@ use windlass_core::{
     BootId, ClaimRequest, Due, NewJob, Priority, QueueName, Repair, Result, Retry, Store, Target,
 };
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::bench::{hold, id, named, queue};
+use windlass_testkit::fixture::{hold, id, named, queue};
 use windlass_testkit::redis::Server;
 use windlass_testkit::soundness;
 
@@ -235,7 +235,7 @@ async fn what_is_lost_is_found_while_others_work() -> Result<()> {
         .map(|repair| {
             format!(
                 "{} {}",
-                repair.fault,
+                repair.code,
                 repair.id.as_ref().map_or("", |id| id.as_str())
             )
         })

@@ -1,7 +1,7 @@
 //! Claims, their records, owners and leases.
 
-use windlass_core::{Held, Result, Settled};
-use windlass_testkit::bench::{boot, hold, holds, id, numbered, secs};
+use windlass_core::{LeaseStatus, OutcomeStatus, Result};
+use windlass_testkit::fixture::{boot, hold, holds, id, numbered, secs};
 
 use crate::site::Site;
 
@@ -40,10 +40,13 @@ async fn jobs_whose_claim_is_not_open_are_put_back() -> Result<()> {
     }
     // The one that was asked to stop has stopped, the others wait in front.
     assert_eq!(site.bench.ready().await?.len(), 10);
-    assert_eq!(site.bench.complete(hold(&second, 0)).await?, Settled::Lost);
+    assert_eq!(
+        site.bench.complete(hold(&second, 0)).await?,
+        OutcomeStatus::LeaseLost
+    );
     assert_eq!(
         site.bench.complete(hold(&first, 0)).await?,
-        Settled::Completed
+        OutcomeStatus::Completed
     );
     Ok(())
 }
@@ -73,10 +76,13 @@ async fn holds_that_cannot_be_read_are_put_back() -> Result<()> {
             "hold_unreadable j001"
         ]
     );
-    assert_eq!(site.bench.complete(hold(&first, 0)).await?, Settled::Lost);
+    assert_eq!(
+        site.bench.complete(hold(&first, 0)).await?,
+        OutcomeStatus::LeaseLost
+    );
     assert_eq!(
         site.bench.complete(hold(&second, 1)).await?,
-        Settled::Completed
+        OutcomeStatus::Completed
     );
     Ok(())
 }
@@ -95,7 +101,7 @@ async fn holds_that_do_not_fit_their_jobs_are_written_anew() -> Result<()> {
 
     assert_eq!(
         site.bench.complete(hold(&first, 0)).await?,
-        Settled::Completed
+        OutcomeStatus::Completed
     );
     site.assert_sound().await
 }
@@ -114,9 +120,9 @@ async fn claims_that_miscount_are_counted_again() -> Result<()> {
     assert_eq!(site.mend().await?, ["claim_miscounted", "claim_unreadable"]);
 
     for claim in [first, second, single] {
-        let done = site.bench.complete_all(holds(&claim)).await?.settled;
+        let done = site.bench.complete_all(holds(&claim)).await?.statuses;
         assert!(
-            done.iter().all(|done| *done == Settled::Completed),
+            done.iter().all(|done| *done == OutcomeStatus::Completed),
             "{done:?}"
         );
     }
@@ -137,13 +143,19 @@ async fn a_record_that_was_lost_is_written_from_what_is_held() -> Result<()> {
     );
     assert_eq!(
         site.bench.complete(hold(&first, 0)).await?,
-        Settled::Completed
+        OutcomeStatus::Completed
     );
     // What is in no record would never be taken back.
     site.bench.outlast_lease();
     assert_eq!(site.bench.maintain().await?.reaped, 4);
-    assert_eq!(site.bench.complete(hold(&second, 0)).await?, Settled::Lost);
-    assert_eq!(site.bench.complete(hold(&single, 0)).await?, Settled::Lost);
+    assert_eq!(
+        site.bench.complete(hold(&second, 0)).await?,
+        OutcomeStatus::LeaseLost
+    );
+    assert_eq!(
+        site.bench.complete(hold(&single, 0)).await?,
+        OutcomeStatus::LeaseLost
+    );
     Ok(())
 }
 
@@ -162,7 +174,10 @@ async fn a_claim_without_a_lease_is_given_one() -> Result<()> {
     assert_eq!((renewed.until.is_some(), renewed.lost), (true, vec![]));
     site.bench.outlast_lease();
     assert_eq!(site.bench.maintain().await?.reaped, 5);
-    assert_eq!(site.bench.complete(hold(&single, 0)).await?, Settled::Lost);
+    assert_eq!(
+        site.bench.complete(hold(&single, 0)).await?,
+        OutcomeStatus::LeaseLost
+    );
     Ok(())
 }
 
@@ -264,7 +279,7 @@ async fn tokens_and_holds_agree_with_open_claims() -> Result<()> {
     assert_eq!(renewed.lost, []);
     assert_eq!(
         site.bench.release(hold(&second, 1)).await?,
-        Settled::Released
+        OutcomeStatus::Released
     );
     Ok(())
 }
@@ -306,7 +321,7 @@ async fn a_dispatched_job_may_still_be_accepted() -> Result<()> {
         .store
         .accept(&bench.queue, hold(&claim, 0), secs(30))
         .await?;
-    assert_eq!(held, Held::Yes);
+    assert_eq!(held, LeaseStatus::Valid);
     assert_eq!(site.mend().await?, Vec::<String>::new());
     Ok(())
 }

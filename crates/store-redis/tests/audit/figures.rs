@@ -2,7 +2,7 @@
 
 use windlass_core::{ErrorKind, Priority, Result, Store};
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::bench::{hold, named, numbered, secs};
+use windlass_testkit::fixture::{hold, named, numbered, secs};
 
 use crate::site::{Site, key};
 
@@ -73,13 +73,13 @@ async fn figures_that_are_no_numbers_are_counted_again() -> Result<()> {
 async fn a_queue_whose_figures_were_lost_is_made_whole() -> Result<()> {
     let site = Site::open().await;
     fill(&site).await?;
-    let before = site.bench.whole().await?;
+    let before = site.bench.snapshot().await?;
     site.hand("DEL", "state", &[]);
 
     let faults = site.mend().await?;
 
     assert!(faults.contains(&"figures_lost".to_owned()), "{faults:?}");
-    let after = site.bench.whole().await?;
+    let after = site.bench.snapshot().await?;
     assert_eq!((&after.jobs, &after.ready), (&before.jobs, &before.ready));
     assert_eq!(
         (after.stats.ready, after.stats.bytes),
@@ -99,7 +99,7 @@ async fn figures_that_cannot_be_read_are_made_anew() -> Result<()> {
     // A process that has not seen the queue before.
     let store = RedisStore::open(&site.server.url(), Options::default()).await?;
     let audited = store.audit(&site.bench.queue, None).await?;
-    assert_eq!(audited.repairs[0].fault, "figures_lost");
+    assert_eq!(audited.repairs[0].code, "figures_lost");
     site.hand("HSET", "state", &["figures", "nonsense"]);
 
     let faults = site.mend().await?;

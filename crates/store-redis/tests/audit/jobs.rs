@@ -1,7 +1,7 @@
 //! Jobs in no place, in two, and what stands somewhere for a job that does not exist.
 
 use windlass_core::{Due, Enqueued, JobState, Kind, NewJob, Result, Retry};
-use windlass_testkit::bench::{boot, hold, id, named, secs};
+use windlass_testkit::fixture::{boot, hold, id, named, secs};
 
 use crate::site::{Site, key};
 
@@ -32,7 +32,7 @@ async fn a_job_that_lost_its_hold_is_ready() -> Result<()> {
     );
     assert_eq!(
         site.bench.complete(hold(&claim, 1)).await?,
-        windlass_core::Settled::Completed
+        windlass_core::OutcomeStatus::Completed
     );
     assert_eq!(site.drain().await?, ["a"]);
     Ok(())
@@ -159,7 +159,7 @@ async fn a_job_in_two_places_stays_where_no_work_is_lost() -> Result<()> {
     }
     assert_eq!(
         bench.complete(hold(&claim, 0)).await?,
-        windlass_core::Settled::Completed
+        windlass_core::OutcomeStatus::Completed
     );
     assert_eq!(site.drain().await?, ["wait"]);
     Ok(())
@@ -267,7 +267,7 @@ async fn expiries_are_watched_again() -> Result<()> {
     assert_eq!(faults, expected);
     assert_eq!(
         bench.complete(hold(&claim, 0)).await?,
-        windlass_core::Settled::Completed
+        windlass_core::OutcomeStatus::Completed
     );
     bench.advance(secs(51));
     assert_eq!(bench.maintain().await?.expired, 2);
@@ -296,7 +296,7 @@ async fn unique_keys_are_held_by_live_jobs_that_asked_for_them() -> Result<()> {
     let faults = site.mend().await?;
 
     assert_eq!(faults.len(), 5, "{faults:?}");
-    let keys = bench.whole().await?.unique_keys;
+    let keys = bench.snapshot().await?.unique_keys;
     assert_eq!(keys.len(), 2, "{keys:?}");
     let again = bench.enqueue(named("x").unique_key("k-b".parse()?)).await?;
     assert!(matches!(again, Enqueued::Duplicate { id: first, .. } if first == id("b")));

@@ -1,7 +1,7 @@
 //! Ready lists and stale entries.
 
 use windlass_core::{JobState, Priority, Result};
-use windlass_testkit::bench::{hold, named, numbered, secs};
+use windlass_testkit::fixture::{hold, named, numbered, secs};
 
 use crate::site::Site;
 
@@ -140,7 +140,7 @@ async fn entries_of_jobs_that_are_elsewhere_are_taken_out() -> Result<()> {
     assert_eq!(bench.claim(10).await?, None);
     assert_eq!(
         bench.complete(hold(&run, 0)).await?,
-        windlass_core::Settled::Completed
+        windlass_core::OutcomeStatus::Completed
     );
     assert_eq!(bench.state("stop").await?, Some(JobState::Cancelled));
     assert_eq!(bench.state("later").await?, Some(JobState::Scheduled));

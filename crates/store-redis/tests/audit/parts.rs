@@ -2,8 +2,8 @@
 
 use windlass_core::{NewJob, Result, Store};
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::bench::numbered;
-use windlass_testkit::whole;
+use windlass_testkit::fixture::numbered;
+use windlass_testkit::paging;
 
 use crate::site::Site;
 
@@ -42,7 +42,7 @@ async fn a_queue_that_forgot_its_parts_knows_them_again() -> Result<()> {
     // Another process, which has not seen the parts.
     let store = RedisStore::open(&site.server.url(), Options::default()).await?;
     let queue = &site.bench.queue;
-    let (checked, _) = whole::audit(&store, queue).await?;
+    let (checked, _) = paging::audit(&store, queue).await?;
 
     assert_eq!(checked, 60);
     assert_eq!(site.hand("HGET", "state", &["earlier"]).text(), "1 2 ");

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use windlass_core::{Audited, ManualClock, Repair, Result};
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::Opened;
-use windlass_testkit::bench::Bench;
+use windlass_testkit::StoreUnderTest;
+use windlass_testkit::fixture::Fixture;
 use windlass_testkit::redis::{Reply, Server};
 
 /// The queue that all cases work on.
 const QUEUE: &str = "q";
 
 pub(crate) struct Site {
-    pub(crate) bench: Bench,
+    pub(crate) bench: Fixture,
     pub(crate) server: Arc<Server>,
 }
 
@@ -26,9 +26,9 @@ impl Site {
                 ..Options::default()
             };
             let store = RedisStore::open(&guard.url(), options).await;
-            Opened::guarded(store.expect("a new server can be opened"), guard)
+            StoreUnderTest::guarded(store.expect("a new server can be opened"), guard)
         };
-        let bench = Bench::open(open, QUEUE).await;
+        let bench = Fixture::open(open, QUEUE).await;
         Self { bench, server }
     }
 
@@ -94,7 +94,7 @@ impl Site {
 
     /// The queue is still there, and does not contradict itself.
     pub(crate) async fn assert_sound(&self) -> Result<()> {
-        self.bench.whole().await?;
+        self.bench.snapshot().await?;
         self.bench.assert_sound().await
     }
 
@@ -103,11 +103,11 @@ impl Site {
         let mut ids = Vec::new();
         while let Some(claim) = self.bench.claim(100).await? {
             ids.extend(claim.jobs.iter().map(|job| job.id.to_string()));
-            let holds = windlass_testkit::bench::holds(&claim);
-            let done = self.bench.complete_all(holds).await?.settled;
+            let holds = windlass_testkit::fixture::holds(&claim);
+            let done = self.bench.complete_all(holds).await?.statuses;
             assert!(
                 done.iter()
-                    .all(|done| *done == windlass_core::Settled::Completed),
+                    .all(|done| *done == windlass_core::OutcomeStatus::Completed),
                 "{done:?}"
             );
         }
@@ -123,7 +123,7 @@ pub(crate) fn key(name: &str) -> String {
 /// `FAULT` or `FAULT ID`.
 fn fault_of(repair: &Repair) -> String {
     match &repair.id {
-        None => repair.fault.to_owned(),
-        Some(id) => format!("{} {id}", repair.fault),
+        None => repair.code.to_owned(),
+        Some(id) => format!("{} {id}", repair.code),
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Hold, JobId, Kind, ManualClock, NewJob, QueueName, Renewal, Store,
-    Timestamp,
+    BootId, Claim, ClaimRequest, JobId, JobLease, Kind, ManualClock, NewJob, QueueName, Renewal,
+    Store, Timestamp,
 };
 
 /// When everything happens.
@@ -82,7 +82,7 @@ impl Site {
     /// Ends the jobs of a claim and takes as many.
     pub(crate) async fn exchange(&mut self, held: &Claim) -> Claim {
         let jobs = held.jobs.len();
-        let hold = |id: &JobId| Hold::new(id.clone(), held.token).completion();
+        let hold = |id: &JobId| JobLease::new(id.clone(), held.token).completion();
         let done = held.jobs.iter().map(|job| hold(&job.id)).collect();
         let next = Some(self.request(jobs));
         let answer = self.store.complete(&self.queue, done, next).await;

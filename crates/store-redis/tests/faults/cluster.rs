@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
-use windlass_core::{Level, Store};
+use windlass_core::{DurabilityLevel, Store};
 use windlass_testkit::redis::{Cluster, Reply, Server, slot_of, until};
 
 use crate::crew::{Crew, Plan};
@@ -170,7 +170,7 @@ async fn a_primary_that_dies_stops_only_its_own_queues_until_its_replica_takes_o
     .await;
     let plan = |name: &str| {
         let plan = Plan::new(&url, name, TIMEOUT);
-        plan.durable("replicated:1", Level::Replicated(1))
+        plan.durable("replicated:1", DurabilityLevel::Replicated(1))
             .may_roll_back()
     };
     let struck = Crew::start(plan(&struck)).await;

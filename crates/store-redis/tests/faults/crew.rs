@@ -15,8 +15,10 @@ use windlass_chaos::roles::voice::Voice;
 use windlass_chaos::roles::{Scene, drainer, producer, worker};
 use windlass_chaos::{listing, payload};
 use windlass_core::dump::Dump;
-use windlass_core::{JobId, Level, NewJob, QueueName, Repair, Result, Settled, Stats, Store};
-use windlass_testkit::{soundness, whole};
+use windlass_core::{
+    DurabilityLevel, JobId, NewJob, OutcomeStatus, QueueName, Repair, Result, Stats, Store,
+};
+use windlass_testkit::{paging, soundness};
 
 use crate::support::{open, shared, with_options};
 
@@ -35,7 +37,7 @@ pub(crate) struct Plan {
     pub(crate) producers: usize,
     /// Half of them wait inside their claims.
     pub(crate) workers: usize,
-    pub(crate) level: Level,
+    pub(crate) level: DurabilityLevel,
     pub(crate) bound: Duration,
     pub(crate) may_roll_back: bool,
 }
@@ -48,14 +50,14 @@ impl Plan {
             queue: QueueName::new(queue).unwrap(),
             producers: 2,
             workers: 4,
-            level: Level::Memory,
+            level: DurabilityLevel::Memory,
             bound: timeout + SLACK,
             may_roll_back: false,
         }
     }
 
     /// Asks for a durability, and no answer counts that names less.
-    pub(crate) fn durable(mut self, durability: &str, level: Level) -> Self {
+    pub(crate) fn durable(mut self, durability: &str, level: DurabilityLevel) -> Self {
         self.url = format!("{}&durability={durability}", self.url);
         self.level = level;
         self
@@ -198,7 +200,7 @@ fn progress(ledger: &Ledger) -> (usize, usize) {
     };
     (
         count(|event| matches!(event, Event::Accepted(_) | Event::Duplicate(_))),
-        count(|event| matches!(event, Event::Told(Settled::Completed, _))),
+        count(|event| matches!(event, Event::Told(OutcomeStatus::Completed, _))),
     )
 }
 
@@ -232,7 +234,7 @@ impl Ended {
             stats: store.stats(queue).await.unwrap().unwrap(),
             calls: crew.calls,
             unsound: soundness::faults(&dump),
-            repairs: whole::audit(&store, queue).await.unwrap().1,
+            repairs: paging::audit(&store, queue).await.unwrap().1,
         }
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::sleep;
 use windlass_chaos::invariants;
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Clock, Held, Hold, Level, ManualClock, NewJob, QueueName, Renewal,
-    Settled, Store, SystemClock, Timestamp,
+    BootId, Claim, ClaimRequest, Clock, DurabilityLevel, JobLease, LeaseStatus, ManualClock,
+    NewJob, OutcomeStatus, QueueName, Renewal, Store, SystemClock, Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::{Sentinels, Server};
@@ -33,7 +33,7 @@ async fn fail_over_under_load(replicas: u32) {
     let plan = Plan::new(&group.url(), "q", TIMEOUT);
     let plan = plan.durable(
         &format!("replicated:{replicas}"),
-        Level::Replicated(replicas),
+        DurabilityLevel::Replicated(replicas),
     );
     let crew = Crew::start(plan.may_roll_back()).await;
     for _ in 0..rounds() {
@@ -88,7 +88,7 @@ async fn a_token_of_the_old_primary_that_was_overtaken_is_refused() {
         .enqueue(&q, vec![NewJob::new("another")])
         .await
         .unwrap();
-    assert_eq!(told[0].level(), Level::Replicated(2));
+    assert_eq!(told[0].level(), DurabilityLevel::Replicated(2));
 
     with(&group, replace_primary).await;
 
@@ -103,7 +103,10 @@ async fn a_token_of_the_old_primary_that_was_overtaken_is_refused() {
     sleep(Duration::from_millis(1_200)).await;
     let second = second.await;
     assert_refused(&store, &q, &first, &boot).await;
-    assert_eq!(complete(&store, &q, &second).await, Settled::Completed);
+    assert_eq!(
+        complete(&store, &q, &second).await,
+        OutcomeStatus::Completed
+    );
 }
 
 /// Time stands still, so that only the nonce can tell the two histories apart.
@@ -119,7 +122,7 @@ async fn a_claim_that_a_failover_undid_shares_its_token_with_nobody() {
     let store = RedisStore::open(&url, options).await.unwrap();
     let q = queue("q");
     let told = store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
-    assert_eq!(told[0].level(), Level::Replicated(2));
+    assert_eq!(told[0].level(), DurabilityLevel::Replicated(2));
     let (boot, other) = (BootId::generate(), BootId::generate());
     with(&group, cut_links).await;
     let undone = claim(&store, &q, &boot, Duration::from_secs(30)).await;
@@ -131,7 +134,7 @@ async fn a_claim_that_a_failover_undid_shares_its_token_with_nobody() {
     assert_eq!(kept.token.number, undone.token.number);
     assert_ne!(kept.token, undone.token);
     assert_refused(&store, &q, &undone, &boot).await;
-    assert_eq!(complete(&store, &q, &kept).await, Settled::Completed);
+    assert_eq!(complete(&store, &q, &kept).await, OutcomeStatus::Completed);
 }
 
 async fn claim(store: &RedisStore, q: &QueueName, boot: &BootId, lease: Duration) -> Claim {
@@ -139,30 +142,30 @@ async fn claim(store: &RedisStore, q: &QueueName, boot: &BootId, lease: Duration
     store.claim(q, request).await.unwrap().expect("a job waits")
 }
 
-async fn complete(store: &RedisStore, q: &QueueName, claim: &Claim) -> Settled {
+async fn complete(store: &RedisStore, q: &QueueName, claim: &Claim) -> OutcomeStatus {
     let completions = vec![hold(claim).completion()];
-    store.complete(q, completions, None).await.unwrap().settled[0]
+    store.complete(q, completions, None).await.unwrap().statuses[0]
 }
 
-fn hold(claim: &Claim) -> Hold {
-    Hold::new(claim.jobs[0].id.clone(), claim.token)
+fn hold(claim: &Claim) -> JobLease {
+    JobLease::new(claim.jobs[0].id.clone(), claim.token)
 }
 
 /// No verb takes the token.
 async fn assert_refused(store: &RedisStore, q: &QueueName, stale: &Claim, boot: &BootId) {
-    assert_eq!(complete(store, q, stale).await, Settled::Lost);
+    assert_eq!(complete(store, q, stale).await, OutcomeStatus::LeaseLost);
     let told = store
         .fail(q, vec![hold(stale).failure("no")])
         .await
         .unwrap();
-    assert_eq!(told, [Settled::Lost]);
+    assert_eq!(told, [OutcomeStatus::LeaseLost]);
     assert_eq!(
         store.release(q, vec![hold(stale)]).await.unwrap(),
-        [Settled::Lost]
+        [OutcomeStatus::LeaseLost]
     );
     assert_eq!(
         store.progress(q, hold(stale), 0.1, None).await.unwrap(),
-        Held::Lost
+        LeaseStatus::Lost
     );
     let renewal = Renewal::Worker {
         boot: boot.clone(),

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    Beat, BootId, ClaimRequest, Due, ErrorKind, Hold, JobId, Mode, NewJob, NewWorker, QueueName,
-    Renewal, Settled, Store, Told,
+    BootId, ClaimRequest, Due, ErrorKind, Heartbeat, JobId, JobLease, Mode, NewJob, NewWorker,
+    OutcomeStatus, QueueName, Renewal, Store, WorkerCommand,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::bench::{hold, holds};
+use windlass_testkit::fixture::{hold, holds};
 use windlass_testkit::redis::Server;
 
 use crate::support::{info, open, queue, with, with_options};
@@ -45,11 +45,14 @@ async fn a_full_server_takes_no_jobs_and_lets_those_it_has_end() {
         queues: vec![q.clone()],
     };
     late.register(worker).await.unwrap();
-    let beat = Beat {
+    let heartbeat = Heartbeat {
         boot: boot.clone(),
         running: Vec::new(),
     };
-    assert_eq!(late.beat(beat).await.unwrap(), Told::Continue);
+    assert_eq!(
+        late.heartbeat(heartbeat).await.unwrap(),
+        WorkerCommand::Continue
+    );
     late.watch(std::slice::from_ref(&q)).await.unwrap();
     hold_on(&late, &q, &boot).await;
     let left = stored - settle_some(&late, &q, &boot).await;
@@ -148,7 +151,7 @@ async fn hold_on(store: &RedisStore, q: &QueueName, boot: &BootId) {
         .await
         .unwrap();
     let told = store.release(q, holds).await.unwrap();
-    assert_eq!(told, [Settled::Released; 2]);
+    assert_eq!(told, [OutcomeStatus::Released; 2]);
 
     let dispatch = ClaimRequest::single(1).mode(Mode::Dispatch);
     let claim = store.claim(q, dispatch).await.unwrap().expect("jobs wait");
@@ -159,7 +162,7 @@ async fn hold_on(store: &RedisStore, q: &QueueName, boot: &BootId) {
         .await
         .unwrap();
     let told = store.snooze(q, vec![hold.snooze(Due::Now)]).await.unwrap();
-    assert_eq!(told, [Settled::Snoozed]);
+    assert_eq!(told, [OutcomeStatus::Snoozed]);
 }
 
 /// Ends some jobs in every way; how many have ended for good.
@@ -180,20 +183,20 @@ async fn settle_some(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize 
             .retry(windlass_core::Retry::Permanent),
     ];
     let told = store.fail(q, failures).await.unwrap();
-    assert_eq!(told, [Settled::Scheduled, Settled::Dead]);
+    assert_eq!(told, [OutcomeStatus::Retrying, OutcomeStatus::Dead]);
     let completions = vec![
         holds[2].clone().completion().result("a result"),
         holds[3].clone().completion(),
     ];
     let next = ClaimRequest::worker(boot.clone(), 3, 1);
     let completed = store.complete(q, completions, Some(next)).await.unwrap();
-    assert_eq!(completed.settled, [Settled::Completed; 2]);
+    assert_eq!(completed.statuses, [OutcomeStatus::Completed; 2]);
     let next = completed.next.expect("more jobs wait");
     let told = store
         .complete(q, vec![hold(&next, 0).completion()], None)
         .await
         .unwrap();
-    assert_eq!(told.settled, [Settled::Completed]);
+    assert_eq!(told.statuses, [OutcomeStatus::Completed]);
     let most_once = ClaimRequest::single(1).mode(Mode::AtMostOnce);
     store.claim(q, most_once).await.unwrap().expect("jobs wait");
     4
@@ -248,10 +251,14 @@ async fn drain(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize {
             break;
         };
         let holds = holds(&claim).into_iter();
-        let completions: Vec<_> = holds.map(Hold::completion).collect();
+        let completions: Vec<_> = holds.map(JobLease::completion).collect();
         drained += completions.len();
         let told = store.complete(q, completions, None).await.unwrap();
-        assert!(told.settled.iter().all(|told| *told == Settled::Completed));
+        assert!(
+            told.statuses
+                .iter()
+                .all(|told| *told == OutcomeStatus::Completed)
+        );
     }
     drained
 }

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use windlass_core::wait::POLL_MAX;
-use windlass_core::{ClaimRequest, Hold, NewJob, QueueName, Result, Store};
+use windlass_core::{ClaimRequest, JobLease, NewJob, QueueName, Result, Store};
 use windlass_store_redis::RedisStore;
 use windlass_testkit::redis::{Server, until};
 
@@ -140,7 +140,7 @@ async fn work(store: RedisStore, q: QueueName, started: mpsc::UnboundedSender<()
         for job in claim.jobs {
             // Nobody counts any more when the test has ended.
             let _ = started.send(());
-            let hold = Hold::new(job.id, claim.token);
+            let hold = JobLease::new(job.id, claim.token);
             store.complete(&q, vec![hold.completion()], None).await?;
         }
     }

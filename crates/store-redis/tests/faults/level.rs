@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_core::{Enqueued, JobId, Level, NewJob, QueueName, Store};
+use windlass_core::{DurabilityLevel, Enqueued, JobId, NewJob, QueueName, Store};
 use windlass_store_redis::RedisStore;
 use windlass_testkit::redis::{Fsync, Server, ServerOptions, until};
 
@@ -19,35 +19,38 @@ async fn the_level_told_is_the_level_reached() {
     let q = queue("q");
     assert_eq!(
         enqueue(&store, &q, "whole").await.level(),
-        Level::Replicated(2)
+        DurabilityLevel::Replicated(2)
     );
 
     with(&replicas[0], Server::stop).await;
     assert_eq!(
         enqueue(&store, &q, "one").await.level(),
-        Level::Replicated(1)
+        DurabilityLevel::Replicated(1)
     );
     with(&replicas[1], Server::stop).await;
-    assert_eq!(enqueue(&store, &q, "none").await.level(), Level::Memory);
+    assert_eq!(
+        enqueue(&store, &q, "none").await.level(),
+        DurabilityLevel::Memory
+    );
     // The job was there first, and nobody but the primary has it yet: said again, it is no safer.
     // Another process has written nothing that it could wait for: it must not be told otherwise.
     let stranger = open(&with_options(&primary.url(), BOTH)).await;
     let again = tokio::join!(enqueue(&store, &q, "none"), enqueue(&stranger, &q, "none"));
     for again in [again.0, again.1] {
         assert!(again.is_duplicate());
-        assert_eq!(again.level(), Level::Memory);
+        assert_eq!(again.level(), DurabilityLevel::Memory);
     }
 
     with(&replicas[0], Server::resume).await;
     assert_eq!(
         enqueue(&store, &q, "none").await.level(),
-        Level::Replicated(1)
+        DurabilityLevel::Replicated(1)
     );
     with(&replicas[1], Server::resume).await;
     for id in ["none", "one", "whole"] {
         let again = enqueue(&store, &q, id).await;
         assert!(again.is_duplicate());
-        assert_eq!(again.level(), Level::Replicated(2), "{id}");
+        assert_eq!(again.level(), DurabilityLevel::Replicated(2), "{id}");
     }
 }
 
@@ -58,7 +61,10 @@ async fn a_replica_that_went_its_own_way_does_not_count() {
     let q = queue("q");
     enqueue(&store, &q, "first").await;
 
-    for (replica, level) in replicas.iter().zip([Level::Replicated(1), Level::Memory]) {
+    for (replica, level) in replicas
+        .iter()
+        .zip([DurabilityLevel::Replicated(1), DurabilityLevel::Memory])
+    {
         with(replica, |replica| {
             replica.command(&["REPLICAOF", "NO", "ONE"]).ok()
         })
@@ -77,7 +83,7 @@ async fn a_replica_that_went_its_own_way_does_not_count() {
     crate::support::eventually("a repeated enqueue reaches the level", async || {
         let again = enqueue(&store, &q, "Memory").await;
         assert!(again.is_duplicate());
-        (again.level() == Level::Replicated(2))
+        (again.level() == DurabilityLevel::Replicated(2))
             .then_some(())
             .ok_or_else(|| format!("{again:?}"))
     })
@@ -102,7 +108,7 @@ async fn no_level_is_told_that_was_not_reached_while_links_are_cut() {
             holding += usize::from(has);
         }
         let told = match told.level() {
-            Level::Replicated(count) => count as usize,
+            DurabilityLevel::Replicated(count) => count as usize,
             _ => 0,
         };
         seen[told] += 1;
@@ -135,20 +141,29 @@ async fn nothing_is_told_as_synced_by_a_server_that_does_not_sync_any_more() {
     let server = ServerOptions::new().append_only(Fsync::Always).start();
     let store = open(&with_options(&server.url(), "durability=synced")).await;
     let q = queue("q");
-    assert_eq!(enqueue(&store, &q, "at first").await.level(), Level::Synced);
+    assert_eq!(
+        enqueue(&store, &q, "at first").await.level(),
+        DurabilityLevel::Synced
+    );
 
     let sync = |word: &str| server.command(&["CONFIG", "SET", "appendfsync", word]).ok();
     sync("everysec");
-    assert_eq!(enqueue(&store, &q, "later").await.level(), Level::Memory);
+    assert_eq!(
+        enqueue(&store, &q, "later").await.level(),
+        DurabilityLevel::Memory
+    );
     sync("always");
     let again = enqueue(&store, &q, "later").await;
     assert!(again.is_duplicate());
-    assert_eq!(again.level(), Level::Synced);
+    assert_eq!(again.level(), DurabilityLevel::Synced);
 
     // It comes back without its file.
     let config = server.folder().join("server.conf");
     let lines = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("{lines}appendonly no\n")).unwrap();
     server.restart();
-    assert_eq!(enqueue(&store, &q, "at last").await.level(), Level::Memory);
+    assert_eq!(
+        enqueue(&store, &q, "at last").await.level(),
+        DurabilityLevel::Memory
+    );
 }

@@ -7,7 +7,7 @@ use windlass_core::{
     BootId, Claim, ClaimRequest, Error, Mode, Owner, QueueName, Renewal, Store, Token,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::bench::{hold, named};
+use windlass_testkit::fixture::{hold, named};
 use windlass_testkit::redis::{Cluster, Reply, slot_of};
 
 use crate::support::{beside, eventually, open, queue, with, with_options};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, ClaimRequest, Clock, Hold, Kind, ManualClock, NewJob, QueueName, Result, Store,
+    BootId, ClaimRequest, Clock, JobLease, Kind, ManualClock, NewJob, QueueName, Result, Store,
     SystemClock, Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::bench::holds;
+use windlass_testkit::fixture::holds;
 use windlass_testkit::redis::Server;
 
 use crate::contents;
@@ -20,7 +20,7 @@ struct Quiet {
     queue: QueueName,
     job: NewJob,
     boot: BootId,
-    holds: Vec<Hold>,
+    holds: Vec<JobLease>,
 }
 
 impl Quiet {
@@ -54,7 +54,13 @@ impl Quiet {
 
     async fn call(&self, verb: &str, store: &RedisStore) -> Result<()> {
         let queue = &self.queue;
-        let done = || self.holds.iter().cloned().map(Hold::completion).collect();
+        let done = || {
+            self.holds
+                .iter()
+                .cloned()
+                .map(JobLease::completion)
+                .collect()
+        };
         match verb {
             "enqueue" => drop(store.enqueue(queue, vec![self.job.clone()]).await?),
             "claim" => drop(store.claim(queue, self.request(2)).await?),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_core::Level;
+use windlass_core::DurabilityLevel;
 use windlass_testkit::redis::{Fsync, Server, ServerOptions};
 
 use crate::crew::{Crew, Plan};
@@ -20,7 +20,7 @@ const AWAY: Duration = Duration::from_secs(8);
 async fn what_was_synced_outlives_a_server_that_is_killed() {
     let server = ServerOptions::new().append_only(Fsync::Always).start();
     let server = Arc::new(server);
-    let plan = Plan::new(&server.url(), "q", TIMEOUT).durable("synced", Level::Synced);
+    let plan = Plan::new(&server.url(), "q", TIMEOUT).durable("synced", DurabilityLevel::Synced);
     let crew = Crew::start(plan).await;
     for _ in 0..3 * rounds() {
         crew.go_on(100).await;
@@ -54,7 +54,7 @@ async fn a_server_that_keeps_nothing_is_found_out() {
 async fn calls_answer_in_time_while_the_server_is_away() {
     let server = ServerOptions::new().append_only(Fsync::Always).start();
     let server = Arc::new(server);
-    let plan = Plan::new(&server.url(), "q", TIMEOUT).durable("synced", Level::Synced);
+    let plan = Plan::new(&server.url(), "q", TIMEOUT).durable("synced", DurabilityLevel::Synced);
     let crew = Crew::start(plan).await;
     crew.go_on(50).await;
     // Killed, then only stopped: connections are refused, and then they hang.

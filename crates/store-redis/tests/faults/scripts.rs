@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_core::{ClaimRequest, Level, NewJob, Store};
+use windlass_core::{ClaimRequest, DurabilityLevel, NewJob, Store};
 use windlass_testkit::redis::{Server, until};
 
 use crate::crew::{Crew, Plan};
@@ -16,7 +16,7 @@ const FORGET: &[&str] = &["SCRIPT", "FLUSH"];
 async fn nobody_is_told_of_scripts_that_are_forgotten_under_load() {
     let (primary, _replicas) = replicated(1).await;
     let plan = Plan::new(&primary.url(), "q", Duration::from_secs(30));
-    let crew = Crew::start(plan.durable("replicated:1", Level::Replicated(1))).await;
+    let crew = Crew::start(plan.durable("replicated:1", DurabilityLevel::Replicated(1))).await;
     let hand = Hand::start(&primary, 49..51, &[FORGET]);
     crew.go_on(usize::try_from(300 * rounds()).unwrap()).await;
     let mut forgotten = 0;
@@ -47,7 +47,7 @@ async fn a_covered_enqueue_brings_its_script_again() {
 
         let told = store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
 
-        assert_eq!(told[0].level(), Level::Replicated(1));
+        assert_eq!(told[0].level(), DurabilityLevel::Replicated(1));
         assert!(!told[0].is_duplicate());
         assert_eq!(with(&primary, no_scripts).await, before + 1);
     }

@@ -5,10 +5,11 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Hold, JobId, NewJob, QueueName, Renewal, Settled, Store, Token,
+    BootId, Claim, ClaimRequest, JobId, JobLease, NewJob, OutcomeStatus, QueueName, Renewal, Store,
+    Token,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::bench::holds;
+use windlass_testkit::fixture::holds;
 use windlass_testkit::redis::{Server, ServerOptions};
 
 use crate::proxy::Proxy;
@@ -210,10 +211,12 @@ impl Worker {
 
 async fn complete(store: &RedisStore, q: &QueueName, claim: &Claim) {
     let holds = holds(claim).into_iter();
-    let completions: Vec<_> = holds.map(Hold::completion).collect();
+    let completions: Vec<_> = holds.map(JobLease::completion).collect();
     let told = store.complete(q, completions, None).await.unwrap();
     assert!(
-        told.settled.iter().all(|told| *told == Settled::Completed),
+        told.statuses
+            .iter()
+            .all(|told| *told == OutcomeStatus::Completed),
         "{told:?}"
     );
 }

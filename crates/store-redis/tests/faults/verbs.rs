@@ -3,12 +3,12 @@
 use std::pin::Pin;
 
 use windlass_core::{
-    Beat, BootId, ClaimRequest, Due, Filter, Hold, JobState, Mode, NewJob, Priority, Renewal,
-    Result, Retry, Store, Target, Told, UniqueKey,
+    BootId, ClaimRequest, Due, Filter, Heartbeat, JobLease, JobState, Mode, NewJob, Priority,
+    Renewal, Result, Retry, Store, Target, UniqueKey, WorkerCommand,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::bench::{hold, holds, id};
-use windlass_testkit::whole;
+use windlass_testkit::fixture::{hold, holds, id};
+use windlass_testkit::paging;
 
 use crate::world::{HOUR, LEASE, World, job, worker};
 
@@ -103,8 +103,8 @@ verbs! {
     "renew single": |s, w| s.renew(&w.q, Renewal::Single { token: w.single.token }, 2 * HOUR);
     "progress": |s, w| s.progress(&w.q, hold(&w.held, 1), 0.7, None);
     "complete": |s, w| s.complete(&w.q, holds(&w.held).into_iter().map(|hold| hold.completion().result("r")).collect(), None);
-    "complete plain": |s, w| s.complete(&w.q, holds(&w.single).into_iter().map(Hold::completion).collect(), None);
-    "complete and claim": |s, w| s.complete(&w.q, holds(&w.held).into_iter().map(Hold::completion).collect(), Some(request(w, 2)));
+    "complete plain": |s, w| s.complete(&w.q, holds(&w.single).into_iter().map(JobLease::completion).collect(), None);
+    "complete and claim": |s, w| s.complete(&w.q, holds(&w.held).into_iter().map(JobLease::completion).collect(), Some(request(w, 2)));
     "fail": |s, w| s.fail(&w.q, holds(&w.held).into_iter().map(|hold| hold.failure("no").retry(Retry::At(Due::Now))).collect());
     "fail for good": |s, w| s.fail(&w.q, holds(&w.held).into_iter().map(|hold| hold.failure("no").retry(Retry::Permanent)).collect());
     "release": |s, w| s.release(&w.q, holds(&w.held));
@@ -117,7 +117,7 @@ verbs! {
     "promote": |s, w| s.promote(&w.q, &of(JobState::Scheduled), None);
     "purge": |s, w| s.purge(&w.q);
     "maintain": |s, w| s.maintain(&w.q, 500);
-    "audit": |s, w| whole::audit(s, &w.q);
+    "audit": |s, w| paging::audit(s, &w.q);
     "pause": |s, w| s.pause(&w.q);
     "resume": |s, w| s.resume(&w.q);
     "settings": |s, w| s.settings(&w.q);
@@ -127,11 +127,11 @@ verbs! {
     "get": |s, w| s.get(&w.q, &w.held.jobs[0].id);
     "list": |s, w| s.list(&w.q, &Filter::default(), None, 500);
     "register" several: |s, w| s.register(worker(&BootId::new("newcomer")?, &w.q));
-    "beat": |s, w| s.beat(Beat { boot: w.boot.clone(), running: vec![(w.q.clone(), id("held-0"))] });
+    "heartbeat": |s, w| s.heartbeat(Heartbeat { boot: w.boot.clone(), running: vec![(w.q.clone(), id("held-0"))] });
     "leave" several: |s, w| s.leave(&w.boot, None);
     "leave one queue" several: |s, w| s.leave(&w.boot, Some(&w.q));
     "fail worker" several: |s, w| s.fail_worker(&w.gone);
-    "tell": |s, w| s.tell(&w.boot, Told::Quiet);
+    "command": |s, w| s.command(&w.boot, WorkerCommand::Pause);
     "workers": |s, _w| s.workers();
     "watch": |s, w| s.watch(std::slice::from_ref(&w.q));
 }

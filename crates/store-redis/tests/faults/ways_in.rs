@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ClaimRequest, Clock, ErrorKind, Hold, ManualClock, NewJob, Store, SystemClock, Timestamp,
+    ClaimRequest, Clock, ErrorKind, JobLease, ManualClock, NewJob, Store, SystemClock, Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::{Port, Server, ServerOptions};
@@ -108,12 +108,12 @@ async fn two_prefixes_on_one_server_do_not_see_each_other() {
     assert_eq!(claim.jobs.len(), 1);
     assert_eq!(claim.jobs[0].payload.as_ref(), b"mine");
     // Nor does the one's token mean anything to the other.
-    let hold = Hold::new(claim.jobs[0].id.clone(), claim.token);
+    let hold = JobLease::new(claim.jobs[0].id.clone(), claim.token);
     let told = two
         .complete(&q, vec![hold.completion()], None)
         .await
         .unwrap();
-    assert_eq!(told.settled[0].as_str(), "gone");
+    assert_eq!(told.statuses[0].as_str(), "gone");
     let contents = contents::read(&mut server.connect().unwrap());
     let outside = contents
         .keys()

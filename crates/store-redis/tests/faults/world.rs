@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Due, Filter, Headers, Hold, JobState, ManualClock, Mode, NewJob,
-    NewWorker, Priority, QueueName, Renewal, Retry, Setting, Store, Target, UniqueKey,
+    BootId, Claim, ClaimRequest, Due, Filter, Headers, JobLease, JobState, ManualClock, Mode,
+    NewJob, NewWorker, Priority, QueueName, Renewal, Retry, Setting, Store, Target, UniqueKey,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::bench::{hold, holds, id};
+use windlass_testkit::fixture::{hold, holds, id};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
@@ -43,7 +43,7 @@ impl World {
             .await
             .unwrap();
         let old = claim(store, &q, ClaimRequest::single(9)).await;
-        let done = holds(&old).into_iter().map(Hold::completion).collect();
+        let done = holds(&old).into_iter().map(JobLease::completion).collect();
         store.complete(&q, done, None).await.unwrap();
         suspects(store, &q, &gone, clock).await;
         clock.advance(Duration::from_secs(70));

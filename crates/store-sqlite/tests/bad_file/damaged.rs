@@ -7,10 +7,11 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use windlass_core::{
-    ClaimRequest, Error, ErrorKind, Filter, Hold, JobState, NewJob, QueueName, Settled, Store,
+    ClaimRequest, Error, ErrorKind, Filter, JobLease, JobState, NewJob, OutcomeStatus, QueueName,
+    Store,
 };
 use windlass_store_sqlite::SqliteStore;
-use windlass_testkit::whole;
+use windlass_testkit::paging;
 
 use super::{assert_kind, enqueue, filled, folder, open, queue, ready, refusal};
 
@@ -28,7 +29,7 @@ async fn everything(store: &SqliteStore) -> Vec<ErrorKind> {
             claim
                 .jobs
                 .into_iter()
-                .map(move |job| Hold::new(job.id, token))
+                .map(move |job| JobLease::new(job.id, token))
         });
         holds.collect::<Vec<_>>()
     });
@@ -184,8 +185,8 @@ async fn stored_values_that_make_no_sense_are_damage_and_bring_nothing_down() {
 
 /// A whole audit: the words for what it mended.
 async fn mended(store: &SqliteStore) -> Vec<&'static str> {
-    let (_, repairs) = whole::audit(store, &queue()).await.unwrap();
-    repairs.iter().map(|repair| repair.fault).collect()
+    let (_, repairs) = paging::audit(store, &queue()).await.unwrap();
+    repairs.iter().map(|repair| repair.code).collect()
 }
 
 fn spoil(path: &Path, sql: &str) {
@@ -222,9 +223,9 @@ async fn a_job_whose_lease_was_taken_away_goes_back_and_its_holder_has_lost_it()
 
     assert_eq!(mended(&store).await, ["running_without_lease"]);
 
-    let late = Hold::new(claim.jobs[0].id.clone(), claim.token).completion();
+    let late = JobLease::new(claim.jobs[0].id.clone(), claim.token).completion();
     let answer = store.complete(&queue(), vec![late], None).await.unwrap();
-    assert_eq!(answer.settled, [Settled::Lost]);
+    assert_eq!(answer.statuses, [OutcomeStatus::LeaseLost]);
     assert_eq!(ready(&store).await, 1);
 }
 
@@ -259,9 +260,9 @@ async fn a_running_job_whose_claim_counts_too_low_is_completed_or_given_back() {
     let claim = store.claim(&queue(), request).await.unwrap().unwrap();
     spoil(&path, "UPDATE claim SET remaining = 0, finished_at = 1");
 
-    let done = Hold::new(claim.jobs[0].id.clone(), claim.token).completion();
+    let done = JobLease::new(claim.jobs[0].id.clone(), claim.token).completion();
     let answer = store.complete(&queue(), vec![done], None).await.unwrap();
-    assert_eq!(answer.settled, [Settled::Completed]);
+    assert_eq!(answer.statuses, [OutcomeStatus::Completed]);
     mended(&store).await;
 
     assert_eq!(ready(&store).await, 1);

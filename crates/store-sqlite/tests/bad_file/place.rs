@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use windlass_core::{ErrorKind, Hint, NewJob, Store};
+use windlass_core::{ErrorKind, NewJob, Notification, Store};
 use windlass_store_sqlite::{Options, SqliteStore};
 
 use super::{assert_kind, contents, enqueue, filled, folder, open, queue, ready, refusal};
@@ -109,7 +109,7 @@ async fn assert_hears(listening: &SqliteStore, speaking: &SqliteStore) {
     enqueue(speaking, 1).await.unwrap();
     loop {
         let hint = tokio::time::timeout(Duration::from_secs(20), watch.next()).await;
-        if hint.expect("the bell rings") == Some(Hint::Work(queue())) {
+        if hint.expect("the bell rings") == Some(Notification::Work(queue())) {
             return;
         }
     }

@@ -2,50 +2,52 @@
 
 use windlass_core::{Due, Repair, Result, Retry};
 
-use crate::bench::{Bench, boot, hold, named, numbered, secs};
-use crate::whole;
+use crate::fixture::{Fixture, boot, hold, named, numbered, secs};
+use crate::paging;
 
-async fn audit(bench: &Bench) -> Result<(u64, Vec<Repair>)> {
-    whole::audit(bench.store.as_ref(), &bench.queue).await
+async fn audit(fixture: &Fixture) -> Result<(u64, Vec<Repair>)> {
+    paging::audit(fixture.store.as_ref(), &fixture.queue).await
 }
 
-pub async fn a_healthy_queue_has_nothing_to_repair(bench: &Bench) -> Result<()> {
-    bench.enqueue_all(numbered(20)).await?;
-    bench
+pub async fn a_healthy_queue_has_nothing_to_repair(fixture: &Fixture) -> Result<()> {
+    fixture.enqueue_all(numbered(20)).await?;
+    fixture
         .enqueue(named("later").delay(secs(50)).unique_key("key".parse()?))
         .await?;
-    let claim = bench.take_as(&boot("worker"), 1, 10).await?;
-    bench.complete_with(hold(&claim, 0), "result").await?;
-    bench.fail(hold(&claim, 1), Retry::Permanent).await?;
-    bench.snooze(hold(&claim, 2), Due::After(secs(60))).await?;
-    bench.cancel("j015").await?;
-    bench.take(2).await?;
-    bench.outlast_lease();
-    bench.maintain().await?;
-    bench.take(1).await?;
-    let before = bench.whole().await?;
+    let claim = fixture.take_as(&boot("worker"), 1, 10).await?;
+    fixture.complete_with(hold(&claim, 0), "result").await?;
+    fixture.fail(hold(&claim, 1), Retry::Permanent).await?;
+    fixture
+        .snooze(hold(&claim, 2), Due::After(secs(60)))
+        .await?;
+    fixture.cancel("j015").await?;
+    fixture.take(2).await?;
+    fixture.outlast_lease();
+    fixture.maintain().await?;
+    fixture.take(1).await?;
+    let before = fixture.snapshot().await?;
 
-    let (checked, repairs) = audit(bench).await?;
+    let (checked, repairs) = audit(fixture).await?;
 
     assert_eq!(repairs, []);
     assert_eq!(checked, before.jobs.len() as u64);
-    assert_eq!(bench.whole().await?, before);
+    assert_eq!(fixture.snapshot().await?, before);
     Ok(())
 }
 
-pub async fn a_large_queue_is_audited_in_pages(bench: &Bench) -> Result<()> {
-    bench
+pub async fn a_large_queue_is_audited_in_pages(fixture: &Fixture) -> Result<()> {
+    fixture
         .enqueue_all((0..1200).map(|n| named(&format!("{n}"))).collect())
         .await?;
 
-    let (checked, repairs) = audit(bench).await?;
+    let (checked, repairs) = audit(fixture).await?;
 
     assert_eq!((checked, repairs), (1200, vec![]));
     Ok(())
 }
 
-pub async fn a_queue_that_never_was_has_nothing_to_repair(bench: &Bench) -> Result<()> {
-    assert_eq!(audit(bench).await?, (0, vec![]));
-    assert_eq!(bench.dump().await?, None);
+pub async fn a_queue_that_never_was_has_nothing_to_repair(fixture: &Fixture) -> Result<()> {
+    assert_eq!(audit(fixture).await?, (0, vec![]));
+    assert_eq!(fixture.dump().await?, None);
     Ok(())
 }

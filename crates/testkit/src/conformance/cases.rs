@@ -116,7 +116,7 @@ macro_rules! conformance_cases {
                 a_complete_repeated_late_on_a_kept_job_is_told_lost,
                 an_id_enqueued_again_is_not_settled_by_its_earlier_life,
             }
-            settle {
+            outcome {
                 a_failed_job_runs_again_after_its_delay,
                 delays_double_with_every_failure,
                 the_caller_draws_the_jitter,

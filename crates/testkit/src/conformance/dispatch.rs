@@ -1,49 +1,52 @@
 //! Dispatch: a job pushed to a worker is offered first and held only when accepted.
 
 use windlass_core::limits::LEASE_DEFAULT;
-use windlass_core::{Claim, ClaimRequest, Held, JobState, Mode, Result, Settled};
+use windlass_core::{Claim, ClaimRequest, JobState, LeaseStatus, Mode, OutcomeStatus, Result};
 
-use crate::bench::{Bench, almost, hold, ms, secs};
+use crate::fixture::{Fixture, almost, hold, ms, secs};
 
 const OFFER: std::time::Duration = secs(2);
 
-async fn offer(bench: &Bench) -> Result<Claim> {
+async fn offer(fixture: &Fixture) -> Result<Claim> {
     let request = ClaimRequest::single(1).mode(Mode::Dispatch).lease(OFFER);
-    let claim = bench.store.claim(&bench.queue, request).await?;
+    let claim = fixture.store.claim(&fixture.queue, request).await?;
     Ok(claim.expect("the queue has a job to offer"))
 }
 
-async fn accept(bench: &Bench, claim: &Claim) -> Result<Held> {
-    let (store, hold) = (&bench.store, hold(claim, 0));
-    store.accept(&bench.queue, hold, LEASE_DEFAULT).await
+async fn accept(fixture: &Fixture, claim: &Claim) -> Result<LeaseStatus> {
+    let (store, hold) = (&fixture.store, hold(claim, 0));
+    store.accept(&fixture.queue, hold, LEASE_DEFAULT).await
 }
 
-pub async fn a_dispatched_job_runs_and_is_not_accepted(bench: &Bench) -> Result<()> {
-    bench.fill(&["a"]).await?;
+pub async fn a_dispatched_job_runs_and_is_not_accepted(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a"]).await?;
 
-    let claim = offer(bench).await?;
+    let claim = offer(fixture).await?;
 
-    let job = bench.job("a").await?;
+    let job = fixture.job("a").await?;
     assert_eq!(
         (job.state, job.token),
         (JobState::Running, Some(claim.token))
     );
-    assert_eq!((job.started_at, job.accepted_at), (Some(bench.now()), None));
-    assert_eq!(bench.claim(1).await?, None);
+    assert_eq!(
+        (job.started_at, job.accepted_at),
+        (Some(fixture.now()), None)
+    );
+    assert_eq!(fixture.claim(1).await?, None);
     Ok(())
 }
 
-pub async fn a_job_not_accepted_in_time_goes_back_to_the_front(bench: &Bench) -> Result<()> {
-    bench.fill(&["a", "b"]).await?;
-    offer(bench).await?;
+pub async fn a_job_not_accepted_in_time_goes_back_to_the_front(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a", "b"]).await?;
+    offer(fixture).await?;
 
-    bench.advance(almost(OFFER));
-    assert_eq!(bench.maintain().await?.reaped, 0);
-    bench.advance(ms(1));
-    bench.maintain().await?;
+    fixture.advance(almost(OFFER));
+    assert_eq!(fixture.maintain().await?.reaped, 0);
+    fixture.advance(ms(1));
+    fixture.maintain().await?;
 
-    assert_eq!(bench.ready().await?, ["a", "b"]);
-    let job = bench.job("a").await?;
+    assert_eq!(fixture.ready().await?, ["a", "b"]);
+    let job = fixture.job("a").await?;
     assert_eq!(
         (job.attempt, job.expiries),
         (1, 0),
@@ -52,65 +55,71 @@ pub async fn a_job_not_accepted_in_time_goes_back_to_the_front(bench: &Bench) ->
     Ok(())
 }
 
-pub async fn an_accepted_job_is_held_for_its_lease(bench: &Bench) -> Result<()> {
-    bench.fill(&["a"]).await?;
-    let claim = offer(bench).await?;
-    bench.advance(secs(1));
+pub async fn an_accepted_job_is_held_for_its_lease(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a"]).await?;
+    let claim = offer(fixture).await?;
+    fixture.advance(secs(1));
 
-    let held = accept(bench, &claim).await?;
+    let held = accept(fixture, &claim).await?;
 
-    assert_eq!(held, Held::Yes);
-    assert_eq!(bench.job("a").await?.accepted_at, Some(bench.now()));
-    bench.advance(almost(LEASE_DEFAULT));
-    assert!(bench.maintain().await?.is_idle());
-    bench.advance(ms(1));
-    assert_eq!(bench.maintain().await?.reaped, 1);
-    assert_eq!(bench.job("a").await?.expiries, 1);
+    assert_eq!(held, LeaseStatus::Valid);
+    assert_eq!(fixture.job("a").await?.accepted_at, Some(fixture.now()));
+    fixture.advance(almost(LEASE_DEFAULT));
+    assert!(fixture.maintain().await?.is_idle());
+    fixture.advance(ms(1));
+    assert_eq!(fixture.maintain().await?.reaped, 1);
+    assert_eq!(fixture.job("a").await?.expiries, 1);
     Ok(())
 }
 
-pub async fn accepting_again_is_told_yes_again(bench: &Bench) -> Result<()> {
-    bench.fill(&["a"]).await?;
-    let claim = offer(bench).await?;
-    accept(bench, &claim).await?;
-    let before = bench.whole().await?;
+pub async fn accepting_again_is_told_yes_again(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a"]).await?;
+    let claim = offer(fixture).await?;
+    accept(fixture, &claim).await?;
+    let before = fixture.snapshot().await?;
 
-    let again = accept(bench, &claim).await?;
+    let again = accept(fixture, &claim).await?;
 
-    assert_eq!(again, Held::Yes);
-    assert_eq!(bench.whole().await?, before);
+    assert_eq!(again, LeaseStatus::Valid);
+    assert_eq!(fixture.snapshot().await?, before);
     Ok(())
 }
 
-pub async fn an_offer_that_went_back_cannot_be_accepted(bench: &Bench) -> Result<()> {
-    bench.fill(&["a"]).await?;
-    let claim = offer(bench).await?;
-    bench.advance(OFFER);
-    bench.maintain().await?;
+pub async fn an_offer_that_went_back_cannot_be_accepted(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a"]).await?;
+    let claim = offer(fixture).await?;
+    fixture.advance(OFFER);
+    fixture.maintain().await?;
 
-    let held = accept(bench, &claim).await?;
+    let held = accept(fixture, &claim).await?;
 
-    assert_eq!(held, Held::Lost);
-    assert_eq!(bench.state("a").await?, Some(JobState::Ready));
+    assert_eq!(held, LeaseStatus::Lost);
+    assert_eq!(fixture.state("a").await?, Some(JobState::Ready));
     Ok(())
 }
 
-pub async fn an_accepted_job_is_completed_with_its_token(bench: &Bench) -> Result<()> {
-    bench.fill(&["a"]).await?;
-    let claim = offer(bench).await?;
-    accept(bench, &claim).await?;
-    bench.advance(secs(10));
+pub async fn an_accepted_job_is_completed_with_its_token(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a"]).await?;
+    let claim = offer(fixture).await?;
+    accept(fixture, &claim).await?;
+    fixture.advance(secs(10));
 
-    assert_eq!(bench.complete(hold(&claim, 0)).await?, Settled::Completed);
+    assert_eq!(
+        fixture.complete(hold(&claim, 0)).await?,
+        OutcomeStatus::Completed
+    );
     Ok(())
 }
 
-pub async fn declining_an_offer_gives_the_job_back_at_once(bench: &Bench) -> Result<()> {
-    bench.fill(&["a", "b"]).await?;
-    let claim = offer(bench).await?;
+pub async fn declining_an_offer_gives_the_job_back_at_once(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a", "b"]).await?;
+    let claim = offer(fixture).await?;
 
-    assert_eq!(bench.release(hold(&claim, 0)).await?, Settled::Released);
+    assert_eq!(
+        fixture.release(hold(&claim, 0)).await?,
+        OutcomeStatus::Released
+    );
 
-    assert_eq!(bench.ready().await?, ["a", "b"]);
+    assert_eq!(fixture.ready().await?, ["a", "b"]);
     Ok(())
 }

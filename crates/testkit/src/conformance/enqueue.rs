@@ -4,47 +4,47 @@ use windlass_core::{
     Due, Enqueued, Headers, JobState, Kind, NewJob, Priority, Result, RetryPolicy,
 };
 
-use crate::bench::{Bench, almost, duplicate_of, hold, id, ms, named, queue, secs};
+use crate::fixture::{Fixture, almost, duplicate_of, hold, id, ms, named, queue, secs};
 
-pub async fn a_new_job_is_accepted_and_ready(bench: &Bench) -> Result<()> {
-    let answer = bench.enqueue(named("a")).await?;
+pub async fn a_new_job_is_accepted_and_ready(fixture: &Fixture) -> Result<()> {
+    let answer = fixture.enqueue(named("a")).await?;
 
     assert!(matches!(
         &answer,
         Enqueued::Accepted { id: accepted, state: JobState::Ready, .. } if *accepted == id("a")
     ));
-    let job = bench.job("a").await?;
+    let job = fixture.job("a").await?;
     assert_eq!(job.state, JobState::Ready);
     assert_eq!((job.attempt, job.expiries), (1, 0));
-    assert_eq!((job.created_at, job.due_at), (bench.now(), bench.now()));
+    assert_eq!((job.created_at, job.due_at), (fixture.now(), fixture.now()));
     assert_eq!((job.started_at, job.finished_at), (None, None));
     Ok(())
 }
 
-pub async fn a_delayed_job_is_accepted_as_scheduled(bench: &Bench) -> Result<()> {
-    let answer = bench.enqueue(named("a").delay(secs(5))).await?;
+pub async fn a_delayed_job_is_accepted_as_scheduled(fixture: &Fixture) -> Result<()> {
+    let answer = fixture.enqueue(named("a").delay(secs(5))).await?;
 
     assert_eq!(answer.state(), JobState::Scheduled);
-    let job = bench.job("a").await?;
+    let job = fixture.job("a").await?;
     assert_eq!(
         (job.state, job.due_at),
-        (JobState::Scheduled, bench.now().plus(secs(5)))
+        (JobState::Scheduled, fixture.now().plus(secs(5)))
     );
     Ok(())
 }
 
-pub async fn a_due_time_in_the_past_is_now(bench: &Bench) -> Result<()> {
-    let past = bench.now();
-    bench.advance(secs(60));
+pub async fn a_due_time_in_the_past_is_now(fixture: &Fixture) -> Result<()> {
+    let past = fixture.now();
+    fixture.advance(secs(60));
 
-    let answer = bench.enqueue(named("a").at(past)).await?;
+    let answer = fixture.enqueue(named("a").at(past)).await?;
 
     assert_eq!(answer.state(), JobState::Ready);
-    assert_eq!(bench.job("a").await?.due_at, bench.now());
+    assert_eq!(fixture.job("a").await?.due_at, fixture.now());
     Ok(())
 }
 
-pub async fn everything_said_of_a_job_is_kept(bench: &Bench) -> Result<()> {
+pub async fn everything_said_of_a_job_is_kept(fixture: &Fixture) -> Result<()> {
     let mut headers = Headers::default();
     headers.set("Content-Type", "text/plain")?;
     let retry = RetryPolicy::exponential(secs(3), secs(90)).max_attempts(7);
@@ -59,10 +59,10 @@ pub async fn everything_said_of_a_job_is_kept(bench: &Bench) -> Result<()> {
         .headers(headers.clone())
         .keep_outcome();
 
-    bench.enqueue(new.clone()).await?;
+    fixture.enqueue(new.clone()).await?;
 
-    let job = bench.job("räksmörgås").await?;
-    assert_eq!(job.queue, bench.queue);
+    let job = fixture.job("räksmörgås").await?;
+    assert_eq!(job.queue, fixture.queue);
     assert_eq!(job.payload.as_deref(), Some(&b"payload"[..]));
     assert_eq!(
         (job.kind, job.priority, job.retry),
@@ -72,11 +72,11 @@ pub async fn everything_said_of_a_job_is_kept(bench: &Bench) -> Result<()> {
         (job.timeout, job.unique_key),
         (Some(secs(40)), new.unique_key)
     );
-    assert_eq!(job.expires_at, Some(bench.now().plus(secs(600))));
+    assert_eq!(job.expires_at, Some(fixture.now().plus(secs(600))));
     assert_eq!(job.headers, headers);
     assert!(job.is_named && job.keep_outcome);
 
-    let handed = bench.take(1).await?.jobs.remove(0);
+    let handed = fixture.take(1).await?.jobs.remove(0);
     assert_eq!(
         (handed.kind, handed.priority, handed.retry),
         (job_kind()?, new.priority, retry)
@@ -84,7 +84,7 @@ pub async fn everything_said_of_a_job_is_kept(bench: &Bench) -> Result<()> {
     assert_eq!((handed.headers, handed.timeout), (headers, Some(secs(40))));
     assert_eq!(
         (handed.created_at, handed.due_at),
-        (bench.now(), bench.now())
+        (fixture.now(), fixture.now())
     );
     Ok(())
 }
@@ -93,43 +93,43 @@ fn job_kind() -> Result<Option<Kind>> {
     Kind::new("mail").map(Some)
 }
 
-pub async fn the_same_id_is_the_same_job(bench: &Bench) -> Result<()> {
-    bench.enqueue(named("a")).await?;
-    let before = bench.whole().await?;
+pub async fn the_same_id_is_the_same_job(fixture: &Fixture) -> Result<()> {
+    fixture.enqueue(named("a")).await?;
+    let before = fixture.snapshot().await?;
 
-    let again = bench
+    let again = fixture
         .enqueue(NewJob::new("other bytes").id(id("a")))
         .await?;
 
     assert_eq!(duplicate_of(&again), Some((id("a"), JobState::Ready)));
-    assert_eq!(bench.whole().await?, before);
+    assert_eq!(fixture.snapshot().await?, before);
     Ok(())
 }
 
-pub async fn a_duplicate_is_told_the_first_jobs_state(bench: &Bench) -> Result<()> {
+pub async fn a_duplicate_is_told_the_first_jobs_state(fixture: &Fixture) -> Result<()> {
     let again =
-        || async { Ok::<_, windlass_core::Error>(bench.enqueue(named("a")).await?.state()) };
-    bench.enqueue(named("a").delay(secs(1))).await?;
+        || async { Ok::<_, windlass_core::Error>(fixture.enqueue(named("a")).await?.state()) };
+    fixture.enqueue(named("a").delay(secs(1))).await?;
     assert_eq!(again().await?, JobState::Scheduled);
 
-    bench.promote("a").await?;
+    fixture.promote("a").await?;
     assert_eq!(again().await?, JobState::Ready);
 
-    let claim = bench.take(1).await?;
+    let claim = fixture.take(1).await?;
     assert_eq!(again().await?, JobState::Running);
 
-    bench.complete(hold(&claim, 0)).await?;
+    fixture.complete(hold(&claim, 0)).await?;
     assert_eq!(again().await?, JobState::Succeeded);
     Ok(())
 }
 
-pub async fn a_duplicate_of_an_ended_job_is_told_how_it_ended(bench: &Bench) -> Result<()> {
-    bench.kill(named("dead")).await?;
-    bench.enqueue(named("cancelled")).await?;
-    bench.cancel("cancelled").await?;
-    bench.enqueue(named("kept")).await?;
-    bench
-        .complete_with(hold(&bench.take(1).await?, 0), "result")
+pub async fn a_duplicate_of_an_ended_job_is_told_how_it_ended(fixture: &Fixture) -> Result<()> {
+    fixture.kill(named("dead")).await?;
+    fixture.enqueue(named("cancelled")).await?;
+    fixture.cancel("cancelled").await?;
+    fixture.enqueue(named("kept")).await?;
+    fixture
+        .complete_with(hold(&fixture.take(1).await?, 0), "result")
         .await?;
 
     for (name, state) in [
@@ -137,14 +137,14 @@ pub async fn a_duplicate_of_an_ended_job_is_told_how_it_ended(bench: &Bench) -> 
         ("cancelled", JobState::Cancelled),
         ("kept", JobState::Succeeded),
     ] {
-        let again = bench.enqueue(named(name)).await?;
+        let again = fixture.enqueue(named(name)).await?;
         assert_eq!(duplicate_of(&again), Some((id(name), state)), "{name}");
     }
     Ok(())
 }
 
-pub async fn each_job_of_a_batch_has_its_own_answer(bench: &Bench) -> Result<()> {
-    bench.enqueue(named("old")).await?;
+pub async fn each_job_of_a_batch_has_its_own_answer(fixture: &Fixture) -> Result<()> {
+    fixture.enqueue(named("old")).await?;
 
     let batch = vec![
         named("a"),
@@ -152,7 +152,7 @@ pub async fn each_job_of_a_batch_has_its_own_answer(bench: &Bench) -> Result<()>
         named("b").delay(secs(1)),
         named("a"),
     ];
-    let answers = bench.enqueue_all(batch).await?;
+    let answers = fixture.enqueue_all(batch).await?;
 
     let told: Vec<_> = answers
         .iter()
@@ -162,95 +162,95 @@ pub async fn each_job_of_a_batch_has_its_own_answer(bench: &Bench) -> Result<()>
         told,
         [("a", false), ("old", true), ("b", false), ("a", true)]
     );
-    assert_eq!(bench.ready().await?, ["old", "a"]);
+    assert_eq!(fixture.ready().await?, ["old", "a"]);
     Ok(())
 }
 
-pub async fn an_id_is_remembered_for_an_hour_after_its_end(bench: &Bench) -> Result<()> {
-    bench.enqueue(named("a")).await?;
-    bench.complete(hold(&bench.take(1).await?, 0)).await?;
-    assert_eq!(bench.get("a").await?, None);
+pub async fn an_id_is_remembered_for_an_hour_after_its_end(fixture: &Fixture) -> Result<()> {
+    fixture.enqueue(named("a")).await?;
+    fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
+    assert_eq!(fixture.get("a").await?, None);
 
-    bench.advance(almost(secs(3600)));
-    assert!(bench.enqueue(named("a")).await?.is_duplicate());
+    fixture.advance(almost(secs(3600)));
+    assert!(fixture.enqueue(named("a")).await?.is_duplicate());
 
-    bench.advance(ms(1));
-    assert!(!bench.enqueue(named("a")).await?.is_duplicate());
+    fixture.advance(ms(1));
+    assert!(!fixture.enqueue(named("a")).await?.is_duplicate());
     Ok(())
 }
 
-pub async fn an_id_is_remembered_when_its_job_is_no_longer_kept(bench: &Bench) -> Result<()> {
-    bench.set("dead_age=1s").await?;
-    bench.kill(named("a")).await?;
+pub async fn an_id_is_remembered_when_its_job_is_no_longer_kept(fixture: &Fixture) -> Result<()> {
+    fixture.set("dead_age=1s").await?;
+    fixture.kill(named("a")).await?;
 
-    bench.advance(secs(2));
-    bench.maintain().await?;
+    fixture.advance(secs(2));
+    fixture.maintain().await?;
 
-    assert_eq!(bench.get("a").await?, None);
-    assert_eq!(bench.enqueue(named("a")).await?.state(), JobState::Dead);
+    assert_eq!(fixture.get("a").await?, None);
+    assert_eq!(fixture.enqueue(named("a")).await?.state(), JobState::Dead);
     Ok(())
 }
 
-pub async fn dedup_for_says_how_long_an_id_is_remembered(bench: &Bench) -> Result<()> {
-    bench.set("dedup_for=10s").await?;
-    bench.enqueue(named("a")).await?;
-    bench.complete(hold(&bench.take(1).await?, 0)).await?;
+pub async fn dedup_for_says_how_long_an_id_is_remembered(fixture: &Fixture) -> Result<()> {
+    fixture.set("dedup_for=10s").await?;
+    fixture.enqueue(named("a")).await?;
+    fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
 
-    bench.advance(almost(secs(10)));
-    assert!(bench.enqueue(named("a")).await?.is_duplicate());
+    fixture.advance(almost(secs(10)));
+    assert!(fixture.enqueue(named("a")).await?.is_duplicate());
 
-    bench.advance(ms(1));
-    assert!(!bench.enqueue(named("a")).await?.is_duplicate());
+    fixture.advance(ms(1));
+    assert!(!fixture.enqueue(named("a")).await?.is_duplicate());
     Ok(())
 }
 
-pub async fn dedup_max_bounds_the_ids_remembered(bench: &Bench) -> Result<()> {
-    bench.set("dedup_max=2").await?;
+pub async fn dedup_max_bounds_the_ids_remembered(fixture: &Fixture) -> Result<()> {
+    fixture.set("dedup_max=2").await?;
     for name in ["first", "second", "third"] {
-        bench.enqueue(named(name)).await?;
-        bench.complete(hold(&bench.take(1).await?, 0)).await?;
-        bench.advance(ms(1));
+        fixture.enqueue(named(name)).await?;
+        fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
+        fixture.advance(ms(1));
     }
 
-    assert_eq!(bench.whole().await?.tombstones.len(), 2);
-    assert!(!bench.enqueue(named("first")).await?.is_duplicate());
-    assert!(bench.enqueue(named("second")).await?.is_duplicate());
-    assert!(bench.enqueue(named("third")).await?.is_duplicate());
+    assert_eq!(fixture.snapshot().await?.tombstones.len(), 2);
+    assert!(!fixture.enqueue(named("first")).await?.is_duplicate());
+    assert!(fixture.enqueue(named("second")).await?.is_duplicate());
+    assert!(fixture.enqueue(named("third")).await?.is_duplicate());
     Ok(())
 }
 
-pub async fn a_generated_id_is_forgotten_at_its_end(bench: &Bench) -> Result<()> {
+pub async fn a_generated_id_is_forgotten_at_its_end(fixture: &Fixture) -> Result<()> {
     let job = NewJob::new("a");
-    bench.enqueue(job.clone()).await?;
-    assert!(bench.enqueue(job.clone()).await?.is_duplicate());
+    fixture.enqueue(job.clone()).await?;
+    assert!(fixture.enqueue(job.clone()).await?.is_duplicate());
 
-    bench.complete(hold(&bench.take(1).await?, 0)).await?;
+    fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
 
-    assert!(bench.whole().await?.tombstones.is_empty());
-    assert!(!bench.enqueue(job).await?.is_duplicate());
+    assert!(fixture.snapshot().await?.tombstones.is_empty());
+    assert!(!fixture.enqueue(job).await?.is_duplicate());
     Ok(())
 }
 
-pub async fn an_id_belongs_to_its_queue(bench: &Bench) -> Result<()> {
-    let other = queue(&format!("{}.other", bench.queue));
-    bench.enqueue(named("a")).await?;
+pub async fn an_id_belongs_to_its_queue(fixture: &Fixture) -> Result<()> {
+    let other = queue(&format!("{}.other", fixture.queue));
+    fixture.enqueue(named("a")).await?;
 
-    let answers = bench.store.enqueue(&other, vec![named("a")]).await?;
+    let answers = fixture.store.enqueue(&other, vec![named("a")]).await?;
 
     assert!(!answers[0].is_duplicate());
-    assert_eq!(bench.next(10).await?, ["a"]);
+    assert_eq!(fixture.next(10).await?, ["a"]);
     Ok(())
 }
 
 pub async fn waiting_for_a_job_that_was_there_before_keeps_its_outcome(
-    bench: &Bench,
+    fixture: &Fixture,
 ) -> Result<()> {
-    bench.enqueue(named("a")).await?;
-    bench.enqueue(named("a").keep_outcome()).await?;
-    let claim = bench.take(1).await?;
+    fixture.enqueue(named("a")).await?;
+    fixture.enqueue(named("a").keep_outcome()).await?;
+    let claim = fixture.take(1).await?;
 
-    bench.complete(hold(&claim, 0)).await?;
+    fixture.complete(hold(&claim, 0)).await?;
 
-    assert_eq!(bench.state("a").await?, Some(JobState::Succeeded));
+    assert_eq!(fixture.state("a").await?, Some(JobState::Succeeded));
     Ok(())
 }

@@ -1,113 +1,116 @@
 //! Expiry: a job not begun by its time is not begun at all.
 
-use windlass_core::{Due, JobState, Reason, Result, Settled};
+use windlass_core::{Due, JobState, OutcomeStatus, Reason, Result};
 
-use crate::bench::{Bench, almost, hold, named, secs};
+use crate::fixture::{Fixture, almost, hold, named, secs};
 
-pub async fn a_job_past_its_expiry_is_dead_at_the_next_claim(bench: &Bench) -> Result<()> {
-    bench
+pub async fn a_job_past_its_expiry_is_dead_at_the_next_claim(fixture: &Fixture) -> Result<()> {
+    fixture
         .enqueue(named("a").expires(Due::After(secs(5))))
         .await?;
-    bench.fill(&["b"]).await?;
-    bench.advance(secs(5));
+    fixture.fill(&["b"]).await?;
+    fixture.advance(secs(5));
 
-    assert_eq!(bench.next(10).await?, ["b"]);
+    assert_eq!(fixture.next(10).await?, ["b"]);
 
-    let job = bench.job("a").await?;
+    let job = fixture.job("a").await?;
     assert_eq!(
         (job.state, job.reason),
         (JobState::Dead, Some(Reason::Expired))
     );
-    assert_eq!(job.finished_at, Some(bench.now()));
+    assert_eq!(job.finished_at, Some(fixture.now()));
     Ok(())
 }
 
-pub async fn a_job_before_its_expiry_is_handed_out(bench: &Bench) -> Result<()> {
-    bench
+pub async fn a_job_before_its_expiry_is_handed_out(fixture: &Fixture) -> Result<()> {
+    fixture
         .enqueue(named("a").expires(Due::After(secs(5))))
         .await?;
 
-    bench.advance(almost(secs(5)));
+    fixture.advance(almost(secs(5)));
 
-    assert_eq!(bench.next(1).await?, ["a"]);
+    assert_eq!(fixture.next(1).await?, ["a"]);
     Ok(())
 }
 
-pub async fn maintenance_gives_up_expired_jobs(bench: &Bench) -> Result<()> {
-    bench
+pub async fn maintenance_gives_up_expired_jobs(fixture: &Fixture) -> Result<()> {
+    fixture
         .enqueue(named("ready").expires(Due::After(secs(5))))
         .await?;
-    bench
+    fixture
         .enqueue(
             named("scheduled")
                 .delay(secs(60))
                 .expires(Due::After(secs(5))),
         )
         .await?;
-    bench.fill(&["other"]).await?;
-    bench.advance(secs(5));
+    fixture.fill(&["other"]).await?;
+    fixture.advance(secs(5));
 
-    assert_eq!(bench.maintain().await?.expired, 2);
+    assert_eq!(fixture.maintain().await?.expired, 2);
 
     for name in ["ready", "scheduled"] {
         assert_eq!(
-            bench.job(name).await?.reason,
+            fixture.job(name).await?.reason,
             Some(Reason::Expired),
             "{name}"
         );
     }
-    assert_eq!(bench.ready().await?, ["other"]);
+    assert_eq!(fixture.ready().await?, ["other"]);
     Ok(())
 }
 
-pub async fn a_running_job_does_not_expire(bench: &Bench) -> Result<()> {
-    bench
+pub async fn a_running_job_does_not_expire(fixture: &Fixture) -> Result<()> {
+    fixture
         .enqueue(named("a").expires(Due::After(secs(5))))
         .await?;
-    let claim = bench.take(1).await?;
-    bench.advance(secs(10));
+    let claim = fixture.take(1).await?;
+    fixture.advance(secs(10));
 
-    assert_eq!(bench.maintain().await?.expired, 0);
-    assert_eq!(bench.complete(hold(&claim, 0)).await?, Settled::Completed);
+    assert_eq!(fixture.maintain().await?.expired, 0);
+    assert_eq!(
+        fixture.complete(hold(&claim, 0)).await?,
+        OutcomeStatus::Completed
+    );
     Ok(())
 }
 
-pub async fn a_job_given_back_after_its_expiry_is_not_begun_again(bench: &Bench) -> Result<()> {
-    bench
+pub async fn a_job_given_back_after_its_expiry_is_not_begun_again(fixture: &Fixture) -> Result<()> {
+    fixture
         .enqueue(named("a").expires(Due::After(secs(5))))
         .await?;
-    let claim = bench.take(1).await?;
-    bench.advance(secs(10));
-    bench.release(hold(&claim, 0)).await?;
+    let claim = fixture.take(1).await?;
+    fixture.advance(secs(10));
+    fixture.release(hold(&claim, 0)).await?;
 
-    assert_eq!(bench.claim(1).await?, None);
+    assert_eq!(fixture.claim(1).await?, None);
 
-    assert_eq!(bench.job("a").await?.reason, Some(Reason::Expired));
+    assert_eq!(fixture.job("a").await?.reason, Some(Reason::Expired));
     Ok(())
 }
 
-pub async fn an_expired_job_may_be_retried(bench: &Bench) -> Result<()> {
-    bench
+pub async fn an_expired_job_may_be_retried(fixture: &Fixture) -> Result<()> {
+    fixture
         .enqueue(named("a").expires(Due::After(secs(5))))
         .await?;
-    bench.advance(secs(6));
-    bench.maintain().await?;
+    fixture.advance(secs(6));
+    fixture.maintain().await?;
 
-    bench.retry("a").await?;
+    fixture.retry("a").await?;
 
-    assert_eq!(bench.next(1).await?, ["a"]);
+    assert_eq!(fixture.next(1).await?, ["a"]);
     Ok(())
 }
 
-pub async fn an_expired_job_is_counted_among_the_dead(bench: &Bench) -> Result<()> {
-    bench
+pub async fn an_expired_job_is_counted_among_the_dead(fixture: &Fixture) -> Result<()> {
+    fixture
         .enqueue(named("a").expires(Due::After(secs(5))))
         .await?;
-    bench.advance(secs(6));
-    bench.maintain().await?;
+    fixture.advance(secs(6));
+    fixture.maintain().await?;
 
-    let stats = bench.whole().await?.stats;
+    let stats = fixture.snapshot().await?.stats;
     assert_eq!((stats.dead, stats.ready, stats.total.dead), (1, 0, 1));
-    assert_eq!(bench.enqueue(named("a")).await?.state(), JobState::Dead);
+    assert_eq!(fixture.enqueue(named("a")).await?.state(), JobState::Dead);
     Ok(())
 }

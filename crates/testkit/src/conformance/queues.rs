@@ -4,127 +4,129 @@ use std::collections::BTreeSet;
 
 use windlass_core::{Due, Filter, JobState, Kind, NewWorker, Priority, Result, Retry, Settings};
 
-use crate::bench::{Bench, boot, hold, ms, named, numbered, queue, secs};
+use crate::fixture::{Fixture, boot, hold, ms, named, numbered, queue, secs};
 use crate::soundness;
 
 /// A queue in which something of everything has happened.
-async fn lively(bench: &Bench) -> Result<()> {
-    bench.enqueue_all(numbered(40)).await?;
+async fn lively(fixture: &Fixture) -> Result<()> {
+    fixture.enqueue_all(numbered(40)).await?;
     for level in 0..10 {
         let job = named(&format!("p{level}")).priority(Priority::new(level)?);
-        bench
+        fixture
             .enqueue(job.unique_key(format!("key {level}").parse()?))
             .await?;
     }
     let worker = boot("worker");
-    let claim = bench.take_as(&worker, 1, 20).await?;
-    bench.complete_with(hold(&claim, 0), "result").await?;
-    bench.complete(hold(&claim, 1)).await?;
-    bench.fail(hold(&claim, 2), Retry::Permanent).await?;
-    bench
+    let claim = fixture.take_as(&worker, 1, 20).await?;
+    fixture.complete_with(hold(&claim, 0), "result").await?;
+    fixture.complete(hold(&claim, 1)).await?;
+    fixture.fail(hold(&claim, 2), Retry::Permanent).await?;
+    fixture
         .fail(hold(&claim, 3), Retry::At(Due::After(secs(100))))
         .await?;
-    bench.release(hold(&claim, 4)).await?;
-    bench.snooze(hold(&claim, 5), Due::After(secs(100))).await?;
-    bench.cancel("j007").await?;
-    bench.cancel("j039").await?;
-    bench
+    fixture.release(hold(&claim, 4)).await?;
+    fixture
+        .snooze(hold(&claim, 5), Due::After(secs(100)))
+        .await?;
+    fixture.cancel("j007").await?;
+    fixture.cancel("j039").await?;
+    fixture
         .enqueue(named("later").delay(secs(10)).expires(Due::After(secs(5))))
         .await?;
-    bench.advance(secs(6));
-    bench.take(3).await?;
-    bench.advance(secs(25));
-    bench.maintain().await?;
-    bench.take(2).await?;
+    fixture.advance(secs(6));
+    fixture.take(3).await?;
+    fixture.advance(secs(25));
+    fixture.maintain().await?;
+    fixture.take(2).await?;
     Ok(())
 }
 
-pub async fn the_counters_equal_a_recount(bench: &Bench) -> Result<()> {
-    lively(bench).await?;
+pub async fn the_counters_equal_a_recount(fixture: &Fixture) -> Result<()> {
+    lively(fixture).await?;
 
-    let dump = bench.whole().await?;
+    let dump = fixture.snapshot().await?;
 
     assert_eq!(dump.stats, soundness::recount(&dump));
-    assert_eq!(bench.store.stats(&bench.queue).await?, Some(dump.stats));
+    assert_eq!(fixture.store.stats(&fixture.queue).await?, Some(dump.stats));
     Ok(())
 }
 
-pub async fn totals_count_the_whole_life_of_a_queue(bench: &Bench) -> Result<()> {
-    bench.fill(&["good", "bad", "stopped", "lost"]).await?;
-    bench.enqueue(named("good")).await?;
-    let claim = bench.take(2).await?;
-    bench.complete(hold(&claim, 0)).await?;
-    bench.fail(hold(&claim, 1), Retry::Permanent).await?;
-    bench.cancel("stopped").await?;
-    bench.take(1).await?;
-    bench.outlast_lease();
-    bench.maintain().await?;
-    bench.delete("bad").await?;
+pub async fn totals_count_the_whole_life_of_a_queue(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["good", "bad", "stopped", "lost"]).await?;
+    fixture.enqueue(named("good")).await?;
+    let claim = fixture.take(2).await?;
+    fixture.complete(hold(&claim, 0)).await?;
+    fixture.fail(hold(&claim, 1), Retry::Permanent).await?;
+    fixture.cancel("stopped").await?;
+    fixture.take(1).await?;
+    fixture.outlast_lease();
+    fixture.maintain().await?;
+    fixture.delete("bad").await?;
 
-    let total = bench.whole().await?.stats.total;
+    let total = fixture.snapshot().await?.stats.total;
 
     assert_eq!((total.enqueued, total.succeeded, total.dead), (4, 1, 1));
     assert_eq!((total.cancelled, total.rescued), (1, 1));
     Ok(())
 }
 
-pub async fn the_last_minute_is_counted_when_it_is_over(bench: &Bench) -> Result<()> {
-    bench.fill(&["a", "b", "c"]).await?;
-    let claim = bench.take(1).await?;
-    bench.complete(hold(&claim, 0)).await?;
-    bench.cancel("b").await?;
-    assert_eq!(bench.whole().await?.stats.last_minute.enqueued, 0);
+pub async fn the_last_minute_is_counted_when_it_is_over(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a", "b", "c"]).await?;
+    let claim = fixture.take(1).await?;
+    fixture.complete(hold(&claim, 0)).await?;
+    fixture.cancel("b").await?;
+    assert_eq!(fixture.snapshot().await?.stats.last_minute.enqueued, 0);
 
-    bench.advance(secs(60));
-    let rates = bench.whole().await?.stats.last_minute;
+    fixture.advance(secs(60));
+    let rates = fixture.snapshot().await?.stats.last_minute;
     assert_eq!((rates.enqueued, rates.finished), (3, 2));
 
-    bench.advance(secs(60));
-    let rates = bench.whole().await?.stats.last_minute;
+    fixture.advance(secs(60));
+    let rates = fixture.snapshot().await?.stats.last_minute;
     assert_eq!((rates.enqueued, rates.finished), (0, 0));
     Ok(())
 }
 
-pub async fn the_oldest_waiting_job_is_known(bench: &Bench) -> Result<()> {
-    bench.fill(&["a"]).await?;
-    bench.advance(secs(3));
-    bench
+pub async fn the_oldest_waiting_job_is_known(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a"]).await?;
+    fixture.advance(secs(3));
+    fixture
         .enqueue(named("b").priority(Priority::new(0)?))
         .await?;
-    bench.advance(secs(4));
-    assert_eq!(bench.whole().await?.stats.oldest_ms, Some(7000));
+    fixture.advance(secs(4));
+    assert_eq!(fixture.snapshot().await?.stats.oldest_ms, Some(7000));
 
-    bench.next(1).await?;
-    assert_eq!(bench.whole().await?.stats.oldest_ms, Some(7000));
-    bench.next(1).await?;
-    assert_eq!(bench.whole().await?.stats.oldest_ms, None);
+    fixture.next(1).await?;
+    assert_eq!(fixture.snapshot().await?.stats.oldest_ms, Some(7000));
+    fixture.next(1).await?;
+    assert_eq!(fixture.snapshot().await?.stats.oldest_ms, None);
     Ok(())
 }
 
-pub async fn a_pause_is_shown(bench: &Bench) -> Result<()> {
-    bench.fill(&["a"]).await?;
-    bench.store.pause(&bench.queue).await?;
-    assert!(bench.whole().await?.stats.is_paused);
+pub async fn a_pause_is_shown(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a"]).await?;
+    fixture.store.pause(&fixture.queue).await?;
+    assert!(fixture.snapshot().await?.stats.is_paused);
 
-    bench.store.resume(&bench.queue).await?;
-    assert!(!bench.whole().await?.stats.is_paused);
+    fixture.store.resume(&fixture.queue).await?;
+    assert!(!fixture.snapshot().await?.stats.is_paused);
     Ok(())
 }
 
-pub async fn a_queue_may_be_paused_before_its_first_job(bench: &Bench) -> Result<()> {
-    bench.store.pause(&bench.queue).await?;
-    bench.fill(&["a"]).await?;
+pub async fn a_queue_may_be_paused_before_its_first_job(fixture: &Fixture) -> Result<()> {
+    fixture.store.pause(&fixture.queue).await?;
+    fixture.fill(&["a"]).await?;
 
-    assert_eq!(bench.claim(1).await?, None);
+    assert_eq!(fixture.claim(1).await?, None);
     Ok(())
 }
 
-pub async fn settings_have_their_defaults_until_they_are_changed(bench: &Bench) -> Result<()> {
+pub async fn settings_have_their_defaults_until_they_are_changed(fixture: &Fixture) -> Result<()> {
     assert_eq!(
-        bench.store.settings(&bench.queue).await?,
+        fixture.store.settings(&fixture.queue).await?,
         Settings::default()
     );
-    assert_eq!(bench.dump().await?, None, "asking makes no queue");
+    assert_eq!(fixture.dump().await?, None, "asking makes no queue");
 
     let mut expected = Settings::default();
     for text in [
@@ -136,58 +138,58 @@ pub async fn settings_have_their_defaults_until_they_are_changed(bench: &Bench) 
         expected.apply(&text.parse()?)?;
     }
     let changes = expected.all();
-    assert_eq!(bench.store.set(&bench.queue, changes).await?, expected);
+    assert_eq!(fixture.store.set(&fixture.queue, changes).await?, expected);
 
-    assert_eq!(bench.store.settings(&bench.queue).await?, expected);
-    assert_eq!(bench.whole().await?.settings, expected);
+    assert_eq!(fixture.store.settings(&fixture.queue).await?, expected);
+    assert_eq!(fixture.snapshot().await?.settings, expected);
     Ok(())
 }
 
-pub async fn a_changed_setting_leaves_the_others(bench: &Bench) -> Result<()> {
-    bench.set("poison_after=7").await?;
-    bench.set("dedup_max=9").await?;
+pub async fn a_changed_setting_leaves_the_others(fixture: &Fixture) -> Result<()> {
+    fixture.set("poison_after=7").await?;
+    fixture.set("dedup_max=9").await?;
 
-    let settings = bench.store.settings(&bench.queue).await?;
+    let settings = fixture.store.settings(&fixture.queue).await?;
 
     assert_eq!((settings.poison_after, settings.dedup_max), (7, 9));
     assert_eq!(settings.dead, Settings::default().dead);
     Ok(())
 }
 
-pub async fn a_queue_begins_with_its_first_job(bench: &Bench) -> Result<()> {
-    let names = ["b", "a", "c"].map(|end| queue(&format!("{}.{end}", bench.queue)));
-    assert_eq!(bench.store.stats(&names[0]).await?, None);
+pub async fn a_queue_begins_with_its_first_job(fixture: &Fixture) -> Result<()> {
+    let names = ["b", "a", "c"].map(|end| queue(&format!("{}.{end}", fixture.queue)));
+    assert_eq!(fixture.store.stats(&names[0]).await?, None);
 
     for name in &names {
-        bench.store.enqueue(name, vec![named("x")]).await?;
+        fixture.store.enqueue(name, vec![named("x")]).await?;
     }
 
-    let listed = bench.store.queues().await?;
+    let listed = fixture.store.queues().await?;
     assert!(listed.is_sorted());
     assert!(names.iter().all(|name| listed.contains(name)), "{listed:?}");
     Ok(())
 }
 
-pub async fn a_queue_begins_with_its_first_worker(bench: &Bench) -> Result<()> {
+pub async fn a_queue_begins_with_its_first_worker(fixture: &Fixture) -> Result<()> {
     let worker = NewWorker {
         boot: boot("one"),
         name: "one".to_owned(),
         host: "here".to_owned(),
         pid: 1,
         version: "0".to_owned(),
-        queues: vec![bench.queue.clone()],
+        queues: vec![fixture.queue.clone()],
     };
 
-    bench.store.register(worker).await?;
+    fixture.store.register(worker).await?;
 
-    assert!(bench.store.queues().await?.contains(&bench.queue));
+    assert!(fixture.store.queues().await?.contains(&fixture.queue));
     Ok(())
 }
 
-pub async fn pages_show_each_job_once(bench: &Bench) -> Result<()> {
-    lively(bench).await?;
-    let all: BTreeSet<_> = bench
-        .whole()
+pub async fn pages_show_each_job_once(fixture: &Fixture) -> Result<()> {
+    lively(fixture).await?;
+    let all: BTreeSet<_> = fixture
+        .snapshot()
         .await?
         .jobs
         .into_iter()
@@ -195,7 +197,7 @@ pub async fn pages_show_each_job_once(bench: &Bench) -> Result<()> {
         .collect();
 
     for limit in [1, 7, 1000] {
-        let listed = bench.list(&Filter::default(), limit).await?;
+        let listed = fixture.list(&Filter::default(), limit).await?;
         let ids: BTreeSet<_> = listed.iter().map(|job| job.id.clone()).collect();
         assert_eq!(listed.len(), ids.len(), "each once");
         assert_eq!(ids, all);
@@ -203,8 +205,8 @@ pub async fn pages_show_each_job_once(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-pub async fn a_job_that_stays_put_is_seen_while_others_move(bench: &Bench) -> Result<()> {
-    bench.enqueue_all(numbered(30)).await?;
+pub async fn a_job_that_stays_put_is_seen_while_others_move(fixture: &Fixture) -> Result<()> {
+    fixture.enqueue_all(numbered(30)).await?;
     let filter = Filter {
         state: Some(JobState::Ready),
         kind: None,
@@ -212,16 +214,16 @@ pub async fn a_job_that_stays_put_is_seen_while_others_move(bench: &Bench) -> Re
     let mut seen = Vec::new();
     let mut from = None;
     loop {
-        let page = bench.store.list(&bench.queue, &filter, from, 5).await?;
+        let page = fixture.store.list(&fixture.queue, &filter, from, 5).await?;
         seen.extend(page.items.into_iter().map(|job| job.id.to_string()));
-        bench.next(1).await?;
+        fixture.next(1).await?;
         from = page.next;
         if from.is_none() {
             break;
         }
     }
 
-    for waiting in bench.ready().await? {
+    for waiting in fixture.ready().await? {
         assert_eq!(
             seen.iter().filter(|id| **id == waiting).count(),
             1,
@@ -231,15 +233,15 @@ pub async fn a_job_that_stays_put_is_seen_while_others_move(bench: &Bench) -> Re
     Ok(())
 }
 
-pub async fn a_listing_is_filtered_by_state_and_kind(bench: &Bench) -> Result<()> {
+pub async fn a_listing_is_filtered_by_state_and_kind(fixture: &Fixture) -> Result<()> {
     let mail = Kind::new("mail")?;
-    bench
+    fixture
         .enqueue(named("running mail").kind(mail.clone()))
         .await?;
-    bench.take(1).await?;
-    bench.enqueue(named("mail").kind(mail.clone())).await?;
-    bench.fill(&["plain"]).await?;
-    bench
+    fixture.take(1).await?;
+    fixture.enqueue(named("mail").kind(mail.clone())).await?;
+    fixture.fill(&["plain"]).await?;
+    fixture
         .enqueue(named("later").delay(secs(5)).kind(mail.clone()))
         .await?;
 
@@ -249,7 +251,7 @@ pub async fn a_listing_is_filtered_by_state_and_kind(bench: &Bench) -> Result<()
             kind: kind.cloned(),
         };
         async move {
-            let jobs = bench.list(&filter, 2).await?;
+            let jobs = fixture.list(&filter, 2).await?;
             let ids: BTreeSet<_> = jobs.iter().map(|job| job.id.to_string()).collect();
             Ok::<Vec<_>, windlass_core::Error>(ids.into_iter().collect())
         }
@@ -271,46 +273,46 @@ pub async fn a_listing_is_filtered_by_state_and_kind(bench: &Bench) -> Result<()
     Ok(())
 }
 
-pub async fn jobs_of_one_time_are_paged_by_the_bytes_of_their_ids(bench: &Bench) -> Result<()> {
+pub async fn jobs_of_one_time_are_paged_by_the_bytes_of_their_ids(fixture: &Fixture) -> Result<()> {
     let names = [
         "A", "B", "Zeta", "_", "a", "b", "b-c", "ba", "zeta", "Ä", "ä",
     ];
     let due = names.iter().rev().map(|name| named(name).delay(secs(60)));
-    bench.enqueue_all(due.collect()).await?;
+    fixture.enqueue_all(due.collect()).await?;
     let filter = Filter {
         state: Some(JobState::Scheduled),
         ..Filter::default()
     };
 
     for limit in 1..names.len() {
-        let listed = bench.list(&filter, limit).await?;
+        let listed = fixture.list(&filter, limit).await?;
         let listed: Vec<_> = listed.iter().map(|job| job.id.as_str()).collect();
         assert_eq!(listed, names, "pages of {limit}");
     }
     Ok(())
 }
 
-pub async fn a_listing_leaves_out_payloads_and_results(bench: &Bench) -> Result<()> {
-    bench.fill(&["a"]).await?;
-    bench
-        .complete_with(hold(&bench.take(1).await?, 0), "result")
+pub async fn a_listing_leaves_out_payloads_and_results(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a"]).await?;
+    fixture
+        .complete_with(hold(&fixture.take(1).await?, 0), "result")
         .await?;
 
-    let mut expected = bench.job("a").await?;
+    let mut expected = fixture.job("a").await?;
     assert!(expected.payload.is_some() && expected.result.is_some());
-    let listed = bench.list(&Filter::default(), 10).await?;
+    let listed = fixture.list(&Filter::default(), 10).await?;
 
     (expected.payload, expected.result) = (None, None);
     assert_eq!(listed, [expected]);
     Ok(())
 }
 
-pub async fn what_is_asked_for_is_what_the_dump_shows(bench: &Bench) -> Result<()> {
-    lively(bench).await?;
-    bench.advance(ms(1));
+pub async fn what_is_asked_for_is_what_the_dump_shows(fixture: &Fixture) -> Result<()> {
+    lively(fixture).await?;
+    fixture.advance(ms(1));
 
-    for job in bench.whole().await?.jobs {
-        assert_eq!(bench.get(job.id.as_str()).await?, Some(job));
+    for job in fixture.snapshot().await?.jobs {
+        assert_eq!(fixture.get(job.id.as_str()).await?, Some(job));
     }
     Ok(())
 }

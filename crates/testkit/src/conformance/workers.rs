@@ -1,11 +1,11 @@
 //! Workers: who is known, what they are told, and what becomes of their jobs when they go.
 
 use windlass_core::{
-    Beat, BootId, Claim, ClaimRequest, Claimer, ErrorKind, JobState, NewWorker, QueueName, Result,
-    Settled, Told, Worker,
+    BootId, Claim, ClaimRequest, Claimer, ErrorKind, Heartbeat, JobState, NewWorker, OutcomeStatus,
+    QueueName, Result, Worker, WorkerCommand,
 };
 
-use crate::bench::{Bench, almost, boot, hold, id, ms, named, queue, secs};
+use crate::fixture::{Fixture, almost, boot, hold, id, ms, named, queue, secs};
 
 fn worker(boot: &BootId, queues: &[&QueueName]) -> NewWorker {
     NewWorker {
@@ -18,48 +18,48 @@ fn worker(boot: &BootId, queues: &[&QueueName]) -> NewWorker {
     }
 }
 
-fn idle(boot: &BootId) -> Beat {
-    Beat {
+fn idle(boot: &BootId) -> Heartbeat {
+    Heartbeat {
         boot: boot.clone(),
         running: vec![],
     }
 }
 
 /// What the store knows of a worker.
-async fn known(bench: &Bench, boot: &BootId) -> Result<Option<Worker>> {
-    let workers = bench.store.workers().await?;
+async fn known(fixture: &Fixture, boot: &BootId) -> Result<Option<Worker>> {
+    let workers = fixture.store.workers().await?;
     Ok(workers.into_iter().find(|worker| worker.new.boot == *boot))
 }
 
-pub async fn a_registered_worker_is_known(bench: &Bench) -> Result<()> {
+pub async fn a_registered_worker_is_known(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    let new = worker(&one, &[&bench.queue]);
+    let new = worker(&one, &[&fixture.queue]);
 
-    bench.store.register(new.clone()).await?;
+    fixture.store.register(new.clone()).await?;
 
-    let now = bench.now();
+    let now = fixture.now();
     let expected = Worker {
         new,
         is_busy: false,
         running: vec![],
-        told: Told::Continue,
+        command: WorkerCommand::Continue,
         started_at: now,
         last_seen: now,
         is_silent: false,
     };
-    assert_eq!(known(bench, &one).await?, Some(expected));
+    assert_eq!(known(fixture, &one).await?, Some(expected));
     Ok(())
 }
 
-pub async fn workers_are_listed_in_the_order_of_their_ids(bench: &Bench) -> Result<()> {
+pub async fn workers_are_listed_in_the_order_of_their_ids(fixture: &Fixture) -> Result<()> {
     for name in ["c", "a", "b"] {
-        bench
+        fixture
             .store
-            .register(worker(&boot(name), &[&bench.queue]))
+            .register(worker(&boot(name), &[&fixture.queue]))
             .await?;
     }
 
-    let listed = bench.store.workers().await?;
+    let listed = fixture.store.workers().await?;
 
     let boots: Vec<_> = listed
         .iter()
@@ -69,322 +69,395 @@ pub async fn workers_are_listed_in_the_order_of_their_ids(bench: &Bench) -> Resu
     Ok(())
 }
 
-pub async fn a_beat_shows_what_a_worker_does(bench: &Bench) -> Result<()> {
+pub async fn a_beat_shows_what_a_worker_does(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    bench.store.register(worker(&one, &[&bench.queue])).await?;
-    bench.advance(secs(10));
-    let running = vec![(bench.queue.clone(), id("a"))];
-
-    let told = bench
+    fixture
         .store
-        .beat(Beat {
+        .register(worker(&one, &[&fixture.queue]))
+        .await?;
+    fixture.advance(secs(10));
+    let running = vec![(fixture.queue.clone(), id("a"))];
+
+    let told = fixture
+        .store
+        .heartbeat(Heartbeat {
             boot: one.clone(),
             running: running.clone(),
         })
         .await?;
 
-    assert_eq!(told, Told::Continue);
-    let seen = known(bench, &one).await?.expect("it is known");
+    assert_eq!(told, WorkerCommand::Continue);
+    let seen = known(fixture, &one).await?.expect("it is known");
     assert!(seen.is_busy);
-    assert_eq!((seen.running, seen.last_seen), (running, bench.now()));
-    bench.store.beat(idle(&one)).await?;
-    assert!(!known(bench, &one).await?.expect("it is known").is_busy);
+    assert_eq!((seen.running, seen.last_seen), (running, fixture.now()));
+    fixture.store.heartbeat(idle(&one)).await?;
+    assert!(!known(fixture, &one).await?.expect("it is known").is_busy);
     Ok(())
 }
 
-pub async fn a_worker_is_told_at_its_next_beat(bench: &Bench) -> Result<()> {
+pub async fn a_worker_is_told_at_its_next_beat(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    bench.store.register(worker(&one, &[&bench.queue])).await?;
+    fixture
+        .store
+        .register(worker(&one, &[&fixture.queue]))
+        .await?;
 
-    for told in [Told::Quiet, Told::Stop] {
-        assert!(bench.store.tell(&one, told).await?);
+    for told in [WorkerCommand::Pause, WorkerCommand::Stop] {
+        assert!(fixture.store.command(&one, told).await?);
         assert_eq!(
-            known(bench, &one).await?.map(|worker| worker.told),
+            known(fixture, &one).await?.map(|worker| worker.command),
             Some(told)
         );
-        assert_eq!(bench.store.beat(idle(&one)).await?, told);
+        assert_eq!(fixture.store.heartbeat(idle(&one)).await?, told);
     }
     Ok(())
 }
 
-pub async fn an_unknown_worker_is_told_that_it_is_lost(bench: &Bench) -> Result<()> {
+pub async fn an_unknown_worker_is_told_that_it_is_lost(fixture: &Fixture) -> Result<()> {
     let nobody = boot("nobody");
 
-    assert_eq!(bench.store.beat(idle(&nobody)).await?, Told::Lost);
-    assert!(!bench.store.tell(&nobody, Told::Stop).await?);
-    assert_eq!(bench.store.fail_worker(&nobody).await?, None);
-    assert_eq!(bench.store.leave(&nobody, None).await?, 0);
-    assert!(bench.store.workers().await?.is_empty());
+    assert_eq!(
+        fixture.store.heartbeat(idle(&nobody)).await?,
+        WorkerCommand::Reregister
+    );
+    assert!(!fixture.store.command(&nobody, WorkerCommand::Stop).await?);
+    assert_eq!(fixture.store.fail_worker(&nobody).await?, None);
+    assert_eq!(fixture.store.leave(&nobody, None).await?, 0);
+    assert!(fixture.store.workers().await?.is_empty());
     Ok(())
 }
 
-pub async fn a_silent_worker_is_told_that_it_is_lost(bench: &Bench) -> Result<()> {
+pub async fn a_silent_worker_is_told_that_it_is_lost(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    bench.store.register(worker(&one, &[&bench.queue])).await?;
+    fixture
+        .store
+        .register(worker(&one, &[&fixture.queue]))
+        .await?;
 
-    bench.advance(almost(secs(60)));
+    fixture.advance(almost(secs(60)));
     assert_eq!(
-        known(bench, &one).await?.map(|worker| worker.is_silent),
+        known(fixture, &one).await?.map(|worker| worker.is_silent),
         Some(false)
     );
 
-    bench.advance(ms(1));
+    fixture.advance(ms(1));
     assert_eq!(
-        known(bench, &one).await?.map(|worker| worker.is_silent),
+        known(fixture, &one).await?.map(|worker| worker.is_silent),
         Some(true)
     );
-    assert_eq!(bench.store.beat(idle(&one)).await?, Told::Lost);
+    assert_eq!(
+        fixture.store.heartbeat(idle(&one)).await?,
+        WorkerCommand::Reregister
+    );
     Ok(())
 }
 
-pub async fn a_worker_silent_for_a_day_is_forgotten(bench: &Bench) -> Result<()> {
+pub async fn a_worker_silent_for_a_day_is_forgotten(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    bench.store.register(worker(&one, &[&bench.queue])).await?;
+    fixture
+        .store
+        .register(worker(&one, &[&fixture.queue]))
+        .await?;
 
-    bench.advance(secs(24 * 3600) + ms(1));
+    fixture.advance(secs(24 * 3600) + ms(1));
 
-    assert_eq!(known(bench, &one).await?, None);
-    assert!(!bench.store.tell(&one, Told::Stop).await?);
+    assert_eq!(known(fixture, &one).await?, None);
+    assert!(!fixture.store.command(&one, WorkerCommand::Stop).await?);
     Ok(())
 }
 
-pub async fn a_silent_worker_may_still_be_failed(bench: &Bench) -> Result<()> {
+pub async fn a_silent_worker_may_still_be_failed(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    bench.store.register(worker(&one, &[&bench.queue])).await?;
-    bench.fill(&["a"]).await?;
+    fixture
+        .store
+        .register(worker(&one, &[&fixture.queue]))
+        .await?;
+    fixture.fill(&["a"]).await?;
     let request = ClaimRequest::worker(one.clone(), 1, 1).lease(secs(3600));
-    bench.store.claim(&bench.queue, request).await?;
-    bench.advance(secs(120));
+    fixture.store.claim(&fixture.queue, request).await?;
+    fixture.advance(secs(120));
 
-    assert_eq!(bench.store.fail_worker(&one).await?, Some(1));
+    assert_eq!(fixture.store.fail_worker(&one).await?, Some(1));
 
-    assert_eq!(bench.ready().await?, ["a"]);
+    assert_eq!(fixture.ready().await?, ["a"]);
     Ok(())
 }
 
-pub async fn a_beating_worker_is_remembered(bench: &Bench) -> Result<()> {
+pub async fn a_beating_worker_is_remembered(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    bench.store.register(worker(&one, &[&bench.queue])).await?;
+    fixture
+        .store
+        .register(worker(&one, &[&fixture.queue]))
+        .await?;
 
     for _ in 0..5 {
-        bench.advance(secs(50));
-        assert_eq!(bench.store.beat(idle(&one)).await?, Told::Continue);
+        fixture.advance(secs(50));
+        assert_eq!(
+            fixture.store.heartbeat(idle(&one)).await?,
+            WorkerCommand::Continue
+        );
     }
 
-    assert!(known(bench, &one).await?.is_some());
+    assert!(known(fixture, &one).await?.is_some());
     Ok(())
 }
 
 /// A worker `one` that holds `a` and `b` here and `x` in the other queue.
-async fn busy_worker(bench: &Bench) -> Result<(BootId, QueueName)> {
+async fn busy_worker(fixture: &Fixture) -> Result<(BootId, QueueName)> {
     let one = boot("one");
-    let other = queue(&format!("{}.other", bench.queue));
-    bench
+    let other = queue(&format!("{}.other", fixture.queue));
+    fixture
         .store
-        .register(worker(&one, &[&bench.queue, &other]))
+        .register(worker(&one, &[&fixture.queue, &other]))
         .await?;
-    bench.fill(&["a", "b", "c"]).await?;
-    bench.store.enqueue(&other, vec![named("x")]).await?;
-    bench.take_as(&one, 1, 2).await?;
+    fixture.fill(&["a", "b", "c"]).await?;
+    fixture.store.enqueue(&other, vec![named("x")]).await?;
+    fixture.take_as(&one, 1, 2).await?;
     let request = ClaimRequest::worker(one.clone(), 1, 1);
-    assert!(bench.store.claim(&other, request).await?.is_some());
+    assert!(fixture.store.claim(&other, request).await?.is_some());
     Ok((one, other))
 }
 
-pub async fn a_worker_that_leaves_gives_all_back_to_the_front(bench: &Bench) -> Result<()> {
-    let (one, other) = busy_worker(bench).await?;
+pub async fn a_worker_that_leaves_gives_all_back_to_the_front(fixture: &Fixture) -> Result<()> {
+    let (one, other) = busy_worker(fixture).await?;
 
-    assert_eq!(bench.store.leave(&one, None).await?, 3);
+    assert_eq!(fixture.store.leave(&one, None).await?, 3);
 
-    assert_eq!(bench.ready().await?, ["a", "b", "c"]);
-    let job = bench.job("a").await?;
+    assert_eq!(fixture.ready().await?, ["a", "b", "c"]);
+    let job = fixture.job("a").await?;
     assert_eq!((job.attempt, job.expiries), (1, 0));
     assert_eq!(
-        bench.store.stats(&other).await?.map(|stats| stats.ready),
+        fixture.store.stats(&other).await?.map(|stats| stats.ready),
         Some(1)
     );
-    assert_eq!(known(bench, &one).await?, None);
-    assert_eq!(bench.store.beat(idle(&one)).await?, Told::Lost);
+    assert_eq!(known(fixture, &one).await?, None);
+    assert_eq!(
+        fixture.store.heartbeat(idle(&one)).await?,
+        WorkerCommand::Reregister
+    );
     Ok(())
 }
 
-pub async fn a_worker_may_leave_one_queue_and_go_on_in_the_rest(bench: &Bench) -> Result<()> {
-    let (one, other) = busy_worker(bench).await?;
+pub async fn a_worker_may_leave_one_queue_and_go_on_in_the_rest(fixture: &Fixture) -> Result<()> {
+    let (one, other) = busy_worker(fixture).await?;
 
-    assert_eq!(bench.store.leave(&one, Some(&bench.queue)).await?, 2);
+    assert_eq!(fixture.store.leave(&one, Some(&fixture.queue)).await?, 2);
 
-    assert_eq!(bench.ready().await?, ["a", "b", "c"]);
+    assert_eq!(fixture.ready().await?, ["a", "b", "c"]);
     assert_eq!(
-        bench.store.stats(&other).await?.map(|stats| stats.running),
+        fixture
+            .store
+            .stats(&other)
+            .await?
+            .map(|stats| stats.running),
         Some(1)
     );
-    let still = known(bench, &one).await?.expect("it is still known");
+    let still = known(fixture, &one).await?.expect("it is still known");
     assert_eq!(still.new.queues, [other]);
-    assert_eq!(bench.store.beat(idle(&one)).await?, Told::Continue);
+    assert_eq!(
+        fixture.store.heartbeat(idle(&one)).await?,
+        WorkerCommand::Continue
+    );
     Ok(())
 }
 
 /// Claims one job for a worker, under a lease of its own, as the doors do.
-async fn take_for(bench: &Bench, boot: &BootId) -> Result<Claim> {
+async fn take_for(fixture: &Fixture, boot: &BootId) -> Result<Claim> {
     let mut request = ClaimRequest::single(1);
     request.claimer = Claimer::Single {
         worker: Some(boot.clone()),
     };
-    let claim = bench.store.claim(&bench.queue, request).await?;
+    let claim = fixture.store.claim(&fixture.queue, request).await?;
     Ok(claim.expect("a job is ready"))
 }
 
 /// A worker `one` that holds `a`, `b` and `d` by claims of their own, beside another's `c`.
-async fn pull_worker(bench: &Bench) -> Result<(BootId, Vec<Claim>)> {
+async fn pull_worker(fixture: &Fixture) -> Result<(BootId, Vec<Claim>)> {
     let (one, two) = (boot("one"), boot("two"));
     for boot in [&one, &two] {
-        bench.store.register(worker(boot, &[&bench.queue])).await?;
+        fixture
+            .store
+            .register(worker(boot, &[&fixture.queue]))
+            .await?;
     }
-    bench.fill(&["a", "b", "c", "d", "e"]).await?;
+    fixture.fill(&["a", "b", "c", "d", "e"]).await?;
     let mut claims = Vec::new();
     for boot in [&one, &one, &two, &one] {
-        claims.push(take_for(bench, boot).await?);
+        claims.push(take_for(fixture, boot).await?);
     }
     Ok((one, claims))
 }
 
 pub async fn a_worker_that_leaves_gives_back_what_single_claims_took_for_it(
-    bench: &Bench,
+    fixture: &Fixture,
 ) -> Result<()> {
-    let (one, claims) = pull_worker(bench).await?;
+    let (one, claims) = pull_worker(fixture).await?;
 
-    assert_eq!(bench.store.leave(&one, None).await?, 3);
+    assert_eq!(fixture.store.leave(&one, None).await?, 3);
 
-    assert_eq!(bench.ready().await?, ["a", "b", "d", "e"]);
-    assert_eq!(bench.job("a").await?.expiries, 0);
-    assert_eq!(bench.complete(hold(&claims[0], 0)).await?, Settled::Lost);
+    assert_eq!(fixture.ready().await?, ["a", "b", "d", "e"]);
+    assert_eq!(fixture.job("a").await?.expiries, 0);
     assert_eq!(
-        bench.complete(hold(&claims[2], 0)).await?,
-        Settled::Completed
+        fixture.complete(hold(&claims[0], 0)).await?,
+        OutcomeStatus::LeaseLost
+    );
+    assert_eq!(
+        fixture.complete(hold(&claims[2], 0)).await?,
+        OutcomeStatus::Completed
     );
     Ok(())
 }
 
 pub async fn what_single_claims_took_for_a_failed_worker_is_reaped_now(
-    bench: &Bench,
+    fixture: &Fixture,
 ) -> Result<()> {
-    let (one, claims) = pull_worker(bench).await?;
+    let (one, claims) = pull_worker(fixture).await?;
 
-    assert_eq!(bench.store.fail_worker(&one).await?, Some(3));
+    assert_eq!(fixture.store.fail_worker(&one).await?, Some(3));
 
-    assert_eq!(bench.ready().await?, ["a", "b", "d", "e"]);
-    assert_eq!(bench.job("d").await?.expiries, 1);
-    assert_eq!(bench.whole().await?.stats.total.rescued, 3);
-    assert_eq!(bench.complete(hold(&claims[3], 0)).await?, Settled::Lost);
-    assert_eq!(bench.state("c").await?, Some(JobState::Running));
+    assert_eq!(fixture.ready().await?, ["a", "b", "d", "e"]);
+    assert_eq!(fixture.job("d").await?.expiries, 1);
+    assert_eq!(fixture.snapshot().await?.stats.total.rescued, 3);
+    assert_eq!(
+        fixture.complete(hold(&claims[3], 0)).await?,
+        OutcomeStatus::LeaseLost
+    );
+    assert_eq!(fixture.state("c").await?, Some(JobState::Running));
     Ok(())
 }
 
 pub async fn what_single_claims_took_goes_back_in_order_where_jobs_go_to_the_back(
-    bench: &Bench,
+    fixture: &Fixture,
 ) -> Result<()> {
     let setting = "requeue=back".parse().expect("a setting");
-    bench.store.set(&bench.queue, vec![setting]).await?;
-    let (one, _) = pull_worker(bench).await?;
+    fixture.store.set(&fixture.queue, vec![setting]).await?;
+    let (one, _) = pull_worker(fixture).await?;
 
-    assert_eq!(bench.store.leave(&one, Some(&bench.queue)).await?, 3);
+    assert_eq!(fixture.store.leave(&one, Some(&fixture.queue)).await?, 3);
 
-    assert_eq!(bench.ready().await?, ["e", "a", "b", "d"]);
+    assert_eq!(fixture.ready().await?, ["e", "a", "b", "d"]);
     Ok(())
 }
 
-pub async fn what_a_leaver_held_is_lost_to_it(bench: &Bench) -> Result<()> {
-    bench.fill(&["a"]).await?;
+pub async fn what_a_leaver_held_is_lost_to_it(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a"]).await?;
     let one = boot("one");
-    let claim = bench.take_as(&one, 1, 1).await?;
-    assert_eq!(bench.store.leave(&one, Some(&bench.queue)).await?, 1);
+    let claim = fixture.take_as(&one, 1, 1).await?;
+    assert_eq!(fixture.store.leave(&one, Some(&fixture.queue)).await?, 1);
 
-    assert_eq!(bench.complete(hold(&claim, 0)).await?, Settled::Lost);
+    assert_eq!(
+        fixture.complete(hold(&claim, 0)).await?,
+        OutcomeStatus::LeaseLost
+    );
 
-    assert_eq!(bench.state("a").await?, Some(JobState::Ready));
-    assert_eq!(bench.store.leave(&one, Some(&bench.queue)).await?, 0);
+    assert_eq!(fixture.state("a").await?, Some(JobState::Ready));
+    assert_eq!(fixture.store.leave(&one, Some(&fixture.queue)).await?, 0);
     Ok(())
 }
 
-pub async fn a_failed_workers_jobs_are_reaped_now(bench: &Bench) -> Result<()> {
-    let (one, other) = busy_worker(bench).await?;
+pub async fn a_failed_workers_jobs_are_reaped_now(fixture: &Fixture) -> Result<()> {
+    let (one, other) = busy_worker(fixture).await?;
 
-    assert_eq!(bench.store.fail_worker(&one).await?, Some(3));
+    assert_eq!(fixture.store.fail_worker(&one).await?, Some(3));
 
-    assert_eq!(bench.ready().await?, ["a", "b", "c"]);
-    assert_eq!(bench.job("a").await?.expiries, 1);
-    assert_eq!(bench.whole().await?.stats.total.rescued, 2);
+    assert_eq!(fixture.ready().await?, ["a", "b", "c"]);
+    assert_eq!(fixture.job("a").await?.expiries, 1);
+    assert_eq!(fixture.snapshot().await?.stats.total.rescued, 2);
     assert_eq!(
-        bench.store.stats(&other).await?.map(|stats| stats.running),
+        fixture
+            .store
+            .stats(&other)
+            .await?
+            .map(|stats| stats.running),
         Some(0)
     );
-    assert_eq!(known(bench, &one).await?, None);
-    assert_eq!(bench.store.beat(idle(&one)).await?, Told::Lost);
+    assert_eq!(known(fixture, &one).await?, None);
+    assert_eq!(
+        fixture.store.heartbeat(idle(&one)).await?,
+        WorkerCommand::Reregister
+    );
     Ok(())
 }
 
-pub async fn what_a_failed_worker_held_is_lost_to_it(bench: &Bench) -> Result<()> {
+pub async fn what_a_failed_worker_held_is_lost_to_it(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    bench.store.register(worker(&one, &[&bench.queue])).await?;
-    bench.fill(&["a"]).await?;
-    let claim = bench.take_as(&one, 1, 1).await?;
-    bench.store.fail_worker(&one).await?;
+    fixture
+        .store
+        .register(worker(&one, &[&fixture.queue]))
+        .await?;
+    fixture.fill(&["a"]).await?;
+    let claim = fixture.take_as(&one, 1, 1).await?;
+    fixture.store.fail_worker(&one).await?;
 
-    let renewed = bench.renew_as(&one, &[claim.token], 1).await?;
+    let renewed = fixture.renew_as(&one, &[claim.token], 1).await?;
 
     assert_eq!((renewed.until, renewed.lost), (None, vec![claim.token]));
-    assert_eq!(bench.complete(hold(&claim, 0)).await?, Settled::Lost);
+    assert_eq!(
+        fixture.complete(hold(&claim, 0)).await?,
+        OutcomeStatus::LeaseLost
+    );
     Ok(())
 }
 
-pub async fn registering_again_is_harmless(bench: &Bench) -> Result<()> {
+pub async fn registering_again_is_harmless(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    bench.store.register(worker(&one, &[&bench.queue])).await?;
+    fixture
+        .store
+        .register(worker(&one, &[&fixture.queue]))
+        .await?;
 
-    let again = bench.store.register(worker(&one, &[&bench.queue])).await;
+    let again = fixture
+        .store
+        .register(worker(&one, &[&fixture.queue]))
+        .await;
 
     assert!(
         again.is_ok(),
         "{:?}",
         again.map_err(|error| error.kind() == ErrorKind::Conflict)
     );
-    assert_eq!(bench.store.workers().await?.len(), 1);
+    assert_eq!(fixture.store.workers().await?.len(), 1);
     Ok(())
 }
 
-pub async fn what_a_worker_says_of_itself_is_bounded(bench: &Bench) -> Result<()> {
-    let mut loud = worker(&boot("loud"), &[&bench.queue]);
+pub async fn what_a_worker_says_of_itself_is_bounded(fixture: &Fixture) -> Result<()> {
+    let mut loud = worker(&boot("loud"), &[&fixture.queue]);
     loud.host = "h".repeat(129);
 
-    let refused = bench
+    let refused = fixture
         .store
         .register(loud)
         .await
         .map_err(|error| error.kind());
 
     assert_eq!(refused, Err(ErrorKind::Invalid));
-    assert!(bench.store.workers().await?.is_empty());
+    assert!(fixture.store.workers().await?.is_empty());
     Ok(())
 }
 
-pub async fn a_worker_falls_silent_although_the_clock_was_set_back(bench: &Bench) -> Result<()> {
+pub async fn a_worker_falls_silent_although_the_clock_was_set_back(
+    fixture: &Fixture,
+) -> Result<()> {
     let early = boot("early");
-    bench
+    fixture
         .store
-        .register(worker(&early, &[&bench.queue]))
+        .register(worker(&early, &[&fixture.queue]))
         .await?;
 
-    bench.clock.step_back(secs(60 * 60));
-    bench
+    fixture.clock.step_back(secs(60 * 60));
+    fixture
         .store
-        .register(worker(&boot("late"), &[&bench.queue]))
+        .register(worker(&boot("late"), &[&fixture.queue]))
         .await?;
-    bench.advance(secs(60));
+    fixture.advance(secs(60));
 
-    let beat = Beat {
+    let heartbeat = Heartbeat {
         boot: early,
         running: Vec::new(),
     };
-    assert_eq!(bench.store.beat(beat).await?, Told::Lost);
+    assert_eq!(
+        fixture.store.heartbeat(heartbeat).await?,
+        WorkerCommand::Reregister
+    );
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use windlass_core::dump::QueueDump;
-use windlass_core::{Changed, Enqueued, Held, JobState, Mode, Settled, Timestamp};
+use windlass_core::{Changed, Enqueued, JobState, LeaseStatus, Mode, OutcomeStatus, Timestamp};
 
 use super::reply::Reply;
 use super::step::Step;
@@ -83,10 +83,10 @@ const EXPECTED: &[&str] = &[
     "leave some",
     "fail worker unknown",
     "fail worker some",
-    "beat continue",
-    "beat quiet",
-    "beat stop",
-    "beat lost",
+    "heartbeat continue",
+    "heartbeat pause",
+    "heartbeat stop",
+    "heartbeat reregister",
     "dead exhausted",
     "dead permanent",
     "dead deadline",
@@ -144,17 +144,21 @@ impl Coverage {
             (Step::Claim(_, request), Reply::Claim(_)) => {
                 self.note_claim(request.mode, reply, is_repeat);
             }
-            (Step::Accept(..), Reply::Held(held)) => self.note_held("accept", *held),
-            (Step::Progress(..), Reply::Held(held)) => self.note_held("progress", *held),
+            (Step::Accept(..), Reply::LeaseStatus(held)) => self.note_held("accept", *held),
+            (Step::Progress(..), Reply::LeaseStatus(held)) => self.note_held("progress", *held),
             (Step::Complete(..), Reply::Completed(completed)) => {
-                self.note_settled("complete", &completed.settled);
+                self.note_settled("complete", &completed.statuses);
                 if completed.next.is_some() {
                     self.count("complete and claim");
                 }
             }
-            (Step::Fail(..), Reply::Settled(settled)) => self.note_settled("fail", settled),
-            (Step::Release(..), Reply::Settled(settled)) => self.note_settled("release", settled),
-            (Step::Snooze(..), Reply::Settled(settled)) => self.note_settled("snooze", settled),
+            (Step::Fail(..), Reply::OutcomeStatus(settled)) => self.note_settled("fail", settled),
+            (Step::Release(..), Reply::OutcomeStatus(settled)) => {
+                self.note_settled("release", settled)
+            }
+            (Step::Snooze(..), Reply::OutcomeStatus(settled)) => {
+                self.note_settled("snooze", settled)
+            }
             _ => self.note_rest(step, reply),
         }
     }
@@ -178,14 +182,18 @@ impl Coverage {
         }
     }
 
-    fn note_held(&mut self, verb: &str, held: Held) {
+    fn note_held(&mut self, verb: &str, held: LeaseStatus) {
         self.count(format!(
             "{verb} {}",
-            if held == Held::Yes { "yes" } else { "lost" }
+            if held == LeaseStatus::Valid {
+                "yes"
+            } else {
+                "lost"
+            }
         ));
     }
 
-    fn note_settled(&mut self, verb: &str, settled: &[Settled]) {
+    fn note_settled(&mut self, verb: &str, settled: &[OutcomeStatus]) {
         for settled in settled {
             self.count(format!("{verb} {settled}"));
         }
@@ -229,7 +237,7 @@ impl Coverage {
             (Step::Leave(..), Reply::Count(1..)) => self.count("leave some"),
             (Step::FailWorker(_), Reply::Failed(None)) => self.count("fail worker unknown"),
             (Step::FailWorker(_), Reply::Failed(Some(1..))) => self.count("fail worker some"),
-            (Step::Beat(_), Reply::Told(told)) => self.count(format!("beat {told}")),
+            (Step::Heartbeat(_), Reply::Told(told)) => self.count(format!("heartbeat {told}")),
             _ => {}
         }
     }

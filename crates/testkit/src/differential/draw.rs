@@ -2,7 +2,7 @@
 
 mod job;
 mod operate;
-mod settle;
+mod outcome;
 
 use std::time::Duration;
 
@@ -29,12 +29,12 @@ const DRAWS: &[(u32, Draw)] = &[
     (10, claim_much),
     (60, renew),
     (15, renew_single),
-    (15, settle::accept),
-    (15, settle::progress),
-    (110, settle::complete),
-    (70, settle::fail),
-    (30, settle::release),
-    (30, settle::snooze),
+    (15, outcome::accept),
+    (15, outcome::progress),
+    (110, outcome::complete),
+    (70, outcome::fail),
+    (30, outcome::release),
+    (30, outcome::snooze),
     (40, operate::cancel),
     (30, operate::retry),
     (25, operate::delete),
@@ -47,10 +47,10 @@ const DRAWS: &[(u32, Draw)] = &[
     (12, operate::set),
     (20, operate::look),
     (22, operate::register),
-    (35, operate::beat),
+    (35, operate::heartbeat),
     (8, operate::leave),
     (10, operate::fail_worker),
-    (14, operate::tell),
+    (14, operate::command),
     (50, repeat),
     (8, crash),
 ];

@@ -1,8 +1,8 @@
 //! What a store answered, in a form that two stores can be compared by.
 
 use windlass_core::{
-    ChangedJob, Claim, Completed, Enqueued, ErrorKind, Held, Job, Level, Maintained, QueueName,
-    Renewed, Repair, Settings, Settled, Stats, Told, Worker,
+    ChangedJob, Claim, Completed, DurabilityLevel, Enqueued, ErrorKind, Job, LeaseStatus,
+    Maintained, OutcomeStatus, QueueName, Renewed, Repair, Settings, Stats, Worker, WorkerCommand,
 };
 
 /// An answer.
@@ -11,10 +11,10 @@ pub(super) enum Reply {
     Nothing,
     Enqueued(Vec<Enqueued>),
     Claim(Option<Claim>),
-    Held(Held),
+    LeaseStatus(LeaseStatus),
     Renewed(Renewed),
     Completed(Completed),
-    Settled(Vec<Settled>),
+    OutcomeStatus(Vec<OutcomeStatus>),
     Changes(Vec<ChangedJob>),
     Count(u64),
     Maintained(Maintained),
@@ -24,7 +24,7 @@ pub(super) enum Reply {
     Job(Option<Box<Job>>),
     Jobs(Vec<Job>),
     Queues(Vec<QueueName>),
-    Told(Told),
+    Told(WorkerCommand),
     Failed(Option<u64>),
     Known(bool),
     Workers(Vec<Worker>),
@@ -44,7 +44,7 @@ impl Reply {
             else {
                 continue;
             };
-            *level = Level::Memory;
+            *level = DurabilityLevel::Memory;
         }
         Self::Enqueued(answers)
     }

@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use windlass_core::{
-    Beat, BootId, ClaimRequest, Completion, Due, Failure, Filter, Hold, JobId, ManualClock, NewJob,
-    NewWorker, QueueName, Renewal, Result, Setting, Snooze, Store, Target, Told,
+    BootId, ClaimRequest, Completion, Due, Failure, Filter, Heartbeat, JobId, JobLease,
+    ManualClock, NewJob, NewWorker, QueueName, Renewal, Result, Setting, Snooze, Store, Target,
+    WorkerCommand,
 };
 
 use super::reply::Reply;
-use crate::whole;
+use crate::paging;
 
 /// A call.
 #[derive(Debug, Clone)]
@@ -17,13 +18,13 @@ pub(super) enum Step {
     Clock(Movement),
     Enqueue(QueueName, Vec<NewJob>),
     Claim(QueueName, ClaimRequest),
-    Accept(QueueName, Hold, Duration),
+    Accept(QueueName, JobLease, Duration),
     Renew(QueueName, Renewal, Duration),
-    Progress(QueueName, Hold, f64, Option<String>),
+    Progress(QueueName, JobLease, f64, Option<String>),
     Complete(QueueName, Vec<Completion>, Option<ClaimRequest>),
     Fail(QueueName, Vec<Failure>),
-    Release(QueueName, Vec<Hold>),
-    Snooze(QueueName, Vec<Hold>, Due),
+    Release(QueueName, Vec<JobLease>),
+    Snooze(QueueName, Vec<JobLease>, Due),
     Change(QueueName, Change, Target),
     Purge(QueueName),
     Maintain(QueueName, usize),
@@ -37,10 +38,10 @@ pub(super) enum Step {
     List(QueueName, Filter, usize),
     Queues,
     Register(NewWorker),
-    Beat(Beat),
+    Heartbeat(Heartbeat),
     Leave(BootId, Option<QueueName>),
     FailWorker(BootId),
-    Tell(BootId, Told),
+    Command(BootId, WorkerCommand),
     Workers,
 }
 
@@ -82,22 +83,29 @@ impl Step {
             Self::Enqueue(queue, jobs) => Reply::enqueued(store.enqueue(&queue, jobs).await?),
             Self::Claim(queue, request) => Reply::Claim(store.claim(&queue, request).await?),
             Self::Accept(queue, hold, lease) => {
-                Reply::Held(store.accept(&queue, hold, lease).await?)
+                Reply::LeaseStatus(store.accept(&queue, hold, lease).await?)
             }
             Self::Renew(queue, renewal, lease) => {
                 Reply::Renewed(store.renew(&queue, renewal, lease).await?)
             }
             Self::Progress(queue, hold, fraction, message) => {
-                Reply::Held(store.progress(&queue, hold, fraction, message).await?)
+                Reply::LeaseStatus(store.progress(&queue, hold, fraction, message).await?)
             }
             Self::Complete(queue, completions, next) => {
                 Reply::Completed(store.complete(&queue, completions, next).await?)
             }
-            Self::Fail(queue, failures) => Reply::Settled(store.fail(&queue, failures).await?),
-            Self::Release(queue, holds) => Reply::Settled(store.release(&queue, holds).await?),
+            Self::Fail(queue, failures) => {
+                Reply::OutcomeStatus(store.fail(&queue, failures).await?)
+            }
+            Self::Release(queue, holds) => {
+                Reply::OutcomeStatus(store.release(&queue, holds).await?)
+            }
             Self::Snooze(queue, holds, due) => {
-                let snoozes = holds.into_iter().map(|hold| Snooze { hold, due }).collect();
-                Reply::Settled(store.snooze(&queue, snoozes).await?)
+                let snoozes = holds
+                    .into_iter()
+                    .map(|hold| Snooze { lease: hold, due })
+                    .collect();
+                Reply::OutcomeStatus(store.snooze(&queue, snoozes).await?)
             }
             Self::Change(queue, change, target) => {
                 change_all(store, &queue, change, &target).await?
@@ -112,7 +120,7 @@ impl Step {
             Self::Purge(queue) => purge_all(store, &queue).await?,
             Self::Maintain(queue, limit) => Reply::Maintained(store.maintain(&queue, limit).await?),
             Self::Audit(queue) => {
-                let (checked, repairs) = whole::audit(store, &queue).await?;
+                let (checked, repairs) = paging::audit(store, &queue).await?;
                 Reply::Audited(checked, repairs)
             }
             Self::Pause(queue) => Reply::done(store.pause(&queue).await?),
@@ -124,10 +132,10 @@ impl Step {
             Self::List(queue, filter, limit) => list_all(store, &queue, &filter, limit).await?,
             Self::Queues => Reply::Queues(store.queues().await?),
             Self::Register(worker) => Reply::done(store.register(worker).await?),
-            Self::Beat(beat) => Reply::Told(store.beat(beat).await?),
+            Self::Heartbeat(heartbeat) => Reply::Told(store.heartbeat(heartbeat).await?),
             Self::Leave(boot, queue) => Reply::Count(store.leave(&boot, queue.as_ref()).await?),
             Self::FailWorker(boot) => Reply::Failed(store.fail_worker(&boot).await?),
-            Self::Tell(boot, told) => Reply::Known(store.tell(&boot, told).await?),
+            Self::Command(boot, command) => Reply::Known(store.command(&boot, command).await?),
             Self::Workers => Reply::Workers(store.workers().await?),
             _ => Reply::Nothing,
         })
@@ -180,7 +188,7 @@ async fn list_all(
     filter: &Filter,
     limit: usize,
 ) -> Result<Reply> {
-    let mut jobs = whole::list(store, queue, filter, limit).await?;
+    let mut jobs = paging::list(store, queue, filter, limit).await?;
     jobs.sort_by(|a, b| a.id.cmp(&b.id));
     Ok(Reply::Jobs(jobs))
 }

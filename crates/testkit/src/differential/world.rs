@@ -7,7 +7,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use windlass_core::limits::PAGE;
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Claimer, Filter, Hold, JobId, ManualClock, Mode, QueueName,
+    BootId, Claim, ClaimRequest, Claimer, Filter, JobId, JobLease, ManualClock, Mode, QueueName,
     Target, Token,
 };
 
@@ -149,15 +149,15 @@ impl World {
                 self.learn_claim(queue, request, claim.as_ref());
             }
             (Step::Complete(queue, completions, next), Reply::Completed(completed)) => {
-                self.settle(completions.iter().map(|item| &item.hold));
+                self.settle(completions.iter().map(|item| &item.lease));
                 if let Some(request) = next {
                     self.learn_claim(queue, request, completed.next.as_ref());
                 }
             }
-            (Step::Fail(_, failures), Reply::Settled(_)) => {
-                self.settle(failures.iter().map(|item| &item.hold));
+            (Step::Fail(_, failures), Reply::OutcomeStatus(_)) => {
+                self.settle(failures.iter().map(|item| &item.lease));
             }
-            (Step::Release(_, holds) | Step::Snooze(_, holds, _), Reply::Settled(_)) => {
+            (Step::Release(_, holds) | Step::Snooze(_, holds, _), Reply::OutcomeStatus(_)) => {
                 self.settle(holds.iter());
             }
             (Step::Renew(..), Reply::Renewed(renewed)) => {
@@ -201,7 +201,7 @@ impl World {
         }
     }
 
-    fn settle<'a>(&mut self, holds: impl Iterator<Item = &'a Hold>) {
+    fn settle<'a>(&mut self, holds: impl Iterator<Item = &'a JobLease>) {
         for hold in holds {
             let mut emptied = Vec::new();
             let by_life = self.lives.iter_mut().map(|life| &mut life.held);

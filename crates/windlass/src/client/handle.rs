@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use windlass_core::{Enqueued, JobId, JobState, Level, QueueName};
+use windlass_core::{DurabilityLevel, Enqueued, JobId, JobState, QueueName};
 
 /// Stands where a typed job would, for jobs of raw bytes.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub enum Raw {}
 /// A job that was enqueued: hand it to [`Client::wait`](crate::Client::wait) for what it returns.
 ///
 /// ```
-/// use windlass::{Client, Level};
+/// use windlass::{Client, DurabilityLevel};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,7 +20,7 @@ pub enum Raw {}
 /// let first = client.enqueue_raw("mail", "dear Ann").id("letter-1").await?;
 /// let again = client.enqueue_raw("mail", "dear Ann").id("letter-1").await?;
 /// assert!(again.is_duplicate() && again.id() == first.id());
-/// assert_eq!(first.level(), Level::Memory); // on disk with sqlite:
+/// assert_eq!(first.level(), DurabilityLevel::Memory); // on disk with sqlite:
 /// # Ok(())
 /// # }
 /// ```
@@ -60,7 +60,7 @@ impl<J> JobHandle<J> {
     }
 
     /// How safe it was when the store answered.
-    pub fn level(&self) -> Level {
+    pub fn level(&self) -> DurabilityLevel {
         self.enqueued.level()
     }
 }

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use windlass_core::wait::{End, wait_for_end};
+use windlass_core::wait::{JobEnd, wait_for_end};
 use windlass_core::{Bytes, Error, Job, JobId, JobState, QueueName, Reason};
 
 use super::{Client, JobHandle};
@@ -98,16 +98,16 @@ impl Client {
         limit: Option<Duration>,
     ) -> Result<Option<Bytes>, WaitError> {
         match wait_for_end(self.store().as_ref(), queue, id, limit).await? {
-            End::Ended(job) => left(*job),
+            JobEnd::Ended(job) => left(*job),
             // A job with a result is kept, so there was none.
-            End::EndedUnkept(JobState::Succeeded) => Ok(None),
-            End::EndedUnkept(JobState::Cancelled) => Err(WaitError::Cancelled),
-            End::EndedUnkept(_) => Err(WaitError::Dead {
+            JobEnd::EndedUnkept(JobState::Succeeded) => Ok(None),
+            JobEnd::EndedUnkept(JobState::Cancelled) => Err(WaitError::Cancelled),
+            JobEnd::EndedUnkept(_) => Err(WaitError::Dead {
                 reason: None,
                 error: None,
             }),
-            End::Gone | End::NotFound => Err(WaitError::NotFound),
-            End::TimedOut(_) => Err(WaitError::TimedOut),
+            JobEnd::Gone | JobEnd::NotFound => Err(WaitError::NotFound),
+            JobEnd::TimedOut(_) => Err(WaitError::TimedOut),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    ClaimRequest, ClaimedJob, Hold, Jitter, JobId, Mode, QueueName, Result, Retry, Settled, Store,
-    Token,
+    ClaimRequest, ClaimedJob, Jitter, JobId, JobLease, Mode, OutcomeStatus, QueueName, Result,
+    Retry, Store, Token,
 };
 use windlass_worker::{Again, Outcome, Summary};
 
@@ -55,7 +55,7 @@ struct Drain {
     summary: Summary,
     attempts: u64,
     attempts_of: HashMap<JobId, u32>,
-    released: Vec<(QueueName, Hold)>,
+    released: Vec<(QueueName, JobLease)>,
 }
 
 impl Drain {
@@ -113,7 +113,7 @@ impl Drain {
             job.id,
             job.kind
         );
-        let hold = Hold::new(job.id.clone(), token);
+        let hold = JobLease::new(job.id.clone(), token);
         let store = Arc::clone(&self.store);
         let context = windlass_worker::Context::detached(store, queue.clone(), job, token);
         let outcome = self.handler.handle(context).await;
@@ -139,13 +139,21 @@ impl Drain {
         self.count(settled);
     }
 
-    async fn settle(&self, queue: &QueueName, hold: Hold, outcome: Outcome) -> Result<Settled> {
+    async fn settle(
+        &self,
+        queue: &QueueName,
+        hold: JobLease,
+        outcome: Outcome,
+    ) -> Result<OutcomeStatus> {
         let store = &self.store;
         let settled = match outcome {
             Outcome::Done(result) => {
                 let mut completion = hold.completion();
                 completion.result = result;
-                store.complete(queue, vec![completion], None).await?.settled
+                store
+                    .complete(queue, vec![completion], None)
+                    .await?
+                    .statuses
             }
             Outcome::Failed { error, again } => {
                 let retry = match again {
@@ -160,19 +168,19 @@ impl Drain {
             Outcome::Snooze(due) => store.snooze(queue, vec![hold.snooze(due)]).await?,
             _ => store.release(queue, vec![hold]).await?,
         };
-        Ok(settled.into_iter().next().unwrap_or(Settled::Gone))
+        Ok(settled.into_iter().next().unwrap_or(OutcomeStatus::Gone))
     }
 
-    fn count(&mut self, settled: Settled) {
+    fn count(&mut self, settled: OutcomeStatus) {
         let summary = &mut self.summary;
         match settled {
-            Settled::Completed => summary.succeeded += 1,
-            Settled::Scheduled => summary.failed += 1,
-            Settled::Dead => summary.dead += 1,
-            Settled::Released => summary.released += 1,
-            Settled::Snoozed => summary.snoozed += 1,
-            Settled::Cancelled => summary.cancelled += 1,
-            Settled::Lost | Settled::Gone => summary.lost += 1,
+            OutcomeStatus::Completed => summary.succeeded += 1,
+            OutcomeStatus::Retrying => summary.failed += 1,
+            OutcomeStatus::Dead => summary.dead += 1,
+            OutcomeStatus::Released => summary.released += 1,
+            OutcomeStatus::Snoozed => summary.snoozed += 1,
+            OutcomeStatus::Cancelled => summary.cancelled += 1,
+            OutcomeStatus::LeaseLost | OutcomeStatus::Gone => summary.lost += 1,
         }
     }
 

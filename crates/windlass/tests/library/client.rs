@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use windlass::testing::Testing;
 use windlass::{
-    Changed, Due, ErrorKind, Filter, JobError, JobState, Level, NewJob, Reason, RetryPolicy,
-    Timestamp, TypedJob, WaitError, Worker,
+    Changed, Due, DurabilityLevel, ErrorKind, Filter, JobError, JobState, NewJob, Reason,
+    RetryPolicy, Timestamp, TypedJob, WaitError, Worker,
 };
 
 use crate::jobs::{Add, Note};
@@ -31,7 +31,7 @@ async fn a_typed_job_is_stored_as_json_under_its_kind() {
     );
     assert_eq!(
         (handle.is_duplicate(), handle.level()),
-        (false, Level::Memory)
+        (false, DurabilityLevel::Memory)
     );
 }
 

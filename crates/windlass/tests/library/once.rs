@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use windlass::memory::MemoryStore;
-use windlass::store::{Claim, ClaimRequest, Hold, ManualClock, Settled};
+use windlass::store::{Claim, ClaimRequest, JobLease, ManualClock, OutcomeStatus};
 use windlass::{NewJob, Once, QueueName, Store, Timestamp, Token};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -84,9 +84,9 @@ async fn ten_thousand_repeats_after_a_crash_leave_each_effect_once() {
             let is_committed = attempt(&mut database, job.id.as_str(), token, death);
             commits += usize::from(is_committed);
             if death == Death::Never {
-                let done = Hold::new(job.id, token).completion();
+                let done = JobLease::new(job.id, token).completion();
                 let answer = store.complete(&queue, vec![done], None).await.unwrap();
-                assert_eq!(answer.settled, [Settled::Completed]);
+                assert_eq!(answer.statuses, [OutcomeStatus::Completed]);
                 completed += 1;
             } else {
                 repeats += 1; // dropped between effect and completion

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use windlass_core::{Hint, Renewal, Result, Watch};
+use windlass_core::{Notification, Renewal, Result, Watch};
 
 use crate::tapped::{Answer, Tap, Tapped};
 
@@ -71,7 +71,7 @@ impl Tap for Calls {
 struct Silence;
 
 impl Watch for Silence {
-    fn next<'a, 'c>(&'a mut self) -> Answer<'c, Option<Hint>>
+    fn next<'a, 'c>(&'a mut self) -> Answer<'c, Option<Notification>>
     where
         'a: 'c,
         Self: 'c,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_core::{ClaimRequest, JobState, NewJob, Told};
+use windlass_core::{ClaimRequest, JobState, NewJob, WorkerCommand};
 use windlass_worker::{Context, Outcome};
 
 use crate::scene::{Count, PATIENCE, Scene, for_ever};
@@ -141,8 +141,14 @@ async fn a_quiet_worker_claims_nothing_until_told_to_go_on() {
     let first = scene.enqueue(&["x"]).await;
     scene.until_state(&first[0], JobState::Succeeded).await;
 
-    assert!(scene.store.tell(&worker.boot, Told::Quiet).await.unwrap());
-    // Quiet is heard with a beat, and whatever came before that was still run.
+    assert!(
+        scene
+            .store
+            .command(&worker.boot, WorkerCommand::Pause)
+            .await
+            .unwrap()
+    );
+    // Quiet is heard with a heartbeat, and whatever came before that was still run.
     let quieted = async {
         loop {
             let id = &scene.enqueue(&["x"]).await[0];
@@ -163,7 +169,7 @@ async fn a_quiet_worker_claims_nothing_until_told_to_go_on() {
     assert!(
         scene
             .store
-            .tell(&worker.boot, Told::Continue)
+            .command(&worker.boot, WorkerCommand::Continue)
             .await
             .unwrap()
     );

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Mutex;
 
 use tokio::sync::broadcast;
-use windlass_core::{Error, ErrorKind, Hint, JobId, QueueName, Renewal, Result, Watch};
+use windlass_core::{Error, ErrorKind, JobId, Notification, QueueName, Renewal, Result, Watch};
 
 use crate::scene::Count;
 use crate::tapped::{Answer, Tap, Tapped};
@@ -32,7 +32,7 @@ pub(crate) struct Faults {
     planned: Mutex<BTreeMap<&'static str, Fault>>,
     /// Renewals that were asked for.
     pub(crate) renewals: Count,
-    cancels: broadcast::Sender<Hint>,
+    cancels: broadcast::Sender<Notification>,
     listeners: Count,
 }
 
@@ -63,7 +63,7 @@ impl Faulty {
     /// Lets a worker hear that a job was cancelled, once it listens.
     pub(crate) async fn hint(&self, queue: &QueueName, id: &JobId) {
         self.tap.listeners.reaches(1).await;
-        let hint = Hint::Cancel(queue.clone(), id.clone());
+        let hint = Notification::Cancel(queue.clone(), id.clone());
         self.tap.cancels.send(hint).unwrap();
     }
 }
@@ -91,7 +91,7 @@ impl Tap for Faults {
     }
 
     fn cancels(&self) -> Box<dyn Watch> {
-        let hints = Hints(self.cancels.subscribe());
+        let hints = Notifier(self.cancels.subscribe());
         self.listeners.add();
         Box::new(hints)
     }
@@ -99,10 +99,10 @@ impl Tap for Faults {
 
 /// The cancellations that the test tells of.
 #[derive(Debug)]
-struct Hints(broadcast::Receiver<Hint>);
+struct Notifier(broadcast::Receiver<Notification>);
 
-impl Watch for Hints {
-    fn next<'a, 'c>(&'a mut self) -> Answer<'c, Option<Hint>>
+impl Watch for Notifier {
+    fn next<'a, 'c>(&'a mut self) -> Answer<'c, Option<Notification>>
     where
         'a: 'c,
         Self: 'c,

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use windlass_core::limits::Limits;
 use windlass_core::{
-    Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Held, Hold, Job, JobId, Maintained, NewJob, NewWorker, Page, QueueName,
-    Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, SystemClock,
-    Target, Told, Watch, Worker,
+    Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
+    Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
+    OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze, Stats,
+    Store, SystemClock, Target, Watch, Worker, WorkerCommand,
 };
 use windlass_store_memory::MemoryStore;
 
@@ -71,12 +71,12 @@ impl<T: Tap> Store for Tapped<T> {
     passed_on! {
         enqueue<'b>(queue: &'b QueueName, jobs: Vec<NewJob>) -> Vec<Enqueued>;
         claim<'b>(queue: &'b QueueName, request: ClaimRequest) -> Option<Claim>;
-        accept<'b>(queue: &'b QueueName, hold: Hold, lease: Duration) -> Held;
-        progress<'b>(queue: &'b QueueName, hold: Hold, fraction: f64, message: Option<String>) -> Held;
+        accept<'b>(queue: &'b QueueName, hold: JobLease, lease: Duration) -> LeaseStatus;
+        progress<'b>(queue: &'b QueueName, hold: JobLease, fraction: f64, message: Option<String>) -> LeaseStatus;
         complete<'b>(queue: &'b QueueName, completions: Vec<Completion>, next: Option<ClaimRequest>) -> Completed;
-        fail<'b>(queue: &'b QueueName, failures: Vec<Failure>) -> Vec<Settled>;
-        release<'b>(queue: &'b QueueName, holds: Vec<Hold>) -> Vec<Settled>;
-        snooze<'b>(queue: &'b QueueName, snoozes: Vec<Snooze>) -> Vec<Settled>;
+        fail<'b>(queue: &'b QueueName, failures: Vec<Failure>) -> Vec<OutcomeStatus>;
+        release<'b>(queue: &'b QueueName, holds: Vec<JobLease>) -> Vec<OutcomeStatus>;
+        snooze<'b>(queue: &'b QueueName, snoozes: Vec<Snooze>) -> Vec<OutcomeStatus>;
         cancel<'b, 'd>(queue: &'b QueueName, target: &'d Target, from: Option<Cursor>) -> Changes;
         retry<'b, 'd>(queue: &'b QueueName, target: &'d Target, from: Option<Cursor>) -> Changes;
         delete<'b, 'd>(queue: &'b QueueName, target: &'d Target, from: Option<Cursor>) -> Changes;
@@ -93,10 +93,10 @@ impl<T: Tap> Store for Tapped<T> {
         get<'b, 'd>(queue: &'b QueueName, id: &'d JobId) -> Option<Job>;
         list<'b, 'd>(queue: &'b QueueName, filter: &'d Filter, from: Option<Cursor>, limit: usize) -> Page<Job>;
         register<>(worker: NewWorker) -> ();
-        beat<>(beat: Beat) -> Told;
+        heartbeat<>(heartbeat: Heartbeat) -> WorkerCommand;
         leave<'b, 'd>(boot: &'b BootId, queue: Option<&'d QueueName>) -> u64;
         fail_worker<'b>(boot: &'b BootId) -> Option<u64>;
-        tell<'b>(boot: &'b BootId, told: Told) -> bool;
+        command<'b>(boot: &'b BootId, command: WorkerCommand) -> bool;
         workers<>() -> Vec<Worker>;
         watch<'b>(queues: &'b [QueueName]) -> Box<dyn Watch>;
     }

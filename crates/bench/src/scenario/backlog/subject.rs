@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use windlass::store::{ClaimRequest, Hold, Target};
+use windlass::store::{ClaimRequest, JobLease, Target};
 use windlass::{Client, NewJob, QueueName, Result, Store};
 
 use super::cost::Meter;
@@ -89,7 +89,7 @@ impl Subject {
 
         let held = claim.jobs.iter();
         let done: Vec<_> = held
-            .map(|job| Hold::new(job.id.clone(), claim.token).completion())
+            .map(|job| JobLease::new(job.id.clone(), claim.token).completion())
             .collect();
         let count = done.len();
         self.store.complete(&self.queue, done, None).await?;

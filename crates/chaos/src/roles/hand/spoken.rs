@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_core::{
-    Audited, Beat, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Held, Hold, Job, JobId, Limits, Maintained, NewJob, NewWorker, Page,
-    QueueName, Renewal, Renewed, Result, Setting, Settings, Settled, Snooze, Stats, Store, Target,
-    Told, Watch, Worker,
+    Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
+    Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Limits, Maintained, NewJob,
+    NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
+    Stats, Store, Target, Watch, Worker, WorkerCommand,
 };
 
 use crate::event::Event;
@@ -38,12 +38,12 @@ impl Spoken {
             .iter()
             .flat_map(|c| c.jobs.iter().map(move |j| (j, c)))
         {
-            let hold = Hold::new(job.id.clone(), claim.token);
+            let hold = JobLease::new(job.id.clone(), claim.token);
             self.voice.say(Event::Claimed(hold));
         }
     }
 
-    fn told(&self, holds: Vec<Hold>, settled: &[Settled]) {
+    fn told(&self, holds: Vec<JobLease>, settled: &[OutcomeStatus]) {
         for (hold, how) in holds.into_iter().zip(settled) {
             self.voice.say(Event::Told(*how, hold));
         }
@@ -57,7 +57,7 @@ impl Spoken {
     }
 }
 
-fn holds<T>(items: &[T], hold: impl Fn(&T) -> &Hold) -> Vec<Hold> {
+fn holds<T>(items: &[T], hold: impl Fn(&T) -> &JobLease) -> Vec<JobLease> {
     items.iter().map(|item| hold(item).clone()).collect()
 }
 
@@ -102,7 +102,7 @@ impl Store for Spoken {
         completions: Vec<Completion>,
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
-        let holds = holds(&completions, |item| &item.hold);
+        let holds = holds(&completions, |item| &item.lease);
         if next.is_some() {
             self.voice.say(Event::Claiming);
         }
@@ -110,27 +110,27 @@ impl Store for Spoken {
             tokio::time::sleep(self.delay).await;
         }
         let completed = self.heard(self.store.complete(queue, completions, next).await)?;
-        self.told(holds, &completed.settled);
+        self.told(holds, &completed.statuses);
         self.claimed(completed.next.as_ref());
         Ok(completed)
     }
 
-    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<Settled>> {
-        let holds = holds(&failures, |item| &item.hold);
+    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
+        let holds = holds(&failures, |item| &item.lease);
         let settled = self.heard(self.store.fail(queue, failures).await)?;
         self.told(holds, &settled);
         Ok(settled)
     }
 
-    async fn release(&self, queue: &QueueName, items: Vec<Hold>) -> Result<Vec<Settled>> {
+    async fn release(&self, queue: &QueueName, items: Vec<JobLease>) -> Result<Vec<OutcomeStatus>> {
         let holds = items.clone();
         let settled = self.heard(self.store.release(queue, items).await)?;
         self.told(holds, &settled);
         Ok(settled)
     }
 
-    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<Settled>> {
-        let holds = holds(&snoozes, |item| &item.hold);
+    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
+        let holds = holds(&snoozes, |item| &item.lease);
         let settled = self.heard(self.store.snooze(queue, snoozes).await)?;
         self.told(holds, &settled);
         Ok(settled)
@@ -140,17 +140,22 @@ impl Store for Spoken {
         self.store.enqueue(queue, jobs).await
     }
 
-    async fn accept(&self, queue: &QueueName, hold: Hold, lease: Duration) -> Result<Held> {
+    async fn accept(
+        &self,
+        queue: &QueueName,
+        hold: JobLease,
+        lease: Duration,
+    ) -> Result<LeaseStatus> {
         self.store.accept(queue, hold, lease).await
     }
 
     async fn progress(
         &self,
         queue: &QueueName,
-        hold: Hold,
+        hold: JobLease,
         fraction: f64,
         message: Option<String>,
-    ) -> Result<Held> {
+    ) -> Result<LeaseStatus> {
         self.store.progress(queue, hold, fraction, message).await
     }
 
@@ -244,8 +249,8 @@ impl Store for Spoken {
         self.store.register(worker).await
     }
 
-    async fn beat(&self, beat: Beat) -> Result<Told> {
-        self.store.beat(beat).await
+    async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<WorkerCommand> {
+        self.store.heartbeat(heartbeat).await
     }
 
     async fn leave(&self, boot: &BootId, queue: Option<&QueueName>) -> Result<u64> {
@@ -256,8 +261,8 @@ impl Store for Spoken {
         self.store.fail_worker(boot).await
     }
 
-    async fn tell(&self, boot: &BootId, told: Told) -> Result<bool> {
-        self.store.tell(boot, told).await
+    async fn command(&self, boot: &BootId, command: WorkerCommand) -> Result<bool> {
+        self.store.command(boot, command).await
     }
 
     async fn workers(&self) -> Result<Vec<Worker>> {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crate::event::Event;
 use fastrand::Rng;
-use windlass_core::{Due, Hold, Result, Retry, Settled};
+use windlass_core::{Due, JobLease, OutcomeStatus, Result, Retry};
 
 use crate::roles::{Scene, drainer};
 
 /// Settles one job in a way drawn by chance, sometimes twice.
-pub(super) async fn settle(scene: &Scene, rng: &mut Rng, hold: Hold) -> Result<()> {
+pub(super) async fn settle(scene: &Scene, rng: &mut Rng, hold: JobLease) -> Result<()> {
     match rng.u8(..20) {
         0 => fail(scene, rng, &hold).await?,
         1 => release(scene, &hold).await?,
@@ -23,7 +23,7 @@ pub(super) async fn settle(scene: &Scene, rng: &mut Rng, hold: Hold) -> Result<(
     Ok(())
 }
 
-async fn fail(scene: &Scene, rng: &mut Rng, hold: &Hold) -> Result<()> {
+async fn fail(scene: &Scene, rng: &mut Rng, hold: &JobLease) -> Result<()> {
     let failure = hold.clone().failure("it did not work").retry(soon(rng));
     let Scene { store, queue, .. } = scene;
     let told = scene
@@ -33,7 +33,7 @@ async fn fail(scene: &Scene, rng: &mut Rng, hold: &Hold) -> Result<()> {
     Ok(())
 }
 
-async fn release(scene: &Scene, hold: &Hold) -> Result<()> {
+async fn release(scene: &Scene, hold: &JobLease) -> Result<()> {
     let Scene { store, queue, .. } = scene;
     let told = scene
         .insist(|| store.release(queue, vec![hold.clone()]))
@@ -42,7 +42,7 @@ async fn release(scene: &Scene, hold: &Hold) -> Result<()> {
     Ok(())
 }
 
-async fn snooze(scene: &Scene, rng: &mut Rng, hold: &Hold) -> Result<()> {
+async fn snooze(scene: &Scene, rng: &mut Rng, hold: &JobLease) -> Result<()> {
     let snooze = hold.clone().snooze(shortly(rng));
     let Scene { store, queue, .. } = scene;
     let told = scene
@@ -52,7 +52,7 @@ async fn snooze(scene: &Scene, rng: &mut Rng, hold: &Hold) -> Result<()> {
     Ok(())
 }
 
-fn say(scene: &Scene, hold: &Hold, told: &[Settled]) {
+fn say(scene: &Scene, hold: &JobLease, told: &[OutcomeStatus]) {
     for how in told {
         scene.voice.say(Event::Told(*how, hold.clone()));
     }

@@ -1,8 +1,8 @@
 //! A claim whose reply reached nobody: its jobs go back now, not when the lease ends.
 
-use windlass::store::{Claim, Hold, Mode};
+use windlass::store::{Claim, JobLease, Mode};
 use windlass::{JobId, QueueName, Store};
-use windlass_api::{Problem, moment};
+use windlass_api::{Error, timestamp};
 
 use crate::exit::Failure;
 
@@ -23,7 +23,7 @@ pub(super) async fn give_back(
     }
     let holds: Vec<_> = ids
         .iter()
-        .map(|id| Hold::new(id.clone(), claim.token))
+        .map(|id| JobLease::new(id.clone(), claim.token))
         .collect();
     match release(store, queue, &holds).await {
         Ok(()) => {
@@ -38,9 +38,9 @@ pub(super) async fn give_back(
                 "the reply of the claim cannot be written: {why}; nor can the jobs of queue {queue} be \
                  given back: {}: {}",
                 list(&ids),
-                Problem::from(&error).message
+                Error::from(&error).message
             );
-            let until = moment::show(claim.until);
+            let until = timestamp::format(claim.until);
             unwritable(
                 message,
                 format!("they come back when the lease ends, at {until}"),
@@ -50,7 +50,7 @@ pub(super) async fn give_back(
 }
 
 /// Releases, and repeats what got no answer: the token makes that safe.
-async fn release(store: &dyn Store, queue: &QueueName, holds: &[Hold]) -> windlass::Result<()> {
+async fn release(store: &dyn Store, queue: &QueueName, holds: &[JobLease]) -> windlass::Result<()> {
     let mut repeats = 0;
     loop {
         match store.release(queue, holds.to_vec()).await {
@@ -74,7 +74,7 @@ fn lost(queue: &QueueName, ids: &[JobId], why: &str) -> Failure {
 }
 
 fn unwritable(message: String, help: impl Into<String>) -> Failure {
-    Failure::from(Problem::new("unwritable", message, help))
+    Failure::from(Error::new("unwritable", message, help))
 }
 
 fn list(ids: &[JobId]) -> String {

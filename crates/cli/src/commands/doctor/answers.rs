@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use windlass::store::Told;
+use windlass::store::WorkerCommand;
 use windlass::{BootId, Store, duration};
 
 use super::{Check, Status};
@@ -19,7 +19,10 @@ pub(super) async fn examine(store: &dyn Store, is_redis: bool, checks: &mut Vec<
     let mut best = Duration::MAX;
     for _ in 0..STEPS {
         let began = Instant::now();
-        if let Err(error) = store.tell(&BootId::generate(), Told::Continue).await {
+        if let Err(error) = store
+            .command(&BootId::generate(), WorkerCommand::Continue)
+            .await
+        {
             checks.push(Check::failed("writes", &Failure::from(error)));
             return;
         }

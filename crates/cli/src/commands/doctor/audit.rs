@@ -27,7 +27,7 @@ async fn examine_one(store: &dyn Store, queue: &QueueName, checks: &mut Vec<Chec
             wrong += 1;
             if wrong <= TOLD_MAX {
                 let id = repair.id.map_or(String::new(), |id| format!("job {id}: "));
-                let message = format!("{id}{} ({})", repair.what, repair.fault);
+                let message = format!("{id}{} ({})", repair.message, repair.code);
                 let fix = "it is mended; find out which other program or person changed the store";
                 checks.push(Check::new(Status::Warn, &name, message, fix));
             }

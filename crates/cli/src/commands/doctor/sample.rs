@@ -1,6 +1,6 @@
 //! A worker on record, for the tests of the doctor.
 
-use windlass::store::{NewWorker, Told, Worker};
+use windlass::store::{NewWorker, Worker, WorkerCommand};
 use windlass::{BootId, Timestamp};
 
 /// A worker of no queue that is alive.
@@ -16,7 +16,7 @@ pub(super) fn worker(name: &str) -> Worker {
         },
         is_busy: false,
         running: Vec::new(),
-        told: Told::Continue,
+        command: WorkerCommand::Continue,
         started_at: Timestamp::default(),
         last_seen: Timestamp::default(),
         is_silent: false,

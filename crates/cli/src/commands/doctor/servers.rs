@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use windlass::Level;
+use windlass::DurabilityLevel;
 use windlass::redis::{Facts, ServerFacts};
 
 use super::{Check, Status};
@@ -150,24 +150,24 @@ fn disk(server: &ServerFacts) -> Check {
     }
 }
 
-fn durability(server: &ServerFacts, asked: Level) -> Check {
+fn durability(server: &ServerFacts, asked: DurabilityLevel) -> Check {
     let replicas = server.replicas.unwrap_or(0);
     let have = format!("{replicas} replicas connected");
     match asked {
-        Level::Replicated(count) if replicas < u64::from(count) => bad(
+        DurabilityLevel::Replicated(count) if replicas < u64::from(count) => bad(
             server,
             "durability",
             Status::Fail,
             &format!("replicated:{count} is asked for, {have}"),
             "bring the replicas back, or ask for fewer with ?durability=replicated:N",
         ),
-        Level::Replicated(count) => ok(
+        DurabilityLevel::Replicated(count) => ok(
             server,
             "durability",
             &format!("replicated:{count} is asked for, {have}"),
         ),
         // A server that cannot do it is refused when the store is opened.
-        Level::Synced => ok(
+        DurabilityLevel::Synced => ok(
             server,
             "durability",
             &format!("synced is asked for and given, {have}"),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     /// The names of the checks that are not well.
-    fn unwell(asked: Level, server: ServerFacts) -> Vec<(String, Status)> {
+    fn unwell(asked: DurabilityLevel, server: ServerFacts) -> Vec<(String, Status)> {
         let facts = Facts {
             prefix: "windlass".to_owned(),
             asked,
@@ -242,7 +242,11 @@ mod tests {
 
     #[test]
     fn a_sound_server_has_nothing_to_mend() {
-        for asked in [Level::Memory, Level::Replicated(1), Level::Synced] {
+        for asked in [
+            DurabilityLevel::Memory,
+            DurabilityLevel::Replicated(1),
+            DurabilityLevel::Synced,
+        ] {
             assert_eq!(unwell(asked, sound()), []);
         }
     }
@@ -252,7 +256,7 @@ mod tests {
         let changed = |change: fn(&mut ServerFacts)| {
             let mut server = sound();
             change(&mut server);
-            unwell(Level::Replicated(1), server)
+            unwell(DurabilityLevel::Replicated(1), server)
         };
         let warn = |name| one(name, Status::Warn);
         let fail = |name| one(name, Status::Fail);
@@ -291,6 +295,9 @@ mod tests {
             error: Some(windlass::Error::new(kind, "it is away", "start it")),
             ..ServerFacts::default()
         };
-        assert_eq!(unwell(Level::Memory, server), one("server", Status::Fail));
+        assert_eq!(
+            unwell(DurabilityLevel::Memory, server),
+            one("server", Status::Fail)
+        );
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use windlass::store::{Enqueued, Limits};
-use windlass::{Error, ErrorKind, NewJob, QueueName, Store};
-use windlass_api::{EnqueueReply, EnqueueRequest, Problem};
+use windlass::{Error as CoreError, ErrorKind, NewJob, QueueName, Store};
+use windlass_api::{EnqueueReply, EnqueueRequest, Error};
 
 use super::enqueue;
 use super::safety::Safety;
@@ -168,9 +168,9 @@ impl Feed {
         bar.suspend(|| self.output.results(&replies, |reply| reply.id.clone()));
     }
 
-    fn refuse(&mut self, number: u64, error: &Error) {
+    fn refuse(&mut self, number: u64, error: &CoreError) {
         self.counts.bad += 1;
-        let problem = Problem::from(error).at_line(number);
+        let problem = Error::from(error).at_line(number);
         let bar = self.bar.clone();
         bar.suspend(|| self.output.problem(&problem));
     }
@@ -178,7 +178,7 @@ impl Feed {
 
 fn parse(line: &[u8]) -> windlass::Result<NewJob> {
     let text = std::str::from_utf8(line).map_err(|error| {
-        Error::invalid(
+        CoreError::invalid(
             "line",
             error,
             "write UTF-8, and other bytes as payload_base64",
@@ -189,9 +189,9 @@ fn parse(line: &[u8]) -> windlass::Result<NewJob> {
     Ok(job)
 }
 
-fn too_long() -> Error {
+fn too_long() -> CoreError {
     let why = format!("it is longer than the limit of {LINE_BYTES_MAX} bytes");
-    Error::invalid(
+    CoreError::invalid(
         "line",
         why,
         "keep large data elsewhere and put a reference into the job",

@@ -1,7 +1,7 @@
 //! Whether jobs are as safe as the store's URL asks: they are stored either way, and people are told.
 //! With --json each answer has the level that it reached.
 
-use windlass::Level;
+use windlass::DurabilityLevel;
 use windlass::store::Enqueued;
 
 use crate::output::Output;
@@ -9,12 +9,12 @@ use crate::output::Output;
 /// The least safe of the jobs so far, beside what was asked.
 #[derive(Debug)]
 pub(super) struct Safety {
-    asked: Level,
-    least: Level,
+    asked: DurabilityLevel,
+    least: DurabilityLevel,
 }
 
 impl Safety {
-    pub(super) const fn new(asked: Level) -> Self {
+    pub(super) const fn new(asked: DurabilityLevel) -> Self {
         Self {
             asked,
             least: asked,

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-use windlass_program::{Launch, guard};
+use windlass_exec::{Launch, guard};
 
 use crate::output::Output;
 

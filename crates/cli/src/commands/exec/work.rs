@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use windlass::{Existing, QueueName, Store};
-use windlass_program::{Talk, exec::KILL_AFTER_DEFAULT};
+use windlass_exec::{Talk, exec::KILL_AFTER_DEFAULT};
 use windlass_worker::{Handle, Options, Runtime, Source, Stopper, Stores, Summary};
 
 use crate::exit::{Failure, Result};

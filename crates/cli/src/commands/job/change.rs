@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args};
 use windlass::store::Target;
 use windlass::{JobId, QueueName, UniqueKey};
 use windlass_api::request::filter;
-use windlass_api::{ChangeCounts, ChangeReply, Problem, Verb};
+use windlass_api::{ChangeCounts, ChangeReply, Error, Verb};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::input::bytes_or_stdin;
@@ -137,7 +137,7 @@ pub(crate) async fn run(verb: Verb, which: impl Which, session: &mut Session) ->
     }
     // Of ids every one has been told of; a payload has no other sign that nothing had it.
     if matches!(target, Target::Payload(_)) && counts.is_empty() {
-        return Err(Failure::from(Problem::no_payload(&queue)));
+        return Err(Failure::from(Error::no_payload(&queue)));
     }
     Ok(exit)
 }

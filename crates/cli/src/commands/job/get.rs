@@ -2,7 +2,7 @@
 
 use clap::Args;
 use windlass::{JobId, QueueName};
-use windlass_api::{JobReply, Problem};
+use windlass_api::{Error, JobReply};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::output::Output;
@@ -25,7 +25,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let store = session.store().await?;
 
     let Some(job) = store.get(&queue, &id).await? else {
-        return Err(Failure::from(Problem::no_job(&queue, &id)));
+        return Err(Failure::from(Error::no_job(&queue, &id)));
     };
 
     let reply = JobReply::from(&job);

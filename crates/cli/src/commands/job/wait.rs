@@ -7,7 +7,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
 use windlass::{JobId, JobState, QueueName, Store};
-use windlass_api::{End, JobReply, Problem, wait_for_end};
+use windlass_api::{Error, JobEnd, JobReply, wait_for_end};
 
 pub(in crate::commands) use super::get::print as print_job;
 use crate::exit::{Exit, Failure, Result};
@@ -57,14 +57,14 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     };
 
     match end {
-        End::Ended(job) => {
+        JobEnd::Ended(job) => {
             let reply = JobReply::from(job.as_ref());
             session
                 .output
                 .result(&reply, |output| print_job(output, &reply));
             Ok(exit_of(job.state))
         }
-        End::EndedUnkept(state) => {
+        JobEnd::EndedUnkept(state) => {
             let reply = Reply {
                 id: id.as_str(),
                 queue: queue.as_str(),
@@ -75,9 +75,9 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
                 .result(&reply, |output| output.line(state.as_str()));
             Ok(exit_of(state))
         }
-        End::Gone => Err(gone(&queue, &id)),
-        End::NotFound => Err(Failure::from(Problem::no_job(&queue, &id))),
-        End::TimedOut(job) => Err(timed_out(&id, job.state)),
+        JobEnd::Gone => Err(gone(&queue, &id)),
+        JobEnd::NotFound => Err(Failure::from(Error::no_job(&queue, &id))),
+        JobEnd::TimedOut(job) => Err(timed_out(&id, job.state)),
     }
 }
 
@@ -132,10 +132,10 @@ pub(in crate::commands) fn exit_of(state: JobState) -> Exit {
 
 /// The job was there and is not any more.
 pub(in crate::commands) fn gone(queue: &QueueName, id: &JobId) -> Failure {
-    Failure::from(Problem::left(queue, id))
+    Failure::from(Error::left(queue, id))
 }
 
 /// The job did not end in time.
 pub(in crate::commands) fn timed_out(id: &JobId, state: JobState) -> Failure {
-    Failure::from(Problem::not_ended(id, state))
+    Failure::from(Error::not_ended(id, state))
 }

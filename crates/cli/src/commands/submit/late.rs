@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use windlass::store::{Clock, SystemClock};
 use windlass::{JobId, QueueName, Store, Timestamp};
-use windlass_api::{End, Problem, moment, wait_for_end};
+use windlass_api::{Error, JobEnd, timestamp, wait_for_end};
 
 use super::super::serve;
 use super::post::{Endpoint, refused};
@@ -102,7 +102,7 @@ pub(super) async fn in_store(
     for put in by_due(put) {
         let id = JobId::new(&put.id)?;
         match wait_for_end(store, queue, &id, None).await? {
-            End::Ended(job) => match job.started_at {
+            JobEnd::Ended(job) => match job.started_at {
                 Some(taken) => tally.taken(put.due, taken),
                 None => tally.never_ran += 1,
             },
@@ -151,7 +151,7 @@ pub(super) async fn over_http(
 
 /// Counts a job as the server tells of its end.
 fn read(tally: &mut Tally, due: Timestamp, said: &Value) {
-    let taken = said["started_at"].as_str().map(moment::parse);
+    let taken = said["started_at"].as_str().map(timestamp::parse);
     match taken {
         Some(Ok(taken)) => tally.taken(due, taken),
         // A whole job without that time: no worker ever had it.
@@ -162,7 +162,7 @@ fn read(tally: &mut Tally, due: Timestamp, said: &Value) {
 
 /// Not one of the jobs was seen in the queue that is watched.
 fn elsewhere(count: usize) -> Failure {
-    Failure::from(Problem::new(
+    Failure::from(Error::new(
         "not_found",
         format!(
             "{count} jobs were submitted, and the queue {DELAYED} of the server has none of them: \

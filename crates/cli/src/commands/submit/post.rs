@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use windlass::store::{Clock, SystemClock};
 use windlass::{QueueName, Timestamp};
-use windlass_api::{Problem, moment};
+use windlass_api::{Error, timestamp};
 use windlass_server::Client;
 
 use super::super::serve;
@@ -120,7 +120,7 @@ fn request(
             ("/".to_owned(), body, "jobId")
         }
         Some(queue) => {
-            let body = json!({ "payload": payload, "at": moment::show(due) });
+            let body = json!({ "payload": payload, "at": timestamp::format(due) });
             (format!("/v1/queues/{queue}/jobs"), body, "id")
         }
     }
@@ -143,5 +143,5 @@ pub(super) fn refused(status: u16, said: &Value) -> Failure {
     let help = text("help")
         .unwrap_or_else(|| "check that the URL is that of a Windlass server".to_owned());
     let message = format!("the server refused with status {status}: {message}");
-    Failure::new(exit, Problem::new(code, message, help))
+    Failure::new(exit, Error::new(code, message, help))
 }

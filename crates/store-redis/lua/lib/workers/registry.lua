@@ -1,5 +1,5 @@
 -- The registry: who is known and when each was last heard of, by a clock of its own that never runs backwards.
--- A record is four lines: told; STARTED TAB PID TAB NAME TAB HOST TAB VERSION; queues; what it runs. Lists have tabs between.
+-- A record is four lines: command; STARTED TAB PID TAB NAME TAB HOST TAB VERSION; queues; what it runs. Lists have tabs between.
 local SILENCE_MAX, FORGET_AFTER, STEP_BACK_MAX, PAGE = 60000, 86400000, 5000000, 500
 
 local function whole(number)
@@ -33,10 +33,10 @@ end
 local function known(boot)
   local seen = tonumber(redis.call('ZSCORE', k_seen, boot) or '')
   local record = seen and seen > now - FORGET_AFTER and redis.call('HGET', k_workers, boot)
-  local told, head, queues, running = string.match(record or '', '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)$')
-  return told and { told = told, head = head, queues = queues, running = running, seen = seen } or nil
+  local command, head, queues, running = string.match(record or '', '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)$')
+  return command and { command = command, head = head, queues = queues, running = running, seen = seen } or nil
 end
 
 local function write(boot, worker)
-  redis.call('HSET', k_workers, boot, table.concat({ worker.told, worker.head, worker.queues, worker.running }, '\n'))
+  redis.call('HSET', k_workers, boot, table.concat({ worker.command, worker.head, worker.queues, worker.running }, '\n'))
 end

@@ -318,7 +318,7 @@ async fn channels_are_heard_at_their_slots_and_followed() {
         keys: vec![channels[0].clone()],
         args: vec![Bytes::from_static(b"y")],
     };
-    // Told once it is heard again, however often the map changed meanwhile.
+    // WorkerCommand once it is heard again, however often the map changed meanwhile.
     let mut heard = Heard::Gap;
     while heard == Heard::Gap {
         link.run_repeating(&call).await.expect("runs");

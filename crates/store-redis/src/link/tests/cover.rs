@@ -1,7 +1,7 @@
 //! Writes that wait until they are safe.
 
 use tokio::time::Instant;
-use windlass_core::Level;
+use windlass_core::DurabilityLevel;
 use windlass_testkit::redis::{Fsync, ServerOptions, until};
 
 use super::park::until_parked;
@@ -39,11 +39,11 @@ async fn the_level_reached_is_told() {
     let call = call(count(), &["a"], &[]);
     let plain = linked(&server, "").await;
     let (_, level) = plain.run_covered(&call).await.expect("runs");
-    assert_eq!(level, Level::Memory);
+    assert_eq!(level, DurabilityLevel::Memory);
     let link = linked(&server, &format!("?durability=replicated:2&{PATIENT}")).await;
     let started = Instant::now();
     let (value, level) = link.run_covered(&call).await.expect("runs");
-    assert_eq!((number(&value), level), (2, Level::Memory));
+    assert_eq!((number(&value), level), (2, DurabilityLevel::Memory));
     assert!(started.elapsed() >= Duration::from_secs(1), "it waited");
     assert!(started.elapsed() < AT_ONCE);
     let replica = with(&server, |server| {
@@ -53,7 +53,7 @@ async fn the_level_reached_is_told() {
     })
     .await;
     let (value, level) = link.run_covered(&call).await.expect("runs");
-    assert_eq!((number(&value), level), (3, Level::Replicated(1)));
+    assert_eq!((number(&value), level), (3, DurabilityLevel::Replicated(1)));
     let second = with(&server, |server| {
         let replica = replica_of(server);
         until_replicas(server, 2);
@@ -62,7 +62,7 @@ async fn the_level_reached_is_told() {
     .await;
     with(&server, |server| server.command(&["SCRIPT", "FLUSH"])).await;
     let (value, level) = link.run_covered(&call).await.expect("runs");
-    assert_eq!((number(&value), level), (4, Level::Replicated(2)));
+    assert_eq!((number(&value), level), (4, DurabilityLevel::Replicated(2)));
     for replica in [&replica, &second] {
         assert_eq!(replica.command(&["GET", "a"]).text(), "4");
     }
@@ -82,10 +82,10 @@ async fn a_replica_that_falls_silent_is_not_counted() {
     let link = linked(&server, &format!("?durability=replicated:1&{PATIENT}")).await;
     let call = call(count(), &["a"], &[]);
     let (_, level) = link.run_covered(&call).await.expect("runs");
-    assert_eq!(level, Level::Replicated(1));
+    assert_eq!(level, DurabilityLevel::Replicated(1));
     with(&replica, Server::stop).await;
     let (_, level) = link.run_covered(&call).await.expect("runs");
-    assert_eq!(level, Level::Memory);
+    assert_eq!(level, DurabilityLevel::Memory);
     // Others are not held up by it.
     let mut get = redis::cmd("GET");
     get.arg("a");
@@ -100,7 +100,7 @@ async fn a_replica_that_falls_silent_is_not_counted() {
     let asked = started.elapsed();
     assert!(asked < Duration::from_secs(4), "{asked:?}");
     let (_, level) = covered.await.expect("no panic").expect("runs");
-    assert_eq!(level, Level::Memory);
+    assert_eq!(level, DurabilityLevel::Memory);
     with(&replica, Server::resume).await;
 }
 
@@ -110,14 +110,14 @@ async fn what_is_synced_is_there_after_a_crash() {
     let link = linked(&server, "?durability=synced").await;
     let call = call(count(), &["a"], &[]);
     let (value, level) = link.run_covered(&call).await.expect("runs");
-    assert_eq!((number(&value), level), (1, Level::Synced));
+    assert_eq!((number(&value), level), (1, DurabilityLevel::Synced));
     with(&server, |server| {
         server.kill();
         server.restart();
     })
     .await;
     let (value, level) = link.run_covered(&call).await.expect("runs");
-    assert_eq!((number(&value), level), (2, Level::Synced));
+    assert_eq!((number(&value), level), (2, DurabilityLevel::Synced));
 }
 
 #[tokio::test]
@@ -129,5 +129,5 @@ async fn what_is_not_promised_any_more_is_not_told() {
     assert!(link.health().is_some());
     let call = call(count(), &["a"], &[]);
     let (_, level) = link.run_covered(&call).await.expect("runs");
-    assert_eq!(level, Level::Memory);
+    assert_eq!(level, DurabilityLevel::Memory);
 }

@@ -190,7 +190,7 @@ async fn silence_is_an_unknown_outcome() {
 async fn connections_that_are_cut_all_the_time_lose_and_double_nothing() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "?timeout=30s").await;
-    // Told the same however often it is repeated.
+    // WorkerCommand the same however often it is repeated.
     let once = script(
         "once",
         "if redis.call('HSETNX', KEYS[1], ARGV[1], '1') == 1 then redis.call('INCR', KEYS[2]) end

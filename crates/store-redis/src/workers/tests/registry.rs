@@ -51,19 +51,19 @@ impl Bench {
         assert_eq!(registered.await, bulk("registered"));
     }
 
-    async fn beat(&self, name: &str) -> Told {
-        let beat = Beat {
+    async fn heartbeat(&self, name: &str) -> WorkerCommand {
+        let heartbeat = Heartbeat {
             boot: boot(name),
             running: vec![],
         };
-        let told = self.run(&self.scripts.worker_beat, beat_args(&beat));
-        read_told(told.await).expect("it is a word")
+        let told = self.run(&self.scripts.worker_heartbeat, heartbeat_args(&heartbeat));
+        read_command(told.await).expect("it is a word")
     }
 
     async fn tell(&self, name: &str) -> bool {
-        let args = tell_args(&boot(name), Told::Stop);
-        let told = self.run(&self.scripts.worker_tell, args);
-        read_tell(told.await).expect("it is a word")
+        let args = command_args(&boot(name), WorkerCommand::Stop);
+        let told = self.run(&self.scripts.worker_command, args);
+        read_command_reply(told.await).expect("it is a word")
     }
 
     async fn list(&self) -> Result<Vec<Worker>> {
@@ -112,7 +112,7 @@ async fn a_worker_whose_record_is_damaged_is_lost_and_can_be_removed() {
         .server
         .command(&["HSET", "windlass:{*}:workers", "one", "junk"]);
 
-    assert_eq!(bench.beat("one").await, Told::Lost);
+    assert_eq!(bench.heartbeat("one").await, WorkerCommand::Reregister);
     assert!(!bench.tell("one").await);
     let error = bench.list().await.expect_err("the record is junk");
     assert_eq!(error.kind(), ErrorKind::StoreDamaged);
@@ -132,7 +132,7 @@ async fn a_mark_that_is_no_number_heals_with_the_next_step() {
 
         let mark = bench.server.command(&["GET", "windlass:{*}:mark"]).text();
         assert_eq!(mark, "1763240000000000", "{planted:?}");
-        assert_eq!(bench.beat("one").await, Told::Continue);
+        assert_eq!(bench.heartbeat("one").await, WorkerCommand::Continue);
     }
 }
 
@@ -142,7 +142,7 @@ async fn a_worker_lives_on_while_the_server_is_full() {
     bench.register("one").await;
     bench.server.command(&["CONFIG", "SET", "maxmemory", "1"]);
 
-    assert_eq!(bench.beat("one").await, Told::Continue);
+    assert_eq!(bench.heartbeat("one").await, WorkerCommand::Continue);
     assert!(bench.tell("one").await);
     bench.register("two").await;
 

@@ -1,6 +1,8 @@
 //! Draws what operators do, and what workers say of themselves.
 
-use windlass_core::{Beat, BootId, Filter, JobState, NewWorker, Setting, Target, Told};
+use windlass_core::{
+    BootId, Filter, Heartbeat, JobState, NewWorker, Setting, Target, WorkerCommand,
+};
 
 use super::super::chance::{percent, pick};
 use super::super::step::{Change, Step};
@@ -160,7 +162,7 @@ pub(super) fn register(world: &mut World) -> Step {
     })
 }
 
-pub(super) fn beat(world: &mut World) -> Step {
+pub(super) fn heartbeat(world: &mut World) -> Step {
     let boot = some_boot(world);
     let queue = world.queue();
     let running = if world.rng.bool() {
@@ -168,7 +170,7 @@ pub(super) fn beat(world: &mut World) -> Step {
     } else {
         vec![]
     };
-    Step::Beat(Beat { boot, running })
+    Step::Heartbeat(Heartbeat { boot, running })
 }
 
 pub(super) fn leave(world: &mut World) -> Step {
@@ -181,7 +183,14 @@ pub(super) fn fail_worker(world: &mut World) -> Step {
     Step::FailWorker(some_boot(world))
 }
 
-pub(super) fn tell(world: &mut World) -> Step {
-    let told = *pick(&mut world.rng, &[Told::Continue, Told::Quiet, Told::Stop]);
-    Step::Tell(some_boot(world), told)
+pub(super) fn command(world: &mut World) -> Step {
+    let command = *pick(
+        &mut world.rng,
+        &[
+            WorkerCommand::Continue,
+            WorkerCommand::Pause,
+            WorkerCommand::Stop,
+        ],
+    );
+    Step::Command(some_boot(world), command)
 }

@@ -11,9 +11,9 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use windlass::ErrorKind;
+use windlass_exec::exec::KILL_AFTER_DEFAULT;
+use windlass_exec::{Environment, Starter, Talk};
 use windlass_interop::blueque::{Blueque, CleanOptions, Listener, ListenerOptions, Queue};
-use windlass_program::exec::KILL_AFTER_DEFAULT;
-use windlass_program::{Environment, Starter, Talk};
 
 use super::clean::Judging;
 use super::place::Place;

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use windlass::duration;
 use windlass::store::{Clock, SystemClock};
-use windlass_api::moment;
+use windlass_api::timestamp;
 
 use super::place::Place;
 use crate::commands::again::{self, Again};
@@ -109,7 +109,7 @@ pub(crate) async fn enqueue(arguments: Enqueue, session: &mut Session) -> Result
 /// Schedules.
 pub(crate) async fn schedule(arguments: Schedule, session: &mut Session) -> Result<Exit> {
     let eta = match (&arguments.at, &arguments.delay) {
-        (Some(at), _) => Duration::from_millis(moment::parse(at)?.as_ms()),
+        (Some(at), _) => Duration::from_millis(timestamp::parse(at)?.as_ms()),
         (None, delay) => {
             let delay = duration::parse(delay.as_deref().unwrap_or("0s"))?;
             Duration::from_micros(SystemClock.now_us()) + delay

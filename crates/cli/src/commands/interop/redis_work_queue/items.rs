@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 use serde::Serialize;
-use windlass_api::Problem;
+use windlass_api::Error;
 use windlass_interop::redis_work_queue::Item;
 
 use super::place::Place;
@@ -97,7 +97,7 @@ pub(crate) async fn complete(arguments: Complete, session: &mut Session) -> Resu
         let message =
             format!("there is no item {id:?} to complete: somebody else did, or it never was");
         let help = "discard this outcome; whoever completed it was told so";
-        return Err(Failure::from(Problem::new("gone", message, help)));
+        return Err(Failure::from(Error::new("gone", message, help)));
     }
     let reply = CompleteReply {
         id: &id,

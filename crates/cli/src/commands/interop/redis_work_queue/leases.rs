@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use windlass_api::Problem;
+use windlass_api::Error;
 use windlass_api::content::Content;
 use windlass_interop::redis_work_queue::{Item, WorkQueue};
 
@@ -150,7 +150,7 @@ async fn give_back(queue: &WorkQueue, item: &Item, why: &str) -> Failure {
         ),
     };
     let message = format!("the item {id:?} was leased and cannot be written: {why}; {what}");
-    Failure::from(Problem::new("unwritable", message, help))
+    Failure::from(Error::new("unwritable", message, help))
 }
 
 /// Renews a lease, or says that it is lost.
@@ -185,5 +185,5 @@ pub(crate) async fn release(arguments: Release, session: &mut Session) -> Result
 fn lost(id: &str) -> Failure {
     let message = format!("this session does not hold item {id:?} any more; nothing changed");
     let help = "somebody else may have it by now: lease again";
-    Failure::from(Problem::new("lease_lost", message, help))
+    Failure::from(Error::new("lease_lost", message, help))
 }

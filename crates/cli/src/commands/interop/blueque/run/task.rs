@@ -1,8 +1,8 @@
 //! One task: started, its process seen to its end, and its end written down.
 
 use windlass::{Bytes, ErrorKind};
+use windlass_exec::Ended;
 use windlass_interop::blueque::{Heartbeat, Processor, Task};
-use windlass_program::Ended;
 
 use super::Runner;
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
+use windlass_exec::Talk;
 use windlass_interop::blueque::{CleanOptions, Queue};
-use windlass_program::Talk;
 
 /// Between two looks at the schedule.
 const DUE_EVERY: Duration = Duration::from_secs(1);

@@ -5,13 +5,13 @@ use std::error::Error as StdError;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use windlass_core::{BootId, Error, JobId, JobState, QueueName};
+use windlass_core::{BootId, Error as CoreError, JobId, JobState, QueueName};
 
 use crate::change::Verb;
 
 /// A refusal or a failure, for people and for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Problem {
+pub struct Error {
     /// Programs match on this; it never changes.
     pub code: Cow<'static, str>,
     /// What happened and why.
@@ -25,12 +25,12 @@ pub struct Problem {
 
 /// A problem as the document a door answers with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct ProblemReply {
+pub struct ErrorReply {
     /// The problem.
-    pub error: Problem,
+    pub error: Error,
 }
 
-impl Problem {
+impl Error {
     /// A problem with a code of its own.
     pub fn new(
         code: impl Into<Cow<'static, str>>,
@@ -196,14 +196,14 @@ impl Problem {
     }
 }
 
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
+impl From<CoreError> for Error {
+    fn from(error: CoreError) -> Self {
         Self::from(&error)
     }
 }
 
-impl From<&Error> for Problem {
-    fn from(error: &Error) -> Self {
+impl From<&CoreError> for Error {
+    fn from(error: &CoreError) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
         while let Some(error) = cause {
@@ -246,13 +246,13 @@ mod tests {
 
     #[test]
     fn an_error_tells_its_whole_story() {
-        let error = Error::new(ErrorKind::StoreBusy, "the store is held", "try again")
+        let error = CoreError::new(ErrorKind::StoreBusy, "the store is held", "try again")
             .caused_by(std::io::Error::other("locked"));
 
-        let problem = Problem::from(&error);
+        let problem = Error::from(&error);
 
         assert_eq!(
-            serde_json::to_string(&ProblemReply { error: problem }).unwrap(),
+            serde_json::to_string(&ErrorReply { error: problem }).unwrap(),
             r#"{"error":{"code":"store_busy","message":"the store is held: locked","help":"try again"}}"#
         );
     }

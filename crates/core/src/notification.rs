@@ -1,4 +1,4 @@
-//! Hints: somebody should look. Everything works with every hint lost, at the speed of polling.
+//! Notifier: somebody should look. Everything works with every hint lost, at the speed of polling.
 
 use std::fmt;
 
@@ -11,18 +11,18 @@ use crate::name::{JobId, QueueName};
 /// Something that may be worth a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Hint {
+pub enum Notification {
     /// A queue has jobs to claim.
     Work(QueueName),
     /// A running job was asked to stop.
     Cancel(QueueName, JobId),
     /// A job came into a state.
     Event(QueueName, JobId, JobState),
-    /// Hints were lost: look at everything.
+    /// Notifier were lost: look at everything.
     Resync,
 }
 
-impl Hint {
+impl Notification {
     /// The queue it speaks of; nothing when it speaks of all.
     pub const fn queue(&self) -> Option<&QueueName> {
         match self {
@@ -36,7 +36,7 @@ impl Hint {
 #[async_trait]
 pub trait Watch: Send + fmt::Debug {
     /// The next hint; waits for as long as it takes, ends only when the store is closed.
-    async fn next(&mut self) -> Option<Hint>;
+    async fn next(&mut self) -> Option<Notification>;
 }
 
 /// How many hints a slow listener may fall behind before it is told to resync.
@@ -44,17 +44,17 @@ const BACKLOG_MAX: usize = 1024;
 
 /// Passes hints around within a process.
 #[derive(Debug, Clone)]
-pub struct Hints(broadcast::Sender<Hint>);
+pub struct Notifier(broadcast::Sender<Notification>);
 
-impl Default for Hints {
+impl Default for Notifier {
     fn default() -> Self {
         Self(broadcast::channel(BACKLOG_MAX).0)
     }
 }
 
-impl Hints {
+impl Notifier {
     /// Passes a hint to whoever listens.
-    pub fn send(&self, hint: Hint) {
+    pub fn send(&self, hint: Notification) {
         // Nobody listening is the usual case and no loss: hints may vanish.
         let _ = self.0.send(hint);
     }
@@ -71,19 +71,19 @@ impl Hints {
 #[derive(Debug)]
 struct Listener {
     queues: Vec<QueueName>,
-    hints: broadcast::Receiver<Hint>,
+    hints: broadcast::Receiver<Notification>,
 }
 
 #[async_trait]
 impl Watch for Listener {
-    async fn next(&mut self) -> Option<Hint> {
+    async fn next(&mut self) -> Option<Notification> {
         loop {
             match self.hints.recv().await {
                 Ok(hint) => match hint.queue() {
                     Some(queue) if !self.queues.contains(queue) => {}
                     _ => return Some(hint),
                 },
-                Err(broadcast::error::RecvError::Lagged(_)) => return Some(Hint::Resync),
+                Err(broadcast::error::RecvError::Lagged(_)) => return Some(Notification::Resync),
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
         }

@@ -1,6 +1,6 @@
 //! Draws what holders do with their jobs, with tokens that hold, did hold, or never held.
 
-use windlass_core::{Completion, Failure, Hold, Jitter, QueueName, Retry, Token};
+use windlass_core::{Completion, Failure, Jitter, JobLease, QueueName, Retry, Token};
 
 use super::super::chance::{percent, pick};
 use super::super::step::Step;
@@ -8,7 +8,7 @@ use super::super::world::{Known, World};
 use super::{job, lease, max, now, worker_request};
 
 /// Jobs under one claim: mostly one that is held, else one of the past.
-fn some_holds(world: &mut World) -> (QueueName, Vec<Hold>) {
+fn some_holds(world: &mut World) -> (QueueName, Vec<JobLease>) {
     let mut known = some_claim(world);
     let rng = &mut world.rng;
     rng.shuffle(&mut known.ids);
@@ -18,11 +18,11 @@ fn some_holds(world: &mut World) -> (QueueName, Vec<Hold>) {
     let mut holds: Vec<_> = known
         .ids
         .into_iter()
-        .map(|id| Hold::new(id, known.token))
+        .map(|id| JobLease::new(id, known.token))
         .collect();
     match rng.u8(..40) {
-        0 => holds.push(Hold::new(job::name(rng), known.token)),
-        1 => holds.push(Hold::new(
+        0 => holds.push(JobLease::new(job::name(rng), known.token)),
+        1 => holds.push(JobLease::new(
             job::name(rng),
             Token {
                 number: 1,
@@ -60,7 +60,7 @@ fn some_claim(world: &mut World) -> Known {
     }
 }
 
-fn one_hold(world: &mut World) -> (QueueName, Hold) {
+fn one_hold(world: &mut World) -> (QueueName, JobLease) {
     let (queue, mut holds) = some_holds(world);
     (queue, holds.remove(0))
 }
@@ -81,7 +81,7 @@ pub(super) fn complete(world: &mut World) -> Step {
     let (queue, holds) = some_holds(world);
     let result = percent(&mut world.rng, 40).then(|| job::payload(&mut world.rng));
     let completion = |hold| Completion {
-        hold,
+        lease: hold,
         result: result.clone(),
     };
     let completions = holds.into_iter().map(completion).collect();
@@ -101,7 +101,7 @@ pub(super) fn fail(world: &mut World) -> Step {
     };
     let error = (*pick(rng, &["", "it broke", "it broke and said much about it"])).to_owned();
     let failure = |hold| Failure {
-        hold,
+        lease: hold,
         error: error.clone(),
         retry,
     };

@@ -8,7 +8,7 @@ use windlass_core::Store;
 use windlass_core::dump::Dump;
 
 /// An open store, the view of its whole state, and whatever keeps both alive.
-pub struct Opened {
+pub struct StoreUnderTest {
     /// The store.
     pub store: Arc<dyn Store>,
     /// The same store, seen whole.
@@ -17,7 +17,7 @@ pub struct Opened {
     guard: Box<dyn Any + Send + Sync>,
 }
 
-impl Opened {
+impl StoreUnderTest {
     /// A store that needs nothing beside itself.
     pub fn new<S: Store + Dump + 'static>(store: S) -> Self {
         Self::guarded(store, ())
@@ -38,9 +38,9 @@ impl Opened {
     }
 }
 
-impl fmt::Debug for Opened {
+impl fmt::Debug for StoreUnderTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opened")
+        f.debug_struct("StoreUnderTest")
             .field("store", &self.store)
             .field("guard", &(*self.guard).type_id())
             .finish_non_exhaustive()

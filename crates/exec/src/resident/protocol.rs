@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_api::content::from_base64;
-use windlass_api::problem::Problem;
+use windlass_api::error::Error;
 use windlass_core::Due;
 use windlass_core::limits::AHEAD_MAX;
 use windlass_worker::{Again, Outcome};
@@ -69,7 +69,7 @@ pub(super) struct Enqueued {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ids: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<Problem>,
+    pub(super) error: Option<Error>,
 }
 
 /// What a process said.

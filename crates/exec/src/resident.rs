@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
-use windlass_api::moment;
+use windlass_api::timestamp;
 use windlass_core::{Clock, QueueName, Result, Store, SystemClock, Timestamp};
 use windlass_worker::{Attempt, Context, Handle, Outcome, StopReason};
 
@@ -107,7 +107,7 @@ impl Resident {
     pub fn drain(&self, grace: Duration) {
         let shared = &self.0.0;
         let now = Timestamp::from_ms(SystemClock.now_us() / 1000);
-        let deadline = moment::show(now.plus(grace));
+        let deadline = timestamp::format(now.plus(grace));
         shared.draining.cancel();
         shared.pool.tell_all(&line(&Drain { deadline }));
     }

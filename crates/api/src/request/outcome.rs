@@ -3,16 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    Completion, Due, Error, Failure, Hold, JobId, QueueName, Result, Retry, Settled,
-    Snooze as CoreSnooze, Store, duration,
+    Completion, Due, Error as CoreError, Failure, JobId, JobLease, OutcomeStatus, QueueName,
+    Result, Retry, Snooze as CoreSnooze, Store, duration,
 };
 
-use super::hold::hold;
+use super::claim::hold;
 use super::{Answer, Claim, QueueRequest};
 use crate::claim::{ClaimReply, SettleReply};
 use crate::content::{self, Text};
 use crate::enqueue::due;
-use crate::problem::Problem;
+use crate::error::Error;
 
 /// How one job answered, or each of many.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -37,14 +37,18 @@ fn items<T>(one: Option<T>, many: Option<Vec<T>>, beside: bool) -> Result<(Vec<T
     let help = "give id and token, or jobs";
     match (one, many) {
         (Some(one), None) => Ok((vec![one], true)),
-        (None, Some(_)) if beside => Err(Error::invalid(
+        (None, Some(_)) if beside => Err(CoreError::invalid(
             "request",
             "it says beside jobs what is said of one job",
             "say it within each of the jobs",
         )),
         (None, Some(many)) => Ok((many, false)),
-        (None, None) => Err(Error::invalid("request", "it names no job", help)),
-        (Some(_), Some(_)) => Err(Error::invalid("request", "it names a job and jobs", help)),
+        (None, None) => Err(CoreError::invalid("request", "it names no job", help)),
+        (Some(_), Some(_)) => Err(CoreError::invalid(
+            "request",
+            "it names a job and jobs",
+            help,
+        )),
     }
 }
 
@@ -63,14 +67,14 @@ fn both<T>(
 fn answer(
     queue: &QueueName,
     ids: &[JobId],
-    settled: &[Settled],
+    settled: &[OutcomeStatus],
     is_one: bool,
     claimed: Option<Vec<ClaimReply>>,
 ) -> Answer<SettleAnswer> {
     if let (true, None, [id], [settled]) = (is_one, &claimed, ids, settled) {
         return match settled {
-            Settled::Lost => Err(Problem::lease_lost(id)),
-            Settled::Gone => Err(Problem::gone(queue, id)),
+            OutcomeStatus::LeaseLost => Err(Error::lease_lost(id)),
+            OutcomeStatus::Gone => Err(Error::gone(queue, id)),
             settled => Ok(SettleAnswer::One(SettleReply::settled(queue, id, *settled))),
         };
     }
@@ -83,7 +87,7 @@ fn answer(
     })
 }
 
-fn ids<'a>(holds: impl Iterator<Item = &'a Hold>) -> Vec<JobId> {
+fn ids<'a>(holds: impl Iterator<Item = &'a JobLease>) -> Vec<JobId> {
     holds.map(|hold| hold.id.clone()).collect()
 }
 
@@ -128,7 +132,7 @@ impl Done {
             "result",
         )?;
         Ok(Completion {
-            hold: hold(&self.id, &self.token)?,
+            lease: hold(&self.id, &self.token)?,
             result,
         })
     }
@@ -152,13 +156,13 @@ impl QueueRequest for Complete {
             .iter()
             .map(Done::completion)
             .collect::<Result<Vec<_>>>()?;
-        let ids = ids(completions.iter().map(|done| &done.hold));
+        let ids = ids(completions.iter().map(|done| &done.lease));
         let next = self.claim.map(Claim::into_request).transpose()?;
         let next = next.map(|(request, _)| request);
         let asks = next.is_some();
         let completed = store.complete(queue, completions, next).await?;
         let claimed = asks.then(|| ClaimReply::all(queue, completed.next.as_ref()));
-        answer(queue, &ids, &completed.settled, is_one, claimed)
+        answer(queue, &ids, &completed.statuses, is_one, claimed)
     }
 }
 
@@ -203,7 +207,7 @@ impl Failed {
                 let delay = duration::parse(&delay)?;
                 Ok(failure.retry(Retry::At(Due::After(delay))))
             }
-            (true, Some(_)) => Err(Error::invalid(
+            (true, Some(_)) => Err(CoreError::invalid(
                 "failure",
                 "it is permanent and has a delay",
                 "give one of the two",
@@ -231,7 +235,7 @@ impl QueueRequest for Fail {
             .into_iter()
             .map(Failed::failure)
             .collect::<Result<Vec<_>>>()?;
-        let ids = ids(failures.iter().map(|failure| &failure.hold));
+        let ids = ids(failures.iter().map(|failure| &failure.lease));
         let settled = store.fail(queue, failures).await?;
         answer(queue, &ids, &settled, is_one, None)
     }
@@ -294,11 +298,11 @@ impl QueueRequest for Snooze {
         let at = self.at.map(|at| at.text());
         let due = due(self.delay.as_deref(), at.as_deref())?;
         if due == Due::Now {
-            let error = Error::invalid("snooze", "it says no time", "give delay or at");
+            let error = CoreError::invalid("snooze", "it says no time", "give delay or at");
             return Err(error.into());
         }
         let ids = vec![hold.id.clone()];
-        let snoozes = vec![CoreSnooze { hold, due }];
+        let snoozes = vec![CoreSnooze { lease: hold, due }];
         let settled = store.snooze(queue, snoozes).await?;
         answer(queue, &ids, &settled, true, None)
     }

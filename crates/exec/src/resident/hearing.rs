@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::AsyncRead;
 use tokio::sync::Semaphore;
 use windlass_api::EnqueueRequest;
-use windlass_api::problem::Problem;
-use windlass_core::{Error, NewJob, QueueName, Result};
+use windlass_api::error::Error;
+use windlass_core::{Error as CoreError, NewJob, QueueName, Result};
 use windlass_worker::Context;
 
 use super::Shared;
@@ -37,7 +37,7 @@ pub(super) struct Ears {
     pub(super) sender: Sender,
     pub(super) has_answered: AtomicBool,
     has_warned: AtomicBool,
-    /// Told with a crash.
+    /// WorkerCommand with a crash.
     tail: Mutex<Tail>,
     enqueues: Arc<Semaphore>,
 }
@@ -186,7 +186,7 @@ impl Ears {
         tokio::spawn(async move {
             let (ids, error) = match ears.enqueued(&asked).await {
                 Ok(ids) => (Some(ids), None),
-                Err(error) => (None, Some(Problem::from(&error))),
+                Err(error) => (None, Some(Error::from(&error))),
             };
             let answer = Enqueued {
                 reference: asked.reference,
@@ -224,7 +224,7 @@ fn queue(asked: &EnqueueLine, context: Option<&Context>) -> Result<QueueName> {
     match (&asked.queue, context) {
         (Some(name), _) => QueueName::new(name),
         (None, Some(context)) => Ok(context.queue().clone()),
-        (None, None) => Err(Error::invalid(
+        (None, None) => Err(CoreError::invalid(
             "enqueue",
             "it names no queue, and no job of this process by its id",
             "add \"queue\", or the \"id\" of the job that enqueues",

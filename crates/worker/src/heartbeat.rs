@@ -1,9 +1,9 @@
-//! The beat: shows that the worker lives, and hears how it should go on.
+//! The heartbeat: shows that the worker lives, and hears how it should go on.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::{Beat, BootId, Error, NewWorker, Result, Store, Told};
+use windlass_core::{BootId, Error, Heartbeat, NewWorker, Result, Store, WorkerCommand};
 
 use crate::phase::Phase;
 use crate::shared::Shared;
@@ -41,12 +41,12 @@ pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
     let mut was_quieted = false;
     loop {
         ticks.tick().await;
-        match beat(&shared, store.as_ref()).await {
-            Ok(Told::Quiet) if !was_quieted => {
+        match heartbeat(&shared, store.as_ref()).await {
+            Ok(WorkerCommand::Pause) if !was_quieted => {
                 was_quieted = true;
                 shared.stopper.quiet(true);
             }
-            Ok(Told::Continue) if was_quieted => {
+            Ok(WorkerCommand::Continue) if was_quieted => {
                 was_quieted = false;
                 shared.stopper.quiet(false);
             }
@@ -56,7 +56,7 @@ pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
     }
 }
 
-async fn beat(shared: &Shared, store: &dyn Store) -> Result<Told> {
+async fn heartbeat(shared: &Shared, store: &dyn Store) -> Result<WorkerCommand> {
     let running = shared.lanes.iter().flat_map(|lane| {
         let runs = lane.holdings().runs();
         let named = runs.into_iter().map(|run| run.job.id.clone());
@@ -64,17 +64,17 @@ async fn beat(shared: &Shared, store: &dyn Store) -> Result<Told> {
             .map(|id| (lane.queue().clone(), id))
             .collect::<Vec<_>>()
     });
-    let beat = Beat {
+    let heartbeat = Heartbeat {
         boot: shared.boot(),
         running: running.take(NAMED_MAX).collect(),
     };
-    let told = store.beat(beat).await?;
+    let told = store.heartbeat(heartbeat).await?;
     match told {
-        Told::Continue | Told::Quiet => {}
-        Told::Stop => shared.stopper.stop(),
+        WorkerCommand::Continue | WorkerCommand::Pause => {}
+        WorkerCommand::Stop => shared.stopper.stop(),
         // Who is leaving needs no new life.
-        Told::Lost if shared.stopper.phase() >= Phase::Stopping => {}
-        Told::Lost => {
+        WorkerCommand::Reregister if shared.stopper.phase() >= Phase::Stopping => {}
+        WorkerCommand::Reregister => {
             let boot = BootId::generate();
             register(shared, store, boot.clone()).await?;
             tracing::warn!(target: "windlass", %boot, "this worker was silent for too long or declared dead: its jobs went back, and it goes on under a new id");
@@ -86,5 +86,5 @@ async fn beat(shared: &Shared, store: &dyn Store) -> Result<Told> {
 
 fn tell(error: &Error) {
     tracing::warn!(target: "windlass", code = error.code(), help = error.help(),
-        "beat: {error}; trying again");
+        "heartbeat: {error}; trying again");
 }

@@ -10,41 +10,41 @@ use std::time::Duration;
 use windlass_core::dump::QueueDump;
 use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{
-    BootId, Claim, Clock, Enqueued, Hold, JobId, JobState, ManualClock, NewJob, QueueName, Result,
-    Store, Timestamp,
+    BootId, Claim, Clock, Enqueued, JobId, JobLease, JobState, ManualClock, NewJob, QueueName,
+    Result, Store, Timestamp,
 };
 
-use crate::opened::Opened;
 use crate::soundness;
+use crate::store_under_test::StoreUnderTest;
 
 /// Where every clock starts: the beginning of a minute, so that counts per minute are foreseeable.
 const START: Timestamp = Timestamp::from_ms(28_333_334 * 60_000);
 
 /// One open store with a queue of its own, and the small moves of which cases are made.
-pub struct Bench {
+pub struct Fixture {
     /// The store under test.
     pub store: Arc<dyn Store>,
     /// Its only clock.
     pub clock: Arc<ManualClock>,
     /// A queue that no other case uses.
     pub queue: QueueName,
-    opened: Opened,
+    opened: StoreUnderTest,
 }
 
-impl fmt::Debug for Bench {
+impl fmt::Debug for Fixture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bench")
+        f.debug_struct("Fixture")
             .field("queue", &self.queue)
             .finish_non_exhaustive()
     }
 }
 
-impl Bench {
+impl Fixture {
     /// Opens a store for the case named `case`.
     pub async fn open<F, O>(open: F, case: &str) -> Self
     where
         F: FnOnce(Arc<ManualClock>) -> O,
-        O: Future<Output = Opened>,
+        O: Future<Output = StoreUnderTest>,
     {
         let clock = Arc::new(ManualClock::new(START));
         let opened = open(Arc::clone(&clock)).await;
@@ -78,14 +78,14 @@ impl Bench {
     }
 
     /// Everything the store holds of the case's queue.
-    pub async fn whole(&self) -> Result<QueueDump> {
+    pub async fn snapshot(&self) -> Result<QueueDump> {
         let dump = self.dump().await?;
         Ok(dump.expect("the case has made its queue"))
     }
 
     /// The ids of ready jobs in the order they will be claimed.
     pub async fn ready(&self) -> Result<Vec<String>> {
-        let lanes = self.whole().await?.ready;
+        let lanes = self.snapshot().await?.ready;
         let ids = lanes
             .into_iter()
             .flat_map(|(suspects, others)| suspects.into_iter().chain(others));
@@ -94,7 +94,7 @@ impl Bench {
 
     /// The ids of jobs in `state`, in their order.
     pub async fn in_state(&self, state: JobState) -> Result<Vec<String>> {
-        let jobs = self.whole().await?.jobs;
+        let jobs = self.snapshot().await?.jobs;
         let ids = jobs.into_iter().filter(|job| job.state == state);
         Ok(ids.map(|job| job.id.to_string()).collect())
     }
@@ -139,8 +139,8 @@ pub fn boot(text: &str) -> BootId {
 }
 
 /// The hold of a claim on its job number `index`.
-pub fn hold(claim: &Claim, index: usize) -> Hold {
-    Hold::new(claim.jobs[index].id.clone(), claim.token)
+pub fn hold(claim: &Claim, index: usize) -> JobLease {
+    JobLease::new(claim.jobs[index].id.clone(), claim.token)
 }
 
 /// The job that was there first, where an answer speaks of one.
@@ -151,7 +151,7 @@ pub fn duplicate_of(answer: &Enqueued) -> Option<(JobId, JobState)> {
 }
 
 /// The holds of a claim on all its jobs.
-pub fn holds(claim: &Claim) -> Vec<Hold> {
+pub fn holds(claim: &Claim) -> Vec<JobLease> {
     (0..claim.jobs.len())
         .map(|index| hold(claim, index))
         .collect()

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::wait::{End, wait_for_end};
-use windlass_core::{Cursor, Error, JobId, QueueName, Store, duration};
+use windlass_core::wait::{JobEnd, wait_for_end};
+use windlass_core::{Cursor, Error as CoreError, JobId, QueueName, Store, duration};
 
 use super::change::filter;
 use super::{Answer, QueueRequest};
+use crate::error::Error;
 use crate::job::JobReply;
-use crate::problem::Problem;
 
 /// The longest a door waits for a job; whoever wants to wait longer asks again.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -33,7 +33,7 @@ impl QueueRequest for Get {
     async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<JobReply> {
         let id = JobId::new(&self.id)?;
         let job = store.get(queue, &id).await?;
-        let job = job.ok_or_else(|| Problem::no_job(queue, &id))?;
+        let job = job.ok_or_else(|| Error::no_job(queue, &id))?;
         Ok(JobReply::from(&job))
     }
 }
@@ -69,7 +69,7 @@ impl QueueRequest for List {
         let filter = filter(self.state.as_deref(), self.kind.as_deref())?;
         let limit = self.limit.unwrap_or(100);
         if limit == 0 {
-            let error = Error::invalid("limit", "it is 0", "ask for at least 1");
+            let error = CoreError::invalid("limit", "it is 0", "ask for at least 1");
             return Err(error.into());
         }
         let from = self.cursor.clone().map(Cursor);
@@ -121,15 +121,15 @@ impl QueueRequest for Wait {
             .as_deref()
             .map_or(Ok(WAIT_MAX), duration::parse)?;
         match wait_for_end(store, queue, &id, Some(limit.min(WAIT_MAX))).await? {
-            End::Ended(job) => Ok(WaitReply::Ended(Box::new(JobReply::from(job.as_ref())))),
-            End::EndedUnkept(state) => Ok(WaitReply::Unkept {
+            JobEnd::Ended(job) => Ok(WaitReply::Ended(Box::new(JobReply::from(job.as_ref())))),
+            JobEnd::EndedUnkept(state) => Ok(WaitReply::Unkept {
                 id: id.to_string(),
                 queue: queue.to_string(),
                 state: state.as_str(),
             }),
-            End::Gone => Err(Problem::left(queue, &id)),
-            End::NotFound => Err(Problem::no_job(queue, &id)),
-            End::TimedOut(job) => Err(Problem::not_ended(&id, job.state)),
+            JobEnd::Gone => Err(Error::left(queue, &id)),
+            JobEnd::NotFound => Err(Error::no_job(queue, &id)),
+            JobEnd::TimedOut(job) => Err(Error::not_ended(&id, job.state)),
         }
     }
 }

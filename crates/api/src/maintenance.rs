@@ -13,7 +13,7 @@ const REPAIRS_LISTED_MAX: usize = 100;
     missing_docs,
     reason = "the fields are those of `windlass_core::upkeep`"
 )]
-pub struct CleanReply {
+pub struct MaintenanceReply {
     pub promoted: u64,
     pub reaped: u64,
     pub expired: u64,
@@ -34,12 +34,12 @@ pub struct CleanReply {
 )]
 pub struct RepairReply {
     pub queue: String,
-    pub fault: &'static str,
+    pub code: &'static str,
     pub id: Option<String>,
-    pub what: String,
+    pub message: String,
 }
 
-impl CleanReply {
+impl MaintenanceReply {
     /// Adds what one step of a light clean did.
     pub fn add_maintained(&mut self, maintained: Maintained) {
         self.promoted += maintained.promoted;
@@ -57,9 +57,9 @@ impl CleanReply {
         self.repairs
             .extend(audited.repairs.iter().take(room).map(|repair| RepairReply {
                 queue: queue.to_string(),
-                fault: repair.fault,
+                code: repair.code,
                 id: repair.id.as_ref().map(ToString::to_string),
-                what: repair.what.clone(),
+                message: repair.message.clone(),
             }));
     }
 

@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_core::limits::{LEASE_DEFAULT, check_lease};
 use windlass_core::{
-    BootId, ClaimRequest, Claimer, Held, Hold, JobId, Mode, QueueName, Renewal, Result, Store,
-    Token, duration,
+    BootId, ClaimRequest, Claimer, JobId, JobLease, LeaseStatus, Mode, QueueName, Renewal, Result,
+    Store, Token, duration,
 };
 
 use super::{Answer, QueueRequest};
 use crate::claim::{ClaimReply, RenewReply, SettleReply};
-use crate::problem::Problem;
+use crate::error::Error;
 
 /// The longest a door lets a claim wait; whoever wants to wait longer asks again.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -100,14 +100,19 @@ pub struct Accept {
 }
 
 /// The hold that an id and a token show.
-pub(super) fn hold(id: &str, token: &str) -> Result<Hold> {
-    Ok(Hold::new(JobId::new(id)?, token.parse::<Token>()?))
+pub(super) fn hold(id: &str, token: &str) -> Result<JobLease> {
+    Ok(JobLease::new(JobId::new(id)?, token.parse::<Token>()?))
 }
 
-fn held(queue: &QueueName, id: &JobId, held: Held, word: &'static str) -> Answer<SettleReply> {
+fn held(
+    queue: &QueueName,
+    id: &JobId,
+    held: LeaseStatus,
+    word: &'static str,
+) -> Answer<SettleReply> {
     match held {
-        Held::Yes => Ok(SettleReply::new(queue, id, word)),
-        Held::Lost => Err(Problem::lease_lost(id)),
+        LeaseStatus::Valid => Ok(SettleReply::new(queue, id, word)),
+        LeaseStatus::Lost => Err(Error::lease_lost(id)),
     }
 }
 
@@ -146,7 +151,7 @@ impl QueueRequest for Renew {
         let token: Token = self.token.parse()?;
         let lease = lease(self.lease.as_deref())?;
         let renewed = store.renew(queue, Renewal::Single { token }, lease).await?;
-        RenewReply::new(queue, token, &renewed).ok_or_else(Problem::nothing_held)
+        RenewReply::new(queue, token, &renewed).ok_or_else(Error::nothing_held)
     }
 }
 

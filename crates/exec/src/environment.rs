@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use tokio::process::Command;
-use windlass_api::moment;
+use windlass_api::timestamp;
 use windlass_core::{Clock, Error, Result, SystemClock, Timestamp};
 use windlass_worker::Context;
 
@@ -156,7 +156,7 @@ pub(crate) fn deadline(context: &Context) -> Option<String> {
         .deadline()?
         .saturating_duration_since(std::time::Instant::now());
     let now = Timestamp::from_ms(SystemClock.now_us() / 1000);
-    Some(moment::show(now.plus(left)))
+    Some(timestamp::format(now.plus(left)))
 }
 
 #[cfg(test)]
@@ -229,6 +229,6 @@ mod tests {
         assert_eq!(get("WINDLASS_MAX_ATTEMPTS"), Some("20"));
         assert_eq!(get("WINDLASS_TOKEN"), Some("7-0000beef"));
         assert_eq!(get("TRACEPARENT"), Some("00-1-2-01"));
-        assert!(moment::parse(get("WINDLASS_DEADLINE").unwrap()).is_ok());
+        assert!(timestamp::parse(get("WINDLASS_DEADLINE").unwrap()).is_ok());
     }
 }

@@ -38,11 +38,11 @@ impl Maintained {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
     /// A stable word for the fault.
-    pub fault: &'static str,
+    pub code: &'static str,
     /// The job concerned, where there is one.
     pub id: Option<JobId>,
     /// What was wrong and what was done.
-    pub what: String,
+    pub message: String,
 }
 
 /// What one page of a deep clean did.

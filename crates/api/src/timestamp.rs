@@ -6,7 +6,7 @@ use windlass_core::{Due, Error, Result, Timestamp, duration};
 const QUOTED_MAX: usize = 40;
 
 /// Writes a moment, for example `2026-01-31T08:05:00.250Z`.
-pub fn show(at: Timestamp) -> String {
+pub fn format(at: Timestamp) -> String {
     let ms = i64::try_from(at.as_ms()).unwrap_or(i64::MAX);
     // The calendar ends with the year 9999; whatever lies beyond is shown as its last moment.
     let moment = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
@@ -125,15 +125,15 @@ mod tests {
     #[test]
     fn a_moment_is_written_in_utc_with_milliseconds() {
         assert_eq!(
-            show(Timestamp::from_ms(1_769_846_700_250)),
+            format(Timestamp::from_ms(1_769_846_700_250)),
             "2026-01-31T08:05:00.250Z"
         );
-        assert_eq!(show(Timestamp::from_ms(0)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(format(Timestamp::from_ms(0)), "1970-01-01T00:00:00.000Z");
         assert_eq!(
-            parse(&show(Timestamp::from_ms(123_456))).unwrap(),
+            parse(&format(Timestamp::from_ms(123_456))).unwrap(),
             Timestamp::from_ms(123_456)
         );
-        assert!(show(Timestamp::from_ms(u64::MAX)).starts_with("9999-12-"));
+        assert!(format(Timestamp::from_ms(u64::MAX)).starts_with("9999-12-"));
     }
 
     #[test]

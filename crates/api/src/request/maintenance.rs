@@ -6,7 +6,7 @@ use windlass_core::limits::PAGE;
 use windlass_core::{Cursor, QueueName, Store};
 
 use super::{Answer, QueueRequest};
-use crate::upkeep::CleanReply;
+use crate::maintenance::MaintenanceReply;
 
 /// Promotes, reaps, expires and prunes a page of each.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -15,10 +15,10 @@ pub struct Maintain {}
 
 impl QueueRequest for Maintain {
     const OP: &'static str = "maintain";
-    type Reply = CleanReply;
+    type Reply = MaintenanceReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<CleanReply> {
-        let mut reply = CleanReply::default();
+    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<MaintenanceReply> {
+        let mut reply = MaintenanceReply::default();
         reply.add_maintained(store.maintain(queue, PAGE).await?);
         Ok(reply)
     }
@@ -37,7 +37,7 @@ pub struct Audit {
 pub struct AuditReply {
     /// The figures.
     #[serde(flatten)]
-    pub clean: CleanReply,
+    pub clean: MaintenanceReply,
     /// Where the next page begins; nothing when the queue has been seen whole.
     pub next: Option<String>,
 }
@@ -48,7 +48,7 @@ impl QueueRequest for Audit {
 
     async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<AuditReply> {
         let audited = store.audit(queue, self.cursor.clone().map(Cursor)).await?;
-        let mut clean = CleanReply::default();
+        let mut clean = MaintenanceReply::default();
         clean.add_audited(queue, &audited);
         let next = audited.next.map(|next| next.0);
         Ok(AuditReply { clean, next })

@@ -8,20 +8,20 @@ use crate::error::Result;
 use crate::limits::Limits;
 use crate::name::JobId;
 use crate::retry::{Jitter, Retry};
+use crate::text_enum::text_enum;
 use crate::token::Token;
-use crate::words::words;
 use std::fmt;
 
 /// A job and the token that shows it is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hold {
+pub struct JobLease {
     /// The job.
     pub id: JobId,
     /// The claim that handed it out.
     pub token: Token,
 }
 
-impl Hold {
+impl JobLease {
     /// The hold of `token` on job `id`.
     pub fn new(id: JobId, token: Token) -> Self {
         Self { id, token }
@@ -30,7 +30,7 @@ impl Hold {
     /// Done, with no result to keep.
     pub fn completion(self) -> Completion {
         Completion {
-            hold: self,
+            lease: self,
             result: None,
         }
     }
@@ -38,7 +38,7 @@ impl Hold {
     /// Failed; the job's policy says what comes next.
     pub fn failure(self, error: impl Into<String>) -> Failure {
         Failure {
-            hold: self,
+            lease: self,
             error: error.into(),
             retry: Retry::ByPolicy(Jitter::random()),
         }
@@ -46,7 +46,7 @@ impl Hold {
 
     /// Not now: again at `due`, attempt not counted.
     pub fn snooze(self, due: Due) -> Snooze {
-        Snooze { hold: self, due }
+        Snooze { lease: self, due }
     }
 }
 
@@ -54,7 +54,7 @@ impl Hold {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     /// The job and its token.
-    pub hold: Hold,
+    pub lease: JobLease,
     /// What it leaves behind; a job without a result is not kept.
     pub result: Option<Bytes>,
 }
@@ -77,7 +77,7 @@ impl Completion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The job and its token.
-    pub hold: Hold,
+    pub lease: JobLease,
     /// What went wrong, for people.
     pub error: String,
     /// When to try again.
@@ -105,7 +105,7 @@ impl Failure {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snooze {
     /// The job and its token.
-    pub hold: Hold,
+    pub lease: JobLease,
     /// Until when.
     pub due: Due,
 }
@@ -117,14 +117,14 @@ impl Snooze {
     }
 }
 
-words! {
+text_enum! {
     /// How one job answered. The first six say how it left its claim: a repeated call with the
     /// same token is told the same again.
-    Settled {
+    OutcomeStatus {
         /// Done; told to exactly one holder.
         Completed = "completed",
         /// Failed, and will be tried again.
-        Scheduled = "scheduled",
+        Retrying = "scheduled",
         /// Failed for good.
         Dead = "dead",
         /// Back at the front, attempt not counted.
@@ -134,7 +134,7 @@ words! {
         /// It had been asked to stop, and has.
         Cancelled = "cancelled",
         /// The token does not hold the job; nothing changed.
-        Lost = "lease_lost",
+        LeaseLost = "lease_lost",
         /// The job is not stored any more; nothing changed.
         Gone = "gone",
     }
@@ -142,9 +142,9 @@ words! {
 
 /// Whether a token still holds a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum LeaseStatus {
     /// It does, and the call was carried out.
-    Yes,
+    Valid,
     /// It does not; nothing changed.
     Lost,
 }
@@ -153,7 +153,7 @@ pub enum Held {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completed {
     /// One answer per completion, in their order: completed, lost or gone.
-    pub settled: Vec<Settled>,
+    pub statuses: Vec<OutcomeStatus>,
     /// The next jobs, where they were asked for in the same step.
     pub next: Option<Claim>,
 }

@@ -6,7 +6,7 @@ use windlass_core::{QueueName, Store};
 
 use super::{Answer, QueueRequest};
 use crate::enqueue::{EnqueueReply, EnqueueRequest};
-use crate::problem::Problem;
+use crate::error::Error;
 
 /// One job.
 pub type Enqueue = EnqueueRequest;
@@ -18,7 +18,7 @@ impl QueueRequest for EnqueueRequest {
     async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<EnqueueReply> {
         let jobs = vec![self.into_job()?];
         let answers = store.enqueue(queue, jobs).await?;
-        let first = answers.first().ok_or_else(Problem::no_answer)?;
+        let first = answers.first().ok_or_else(Error::no_answer)?;
         Ok(EnqueueReply::new(queue, first))
     }
 }
@@ -46,7 +46,7 @@ impl QueueRequest for EnqueueAll {
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for (at, job) in self.jobs.into_iter().enumerate() {
             let job = job.into_job();
-            jobs.push(job.map_err(|error| Problem::from(&error).in_item(at))?);
+            jobs.push(job.map_err(|error| Error::from(&error).in_item(at))?);
         }
         let answers = store.enqueue(queue, jobs).await?;
         let reply = |answer| EnqueueReply::new(queue, answer);
