@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use windlass_core::{JobId, QueueName, Timestamp, Worker};
+use windlass_core::{JobId, QueueName, Timestamp, WorkerRecord};
 
 use crate::timestamp;
 
@@ -10,7 +10,7 @@ use crate::timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
-    reason = "the fields are those of `windlass_core::Worker`"
+    reason = "the fields are those of `windlass_core::WorkerRecord`"
 )]
 pub struct WorkerReply {
     pub id: String,
@@ -40,7 +40,7 @@ pub struct RunningReply {
 
 impl WorkerReply {
     /// One worker, seen from the moment `now`.
-    pub fn new(worker: &Worker, now: Timestamp) -> Self {
+    pub fn new(worker: &WorkerRecord, now: Timestamp) -> Self {
         let new = &worker.new;
         let running = |(queue, id): &(QueueName, JobId)| RunningReply {
             queue: queue.to_string(),
@@ -82,7 +82,7 @@ mod tests {
             version: String::new(),
             queues: Vec::new(),
         };
-        let worker = Worker {
+        let worker = WorkerRecord {
             new,
             is_busy,
             running: Vec::new(),

@@ -62,4 +62,4 @@ pub use setting::{Keep, KeepSucceeded, Partitions, Requeue, Setting, Settings};
 pub use store::Store;
 pub use time::{Clock, ManualClock, SystemClock, Timestamp};
 pub use token::Token;
-pub use worker::{Heartbeat, NewWorker, Worker, WorkerCommand};
+pub use worker::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};

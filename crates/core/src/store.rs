@@ -19,7 +19,7 @@ use crate::outcome::{
 };
 use crate::queue::Stats;
 use crate::setting::{Setting, Settings};
-use crate::worker::{Heartbeat, NewWorker, Worker, WorkerCommand};
+use crate::worker::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
 
 /// A place that keeps queues.
 ///
@@ -195,7 +195,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn command(&self, boot: &BootId, command: WorkerCommand) -> Result<bool>;
 
     /// Workers that were seen lately, in the order of their boot ids.
-    async fn workers(&self) -> Result<Vec<Worker>>;
+    async fn workers(&self) -> Result<Vec<WorkerRecord>>;
 
     /// Listens for hints about queues.
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>>;

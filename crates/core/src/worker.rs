@@ -62,7 +62,7 @@ fn check_count(part: &str, count: usize) -> Result<()> {
 
 /// A worker as the store knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Worker {
+pub struct WorkerRecord {
     /// What it said when it started; queues it left are gone from it.
     pub new: NewWorker,
     /// Whether it runs jobs at the moment.

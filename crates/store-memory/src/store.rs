@@ -9,7 +9,7 @@ use windlass_core::{
     Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
     OutcomeStatus, Page, Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
-    Stats, Store, Target, Watch, Worker, WorkerCommand,
+    Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
 };
 
 use crate::change::Change;
@@ -256,7 +256,7 @@ impl Store for MemoryStore {
             .command(self.clock.now_us(), boot, command))
     }
 
-    async fn workers(&self) -> Result<Vec<Worker>> {
+    async fn workers(&self) -> Result<Vec<WorkerRecord>> {
         Ok(self.lock().workers.list(self.clock.now_us()))
     }
 

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use windlass_core::limits::{WORKER_FORGET_AFTER, WORKER_SILENCE_MAX};
 use windlass_core::time::Now;
-use windlass_core::{BootId, Heartbeat, NewWorker, QueueName, Timestamp, Worker, WorkerCommand};
+use windlass_core::{
+    BootId, Heartbeat, NewWorker, QueueName, Timestamp, WorkerCommand, WorkerRecord,
+};
 
 /// Every worker on record.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
-    records: BTreeMap<BootId, Worker>,
+    records: BTreeMap<BootId, WorkerRecord>,
     mark_us: u64,
 }
 
@@ -31,7 +33,7 @@ impl Registry {
 
     pub(crate) fn register(&mut self, clock_us: u64, new: NewWorker) {
         let now = self.begin(clock_us);
-        let worker = Worker {
+        let worker = WorkerRecord {
             is_busy: false,
             running: Vec::new(),
             command: WorkerCommand::Continue,
@@ -92,10 +94,10 @@ impl Registry {
         self.records.contains_key(boot)
     }
 
-    pub(crate) fn list(&self, clock_us: u64) -> Vec<Worker> {
+    pub(crate) fn list(&self, clock_us: u64) -> Vec<WorkerRecord> {
         let now = Now::guard(self.mark_us, clock_us).ms();
-        let is_recent = |worker: &&Worker| now.since(worker.last_seen) < WORKER_FORGET_AFTER;
-        let shown = |worker: &Worker| Worker {
+        let is_recent = |worker: &&WorkerRecord| now.since(worker.last_seen) < WORKER_FORGET_AFTER;
+        let shown = |worker: &WorkerRecord| WorkerRecord {
             is_silent: is_silent(worker, now),
             ..worker.clone()
         };
@@ -103,6 +105,6 @@ impl Registry {
     }
 }
 
-fn is_silent(worker: &Worker, now: Timestamp) -> bool {
+fn is_silent(worker: &WorkerRecord, now: Timestamp) -> bool {
     now.since(worker.last_seen) >= WORKER_SILENCE_MAX
 }

@@ -11,7 +11,7 @@ use windlass_core::{
     Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
     OutcomeStatus, Page, Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
-    Stats, Store, Target, Watch, Worker, WorkerCommand,
+    Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
 };
 
 use crate::open::RedisStore;
@@ -276,7 +276,7 @@ impl Store for RedisStore {
         )
     }
 
-    async fn workers(&self) -> Result<Vec<Worker>> {
+    async fn workers(&self) -> Result<Vec<WorkerRecord>> {
         let script = &self.inner.shared.scripts.worker_list;
         let mut workers = Workers::default();
         while workers.add_page(self.registry(script, workers.page_args()).await?)? {}

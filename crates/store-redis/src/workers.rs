@@ -6,7 +6,8 @@ use bytes::Bytes;
 use redis::Value;
 use windlass_core::limits::WORKER_SILENCE_MAX;
 use windlass_core::{
-    BootId, Error, Heartbeat, JobId, NewWorker, QueueName, Result, Timestamp, Worker, WorkerCommand,
+    BootId, Error, Heartbeat, JobId, NewWorker, QueueName, Result, Timestamp, WorkerCommand,
+    WorkerRecord,
 };
 
 use crate::codec::damaged;
@@ -80,7 +81,7 @@ pub(crate) fn read_queues(value: Value) -> Result<Option<Vec<QueueName>>> {
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     /// By their boots: a page may repeat what an earlier one had.
-    found: BTreeMap<BootId, Worker>,
+    found: BTreeMap<BootId, WorkerRecord>,
     next: Option<String>,
 }
 
@@ -108,13 +109,18 @@ impl Workers {
     }
 
     /// All that were found, in the order of their boot ids.
-    pub(crate) fn into_vec(self) -> Vec<Worker> {
+    pub(crate) fn into_vec(self) -> Vec<WorkerRecord> {
         self.found.into_values().collect()
     }
 }
 
 /// Reads one record: told; facts; queues; what it runs.
-fn read_worker(boot: &str, last_seen: Timestamp, record: &str, now: Timestamp) -> Result<Worker> {
+fn read_worker(
+    boot: &str,
+    last_seen: Timestamp,
+    record: &str,
+    now: Timestamp,
+) -> Result<WorkerRecord> {
     let bad = |what: &str| unreadable(boot, what);
     let mut lines = record.splitn(4, '\n');
     let mut line = || lines.next().ok_or_else(|| bad("a line is missing"));
@@ -126,7 +132,7 @@ fn read_worker(boot: &str, last_seen: Timestamp, record: &str, now: Timestamp) -
     let (name, host, version) = (fact()?, fact()?, fact()?);
     let queues = queues(line()?).ok_or_else(|| bad("its queues"))?;
     let running = jobs(line()?).ok_or_else(|| bad("what it runs"))?;
-    Ok(Worker {
+    Ok(WorkerRecord {
         new: NewWorker {
             boot: BootId::new(boot).map_err(|_| bad("its id"))?,
             name: name.to_owned(),

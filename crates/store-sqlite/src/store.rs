@@ -8,7 +8,7 @@ use windlass_core::{
     Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
     OutcomeStatus, Page, Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
-    Stats, Store, Target, Watch, Worker, WorkerCommand,
+    Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
 };
 
 use crate::SqliteStore;
@@ -290,7 +290,7 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn workers(&self) -> Result<Vec<Worker>> {
+    async fn workers(&self) -> Result<Vec<WorkerRecord>> {
         let clock_us = self.clock.now_us();
         self.reader
             .read(move |db| workers::list(db, clock_us))

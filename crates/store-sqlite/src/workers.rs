@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use windlass_core::limits::{WORKER_FORGET_AFTER, WORKER_SILENCE_MAX};
 use windlass_core::time::{Now, as_ms};
 use windlass_core::{
-    BootId, Heartbeat, JobId, NewWorker, QueueName, Timestamp, Worker, WorkerCommand,
+    BootId, Heartbeat, JobId, NewWorker, QueueName, Timestamp, WorkerCommand, WorkerRecord,
 };
 
 use crate::fault::{Db, Fault};
@@ -133,7 +133,7 @@ impl Tx<'_> {
     }
 }
 
-pub(crate) fn list(db: &Connection, clock_us: u64) -> Db<Vec<Worker>> {
+pub(crate) fn list(db: &Connection, clock_us: u64) -> Db<Vec<WorkerRecord>> {
     let mark: u64 = db.query_row("SELECT mark_us FROM registry", [], |row| row.get(0))?;
     let now = Now::guard(mark, clock_us).ms();
     let mut statement = db.prepare_cached(
@@ -151,12 +151,12 @@ pub(crate) fn list(db: &Connection, clock_us: u64) -> Db<Vec<Worker>> {
     Ok(workers)
 }
 
-fn read(row: &Row<'_>, now: Timestamp) -> Db<Worker> {
+fn read(row: &Row<'_>, now: Timestamp) -> Db<WorkerRecord> {
     let text = |index: usize| -> Db<String> { Ok(row.get(index)?) };
     let boot = text(0)?;
     let running = read_running(&text(6)?)?;
     let last_seen = Timestamp::from_ms(row.get(9)?);
-    Ok(Worker {
+    Ok(WorkerRecord {
         new: NewWorker {
             boot: BootId::new(&boot).map_err(|_| Fault::unreadable("worker id", boot))?,
             name: text(1)?,

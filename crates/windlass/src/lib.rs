@@ -128,7 +128,7 @@ pub mod store {
         Enqueued, Failure, Heartbeat, Jitter, JobLease, Keep, KeepSucceeded, Limits, Maintained,
         ManualClock, Mode, NewWorker, Notification, OutcomeStatus, Partitions, Rates, Renewal,
         Renewed, Repair, Requeue, Retry, Setting, Settings, Snooze, Stats, SystemClock, Target,
-        Totals, Watch, Worker, WorkerCommand, limits,
+        Totals, Watch, WorkerCommand, WorkerRecord, limits,
     };
 }
 

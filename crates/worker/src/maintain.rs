@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass_core::limits::PAGE;
-use windlass_core::{BootId, QueueName, Result, Store, Worker};
+use windlass_core::{BootId, QueueName, Result, Store, WorkerRecord};
 
 use crate::options::Role;
 use crate::shared::Shared;
@@ -61,8 +61,8 @@ async fn elect(shared: &Shared, store: &dyn Store) -> Result<Vec<QueueName>> {
 }
 
 /// Whether no live worker of the queue has been there for longer.
-fn is_eldest(boot: &BootId, queue: &QueueName, workers: &[Worker]) -> bool {
-    let age = |worker: &&Worker| (worker.started_at, worker.new.boot.clone());
+fn is_eldest(boot: &BootId, queue: &QueueName, workers: &[WorkerRecord]) -> bool {
+    let age = |worker: &&WorkerRecord| (worker.started_at, worker.new.boot.clone());
     workers
         .iter()
         .filter(|worker| !worker.is_silent && worker.new.queues.contains(queue))
@@ -90,8 +90,8 @@ mod tests {
 
     use super::*;
 
-    fn worker(boot: &str, started_at: u64, queue: &str, is_silent: bool) -> Worker {
-        Worker {
+    fn worker(boot: &str, started_at: u64, queue: &str, is_silent: bool) -> WorkerRecord {
+        WorkerRecord {
             new: NewWorker {
                 boot: BootId::new(boot).unwrap(),
                 name: String::new(),

@@ -2,7 +2,7 @@
 
 use windlass_api::request::{Heartbeat, Register};
 use windlass_api::{Fields, WorkerReply, dispatch};
-use windlass_core::{Clock, QueueName, SystemClock, Timestamp, Worker};
+use windlass_core::{Clock, QueueName, SystemClock, Timestamp, WorkerRecord};
 
 use super::{Answered, json, json_text};
 use crate::call::{Call, check_reach};
@@ -10,7 +10,7 @@ use crate::door::{BODY_BYTES_MAX, Door};
 use crate::refusal::Refusal;
 use crate::scope::Grant;
 
-fn reaches(grant: &Grant, worker: &Worker) -> bool {
+fn reaches(grant: &Grant, worker: &WorkerRecord) -> bool {
     let queues = &worker.new.queues;
     // One that names no queue may be anybody's.
     grant.reaches_all() || !queues.is_empty() && queues.iter().all(|queue| grant.reaches(queue))

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use windlass_api::timestamp;
 use windlass_core::{
-    Cursor, Error, Filter, Job, JobId, JobState, QueueName, Result, Timestamp, Worker,
+    Cursor, Error, Filter, Job, JobId, JobState, QueueName, Result, Timestamp, WorkerRecord,
 };
 
 use super::Processor;
@@ -236,7 +236,7 @@ impl From<Job> for ListedJob {
 
 impl ListedWorker {
     /// A worker and the job it says it runs or is offered.
-    fn new(worker: Worker, id: Option<&JobId>, job: Option<&Job>) -> Self {
+    fn new(worker: WorkerRecord, id: Option<&JobId>, job: Option<&Job>) -> Self {
         let progress = job.and_then(|job| job.progress.as_ref());
         let accepted_at = job.and_then(|job| job.accepted_at);
         Self {

@@ -3,7 +3,7 @@
 use windlass_api::Error;
 use windlass_core::{
     BootId, Error as CoreError, Filter, Heartbeat, JobId, JobState, NewWorker, QueueName, Renewal,
-    Result, Store, Timestamp, Worker, WorkerCommand,
+    Result, Store, Timestamp, WorkerCommand, WorkerRecord,
 };
 
 use super::Processor;
@@ -55,7 +55,7 @@ impl Processor {
     }
 
     /// A worker as the store knows it.
-    pub(super) async fn worker(&self, sender: &Sender) -> Result<Option<Worker>, Error> {
+    pub(super) async fn worker(&self, sender: &Sender) -> Result<Option<WorkerRecord>, Error> {
         let workers = self.store.workers().await?;
         let known = workers
             .into_iter()
@@ -74,7 +74,7 @@ impl Processor {
     pub(super) async fn note(
         &self,
         sender: &Sender,
-        known: Option<Worker>,
+        known: Option<WorkerRecord>,
         queue: &QueueName,
         job: Option<&JobId>,
     ) -> Result<()> {
@@ -129,7 +129,7 @@ impl Processor {
     }
 
     /// All workers of this namespace, and the store's time: that of the processor's own heartbeat.
-    pub(super) async fn group(&self) -> Result<(Vec<Worker>, Timestamp)> {
+    pub(super) async fn group(&self) -> Result<(Vec<WorkerRecord>, Timestamp)> {
         let heartbeat = || Heartbeat {
             boot: self.me.clone(),
             running: Vec::new(),
@@ -154,7 +154,7 @@ impl Processor {
     }
 
     /// Whether a worker has been silent for too long.
-    pub(super) fn is_expired(&self, worker: &Worker, now: Timestamp) -> bool {
+    pub(super) fn is_expired(&self, worker: &WorkerRecord, now: Timestamp) -> bool {
         now.since(worker.last_seen) >= self.options.worker_expiry
     }
 
@@ -163,7 +163,7 @@ impl Processor {
         &self,
         queue: &QueueName,
         sender: &Sender,
-        known: Option<&Worker>,
+        known: Option<&WorkerRecord>,
     ) -> Result<Vec<JobId>> {
         let of_queue = |(running, id): &(QueueName, JobId)| (running == queue).then(|| id.clone());
         if let Some(worker) = known {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use windlass_api::Error;
 use windlass_core::{
     Job, JobId, JobLease, JobState, LeaseStatus, OutcomeStatus, Progress, QueueName, Renewal,
-    Result, Worker,
+    Result, WorkerRecord,
 };
 
 use super::Processor;
@@ -75,7 +75,7 @@ impl Processor {
         &self,
         queue: &QueueName,
         sender: &Sender,
-        known: Option<&Worker>,
+        known: Option<&WorkerRecord>,
     ) -> Result<Vec<String>, Error> {
         let mut released = Vec::new();
         for id in self.held_by(queue, sender, known).await? {

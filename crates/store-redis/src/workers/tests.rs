@@ -65,7 +65,7 @@ fn a_worker_is_read_back_as_it_registered_and_beat() {
         .unwrap();
 
     assert!(!has_more);
-    let expected = Worker {
+    let expected = WorkerRecord {
         new: new_worker(),
         is_busy: true,
         running: heartbeat.running,

@@ -2,7 +2,7 @@
 
 use windlass_core::{
     BootId, Claim, ClaimRequest, Claimer, ErrorKind, Heartbeat, JobState, NewWorker, OutcomeStatus,
-    QueueName, Result, Worker, WorkerCommand,
+    QueueName, Result, WorkerCommand, WorkerRecord,
 };
 
 use crate::fixture::{Fixture, almost, boot, hold, id, ms, named, queue, secs};
@@ -26,7 +26,7 @@ fn idle(boot: &BootId) -> Heartbeat {
 }
 
 /// What the store knows of a worker.
-async fn known(fixture: &Fixture, boot: &BootId) -> Result<Option<Worker>> {
+async fn known(fixture: &Fixture, boot: &BootId) -> Result<Option<WorkerRecord>> {
     let workers = fixture.store.workers().await?;
     Ok(workers.into_iter().find(|worker| worker.new.boot == *boot))
 }
@@ -38,7 +38,7 @@ pub async fn a_registered_worker_is_known(fixture: &Fixture) -> Result<()> {
     fixture.store.register(new.clone()).await?;
 
     let now = fixture.now();
-    let expected = Worker {
+    let expected = WorkerRecord {
         new,
         is_busy: false,
         running: vec![],

@@ -2,7 +2,8 @@
 
 use windlass_core::{
     ChangedJob, Claim, Completed, DurabilityLevel, Enqueued, ErrorKind, Job, LeaseStatus,
-    Maintained, OutcomeStatus, QueueName, Renewed, Repair, Settings, Stats, Worker, WorkerCommand,
+    Maintained, OutcomeStatus, QueueName, Renewed, Repair, Settings, Stats, WorkerCommand,
+    WorkerRecord,
 };
 
 /// An answer.
@@ -27,7 +28,7 @@ pub(super) enum Reply {
     Told(WorkerCommand),
     Failed(Option<u64>),
     Known(bool),
-    Workers(Vec<Worker>),
+    Workers(Vec<WorkerRecord>),
     Refused(ErrorKind),
 }
 

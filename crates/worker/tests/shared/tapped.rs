@@ -11,7 +11,7 @@ use windlass_core::{
     Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
     OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze, Stats,
-    Store, SystemClock, Target, Watch, Worker, WorkerCommand,
+    Store, SystemClock, Target, Watch, WorkerCommand, WorkerRecord,
 };
 use windlass_store_memory::MemoryStore;
 
@@ -97,7 +97,7 @@ impl<T: Tap> Store for Tapped<T> {
         leave<'b, 'd>(boot: &'b BootId, queue: Option<&'d QueueName>) -> u64;
         fail_worker<'b>(boot: &'b BootId) -> Option<u64>;
         command<'b>(boot: &'b BootId, command: WorkerCommand) -> bool;
-        workers<>() -> Vec<Worker>;
+        workers<>() -> Vec<WorkerRecord>;
         watch<'b>(queues: &'b [QueueName]) -> Box<dyn Watch>;
     }
 

@@ -8,7 +8,7 @@ use windlass_core::{
     Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Limits, Maintained, NewJob,
     NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
-    Stats, Store, Target, Watch, Worker, WorkerCommand,
+    Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
 };
 
 use crate::event::Event;
@@ -265,7 +265,7 @@ impl Store for Spoken {
         self.store.command(boot, command).await
     }
 
-    async fn workers(&self) -> Result<Vec<Worker>> {
+    async fn workers(&self) -> Result<Vec<WorkerRecord>> {
         self.store.workers().await
     }
 

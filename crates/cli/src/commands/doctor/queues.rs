@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use windlass::store::{Partitions, Settings, Stats, Worker};
+use windlass::store::{Partitions, Settings, Stats, WorkerRecord};
 use windlass::{QueueName, Store, duration};
 
 use super::{Check, Status};
@@ -19,7 +19,7 @@ const PART_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Looks at every queue.
 pub(super) async fn examine(
     store: &dyn Store,
-    workers: &[Worker],
+    workers: &[WorkerRecord],
     is_redis: bool,
     checks: &mut Vec<Check>,
 ) -> Result<()> {
@@ -85,7 +85,7 @@ fn size(queue: &QueueName, stats: &Stats, settings: &Settings) -> Option<Check> 
     ))
 }
 
-fn examine_one(queue: &QueueName, stats: &Stats, workers: &[Worker]) -> Vec<Check> {
+fn examine_one(queue: &QueueName, stats: &Stats, workers: &[WorkerRecord]) -> Vec<Check> {
     let name = format!("queue {queue}");
     let warn = |message: String, fix: String| Check::new(Status::Warn, &name, message, fix);
     let mut checks = Vec::new();
@@ -137,14 +137,14 @@ mod tests {
         statuses_with(stats, &[])
     }
 
-    fn statuses_with(stats: Stats, workers: &[Worker]) -> Vec<Status> {
+    fn statuses_with(stats: Stats, workers: &[WorkerRecord]) -> Vec<Status> {
         examine_one(&mail(), &stats, workers)
             .iter()
             .map(|check| check.status)
             .collect()
     }
 
-    fn worker(is_silent: bool) -> Worker {
+    fn worker(is_silent: bool) -> WorkerRecord {
         let mut worker = sample::worker("w-1");
         worker.new.queues.push(mail());
         worker.is_silent = is_silent;

@@ -1,11 +1,11 @@
 //! A worker on record, for the tests of the doctor.
 
-use windlass::store::{NewWorker, Worker, WorkerCommand};
+use windlass::store::{NewWorker, WorkerCommand, WorkerRecord};
 use windlass::{BootId, Timestamp};
 
 /// A worker of no queue that is alive.
-pub(super) fn worker(name: &str) -> Worker {
-    Worker {
+pub(super) fn worker(name: &str) -> WorkerRecord {
+    WorkerRecord {
         new: NewWorker {
             boot: BootId::new(name).unwrap(),
             name: name.to_owned(),

@@ -1,6 +1,6 @@
 //! The workers: whether those on record live, and run the same Windlass.
 
-use windlass::store::Worker;
+use windlass::store::WorkerRecord;
 
 use super::{Check, Status};
 
@@ -8,14 +8,14 @@ use super::{Check, Status};
 const NAMED_MAX: usize = 3;
 
 /// Looks at all workers on record.
-pub(super) fn examine(workers: &[Worker], checks: &mut Vec<Check>) {
-    let (silent, alive): (Vec<&Worker>, Vec<&Worker>) =
+pub(super) fn examine(workers: &[WorkerRecord], checks: &mut Vec<Check>) {
+    let (silent, alive): (Vec<&WorkerRecord>, Vec<&WorkerRecord>) =
         workers.iter().partition(|worker| worker.is_silent);
     checks.push(presence(&silent, alive.len()));
     checks.extend(version(&alive));
 }
 
-fn presence(silent: &[&Worker], alive: usize) -> Check {
+fn presence(silent: &[&WorkerRecord], alive: usize) -> Check {
     let Some(first) = silent.first() else {
         return Check::ok("workers", format!("{alive} alive"));
     };
@@ -34,7 +34,7 @@ fn presence(silent: &[&Worker], alive: usize) -> Check {
 }
 
 /// Nothing where no worker says a version of Windlass: a pull worker may say what it likes.
-fn version(alive: &[&Worker]) -> Option<Check> {
+fn version(alive: &[&WorkerRecord]) -> Option<Check> {
     let ours = env!("CARGO_PKG_VERSION");
     let known = alive
         .iter()
@@ -84,14 +84,14 @@ mod tests {
     use super::super::sample;
     use super::*;
 
-    fn worker(name: &str, version: &str, is_silent: bool) -> Worker {
+    fn worker(name: &str, version: &str, is_silent: bool) -> WorkerRecord {
         let mut worker = sample::worker(name);
         version.clone_into(&mut worker.new.version);
         worker.is_silent = is_silent;
         worker
     }
 
-    fn statuses(workers: &[Worker]) -> Vec<String> {
+    fn statuses(workers: &[WorkerRecord]) -> Vec<String> {
         let mut checks = Vec::new();
         examine(workers, &mut checks);
         let seen = checks.iter();

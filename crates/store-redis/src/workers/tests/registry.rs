@@ -66,7 +66,7 @@ impl Bench {
         read_command_reply(told.await).expect("it is a word")
     }
 
-    async fn list(&self) -> Result<Vec<Worker>> {
+    async fn list(&self) -> Result<Vec<WorkerRecord>> {
         let mut workers = Workers::default();
         let list = &self.scripts.worker_list;
         while workers.add_page(self.run(list, workers.page_args()).await)? {}
