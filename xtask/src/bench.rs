@@ -91,7 +91,7 @@ fn one_turn(root: &Path, extent: &Extent, round: u32, peer: &Peer, runs: &mut Ru
 
 fn save(root: &Path, record: &Record) -> Result<(), String> {
     for folder in ["target/bench", "docs/performance"] {
-        install::make_folder(&root.join(folder))?;
+        install::create_folder(&root.join(folder))?;
     }
     let raw = serde_json::to_string_pretty(record).map_err(|error| error.to_string())?;
     install::write(&root.join(RAW), &(raw + "\n"))?;

@@ -1,10 +1,10 @@
-//! Runs cargo: the one that started us, so that everything happens under one toolchain.
+//! Runs the cargo that started xtask, so that all commands use one toolchain.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A cargo command in the root of the repository; it talks to the terminal itself.
+/// Returns a cargo command in the root of the repository. Its output goes to the terminal.
 pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
@@ -12,7 +12,7 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Whether `cargo NAME` exists here.
+/// Returns whether `cargo NAME` is installed.
 pub(crate) fn has(root: &Path, name: &str) -> bool {
     cargo(root, &[name, "--version"])
         .stdin(Stdio::null())

@@ -1,5 +1,5 @@
-//! `cargo xtask chaos`: the crash tests of a store and of workers on it at length, in release, with
-//! their plans printed; on Redis also servers that die, move and run full.
+//! `cargo xtask chaos`: the long crash tests of a store and its workers, in release mode, with their
+//! seeds printed. On Redis, servers also die, fail over and run out of memory.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,53 +8,53 @@ use crate::cargo::cargo;
 
 const KILLS: u64 = 200;
 
-/// How many times as long as in every check the tests of workers and the faults of Redis last.
+/// Length of the worker tests and the Redis fault tests, as a multiple of their length in `check`.
 const ROUNDS: u64 = 10;
 
-/// Which store is put to the test.
+/// The store to test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Store {
     Sqlite,
     Redis,
 }
 
-/// How long a run is, and which.
+/// The options of a run.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub(crate) struct Options {
     store: Store,
     kills: u64,
     rounds: u64,
-    /// Drawn by the test when nobody chose it.
+    /// The test picks one if not set.
     seed: Option<u64>,
 }
 
-impl Extent {
-    /// Reads `--store NAME`, `--kills N`, `--rounds N` and `--seed N`; nothing when they cannot be
-    /// read.
-    pub(crate) fn read(options: &[&str]) -> Option<Self> {
-        let mut extent = Self {
+impl Options {
+    /// Parses `--store NAME`, `--kills N`, `--rounds N` and `--seed N`. Returns `None` if they are
+    /// invalid.
+    pub(crate) fn parse(arguments: &[&str]) -> Option<Self> {
+        let mut options = Self {
             store: Store::Sqlite,
             kills: KILLS,
             rounds: ROUNDS,
             seed: None,
         };
-        for option in options.chunks(2) {
+        for option in arguments.chunks(2) {
             match option {
-                ["--store", "sqlite"] => extent.store = Store::Sqlite,
-                ["--store", "redis"] => extent.store = Store::Redis,
-                ["--kills", kills] => extent.kills = kills.parse().ok()?,
-                ["--rounds", rounds] => extent.rounds = rounds.parse().ok()?,
-                ["--seed", seed] => extent.seed = Some(seed.parse().ok()?),
+                ["--store", "sqlite"] => options.store = Store::Sqlite,
+                ["--store", "redis"] => options.store = Store::Redis,
+                ["--kills", kills] => options.kills = kills.parse().ok()?,
+                ["--rounds", rounds] => options.rounds = rounds.parse().ok()?,
+                ["--seed", seed] => options.seed = Some(seed.parse().ok()?),
                 _ => return None,
             }
         }
-        Some(extent)
+        Some(options)
     }
 
-    /// The runs of cargo that make it up.
+    /// The cargo commands to run.
     fn runs(&self) -> &'static [&'static str] {
         match self.store {
-            // One after the other: what is measured is not disturbed by what else dies.
+            // Sequential, so that killed processes do not disturb what is measured.
             Store::Sqlite => &[
                 "test --release --package windlass-chaos --test crash sqlite -- --nocapture",
                 "test --release --package windlass-chaos --test worker on_sqlite -- --nocapture \
@@ -72,22 +72,22 @@ impl Extent {
 }
 
 /// Runs the crash tests of a store.
-pub(crate) fn run(root: &Path, extent: &Extent) -> ExitCode {
-    for arguments in extent.runs() {
+pub(crate) fn run(root: &Path, options: &Options) -> ExitCode {
+    for arguments in options.runs() {
         let mut command = cargo(root, &arguments.split_whitespace().collect::<Vec<_>>());
-        command.env("WINDLASS_KILLS", extent.kills.to_string());
-        command.env("WINDLASS_ROUNDS", extent.rounds.to_string());
-        if let Some(seed) = extent.seed {
+        command.env("WINDLASS_KILLS", options.kills.to_string());
+        command.env("WINDLASS_ROUNDS", options.rounds.to_string());
+        if let Some(seed) = options.seed {
             command.env("WINDLASS_SEED", seed.to_string());
         }
         match command.status() {
             Ok(status) if status.success() => {}
             Ok(_) => {
-                println!("a plan is repeated with its seed, if one is above: `--seed N`");
+                println!("to repeat a run, pass the seed printed above: `--seed N`");
                 return ExitCode::FAILURE;
             }
             Err(error) => {
-                println!("`cargo {arguments}` could not start: {error}");
+                println!("could not start `cargo {arguments}`: {error}");
                 return ExitCode::FAILURE;
             }
         }
@@ -100,23 +100,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_200_kills_on_sqlite_unless_said_otherwise() {
-        let extent = |store, kills, seed| {
-            Some(Extent {
+    fn a_run_is_200_kills_on_sqlite_by_default() {
+        let options = |store, kills, seed| {
+            Some(Options {
                 store,
                 kills,
                 rounds: 10,
                 seed,
             })
         };
-        assert_eq!(Extent::read(&[]), extent(Store::Sqlite, 200, None));
+        assert_eq!(Options::parse(&[]), options(Store::Sqlite, 200, None));
         let few = ["--kills", "5"];
-        assert_eq!(Extent::read(&few), extent(Store::Sqlite, 5, None));
+        assert_eq!(Options::parse(&few), options(Store::Sqlite, 5, None));
         let both = ["--seed", "7", "--store", "redis"];
-        assert_eq!(Extent::read(&both), extent(Store::Redis, 200, Some(7)));
+        assert_eq!(Options::parse(&both), options(Store::Redis, 200, Some(7)));
         for bad in [["--kills", "many"], ["--store", "paper"]] {
-            assert_eq!(Extent::read(&bad), None);
+            assert_eq!(Options::parse(&bad), None);
         }
-        assert_eq!(Extent::read(&["--kills"]), None);
+        assert_eq!(Options::parse(&["--kills"]), None);
     }
 }

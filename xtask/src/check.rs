@@ -1,7 +1,7 @@
-//! `cargo xtask check`: the one command that decides whether a change is good, here and in CI.
+//! `cargo xtask check`: everything that CI runs.
 //!
-//! Steps run in order and the first failure ends the run. A tool that is not installed is said
-//! aloud, never passed over in silence.
+//! Steps run in order, and the first failure ends the run. A tool that is not installed is
+//! reported, never skipped silently.
 
 mod peers;
 mod redis;
@@ -13,16 +13,16 @@ use std::process::ExitCode;
 
 use report::Report;
 
-/// How much of the check to run.
+/// Which steps to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// What CI runs.
+    /// Everything, as in CI.
     Full,
-    /// What is worth waiting for while writing.
+    /// The fast steps, for use while editing.
     Quick,
 }
 
-/// Runs the steps of an extent until one fails.
+/// Runs the steps until one fails.
 pub(crate) fn run(root: &Path, extent: Extent) -> ExitCode {
     let mut report = Report::start();
     for step in steps::of(root, extent) {
@@ -42,12 +42,12 @@ pub(crate) fn run(root: &Path, extent: Extent) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Makes sure of a server that can be started; says why there is none.
+/// Ensures that a Redis server is installed. The error says why not.
 pub(crate) fn ensure_redis() -> Result<(), String> {
     redis::ensure()
 }
 
-/// Installs the older clients that tests talk to, alone.
+/// Installs only the clients of the older systems.
 pub(crate) fn peers(root: &Path) -> ExitCode {
     match peers::ensure(root) {
         Ok(()) => ExitCode::SUCCESS,

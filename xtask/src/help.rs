@@ -1,36 +1,42 @@
-//! `cargo xtask help`: what chores there are.
+//! `cargo xtask help`: lists the commands.
 
 use std::process::ExitCode;
 
 const TEXT: &str = "\
 cargo xtask COMMAND
 
-  check           everything CI runs: fmt, clippy, tidy, redis, peers, tests, docs, deny
-  check --quick   fmt, tidy, clippy and the fast tests, for use while writing
-  tidy            the rules of the house alone: edges, sizes, names, links
-  peers           the real clients of the older systems, which tests talk to, into target/peers
-  chaos           the crash tests at length, in release: --kills N (200), --seed N (drawn);
-                  workers killed, frozen and stopped --rounds N (10) times as long;
-                  --store redis: on Redis, and its faults as long as well
-  bench           `windlass bench` beside the bare engine, into docs/performance.md; a quarter of an
-                  hour on a quiet machine; --page: the page alone, from what was measured last
-  bench --peers   the same work on Windlass and on other queues, in turn, into docs/performance:
-                  --only NAME,NAME (all of bench/peers), --rounds N (5), --jobs N (at most so many
-                  in a measurement); installs those queues into target/bench-peers
-  help            this list
+  check           run what CI runs: fmt, clippy, tidy, redis, peers, tests, docs, deny
+  check --quick   run fmt, tidy, clippy and the fast tests
+  tidy            check the style rules: crate edges, file sizes, names, words, links
+  peers           install the clients of the older systems, used by tests, into target/peers
+  chaos           run the long crash tests, in release mode
+                    --kills N       processes to kill (default: 200)
+                    --rounds N      length of the worker and fault tests, as a multiple of the
+                                    length in `check` (default: 10)
+                    --seed N        repeat a run (default: random)
+                    --store NAME    sqlite or redis (default: sqlite)
+  bench           compare `windlass bench` with the bare engine and update docs/performance.md;
+                  takes about 15 minutes on an idle machine
+                    --page          only rewrite the page, from the last measurements
+  bench --peers   run the same work on Windlass and on other queues, alternating, and update
+                  docs/performance; installs the queues into target/bench-peers
+                    --only A,B      peers to run (default: all in bench/peers)
+                    --rounds N      rounds (default: 5)
+                    --jobs N        maximum number of jobs per measurement
+  help            print this list
 ";
 
-/// Prints the list.
+/// Prints the list of commands.
 pub(crate) fn run() -> ExitCode {
     print!("{TEXT}");
     ExitCode::SUCCESS
 }
 
-/// Says that a command line was not understood; exit 2, as for any wrong usage.
-pub(crate) fn refuse(words: &[&str]) -> ExitCode {
+/// Reports an unknown command line. Exits with 2, the usual code for wrong usage.
+pub(crate) fn unknown(arguments: &[&str]) -> ExitCode {
     println!(
-        "xtask does not know `{}`; these are its commands:\n\n{TEXT}",
-        words.join(" ")
+        "unknown command `{}`; expected one of:\n\n{TEXT}",
+        arguments.join(" ")
     );
     ExitCode::from(2)
 }

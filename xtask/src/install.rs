@@ -1,5 +1,5 @@
-//! Brings what other people wrote from its registry into a folder under `target`, at pinned versions,
-//! and again only when the pins change.
+//! Installs third-party packages from their registries into a folder under `target`, at pinned
+//! versions. Reinstalls only when the pins change.
 
 use std::fs;
 use std::io;
@@ -7,39 +7,39 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::cargo::cargo;
-use crate::packages::{self, Wanted};
+use crate::packages::{self, Package};
 
-const PYTHON: Wanted = Wanted {
-    what: "Python with its venv module",
+const PYTHON: Package = Package {
+    title: "Python with its venv module",
     apt: &["python3", "python3-venv"],
     brew: &["python"],
 };
 
-const NODE: Wanted = Wanted {
-    what: "Node with npm",
+const NODE: Package = Package {
+    title: "Node with npm",
     apt: &["nodejs", "npm"],
     brew: &["node"],
 };
 
-/// One thing to install: its pins are in `source`, it goes into `place/name`; both from the root.
-pub(crate) struct Parcel<'a> {
+/// One installation: the pins are in `source`, the files go into `folder/name`. Both paths start at the root.
+pub(crate) struct Installation<'a> {
     pub(crate) root: &'a Path,
     pub(crate) source: &'a str,
-    pub(crate) place: &'a str,
+    pub(crate) folder: &'a str,
     pub(crate) name: &'a str,
 }
 
-impl Parcel<'_> {
-    /// Where it is installed.
-    pub(crate) fn folder(&self) -> PathBuf {
-        self.root.join(self.place).join(self.name)
+impl Installation<'_> {
+    /// Returns the path it is installed to.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.root.join(self.folder).join(self.name)
     }
 
-    /// A virtual environment with what `requirements.txt` lists.
+    /// Creates a Python virtual environment from `requirements.txt`.
     pub(crate) fn python(&self) -> Result<(), String> {
         let list = self.root.join(self.source).join("requirements.txt");
         self.unless_installed(&read(&list)?, |folder| {
-            // Debian has a python3 whose venv cannot bring pip.
+            // Debian's python3 may have a venv module without pip.
             const PROBE: [&str; 2] = ["-c", "import venv, ensurepip"];
             if !succeeds("python3", &PROBE)
                 || !succeeds("python3", &["-m", "ensurepip", "--version"])
@@ -53,7 +53,7 @@ impl Parcel<'_> {
         })
     }
 
-    /// The modules that `package-lock.json` lists.
+    /// Installs the Node modules of `package-lock.json`.
     pub(crate) fn node(&self) -> Result<(), String> {
         let source = self.root.join(self.source);
         let pins = read(&source.join("package-lock.json"))?;
@@ -64,7 +64,7 @@ impl Parcel<'_> {
             for name in ["package.json", "package-lock.json"] {
                 write(&folder.join(name), &read(&source.join(name))?)?;
             }
-            // No package runs a program of its own here.
+            // Install scripts of packages do not run.
             run(Command::new("npm").current_dir(folder).args([
                 "ci",
                 "--ignore-scripts",
@@ -74,60 +74,60 @@ impl Parcel<'_> {
         })
     }
 
-    /// Builds the crate there, with more words for cargo. Cargo knows itself what is up to date.
-    pub(crate) fn rust(&self, more: &[&str]) -> Result<(), String> {
+    /// Builds a crate, with `extra` arguments for cargo. Cargo itself skips what is up to date.
+    pub(crate) fn rust(&self, extra: &[&str]) -> Result<(), String> {
         let manifest = format!("{}/Cargo.toml", self.source);
-        let target = format!("{}/{}", self.place, self.name);
-        let mut words = vec!["build", "--quiet", "--manifest-path", &manifest];
-        words.extend(["--target-dir", &target]);
-        words.extend(more);
-        run(&mut cargo(self.root, &words))
+        let target = format!("{}/{}", self.folder, self.name);
+        let mut arguments = vec!["build", "--quiet", "--manifest-path", &manifest];
+        arguments.extend(["--target-dir", &target]);
+        arguments.extend(extra);
+        run(&mut cargo(self.root, &arguments))
     }
 
-    /// Installs into its folder, unless these very pins were installed there before.
+    /// Runs `install`, unless these exact pins are already installed.
     fn unless_installed(
         &self,
         pins: &str,
         install: impl FnOnce(&Path) -> Result<(), String>,
     ) -> Result<(), String> {
         const STAMP: &str = "windlass-pins";
-        let (name, folder) = (self.name, self.folder());
+        let (name, folder) = (self.name, self.path());
         let stamp = folder.join(STAMP);
         if fs::read_to_string(&stamp).is_ok_and(|installed| installed == pins) {
-            println!("{name}: installed");
+            println!("{name}: up to date");
             return Ok(());
         }
-        println!("{name}: installing into {}/{name}", self.place);
+        println!("{name}: installing into {}/{name}", self.folder);
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(format!("{} cannot be removed: {error}", folder.display()));
+                return Err(format!("could not remove {}: {error}", folder.display()));
             }
             _ => {}
         }
-        make_folder(&folder)?;
+        create_folder(&folder)?;
         install(&folder)?;
-        // Last of all, so that half an installation is none.
+        // Written last, so that a partial installation is repeated.
         write(&stamp, pins)
     }
 }
 
-/// The text of a file; says which one could not be read.
+/// Reads a file. The error names it.
 pub(crate) fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
+    fs::read_to_string(path).map_err(|error| format!("could not read {}: {error}", path.display()))
 }
 
-/// Makes a folder and those above it; says which one could not be made.
-pub(crate) fn make_folder(folder: &Path) -> Result<(), String> {
+/// Creates a folder and its parents. The error names it.
+pub(crate) fn create_folder(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder)
-        .map_err(|error| format!("{} cannot be made: {error}", folder.display()))
+        .map_err(|error| format!("could not create {}: {error}", folder.display()))
 }
 
-/// Writes a file; says which one could not be written.
+/// Writes a file. The error names it.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("{} cannot be written: {error}", path.display()))
+    fs::write(path, text).map_err(|error| format!("could not write {}: {error}", path.display()))
 }
 
-/// Whether a program is there and ends well.
+/// Returns whether a program exists and exits with 0.
 pub(crate) fn succeeds(program: &str, arguments: &[&str]) -> bool {
     let status = Command::new(program)
         .args(arguments)
@@ -139,13 +139,13 @@ pub(crate) fn succeeds(program: &str, arguments: &[&str]) -> bool {
 }
 
 fn run(command: &mut Command) -> Result<(), String> {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
-    let shown = words.join(" ");
+    let line = std::iter::once(command.get_program()).chain(command.get_args());
+    let line: Vec<_> = line.map(|part| part.to_string_lossy()).collect();
+    let shown = line.join(" ");
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`{shown}` ended with {status}")),
-        Err(error) => Err(format!("`{shown}` could not start: {error}")),
+        Ok(status) => Err(format!("`{shown}` failed with {status}")),
+        Err(error) => Err(format!("could not start `{shown}`: {error}")),
     }
 }
 
@@ -154,17 +154,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_installed_is_left_alone_until_its_pins_change() {
+    fn an_installation_is_kept_until_its_pins_change() {
         let root = std::env::temp_dir().join(format!("windlass-peers-{}", std::process::id()));
-        let parcel = Parcel {
+        let installation = Installation {
             root: &root,
             source: "pins",
-            place: "target/peers",
+            folder: "target/peers",
             name: "python",
         };
         let count = std::cell::Cell::new(0);
         let ensure = |pins: &str, is_good: bool| {
-            parcel.unless_installed(pins, |_| {
+            installation.unless_installed(pins, |_| {
                 count.set(count.get() + 1);
                 is_good.then_some(()).ok_or_else(|| "no".to_owned())
             })
@@ -172,9 +172,9 @@ mod tests {
         assert_eq!(ensure("a==1", true), Ok(()));
         assert_eq!(ensure("a==1", true), Ok(()));
         assert_eq!(count.get(), 1);
-        assert!(ensure("a==2", false).is_err(), "half an installation");
+        assert!(ensure("a==2", false).is_err(), "a partial installation");
         assert_eq!(ensure("a==2", true), Ok(()));
         assert_eq!(count.get(), 3);
-        fs::remove_dir_all(&root).expect("it was made here");
+        fs::remove_dir_all(&root).expect("the test created it");
     }
 }

@@ -1,9 +1,6 @@
-//! The chores of this repository, in the one language everybody here has: `cargo xtask help`.
+//! Development tasks of this repository. Run `cargo xtask help` for the list.
 
-#![allow(
-    clippy::print_stdout,
-    reason = "a chore talks to the person who started it"
-)]
+#![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 
 mod bench;
 mod cargo;
@@ -19,28 +16,28 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words.as_slice() {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
         ["check"] => check::run(&root(), check::Extent::Full),
         ["check", "--quick"] => check::run(&root(), check::Extent::Quick),
         ["peers"] => check::peers(&root()),
         ["tidy"] => tidy::run(&root()),
-        ["chaos", options @ ..] => match chaos::Extent::read(options) {
-            Some(extent) => chaos::run(&root(), &extent),
-            None => help::refuse(&words),
+        ["chaos", options @ ..] => match chaos::Options::parse(options) {
+            Some(options) => chaos::run(&root(), &options),
+            None => help::unknown(&arguments),
         },
         ["bench"] => bench::ours::run(&root()),
         ["bench", "--page"] => bench::ours::page(&root()),
         ["bench", "--peers", options @ ..] => match bench::Extent::read(options) {
             Some(extent) => bench::run(&root(), &extent),
-            None => help::refuse(&words),
+            None => help::unknown(&arguments),
         },
         [] | ["help" | "--help" | "-h"] => help::run(),
-        other => help::refuse(other),
+        other => help::unknown(other),
     }
 }
 
-/// The root of the repository: the folder above this crate, wherever the checkout was moved.
+/// Returns the root of the repository: the parent folder of this crate.
 fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);

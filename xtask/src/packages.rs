@@ -1,28 +1,28 @@
-//! Installs programs that the tests and the bench need, where the package manager of the system can.
+//! Installs programs that the tests and benchmarks need, with the package manager of the system.
 
 use std::process::{Command, Stdio};
 
-/// A command that installs something.
+/// A command line.
 type Line = Vec<&'static str>;
 
-/// A program that may be missing, and the packages that bring it.
-pub(crate) struct Wanted {
-    /// How people call it.
-    pub(crate) what: &'static str,
+/// A program to install, and the packages that contain it.
+pub(crate) struct Package {
+    /// The name shown to people.
+    pub(crate) title: &'static str,
     pub(crate) apt: &'static [&'static str],
     pub(crate) brew: &'static [&'static str],
 }
 
-/// Installs what is wanted; says why that is not possible.
-pub(crate) fn install(wanted: &Wanted) -> Result<(), String> {
-    for line in plan(&System::look(), wanted)? {
+/// Installs a package. The error says why it could not.
+pub(crate) fn install(package: &Package) -> Result<(), String> {
+    for line in plan(&System::detect(), package)? {
         println!("installing: {}", line.join(" "));
         run(&line)?;
     }
     Ok(())
 }
 
-/// What this system can install with.
+/// The package managers of this system.
 struct System {
     has_apt: bool,
     has_brew: bool,
@@ -31,41 +31,41 @@ struct System {
 }
 
 impl System {
-    fn look() -> Self {
-        let says = |program: &str, argument: &str| {
+    fn detect() -> Self {
+        let run = |program: &str, argument: &str| {
             let output = Command::new(program).arg(argument).output();
             output.ok().map(|output| output.stdout)
         };
         Self {
-            has_apt: says("apt-get", "--version").is_some(),
-            has_brew: says("brew", "--version").is_some(),
-            has_sudo: says("sudo", "--version").is_some(),
-            is_root: says("id", "-u").is_some_and(|user| user.trim_ascii() == b"0"),
+            has_apt: run("apt-get", "--version").is_some(),
+            has_brew: run("brew", "--version").is_some(),
+            has_sudo: run("sudo", "--version").is_some(),
+            is_root: run("id", "-u").is_some_and(|user| user.trim_ascii() == b"0"),
         }
     }
 }
 
-/// How to install it here.
-fn plan(system: &System, wanted: &Wanted) -> Result<Vec<Line>, String> {
-    // In run level 1 no service is started: tests start their own servers.
-    const QUIETLY: [&str; 3] = ["env", "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1"];
+/// Returns the commands that install a package on this system.
+fn plan(system: &System, package: &Package) -> Result<Vec<Line>, String> {
+    // Run level 1 starts no services: tests start their own servers.
+    const ENVIRONMENT: [&str; 3] = ["env", "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1"];
     if system.has_apt && (system.is_root || system.has_sudo) {
         let sudo: &[&str] = if system.is_root { &[] } else { &["sudo"] };
-        let apt = |words: &[&'static str]| [sudo, &QUIETLY, &["apt-get"], words].concat();
+        let apt = |words: &[&'static str]| [sudo, &ENVIRONMENT, &["apt-get"], words].concat();
         return Ok(vec![
             apt(&["update"]),
-            apt(&[&["install", "-y"], wanted.apt].concat()),
+            apt(&[&["install", "-y"], package.apt].concat()),
         ]);
     }
     if system.has_brew {
-        return Ok(vec![[&["brew", "install"], wanted.brew].concat()]);
+        return Ok(vec![[&["brew", "install"], package.brew].concat()]);
     }
     let why = if system.has_apt {
-        "apt-get needs root or sudo to install it"
+        "installing it with apt-get needs root or sudo"
     } else {
-        "there is neither apt-get nor brew to install it"
+        "neither apt-get nor brew is available to install it"
     };
-    Err(format!("there is no {}, and {why}", wanted.what))
+    Err(format!("{} is not installed, and {why}", package.title))
 }
 
 fn run(line: &Line) -> Result<(), String> {
@@ -76,8 +76,8 @@ fn run(line: &Line) -> Result<(), String> {
         .status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`{shown}` ended with {status}")),
-        Err(error) => Err(format!("`{shown}` could not start: {error}")),
+        Ok(status) => Err(format!("`{shown}` failed with {status}")),
+        Err(error) => Err(format!("could not start `{shown}`: {error}")),
     }
 }
 
@@ -86,9 +86,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_installed_where_the_system_can() {
-        let wanted = Wanted {
-            what: "Redis server",
+    fn a_missing_program_is_installed_where_the_system_can() {
+        let package = Package {
+            title: "Redis server",
             apt: &["redis-server"],
             brew: &["redis"],
         };
@@ -99,7 +99,7 @@ mod tests {
             is_root: false,
         };
         let shown = |system: &System| {
-            let lines = plan(system, &wanted)?;
+            let lines = plan(system, &package)?;
             let last = lines.last().map(|line| line.join(" "));
             last.ok_or_else(|| "an empty plan".to_owned())
         };
@@ -122,6 +122,8 @@ mod tests {
         };
         assert_eq!(shown(&brew).as_deref(), Ok("brew install redis"));
         let refused = shown(&nothing());
-        assert!(refused.is_err_and(|why| why.contains("no Redis server, and there is neither")));
+        assert!(
+            refused.is_err_and(|why| why.contains("Redis server is not installed, and neither"))
+        );
     }
 }

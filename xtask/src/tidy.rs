@@ -1,26 +1,28 @@
-//! `cargo xtask tidy`: holds the style by machine, so that no reviewer has to.
+//! `cargo xtask tidy`: checks the style rules, so that reviewers do not have to.
 //!
-//! Each rule is one file with one function from the [`Tree`] to its violations, and with tests
-//! that plant a violation and see it caught.
+//! Each rule is one file with one function that maps the [`Tree`] to violations, and with tests that
+//! plant a violation and expect it to be found.
 
 mod budget;
 mod commands;
 mod crate_docs;
 mod dependencies;
 mod documents;
-mod drawers;
 mod edges;
-mod endings;
 mod guarantees;
 mod links;
+mod lua_comparisons;
 mod machine_paths;
 mod manifest;
 mod markers;
 mod named_paths;
-mod opening;
-mod text_order;
+mod purpose_line;
 mod tree;
+mod unique_types;
+mod vague_names;
 mod violation;
+mod vocabulary;
+mod whitespace;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -30,25 +32,27 @@ use violation::Violation;
 
 type Rule = fn(&Tree) -> Vec<Violation>;
 
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 17] = [
     edges::check,
     dependencies::check,
     budget::check,
-    opening::check,
-    drawers::check,
+    purpose_line::check,
+    vague_names::check,
     markers::check,
     machine_paths::check,
-    endings::check,
+    whitespace::check,
     crate_docs::check,
     links::check,
     named_paths::check,
     commands::check,
     documents::check,
     guarantees::check,
-    text_order::check,
+    lua_comparisons::check,
+    vocabulary::check,
+    unique_types::check,
 ];
 
-/// Runs every rule; exit 1 when any is broken.
+/// Runs every rule. Exits with 1 if any is violated.
 pub(crate) fn run(root: &Path) -> ExitCode {
     if is_clean(root) {
         ExitCode::SUCCESS
@@ -57,12 +61,12 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     }
 }
 
-/// Prints every violation, and whether there was none.
+/// Prints every violation. Returns whether there are zero.
 pub(crate) fn is_clean(root: &Path) -> bool {
     let tree = match Tree::load(root) {
         Ok(tree) => tree,
         Err(error) => {
-            println!("tidy could not read the repository: {error}");
+            println!("could not read the repository: {error}");
             return false;
         }
     };
@@ -73,7 +77,7 @@ pub(crate) fn is_clean(root: &Path) -> bool {
     }
     let files = tree.files().len();
     match violations.len() {
-        0 => println!("tidy: {} rules hold in {files} files", RULES.len()),
+        0 => println!("tidy: {} rules passed in {files} files", RULES.len()),
         1 => println!("\ntidy: 1 violation in {files} files"),
         count => println!("\ntidy: {count} violations in {files} files"),
     }

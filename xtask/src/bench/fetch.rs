@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::peer::{Engine, Language, Peer};
-use crate::install::{self, Parcel};
-use crate::packages::{self, Wanted};
+use crate::install::{self, Installation};
+use crate::packages::{self, Package};
 
 /// Where the programs and their pins are.
 const SOURCES: &str = "bench/peers";
@@ -16,14 +16,14 @@ const PLACE: &str = "target/bench-peers";
 /// The Rust programs share what they have in common of their dependencies.
 const RUST: &str = "rust";
 
-const BEANSTALKD: Wanted = Wanted {
-    what: "beanstalkd",
+const BEANSTALKD: Package = Package {
+    title: "beanstalkd",
     apt: &["beanstalkd"],
     brew: &["beanstalkd"],
 };
 
-const SIDEKIQ: Wanted = Wanted {
-    what: "Ruby with Sidekiq",
+const SIDEKIQ: Package = Package {
+    title: "Ruby with Sidekiq",
     apt: &["ruby", "ruby-sidekiq"],
     brew: &["ruby"],
 };
@@ -34,10 +34,10 @@ pub(super) fn install(root: &Path, peer: &Peer) -> Result<(), String> {
         packages::install(&BEANSTALKD)?;
     }
     let source = source(peer);
-    let parcel = |name| Parcel {
+    let parcel = |name| Installation {
         root,
         source: &source,
-        place: PLACE,
+        folder: PLACE,
         name,
     };
     match peer.language {
@@ -60,7 +60,7 @@ pub(super) fn install(root: &Path, peer: &Peer) -> Result<(), String> {
             ] {
                 let name = path.rsplit('/').next().unwrap_or_default();
                 let text = install::read(&root.join(&path))?;
-                install::write(&parcel.folder().join(name), &text)?;
+                install::write(&parcel.path().join(name), &text)?;
             }
             Ok(())
         }

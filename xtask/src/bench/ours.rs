@@ -127,7 +127,7 @@ fn measure(root: &Path) -> Result<(), String> {
         ours.runs.push(ran(root, name, words));
         // What was measured so far is kept, whatever becomes of the rest.
         let raw = serde_json::to_string_pretty(&ours).map_err(|error| error.to_string())?;
-        install::make_folder(&root.join("target/bench"))?;
+        install::create_folder(&root.join("target/bench"))?;
         install::write(&root.join(RAW), &(raw + "\n"))?;
     }
     Ok(())

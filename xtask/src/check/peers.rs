@@ -1,30 +1,30 @@
-//! The step `peers`: the real clients of the older systems, which the tests of interop talk to.
+//! The step `peers`: installs the real clients of the older systems for the interop tests.
 //!
-//! They come from their registries at pinned versions into `target/peers`. A test that needs one is
-//! never passed over.
+//! They come from their registries, at pinned versions, into `target/peers`. Tests that need one are
+//! never skipped.
 
 use std::path::Path;
 
-use crate::install::Parcel;
+use crate::install::Installation;
 
-/// What to do when the step failed.
+/// What to do if the step fails.
 pub(super) const NEXT: &str = "install python3 with its venv module, and Node with npm \
                                (`apt-get install python3 python3-venv nodejs npm`, `brew install \
-                               python node`); see that their registries can be reached; then \
+                               python node`); make sure that their registries are reachable; then run \
                                `cargo xtask peers`";
 
-/// Where the clients are installed; the tests look there.
-const PLACE: &str = "target/peers";
+/// Where the tests expect the clients.
+const FOLDER: &str = "target/peers";
 
-/// Makes sure of all clients; says which could not be installed and why.
+/// Installs all clients. The error says which one failed and why.
 pub(super) fn ensure(root: &Path) -> Result<(), String> {
-    let parcel = |name, source| Parcel {
+    let client = |name, source| Installation {
         root,
         source,
-        place: PLACE,
+        folder: FOLDER,
         name,
     };
-    parcel("python", "crates/interop/peers/python").python()?;
-    parcel("node", "crates/interop/peers/node").node()?;
-    parcel("rust", "crates/interop/peers/rust").rust(&["--locked"])
+    client("python", "crates/interop/peers/python").python()?;
+    client("node", "crates/interop/peers/node").node()?;
+    client("rust", "crates/interop/peers/rust").rust(&["--locked"])
 }

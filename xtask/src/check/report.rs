@@ -1,10 +1,10 @@
-//! What a check prints: each step with its time, what was not run, and one closing line.
+//! The output of a check: each step with its time, skipped steps, and a summary.
 
 use std::time::{Duration, Instant};
 
 use super::steps::Step;
 
-/// The running account of one check.
+/// Progress of one check.
 pub(super) struct Report {
     started: Instant,
     step_started: Instant,
@@ -43,7 +43,7 @@ impl Report {
         let passed = self.times.len().saturating_sub(1);
         let total = seconds(self.started.elapsed());
         println!(
-            "\ncheck failed at {}, after {passed} good steps and {total}",
+            "\ncheck failed at {}, after {passed} passed steps and {total}",
             step.name
         );
         println!("why: {failure}");
@@ -54,7 +54,7 @@ impl Report {
         println!("\n{}", self.summary(self.started.elapsed()));
     }
 
-    /// One line per step, then the closing line.
+    /// One line per step, then the summary line.
     fn summary(&self, total: Duration) -> String {
         let mut lines: Vec<String> = Vec::new();
         for (name, time) in &self.times {

@@ -1,4 +1,4 @@
-//! The steps of a check, in order, and what to do when one of them fails.
+//! The steps of a check, in order, and what to do if one fails.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::{Extent, peers, redis};
 use crate::cargo::{cargo, has};
 use crate::tidy;
 
-/// The crates whose tests take a moment: no child processes, no crashes, no file system.
+/// Crates whose tests are fast: no child processes, no crashes, no file system.
 const FAST: [&str; 4] = [
     "windlass-core",
     "windlass-store-memory",
@@ -14,37 +14,37 @@ const FAST: [&str; 4] = [
     "xtask",
 ];
 
-/// Of this one only the library: its other tests start servers.
+/// Only the library of this one: its other tests start servers.
 const FAST_LIBRARY: &str = "windlass-testkit";
 
-const NO_DENY: &str = "cargo-deny is not installed, so licences and advisories are unchecked; \
-                       to get it: `cargo install --locked cargo-deny`";
+const NO_DENY: &str = "cargo-deny is not installed, so licences and advisories are not checked; \
+                       install it with `cargo install --locked cargo-deny`";
 
-const NAMED: &str = "the failing test is named above; run it alone by that name";
+const NAMED: &str = "the failing test is named above; run it alone by its name";
 
 /// One step of a check.
 pub(super) struct Step {
     pub(super) name: &'static str,
-    /// What to do when it failed.
+    /// What to do if it fails.
     pub(super) next: &'static str,
-    /// Why it cannot run here, where that is allowed.
+    /// Why it is skipped on this machine.
     pub(super) not_run: Option<&'static str>,
     work: Work,
 }
 
 enum Work {
-    /// Tidy lives in this program.
+    /// The style rules of this program.
     Tidy,
-    /// A server for the tests to start, installed when there is none.
+    /// A Redis server for the tests, installed if missing.
     Redis,
-    /// The older clients for the tests to talk to, installed from their registries.
+    /// The clients of the older systems, installed from their registries.
     Peers,
-    /// Commands of cargo in order, without the word `cargo`.
+    /// Cargo commands in order, without `cargo` itself.
     Cargo(Vec<String>),
 }
 
 impl Step {
-    /// The step as a person would type it.
+    /// The command line to show.
     pub(super) fn shown(&self) -> String {
         match &self.work {
             Work::Tidy => "cargo xtask tidy".to_owned(),
@@ -54,7 +54,7 @@ impl Step {
         }
     }
 
-    /// Carries the step out; says which command failed.
+    /// Runs the step. The error names the command that failed.
     pub(super) fn run(&self, root: &Path) -> Result<(), String> {
         match &self.work {
             Work::Tidy if tidy::is_clean(root) => Ok(()),
@@ -67,24 +67,24 @@ impl Step {
 }
 
 fn run_one(root: &Path, line: &str) -> Result<(), String> {
-    let words: Vec<&str> = line.split(' ').collect();
-    let mut command = cargo(root, &words);
-    if words.first() == Some(&"doc") {
+    let arguments: Vec<&str> = line.split(' ').collect();
+    let mut command = cargo(root, &arguments);
+    if arguments.first() == Some(&"doc") {
         command.env("RUSTDOCFLAGS", "-D warnings");
     }
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`cargo {line}` ended with {status}")),
-        Err(error) => Err(format!("`cargo {line}` could not start: {error}")),
+        Ok(status) => Err(format!("`cargo {line}` failed with {status}")),
+        Err(error) => Err(format!("could not start `cargo {line}`: {error}")),
     }
 }
 
-/// The steps of an extent on this machine.
+/// The steps to run on this machine.
 pub(super) fn of(root: &Path, extent: Extent) -> Vec<Step> {
     let has_nextest = has(root, "nextest");
     if !has_nextest {
-        println!("cargo-nextest is not installed: the tests run under `cargo test` instead");
-        println!("to get it: `cargo install --locked cargo-nextest`");
+        println!("cargo-nextest is not installed: running the tests with `cargo test`");
+        println!("install it with `cargo install --locked cargo-nextest`");
     }
     match extent {
         Extent::Quick => vec![fmt(), tidy_step(), clippy(), fast_tests(has_nextest)],
@@ -125,14 +125,14 @@ fn clippy() -> Step {
     step(
         "clippy",
         &["clippy --workspace --all-targets -- -D warnings"],
-        "mend what clippy names above; if clippy is missing, `rustup component add clippy`",
+        "fix what clippy reports above; if clippy is missing, `rustup component add clippy`",
     )
 }
 
 fn tidy_step() -> Step {
     Step {
         name: "tidy",
-        next: "mend the places named above, then `cargo xtask tidy`",
+        next: "fix the lines listed above, then run `cargo xtask tidy`",
         not_run: None,
         work: Work::Tidy,
     }
@@ -158,7 +158,7 @@ fn peers_step() -> Step {
 
 fn tests(has_nextest: bool) -> Step {
     let commands: &[&str] = if has_nextest {
-        // nextest runs no doc tests, so cargo runs those.
+        // nextest does not run doc tests, so cargo does.
         &["nextest run --workspace", "test --workspace --doc"]
     } else {
         &["test --workspace"]
@@ -183,12 +183,12 @@ fn docs() -> Step {
     step(
         "docs",
         &["doc --workspace --no-deps"],
-        "mend what rustdoc names above",
+        "fix what rustdoc reports above",
     )
 }
 
 fn deny(is_installed: bool) -> Step {
-    let next = "choose another dependency, or allow it in `deny.toml` with the reason beside it";
+    let next = "choose another dependency, or allow it in `deny.toml` with a comment that says why";
     Step {
         not_run: (!is_installed).then_some(NO_DENY),
         ..step("deny", &["deny check"], next)
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_tool_is_a_reason_and_not_a_silence() {
+    fn a_missing_tool_is_reported_with_the_way_to_install_it() {
         assert!(
             deny(false)
                 .not_run
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_says_what_to_do_when_it_failed() {
+    fn every_step_says_what_to_do_if_it_fails() {
         let steps = [
             fmt(),
             clippy(),

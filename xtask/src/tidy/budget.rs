@@ -1,5 +1,5 @@
-//! Files stay short. A longer one is listed in `xtask/budget.toml` with its reason and its exact
-//! length, so that it can only shrink: growing means raising a number in plain sight.
+//! Files stay short. A longer one is listed in `xtask/budget.toml` with a reason and its exact
+//! length, so that it can only shrink.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -33,7 +33,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
                 return vec![Violation::new(
                     BUDGET,
                     1,
-                    format!("the budget cannot be read: {}", error.message()),
+                    format!("could not parse the budget: {}", error.message()),
                     "write `[[file]]` entries with `path`, `lines` and `reason`",
                 )];
             }
@@ -54,12 +54,12 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
             .lines()
             .count()
             .max(1);
-        violations.extend(judge(tree, entry).map(|(what, mend)| {
+        violations.extend(judge(tree, entry).map(|(what, fix)| {
             Violation::new(
                 BUDGET,
                 line,
                 format!("{}: {what}", entry.path.get_ref()),
-                mend,
+                fix,
             )
         }));
     }
@@ -78,14 +78,14 @@ fn too_long(file: &File, limit: usize) -> Option<Violation> {
     })
 }
 
-/// What is wrong with an entry, and how to mend it.
+/// What is wrong with an entry, and how to fix it.
 fn judge(tree: &Tree, entry: &Entry) -> Option<(String, String)> {
     let found = tree
         .get(entry.path.get_ref())
         .and_then(|file| Some((file, limit(file)?)));
     let Some((file, limit)) = found else {
         return Some((
-            "there is no such file with a limit".into(),
+            "no file with a limit has this path".into(),
             "remove the entry".into(),
         ));
     };
@@ -103,7 +103,7 @@ fn judge(tree: &Tree, entry: &Entry) -> Option<(String, String)> {
     } else if lines > entry.lines {
         Some((
             format!("it has grown from {} to {lines} lines", entry.lines),
-            "move what was added to a file of its own; the number may only fall".into(),
+            "move the new code to another file; the number may only decrease".into(),
         ))
     } else if entry.reason.trim().is_empty() {
         Some((
@@ -115,7 +115,7 @@ fn judge(tree: &Tree, entry: &Entry) -> Option<(String, String)> {
     }
 }
 
-/// The most lines a file may have, where that is limited.
+/// The maximum number of lines of a file, if limited.
 fn limit(file: &File) -> Option<usize> {
     let path = &file.path;
     if file.is("lua") {
@@ -129,7 +129,7 @@ fn is_test(path: &str) -> bool {
     path.contains("/tests/") || path.ends_with("/tests.rs") || path.contains("/conformance/")
 }
 
-/// Lines without those of an inline `mod tests`.
+/// Counts lines without the inline `mod tests`.
 fn measure(file: &File) -> usize {
     let lines: Vec<&str> = file.text.lines().collect();
     let is_start = |at: usize| {
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(with(450, &listed(450, " ")), one("the entry has no reason"));
         assert_eq!(
             checked(&[(BUDGET, &listed(450, "one table"))]),
-            one("there is no such file with a limit")
+            one("no file with a limit has this path")
         );
     }
 }

@@ -1,10 +1,9 @@
-//! Commands of `windlass` that a document or a message tells people to run are there, and take the
-//! flags they are given.
+//! `windlass` commands in documents and messages exist and accept the flags shown.
 
 use super::tree::{File, Tree};
 use super::violation::Violation;
 
-/// What each command prints for `--help`; a test of the command line keeps these files true.
+/// The `--help` output of each command; a CLI test keeps these files current.
 const HELP: &str = "crates/cli/tests/snapshots/help";
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
@@ -12,9 +11,9 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     for file in tree.files().iter().filter(|file| is_read(file)) {
         for (number, line) in file.lines() {
             for typed in typed(line).filter(|_| is_shown(file, line)) {
-                violations.extend(fault(tree, typed).map(|what| {
-                    let mend = "name a command that `windlass --help` lists, and flags it takes";
-                    Violation::new(&file.path, number, what, mend)
+                violations.extend(problem(tree, typed).map(|what| {
+                    let fix = "use a command that `windlass --help` lists, and flags it accepts";
+                    Violation::new(&file.path, number, what, fix)
                 }));
             }
         }
@@ -22,26 +21,26 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Documents, and code whose texts people see.
+/// Documents, and code with messages.
 fn is_read(file: &File) -> bool {
     let is_code = file.path.starts_with("crates/") && file.path.contains("/src/");
     (file.is("md") && !file.is_history()) || (file.is("rs") && is_code)
 }
 
-/// Comments may speak of commands that are for ourselves.
+/// Comments may name internal commands.
 fn is_shown(file: &File, line: &str) -> bool {
     file.is("md") || !line.trim_start().starts_with("//")
 }
 
-/// What stands behind `windlass` in backticks, up to their end or that of the line.
+/// The text after `windlass` in backticks, up to the closing backtick or the end of the line.
 fn typed(line: &str) -> impl Iterator<Item = &str> {
     line.split("`windlass ")
         .skip(1)
         .filter_map(|rest| rest.split('`').next())
 }
 
-/// What is wrong with a command, where something is.
-fn fault(tree: &Tree, typed: &str) -> Option<String> {
+/// What is wrong with a command, if anything.
+fn problem(tree: &Tree, typed: &str) -> Option<String> {
     let words = typed.split(' ').take_while(|word| *word != "--");
     let mut words = words.peekable();
     let mut command = vec!["windlass"];
@@ -51,7 +50,7 @@ fn fault(tree: &Tree, typed: &str) -> Option<String> {
             continue;
         }
         command.pop();
-        if word == "help" || !has_more(tree, &command) {
+        if word == "help" || !has_subcommands(tree, &command) {
             break;
         }
         return Some(format!("`{}` has no command `{word}`", command.join(" ")));
@@ -65,7 +64,7 @@ fn fault(tree: &Tree, typed: &str) -> Option<String> {
         .map(|flag| format!("`{}` has no flag `{flag}`", command.join(" ")))
 }
 
-/// Whether it could be a command: not a placeholder, a flag, a path or a value.
+/// Returns whether it could be a command: not a placeholder, a flag, a path or a value.
 fn is_word(word: &str) -> bool {
     !word.is_empty()
         && !word.starts_with('-')
@@ -77,8 +76,8 @@ fn help<'a>(tree: &'a Tree, command: &[&str]) -> Option<&'a str> {
         .map(|file| file.text.as_str())
 }
 
-/// Whether a command has commands of its own.
-fn has_more(tree: &Tree, command: &[&str]) -> bool {
+/// Returns whether a command has subcommands.
+fn has_subcommands(tree: &Tree, command: &[&str]) -> bool {
     help(tree, command).is_some_and(|text| text.contains("\nCommands:\n"))
 }
 
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_is_not_there_is_caught() {
+    fn an_unknown_command_is_caught() {
         let text =
             "`windlass job list mail`, `windlass job find mail`, `windlass jobs`, `windlass = 1`\n";
         assert_eq!(
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_that_is_not_there_is_caught() {
+    fn an_unknown_flag_is_caught() {
         let text =
             "// `windlass gone`\n\"see `windlass job list {queue} --state dead --kind x`\"\n";
         assert_eq!(

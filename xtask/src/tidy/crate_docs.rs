@@ -1,13 +1,13 @@
-//! Every crate says what it is, and a large library has a map of its modules.
+//! Every crate has a description, and a large library has a map of its modules.
 
 use super::manifest::{self, Manifest};
 use super::tree::{File, Tree};
 use super::violation::Violation;
 
-/// Above this many modules a reader needs to be told where to begin.
+/// Libraries with more modules need a reading order.
 const MODULES_MAX: usize = 5;
 
-/// A sentence that says what a crate is has at least as many words.
+/// Minimum number of words in the description of a crate.
 const WORDS_MIN: usize = 5;
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
@@ -27,7 +27,7 @@ fn check_crate(tree: &Tree, manifest: &Manifest) -> Vec<Violation> {
             manifest.path,
             1,
             "the crate has neither `src/lib.rs` nor `src/main.rs`",
-            "give it one, opening with what the crate is",
+            "add one that starts with a description of the crate",
         ));
     }
     for file in library.into_iter().chain(program) {
@@ -35,8 +35,8 @@ fn check_crate(tree: &Tree, manifest: &Manifest) -> Vec<Violation> {
             violations.push(Violation::new(
                 &file.path,
                 1,
-                "the crate does not say what it is",
-                format!("open it with a `//!` sentence of at least {WORDS_MIN} words"),
+                "the crate has no description",
+                format!("start it with a `//!` sentence of at least {WORDS_MIN} words"),
             ));
         }
     }
@@ -71,7 +71,7 @@ fn has_map(file: &File) -> bool {
     docs(file).any(|line| line == "# Map")
 }
 
-/// Modules in files of their own, declared in the root.
+/// Counts modules in separate files, declared in the root.
 fn modules(file: &File) -> usize {
     let declares = |line: &str| {
         line.ends_with(';')
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(checked("//! Keeps jobs in one file.\n"), [""; 0]);
         assert_eq!(
             checked("//! Under construction.\n//!\n//! More words that do not count here.\n"),
-            ["crates/a/src/lib.rs:1: the crate does not say what it is"]
+            ["crates/a/src/lib.rs:1: the crate has no description"]
         );
     }
 

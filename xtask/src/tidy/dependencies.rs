@@ -1,4 +1,4 @@
-//! Every dependency comes from the workspace table: one version, one place to read and to raise.
+//! Every dependency comes from the workspace table: one version, declared once.
 
 use super::manifest;
 use super::tree::Tree;
@@ -21,7 +21,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
                     dependency.name
                 ),
                 format!(
-                    "put it into the root Cargo.toml and write `{}.workspace = true` here",
+                    "add it to the root Cargo.toml and write `{}.workspace = true` here",
                     dependency.name
                 ),
             ));

@@ -1,4 +1,4 @@
-//! The documents stay short enough to be read to the end.
+//! Documents stay short.
 
 use super::tree::Tree;
 use super::violation::Violation;
@@ -13,8 +13,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
             violations.push(Violation::new(
                 &file.path,
                 bound,
-                format!("{lines} lines, it must stay under {bound}"),
-                "cut it, or move a part to a document of its own under docs/",
+                format!("{lines} lines, the limit is {bound}"),
+                "shorten it, or move a part to a page under docs/",
             ));
         }
     }
@@ -44,8 +44,8 @@ mod tests {
         assert_eq!(
             briefly(&check(&tree)),
             [
-                "README.md:150: 150 lines, it must stay under 150",
-                "docs/decisions/0001-a.md:40: 40 lines, it must stay under 40",
+                "README.md:150: 150 lines, the limit is 150",
+                "docs/decisions/0001-a.md:40: 40 lines, the limit is 40",
             ]
         );
     }

@@ -1,20 +1,20 @@
-//! Crates depend on each other in one direction: doors → api → core ← stores, worker → core.
+//! Crates depend on each other in one direction: interfaces → api → core ← stores, worker → core.
 //!
-//! The table names the whole house, crates still to be built among them, so that a new crate finds
-//! its place. A new row is a decision: it belongs in the change that needs it.
+//! The table lists every crate and the workspace crates that it may use. Add a row in the change that
+//! needs it.
 
 use super::manifest::{self, Dependency, Manifest};
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// The crate and those of our crates it may use.
+/// Each crate and the workspace crates that it may use.
 const EDGES: [(&str, &[&str]); 18] = [
     ("windlass-core", &[]),
     ("windlass-store-memory", &["windlass-core"]),
     ("windlass-store-sqlite", &["windlass-core"]),
     ("windlass-store-redis", &["windlass-core"]),
     ("windlass-worker", &["windlass-core"]),
-    // Its tests use what it is for.
+    // Its tests use the crate that re-exports it.
     ("windlass-derive", &["windlass"]),
     ("windlass-api", &["windlass-core"]),
     (
@@ -30,7 +30,7 @@ const EDGES: [(&str, &[&str]); 18] = [
     (
         "windlass",
         &[
-            // Its own tests and examples turn its features on.
+            // Its own tests and examples enable its features.
             "windlass",
             "windlass-core",
             "windlass-derive",
@@ -81,8 +81,8 @@ const EDGES: [(&str, &[&str]); 18] = [
     ("xtask", &["windlass-private-redis"]),
 ];
 
-/// What the tests of any crate may use besides: the suite, the specification as a store at hand, and
-/// the ledger that a store under faults is judged by.
+/// What the tests of any crate may use as well: the conformance suite, the memory store, and the
+/// ledger of the crash tests.
 const DEV: [&str; 3] = [
     "windlass-testkit",
     "windlass-store-memory",
@@ -98,10 +98,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
                 manifest.path,
                 1,
                 format!(
-                    "the crate `{}` has no row in the table of edges",
+                    "the crate `{}` has no row in the table of dependencies",
                     manifest.name
                 ),
-                format!("say in `{}` which of our crates it may use", file!()),
+                format!("list in `{}` which workspace crates it may use", file!()),
             ));
             continue;
         };
@@ -111,7 +111,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
                     manifest.path,
                     dependency.line,
                     format!("`{}` may not use `{}`", manifest.name, dependency.name),
-                    "move the code to the crate that may; edges point to core (ARCHITECTURE.md)",
+                    "move the code to a crate that may; dependencies point to core (ARCHITECTURE.md)",
                 ));
             }
         }
@@ -128,7 +128,7 @@ fn is_allowed(dependency: &Dependency, allowed: &[&str]) -> bool {
     allowed.contains(&name) || (dependency.is_dev && DEV.contains(&name))
 }
 
-/// Folder `crates/x` is package `windlass-x`; the crate that users add has the plain name.
+/// Folder `crates/x` is package `windlass-x`. The crate that users add is `windlass`.
 fn misnamed(manifest: &Manifest) -> Option<Violation> {
     let folder = manifest.folder().strip_prefix("crates/")?;
     let name = if folder == "windlass" {
@@ -140,8 +140,8 @@ fn misnamed(manifest: &Manifest) -> Option<Violation> {
         Violation::new(
             manifest.path,
             1,
-            format!("the crate in this folder is called `{}`", manifest.name),
-            format!("call it `{name}`, after its folder"),
+            format!("the crate in this folder is named `{}`", manifest.name),
+            format!("name it `{name}`, after its folder"),
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Every promise on the page for users names tests that hold it, and these tests exist.
+//! Every promise in docs/guarantees.md names tests that verify it, and these tests exist.
 
 use super::tree::{File, Tree};
 use super::violation::Violation;
@@ -26,7 +26,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Promises (`## P1 …`) and rules (`**Leases.** …`) of the page for which no test is named.
+/// Promises (`## P1 …`) and rules (`**Leases.** …`) without a test.
 fn unheld(page: &File) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut open: Option<(usize, &str)> = None;
@@ -42,7 +42,7 @@ fn unheld(page: &File) -> Vec<Violation> {
                     PAGE,
                     start,
                     format!("no test is named for `{promise}`"),
-                    "name the test that holds it as `topic::name`, in backticks",
+                    "name the test that verifies it as `topic::name`, in backticks",
                 )
             }));
             let promise = title.filter(|title| is_promise(title));

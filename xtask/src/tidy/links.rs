@@ -1,4 +1,4 @@
-//! Links of our documents to our files lead somewhere.
+//! Links between documents of this repository are valid.
 
 use super::tree::Tree;
 use super::violation::Violation;
@@ -24,8 +24,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
                     violations.push(Violation::new(
                         &file.path,
                         number,
-                        format!("the link to `{target}` leads nowhere"),
-                        "correct it, from the folder of this document, or remove it",
+                        format!("broken link to `{target}`"),
+                        "fix the path, relative to this document, or remove the link",
                     ));
                 }
             }
@@ -34,7 +34,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// What the links of a line point at: `[text](target)` and `[name]: target`.
+/// The targets of the links in a line: `[text](target)` and `[name]: target`.
 fn targets(line: &str) -> Vec<&str> {
     let mut found: Vec<_> = line
         .match_indices("](")
@@ -56,7 +56,7 @@ fn is_relative(target: &str) -> bool {
     !target.starts_with('#') && !target.contains("://") && !target.starts_with("mailto:")
 }
 
-/// The path from the root, or nothing when the link leaves the repository.
+/// The path from the root, or `None` if the link leaves the repository.
 fn resolve(folder: &str, target: &str) -> Option<String> {
     let path = target.split_once('#').map_or(target, |(path, _)| path);
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
@@ -88,8 +88,8 @@ mod tests {
         assert_eq!(
             briefly(&check(&tree)),
             [
-                "docs/one.md:1: the link to `three.md` leads nowhere",
-                "docs/one.md:2: the link to `./four.md` leads nowhere",
+                "docs/one.md:1: broken link to `three.md`",
+                "docs/one.md:2: broken link to `./four.md`",
             ]
         );
     }

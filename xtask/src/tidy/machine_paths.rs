@@ -1,20 +1,20 @@
-//! No path that exists on one machine alone.
+//! No paths that exist only on one machine.
 
 use super::tree::Tree;
 use super::violation::Violation;
 
-const PLACES: [&str; 3] = ["/root/", "/home/", "/work/"];
+const PREFIXES: [&str; 3] = ["/root/", "/home/", "/work/"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
-    // This file alone may spell them out.
+    // This file defines them.
     for file in tree.files().iter().filter(|file| file.path != file!()) {
         for (number, line) in file.lines() {
-            for place in PLACES.iter().filter(|place| starts_a_path(line, place)) {
+            for prefix in PREFIXES.iter().filter(|prefix| starts_a_path(line, prefix)) {
                 violations.push(Violation::new(
                     &file.path,
                     number,
-                    format!("`{place}` is a path of one machine"),
+                    format!("`{prefix}` is a path of one machine"),
                     "use a path from the root of the repository, or a temporary folder",
                 ));
             }
@@ -23,9 +23,9 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Whether the place stands at the start of a path, not inside of one (`crates/work/src`).
-fn starts_a_path(line: &str, place: &str) -> bool {
-    line.match_indices(place).any(|(at, _)| {
+/// Returns whether the prefix starts a path, rather than being inside one (`crates/work/src`).
+fn starts_a_path(line: &str, prefix: &str) -> bool {
+    line.match_indices(prefix).any(|(at, _)| {
         let before = line[..at].chars().next_back();
         !before.is_some_and(|before| before.is_alphanumeric() || "_-.}".contains(before))
     })

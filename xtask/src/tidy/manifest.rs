@@ -1,4 +1,4 @@
-//! What the rules read from a crate's `Cargo.toml`: its name and its dependencies, with lines.
+//! The name and dependencies of each crate's `Cargo.toml`, with line numbers.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ type Table = BTreeMap<Spanned<String>, Value>;
 #[serde(rename_all = "kebab-case")]
 struct Written {
     package: Option<Package>,
-    /// A crate with a workspace of its own is none of ours: the older clients of the tests.
+    /// A crate with a separate workspace is not checked: clients of older systems for tests.
     workspace: Option<Value>,
-    // Not flattened into `Tables`: that would lose the spans.
+    // Not flattened into `Tables`, which would lose the spans.
     #[serde(default)]
     dependencies: Table,
     #[serde(default)]
@@ -47,9 +47,9 @@ struct Tables {
 pub(super) struct Dependency {
     pub(super) name: String,
     pub(super) line: usize,
-    /// Only its tests, examples and benches use it.
+    /// Used only by tests, examples and benchmarks.
     pub(super) is_dev: bool,
-    /// Its version comes from the workspace table.
+    /// The version comes from the workspace table.
     pub(super) is_workspace: bool,
 }
 
@@ -67,7 +67,7 @@ impl Manifest<'_> {
     }
 }
 
-/// The crates of the workspace, and the manifests that cannot be read.
+/// The crates of the workspace, and violations for invalid manifests.
 pub(super) fn read(tree: &Tree) -> (Vec<Manifest<'_>>, Vec<Violation>) {
     let mut manifests = Vec::new();
     let mut violations = Vec::new();
@@ -80,8 +80,8 @@ pub(super) fn read(tree: &Tree) -> (Vec<Manifest<'_>>, Vec<Violation>) {
             Err(error) => violations.push(Violation::new(
                 &file.path,
                 error.span().map_or(1, |span| line_of(file, span.start)),
-                format!("the manifest cannot be read: {}", error.message()),
-                "write it as cargo expects it",
+                format!("could not parse the manifest: {}", error.message()),
+                "correct it; `cargo metadata` shows the same error",
             )),
         }
     }

@@ -1,14 +1,14 @@
-//! No marks of unfinished work: it is done in this change, or it is an issue, not a comment.
+//! No markers of unfinished work: finish it in this change, or open an issue.
 
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// Marks as whole words, and macros that stay behind by mistake.
+/// Markers as whole words, and macros that are left behind by mistake.
 const MARKERS: [&str; 5] = ["TODO", "FIXME", "XXX", "todo!", "dbg!"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
-    // This file alone may spell them out.
+    // This file defines them.
     for file in tree.files().iter().filter(|file| file.path != file!()) {
         for (number, line) in file.lines() {
             for marker in MARKERS.iter().filter(|marker| has_word(line, marker)) {
@@ -16,7 +16,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
                     &file.path,
                     number,
                     format!("`{marker}` marks unfinished work"),
-                    "finish it here, or open an issue and remove the mark",
+                    "finish it here, or open an issue and remove the marker",
                 ));
             }
         }
@@ -24,7 +24,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Whether a line has this word, not as a part of a longer one.
+/// Returns whether a line contains this whole word.
 fn has_word(line: &str, word: &str) -> bool {
     let is_part = |neighbour: Option<char>| {
         neighbour.is_some_and(|neighbour| neighbour.is_alphanumeric() || neighbour == '_')
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_caught_and_words_that_contain_them_are_not() {
+    fn markers_are_caught_and_words_that_contain_them_are_not() {
         let tree = Tree::of(&[
             ("a.rs", "//! A.\n// TODO: more\nlet x = dbg!(1);\n"),
             ("b.md", "mktemp XXXXXX, TODOS, a todo list\n"),

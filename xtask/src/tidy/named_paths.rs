@@ -1,9 +1,9 @@
-//! Paths of this repository that a document names in backticks are there.
+//! Paths of this repository in backticks in a document exist.
 
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// Folders at the root: a word that starts with one of them is a path.
+/// Text that starts with one of these is a path.
 const ROOTS: [&str; 3] = ["crates/", "docs/", "xtask/"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
@@ -15,8 +15,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
                 violations.push(Violation::new(
                     &file.path,
                     number,
-                    format!("there is no `{path}`"),
-                    "name the file that took its place",
+                    format!("`{path}` does not exist"),
+                    "use the current path",
                 ));
             }
         }
@@ -24,7 +24,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Paths between backticks; one with a placeholder (`crates/<name>`, `docs/*.md`) names no file.
+/// Paths in backticks, except those with a placeholder (`crates/<name>`, `docs/*.md`).
 fn paths(line: &str) -> impl Iterator<Item = &str> {
     line.split('`')
         .skip(1)
@@ -49,7 +49,7 @@ mod tests {
         ];
         assert_eq!(
             briefly(&check(&Tree::of(&files))),
-            ["ARCHITECTURE.md:1: there is no `crates/a/src/gone.rs`"]
+            ["ARCHITECTURE.md:1: `crates/a/src/gone.rs` does not exist"]
         );
     }
 }

@@ -1,37 +1,37 @@
-//! The files of the repository, read once: what git tracks or would track.
+//! The files of the repository: tracked by git, or untracked and not ignored.
 
 use std::io;
 use std::path::Path;
 use std::process::Command;
 
-/// Folders that are never part of the repository; only asked when git cannot list it.
+/// Folders to skip when git cannot list the files.
 const OUTSIDE: [&str; 3] = [".git", "target", "node_modules"];
 
-/// Documents that tell what was, not what is.
+/// Documents about the past, which may name files that no longer exist.
 const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/decisions/"];
 
 /// One file, with its path from the root, written with `/`.
 #[derive(Debug)]
 pub(super) struct File {
     pub(super) path: String,
-    /// What it says; empty when it is not text.
+    /// The content; empty if it is not UTF-8.
     pub(super) text: String,
 }
 
 impl File {
-    /// Whether its name ends in a dot and this.
+    /// Returns whether it has this extension.
     pub(super) fn is(&self, extension: &str) -> bool {
         Path::new(&self.path)
             .extension()
             .is_some_and(|found| found == extension)
     }
 
-    /// Whether it tells what was: it may name what is gone.
+    /// Returns whether it is about the past.
     pub(super) fn is_history(&self) -> bool {
         HISTORY.iter().any(|past| self.path.starts_with(past))
     }
 
-    /// Its lines with their numbers, counted from 1.
+    /// Iterates over the lines with their 1-based numbers.
     pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text
             .lines()
@@ -40,29 +40,29 @@ impl File {
     }
 }
 
-/// All files, in the order of their paths.
+/// All files, sorted by path.
 #[derive(Debug)]
 pub(super) struct Tree {
     files: Vec<File>,
 }
 
 impl Tree {
-    /// Reads the repository. Without git (an unpacked archive) it walks the folder and says so.
+    /// Reads the repository. Without git (an unpacked archive), walks the folder and prints a note.
     pub(super) fn load(root: &Path) -> io::Result<Self> {
         let paths = if let Some(paths) = listed_by_git(root) {
             paths
         } else {
-            println!("git could not list the files here: tidy walks the folder instead");
+            println!("git could not list the files: reading the folder instead");
             let mut paths = Vec::new();
             walk(root, "", &mut paths)?;
             paths
         };
         let mut files = Vec::new();
         for path in paths {
-            let place = root.join(&path);
-            // A file deleted but not yet committed is still listed; a link is not ours to judge.
-            if place.symlink_metadata().is_ok_and(|found| found.is_file()) {
-                let text = String::from_utf8(std::fs::read(place)?).unwrap_or_default();
+            let full = root.join(&path);
+            // Git still lists a deleted file until it is committed. Symbolic links are skipped.
+            if full.symlink_metadata().is_ok_and(|found| found.is_file()) {
+                let text = String::from_utf8(std::fs::read(full)?).unwrap_or_default();
                 files.push(File { path, text });
             }
         }
@@ -78,12 +78,12 @@ impl Tree {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// Files in Rust.
+    /// Iterates over the Rust files.
     pub(super) fn rust(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.is("rs"))
     }
 
-    /// Whether a file or a folder of this path is part of the repository.
+    /// Returns whether the repository has a file or folder with this path.
     pub(super) fn has(&self, path: &str) -> bool {
         self.files.iter().any(|file| {
             file.path
@@ -92,7 +92,7 @@ impl Tree {
         })
     }
 
-    /// A tree of planted files.
+    /// Builds a tree for tests.
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let files = files
@@ -113,7 +113,7 @@ fn listed_by_git(root: &Path) -> Option<Vec<String>> {
         .output()
         .ok()?;
     let listing = String::from_utf8(output.stdout).ok()?;
-    // Inside somebody else's repository, which ignores this folder, the list is empty.
+    // The list is empty inside another repository that ignores this folder.
     (output.status.success() && !listing.is_empty())
         .then(|| listing.split_terminator('\0').map(str::to_owned).collect())
 }

@@ -1,29 +1,29 @@
-//! One broken rule at one place, and how to mend it.
+//! One violation of a rule, and how to fix it.
 
 use std::fmt;
 
-/// One broken rule. The order is that of the files, so that a person can work through the list.
+/// One violation. Sorts by file and line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Violation {
     path: String,
     line: usize,
     what: String,
-    mend: String,
+    fix: String,
 }
 
 impl Violation {
-    /// What is wrong in a line (counted from 1), and how to mend it.
+    /// What is wrong in a line (1-based), and how to fix it.
     pub(super) fn new(
         path: &str,
         line: usize,
         what: impl Into<String>,
-        mend: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Self {
         Self {
             path: path.to_owned(),
             line,
             what: what.into(),
-            mend: mend.into(),
+            fix: fix.into(),
         }
     }
 }
@@ -32,13 +32,13 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}:{}: {}\n    mend: {}",
-            self.path, self.line, self.what, self.mend
+            "{}:{}: {}\n    fix: {}",
+            self.path, self.line, self.what, self.fix
         )
     }
 }
 
-/// The violations as `path:line: what`, for tests.
+/// Formats violations as `path:line: what`, for tests.
 #[cfg(test)]
 pub(super) fn briefly(violations: &[Violation]) -> Vec<String> {
     violations

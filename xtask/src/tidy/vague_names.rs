@@ -1,4 +1,4 @@
-//! Files, folders and modules are named after what they hold, never after a drawer for the rest.
+//! Files, folders and modules are named after their content, not `utils`, `common` or the like.
 
 use super::tree::{File, Tree};
 use super::violation::Violation;
@@ -27,7 +27,7 @@ fn in_path(file: &File) -> Vec<Violation> {
             &file.path,
             1,
             "a module lives in a `mod.rs`",
-            "move it to `name.rs` beside the folder `name/`",
+            "move it to `name.rs` next to the folder `name/`",
         ));
     }
     violations
@@ -61,8 +61,8 @@ fn drawer(path: &str, line: usize, name: &str) -> Violation {
     Violation::new(
         path,
         line,
-        format!("`{name}` is a drawer, not a name"),
-        "name it after the one thing it holds, and move the rest to where it belongs",
+        format!("`{name}` does not say what it contains"),
+        "name it after its subject, and move what does not belong to it",
     )
 }
 
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drawers_are_caught_in_paths_and_in_declarations() {
+    fn vague_names_are_caught_in_paths_and_in_declarations() {
         let tree = Tree::of(&[
             ("a/src/utils.rs", "//! Odds and ends.\n"),
             (
@@ -83,9 +83,9 @@ mod tests {
         assert_eq!(
             briefly(&check(&tree)),
             [
-                "a/src/utils.rs:1: `utils` is a drawer, not a name",
-                "a/src/common/job.rs:1: `common` is a drawer, not a name",
-                "a/src/common/job.rs:2: `helpers` is a drawer, not a name",
+                "a/src/utils.rs:1: `utils` does not say what it contains",
+                "a/src/common/job.rs:1: `common` does not say what it contains",
+                "a/src/common/job.rs:2: `helpers` does not say what it contains",
             ]
         );
     }

@@ -1,4 +1,4 @@
-//! Lines and files end cleanly: no trailing blanks, no tabs in Rust, a newline at the end.
+//! No trailing whitespace, no tabs in Rust, a newline at the end of each file.
 
 use super::tree::Tree;
 use super::violation::Violation;
@@ -11,13 +11,13 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
         };
         for (number, line) in file.text.split('\n').enumerate() {
             if line.ends_with([' ', '\t', '\r']) {
-                found(number + 1, "the line ends in blanks", "remove them");
+                found(number + 1, "the line has trailing whitespace", "remove it");
             }
             if file.is("rs") && line.contains('\t') {
                 found(
                     number + 1,
                     "the line has a tab",
-                    "use spaces, and `\\t` inside of a string",
+                    "use spaces, and `\\t` inside a string",
                 );
             }
         }
@@ -44,8 +44,8 @@ mod tests {
         assert_eq!(
             briefly(&check(&tree)),
             [
-                "a.md:1: the line ends in blanks",
-                "a.md:2: the line ends in blanks",
+                "a.md:1: the line has trailing whitespace",
+                "a.md:2: the line has trailing whitespace",
                 "b.rs:2: the line has a tab",
                 "b.rs:2: the file does not end with a newline",
             ]

@@ -1,20 +1,20 @@
-//! No Lua script orders texts by `<`: a server compares them by its locale, while its sorted sets,
-//! and the other stores, go by bytes.
+//! No Lua script compares strings with `<`: Redis compares them by its locale, while sorted sets and
+//! the other stores compare bytes.
 //!
-//! A script's values have no types to look at. So one side of every comparison must be a number for
-//! all to see: a length, something computed, or a name that is only ever given to numbers. Lua itself
-//! refuses to compare a number with a text.
+//! Lua values have no static types. So one side of every comparison must be a number by its form: a
+//! length, an arithmetic expression, or a name that is only used for numbers. Lua itself raises an
+//! error when it compares a number with a string.
 
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// Names, and ends of names, that are only ever given to numbers.
+/// Names, and last parts of names, that are only used for numbers.
 const NUMBERS: [&str; 12] = [
     "attempt", "clock_us", "high", "highest", "limit", "max", "now", "number", "of_a", "place",
     "rule", "settled",
 ];
 
-/// What ends a side of a comparison.
+/// Tokens that end an operand of a comparison.
 const ENDS: [&str; 12] = [
     "and", "or", "not", "if", "elseif", "while", "until", "return", "then", "do", "=", ",",
 ];
@@ -23,18 +23,18 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in tree.files().iter().filter(|file| file.is("lua")) {
         for (number, line) in file.lines() {
-            let words = words(line);
-            if words
+            let tokens = tokens(line);
+            if tokens
                 .iter()
                 .enumerate()
-                .any(|(at, _)| may_order_texts(&words, at))
+                .any(|(at, _)| may_compare_strings(&tokens, at))
             {
                 violations.push(Violation::new(
                     &file.path,
                     number,
-                    "this may order texts, which goes by the server's locale",
-                    "compare them with `is_before` of crates/store-redis/lua/lib/order.lua; if they \
-                     are numbers, say so with `tonumber` or a name in xtask/src/tidy/text_order.rs",
+                    "this may compare strings, which depends on the server's locale",
+                    "use `is_before` of crates/store-redis/lua/lib/order.lua; for numbers, use \
+                     `tonumber` or add the name in xtask/src/tidy/lua_comparisons.rs",
                 ));
             }
         }
@@ -42,69 +42,69 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Whether the word at a place sorts by `<`, or compares what may be two texts.
-fn may_order_texts(words: &[&str], at: usize) -> bool {
-    let (before, after) = (&words[..at], &words[at + 1..]);
-    match words[at] {
+/// Returns whether the token at `at` sorts by `<`, or compares what may be two strings.
+fn may_compare_strings(tokens: &[&str], at: usize) -> bool {
+    let (before, after) = (&tokens[..at], &tokens[at + 1..]);
+    match tokens[at] {
         "<" | "<=" | ">" | ">=" => {
             let backwards = before.iter().rev();
-            let left = &before[at - side(backwards, ")", "(")..];
-            let right = &after[..side(after.iter(), "(", ")")];
+            let left = &before[at - operand(backwards, ")", "(")..];
+            let right = &after[..operand(after.iter(), "(", ")")];
             !is_number(left) && !is_number(right)
         }
-        // With a second argument it is told how.
+        // A second argument is a comparison function.
         "table.sort" => !after.contains(&","),
         _ => false,
     }
 }
 
-/// How many words one side of a comparison has, from the nearest on.
-fn side<'a>(mut words: impl Iterator<Item = &'a &'a str>, open: &str, close: &str) -> usize {
+/// Counts the tokens of one operand, starting next to the operator.
+fn operand<'a>(mut tokens: impl Iterator<Item = &'a &'a str>, open: &str, close: &str) -> usize {
     let mut depth = 0;
     let mut length = 0;
-    words.all(|word| {
-        depth += i32::from(*word == open) - i32::from(*word == close);
-        let is_inside = depth > 0 || depth == 0 && !ENDS.contains(word);
+    tokens.all(|token| {
+        depth += i32::from(*token == open) - i32::from(*token == close);
+        let is_inside = depth > 0 || depth == 0 && !ENDS.contains(token);
         length += usize::from(is_inside);
         is_inside
     });
     length
 }
 
-/// Whether a side is a number for all to see. What stands in brackets, or is handed to a function,
-/// says nothing of it.
-fn is_number(side: &[&str]) -> bool {
+/// Returns whether an operand is a number by its form. Indexes and function arguments do not
+/// count.
+fn is_number(operand: &[&str]) -> bool {
     let mut hidden = 0;
     let mut before = "";
-    side.iter().any(|word| {
+    operand.iter().any(|token| {
         let is_call = before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        hidden += match *word {
+        hidden += match *token {
             "[" => 1,
             "(" if is_call || hidden > 0 => 1,
             "]" => -1,
             ")" if hidden > 0 => -1,
             _ => 0,
         };
-        before = word;
-        hidden == 0 && says_number(word)
+        before = token;
+        hidden == 0 && is_numeric(token)
     })
 }
 
-fn says_number(word: &str) -> bool {
-    let name = word.rsplit('.').next().unwrap_or(word);
+fn is_numeric(token: &str) -> bool {
+    let name = token.rsplit('.').next().unwrap_or(token);
     let is_constant = name.starts_with(|c: char| c.is_ascii_uppercase())
         && name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     is_constant
         || NUMBERS.contains(&name)
-        || ["#", "+", "-", "*", "/", "%", "tonumber", "f"].contains(&word)
-        || word.starts_with("math.")
-        || word.starts_with(|c: char| c.is_ascii_digit())
+        || ["#", "+", "-", "*", "/", "%", "tonumber", "f"].contains(&token)
+        || token.starts_with("math.")
+        || token.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The words and signs of a line, without its comment; a text in quotes is one word.
-fn words(line: &str) -> Vec<&str> {
+/// Splits a line into tokens, without its comment. A quoted string is one token.
+fn tokens(line: &str) -> Vec<&str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    let mut words = Vec::new();
+    let mut tokens = Vec::new();
     let mut rest = line.trim_start();
     while let Some(first) = rest.chars().next() {
         let length = if rest.starts_with("--") {
@@ -121,10 +121,10 @@ fn words(line: &str) -> Vec<&str> {
         } else {
             first.len_utf8()
         };
-        words.push(&rest[..length]);
+        tokens.push(&rest[..length]);
         rest = rest[length..].trim_start();
     }
-    words
+    tokens
 }
 
 #[cfg(test)]
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_ordered_are_caught() {
+    fn comparisons_of_strings_are_caught() {
         for line in [
             "if redis.call('ZRANGE', key, middle, middle)[1] <= member then",
             "return a.id < b.id",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_ordered_are_not() {
+    fn comparisons_of_numbers_are_not() {
         for line in [
             "if tonumber(text) <= most then",
             "if #a < other or f[READY + priority] > other then",

@@ -1,9 +1,9 @@
-//! Every file of code says in its first line what it is for.
+//! Every source file starts with its purpose.
 
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// How a file opens, by the end of its name.
+/// How a file starts, by its extension.
 const OPENINGS: [(&str, &str); 2] = [("rs", "//! "), ("lua", "-- ")];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
@@ -15,8 +15,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
                 violations.push(Violation::new(
                     &file.path,
                     1,
-                    format!("the file does not open with `{opening}`"),
-                    "say in one to four lines what it is for",
+                    format!("the file does not start with `{opening}`"),
+                    "add one to four lines that say what it is for",
                 ));
             }
         }
@@ -40,8 +40,8 @@ mod tests {
         assert_eq!(
             briefly(&check(&tree)),
             [
-                "a.rs:1: the file does not open with `//!`",
-                "c.lua:1: the file does not open with `--`"
+                "a.rs:1: the file does not start with `//!`",
+                "c.lua:1: the file does not start with `--`"
             ]
         );
     }
