@@ -6,11 +6,12 @@ use std::path::Path;
 use crate::page::blocks;
 
 /// Page, language, and who runs its blocks.
-const WHO: [(&str, &str, &str); 15] = [
+const WHO: [(&str, &str, &str); 18] = [
     ("README.md", "sh", "readme.rs"),
     ("README.md", "rust,no_run", "compiled with the library"),
     ("ARCHITECTURE.md", "", "drawings"),
     ("CONTRIBUTING.md", "", "the check that runs this"),
+    ("docs/guarantees.md", "sh", "the demo: tests/cli/demo.rs"),
     ("docs/http.md", "console", "http.rs"),
     ("docs/http.md", "python", "tests/http/due.rs"),
     (
@@ -20,6 +21,7 @@ const WHO: [(&str, &str, &str); 15] = [
     ),
     ("docs/interop.md", "sh", "interop.rs"),
     ("docs/library.md", "rust", "run with the library"),
+    ("docs/performance.md", "sh", "tests/bench"),
     (
         "docs/processor.md",
         "",
@@ -28,6 +30,7 @@ const WHO: [(&str, &str, &str); 15] = [
     ("docs/programs.md", "console", "programs.rs"),
     ("docs/programs.md", "sh", "programs.rs"),
     ("docs/redis.md", "", "tests/redis/access.rs"),
+    ("docs/redis.md", "sh", "redis.rs"),
     (
         "docs/security.md",
         "console",

@@ -1,4 +1,4 @@
-//! docs/interop.md: looking at the older systems, and the bridge from each.
+//! docs/interop.md: inspecting the older systems, and the bridge from each.
 
 use rustix::process::Signal;
 use windlass_testkit::redis::{Server, until};
@@ -17,7 +17,7 @@ fn ready(shell: &Shell, queue: &str) -> Option<u64> {
 }
 
 #[test]
-fn the_commands_of_the_page_on_older_systems_carry_their_work_over() {
+fn the_commands_of_the_page_on_older_systems_migrate_their_work() {
     let mut shell = Shell::new(Sandbox::on(Place::redis()));
     let old = Server::start();
     let to_new = shell.sandbox.place.server().url();
@@ -41,9 +41,9 @@ fn the_commands_of_the_page_on_older_systems_carry_their_work_over() {
     for line in texts(PAGE, "sh").concat().lines() {
         if line.contains("--follow") {
             let follower = Running::start(shell.command(&format!("exec {line}")));
-            until("the task is carried over", || {
-                let carried = ready(&shell, "video");
-                (carried == Some(1))
+            until("the task is migrated", || {
+                let migrated = ready(&shell, "video");
+                (migrated == Some(1))
                     .then_some(())
                     .ok_or("not yet".to_owned())
             });

@@ -1,11 +1,25 @@
-//! docs/redis.md: how a whole store is removed. Its rights are tried in the tests of Redis.
+//! docs/redis.md: its commands, and how to remove a store. `tests/redis/access.rs` tests the ACL rule.
 
 use windlass_testkit::redis::ServerOptions;
 
+use crate::page::texts;
 use crate::sandbox::Sandbox;
 use crate::shell::Shell;
 
 const PAGE: &str = include_str!("../../../../docs/redis.md");
+
+#[test]
+fn the_commands_of_the_page_succeed_on_a_server() {
+    let server = ServerOptions::new().tcp().start();
+    let mut shell = Shell::new(Sandbox::new());
+    shell.instead("redis://127.0.0.1:6379/0", &server.url());
+
+    for line in texts(PAGE, "sh").concat().lines() {
+        let output = shell.command(line).output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{line}: {printed}");
+    }
+}
 
 #[test]
 fn the_line_that_removes_a_store_removes_all_of_it_and_nothing_else() {
