@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::page::blocks;
 
 /// Page, language, and who runs its blocks.
-const WHO: [(&str, &str, &str); 18] = [
+const WHO: [(&str, &str, &str); 19] = [
     ("README.md", "sh", "readme.rs"),
     ("README.md", "rust,no_run", "compiled with the library"),
     ("ARCHITECTURE.md", "", "drawings"),
     ("CONTRIBUTING.md", "", "the check that runs this"),
-    ("docs/guarantees.md", "sh", "the demo: tests/cli/demo.rs"),
+    ("docs/guarantees.md", "sh", "the demo: tests/programs"),
     ("docs/http.md", "console", "http.rs"),
     ("docs/http.md", "python", "tests/http/due.rs"),
     (
@@ -29,6 +29,7 @@ const WHO: [(&str, &str, &str); 18] = [
     ),
     ("docs/programs.md", "console", "programs.rs"),
     ("docs/programs.md", "sh", "programs.rs"),
+    ("docs/redis-layout.md", "sh", "redis.rs"),
     ("docs/redis.md", "", "tests/redis/access.rs"),
     ("docs/redis.md", "sh", "redis.rs"),
     (

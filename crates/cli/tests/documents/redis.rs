@@ -1,20 +1,32 @@
-//! docs/redis.md: its commands, and how to remove a store. `tests/redis/access.rs` tests the ACL rule.
+//! docs/redis.md and docs/redis-layout.md: their commands, and how to remove a store.
+//! `tests/redis/access.rs` tests the ACL rule.
 
-use windlass_testkit::redis::ServerOptions;
+use windlass_testkit::redis::{Server, ServerOptions};
 
 use crate::page::texts;
 use crate::sandbox::Sandbox;
 use crate::shell::Shell;
 
 const PAGE: &str = include_str!("../../../../docs/redis.md");
+const LAYOUT: &str = include_str!("../../../../docs/redis-layout.md");
+
+/// A shell whose `redis-cli` talks to this server.
+fn shell_on(server: &Server) -> Shell {
+    let mut shell = Shell::new(Sandbox::new());
+    let client = shell.run("command -v redis-cli || command -v valkey-cli");
+    let client = format!("{} -p {}", client.trim(), server.port());
+    shell.instead("redis-cli", &client);
+    shell
+}
 
 #[test]
-fn the_commands_of_the_page_succeed_on_a_server() {
+fn the_commands_of_the_pages_on_redis_succeed() {
     let server = ServerOptions::new().tcp().start();
-    let mut shell = Shell::new(Sandbox::new());
+    let mut shell = shell_on(&server);
     shell.instead("redis://127.0.0.1:6379/0", &server.url());
+    let commands = [PAGE, LAYOUT].map(|page| texts(page, "sh").concat());
 
-    for line in texts(PAGE, "sh").concat().lines() {
+    for line in commands.concat().lines() {
         let output = shell.command(line).output().unwrap();
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{line}: {printed}");
@@ -24,12 +36,9 @@ fn the_commands_of_the_page_succeed_on_a_server() {
 #[test]
 fn the_line_that_removes_a_store_removes_all_of_it_and_nothing_else() {
     let server = ServerOptions::new().tcp().start();
-    let mut shell = Shell::new(Sandbox::new());
+    let mut shell = shell_on(&server);
     let start = PAGE.find("redis-cli --scan").unwrap();
     let line = PAGE[start..].split('`').next().unwrap();
-    let client = shell.run("command -v redis-cli || command -v valkey-cli");
-    let client = format!("{} -p {}", client.trim(), server.port());
-    shell.instead("redis-cli", &client);
     shell.instead("PREFIX", "windlass");
     let enqueue = format!("windlass enqueue mail hello --store {}", server.url());
     assert!(shell.command(&enqueue).status().unwrap().success());
