@@ -11,7 +11,7 @@ const WHO: [(&str, &str, &str); 19] = [
     ("README.md", "rust,no_run", "compiled with the library"),
     ("ARCHITECTURE.md", "", "drawings"),
     ("CONTRIBUTING.md", "", "the check that runs this"),
-    ("docs/guarantees.md", "sh", "the demo: tests/programs"),
+    ("docs/guarantees.md", "sh", "the demo: readme.rs"),
     ("docs/http.md", "console", "http.rs"),
     ("docs/http.md", "python", "tests/http/due.rs"),
     (
