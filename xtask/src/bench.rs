@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: Windlass beside the bare engine ([`ours`]); with `--peers` the same work on
-//! Windlass and on other queues, in turn on one machine.
+//! `cargo xtask bench`: compares Windlass with the bare engine ([`ours`]). With `--peers` it runs the
+//! same work on Windlass and on other queues, in turn on one machine.
 //!
-//! What is run there is in `bench/peers`; what comes out is `target/bench/peers.json` with every figure,
-//! and a table and a plot of the medians in `docs/performance`.
+//! The programs are in `bench/peers`. All measurements go to `target/bench/peers.json`, a table and a
+//! plot of the medians to `docs/performance`.
 
 mod call;
 mod extent;
@@ -28,16 +28,16 @@ use crate::install;
 use peer::Peer;
 use record::{Record, Runs};
 
-/// Every figure of the last run.
+/// All measurements of the last run.
 const RAW: &str = "target/bench/peers.json";
 
-/// What people read of it.
+/// The medians as a table.
 const TABLE: &str = "docs/performance/peers.md";
 
-/// What they look at.
+/// The medians as a plot.
 const PLOT: &str = "docs/performance/peers.svg";
 
-/// Installs, measures and writes; a queue that failed is in the results with its last words.
+/// Installs the queues, measures and writes; a queue that failed is listed with its last output.
 pub(crate) fn run(root: &Path, extent: &Extent) -> ExitCode {
     match measure_all(root, extent) {
         Ok(record) => {
@@ -47,7 +47,7 @@ pub(crate) fn run(root: &Path, extent: &Extent) -> ExitCode {
         }
         Err(failure) => {
             println!("why: {failure}");
-            println!("next: mend that, or leave it out with `--only`, and start again");
+            println!("next: fix that, or leave the queue out with `--only`, and run it again");
             ExitCode::FAILURE
         }
     }
@@ -67,7 +67,7 @@ fn measure_all(root: &Path, extent: &Extent) -> Result<Record, String> {
         for (at, peer) in peers.iter().enumerate() {
             one_turn(root, extent, round, peer, &mut record.peers[at]);
         }
-        // What was measured so far is kept, whatever becomes of the rest.
+        // Saved after every round, so that a later failure loses nothing.
         save(root, &record)?;
     }
     Ok(record)
@@ -81,7 +81,7 @@ fn one_turn(root: &Path, extent: &Extent, round: u32, peer: &Peer, runs: &mut Ru
         "round {round} of {}: {} ({took:.0} s): {}",
         extent.rounds,
         peer.name,
-        turn.told()
+        turn.summary()
     );
     for failure in &turn.failures {
         println!("  {} failed: {failure}", peer.name);

@@ -1,22 +1,22 @@
-//! What a run of the bench covers.
+//! The options of `cargo xtask bench --peers`.
 
 use super::peer::{PEERS, Peer};
 
-/// Rounds unless said otherwise: enough for a median that one bad moment does not move.
+/// Default number of rounds: enough for a median that one bad moment does not move.
 const ROUNDS: u32 = 5;
 
-/// Which queues, how often, and how much at most.
+/// Which queues to run, how many rounds, and the job limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// All when nobody chose.
+    /// Empty: all.
     only: Vec<String>,
     pub(super) rounds: u32,
-    /// The most jobs of a measurement; each queue has a number of its own below it.
+    /// Upper limit for the jobs of a measurement; each queue has its own number below it.
     pub(super) jobs: Option<u32>,
 }
 
 impl Extent {
-    /// Reads `--only NAME,NAME`, `--rounds N` and `--jobs N`; nothing when they cannot be read.
+    /// Parses `--only NAME,NAME`, `--rounds N` and `--jobs N`; `None` if they are invalid.
     pub(crate) fn read(options: &[&str]) -> Option<Self> {
         let mut extent = Self {
             only: Vec::new(),
@@ -43,7 +43,7 @@ impl Extent {
         PEERS.iter().filter(is_wanted).collect()
     }
 
-    /// The command that repeats the run.
+    /// The command that repeats this run.
     pub(super) fn shown(&self) -> String {
         let mut words = format!("cargo xtask bench --peers --rounds {}", self.rounds);
         if !self.only.is_empty() {
@@ -61,9 +61,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_can_be_cut_short_and_says_how_to_repeat_it() {
+    fn a_run_can_be_limited_and_shows_how_to_repeat_it() {
         let extent = Extent::read(&["--only", "rq,windlass", "--rounds", "2", "--jobs", "50"]);
-        let extent = extent.expect("understood");
+        let extent = extent.expect("valid options");
         let names: Vec<_> = extent.peers().iter().map(|peer| peer.name).collect();
         assert_eq!(names, ["windlass", "rq"]);
         assert_eq!(
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn invalid_options_are_refused() {
         assert_eq!(Extent::read(&["--only", "no-such-queue"]), None);
         assert_eq!(Extent::read(&["--rounds", "0"]), None);
         assert_eq!(Extent::read(&["--jobs"]), None);

@@ -1,4 +1,4 @@
-//! Installs a queue at its pins, says which version that is, and how its program is started.
+//! Installs a queue at its pinned version, reports that version, and builds the command that runs it.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,13 +7,12 @@ use super::peer::{Engine, Language, Peer};
 use crate::install::{self, Installation};
 use crate::packages::{self, Package};
 
-/// Where the programs and their pins are.
+/// The programs and their pinned versions.
 const SOURCES: &str = "bench/peers";
 
-/// Where everything is installed.
-const PLACE: &str = "target/bench-peers";
+const INSTALL_FOLDER: &str = "target/bench-peers";
 
-/// The Rust programs share what they have in common of their dependencies.
+/// One target folder for all Rust programs, so that they share dependencies.
 const RUST: &str = "rust";
 
 const BEANSTALKD: Package = Package {
@@ -28,7 +27,7 @@ const SIDEKIQ: Package = Package {
     brew: &["ruby"],
 };
 
-/// Makes sure of everything that the queue's program needs.
+/// Installs everything that the queue's program needs.
 pub(super) fn install(root: &Path, peer: &Peer) -> Result<(), String> {
     if peer.engine == Engine::Beanstalkd && !install::succeeds("beanstalkd", &["-v"]) {
         packages::install(&BEANSTALKD)?;
@@ -37,13 +36,13 @@ pub(super) fn install(root: &Path, peer: &Peer) -> Result<(), String> {
     let parcel = |name| Installation {
         root,
         source: &source,
-        folder: PLACE,
+        folder: INSTALL_FOLDER,
         name,
     };
     match peer.language {
         Language::Rust if peer.name == "windlass" => {
             println!("windlass: building");
-            // Its lock follows the crates of this repository, so it is not held to it.
+            // Not `--locked`: its lock file follows the crates of this repository.
             parcel(RUST).rust(&["--release"])
         }
         Language::Rust => {
@@ -53,7 +52,7 @@ pub(super) fn install(root: &Path, peer: &Peer) -> Result<(), String> {
         Language::Node => {
             let parcel = parcel(peer.name);
             parcel.node()?;
-            // A module is looked for from where the program is.
+            // Node resolves modules from the folder of the program.
             for path in [
                 format!("{source}/bench.js"),
                 format!("{SOURCES}/contract/contract.js"),
@@ -74,28 +73,28 @@ pub(super) fn install(root: &Path, peer: &Peer) -> Result<(), String> {
     }
 }
 
-/// The queue's program, to be given a scenario.
+/// The command of the queue's program; the caller adds a scenario.
 pub(super) fn program(root: &Path, peer: &Peer) -> Command {
-    let place = root.join(PLACE);
+    let installed = root.join(INSTALL_FOLDER);
     let source = root.join(source(peer));
     match peer.language {
         Language::Rust => {
             let name = format!("release/windlass-bench-{}", peer.name);
-            Command::new(place.join(RUST).join(name))
+            Command::new(installed.join(RUST).join(name))
         }
         Language::Node => {
             let mut command = Command::new("node");
-            command.arg(place.join(peer.name).join("bench.js"));
+            command.arg(installed.join(peer.name).join("bench.js"));
             command
         }
         Language::Python => {
-            let folder = place.join(peer.name);
+            let folder = installed.join(peer.name);
             let mut command = Command::new(folder.join("bin/python"));
             let contract = root.join(SOURCES).join("contract");
             let path = [contract, source.clone()].map(|folder| folder.display().to_string());
             command
                 .arg(source.join("bench.py"))
-                // Away from `bench/peers`, whose folders have the names of modules.
+                // Not in `bench/peers`, whose folders have the names of modules.
                 .current_dir(folder)
                 .env("PYTHONPATH", path.join(":"))
                 .env("PYTHONDONTWRITEBYTECODE", "1");
@@ -109,13 +108,15 @@ pub(super) fn program(root: &Path, peer: &Peer) -> Command {
     }
 }
 
-/// The version that is measured: as it is pinned, or as the system has it.
+/// The version that is measured: the pinned one, or the one installed on the system.
 pub(super) fn version(root: &Path, peer: &Peer) -> Result<String, String> {
     let source = root.join(source(peer));
     let found = match (peer.language, peer.engine) {
-        (_, Engine::Beanstalkd) => said("beanstalkd", &["-v"])
+        (_, Engine::Beanstalkd) => stdout_of("beanstalkd", &["-v"])
             .and_then(|banner| banner.split_whitespace().nth(1).map(str::to_owned)),
-        (Language::Ruby, _) => said("ruby", &["-e", "require 'sidekiq'; print Sidekiq::VERSION"]),
+        (Language::Ruby, _) => {
+            stdout_of("ruby", &["-e", "require 'sidekiq'; print Sidekiq::VERSION"])
+        }
         (Language::Rust, _) if peer.name == "windlass" => {
             Some(env!("CARGO_PKG_VERSION").to_owned())
         }
@@ -132,20 +133,20 @@ pub(super) fn version(root: &Path, peer: &Peer) -> Result<String, String> {
             after(&pins, &format!("\n{}==", peer.name))
         }
     };
-    found.ok_or_else(|| format!("no version of {} is to be found", peer.name))
+    found.ok_or_else(|| format!("cannot find the version of {}", peer.name))
 }
 
 fn source(peer: &Peer) -> String {
     format!("{SOURCES}/{}", peer.name)
 }
 
-/// The word after this mark.
+/// The text after this mark, up to a quote or the end of the line.
 fn after(text: &str, mark: &str) -> Option<String> {
     let rest = &text[text.find(mark)? + mark.len()..];
     rest.split(['"', '\n']).next().map(str::to_owned)
 }
 
-fn said(program: &str, arguments: &[&str]) -> Option<String> {
+fn stdout_of(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
@@ -161,7 +162,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         for peer in PEERS.iter().filter(|peer| peer.language != Language::Ruby) {
             if peer.engine == Engine::Redis {
-                let version = version(&root, peer).expect("pinned");
+                let version = version(&root, peer).expect("a pinned version");
                 assert!(
                     version.starts_with(|first: char| first.is_ascii_digit()),
                     "{version}"

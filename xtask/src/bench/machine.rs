@@ -1,4 +1,4 @@
-//! What the figures were measured on, and when.
+//! The machine, software versions and date of a run.
 
 use std::process::Command;
 
@@ -16,21 +16,21 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn look() -> Self {
+    pub(super) fn detect() -> Self {
         let redis = std::env::var("WINDLASS_REDIS_SERVER");
         let redis = redis.unwrap_or_else(|_| "redis-server".to_owned());
-        let banner = said(&redis, &["--version"]);
+        let banner = stdout_of(&redis, &["--version"]);
         let version = banner
             .split_whitespace()
             .find_map(|word| word.strip_prefix("v="));
         let languages = [
-            ("rustc", said("rustc", &["--version"])),
-            ("Node", said("node", &["--version"])),
-            ("Python", said("python3", &["--version"])),
-            ("Ruby", said("ruby", &["--version"])),
+            ("rustc", stdout_of("rustc", &["--version"])),
+            ("Node", stdout_of("node", &["--version"])),
+            ("Python", stdout_of("python3", &["--version"])),
+            ("Ruby", stdout_of("ruby", &["--version"])),
         ];
-        let version_of = |(name, said): (&str, String)| {
-            let mut words = said.split_whitespace();
+        let version_of = |(name, banner): (&str, String)| {
+            let mut words = banner.split_whitespace();
             let digits = |word: &&str| {
                 let word = word.trim_start_matches('v');
                 word.starts_with(|first: char| first.is_ascii_digit())
@@ -41,13 +41,13 @@ impl Machine {
         Self {
             cores: std::thread::available_parallelism().map_or(1, |count| count.get()),
             memory_gib: memory(),
-            kernel: said("uname", &["-sr"]),
-            redis: version.unwrap_or("of an unknown version").to_owned(),
+            kernel: stdout_of("uname", &["-sr"]),
+            redis: version.unwrap_or("(unknown version)").to_owned(),
             languages: languages.into_iter().filter_map(version_of).collect(),
         }
     }
 
-    /// In one sentence.
+    /// One line for the page.
     pub(super) fn shown(&self) -> String {
         let memory = match self.memory_gib {
             Some(gib) => format!("{gib} GiB"),
@@ -63,9 +63,9 @@ impl Machine {
     }
 }
 
-/// The day, as `2026-11-16`.
+/// The date, as `2026-11-16`.
 pub(super) fn today() -> String {
-    said("date", &["-u", "+%Y-%m-%d"])
+    stdout_of("date", &["-u", "+%Y-%m-%d"])
 }
 
 fn memory() -> Option<u64> {
@@ -77,8 +77,8 @@ fn memory() -> Option<u64> {
     Some((kib + (1 << 19)) >> 20)
 }
 
-/// What a program says of itself; nothing when it is not there.
-fn said(program: &str, arguments: &[&str]) -> String {
+/// The standard output of a program; empty if it is not installed.
+fn stdout_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let text = output.map(|output| output.stdout).unwrap_or_default();
     String::from_utf8_lossy(&text).trim().to_owned()

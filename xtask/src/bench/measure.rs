@@ -1,8 +1,8 @@
-//! What a server did between two moments, by its own account.
+//! The cost of a run, from the server's own counters before and after.
 
 use serde::{Deserialize, Serialize};
 
-/// The server's counters at a moment; what an engine does not count is absent.
+/// The server's counters at one moment; `None` for what an engine does not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Snapshot {
     pub(super) clients: f64,
@@ -13,7 +13,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// From what Redis answers to INFO.
+    /// Parses the reply of Redis to INFO.
     pub(super) fn of_info(info: &str) -> Self {
         let field = |name: &str| -> Option<f64> {
             info.lines()
@@ -30,7 +30,7 @@ impl Snapshot {
         }
     }
 
-    /// Of a server that counts nothing: its memory, where the system tells it.
+    /// For a server without counters: its memory, if the system reports it.
     pub(super) fn of_process(pid: u32) -> Self {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let kib = status
@@ -43,7 +43,7 @@ impl Snapshot {
         }
     }
 
-    /// What was done since then, per job.
+    /// The difference since `before`, per job.
     pub(super) fn since(&self, before: &Self, jobs: u32) -> Cost {
         let per_job =
             |after: Option<f64>, before: Option<f64>| Some((after? - before?) / f64::from(jobs));
@@ -56,16 +56,16 @@ impl Snapshot {
     }
 }
 
-/// What a server spent per job.
+/// The cost of a job for the server.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Cost {
-    /// Commands it carried out, those inside of scripts among them.
+    /// Commands processed, including those inside scripts.
     pub(super) commands: Option<f64>,
-    /// Times it had something to read from a connection: round trips, nearly.
+    /// Reads from connections: about the number of round trips.
     pub(super) reads: Option<f64>,
-    /// Its own CPU time, in microseconds.
+    /// CPU time in microseconds.
     pub(super) cpu_us: Option<f64>,
-    /// Memory that it did not give back.
+    /// Memory still in use.
     pub(super) bytes: Option<f64>,
 }
 
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_redis_counted_is_divided_by_the_jobs() {
+    fn counters_of_redis_are_divided_by_the_jobs() {
         let info = |commands: u32, cpu: f64, bytes: u32| {
             format!(
                 "# Stats\r\ntotal_commands_processed:{commands}\r\ntotal_reads_processed:4\r\n\
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_counted_is_absent_and_not_zero() {
+    fn a_missing_counter_is_absent_and_not_zero() {
         let nothing = Snapshot::default();
         assert_eq!(nothing.since(&nothing, 10).commands, None);
     }

@@ -1,61 +1,57 @@
-//! Medians with their spread, and numbers as people read them.
+//! Medians with their spread, and number formatting.
 
-/// What several rounds gave.
+/// Minimum, median and maximum of several rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Spread {
-    pub(super) least: f64,
+    pub(super) min: f64,
     pub(super) median: f64,
-    pub(super) most: f64,
+    pub(super) max: f64,
 }
 
 impl Spread {
-    /// Of these figures; nothing when there are none.
-    pub(super) fn of(figures: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let mut figures: Vec<f64> = figures.into_iter().collect();
-        figures.sort_by(f64::total_cmp);
-        let (least, most) = (*figures.first()?, *figures.last()?);
-        let middle = figures.len() / 2;
-        let median = if figures.len() % 2 == 1 {
-            figures[middle]
+    /// Returns `None` if there are no values.
+    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let (min, max) = (*values.first()?, *values.last()?);
+        let middle = values.len() / 2;
+        let median = if values.len() % 2 == 1 {
+            values[middle]
         } else {
-            f64::midpoint(figures[middle - 1], figures[middle])
+            f64::midpoint(values[middle - 1], values[middle])
         };
-        Some(Self {
-            least,
-            median,
-            most,
-        })
+        Some(Self { min, median, max })
     }
 
-    /// `12 300 (11 900–12 600)`; the median alone when there was but one figure.
+    /// `12 300 (11 900–12 600)`; only the median if all values look the same.
     pub(super) fn shown(&self) -> String {
-        let (least, most) = (shown(self.least), shown(self.most));
-        if least == most {
+        let (min, max) = (shown(self.min), shown(self.max));
+        if min == max {
             return shown(self.median);
         }
-        format!("{} ({least}–{most})", shown(self.median))
+        format!("{} ({min}–{max})", shown(self.median))
     }
 }
 
-/// Three digits that matter, thousands apart.
-pub(super) fn shown(figure: f64) -> String {
-    if figure == 0.0 {
+/// Three significant digits, thousands separated by spaces.
+pub(super) fn shown(value: f64) -> String {
+    if value == 0.0 {
         return "0".to_owned();
     }
-    if figure < 100.0 {
-        let digits = match figure {
+    if value < 100.0 {
+        let digits = match value {
             tiny if tiny < 0.01 => 5,
             small if small < 1.0 => 3,
             small if small < 10.0 => 2,
             _ => 1,
         };
-        return format!("{figure:.digits$}");
+        return format!("{value:.digits$}");
     }
     let mut unit = 1.0;
-    while figure / unit >= 1_000.0 {
+    while value / unit >= 1_000.0 {
         unit *= 10.0;
     }
-    let digits = format!("{:.0}", (figure / unit).round() * unit);
+    let digits = format!("{:.0}", (value / unit).round() * unit);
     let mut grouped = String::new();
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {
@@ -72,16 +68,16 @@ mod tests {
 
     #[test]
     fn a_median_is_shown_with_its_spread() {
-        let spread = Spread::of([12_340.0, 11_870.0, 12_611.0]).expect("three figures");
+        let spread = Spread::of([12_340.0, 11_870.0, 12_611.0]).expect("three values");
         assert_eq!(spread.shown(), "12 300 (11 900–12 600)");
         assert_eq!(Spread::of([0.5123]).expect("one").shown(), "0.512");
-        let even = Spread::of([1.0, 2.0, 4.0, 9.0]).expect("four figures");
+        let even = Spread::of([1.0, 2.0, 4.0, 9.0]).expect("four values");
         assert_eq!(even.shown(), "3.00 (1.00–9.00)");
         assert!(Spread::of([]).is_none());
     }
 
     #[test]
-    fn no_more_digits_are_shown_than_matter() {
+    fn only_significant_digits_are_shown() {
         let all = [
             0.0,
             0.000_123,

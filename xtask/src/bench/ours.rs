@@ -1,11 +1,11 @@
-//! `cargo xtask bench`: `windlass bench` beside the bare engine, from nothing to docs/performance.md.
+//! `cargo xtask bench`: runs `windlass bench` against the bare engine and writes docs/performance.md.
 //!
-//! Every figure is kept in `target/bench/ours.json`; `--page` writes the page anew from what is kept
-//! there and in `peers.json`.
+//! All measurements are stored in `target/bench/ours.json`; `--page` only rewrites the page from that
+//! file and `peers.json`.
 
-mod aims;
-mod figure;
+mod metric;
 mod page;
+mod targets;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -19,16 +19,16 @@ use super::{RAW as PEERS, TABLE};
 use crate::cargo::cargo;
 use crate::install;
 
-/// Every figure of the last run.
+/// All measurements of the last run.
 const RAW: &str = "target/bench/ours.json";
 
-/// What people read of it.
+/// The page that shows them.
 const PAGE: &str = "docs/performance.md";
 
-/// What is run, by the name it has on the page.
+/// The runs: name on the page, and command.
 const RUNS: &[(&str, &str)] = &[
     (
-        "in and out",
+        "overview",
         "bench --private --limit --jobs 200000 --rounds 5",
     ),
     (
@@ -36,27 +36,27 @@ const RUNS: &[(&str, &str)] = &[
         "bench process enqueue-bulk enqueue-one --private --jobs 200000 --rounds 5",
     ),
     ("pickup", "bench latency --private --rounds 5"),
-    ("pace", "bench end-to-end --private --rounds 3"),
+    ("paced", "bench end-to-end --private --rounds 3"),
     (
-        "durable",
+        "durability",
         "bench process enqueue-bulk --private --aof off,everysec,always --jobs 100000 --rounds 3",
     ),
     (
-        "due",
+        "delayed",
         "bench delayed --private --jobs 10000 --within 5s --rounds 3",
     ),
     (
-        "due at once",
+        "delayed, 1 000 000 jobs",
         "bench delayed --private --jobs 1000000 --within 60s --rounds 1",
     ),
-    ("killed", "bench crash --private --rounds 2"),
-    ("killed, one file", "bench crash --rounds 2"),
+    ("crash", "bench crash --private --rounds 2"),
+    ("crash, SQLite", "bench crash --rounds 2"),
     (
-        "one file",
+        "SQLite",
         "bench process enqueue-bulk enqueue-one latency --rounds 5",
     ),
     (
-        "one file, backlog",
+        "SQLite, backlog",
         "bench backlog --backlog 1000,1000000 --rounds 1",
     ),
     ("HTTP", "bench http --private --rounds 3"),
@@ -66,35 +66,35 @@ const RUNS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Everything a run found out.
+/// The results of `cargo xtask bench`.
 #[derive(Debug, Serialize, Deserialize)]
-struct Ours {
+struct Results {
     date: String,
     machine: Machine,
-    runs: Vec<Ran>,
+    runs: Vec<CommandResult>,
 }
 
-/// One command and what it printed, a line of JSON each.
+/// One command and the JSON lines it printed.
 #[derive(Debug, Serialize, Deserialize)]
-struct Ran {
+struct CommandResult {
     name: String,
     command: String,
     lines: Vec<Value>,
-    /// Why there is less than there should be.
+    /// Why lines are missing.
     failure: Option<String>,
 }
 
-/// Measures and writes; a command that failed is on the page with its last words.
+/// Measures and writes the page; a command that failed is listed with its output.
 pub(crate) fn run(root: &Path) -> ExitCode {
-    told(measure(root).and_then(|()| write_page(root)))
+    report(measure(root).and_then(|()| write_page(root)))
 }
 
-/// Writes the page from what was measured last.
+/// Writes the page from the last measurements.
 pub(crate) fn page(root: &Path) -> ExitCode {
-    told(write_page(root))
+    report(write_page(root))
 }
 
-fn told(done: Result<(), String>) -> ExitCode {
+fn report(done: Result<(), String>) -> ExitCode {
     match done {
         Ok(()) => {
             println!("written: {PAGE}");
@@ -103,7 +103,7 @@ fn told(done: Result<(), String>) -> ExitCode {
         Err(failure) => {
             println!("why: {failure}");
             println!(
-                "next: mend that and start again; `cargo xtask bench --page` writes the page alone"
+                "next: fix that and run it again; `cargo xtask bench --page` only writes the page"
             );
             ExitCode::FAILURE
         }
@@ -115,34 +115,35 @@ fn measure(root: &Path) -> Result<(), String> {
     let build = ["build", "--release", "--package", "windlass-cli"];
     let status = cargo(root, &build).status();
     if !status.is_ok_and(|status| status.success()) {
-        return Err("windlass-cli could not be built".to_owned());
+        return Err("cannot build windlass-cli".to_owned());
     }
-    let mut ours = Ours {
+    let mut results = Results {
         date: machine::today(),
-        machine: Machine::look(),
+        machine: Machine::detect(),
         runs: Vec::new(),
     };
-    for (name, words) in RUNS {
-        println!("windlass {words}");
-        ours.runs.push(ran(root, name, words));
-        // What was measured so far is kept, whatever becomes of the rest.
-        let raw = serde_json::to_string_pretty(&ours).map_err(|error| error.to_string())?;
+    for (name, arguments) in RUNS {
+        println!("windlass {arguments}");
+        results.runs.push(measure_one(root, name, arguments));
+        // Saved after every command, so that a later failure loses nothing.
+        let raw = serde_json::to_string_pretty(&results).map_err(|error| error.to_string())?;
         install::create_folder(&root.join("target/bench"))?;
         install::write(&root.join(RAW), &(raw + "\n"))?;
     }
     Ok(())
 }
 
-fn ran(root: &Path, name: &str, words: &str) -> Ran {
+fn measure_one(root: &Path, name: &str, arguments: &str) -> CommandResult {
     let program = root.join("target/release/windlass");
     let output = Command::new(program)
-        .args(words.split(' '))
+        .args(arguments.split(' '))
         .arg("--json")
         .output();
     let (text, failure) = match output {
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            let failure = (!output.status.success()).then(|| format!("{}: {said}", output.status));
+            let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            let failure =
+                (!output.status.success()).then(|| format!("{}: {stderr}", output.status));
             (
                 String::from_utf8_lossy(&output.stdout).into_owned(),
                 failure,
@@ -156,9 +157,9 @@ fn ran(root: &Path, name: &str, words: &str) -> Ran {
     let lines = text
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
-    Ran {
+    CommandResult {
         name: name.to_owned(),
-        command: format!("windlass {words}"),
+        command: format!("windlass {arguments}"),
         lines: lines.collect(),
         failure,
     }
@@ -166,11 +167,14 @@ fn ran(root: &Path, name: &str, words: &str) -> Ran {
 
 fn write_page(root: &Path) -> Result<(), String> {
     let read = |path: &str| install::read(&root.join(path));
-    let ours: Ours =
+    let results: Results =
         serde_json::from_str(&read(RAW)?).map_err(|error| format!("{RAW}: {error}"))?;
-    // Without a run of the others, the page speaks of ours alone.
+    // Without results of the other queues, the page shows only Windlass.
     let peers: Option<Record> = read(PEERS)
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok());
-    install::write(&root.join(PAGE), &page::text(&ours, peers.as_ref(), TABLE))
+    install::write(
+        &root.join(PAGE),
+        &page::text(&results, peers.as_ref(), TABLE),
+    )
 }

@@ -1,8 +1,8 @@
-//! The queues that are measured, and how much of the work each is given.
+//! The queues that are measured, and the amount of work for each.
 //!
-//! Why a setting is what it is, and why a queue keeps its jobs or not, is in `bench/peers/README.md`.
+//! `bench/peers/README.md` explains the settings, and why a queue keeps its jobs or not.
 
-/// How a program of ours for a queue is run.
+/// The language of a queue's benchmark program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
     Rust,
@@ -11,30 +11,30 @@ pub(super) enum Language {
     Ruby,
 }
 
-/// What a queue keeps its jobs in.
+/// The server that stores a queue's jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Engine {
     Redis,
     Beanstalkd,
 }
 
-/// One queue of the bench; its program is in the folder of its name.
+/// One queue; its program is in the folder of the same name.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) name: &'static str,
     pub(super) language: Language,
     pub(super) engine: Engine,
-    /// Whether a job outlives the worker that had it.
+    /// Whether a job survives the crash of its worker.
     pub(super) keeps_jobs: bool,
-    /// Jobs at once in the worker.
+    /// Jobs the worker runs at once.
     pub(super) concurrency: u32,
-    /// Jobs that take it a few seconds, one by one.
+    /// Jobs for enqueueing one by one: a few seconds' worth.
     pub(super) one_by_one: u32,
-    /// Jobs that take its worker a few seconds.
+    /// Jobs for its worker: a few seconds' worth.
     pub(super) processed: u32,
 }
 
-/// In this order in every round, ours first.
+/// Every round runs them in this order, Windlass first.
 pub(super) const PEERS: [Peer; 13] = [
     rust("windlass", true, 200, (20_000, 400_000)),
     Peer {
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn every_program_of_the_folder_is_measured() {
-        let entries = std::fs::read_dir(folder()).expect("the folder is there");
+        let entries = std::fs::read_dir(folder()).expect("the folder exists");
         let mut names: Vec<_> = entries
             .map(|entry| entry.expect("readable"))
             .filter(|entry| entry.path().is_dir() && entry.file_name() != "contract")
@@ -109,17 +109,17 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_says_of_each_whether_it_keeps_jobs_and_why() {
-        let text = std::fs::read_to_string(folder().join("README.md")).expect("it is there");
+    fn the_readme_states_for_each_whether_it_keeps_jobs_and_why() {
+        let text = std::fs::read_to_string(folder().join("README.md")).expect("the README exists");
         for peer in &PEERS {
             let row = text
                 .lines()
                 .find_map(|line| line.strip_prefix(&format!("| {} | ", peer.name)));
             let row = row.unwrap_or_else(|| panic!("no row of {}", peer.name));
-            let word = if peer.keeps_jobs { "yes:" } else { "no:" };
+            let expected = if peer.keeps_jobs { "yes:" } else { "no:" };
             assert!(
-                row.contains(word),
-                "{} should say `{word}`: {row}",
+                row.contains(expected),
+                "{}: expected `{expected}` in: {row}",
                 peer.name
             );
         }

@@ -1,27 +1,27 @@
-//! The medians as a plot: bars on logarithmic scales, the least and the most as whiskers.
+//! The medians as a plot: bars on logarithmic scales, minimum and maximum as whiskers.
 
 use super::number::{Spread, shown};
 use super::record::{Record, Runs};
 
 const WIDTH: f64 = 860.0;
 
-/// Where bars begin and end; names are left of them, figures right.
+/// Horizontal extent of the bars; names are left of them, values right.
 const LEFT: f64 = 200.0;
 const RIGHT: f64 = 730.0;
 
-/// One queue.
+/// Height of one queue.
 const ROW: f64 = 26.0;
 
-/// A title and a scale below the bars.
+/// Space for the title above the bars and the scale below them.
 const TOP: f64 = 62.0;
 const BOTTOM: f64 = 34.0;
 
-/// Light unless the reader's screen is dark.
+/// Light by default, dark if the reader's system is.
 const STYLE: &str = "\
 text { font: 13px system-ui, 'DejaVu Sans', sans-serif; fill: #1f2328; }
 .title { font-size: 16px; font-weight: 600; }
 .small { font-size: 11px; fill: #59636e; }
-.ground { fill: #ffffff; }
+.background { fill: #ffffff; }
 .grid { stroke: #d1d9e0; stroke-width: 1; }
 .ours { fill: #0969da; }
 .keeps { fill: #6e9fc8; }
@@ -30,7 +30,7 @@ text { font: 13px system-ui, 'DejaVu Sans', sans-serif; fill: #1f2328; }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3; }
   .small { fill: #9198a1; }
-  .ground { fill: #0d1117; }
+  .background { fill: #0d1117; }
   .grid { stroke: #3d444d; }
   .ours { fill: #4493f8; }
   .keeps { fill: #4d7ba3; }
@@ -39,24 +39,24 @@ text { font: 13px system-ui, 'DejaVu Sans', sans-serif; fill: #1f2328; }
 }
 ";
 
-/// One of the two pictures.
+/// One of the two plots.
 struct Panel {
     title: &'static str,
-    figure: fn(&Runs) -> Option<Spread>,
-    /// Whether the longest bar is the best one.
-    is_more_better: bool,
+    value: fn(&Runs) -> Option<Spread>,
+    /// Whether the longest bar is the best.
+    is_higher_better: bool,
 }
 
 const PANELS: [Panel; 2] = [
     Panel {
-        title: "Jobs worked off per second (more is better)",
-        figure: |runs| runs.process(),
-        is_more_better: true,
+        title: "Jobs processed per second (higher is better)",
+        value: |runs| runs.process(),
+        is_higher_better: true,
     },
     Panel {
-        title: "From enqueue to the start in an idle worker, ms, p50 (less is better)",
-        figure: |runs| runs.pickup(),
-        is_more_better: false,
+        title: "Enqueue to start in an idle worker, ms, p50 (lower is better)",
+        value: |runs| runs.pickup(),
+        is_higher_better: false,
     },
 ];
 
@@ -70,7 +70,7 @@ pub(super) fn draw(record: &Record) -> String {
     }
     let legend = [
         ("ours", "Windlass"),
-        ("keeps", "a job outlives the crash of its worker"),
+        ("keeps", "a job survives the crash of its worker"),
         ("loses", "a job is lost with its worker"),
     ];
     let mut at = 16.0;
@@ -81,18 +81,18 @@ pub(super) fn draw(record: &Record) -> String {
         at += 52.0 + 6.2 * size(words.chars().count());
     }
     let last = top + 40.0;
-    let told = format!(
-        "Rounds: {}. Bars are medians, whiskers from the least to the most, on logarithmic scales; {}, {} cores",
+    let caption = format!(
+        "Rounds: {}. Bars are medians, whiskers minimum to maximum, on logarithmic scales; {}, {} cores",
         record.peers.first().map_or(0, |runs| runs.rounds.len()),
         record.date,
         record.machine.cores
     );
-    body += &text(16.0, last, "small", "start", &told);
+    body += &text(16.0, last, "small", "start", &caption);
     let full = last + 14.0;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {full}\" role=\"img\" \
-         aria-label=\"Windlass beside other queues\">\n<style>\n{STYLE}</style>\n\
-         <rect class=\"ground\" width=\"{WIDTH}\" height=\"{full}\"/>\n{body}</svg>\n"
+         aria-label=\"Windlass compared with other queues\">\n<style>\n{STYLE}</style>\n\
+         <rect class=\"background\" width=\"{WIDTH}\" height=\"{full}\"/>\n{body}</svg>\n"
     )
 }
 
@@ -104,12 +104,12 @@ fn drawn(record: &Record, panel: &Panel, top: f64) -> String {
     let mut rows: Vec<_> = record
         .peers
         .iter()
-        .map(|runs| (runs, (panel.figure)(runs)))
+        .map(|runs| (runs, (panel.value)(runs)))
         .collect();
-    // The best first; who has no figure is last, and still there.
+    // The best first; queues without a value come last.
     rows.sort_by(|(_, one), (_, other)| {
         let key = |spread: &Option<Spread>| match spread {
-            Some(spread) if panel.is_more_better => -spread.median,
+            Some(spread) if panel.is_higher_better => -spread.median,
             Some(spread) => spread.median,
             None => f64::INFINITY,
         };
@@ -119,7 +119,7 @@ fn drawn(record: &Record, panel: &Panel, top: f64) -> String {
     let scale = Scale::of(rows.iter().filter_map(|(_, spread)| *spread));
     let (first, last) = (top + TOP, top + height(record) - BOTTOM);
     for power in scale.from..=scale.to {
-        let x = scale.place(10_f64.powi(power));
+        let x = scale.position(10_f64.powi(power));
         let (from, to) = (first - 6.0, last + 4.0);
         out += &line("grid", (x, from), (x, to));
         out += &text(x, last + 18.0, "small", "middle", &tick(power));
@@ -143,22 +143,22 @@ fn bar(runs: &Runs, spread: Option<Spread>, scale: &Scale, top: f64) -> String {
         runs if runs.keeps_jobs => "keeps",
         _ => "loses",
     };
-    let (least, median, most) = (
-        scale.place(spread.least),
-        scale.place(spread.median),
-        scale.place(spread.most),
+    let (min, median, max) = (
+        scale.position(spread.min),
+        scale.position(spread.median),
+        scale.position(spread.max),
     );
     let (y, width) = (top + 4.0, median - LEFT);
     let tall = ROW - 8.0;
     out += &rectangle(class, (LEFT, y), (width, tall));
     let (above, below) = (middle - 4.0, middle + 4.0);
-    out += &line("whisker", (least, middle), (most, middle));
-    out += &line("whisker", (least, above), (least, below));
-    out += &line("whisker", (most, above), (most, below));
-    out + &text(most + 8.0, middle + 4.5, "", "start", &shown(spread.median))
+    out += &line("whisker", (min, middle), (max, middle));
+    out += &line("whisker", (min, above), (min, below));
+    out += &line("whisker", (max, above), (max, below));
+    out + &text(max + 8.0, middle + 4.5, "", "start", &shown(spread.median))
 }
 
-/// Powers of ten between the left and the right end.
+/// The powers of ten at the left and the right end.
 struct Scale {
     from: i32,
     to: i32,
@@ -167,28 +167,28 @@ struct Scale {
 impl Scale {
     fn of(spreads: impl Iterator<Item = Spread>) -> Self {
         let all: Vec<f64> = spreads
-            .flat_map(|spread| [spread.least, spread.most])
-            .filter(|figure| *figure > 0.0)
+            .flat_map(|spread| [spread.min, spread.max])
+            .filter(|value| *value > 0.0)
             .collect();
-        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = all.iter().copied().fold(0.0, f64::max);
+        let min = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = all.iter().copied().fold(0.0, f64::max);
         if all.is_empty() {
             return Self { from: 0, to: 1 };
         }
         let mut scale = Self { from: -6, to: 9 };
-        // The shortest bar is still a bar.
-        while 10_f64.powi(scale.from + 1) < least * 0.7 {
+        // Leave room so that the shortest bar is visible.
+        while 10_f64.powi(scale.from + 1) < min * 0.7 {
             scale.from += 1;
         }
-        while scale.to > scale.from + 1 && 10_f64.powi(scale.to - 1) >= most {
+        while scale.to > scale.from + 1 && 10_f64.powi(scale.to - 1) >= max {
             scale.to -= 1;
         }
         scale
     }
 
-    fn place(&self, figure: f64) -> f64 {
+    fn position(&self, value: f64) -> f64 {
         let (from, to) = (f64::from(self.from), f64::from(self.to));
-        let part = (figure.max(f64::MIN_POSITIVE).log10() - from) / (to - from);
+        let part = (value.max(f64::MIN_POSITIVE).log10() - from) / (to - from);
         LEFT + (RIGHT - LEFT) * part.clamp(0.0, 1.0)
     }
 }
@@ -214,7 +214,7 @@ fn line(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> String {
     )
 }
 
-/// How many, as a length.
+/// Converts a count to a length.
 fn size(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::INFINITY, f64::from)
 }
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_queue_is_in_both_pictures_and_the_failed_one_says_so() {
+    fn every_queue_is_in_both_plots_and_the_failed_one_is_marked() {
         let svg = draw(&example());
         for name in ["windlass 0.1.0", "keeper 2", "slow 1.2.3", "broken 9"] {
             assert_eq!(svg.matches(&format!(">{name}<")).count(), 2, "{name}");
@@ -242,12 +242,12 @@ mod tests {
 
     #[test]
     fn a_bar_ends_where_its_median_is_on_the_scale() {
-        let spread = |figure| Spread::of([figure]).expect("one");
+        let spread = |value| Spread::of([value]).expect("one");
         let scale = Scale::of([spread(20.0), spread(900.0)].into_iter());
         assert_eq!((scale.from, scale.to), (1, 3));
-        assert!((scale.place(10.0) - LEFT).abs() < 1e-9);
-        assert!((scale.place(100.0) - f64::midpoint(LEFT, RIGHT)).abs() < 1e-9);
-        assert!((scale.place(1_000.0) - RIGHT).abs() < 1e-9);
+        assert!((scale.position(10.0) - LEFT).abs() < 1e-9);
+        assert!((scale.position(100.0) - f64::midpoint(LEFT, RIGHT)).abs() < 1e-9);
+        assert!((scale.position(1_000.0) - RIGHT).abs() < 1e-9);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Everything a run found out, as it is kept in `target/bench/peers.json`.
+//! The results of a run, as stored in `target/bench/peers.json`.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::peer::Peer;
 use super::turn::Turn;
 use super::{fetch, turn};
 
-/// A run.
+/// One run of `cargo xtask bench --peers`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) date: String,
@@ -26,18 +26,18 @@ impl Record {
         Self {
             date: machine::today(),
             command: extent.shown(),
-            machine: Machine::look(),
+            machine: Machine::detect(),
             payload: turn::PAYLOAD,
             peers: Vec::new(),
         }
     }
 
-    /// Ours.
+    /// Windlass.
     pub(super) fn ours(&self) -> Option<&Runs> {
         self.peers.iter().find(|runs| runs.name == "windlass")
     }
 
-    /// The fastest of the others whose jobs outlive their worker.
+    /// The fastest other queue whose jobs survive the crash of a worker.
     pub(super) fn fastest_keeper(&self) -> Option<&Runs> {
         let others = self.peers.iter().filter(|runs| runs.name != "windlass");
         let keepers = others.filter(|runs| runs.keeps_jobs);
@@ -69,22 +69,22 @@ impl Runs {
         })
     }
 
-    /// A figure over the rounds that have it.
-    pub(super) fn spread(&self, figure: impl Fn(&Turn) -> Option<f64>) -> Option<Spread> {
-        Spread::of(self.rounds.iter().filter_map(figure))
+    /// The spread of a value over the rounds that have it.
+    pub(super) fn spread(&self, value: impl Fn(&Turn) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.rounds.iter().filter_map(value))
     }
 
-    /// Jobs worked off a second.
+    /// Jobs processed per second.
     pub(super) fn process(&self) -> Option<Spread> {
         self.spread(|turn| Some(turn.process?.per_s))
     }
 
-    /// How soon an idle worker begins, the median of a round, in milliseconds.
+    /// Time from enqueue to start in an idle worker, median of a round, in milliseconds.
     pub(super) fn pickup(&self) -> Option<Spread> {
         self.spread(|turn| Some(turn.pickup?.p50_ms))
     }
 
-    /// What went wrong, each thing once.
+    /// All failures, without repetitions.
     pub(super) fn failures(&self) -> Vec<&str> {
         let mut all: Vec<&str> = Vec::new();
         for failure in self.rounds.iter().flat_map(|turn| &turn.failures) {
@@ -96,7 +96,7 @@ impl Runs {
     }
 }
 
-/// A run of four queues: ours, a keeper of jobs, one that loses them, and one that failed.
+/// A run of four queues: Windlass, one that keeps its jobs, one that loses them, one that failed.
 #[cfg(test)]
 pub(super) fn example() -> Record {
     use super::measure::Snapshot;
@@ -133,7 +133,7 @@ pub(super) fn example() -> Record {
         runs("broken", "9", true, &[]),
     ];
     record.peers[3].rounds.push(Turn {
-        failures: vec!["process: no answer within 60 s".to_owned()],
+        failures: vec!["process: timed out after 60 s".to_owned()],
         ..Turn::default()
     });
     record

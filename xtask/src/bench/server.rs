@@ -1,4 +1,4 @@
-//! A server of its own for every turn: Redis without persistence, or beanstalkd.
+//! A private server for every turn: Redis without persistence, or beanstalkd.
 
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 
 use windlass_private_redis::{Port, Server, ServerOptions};
 
-use super::call::glance;
+use super::call::poll_pause;
 use super::measure::Snapshot;
 use super::peer::Engine;
 
-/// How long a server may take to come up, and its last clients to be gone.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a server may take to start, and its last clients to disconnect.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A running server; it ends with this value.
+/// A running server; it stops when this value is dropped.
 pub(super) enum Running {
     Redis(Server),
     Beanstalkd(Beanstalkd),
 }
 
 impl Running {
-    /// Starts one; says why there is none.
+    /// Starts a server.
     pub(super) fn start(engine: Engine) -> Result<Self, String> {
         match engine {
             Engine::Redis => ServerOptions::new().tcp().try_start().map(Self::Redis),
@@ -28,7 +28,7 @@ impl Running {
         }
     }
 
-    /// What programs are told.
+    /// The URL passed to the programs.
     pub(super) fn url(&self) -> String {
         match self {
             Self::Redis(server) => format!("redis://127.0.0.1:{}/0", server.port()),
@@ -36,7 +36,7 @@ impl Running {
         }
     }
 
-    /// The same server with nothing in it.
+    /// The server without data.
     pub(super) fn emptied(self) -> Result<Self, String> {
         match self {
             Self::Redis(server) => {
@@ -47,7 +47,7 @@ impl Running {
         }
     }
 
-    /// What it has done so far, once all clients are gone.
+    /// The counters, once all clients have disconnected.
     pub(super) fn snapshot(&self) -> Result<Snapshot, String> {
         match self {
             Self::Redis(server) => {
@@ -55,11 +55,11 @@ impl Running {
                 loop {
                     let info = server.ask(&["INFO"])?.text();
                     let snapshot = Snapshot::of_info(&info);
-                    // One is who asks.
-                    if snapshot.clients <= 1.0 || began.elapsed() > PATIENCE {
+                    // The one client is this connection.
+                    if snapshot.clients <= 1.0 || began.elapsed() > TIMEOUT {
                         return Ok(snapshot);
                     }
-                    glance();
+                    poll_pause();
                 }
             }
             Self::Beanstalkd(server) => Ok(Snapshot::of_process(server.child.id())),
@@ -82,15 +82,15 @@ impl Beanstalkd {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| format!("`beanstalkd` could not start: {error}"))?;
+            .map_err(|error| format!("cannot start `beanstalkd`: {error}"))?;
         let mut server = Self { child, port };
         let began = Instant::now();
         while TcpStream::connect(("127.0.0.1", server.port.number())).is_err() {
             let has_ended = !matches!(server.child.try_wait(), Ok(None));
-            if has_ended || began.elapsed() > PATIENCE {
-                return Err("`beanstalkd` does not listen".to_owned());
+            if has_ended || began.elapsed() > TIMEOUT {
+                return Err("`beanstalkd` does not accept connections".to_owned());
             }
-            glance();
+            poll_pause();
         }
         Ok(server)
     }
@@ -98,7 +98,7 @@ impl Beanstalkd {
 
 impl Drop for Beanstalkd {
     fn drop(&mut self) {
-        // It may have ended by itself, which is as good.
+        // Fails if it has already exited, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

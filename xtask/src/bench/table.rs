@@ -1,32 +1,36 @@
-//! The medians as a Markdown table, with everything that is needed to repeat them.
+//! The medians as a Markdown table, with the command that repeats them.
 
 use super::number::{Spread, shown};
 use super::record::{Record, Runs};
 use super::turn::{Rate, Turn};
 
 const HEAD: &str = "\
-| Queue | outlives a crash | enqueue one by one, /s | bulk, /s | **process, jobs/s** | \
+| Queue | survives a crash | enqueue one by one, /s | bulk, /s | **process, jobs/s** | \
 idle pickup, ms p50 (p99) | bytes per waiting job | Redis commands per job, enqueue + work | \
 Redis CPU per job, µs, enqueue + work |
 |---|---|---|---|---|---|---|---|---|
 ";
 
-/// A document of its own.
+/// The page docs/performance/peers.md.
 pub(super) fn page(record: &Record) -> String {
     format!(
-        "# Windlass beside other queues\n\nWritten by the bench; change `bench/peers` or \
+        "# Windlass compared with other queues\n\nAfter reading this page you know how Windlass \
+         compares with other queues on one machine, and how to repeat the \
+         comparison:\n\n```sh\n{}\n```\n\nThis page is generated; edit `bench/peers` or \
          `xtask/src/bench` instead.\n\n{}\n![Jobs per second and idle pickup of every queue, on \
          logarithmic scales](peers.svg)\n",
+        record.command,
         section(record)
     )
 }
 
-/// The section of a document: what was run, the table, what failed.
+/// What was run, the table, and what failed.
 pub(super) fn section(record: &Record) -> String {
     let mut text = format!(
-        "`{}`, {}: no-op jobs of {} bytes, ours and theirs in turn on one machine, each at the \
-         settings that `bench/peers/README.md` names. Medians of the rounds, with the least and the \
-         most. {}.\n\n{HEAD}",
+        "`{}`, {}. No-op jobs of {} bytes; Windlass and the other queues run in turn on one \
+         machine, each with the settings listed in `bench/peers/README.md`. Values are medians of the \
+         rounds (minimum–maximum).\n\n*Survives a crash* means that a job is still there after its \
+         worker was killed.\n\nMachine: {}.\n\n{HEAD}",
         record.command,
         record.date,
         record.payload,
@@ -38,36 +42,36 @@ pub(super) fn section(record: &Record) -> String {
     text
 }
 
-/// Ours beside the fastest that makes the same promise.
+/// Windlass compared with the fastest queue that makes the same promise.
 fn ratio(record: &Record) -> Option<String> {
     let keeper = record.fastest_keeper()?;
     let ours = record.ours()?.process()?.median;
     let theirs = keeper.process()?.median;
     Some(format!(
-        "\nProcess, Windlass ÷ {}, the fastest other queue whose jobs outlive a crash: **{}**.\n",
+        "\nProcess, Windlass ÷ {}, the fastest other queue whose jobs survive a crash: **{}**.\n",
         keeper.name,
         shown(ours / theirs)
     ))
 }
 
-/// What went wrong, a paragraph each.
+/// The failures, one paragraph each.
 fn failed(runs: &Runs) -> Vec<String> {
-    let told = |failure: &str| format!("\n{} failed: {failure}\n", runs.name);
-    runs.failures().into_iter().map(told).collect()
+    let paragraph = |failure: &str| format!("\n{} failed: {failure}\n", runs.name);
+    runs.failures().into_iter().map(paragraph).collect()
 }
 
 fn row(runs: &Runs) -> String {
-    let spread = |figure: fn(&Turn) -> Option<f64>| shown_or_dash(runs.spread(figure));
+    let spread = |value: fn(&Turn) -> Option<f64>| shown_or_dash(runs.spread(value));
     let p99 = runs.spread(|turn| Some(turn.pickup?.p99_ms));
     let pickup = match (runs.pickup(), p99) {
         (Some(p50), Some(p99)) => format!("{} ({})", shown(p50.median), shown(p99.median)),
         _ => "–".to_owned(),
     };
-    // Where there is a bulk call it filled the queue, and the work was measured on that.
+    // The bulk call filled the queue if there is one, so the work was measured on its jobs.
     let enqueued = |turn: &Turn| turn.enqueue_bulk.or(turn.enqueue_one);
-    let both = |figure: fn(&Rate) -> Option<f64>| {
-        let first = runs.spread(|turn| figure(&enqueued(turn)?));
-        let second = runs.spread(|turn| figure(&turn.process?));
+    let both = |value: fn(&Rate) -> Option<f64>| {
+        let first = runs.spread(|turn| value(&enqueued(turn)?));
+        let second = runs.spread(|turn| value(&turn.process?));
         match (first, second) {
             (Some(first), Some(second)) => {
                 format!("{} + {}", shown(first.median), shown(second.median))
@@ -115,15 +119,15 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_compared_with_the_fastest_that_keeps_its_jobs() {
+    fn windlass_is_compared_with_the_fastest_that_keeps_its_jobs() {
         assert!(section(&example()).contains("Windlass ÷ keeper, the fastest"));
         assert!(section(&example()).contains("**10.0**"));
     }
 
     #[test]
-    fn a_queue_that_failed_is_there_with_its_last_words() {
+    fn a_queue_that_failed_is_listed_with_its_last_output() {
         let text = section(&example());
-        assert!(text.contains("broken failed: process: no answer within 60 s"));
+        assert!(text.contains("broken failed: process: timed out after 60 s"));
         assert!(text.contains("| broken 9 |"));
         assert!(page(&example()).contains("](peers.svg)"));
     }

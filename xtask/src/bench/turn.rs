@@ -1,4 +1,4 @@
-//! One queue's turn in a round: all scenarios on a server of its own.
+//! One queue's turn in a round: all scenarios on a private server.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use super::peer::Peer;
 use super::server::Running;
 use super::{call, fetch};
 
-/// Bytes of a payload.
+/// Payload size in bytes.
 pub(super) const PAYLOAD: u32 = 100;
 
-/// Jobs of `pickup`.
+/// Jobs of the `pickup` scenario.
 const PICKUPS: u32 = 300;
 
-/// Jobs done in a time, and what they cost the server.
+/// Throughput, and the cost for the server.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Rate {
     pub(super) jobs: u32,
@@ -25,14 +25,14 @@ pub(super) struct Rate {
     pub(super) cost: Cost,
 }
 
-/// How soon an idle worker begins, in milliseconds.
+/// Time from enqueue to start in an idle worker, in milliseconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Pickup {
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
 }
 
-/// What one turn gave. What is absent the queue does not have, or it is among the failures.
+/// The results of one turn. `None`: the queue lacks this call, or it is listed in `failures`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Turn {
     pub(super) enqueue_one: Option<Rate>,
@@ -44,8 +44,8 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// In one line.
-    pub(super) fn told(&self) -> String {
+    /// One line for the terminal.
+    pub(super) fn summary(&self) -> String {
         let rate = |rate: &Option<Rate>| match rate {
             Some(rate) => format!("{:.0}/s in {:.1} s", rate.per_s, rate.seconds),
             None => "–".to_owned(),
@@ -63,46 +63,50 @@ impl Turn {
     }
 }
 
-/// Runs all scenarios; none is skipped because another failed.
-pub(super) fn take(root: &Path, peer: &Peer, most: Option<u32>) -> Turn {
+/// Runs all scenarios; a failed one does not skip the others.
+pub(super) fn take(root: &Path, peer: &Peer, jobs_max: Option<u32>) -> Turn {
     let mut turn = Turn::default();
-    if let Err(failure) = scenarios(root, peer, most.unwrap_or(u32::MAX), &mut turn) {
+    if let Err(failure) = scenarios(root, peer, jobs_max.unwrap_or(u32::MAX), &mut turn) {
         turn.failures.push(failure);
     }
     turn
 }
 
-/// The `Err` is of the server or of a folder: then nothing more can be measured.
-fn scenarios(root: &Path, peer: &Peer, most: u32, turn: &mut Turn) -> Result<(), String> {
-    let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
-    let mut bench = Bench {
+/// Returns an error only if the server or a folder fails: then nothing more can be measured.
+fn scenarios(root: &Path, peer: &Peer, jobs_max: u32, turn: &mut Turn) -> Result<(), String> {
+    let folder = tempfile::tempdir()
+        .map_err(|error| format!("cannot create a temporary folder: {error}"))?;
+    let mut context = Context {
         root,
         peer,
         folder: folder.path(),
         server: Running::start(peer.engine)?,
     };
-    let processed = peer.processed.min(most);
-    let kept = keep(turn, bench.rate("enqueue-bulk", processed)?);
+    let processed = peer.processed.min(jobs_max);
+    let kept = keep(turn, context.rate("enqueue-bulk", processed)?);
     let filled = if kept.is_some() {
         turn.enqueue_bulk = kept;
         kept
     } else {
-        // No call for many: one by one fills the queue, and is measured by the way.
-        bench.server = bench.server.emptied()?;
-        turn.enqueue_one = keep(turn, bench.rate("enqueue-one", processed)?);
+        // No bulk call: fill the queue one by one, and measure that at the same time.
+        context.server = context.server.emptied()?;
+        turn.enqueue_one = keep(turn, context.rate("enqueue-one", processed)?);
         turn.enqueue_one
     };
     turn.bytes_per_job = filled.and_then(|rate| rate.cost.bytes);
     if filled.is_some() {
-        turn.process = keep(turn, bench.rate("process", processed)?);
+        turn.process = keep(turn, context.rate("process", processed)?);
     }
     if turn.enqueue_one.is_none() {
-        bench.server = bench.server.emptied()?;
-        turn.enqueue_one = keep(turn, bench.rate("enqueue-one", peer.one_by_one.min(most))?);
+        context.server = context.server.emptied()?;
+        turn.enqueue_one = keep(
+            turn,
+            context.rate("enqueue-one", peer.one_by_one.min(jobs_max))?,
+        );
     }
-    bench.server = bench.server.emptied()?;
-    match bench
-        .call("pickup", PICKUPS.min(most))
+    context.server = context.server.emptied()?;
+    match context
+        .call("pickup", PICKUPS.min(jobs_max))
         .map(serde_json::from_value)
     {
         Ok(Ok(pickup)) => turn.pickup = Some(pickup),
@@ -112,7 +116,7 @@ fn scenarios(root: &Path, peer: &Peer, most: u32, turn: &mut Turn) -> Result<(),
     Ok(())
 }
 
-/// Notes a failure; gives what there is.
+/// Records a failure and returns `None` for it.
 fn keep(turn: &mut Turn, outcome: Result<Option<Rate>, String>) -> Option<Rate> {
     outcome.unwrap_or_else(|failure| {
         turn.failures.push(failure);
@@ -120,15 +124,15 @@ fn keep(turn: &mut Turn, outcome: Result<Option<Rate>, String>) -> Option<Rate> 
     })
 }
 
-struct Bench<'a> {
+struct Context<'a> {
     root: &'a Path,
     peer: &'a Peer,
     folder: &'a Path,
     server: Running,
 }
 
-impl Bench<'_> {
-    /// The inner result is the scenario's; nothing where the queue has no such call.
+impl Context<'_> {
+    /// The inner result is the scenario's; `None` if the queue has no such call.
     fn rate(&self, scenario: &str, jobs: u32) -> Result<Result<Option<Rate>, String>, String> {
         #[derive(Deserialize)]
         struct Answer {
@@ -164,6 +168,6 @@ impl Bench<'_> {
         for (name, number) in numbers {
             command.args([name, &number.to_string()]);
         }
-        call::answer(self.folder, &mut command).map_err(|why| format!("{scenario}: {why}"))
+        call::run(self.folder, &mut command).map_err(|why| format!("{scenario}: {why}"))
     }
 }

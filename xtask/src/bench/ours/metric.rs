@@ -1,21 +1,21 @@
-//! One figure among what a run printed.
+//! Finds one metric in the output of a run.
 
 use serde_json::Value;
 
-use super::Ours;
+use super::Results;
 use crate::bench::number::{Spread, shown};
 
-/// Where a figure stands: the run, the scenario, the mode of the append-only file, the path.
+/// The path of a metric: run, scenario, mode of the append-only file, and JSON path.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Metric {
     pub(super) run: &'static str,
-    /// Empty for the run without a scenario, whose figures stand alone.
+    /// Empty for a run without scenarios, whose metrics are at the top level.
     pub(super) scenario: &'static str,
     pub(super) aof: Option<&'static str>,
     pub(super) path: &'static str,
 }
 
-impl Place {
+impl Metric {
     pub(super) const fn of(run: &'static str, scenario: &'static str, path: &'static str) -> Self {
         Self {
             run,
@@ -32,16 +32,16 @@ impl Place {
         }
     }
 
-    /// The figure, where it was measured.
-    pub(super) fn find(&self, ours: &Ours) -> Option<Spread> {
-        let run = ours.runs.iter().find(|ran| ran.name == self.run)?;
-        let is_it = |line: &&Value| {
+    /// The value, if it was measured.
+    pub(super) fn find(&self, results: &Results) -> Option<Spread> {
+        let run = results.runs.iter().find(|result| result.name == self.run)?;
+        let matches = |line: &&Value| {
             let scenario = line["scenario"].as_str().unwrap_or_default();
             let aof = line["aof"].as_str();
             scenario == self.scenario && (self.aof.is_none() || aof == self.aof)
         };
-        let line = run.lines.iter().find(is_it)?;
-        let figures = if self.scenario.is_empty() {
+        let line = run.lines.iter().find(matches)?;
+        let metrics = if self.scenario.is_empty() {
             line
         } else {
             &line["figures"]
@@ -49,24 +49,24 @@ impl Place {
         let found = self
             .path
             .split('.')
-            .try_fold(figures, |at, part| at.get(part))?;
+            .try_fold(metrics, |at, part| at.get(part))?;
         spread(found)
     }
 }
 
-/// A figure of one or of several rounds.
+/// A value of one or of several rounds.
 pub(super) fn spread(value: &Value) -> Option<Spread> {
     if let Some(number) = value.as_f64() {
         return Spread::of([number]);
     }
     Some(Spread {
-        least: value.get("min")?.as_f64()?,
+        min: value.get("min")?.as_f64()?,
         median: value.get("median")?.as_f64()?,
-        most: value.get("max")?.as_f64()?,
+        max: value.get("max")?.as_f64()?,
     })
 }
 
-/// All figures below a value, each with its path.
+/// All metrics below a JSON value, each with its path.
 pub(super) fn all(value: &Value, path: &str, found: &mut Vec<(String, String)>) {
     if let Some(spread) = spread(value) {
         found.push((path.to_owned(), spread.shown()));
@@ -81,7 +81,7 @@ pub(super) fn all(value: &Value, path: &str, found: &mut Vec<(String, String)>) 
     }
 }
 
-/// A bound, as people read it.
+/// Formats a floor or goal, without trailing zeros.
 pub(super) fn bound(value: f64) -> String {
     let text = shown(value);
     if text.contains('.') {
