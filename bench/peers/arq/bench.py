@@ -1,4 +1,4 @@
-"""The bench's work on arq: its worker with more jobs at once, and a shorter pause between looks than its half second."""
+"""The benchmark on arq: its worker with more jobs at once, and a shorter poll interval than its default of half a second."""
 
 import asyncio
 import sys
@@ -17,7 +17,7 @@ async def noop(_context, data):
 
 
 def work(concurrency):
-    # Nobody asks for results.
+    # Results are not used.
     Worker([noop], redis_settings=SETTINGS, max_jobs=concurrency, poll_delay=POLL_S, keep_result=0).run()
 
 

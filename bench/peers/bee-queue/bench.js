@@ -1,5 +1,5 @@
-// The bench's work on bee-queue, with everything off that its README says to disable when unused; stalled jobs are looked for, which
-// is what keeps them through a crash.
+// The benchmark on bee-queue, with everything off that its README recommends to disable when unused. Stalled jobs are checked, which
+// makes jobs survive a crash.
 'use strict';
 
 const {run} = require('./contract.js');

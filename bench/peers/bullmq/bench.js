@@ -1,4 +1,4 @@
-// The bench's work on BullMQ: one worker, its concurrency raised, finished jobs removed as its guide has it.
+// The benchmark on BullMQ: one worker with higher concurrency, finished jobs removed as its guide recommends.
 'use strict';
 
 const {run} = require('./contract.js');

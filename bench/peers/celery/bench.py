@@ -1,4 +1,4 @@
-"""The bench's work on Celery with Redis as its broker: the settings of its optimizing guide, acknowledged late."""
+"""The benchmark on Celery with Redis as its broker: the settings of its optimizing guide, acknowledged late."""
 
 import sys
 
@@ -8,15 +8,15 @@ import contract
 
 app = Celery("bench", broker=contract.url())
 app.conf.update(
-    # Nobody asks for results.
+    # Results are not used.
     task_ignore_result=True,
     task_store_errors_even_if_ignored=False,
     worker_send_task_events=False,
     worker_enable_remote_control=False,
-    # A job is acknowledged when it is done: what keeps it through a crash.
+    # A job is acknowledged when it is done, so it survives a crash.
     task_acks_late=True,
     task_reject_on_worker_lost=True,
-    # Short tasks: many are taken ahead.
+    # Short tasks: prefetch many.
     worker_prefetch_multiplier=64,
     broker_connection_retry_on_startup=True,
 )

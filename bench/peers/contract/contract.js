@@ -1,9 +1,9 @@
-// What every Node program of the bench is asked, and the one line it answers; see the README above.
+// The command line of every Node benchmark program, and the line it prints; see the README in `bench/peers`.
 'use strict';
 
 const {fork} = require('node:child_process');
 
-// Jobs of one bulk call, and how long a worker is left alone before the next job of `pickup`.
+// Jobs of one bulk call, and the pause before the next job of `pickup`.
 const BULK = 100;
 const GAP_MS = 10;
 
@@ -21,14 +21,14 @@ function read() {
 
 const nowNs = () => BigInt(Math.round((performance.timeOrigin + performance.now()) * 1e6));
 
-// The payload of a job: text that begins with the moment it was made.
+// The payload of a job: text that starts with its creation time.
 const stamped = (asked) => `${String(nowNs()).padStart(20, '0')} `.padEnd(asked.payload, 'x');
 
 const waitedMs = (data) => Number(nowNs() - BigInt(data.slice(0, 20))) / 1e6;
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Ends the program too: a peer may keep connections that would hold it.
+// Also ends the program: open connections of a peer would keep it alive.
 function tell(answer) {
   process.stdout.write(`${JSON.stringify(answer)}\n`, () => process.exit(0));
 }
@@ -53,7 +53,7 @@ async function enqueueBulk(asked, enqueueMany) {
   tellRate(asked.jobs, performance.now() - began);
 }
 
-// `start` is given the handler, and gives what stops the worker.
+// `start` takes the handler and returns a function that stops the worker.
 async function processAll(asked, start) {
   let done = 0;
   let began;
@@ -69,13 +69,13 @@ async function processAll(asked, start) {
   tellRate(asked.jobs, took);
 }
 
-// The worker is a process of its own: it has nothing in common with the producer but the server.
+// The worker is a separate process: it shares only the server with the producer.
 async function pickup(asked, enqueue) {
   const worker = fork(process.argv[1], ['worker', ...process.argv.slice(3)]);
-  const told = [];
+  const delays = [];
   let wake = () => {};
   worker.on('message', (message) => {
-    if (message !== 'ready') told.push(message);
+    if (message !== 'ready') delays.push(message);
     wake();
   });
   worker.on('exit', () => process.exit(1));
@@ -85,12 +85,12 @@ async function pickup(asked, enqueue) {
     await sleep(GAP_MS);
     const isStarted = next();
     await enqueue(stamped(asked));
-    if (told.length < sent) await isStarted;
+    if (delays.length < sent) await isStarted;
   }
   worker.removeAllListeners('exit');
   worker.kill();
-  told.sort((one, other) => one - other);
-  const at = (quantile) => told[Math.ceil(quantile * told.length) - 1];
+  delays.sort((one, other) => one - other);
+  const at = (quantile) => delays[Math.ceil(quantile * delays.length) - 1];
   tell({p50_ms: at(0.5), p99_ms: at(0.99)});
 }
 
@@ -100,7 +100,7 @@ async function work(start) {
   process.send('ready');
 }
 
-// Runs the scenario with what a peer has: `enqueue`, perhaps `enqueueMany`, and `start`.
+// Runs the scenario with a peer's functions: `enqueue`, `start`, and optionally `enqueueMany`.
 async function run(peerOf) {
   const asked = read();
   const peer = await peerOf(asked);

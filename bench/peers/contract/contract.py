@@ -1,4 +1,4 @@
-"""What every Python program of the bench is asked, and the one line it answers; see the README above.
+"""The command line of every Python benchmark program, and the line it prints; see the README in `bench/peers`.
 
 Workers are processes that the peer itself starts. Their handlers write to a ledger, a file of fixed records
 (the moment in the payload, the moment the handler began), and the program that started them reads it.
@@ -29,7 +29,7 @@ def url():
 
 
 def note(data):
-    """Called by a handler first of all."""
+    """Called at the start of a handler."""
     global _ledger
     if _ledger is None:
         _ledger = os.open(os.environ[_LEDGER], os.O_WRONLY | os.O_APPEND)
@@ -37,7 +37,7 @@ def note(data):
 
 
 def stamped(asked):
-    """The payload of a job: text that begins with the moment it was made."""
+    """The payload of a job: text that starts with its creation time."""
     return f"{time.time_ns():020} ".ljust(asked.payload, "x")
 
 
@@ -55,7 +55,7 @@ class Workers:
     def __init__(self, commands):
         self.file = tempfile.NamedTemporaryFile(prefix="windlass-bench-")
         environment = {**os.environ, _LEDGER: self.file.name}
-        # What workers say goes to stderr: the answer is alone on stdout.
+        # Worker output goes to stderr: stdout has only the result.
         self.processes = [subprocess.Popen(command, env=environment, stdout=sys.stderr) for command in commands]
 
     def await_jobs(self, count):
@@ -71,7 +71,7 @@ class Workers:
             return list(_RECORD.iter_unpack(file.read()))
 
     def stop(self):
-        """The polite way, then the other one."""
+        """SIGTERM first, then SIGKILL."""
         for process in self.processes:
             process.send_signal(signal.SIGTERM)
         for process in self.processes:

@@ -1,4 +1,4 @@
-"""The bench's work on Dramatiq with its Redis broker: its own command, one process per core and eight threads each."""
+"""The benchmark on Dramatiq with its Redis broker: its own command, one process per core and eight threads each."""
 
 import os
 import sys

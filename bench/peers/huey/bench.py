@@ -1,4 +1,4 @@
-"""The bench's work on huey: its consumer with worker processes, one per core."""
+"""The benchmark on huey: its consumer with worker processes, one per core."""
 
 import os
 import sys
@@ -16,14 +16,14 @@ def noop(data):
 
 
 def workers(concurrency):
-    # Neither periodic tasks nor the health of workers are watched: there is nothing to gain here.
+    # No periodic tasks and no worker health checks: they are not needed here.
     program = os.path.join(os.path.dirname(sys.executable), "huey_consumer")
     return [[program, "bench.huey", "--workers", str(concurrency), "--worker-type", "process",
              "--no-periodic", "--disable-health-check", "--quiet"]]
 
 
 if __name__ == "__main__":
-    # By the name that the consumer imports it by.
+    # The module name under which the consumer imports it.
     import bench
 
     contract.run(bench.noop, workers)

@@ -1,4 +1,4 @@
-"""The bench's work on RQ: its SimpleWorker, which does not fork for every job, one process per place."""
+"""The benchmark on RQ: its SimpleWorker, which does not fork for every job, one process per slot."""
 
 import sys
 

@@ -1,7 +1,7 @@
-# The bench's work on Sidekiq: its own command at its own concurrency.
+# The benchmark on Sidekiq: its own command at its default concurrency.
 #
-# Handlers write to a ledger, a file of fixed records (the moment in the payload, the moment the handler began),
-# which the program that started the worker reads. The contract is in the README above.
+# Handlers write to a ledger, a file of fixed records (the time in the payload, the time the handler started),
+# which the program that started the worker reads. The contract is in the README in `bench/peers`.
 
 require 'json'
 require 'sidekiq'
@@ -11,7 +11,7 @@ BULK = 100
 GAP_S = 0.01
 GLANCE_S = 0.001
 RECORD = 16
-# It says on every call that the client's next version will want it written otherwise.
+# Silences a deprecation warning on every call.
 Redis.silence_deprecations = true
 ENV['BENCH_URL'] ||= ARGV[ARGV.index('--url') + 1]
 

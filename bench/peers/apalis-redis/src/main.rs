@@ -1,4 +1,4 @@
-//! The bench's work on apalis-redis: one worker that runs jobs as tasks of their own.
+//! The benchmark on apalis-redis: one worker that runs each job in a separate task.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use windlass_bench_contract::{Asked, Clock, GAP, GLANCE, Pickups};
 type Done = Result<(), BoxDynError>;
 type Started = JoinHandle<Result<(), WorkerError>>;
 
-/// How often an idle worker looks for jobs.
+/// How often an idle worker polls for jobs.
 const LOOK: Duration = Duration::from_millis(10);
 
 static CLOCK: OnceLock<Clock> = OnceLock::new();
@@ -47,7 +47,7 @@ async fn main() -> Done {
 }
 
 fn config(asked: &Asked) -> Config {
-    // Nobody here asks for results or events. Locks stay on: they are what survives a crash.
+    // Results and events are not used here. Locks stay on: they make jobs survive a crash.
     let mut config = Config::default()
         .queue("bench")
         .batch_size(asked.concurrency);
@@ -83,8 +83,8 @@ async fn enqueue_bulk(asked: &Asked, storage: &mut RedisStorage<Noop>) -> Done {
     Ok(())
 }
 
-/// Starts the worker. A job pushed for now is stored as due now, of which no worker is told: an idle
-/// one finds it when it looks.
+/// Starts the worker. A job pushed for now is stored as due now without a notification: an idle worker
+/// finds it when it polls.
 async fn start(asked: &Asked) -> Result<Started, BoxDynError> {
     let connection = apalis_redis::connect(asked.url.as_str()).await?;
     let storage = RedisStorage::new(connection).with_config(config(asked));
@@ -96,7 +96,7 @@ async fn start(asked: &Asked) -> Result<Started, BoxDynError> {
     Ok(tokio::spawn(worker.run()))
 }
 
-/// Waits a moment; an error when the worker ended by itself.
+/// Waits for a moment; returns an error if the worker ended.
 async fn glance(worker: &mut Started) -> Done {
     if worker.is_finished() {
         worker.await??;

@@ -1,4 +1,4 @@
-//! The bench's work on beanstalkd, with a client of a few lines: blocking sockets, one thread per worker.
+//! The benchmark on beanstalkd, with a minimal client: blocking sockets, one thread per worker.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use windlass_bench_contract::{Asked, Clock, GAP, GLANCE, Pickups};
 
-/// Seconds after which a reserved job goes back to the others: what keeps it through a crash.
+/// Seconds after which a reserved job is ready again, which makes it survive a crash.
 const TTR: u32 = 60;
 
 fn main() -> io::Result<()> {
     let asked = Asked::read();
     match asked.scenario.as_str() {
         "enqueue-one" => enqueue(&asked, 1),
-        // It has no call for many; it answers requests sent together in order.
+        // It has no bulk call, but answers pipelined requests in order.
         "enqueue-bulk" => enqueue(&asked, windlass_bench_contract::BULK),
         "process" => process(&asked),
         "pickup" => pickup(&asked),
@@ -84,7 +84,7 @@ fn enqueue(asked: &Asked, at_once: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Threads that reserve, work and delete; the delete and the next reserve go out together.
+/// Threads that reserve, work and delete; the delete and the next reserve are sent together.
 fn start(asked: &Asked, act: impl Fn(&str) + Clone + Send + 'static) -> io::Result<()> {
     for _ in 0..asked.concurrency {
         let mut link = Link::open(&asked.url)?;

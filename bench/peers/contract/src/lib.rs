@@ -1,4 +1,4 @@
-//! What every program of the bench is asked, and the one line it answers; see the README above.
+//! The command line of every benchmark program, and the line it prints; see the README in `bench/peers`.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Jobs of one bulk call, for every peer that has one.
 pub const BULK: usize = 100;
 
-/// How long a worker is left alone before the next job of `pickup`, so that it is idle again.
+/// The pause before the next job of `pickup`, so that the worker is idle again.
 pub const GAP: Duration = Duration::from_millis(10);
 
-/// How often a program looks whether its jobs are done.
+/// How often a program checks whether its jobs are done.
 pub const GLANCE: Duration = Duration::from_millis(1);
 
-/// What is to be measured.
+/// The parsed command line.
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub scenario: String,
@@ -24,7 +24,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Reads the command line; ends the program with 2 when it is not understood.
+    /// Parses the command line; exits with 2 if it is invalid.
     pub fn read() -> Self {
         let words: Vec<String> = std::env::args().skip(1).collect();
         Self::of(&words).unwrap_or_else(|| {
@@ -49,7 +49,7 @@ impl Asked {
         })
     }
 
-    /// The payload of a job: text that begins with the moment it was made.
+    /// The payload of a job: text that starts with its creation time.
     pub fn stamped(&self) -> String {
         let mut text = format!("{:020} ", now_ns());
         text.extend(std::iter::repeat_n(
@@ -67,7 +67,7 @@ impl Asked {
             .map(move |done| BULK.min(jobs - done))
     }
 
-    /// Answers how long all jobs took.
+    /// Prints how long all jobs took.
     pub fn tell_rate(&self, took: Duration) {
         let seconds = took.as_secs_f64();
         let rate = self.jobs as f64 / seconds;
@@ -78,12 +78,12 @@ impl Asked {
     }
 }
 
-/// Answers that the peer has no such call.
+/// Prints that the peer has no such call.
 pub fn tell_nothing() {
     println!("null");
 }
 
-/// The clock of `process`: from the first job's start to the last one's end.
+/// The stopwatch of `process`: from the start of the first job to the end of the last.
 #[derive(Debug)]
 pub struct Clock {
     jobs: usize,
@@ -116,7 +116,7 @@ impl Clock {
     }
 }
 
-/// What `pickup` measures: from the moment in the payload to the start of the handler.
+/// What `pickup` measures: from the time in the payload to the start of the handler.
 #[derive(Debug, Default)]
 pub struct Pickups {
     millis: Mutex<Vec<f64>>,
@@ -129,7 +129,7 @@ impl Pickups {
         }
     }
 
-    /// Called by the handler first of all.
+    /// Called at the start of the handler.
     pub fn note(&self, payload: &str) {
         let now = now_ns();
         let sent = payload
@@ -147,7 +147,7 @@ impl Pickups {
             .len()
     }
 
-    /// Answers the quantiles.
+    /// Prints the quantiles.
     pub fn tell(&self) {
         let mut millis = self.millis.lock().unwrap_or_else(PoisonError::into_inner);
         millis.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The bench's work on redis-work-queue: tasks that each lease and complete on a connection of their own.
+//! The benchmark on redis-work-queue: tasks that lease and complete, each on a separate connection.
 
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ async fn enqueue_bulk(asked: &Asked, db: &mut MultiplexedConnection) -> Done {
     Ok(())
 }
 
-/// Starts the workers; each calls `act` with what it leased and completes it then.
+/// Starts the workers; each calls `act` with the item it leased and then completes it.
 async fn start(
     asked: &Asked,
     client: &redis::Client,
@@ -69,7 +69,7 @@ async fn start(
     let mut workers = JoinSet::new();
     for _ in 0..asked.concurrency {
         let mut db = client.get_multiplexed_async_connection().await?;
-        // A blocking lease takes as long as it takes.
+        // A blocking lease has no timeout.
         db.set_response_timeout(Duration::from_secs(120));
         workers.spawn(async move {
             let queue = queue();

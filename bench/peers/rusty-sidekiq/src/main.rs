@@ -1,4 +1,4 @@
-//! The bench's work on rusty-sidekiq: its processor with as many workers as asked, and as many connections.
+//! The benchmark on rusty-sidekiq: its processor with the requested number of workers and connections.
 
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -70,7 +70,7 @@ async fn enqueue_one(asked: &Asked) -> Done {
     Ok(())
 }
 
-/// A processor; every worker blocks on a connection of its own, and a few more are for the rest.
+/// A processor; every worker blocks on a separate connection, and a few more serve the rest.
 async fn processor(asked: &Asked) -> Result<Processor, Box<dyn std::error::Error>> {
     let pool = pool(asked, asked.concurrency + 10).await?;
     let config = ProcessorConfig::default().num_workers(asked.concurrency);

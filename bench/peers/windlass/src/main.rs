@@ -1,4 +1,4 @@
-//! The bench's work on Windlass itself, through the library as a user has it.
+//! The benchmark on Windlass itself, through the public library.
 
 use std::time::Instant;
 
@@ -82,7 +82,7 @@ async fn pickup(asked: &Asked, client: &Client) -> Done {
         PICKUPS.note(&job.data);
         Ok(())
     }
-    // The producer and the worker have nothing in common but the server.
+    // The producer and the worker share only the server.
     let own = Client::connect(&asked.url).await?;
     let worker = Worker::new(own)
         .concurrency(asked.concurrency)
