@@ -11,7 +11,11 @@ const WHO: [(&str, &str, &str); 19] = [
     ("README.md", "rust,no_run", "compiled with the library"),
     ("ARCHITECTURE.md", "", "drawings"),
     ("CONTRIBUTING.md", "", "the check that runs this"),
-    ("docs/guarantees.md", "sh", "the demo: readme.rs"),
+    (
+        "docs/guarantees.md",
+        "sh",
+        "cli/output/scenes.rs, fewer jobs",
+    ),
     ("docs/http.md", "console", "http.rs"),
     ("docs/http.md", "python", "tests/http/due.rs"),
     (
@@ -21,7 +25,11 @@ const WHO: [(&str, &str, &str); 19] = [
     ),
     ("docs/interop.md", "sh", "interop.rs"),
     ("docs/library.md", "rust", "run with the library"),
-    ("docs/performance.md", "sh", "tests/bench"),
+    (
+        "docs/performance.md",
+        "sh",
+        "cli/output/scenes.rs, fewer jobs",
+    ),
     (
         "docs/processor.md",
         "",
