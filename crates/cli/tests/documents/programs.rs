@@ -6,6 +6,11 @@ use crate::shell::Shell;
 
 const PAGE: &str = include_str!("../../../../docs/programs.md");
 
+/// The resident worker in shell, and the script that claims by hand.
+fn scripts() -> [String; 2] {
+    texts(PAGE, "sh").try_into().unwrap()
+}
+
 #[test]
 fn the_commands_of_the_page_on_programs_print_what_it_shows() {
     let mut shell = Shell::new(Sandbox::new());
@@ -17,7 +22,7 @@ fn the_commands_of_the_page_on_programs_print_what_it_shows() {
 #[test]
 fn the_resident_worker_in_shell_works_off_jobs() {
     let shell = Shell::new(Sandbox::new());
-    let [worker] = <[String; 1]>::try_from(texts(PAGE, "sh")).unwrap();
+    let [worker, _] = scripts();
     std::fs::write(shell.sandbox.path("worker.sh"), worker).unwrap();
     shell.sandbox.run("enqueue shout hello --id s1").ok();
 
@@ -26,4 +31,16 @@ fn the_resident_worker_in_shell_works_off_jobs() {
     assert_eq!(printed, "1 succeeded\n");
     let job = shell.sandbox.run("job get shout s1 --json").ok().json();
     assert_eq!(job["result"], "hello!");
+}
+
+#[test]
+fn the_script_that_claims_by_hand_completes_its_job() {
+    let shell = Shell::new(Sandbox::new());
+    let [_, script] = scripts();
+
+    let printed = shell.run(&script);
+
+    assert!(printed.starts_with("letter-1\n"), "{printed}");
+    assert!(printed.contains("\"dear Ann\""), "{printed}");
+    assert!(printed.ends_with("completed\n"), "{printed}");
 }
