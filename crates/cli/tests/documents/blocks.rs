@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::page::blocks;
 
 /// Page, language, and what runs its blocks, or why nothing does.
-const RUN_BY: [(&str, &str, &str); 16] = [
+const RUN_BY: [(&str, &str, &str); 17] = [
     ("README.md", "sh", "readme.rs"),
     ("README.md", "rust,no_run", "compiled with the library"),
     ("README.md", "mermaid", "diagrams"),
@@ -27,9 +27,9 @@ const RUN_BY: [(&str, &str, &str); 16] = [
     ("docs/interop.md", "sh", "interop.rs"),
     ("docs/library.md", "rust", "run with the library"),
     (
-        "docs/performance.md",
+        "docs/library.md",
         "sh",
-        "cli/output/scenes.rs, fewer jobs",
+        "an example: tests/examples.rs of the library",
     ),
     (
         "docs/processor.md",
