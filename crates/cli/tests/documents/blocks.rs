@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::page::blocks;
 
 /// Page, language, and what runs its blocks, or why nothing does.
-const RUN_BY: [(&str, &str, &str); 17] = [
+const RUN_BY: [(&str, &str, &str); 20] = [
     ("README.md", "sh", "readme.rs"),
     ("README.md", "rust,no_run", "compiled with the library"),
     ("README.md", "mermaid", "diagrams"),
@@ -36,6 +36,7 @@ const RUN_BY: [(&str, &str, &str); 17] = [
         "",
         "the transcripts of the crate stdio",
     ),
+    ("docs/processor.md", "console", "first_commands.rs"),
     ("docs/programs.md", "console", "programs.rs"),
     ("docs/programs.md", "sh", "programs.rs"),
     ("docs/redis-layout.md", "sh", "redis.rs"),
@@ -47,6 +48,8 @@ const RUN_BY: [(&str, &str, &str); 17] = [
         "slow: run by hand, as the page says",
     ),
     ("docs/stdio.md", "", "the transcripts of the crate stdio"),
+    ("docs/stdio.md", "console", "first_commands.rs"),
+    ("docs/worker.md", "console", "first_commands.rs"),
 ];
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the documents show is what happens: their commands are run as they are written.
+//! Runs the commands that the documents show, as they are written, and compares what they print.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,6 +22,7 @@ mod caller;
 mod mask;
 
 mod blocks;
+mod first_commands;
 mod http;
 mod interop;
 mod page;
