@@ -37,152 +37,152 @@ pub const CODES: &[Code] = &[
     code(
         "invalid",
         (Some(2), Some(400)),
-        "A part of the request is wrong; nothing was done.",
-        "Correct the part that the message names. Repeated unchanged it fails again.",
+        "A part of the request is invalid; nothing was done.",
+        "Correct the part that the message names. The same request fails again.",
     ),
     code(
         "usage",
         (Some(2), None),
-        "The command line makes no sense; nothing was done.",
+        "The command line is invalid; nothing was done.",
         "See `windlass help COMMAND`.",
     ),
     code(
         "bad_config",
         (Some(78), None),
-        "A variable of the environment or the configuration file makes no sense.",
-        "See what is in force, and where it comes from, with `windlass config show`.",
+        "An environment variable or the configuration file is invalid.",
+        "See the settings in force, and where they come from, with `windlass config show`.",
     ),
     code(
         "too_large",
         (None, Some(413)),
-        "A body, its headers or a line of an import is larger than allowed. A payload or a result that is too large is `invalid`.",
-        "Send less, or keep the bytes elsewhere and send where they are.",
+        "A body, its headers or a line of an import is over the limit. A payload or a result over its limit is `invalid`.",
+        "Send less, or store the bytes elsewhere and send a reference.",
     ),
     code(
         "not_found",
         (Some(3), Some(404)),
-        "There is no such queue, job, worker or route.",
-        "See what there is: `windlass queue list`, `windlass job list QUEUE`, `windlass workers`.",
+        "The queue, job, worker or route does not exist.",
+        "List what exists: `windlass queue list`, `windlass job list QUEUE`, `windlass workers`.",
     ),
     code(
         "gone",
         (Some(3), Some(410)),
-        "The job is not stored any more: it has ended and was not kept, or was removed.",
-        "To keep outcomes enqueue with `--wait`, or set `keep_succeeded=all` for the queue.",
+        "The job is no longer stored: it ended and was not kept, or it was removed.",
+        "To keep outcomes, enqueue with `--wait`, or set `keep_succeeded=all` for the queue.",
     ),
     code(
         "conflict",
         (Some(4), Some(409)),
-        "Something else holds what was asked for, such as a unique key.",
-        "Look at the holder that the message names; wait for it, or choose another key.",
+        "What was requested is already taken, such as a unique key.",
+        "See the holder that the message names; wait for it, or choose another key.",
     ),
     code(
         "wrong_state",
         (Some(4), Some(409)),
-        "The job is in a state that forbids this.",
-        "Look at it with `windlass job get QUEUE ID`; the help says which state allows it.",
+        "The state of the job does not allow this.",
+        "See its state with `windlass job get QUEUE ID`; the help names the state that allows it.",
     ),
     code(
         "lease_lost",
         (Some(4), Some(409)),
-        "The token does not hold the job any more; nothing changed.",
-        "Discard the outcome: somebody else may have the job by now. Claim again.",
+        "The token no longer holds the job; nothing changed.",
+        "Discard the outcome: another worker may have the job by now. Claim again.",
     ),
     code(
         "cancelled",
         (None, None),
-        "The dispatcher: the job was deleted while it was on its way to a worker.",
-        "Send `worker_idle` to be given another.",
+        "Dispatcher: the job was deleted while it was being sent to a worker.",
+        "Send `worker_idle` to get another job.",
     ),
     code(
         "duplicate",
         (None, None),
-        "The dispatcher: a job with this id is there already; no second one was made.",
-        "Nothing: the first one runs. Another id makes another job.",
+        "Dispatcher: a job with this id already exists; no second one was created.",
+        "Nothing: the first one runs. Use another id for another job.",
     ),
     code(
         "timed_out",
         (Some(124), Some(408)),
-        "What was waited for did not happen in time; the job goes on.",
-        "Wait longer, or look whether a worker is alive with `windlass workers`.",
+        "The wait timed out; the job continues.",
+        "Wait longer, or check that a worker is alive with `windlass workers`.",
     ),
     code(
         "store_full",
         (Some(75), Some(503)),
-        "The store has no room left; nothing was done.",
-        "Let workers go on, which frees room, or give the store more.",
+        "The store is full; nothing was done.",
+        "Let workers continue, which frees space, or give the store more space.",
     ),
     code(
         "store_busy",
         (Some(75), Some(503)),
-        "Somebody else holds the store for now; nothing was done.",
-        "Try again; `windlass doctor` says who it is when it lasts.",
+        "The store is busy; nothing was done.",
+        "Try again. If it persists, `windlass doctor` says what holds it.",
     ),
     code(
         "store_unreachable",
         (Some(69), Some(503)),
         "The store could not be reached; nothing was done.",
-        "See that it runs and that the address is right: `windlass doctor`.",
+        "Check that it runs and that the address is right: `windlass doctor`.",
     ),
     code(
         "store_read_only",
         (Some(5), Some(500)),
         "This process may not write to the store.",
-        "Give it the right to: permissions of the file, or a server that is no replica.",
+        "Grant write access: file permissions, or a server that is not a replica.",
     ),
     code(
         "store_foreign",
         (Some(78), Some(500)),
-        "What is at this address is no Windlass store.",
-        "Name another file, or another prefix.",
+        "The data at this address is not a Windlass store.",
+        "Use another file, or another prefix.",
     ),
     code(
         "store_damaged",
         (Some(69), Some(500)),
-        "What is stored cannot be read.",
-        "`windlass clean --deep` mends what can be mended; else restore a backup.",
+        "The stored data cannot be read.",
+        "`windlass audit` repairs what can be repaired; otherwise restore a backup.",
     ),
     code(
         "store_newer",
         (Some(78), Some(500)),
-        "A newer Windlass has written the store.",
+        "A newer version of Windlass has written the store.",
         "Use that version, or a later one.",
     ),
     code(
         "store_unsupported",
         (Some(78), Some(500)),
-        "The store does not run here: its place or its engine is not safe.",
-        "The message says what is missing: a local disk, or a server of a later version.",
+        "The store cannot run here: its location or its engine is not safe.",
+        "The message says what is missing: a local disk, or a later version of the server.",
     ),
     code(
         "outcome_unknown",
         (Some(75), Some(503)),
-        "The request was sent and no answer came: it may or may not have happened.",
-        "Repeat it with the same id or token: it happens once, and the first answer comes back.",
+        "The request was sent, but no reply arrived: it may or may not have been executed.",
+        "Repeat it with the same id or token: it is executed once, and you get the first reply.",
     ),
     code(
         "unwritable",
         (Some(1), None),
         "The work is done, but its result cannot be written.",
-        "Make room, or send standard output elsewhere; the message says what became of the jobs.",
+        "Free disk space, or redirect standard output; the message says what happened to the jobs.",
     ),
     code(
         "unauthorized",
         (None, Some(401)),
-        "There is no token with the request, or one that the server does not know.",
+        "The request has no token, or one that the server does not know.",
         "Send `Authorization: Bearer TOKEN` with a token of the server.",
     ),
     code(
         "forbidden",
         (None, Some(403)),
-        "The token, the origin or the way of the request does not allow it.",
+        "The token, the origin or the form of the request does not allow this.",
         "Use a token with the scope that the message names.",
     ),
     code(
         "wrong_host",
         (None, Some(421)),
-        "The server does not answer to this name.",
-        "Use its address, or let it know the name with `windlass serve --host NAME`.",
+        "The server does not accept this host name.",
+        "Use its address, or add the name with `windlass serve --host NAME`.",
     ),
     code(
         "method_not_allowed",
@@ -193,32 +193,32 @@ pub const CODES: &[Code] = &[
     code(
         "wrong_media_type",
         (None, Some(415)),
-        "The body is not of a kind that the route takes.",
+        "The route does not accept a body of this type.",
         "Send the Content-Type that the message names.",
     ),
     code(
         "url_too_long",
         (None, Some(414)),
-        "The address is longer than allowed.",
-        "Send what is long in the body.",
+        "The URL is over the limit.",
+        "Move long values into the body.",
     ),
     code(
         "too_slow",
         (None, Some(408)),
-        "The body of the request did not come in time.",
-        "Send it again, in smaller pieces where the line is slow.",
+        "The body of the request did not arrive in time.",
+        "Send it again, in smaller pieces if the connection is slow.",
     ),
     code(
         "too_many_requests",
         (None, Some(429)),
         "The token has used up its rate, or too many wrong tokens came from this address.",
-        "Come back after the seconds in `Retry-After`.",
+        "Retry after the number of seconds in `Retry-After`.",
     ),
     code(
         "overloaded",
         (None, Some(503)),
-        "The server has as much to do as it takes on.",
-        "Come back after the seconds in `Retry-After`.",
+        "The server has reached one of its limits.",
+        "Retry after the number of seconds in `Retry-After`.",
     ),
     code(
         "not_ready",
@@ -229,8 +229,8 @@ pub const CODES: &[Code] = &[
     code(
         "internal",
         (Some(1), Some(500)),
-        "A fault of Windlass itself.",
-        "Report it, with what was asked and the message.",
+        "A bug in Windlass.",
+        "Report it, with the request and the message.",
     ),
 ];
 
@@ -253,9 +253,12 @@ mod tests {
 
     fn page() -> String {
         let mut page = String::from(
-            "# Errors\n\nEvery refusal says what happened, why, and what to do next, with a code that never changes. Over HTTP it is a problem \
-             document, on the command line\n`error: …` and `help: …`, or with `--json` an object `{\"error\":{code,message,help}}`.\n\n\
-             Written from `crates/api/src/code.rs` by `WINDLASS_SNAPSHOT=write cargo test -p windlass-api code`.\n\n\
+            "# Error codes\n\nLook up a code to see what happened, what to do next, and the exit status and HTTP status that go with it. To see one, run\n\
+             `windlass job get mail no-such-job --json`.\n\n\
+             Every error says what failed, why, and what to do, and has a code that never changes. Match on the code, not on the message.\n\n\
+             - The command line prints `error: …` and `help: …`, or with `--json` an object `{\"error\":{code,message,help}}`.\n\
+             - The HTTP API returns a problem document ([http.md](http.md#errors)).\n\
+             - `windlass stdio` and `windlass processor` return it in the reply ([stdio.md](stdio.md), [processor.md](processor.md)).\n\n\
              | Code | What happened | What to do | Exit | HTTP |\n|---|---|---|---|---|\n",
         );
         for code in CODES {
@@ -270,6 +273,7 @@ mod tests {
                 .map_or_else(|| "–".to_owned(), |status| status.to_string());
             let _ = writeln!(page, "| `{word}` | {means} | {next} | {exit} | {status} |");
         }
+        page += "\nThis page is generated from `crates/api/src/code.rs`: run `WINDLASS_SNAPSHOT=write cargo test -p windlass-api code`.\n";
         page
     }
 
