@@ -71,5 +71,9 @@ fn every_block_of_a_page_is_run_or_there_is_a_reason() {
 
     let known = RUN_BY.map(|(page, language, _)| (page.to_owned(), language.to_owned()));
 
-    assert_eq!(found, BTreeSet::from(known), "list in RUN_BY what runs these blocks");
+    assert_eq!(
+        found,
+        BTreeSet::from(known),
+        "list in RUN_BY what runs these blocks"
+    );
 }

@@ -21,13 +21,13 @@ fn the_commands_of_the_page_on_older_systems_migrate_their_work() {
     let mut shell = Shell::new(Sandbox::on(Place::redis()));
     let old = Server::start();
     let to_new = shell.sandbox.place.server().url();
-    shell.instead("redis://old:6379/0", &old.url());
+    shell.substitute("redis://old:6379/0", &old.url());
     for url in [
         "redis://new:6379/0",
         "redis://127.0.0.1:6379/0",
         "redis://…",
     ] {
-        shell.instead(url, &to_new);
+        shell.substitute(url, &to_new);
     }
     for line in [
         "windlass interop redis-work-queue add hello --prefix mail",

@@ -1,19 +1,19 @@
-//! What a page shows: its blocks, and the commands of a terminal with what they print.
+//! Parses a page: its code blocks, and the commands in `console` blocks with their output.
 
-/// What stands between two fences.
+/// A fenced code block.
 pub(crate) struct Block<'a> {
-    /// The word behind the first fence; empty where there is none.
+    /// The language after the opening fence; empty if there is none.
     pub(crate) language: &'a str,
     pub(crate) text: String,
 }
 
-/// A command, and what the page says that it prints.
+/// A command, and the output that the page shows for it.
 pub(crate) struct Step {
     pub(crate) command: String,
     pub(crate) shown: String,
 }
 
-/// The blocks of a page in their order.
+/// The blocks of a page, in order.
 pub(crate) fn blocks(page: &str) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = Vec::new();
     let mut is_open = false;
@@ -28,7 +28,7 @@ pub(crate) fn blocks(page: &str) -> Vec<Block<'_>> {
             blocks.last_mut().unwrap().text += line;
         }
     }
-    assert!(!is_open, "the last block has no end");
+    assert!(!is_open, "the last block is not closed");
     blocks
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn texts(page: &str, language: &str) -> Vec<String> {
     texts.map(|block| block.text).collect()
 }
 
-/// The commands of all terminals on a page, in their order.
+/// The commands of all `console` blocks of a page, in order.
 pub(crate) fn steps(page: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for line in texts(page, "console").concat().split_inclusive('\n') {

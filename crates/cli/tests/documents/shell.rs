@@ -1,4 +1,4 @@
-//! Runs what a page shows in a folder of its own, as somebody does who pastes it.
+//! Runs the commands of a page in a temporary directory, as if they were pasted.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,49 +10,53 @@ use crate::mask::mask;
 use crate::page::Step;
 use crate::sandbox::Sandbox;
 
-/// A line that a worker which ends at that moment may leave out.
-const SOMETIMES: &str = "; it starts again in ";
+/// Part of a line that is optional: a worker that exits at that moment does not print it.
+const OPTIONAL_LINE: &str = "; it starts again in ";
 
-/// Ids, tokens and times are at least so long; nothing else that differs is asked for again.
+/// The shortest id, token or time. Shorter text that differs is not reused by later commands.
 const NAME_CHARS_MIN: usize = 20;
 
-/// A shell, and what stands here for the words of the page.
+/// A shell, and the substitutions for text of the page.
 pub(crate) struct Shell {
     pub(crate) sandbox: Sandbox,
-    stand_ins: Vec<(String, String)>,
+    substitutions: Vec<(String, String)>,
 }
 
 impl Shell {
     pub(crate) fn new(sandbox: Sandbox) -> Self {
-        let stand_ins = Vec::new();
-        Self { sandbox, stand_ins }
+        let substitutions = Vec::new();
+        Self {
+            sandbox,
+            substitutions,
+        }
     }
 
-    /// Says what is meant here by words of the page, such as the address of a server.
-    pub(crate) fn instead(&mut self, shown: &str, here: &str) {
-        self.stand_ins.push((shown.to_owned(), here.to_owned()));
+    /// Replaces text of the page, such as the address of a server, in all later commands.
+    pub(crate) fn substitute(&mut self, shown: &str, actual: &str) {
+        self.substitutions
+            .push((shown.to_owned(), actual.to_owned()));
     }
 
-    fn meant(&self, text: &str) -> String {
-        let stand_ins = self.stand_ins.iter();
-        stand_ins.fold(text.to_owned(), |text, (shown, here)| {
-            text.replace(shown, here)
+    fn expand(&self, text: &str) -> String {
+        let substitutions = self.substitutions.iter();
+        substitutions.fold(text.to_owned(), |text, (shown, actual)| {
+            text.replace(shown, actual)
         })
     }
 
-    /// A script, both its outputs in one.
+    /// A script, with stderr redirected to stdout.
     pub(crate) fn command(&self, script: &str) -> Command {
         self.script(&format!("exec 2>&1\n{script}"))
     }
 
-    /// A script; `windlass` is found as after an installation.
+    /// A script, with `windlass` in `PATH`.
     fn script(&self, script: &str) -> Command {
         let program = Path::new(env!("CARGO_BIN_EXE_windlass"));
         let folder = program.parent().unwrap().display().to_string();
         let path = std::env::var("PATH").unwrap();
         let mut command = Command::new("sh");
         command
-            .args(["-c", &self.meant(script)])
+            .args(["-c", &self.expand(script)])
             .current_dir(self.sandbox.path(""))
             .env("PATH", format!("{folder}:{path}"))
             .env_remove("WINDLASS_STORE")
@@ -63,13 +67,13 @@ impl Shell {
         command
     }
 
-    /// Runs a script and answers what it printed.
+    /// Runs a script and returns its output.
     pub(crate) fn run(&self, script: &str) -> String {
         let output = self.command(script).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Runs a command of a page and compares what it prints, where the page shows that.
+    /// Runs a command of a page and compares its output, if the page shows one.
     pub(crate) fn play(&mut self, step: &Step) {
         self.write_shown_file(step);
         let output = self.script(&step.command).output().unwrap();
@@ -78,21 +82,26 @@ impl Shell {
             assert!(output.status.success(), "$ {}: {outputs:?}", step.command);
             return;
         }
-        let shown = self.meant(&step.shown);
-        let rest = self.find(lines(&shown), &outputs[0], &step.command);
-        // Remarks come from several pipes, so there is no order among them.
+        let shown = self.expand(&step.shown);
+        let rest = self.match_stdout(lines(&shown), &outputs[0], &step.command);
+        // Lines on stderr come from several pipes, so their order is not fixed.
         let (shown, printed) = (masked(&rest), masked(&lines(&outputs[1])));
         assert_eq!(printed, shown, "$ {}", step.command);
     }
 
-    /// Finds the results that were printed among the lines shown, in their order, and leaves the
-    /// remarks.
-    fn find<'a>(&mut self, shown: Vec<&'a str>, printed: &str, command: &str) -> Vec<&'a str> {
+    /// Matches stdout against the lines shown, in order. Returns the lines that are left, which should
+    /// be those of stderr.
+    fn match_stdout<'a>(
+        &mut self,
+        shown: Vec<&'a str>,
+        printed: &str,
+        command: &str,
+    ) -> Vec<&'a str> {
         let mut printed = lines(printed).into_iter().peekable();
         let mut rest = Vec::new();
         for line in shown {
             match printed.next_if(|printed| mask(printed) == mask(line)) {
-                Some(printed) => self.learn(line, printed),
+                Some(printed) => self.learn_names(line, printed),
                 None => rest.push(line),
             }
         }
@@ -101,7 +110,7 @@ impl Shell {
         rest
     }
 
-    /// A file whose text the page shows with `cat` is there, and can be run.
+    /// Creates a file that the page shows with `cat`, and makes it executable.
     fn write_shown_file(&self, step: &Step) {
         let Some(name) = step.command.strip_prefix("cat ") else {
             return;
@@ -113,33 +122,33 @@ impl Shell {
         }
     }
 
-    /// Later commands name the ids and tokens that were printed here, not those of the page.
-    fn learn(&mut self, shown: &str, printed: &str) {
+    /// Replaces the ids and tokens of the page in later commands by those that were printed.
+    fn learn_names(&mut self, shown: &str, printed: &str) {
         let is_part = |c: char| c.is_ascii_alphanumeric() || "-:.".contains(c);
         let shown = shown.split(|c| !is_part(c));
         let pairs = shown.zip(printed.split(|c| !is_part(c)));
-        for (shown, here) in pairs.filter(|(shown, here)| shown != here) {
-            if shown.len() >= NAME_CHARS_MIN && shown.len() == here.len() {
-                self.instead(shown, here);
+        for (shown, actual) in pairs.filter(|(shown, actual)| shown != actual) {
+            if shown.len() >= NAME_CHARS_MIN && shown.len() == actual.len() {
+                self.substitute(shown, actual);
             }
         }
     }
 }
 
-/// The lines that are always there.
+/// The lines without optional ones.
 fn lines(text: &str) -> Vec<&str> {
-    let lines = text.lines().filter(|line| !line.contains(SOMETIMES));
+    let lines = text.lines().filter(|line| !line.contains(OPTIONAL_LINE));
     lines.collect()
 }
 
-/// Lines without what differs from run to run, in an order of their own.
+/// Lines with everything masked that differs from run to run, sorted.
 fn masked(lines: &[&str]) -> Vec<String> {
     let mut masked: Vec<String> = lines.iter().map(|line| mask(line)).collect();
     masked.sort();
     masked
 }
 
-/// A command that goes on until it is told to end; it is killed when the test fails.
+/// A command that runs until it gets a signal. It is killed if the test fails.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
@@ -147,7 +156,7 @@ impl Running {
         Self(command.spawn().unwrap())
     }
 
-    /// Tells it to end, and waits.
+    /// Sends a signal and waits for the exit.
     pub(crate) fn end(mut self, signal: Signal) -> ExitStatus {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
         self.0.wait().unwrap()

@@ -1,19 +1,19 @@
-//! What the documents show is what happens.
+//! Replays the sessions that docs/stdio.md and docs/processor.md show.
 
 use super::script;
 
 #[tokio::test]
-async fn the_conversations_of_the_page_on_stdio_are_true() {
+async fn the_sessions_of_the_page_on_stdio_are_true() {
     let page = include_str!("../../../../docs/stdio.md");
-    let conversations = script::of_document(page);
-    assert!(conversations.len() >= 3, "{}", conversations.len());
-    for conversation in conversations {
-        script::stdio(&conversation).await;
+    let sessions = script::of_document(page);
+    assert!(sessions.len() >= 3, "{}", sessions.len());
+    for session in sessions {
+        script::stdio(&session).await;
     }
 }
 
 #[test]
-fn the_page_on_stdio_names_every_verb() {
+fn the_page_on_stdio_names_every_operation() {
     let page = include_str!("../../../../docs/stdio.md");
     for op in windlass_api::ops() {
         assert!(page.contains(&format!("| `{op}` |")), "{op}");
@@ -21,11 +21,11 @@ fn the_page_on_stdio_names_every_verb() {
 }
 
 #[tokio::test]
-async fn the_conversations_of_the_page_on_the_processor_are_true() {
+async fn the_sessions_of_the_page_on_the_processor_are_true() {
     let page = include_str!("../../../../docs/processor.md");
-    let conversations = script::of_document(page);
-    assert!(conversations.len() >= 3, "{}", conversations.len());
-    for conversation in conversations {
-        script::processor(&conversation).await;
+    let sessions = script::of_document(page);
+    assert!(sessions.len() >= 3, "{}", sessions.len());
+    for session in sessions {
+        script::processor(&session).await;
     }
 }

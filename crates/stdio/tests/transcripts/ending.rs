@@ -1,4 +1,4 @@
-//! How sessions end, wait and give back; pipes that nobody reads, and timers.
+//! How sessions end, wait and return jobs; pipes that are not read, and timers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use tokio::task::JoinHandle;
 use windlass_core::{NewJob, QueueName, Stats, Store};
 use windlass_stdio::{CancellationToken, Cause, Ended, Options, Returned, serve};
 
-use super::script::World;
+use super::script::Fixture;
 
-struct Door {
+struct Session {
     input: DuplexStream,
     output: Lines<BufReader<DuplexStream>>,
     stop: CancellationToken,
     ended: JoinHandle<Ended>,
 }
 
-impl Door {
-    fn open(store: &Arc<dyn Store>, is_ordered: bool) -> Self {
+impl Session {
+    fn start(store: &Arc<dyn Store>, is_ordered: bool) -> Self {
         let (input, reader) = tokio::io::duplex(1024);
         let (writer, output) = tokio::io::duplex(1024);
         let (store, stop) = (Arc::clone(store), CancellationToken::new());
@@ -40,27 +40,27 @@ impl Door {
         }
     }
 
-    async fn say(&mut self, line: &str) {
+    async fn send(&mut self, line: &str) {
         let line = format!("{line}\n");
         self.input.write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// Says a line until it is not read any more; answers how often it was.
+    /// Sends a line until the session stops reading. Returns how often it was sent.
     async fn fill(&mut self, line: &str, most: u32) -> u32 {
-        let mut said = 0;
-        let patience = Duration::from_secs(5);
-        while tokio::time::timeout(patience, self.say(line)).await.is_ok() {
-            said += 1;
-            assert!(said < most, "it reads ever more");
+        let mut sent = 0;
+        let timeout = Duration::from_secs(5);
+        while tokio::time::timeout(timeout, self.send(line)).await.is_ok() {
+            sent += 1;
+            assert!(sent < most, "it never stops reading");
         }
-        said
+        sent
     }
 
-    fn read_no_more(&mut self) {
+    fn close_output(&mut self) {
         self.output = BufReader::new(tokio::io::duplex(1).0).lines();
     }
 
-    async fn hear(&mut self) -> Value {
+    async fn receive(&mut self) -> Value {
         let line = self.output.next_line().await.unwrap().unwrap();
         serde_json::from_str(&line).unwrap()
     }
@@ -70,65 +70,70 @@ fn queue() -> QueueName {
     QueueName::new("q").unwrap()
 }
 
-async fn stats(world: &World) -> Stats {
-    world.store.stats(&queue()).await.unwrap().unwrap()
+async fn stats(fixture: &Fixture) -> Stats {
+    fixture.store.stats(&queue()).await.unwrap().unwrap()
 }
 
 #[tokio::test(start_paused = true)]
-async fn unordered_a_waiting_claim_holds_up_nobody() {
-    let world = World::new();
-    let mut door = Door::open(&world.store, false);
-    door.say(r#"{"op":"claim","ref":"c","queue":"q","wait":"30s"}"#)
+async fn unordered_a_waiting_claim_delays_no_other_request() {
+    let fixture = Fixture::new();
+    let mut session = Session::start(&fixture.store, false);
+    session
+        .send(r#"{"op":"claim","ref":"c","queue":"q","wait":"30s"}"#)
         .await;
-    door.say(r#"{"op":"queues","ref":"s"}"#).await;
-    assert_eq!(door.hear().await["ref"], "s");
-    door.say(r#"{"op":"enqueue","ref":"e","queue":"q","id":"a"}"#)
+    session.send(r#"{"op":"queues","ref":"s"}"#).await;
+    assert_eq!(session.receive().await["ref"], "s");
+    session
+        .send(r#"{"op":"enqueue","ref":"e","queue":"q","id":"a"}"#)
         .await;
-    let mut heard = [door.hear().await, door.hear().await];
-    heard.sort_by_key(|reply| reply["ref"].to_string());
-    assert_eq!(heard[0]["jobs"][0]["id"], "a");
+    let mut replies = [session.receive().await, session.receive().await];
+    replies.sort_by_key(|reply| reply["ref"].to_string());
+    assert_eq!(replies[0]["jobs"][0]["id"], "a");
 }
 
 #[tokio::test(start_paused = true)]
-async fn ordered_a_waiting_claim_holds_up_those_behind_it() {
-    let world = World::new();
-    let mut door = Door::open(&world.store, true);
-    door.say(r#"{"op":"claim","ref":"c","queue":"q","wait":"30s"}"#)
+async fn ordered_a_waiting_claim_delays_those_behind_it() {
+    let fixture = Fixture::new();
+    let mut session = Session::start(&fixture.store, true);
+    session
+        .send(r#"{"op":"claim","ref":"c","queue":"q","wait":"30s"}"#)
         .await;
-    door.say(r#"{"op":"queues","ref":"s"}"#).await;
-    let first = door.hear().await;
+    session.send(r#"{"op":"queues","ref":"s"}"#).await;
+    let first = session.receive().await;
     assert_eq!(
         (&first["ref"], &first["jobs"]),
         (&"c".into(), &Value::Array(vec![]))
     );
-    assert_eq!(door.hear().await["ref"], "s");
+    assert_eq!(session.receive().await["ref"], "s");
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_input_finishes_what_is_under_way() {
-    let world = World::new();
-    let mut door = Door::open(&world.store, true);
-    door.say(r#"{"op":"claim","ref":1,"queue":"q","wait":"5s"}"#)
+async fn the_end_of_the_input_finishes_what_is_in_flight() {
+    let fixture = Fixture::new();
+    let mut session = Session::start(&fixture.store, true);
+    session
+        .send(r#"{"op":"claim","ref":1,"queue":"q","wait":"5s"}"#)
         .await;
-    door.input
+    session
+        .input
         .write_all(br#"{"op":"queues","ref":2}"#)
         .await
         .unwrap();
-    drop(door.input);
+    drop(session.input);
     let mut rest = Vec::new();
-    while let Some(line) = door.output.next_line().await.unwrap() {
+    while let Some(line) = session.output.next_line().await.unwrap() {
         rest.push(line);
     }
     assert_eq!(rest.len(), 2, "{rest:?}");
-    let ended = door.ended.await.unwrap();
+    let ended = session.ended.await.unwrap();
     assert!(matches!(ended.cause, Cause::InputEnded), "{ended:?}");
     assert_eq!((ended.answered, ended.refused), (2, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_cuts_waits_short_and_answers_them() {
-    let world = World::new();
-    world
+    let fixture = Fixture::new();
+    fixture
         .store
         .enqueue(
             &queue(),
@@ -140,37 +145,43 @@ async fn a_stop_cuts_waits_short_and_answers_them() {
         )
         .await
         .unwrap();
-    let mut door = Door::open(&world.store, false);
-    door.say(r#"{"op":"claim","ref":1,"queue":"q","wait":"60s"}"#)
+    let mut session = Session::start(&fixture.store, false);
+    session
+        .send(r#"{"op":"claim","ref":1,"queue":"q","wait":"60s"}"#)
         .await;
-    door.say(r#"{"op":"wait","ref":2,"queue":"q","id":"a","timeout":"60s"}"#)
+    session
+        .send(r#"{"op":"wait","ref":2,"queue":"q","id":"a","timeout":"60s"}"#)
         .await;
-    door.say(r#"{"op":"queues","ref":3}"#).await;
-    assert_eq!(door.hear().await["ref"], 3);
-    let began = tokio::time::Instant::now();
-    door.stop.cancel();
-    let mut heard = [door.hear().await, door.hear().await];
-    heard.sort_by_key(|reply| reply["ref"].to_string());
-    assert_eq!(heard[0]["jobs"], Value::Array(vec![]));
-    assert_eq!(heard[1]["error"]["code"], "timed_out");
-    assert!(matches!(door.ended.await.unwrap().cause, Cause::Stopped));
+    session.send(r#"{"op":"queues","ref":3}"#).await;
+    assert_eq!(session.receive().await["ref"], 3);
+    let start = tokio::time::Instant::now();
+    session.stop.cancel();
+    let mut replies = [session.receive().await, session.receive().await];
+    replies.sort_by_key(|reply| reply["ref"].to_string());
+    assert_eq!(replies[0]["jobs"], Value::Array(vec![]));
+    assert_eq!(replies[1]["error"]["code"], "timed_out");
+    assert!(matches!(session.ended.await.unwrap().cause, Cause::Stopped));
     assert!(
-        began.elapsed() < Duration::from_secs(3),
+        start.elapsed() < Duration::from_secs(3),
         "{:?}",
-        began.elapsed()
+        start.elapsed()
     );
 }
 
 #[tokio::test]
-async fn a_claim_that_nobody_hears_gives_its_jobs_back_in_their_order() {
-    let world = World::new();
+async fn a_claim_that_nobody_reads_gives_its_jobs_back_in_their_order() {
+    let fixture = Fixture::new();
     let jobs =
         ["1", "2", "3"].map(|id| NewJob::new("x").id(windlass_core::JobId::new(id).unwrap()));
-    world.store.enqueue(&queue(), jobs.to_vec()).await.unwrap();
-    let mut door = Door::open(&world.store, true);
-    door.read_no_more();
-    door.say(r#"{"op":"claim","queue":"q","max":2}"#).await;
-    let ended = door.ended.await.unwrap();
+    fixture
+        .store
+        .enqueue(&queue(), jobs.to_vec())
+        .await
+        .unwrap();
+    let mut session = Session::start(&fixture.store, true);
+    session.close_output();
+    session.send(r#"{"op":"claim","queue":"q","max":2}"#).await;
+    let ended = session.ended.await.unwrap();
     assert!(matches!(ended.cause, Cause::OutputClosed), "{ended:?}");
     assert_eq!(ended.returned.len(), 2, "{ended:?}");
     assert!(
@@ -180,50 +191,53 @@ async fn a_claim_that_nobody_hears_gives_its_jobs_back_in_their_order() {
             .all(|job| matches!(job, Returned::Back(_)))
     );
     let claim = windlass_core::ClaimRequest::single(3);
-    let claim = world.store.claim(&queue(), claim).await.unwrap().unwrap();
+    let claim = fixture.store.claim(&queue(), claim).await.unwrap().unwrap();
     let ids: Vec<_> = claim.jobs.iter().map(|job| job.id.as_str()).collect();
     assert_eq!(ids, ["1", "2", "3"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_waits_while_the_reader_goes_away_holds_nothing() {
-    let world = World::new();
-    let mut door = Door::open(&world.store, false);
-    door.say(r#"{"op":"claim","ref":1,"queue":"q","wait":"60s"}"#)
+    let fixture = Fixture::new();
+    let mut session = Session::start(&fixture.store, false);
+    session
+        .send(r#"{"op":"claim","ref":1,"queue":"q","wait":"60s"}"#)
         .await;
-    door.read_no_more();
-    door.say(r#"{"op":"enqueue","queue":"q","id":"a"}"#).await;
-    let ended = door.ended.await.unwrap();
+    session.close_output();
+    session
+        .send(r#"{"op":"enqueue","queue":"q","id":"a"}"#)
+        .await;
+    let ended = session.ended.await.unwrap();
     assert!(matches!(ended.cause, Cause::OutputClosed), "{ended:?}");
-    let stats = stats(&world).await;
+    let stats = stats(&fixture).await;
     assert_eq!((stats.ready, stats.running), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_does_not_read_stops_the_door_from_reading() {
-    let world = World::new();
-    let mut door = Door::open(&world.store, true);
+async fn a_reader_that_does_not_read_stops_the_session_from_reading() {
+    let fixture = Fixture::new();
+    let mut session = Session::start(&fixture.store, true);
     let line = format!(r#"{{"op":"queues","ref":"{}"}}"#, "r".repeat(500));
-    // The pipes hold a kibibyte each; what gathers inside is bounded, so this ends.
-    let said = door.fill(&line, 1_000).await;
-    assert!(said > 50, "{said}");
+    // The pipes buffer 1 KiB each, and the session buffers a bounded amount, so this ends.
+    let sent = session.fill(&line, 1_000).await;
+    assert!(sent > 50, "{sent}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_so_many_requests_are_under_way() {
-    let world = World::new();
-    let mut door = Door::open(&world.store, false);
+async fn only_so_many_requests_are_in_flight() {
+    let fixture = Fixture::new();
+    let mut session = Session::start(&fixture.store, false);
     let line = r#"{"op":"claim","queue":"q","wait":"60s"}"#;
-    let said = door.fill(line, 3_000).await;
-    // The pipe and one reading of it hold a kibibyte of others each.
+    let sent = session.fill(line, 3_000).await;
+    // The pipe and one read from it buffer 1 KiB of further requests each.
     let held = u32::try_from(2 * 1024 / (line.len() + 1)).unwrap();
-    assert!((64..64 + 4 + held).contains(&said), "{said}");
+    assert!((64..64 + 4 + held).contains(&sent), "{sent}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_processor_ticks_by_itself() {
-    let world = World::new();
-    let processor = world.processor();
+    let fixture = Fixture::new();
+    let processor = fixture.processor();
     let (mut input, reader) = tokio::io::duplex(64 * 1024);
     let (writer, output) = tokio::io::duplex(64 * 1024);
     let running = tokio::spawn(async move {
@@ -242,9 +256,9 @@ async fn a_processor_ticks_by_itself() {
             .unwrap()
             .contains("worker_idle_reply")
     );
-    world
+    fixture
         .store
-        .enqueue(&queue(), vec![NewJob::new("by another door")])
+        .enqueue(&queue(), vec![NewJob::new("from another interface")])
         .await
         .unwrap();
     let assignment = output.next_line().await.unwrap().unwrap();
@@ -257,10 +271,10 @@ async fn a_processor_ticks_by_itself() {
 }
 
 #[tokio::test]
-async fn an_assignment_that_nobody_hears_goes_back() {
-    let world = World::new();
-    let processor = world.processor();
-    world
+async fn an_assignment_that_nobody_reads_goes_back() {
+    let fixture = Fixture::new();
+    let processor = fixture.processor();
+    fixture
         .store
         .enqueue(&queue(), vec![NewJob::new("x")])
         .await
@@ -271,18 +285,18 @@ async fn an_assignment_that_nobody_hears_goes_back() {
     let ended = processor.run(input, writer, CancellationToken::new()).await;
     assert!(matches!(ended.cause, Cause::OutputClosed), "{ended:?}");
     assert_eq!(ended.returned.len(), 1);
-    let stats = stats(&world).await;
+    let stats = stats(&fixture).await;
     assert_eq!((stats.ready, stats.running), (1, 0));
 }
 
 #[tokio::test]
 async fn a_gigabyte_in_one_line_is_read_and_thrown_away() {
-    let world = World::new();
+    let fixture = Fixture::new();
     let long = tokio::io::repeat(b'[').take(1_000_000_000);
     let rest = &b"\n{\"op\":\"queues\",\"ref\":2}"[..];
     let mut output = Vec::new();
     let stop = CancellationToken::new();
-    let store = world.store.as_ref();
+    let store = fixture.store.as_ref();
     serve(
         store,
         long.chain(rest),

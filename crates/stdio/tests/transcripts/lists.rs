@@ -1,11 +1,11 @@
-//! What is listed, and the bounds of time.
+//! Lists, and their time bounds.
 
 use std::fmt::Write as _;
 
 use super::script::processor;
 
-/// One job of each sort, eight seconds after the first began.
-const SCENE: &str = r#"
+/// One job in each state, eight seconds after the first one started.
+const SETUP: &str = r#"
     > {"topic":"workers/w1/worker_idle","service_name":"encoder","service_host":"box","payload":{"queue_name":"q"}}
     < {"payload":{"ok":true}}
     : running is added to q
@@ -22,13 +22,13 @@ const SCENE: &str = r#"
     ~ 2s
 "#;
 
-async fn asked(question: &str, answer: &str) {
-    processor(&format!("{SCENE}> {question}\n< {answer}")).await;
+async fn check(request: &str, reply: &str) {
+    processor(&format!("{SETUP}> {request}\n< {reply}")).await;
 }
 
 #[tokio::test]
-async fn list_queue_jobs_tells_where_each_job_is() {
-    asked(
+async fn list_queue_jobs_shows_where_each_job_is() {
+    check(
         r#"{"topic":"list_queue_jobs","reference":1,"payload":{"queue_name":"q"}}"#,
         r#"{"topic":"default/job_queue/list_queue_jobs_reply","reference":1,"payload":{"ok":true,"queue_name":"q","cursor":null,"jobs":[
             {"uuid":"offered","state":"dispatched","accepted_at":null,"worker":"w2"},
@@ -41,7 +41,7 @@ async fn list_queue_jobs_tells_where_each_job_is() {
 }
 
 #[tokio::test]
-async fn list_queue_jobs_may_be_asked_for_one_state() {
+async fn list_queue_jobs_can_be_limited_to_one_state() {
     for (state, found) in [
         ("queued", r#"{"uuid":"waiting"}"#),
         ("dispatched", r#"{"uuid":"offered"}"#),
@@ -49,7 +49,7 @@ async fn list_queue_jobs_may_be_asked_for_one_state() {
         ("accepted", ""),
         ("finished", ""),
     ] {
-        asked(
+        check(
             &format!(
                 r#"{{"topic":"list_queue_jobs","payload":{{"queue_name":"q","state":"{state}"}}}}"#
             ),
@@ -60,19 +60,19 @@ async fn list_queue_jobs_may_be_asked_for_one_state() {
 }
 
 #[tokio::test]
-async fn list_queue_dispatched_tells_what_is_offered() {
-    for word in ["list_queue_dispatched", "list_leased_queue"] {
-        asked(
-            &format!(r#"{{"topic":"job_queue/{word}","payload":{{"queue_name":"q"}}}}"#),
-            &format!(r#"{{"topic":"default/job_queue/{word}_reply","payload":{{"jobs":[{{"uuid":"offered","dispatched_at":"2026-01-31T08:05:04.000Z","accepted_at":null,"worker":"w2"}}]}}}}"#),
+async fn list_queue_dispatched_shows_what_is_offered() {
+    for name in ["list_queue_dispatched", "list_leased_queue"] {
+        check(
+            &format!(r#"{{"topic":"job_queue/{name}","payload":{{"queue_name":"q"}}}}"#),
+            &format!(r#"{{"topic":"default/job_queue/{name}_reply","payload":{{"jobs":[{{"uuid":"offered","dispatched_at":"2026-01-31T08:05:04.000Z","accepted_at":null,"worker":"w2"}}]}}}}"#),
         )
         .await;
     }
 }
 
 #[tokio::test]
-async fn list_queue_progress_tells_what_is_accepted() {
-    asked(
+async fn list_queue_progress_shows_what_is_accepted() {
+    check(
         r#"{"topic":"list_queue_progress","payload":{"queue_name":"q"}}"#,
         r#"{"payload":{"jobs":[{"uuid":"running","accepted_at":"2026-01-31T08:05:02.000Z","last_progress_at":"2026-01-31T08:05:04.000Z","progress":0.5,"worker":"w1"}]}}"#,
     )
@@ -80,8 +80,8 @@ async fn list_queue_progress_tells_what_is_accepted() {
 }
 
 #[tokio::test]
-async fn list_queue_workers_tells_who_is_there_and_what_they_do() {
-    asked(
+async fn list_queue_workers_shows_each_worker_and_its_job() {
+    check(
         r#"{"topic":"list_queue_workers","payload":{"queue_name":"q"}}"#,
         r#"{"payload":{"workers":[{"worker":"w1","name":"encoder","host":"box","state":"busy","uuid":"running","accepted_at":"2026-01-31T08:05:02.000Z","last_progress_at":"2026-01-31T08:05:04.000Z","progress":0.5,"last_seen_at":"2026-01-31T08:05:04.000Z"},{"worker":"w2","state":"busy","uuid":"offered","accepted_at":null,"progress":null}]}}"#,
     )
@@ -89,8 +89,8 @@ async fn list_queue_workers_tells_who_is_there_and_what_they_do() {
 }
 
 #[tokio::test]
-async fn bounds_of_time_leave_out_the_bounds_themselves() {
-    for (word, bounds, found) in [
+async fn time_bounds_are_exclusive() {
+    for (name, bounds, found) in [
         (
             "jobs",
             r#""later_than":"2026-01-31T08:05:04Z""#,
@@ -116,9 +116,9 @@ async fn bounds_of_time_leave_out_the_bounds_themselves() {
         ("progress", r#""later_than":"2026-01-31T08:05:04Z""#, ""),
         ("workers", r#""later_than":"2026-01-31T08:05:05Z""#, ""),
     ] {
-        let list = if word == "workers" { "workers" } else { "jobs" };
-        asked(
-            &format!(r#"{{"topic":"list_queue_{word}","payload":{{"queue_name":"q",{bounds}}}}}"#),
+        let list = if name == "workers" { "workers" } else { "jobs" };
+        check(
+            &format!(r#"{{"topic":"list_queue_{name}","payload":{{"queue_name":"q",{bounds}}}}}"#),
             &format!(r#"{{"payload":{{"ok":true,"{list}":[{found}]}}}}"#),
         )
         .await;
@@ -126,7 +126,7 @@ async fn bounds_of_time_leave_out_the_bounds_themselves() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_asked_for_badly_is_refused() {
+async fn an_invalid_list_request_is_refused() {
     for fields in [
         r#""limit":5"#,
         r#""queue_name":"q","later_than":"yesterday""#,
@@ -136,7 +136,7 @@ async fn a_list_that_is_asked_for_badly_is_refused() {
         r#""queue_name":"q","cursor":7"#,
         r#""queue_name":"q","state":"happy""#,
     ] {
-        asked(
+        check(
             &format!(r#"{{"topic":"list_queue_jobs","reference":2,"payload":{{{fields}}}}}"#),
             r#"{"topic":"default/job_queue/list_queue_jobs_reply","reference":2,"payload":{"ok":false,"error":{"code":"invalid"}}}"#,
         )

@@ -1,10 +1,10 @@
-//! Who is idle, who is busy, and whose a job is.
+//! Which workers are idle or busy, and which worker owns a job.
 
 use windlass_core::{
     BootId, ClaimRequest, Claimer, JobId, JobLease, JobState, Mode, QueueName, Reason, Store,
 };
 
-use super::script::{World, processor, replay_processor};
+use super::script::{Fixture, processor, replay_processor};
 
 #[tokio::test]
 async fn a_worker_that_is_idle_again_gives_back_what_it_had_accepted() {
@@ -69,13 +69,13 @@ async fn a_worker_may_be_in_several_groups_and_hold_a_job_of_each() {
 #[tokio::test]
 async fn a_worker_that_was_forgotten_gives_back_what_it_accepted_and_keeps_what_it_is_offered() {
     for (has_accepted, released) in [(true, r#"["j"]"#), (false, "[]")] {
-        let world = World::new();
-        let processor = world.processor();
-        replay_processor(&world, &processor, ": j is added to q").await;
-        let hold = offered_to_nobody_known(world.store.as_ref()).await;
+        let fixture = Fixture::new();
+        let processor = fixture.processor();
+        replay_processor(&fixture, &processor, ": j is added to q").await;
+        let hold = offer_to_unknown_worker(fixture.store.as_ref()).await;
         if has_accepted {
             let lease = std::time::Duration::from_secs(10);
-            world.store.accept(&queue(), hold, lease).await.unwrap();
+            fixture.store.accept(&queue(), hold, lease).await.unwrap();
         }
 
         let idle = r#"{"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}"#;
@@ -92,8 +92,8 @@ fn queue() -> QueueName {
     QueueName::new("q").unwrap()
 }
 
-/// Offers the job of the queue to a worker of which the record says nothing.
-async fn offered_to_nobody_known(store: &dyn Store) -> JobLease {
+/// Offers the job of the queue to a worker that is not registered.
+async fn offer_to_unknown_worker(store: &dyn Store) -> JobLease {
     let mut request = ClaimRequest::single(1).mode(Mode::Dispatch);
     request.claimer = Claimer::Single {
         worker: Some(BootId::new("w1").unwrap()),
@@ -105,9 +105,9 @@ async fn offered_to_nobody_known(store: &dyn Store) -> JobLease {
 
 #[tokio::test]
 async fn a_job_that_was_lost_by_three_workers_is_dead() {
-    let world = World::new();
-    let processor = world.processor();
-    replay_processor(&world, &processor, ": j is added to q").await;
+    let fixture = Fixture::new();
+    let processor = fixture.processor();
+    replay_processor(&fixture, &processor, ": j is added to q").await;
     for worker in ["w1", "w2", "w3"] {
         let script = format!(
             r#": {worker} is idle at q
@@ -117,11 +117,11 @@ async fn a_job_that_was_lost_by_three_workers_is_dead() {
                > {{"topic":"tick"}}
                < {{"payload":{{"workers_expired":1}}}}"#
         );
-        replay_processor(&world, &processor, &script).await;
+        replay_processor(&fixture, &processor, &script).await;
     }
 
     let id = JobId::new("j").unwrap();
-    let job = world.store.get(&queue(), &id).await.unwrap().unwrap();
+    let job = fixture.store.get(&queue(), &id).await.unwrap().unwrap();
 
     assert_eq!(
         (job.state, job.reason),
@@ -130,7 +130,7 @@ async fn a_job_that_was_lost_by_three_workers_is_dead() {
 }
 
 #[tokio::test]
-async fn a_worker_that_reports_nonsense_is_alive_all_the_same() {
+async fn a_worker_that_sends_invalid_progress_is_still_alive() {
     processor(
         r#": w1 is idle at q
            ~ 8s
@@ -155,9 +155,9 @@ async fn queues_do_not_share_workers() {
 }
 
 #[tokio::test]
-async fn workers_of_other_doors_are_neither_given_jobs_nor_expired() {
-    let world = World::new();
-    let processor = world.processor();
+async fn workers_of_other_interfaces_are_neither_given_jobs_nor_expired() {
+    let fixture = Fixture::new();
+    let processor = fixture.processor();
     let queue = windlass_core::QueueName::new("q").unwrap();
     let native = windlass_core::NewWorker {
         boot: windlass_core::BootId::new("native").unwrap(),
@@ -167,9 +167,9 @@ async fn workers_of_other_doors_are_neither_given_jobs_nor_expired() {
         version: "0.1.0".to_owned(),
         queues: vec![queue],
     };
-    world.store.register(native).await.unwrap();
+    fixture.store.register(native).await.unwrap();
     replay_processor(
-        &world,
+        &fixture,
         &processor,
         r#": j is added to q
            ~ 30s
@@ -179,6 +179,6 @@ async fn workers_of_other_doors_are_neither_given_jobs_nor_expired() {
            < {"payload":{"ok":false,"error":{"code":"conflict"}}}"#,
     )
     .await;
-    let workers = world.store.workers().await.unwrap();
+    let workers = fixture.store.workers().await.unwrap();
     assert!(workers.iter().any(|worker| worker.new.name == "exec"));
 }

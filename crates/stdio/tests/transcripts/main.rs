@@ -1,4 +1,4 @@
-//! Conversations with the doors, line by line, on the memory store with a clock that moves when told.
+//! Sessions with `windlass stdio` and the processor, line by line, on the memory store with a manual clock.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,6 +10,6 @@ mod ending;
 mod lists;
 mod liveness;
 mod script;
+mod ticks;
 mod topics;
-mod upkeep;
 mod verbs;

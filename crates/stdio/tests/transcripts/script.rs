@@ -1,8 +1,8 @@
-//! A written conversation and its replay: `>` is said, `<` is answered, `~` moves the clock, and `:`
-//! is a step of a processor's workers in short, which goes well.
+//! Replays a written session: `>` is sent, `<` is the expected reply, `~` advances the clock, and `:`
+//! is shorthand for a message to the processor that succeeds.
 //!
-//! An answer may have more fields than are written. The text `…` stands for any text; in what is
-//! said, it stands for the latest token that was answered.
+//! A reply may have more fields than are written. The text `…` matches any text; in a request it
+//! stands for the latest token in a reply.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use windlass_store_memory::MemoryStore;
 /// 2026-01-31T08:05:00Z.
 pub(crate) const START: Timestamp = Timestamp::from_ms(1_769_846_700_000);
 
-/// A store that stands still.
-pub(crate) struct World {
+/// A memory store with a manual clock.
+pub(crate) struct Fixture {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) store: Arc<dyn Store>,
 }
 
-impl World {
+impl Fixture {
     pub(crate) fn new() -> Self {
         let clock = Arc::new(ManualClock::new(START));
         let store = Arc::new(MemoryStore::new(clock.clone()));
@@ -50,40 +50,40 @@ impl World {
     }
 }
 
-/// Replays a conversation with a new processor on a new store.
+/// Replays a session with a new processor on a new store.
 pub(crate) async fn processor(script: &str) {
-    let world = World::new();
-    let processor = world.processor();
-    replay_processor(&world, &processor, script).await;
+    let fixture = Fixture::new();
+    let processor = fixture.processor();
+    replay_processor(&fixture, &processor, script).await;
 }
 
-/// Replays a conversation with a processor.
-pub(crate) async fn replay_processor(world: &World, processor: &Processor, script: &str) {
-    let mut answers = Vec::new().into_iter();
-    let script = script.lines().map(|line| in_full(line.trim()));
+/// Replays a session with a processor.
+pub(crate) async fn replay_processor(fixture: &Fixture, processor: &Processor, script: &str) {
+    let mut replies = Vec::new().into_iter();
+    let script = script.lines().map(|line| expand(line.trim()));
     let script = script.collect::<Vec<_>>().join("\n");
     for (at, line) in script.lines().enumerate() {
         match line.split_at_checked(1) {
-            Some((">", said)) => {
-                let left: Vec<String> = answers.collect();
+            Some((">", sent)) => {
+                let left: Vec<String> = replies.collect();
                 assert!(
                     left.is_empty(),
-                    "before line {at} {line}: also said {left:?}"
+                    "before line {at} {line}: unexpected replies {left:?}"
                 );
-                answers = processor.handle(1, said.trim()).await.into_iter();
+                replies = processor.handle(1, sent.trim()).await.into_iter();
             }
-            Some(("<", expected)) => compare(at, expected, answers.next().as_deref()),
-            Some(("~", by)) => world.advance(by),
-            _ => assert!(line.is_empty(), "what is {line:?}?"),
+            Some(("<", expected)) => compare(at, expected, replies.next().as_deref()),
+            Some(("~", by)) => fixture.advance(by),
+            _ => assert!(line.is_empty(), "unknown line {line:?}"),
         }
     }
-    let left: Vec<String> = answers.collect();
-    assert!(left.is_empty(), "at the end: also said {left:?}");
+    let left: Vec<String> = replies.collect();
+    assert!(left.is_empty(), "at the end: unexpected replies {left:?}");
 }
 
-/// A step as it is said and answered; all other lines are as they are.
-fn in_full(line: &str) -> String {
-    let Some(step) = line.strip_prefix(": ") else {
+/// Expands shorthand into a message and its reply; returns all other lines unchanged.
+fn expand(line: &str) -> String {
+    let Some(shorthand) = line.strip_prefix(": ") else {
         return line.to_owned();
     };
     let ok = r#"< {"payload":{"ok":true}}"#;
@@ -95,7 +95,7 @@ fn in_full(line: &str) -> String {
         let payload = format!(r#"{{"uuid":"{job}","queue_name":"{queue}"}}"#);
         format!(r#"> {{"topic":"{topic}","payload":{payload}}}"#)
     };
-    let lines = match step.split(' ').collect::<Vec<_>>()[..] {
+    let lines = match shorthand.split(' ').collect::<Vec<_>>()[..] {
         [worker, "is", "idle", "at", queue] => vec![idle(worker, queue), ok.to_owned()],
         [job, "is", "added", "to", queue] => vec![of_job("add_job", job, queue), ok.to_owned()],
         [worker, "accepts", job, "of", queue] => {
@@ -105,22 +105,22 @@ fn in_full(line: &str) -> String {
         [worker, "is", "offered", job, "of", queue] => {
             let topic = format!("default/job_queue/workers/{worker}/job_assignment");
             vec![
-                in_full(&format!(": {worker} is idle at {queue}")),
-                in_full(&format!(": {job} is added to {queue}")),
+                expand(&format!(": {worker} is idle at {queue}")),
+                expand(&format!(": {job} is added to {queue}")),
                 format!(r#"< {{"topic":"{topic}","payload":{{"uuid":"{job}"}}}}"#),
             ]
         }
-        _ => panic!("what is {step:?}?"),
+        _ => panic!("unknown shorthand {shorthand:?}"),
     };
     lines.join("\n")
 }
 
-/// Replays a conversation with the door of all verbs.
+/// Replays a session with `windlass stdio`.
 pub(crate) async fn stdio(script: &str) {
-    let world = World::new();
+    let fixture = Fixture::new();
     let (mut input, reader) = tokio::io::duplex(4 * 1024 * 1024);
     let (writer, output) = tokio::io::duplex(64 * 1024);
-    let store = Arc::clone(&world.store);
+    let store = Arc::clone(&fixture.store);
     let session = tokio::spawn(async move {
         let stop = CancellationToken::new();
         serve(store.as_ref(), reader, writer, Options::default(), stop).await
@@ -129,21 +129,21 @@ pub(crate) async fn stdio(script: &str) {
     let mut token = String::new();
     for (at, line) in script.lines().map(str::trim).enumerate() {
         match line.split_at_checked(1) {
-            Some((">", said)) => {
-                let said = said.replace("\"token\":\"…\"", &format!("\"token\":\"{token}\""));
-                input.write_all(said.as_bytes()).await.unwrap();
+            Some((">", sent)) => {
+                let sent = sent.replace("\"token\":\"…\"", &format!("\"token\":\"{token}\""));
+                input.write_all(sent.as_bytes()).await.unwrap();
                 input.write_all(b"\n").await.unwrap();
             }
             Some(("<", expected)) => {
-                let answer = output.next_line().await.unwrap();
-                compare(at, expected, answer.as_deref());
-                let answer: Value = serde_json::from_str(&answer.unwrap()).unwrap();
-                if let Some(found) = find_token(&answer) {
+                let reply = output.next_line().await.unwrap();
+                compare(at, expected, reply.as_deref());
+                let reply: Value = serde_json::from_str(&reply.unwrap()).unwrap();
+                if let Some(found) = find_token(&reply) {
                     found.clone_into(&mut token);
                 }
             }
-            Some(("~", by)) => world.advance(by),
-            _ => assert!(line.is_empty(), "what is {line:?}?"),
+            Some(("~", by)) => fixture.advance(by),
+            _ => assert!(line.is_empty(), "unknown line {line:?}"),
         }
     }
     drop(input);
@@ -162,46 +162,46 @@ fn find_token(value: &Value) -> Option<&str> {
     }
 }
 
-fn compare(at: usize, expected: &str, answer: Option<&str>) {
-    let answer = answer.unwrap_or_else(|| panic!("line {at}: nothing was said for {expected}"));
+fn compare(at: usize, expected: &str, reply: Option<&str>) {
+    let reply = reply.unwrap_or_else(|| panic!("line {at}: no reply for {expected}"));
     let read = |text: &str| -> Value {
         let read = serde_json::from_str(text);
         read.unwrap_or_else(|error| panic!("line {at}: {error}: {text}"))
     };
-    if let Err(why) = fits(&read(expected), &read(answer)) {
-        panic!("line {at}: {why}\nexpected {expected}\nanswered {answer}");
+    if let Err(why) = fits(&read(expected), &read(reply)) {
+        panic!("line {at}: {why}\nexpected {expected}\nreceived {reply}");
     }
 }
 
-fn fits(expected: &Value, answer: &Value) -> Result<(), String> {
-    match (expected, answer) {
+fn fits(expected: &Value, reply: &Value) -> Result<(), String> {
+    match (expected, reply) {
         (Value::String(any), Value::String(_)) if any == "…" => Ok(()),
-        (Value::Object(expected), Value::Object(answer)) => {
+        (Value::Object(expected), Value::Object(reply)) => {
             for (name, expected) in expected {
-                let answer = answer.get(name).ok_or(format!("{name} is missing"))?;
-                fits(expected, answer).map_err(|why| format!("{name}: {why}"))?;
+                let reply = reply.get(name).ok_or(format!("{name} is missing"))?;
+                fits(expected, reply).map_err(|why| format!("{name}: {why}"))?;
             }
             Ok(())
         }
-        (Value::Array(expected), Value::Array(answer)) if expected.len() == answer.len() => {
-            let mut pairs = expected.iter().zip(answer);
-            pairs.try_for_each(|(expected, answer)| fits(expected, answer))
+        (Value::Array(expected), Value::Array(reply)) if expected.len() == reply.len() => {
+            let mut pairs = expected.iter().zip(reply);
+            pairs.try_for_each(|(expected, reply)| fits(expected, reply))
         }
-        _ if expected == answer => Ok(()),
-        _ => Err(format!("{answer} is not {expected}")),
+        _ if expected == reply => Ok(()),
+        _ => Err(format!("{reply} is not {expected}")),
     }
 }
 
-/// The conversations of a document: its blocks that begin with what is said.
+/// The sessions of a document: its blocks that start with a request.
 pub(crate) fn of_document(text: &str) -> Vec<String> {
     let blocks = text.split("```").skip(1).step_by(2);
-    let said = blocks.filter_map(|block| block.split_once('\n').map(|(_, body)| body.to_owned()));
-    said.filter(|body| body.starts_with("> ")).collect()
+    let bodies = blocks.filter_map(|block| block.split_once('\n').map(|(_, body)| body.to_owned()));
+    bodies.filter(|body| body.starts_with("> ")).collect()
 }
 
 #[tokio::test]
 #[should_panic(expected = "is not \"queued\"")]
-async fn a_replay_notices_another_answer() {
+async fn a_replay_notices_another_reply() {
     processor(
         r#"> {"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}
            < {"payload":{"ok":true,"state":"queued"}}

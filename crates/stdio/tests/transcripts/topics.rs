@@ -1,6 +1,6 @@
-//! One conversation per topic: what is answered when all is well, and when it is not.
+//! One session per topic: the replies to valid and to invalid messages.
 
-use super::script::{World, processor, replay_processor};
+use super::script::{Fixture, processor, replay_processor};
 
 #[tokio::test]
 async fn add_job_stores_a_job_once() {
@@ -111,21 +111,21 @@ async fn job_accepted_is_for_the_worker_that_was_offered_the_job() {
 
 #[tokio::test]
 async fn worker_busy_notes_progress_between_0_and_1() {
-    for word in ["worker_busy", "worker_progress"] {
+    for name in ["worker_busy", "worker_progress"] {
         processor(&format!(
             r#": j is added to q
                : w1 is idle at q
                < {{"payload":{{"uuid":"j"}}}}
                : w1 accepts j of q
-               > {{"topic":"{word}","service_uuid":"w1","reference":3,"payload":{{"uuid":"j","queue_name":"q","status":{{"progress":0.25}}}}}}
-               < {{"topic":"default/job_queue/{word}_reply","reference":3,"payload":{{"ok":true,"uuid":"j","state":"processing","progress":0.25,"cancel":false}}}}
-               > {{"topic":"{word}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","progress":0.5}}}}
+               > {{"topic":"{name}","service_uuid":"w1","reference":3,"payload":{{"uuid":"j","queue_name":"q","status":{{"progress":0.25}}}}}}
+               < {{"topic":"default/job_queue/{name}_reply","reference":3,"payload":{{"ok":true,"uuid":"j","state":"processing","progress":0.25,"cancel":false}}}}
+               > {{"topic":"{name}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","progress":0.5}}}}
                < {{"payload":{{"ok":true,"progress":0.5}}}}
-               > {{"topic":"{word}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","status":{{"progress":1.01}}}}}}
+               > {{"topic":"{name}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","status":{{"progress":1.01}}}}}}
                < {{"payload":{{"ok":false,"error":{{"code":"invalid"}}}}}}
-               > {{"topic":"{word}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","status":{{"progress":-0.01}}}}}}
+               > {{"topic":"{name}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","status":{{"progress":-0.01}}}}}}
                < {{"payload":{{"ok":false,"error":{{"code":"invalid"}}}}}}
-               > {{"topic":"{word}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","status":{{"progress":"half"}}}}}}
+               > {{"topic":"{name}","service_uuid":"w1","payload":{{"uuid":"j","queue_name":"q","status":{{"progress":"half"}}}}}}
                < {{"payload":{{"ok":false,"error":{{"code":"invalid"}}}}}}
                > {{"topic":"list_queue_progress","payload":{{"queue_name":"q"}}}}
                < {{"payload":{{"jobs":[{{"uuid":"j","progress":0.5,"worker":"w1","state":"processing"}}]}}}}"#
@@ -136,17 +136,17 @@ async fn worker_busy_notes_progress_between_0_and_1() {
 
 #[tokio::test]
 async fn job_finished_ends_the_job_and_makes_room_for_the_next() {
-    for word in ["job_finished", "worker_finished"] {
+    for name in ["job_finished", "worker_finished"] {
         processor(&format!(
             r#": w1 is offered j1 of q
                : j2 is added to q
                : w1 accepts j1 of q
-               > {{"topic":"workers/w1/{word}","reference":9,"payload":{{"uuid":"j1","queue_name":"q","finished_at":1769846701}}}}
-               < {{"topic":"default/job_queue/{word}_reply","reference":9,"payload":{{"ok":true,"uuid":"j1","state":"finished"}}}}
+               > {{"topic":"workers/w1/{name}","reference":9,"payload":{{"uuid":"j1","queue_name":"q","finished_at":1769846701}}}}
+               < {{"topic":"default/job_queue/{name}_reply","reference":9,"payload":{{"ok":true,"uuid":"j1","state":"finished"}}}}
                < {{"topic":"default/job_queue/workers/w1/job_assignment","payload":{{"uuid":"j2"}}}}
-               > {{"topic":"workers/w1/{word}","payload":{{"uuid":"j1","queue_name":"q"}}}}
+               > {{"topic":"workers/w1/{name}","payload":{{"uuid":"j1","queue_name":"q"}}}}
                < {{"payload":{{"ok":false,"error":{{"code":"wrong_state"}}}}}}
-               > {{"topic":"workers/w1/{word}","payload":{{"uuid":"none","queue_name":"q"}}}}
+               > {{"topic":"workers/w1/{name}","payload":{{"uuid":"none","queue_name":"q"}}}}
                < {{"payload":{{"ok":false,"error":{{"code":"not_found"}}}}}}
                > {{"topic":"list_queue_jobs","payload":{{"queue_name":"q"}}}}
                < {{"payload":{{"jobs":[{{"uuid":"j1","state":"finished","finished_at":"2026-01-31T08:05:00.000Z"}},{{"uuid":"j2","state":"dispatched"}}]}}}}"#
@@ -156,11 +156,11 @@ async fn job_finished_ends_the_job_and_makes_room_for_the_next() {
 }
 
 #[tokio::test]
-async fn what_a_worker_said_of_a_finished_job_is_its_result() {
-    let world = World::new();
-    let processor = world.processor();
+async fn the_payload_of_job_finished_is_the_result() {
+    let fixture = Fixture::new();
+    let processor = fixture.processor();
     replay_processor(
-        &world,
+        &fixture,
         &processor,
         r#": w1 is offered j of q
            > {"topic":"workers/w1/job_finished","payload":{"uuid":"j","queue_name":"q" , "out":[1.0]}}
@@ -170,7 +170,7 @@ async fn what_a_worker_said_of_a_finished_job_is_its_result() {
 
     let queue = windlass_core::QueueName::new("q").unwrap();
     let id = windlass_core::JobId::new("j").unwrap();
-    let job = world.store.get(&queue, &id).await.unwrap().unwrap();
+    let job = fixture.store.get(&queue, &id).await.unwrap().unwrap();
 
     assert_eq!(
         job.result.unwrap(),
@@ -205,7 +205,7 @@ async fn del_job_removes_what_waits_and_stops_what_runs() {
 }
 
 #[tokio::test]
-async fn a_job_deleted_on_its_way_is_not_begun() {
+async fn a_job_deleted_while_it_is_offered_does_not_start() {
     processor(
         r#": j is added to q
            : w1 is idle at q
@@ -221,7 +221,7 @@ async fn a_job_deleted_on_its_way_is_not_begun() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_answered_too() {
+async fn a_message_that_cannot_be_parsed_is_answered_too() {
     processor(
         r#"> {"topic":
            < {"topic":"default/job_queue/error_reply","payload":{"reference":null,"ok":false,"error":{"code":"invalid","message":"…","help":"…","line":1}}}
@@ -243,13 +243,13 @@ async fn what_cannot_be_read_is_answered_too() {
 
 #[tokio::test]
 async fn namespaces_are_taken_off_and_put_on() {
-    let world = World::new();
-    let processor = world.processor_with(|options| {
+    let fixture = Fixture::new();
+    let processor = fixture.processor_with(|options| {
         options.listener = "in/side".to_owned();
         options.publisher = "out".to_owned();
     });
     replay_processor(
-        &world,
+        &fixture,
         &processor,
         r#"> {"topic":"in/side/job_queue/add_job","payload":{"uuid":"j","queue_name":"q"}}
            < {"topic":"out/job_queue/add_job_reply","payload":{"ok":true}}

@@ -1,4 +1,4 @@
-//! The door of all verbs, request by request.
+//! `windlass stdio`, request by request.
 
 use super::script::stdio;
 
@@ -38,7 +38,7 @@ async fn lists_have_a_name() {
 
 #[tokio::test]
 async fn each_request_sees_what_the_one_before_it_did() {
-    // All are said before any is answered.
+    // All are sent before any reply is read.
     stdio(
         r#"> {"op":"enqueue","ref":1,"queue":"q","id":"a"}
            > {"op":"enqueue","ref":2,"queue":"q","id":"b"}
@@ -59,7 +59,7 @@ async fn each_request_sees_what_the_one_before_it_did() {
 }
 
 #[tokio::test]
-async fn bad_lines_are_told_with_their_number_and_the_stream_goes_on() {
+async fn bad_lines_are_answered_with_their_number_and_the_stream_continues() {
     stdio(
         r#"> nonsense
            < {"ref":null,"ok":false,"error":{"code":"invalid","line":1}}
@@ -84,7 +84,7 @@ async fn bad_lines_are_told_with_their_number_and_the_stream_goes_on() {
 }
 
 #[tokio::test]
-async fn jobs_that_go_together_do_not_share_their_faults_or_their_queues() {
+async fn batched_jobs_do_not_share_their_errors_or_their_queues() {
     let large = "x".repeat(1024 * 1024 + 1);
     stdio(&format!(
         r#"> {{"op":"enqueue","ref":1,"queue":"q","id":"a"}}

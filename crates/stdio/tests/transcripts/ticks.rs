@@ -1,6 +1,6 @@
-//! Time passes: offers go back, silent workers expire, and ticks dispatch what waits.
+//! As time passes, offers return, silent workers expire, and ticks dispatch waiting jobs.
 
-use super::script::{World, processor, replay_processor};
+use super::script::{Fixture, processor, replay_processor};
 
 #[tokio::test]
 async fn an_offer_that_is_not_accepted_goes_back_to_the_front_after_three_ticks() {
@@ -62,19 +62,19 @@ async fn progress_keeps_a_job_and_its_worker_alive() {
 
 #[tokio::test]
 async fn one_tick_dispatches_to_all_idle_workers() {
-    let world = World::new();
-    let processor = world.processor();
+    let fixture = Fixture::new();
+    let processor = fixture.processor();
     for worker in 1..=3 {
         let idle = format!(": w{worker} is idle at q");
-        replay_processor(&world, &processor, &idle).await;
+        replay_processor(&fixture, &processor, &idle).await;
     }
-    // They come by another door, so that no message of the processor's own dispatches them.
+    // Enqueued through the store, so that no message to the processor dispatches them.
     let queue = windlass_core::QueueName::new("q").unwrap();
     let jobs = ["a", "b", "c", "d"].map(windlass_core::NewJob::new);
-    world.store.enqueue(&queue, jobs.to_vec()).await.unwrap();
+    fixture.store.enqueue(&queue, jobs.to_vec()).await.unwrap();
 
     replay_processor(
-        &world,
+        &fixture,
         &processor,
         r#"> {"topic":"tick"}
            < {"payload":{"ok":true,"dispatched":3}}
@@ -86,11 +86,11 @@ async fn one_tick_dispatches_to_all_idle_workers() {
 }
 
 #[tokio::test]
-async fn another_processor_goes_on_where_one_ended() {
-    let world = World::new();
-    let first = world.processor();
+async fn another_processor_continues_where_one_ended() {
+    let fixture = Fixture::new();
+    let first = fixture.processor();
     replay_processor(
-        &world,
+        &fixture,
         &first,
         r#": w1 is idle at q
            : w2 is idle at q
@@ -99,11 +99,11 @@ async fn another_processor_goes_on_where_one_ended() {
     )
     .await;
     drop(first);
-    let second = world.processor_with(|options| {
+    let second = fixture.processor_with(|options| {
         "processor-2".clone_into(&mut options.identity.service_uuid);
     });
     replay_processor(
-        &world,
+        &fixture,
         &second,
         r#": w1 accepts j1 of q
            : j2 is added to q
