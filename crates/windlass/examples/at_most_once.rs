@@ -1,6 +1,7 @@
-//! At most once: a job has succeeded when it is handed out, so it never runs twice, and may be lost.
+//! At most once: a job counts as succeeded as soon as it is handed out. It never runs twice, but can be
+//! lost.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +15,7 @@ struct Notify;
 
 async fn notify(_: Notify, runs: Data<Arc<AtomicU32>>) -> Result<(), JobError> {
     runs.fetch_add(1, Ordering::SeqCst);
-    Err(JobError::new("the phone is off: better never than twice"))
+    Err(JobError::new("the phone is off"))
 }
 
 #[tokio::main]
@@ -30,8 +31,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .data(Arc::clone(&runs));
     worker.at_most_once().burst().run().await?;
 
-    let job = client.get("push", "n").await?.ok_or("it is kept")?;
-    println!("ran {} time(s), {}", runs.load(Ordering::SeqCst), job.state);
+    let job = client
+        .get("push", "n")
+        .await?
+        .ok_or("the job is not kept")?;
+    println!(
+        "ran {} time(s); state: {}",
+        runs.load(Ordering::SeqCst),
+        job.state
+    );
     assert_eq!(runs.load(Ordering::SeqCst), 1);
     assert_eq!(job.state, JobState::Succeeded);
     Ok(())

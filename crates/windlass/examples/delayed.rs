@@ -1,6 +1,6 @@
-//! A delayed job is never early, and one that has expired does not run.
+//! A delayed job never starts early, and an expired job never runs.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::time::{Duration, Instant};
 
@@ -20,10 +20,10 @@ async fn remind(_: Remind) -> Result<(), JobError> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::connect("memory:").await?;
-    let began = Instant::now();
+    let start = Instant::now();
     let later = client.enqueue(Remind).delay(DELAY).keep_outcome().await?;
     assert_eq!(later.state(), JobState::Scheduled);
-    // Worth doing within a millisecond, and not due before: it will never run.
+    // It expires after a millisecond, before it is due, so it never runs.
     let short = Due::After(Duration::from_millis(1));
     let expired = client.enqueue(Remind).delay(DELAY).expires(short);
     let expired = expired.keep_outcome().await?;
@@ -35,8 +35,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .await?;
 
     client.wait(&later).await?;
-    println!("ran after {:?}", began.elapsed());
-    assert!(began.elapsed() >= DELAY);
+    println!("ran after {:?}", start.elapsed());
+    assert!(start.elapsed() >= DELAY);
     let error = client.wait(&expired).await;
     assert!(matches!(
         error,

@@ -1,6 +1,6 @@
-//! A job that enqueues others: each once, however often it runs, and with its trace.
+//! A job that enqueues follow-up jobs: each once, however often it runs, and with its trace.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::time::Duration;
 
@@ -23,32 +23,32 @@ struct Pack {
 
 async fn place(order: Order, context: Context) -> Result<(), JobError> {
     for item in 0..order.items {
-        // An id made of this job's makes a repeated attempt harmless.
+        // An id derived from this job's id makes a repeated attempt harmless.
         let id = format!("{}/{item}", context.job().id);
         let packed = context.enqueue(Pack { item }).id(&id).await?;
         println!(
-            "attempt {}: {} {}",
+            "attempt {}: enqueued {} (duplicate: {})",
             context.attempt(),
             packed.id(),
             packed.is_duplicate()
         );
     }
     if context.attempt() == 1 {
-        return Err(JobError::new("lost the connection half-way"));
+        return Err(JobError::new("connection lost half-way"));
     }
     Ok(())
 }
 
 async fn pack(_: Pack, context: Context) -> Result<(), JobError> {
     if context.job().headers.get("traceparent") != Some(TRACE) {
-        return Err(JobError::permanent("the trace is lost"));
+        return Err(JobError::permanent("the trace is missing"));
     }
     Ok(())
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // A stamp writes the trace of whoever enqueues; follow-up jobs carry it on by themselves.
+    // A stamp adds headers to every job that this client enqueues. Follow-up jobs inherit the trace.
     let client = Client::connect("memory:").await?;
     let stamped = client.clone().stamp(|headers| {
         let _ = headers.set("traceparent", TRACE);

@@ -1,6 +1,7 @@
-//! A clean stop: who listens gets time to end well, who does not goes back, attempt not counted.
+//! A graceful stop: handlers that listen get time to finish. The others are dropped and their jobs
+//! released, with the attempt not counted.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,11 +19,8 @@ struct Work {
 async fn work(job: Work, context: Context, started: Data<Arc<Semaphore>>) -> Result<(), JobError> {
     started.add_permits(1);
     if job.is_listening {
-        let why = context.stopped().await;
-        println!(
-            "asked to stop: {}; what is done is written down",
-            why.as_str()
-        );
+        let reason = context.stopped().await;
+        println!("asked to stop: {}; saving what is done", reason.as_str());
         return Ok(());
     }
     std::future::pending().await
@@ -44,12 +42,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     client.enqueue(deaf).id("deaf").await?;
 
-    // In a program of its own this is `worker.run()`, which stops so on SIGTERM and Ctrl-C.
+    // A service calls `worker.run()`, which stops in the same way on SIGTERM and Ctrl-C.
     let started = Arc::new(Semaphore::new(0));
     let worker = Worker::new(client.clone())
         .handle(work)
         .data(Arc::clone(&started));
-    // Who listens is asked half way.
+    // Handlers that listen are asked to stop after half of the grace period.
     let worker = worker.grace(Duration::from_secs(8)).start()?;
     let _both = started.acquire_many(2).await?;
     let summary = worker.stop().await?;
@@ -59,7 +57,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let job = client
         .get("default", "deaf")
         .await?
-        .ok_or("it is still there")?;
+        .ok_or("the job is missing")?;
     assert_eq!((job.state, job.attempt), (JobState::Ready, 1));
     Ok(())
 }

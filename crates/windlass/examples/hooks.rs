@@ -1,6 +1,6 @@
-//! Code around every attempt: one hook measures, another reports what failed.
+//! Middleware around every attempt: one hook measures the time, another reports failures.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -24,9 +24,9 @@ async fn work(Work(number): Work) -> Result<(), JobError> {
 }
 
 async fn measure(context: Context, next: Next) -> Outcome {
-    let (id, began) = (context.job().id.clone(), Instant::now());
+    let (id, start) = (context.job().id.clone(), Instant::now());
     let outcome = next.run(context).await;
-    println!("{id} {} after {:?}", outcome.word(), began.elapsed());
+    println!("{id} {} after {:?}", outcome.word(), start.elapsed());
     MEASURED.fetch_add(1, Ordering::SeqCst);
     outcome
 }
@@ -35,7 +35,7 @@ async fn report(context: Context, next: Next) -> Outcome {
     let is_last = context.is_last_attempt();
     let outcome = next.run(context).await;
     if let Outcome::Failed { error, .. } = &outcome {
-        println!("to the error tracker: {error} (last attempt: {is_last})");
+        println!("reported to the error tracker: {error} (last attempt: {is_last})");
         REPORTED.fetch_add(1, Ordering::SeqCst);
     }
     outcome
@@ -51,7 +51,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             .await?;
     }
 
-    // The first named is the outermost.
+    // The first hook is the outermost.
     let worker = Worker::new(client)
         .handle(work)
         .around(measure)

@@ -1,6 +1,6 @@
-//! One worker, many queues and many kinds of jobs: weighed, limited, or in strict order.
+//! One worker for many queues and kinds of jobs: weighted, limited, or in strict order.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,41 +15,41 @@ struct Mail;
 #[job(kind = "film.encode", queue = "films")]
 struct Film;
 
-type Seen = Arc<Mutex<Vec<String>>>;
+type Order = Arc<Mutex<Vec<String>>>;
 
-fn see(context: &Context, seen: &Seen) {
-    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-    seen.push(context.queue().to_string());
+fn record(context: &Context, order: &Order) {
+    let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
+    order.push(context.queue().to_string());
 }
 
-async fn send(_: Mail, context: Context, seen: Data<Seen>) -> Result<(), JobError> {
-    see(&context, &seen);
+async fn send(_: Mail, context: Context, order: Data<Order>) -> Result<(), JobError> {
+    record(&context, &order);
     Ok(())
 }
 
-async fn encode(_: Film, context: Context, seen: Data<Seen>) -> Result<(), JobError> {
-    see(&context, &seen);
+async fn encode(_: Film, context: Context, order: Data<Order>) -> Result<(), JobError> {
+    record(&context, &order);
     Ok(())
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (client, seen) = (Client::connect("memory:").await?, Seen::default());
+    let (client, order) = (Client::connect("memory:").await?, Order::default());
     let worker = || {
         let worker = Worker::new(client.clone()).handle(send).handle(encode);
-        worker.data(Arc::clone(&seen)).burst()
+        worker.data(Arc::clone(&order)).burst()
     };
     client.enqueue_many((0..3).map(|_| Film)).await;
     client.enqueue_many((0..3).map(|_| Mail)).await;
 
-    // In strict order films wait until there is no mail.
+    // In strict order, films wait until the mail queue is empty.
     let strict = worker().queue("mail").queue("films").strict_order();
     strict.concurrency(1).run().await?;
-    let order = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
-    println!("{order:?}");
-    assert_eq!(order, ["mail", "mail", "mail", "films", "films", "films"]);
+    let ran = std::mem::take(&mut *order.lock().unwrap_or_else(PoisonError::into_inner));
+    println!("{ran:?}");
+    assert_eq!(ran, ["mail", "mail", "mail", "films", "films", "films"]);
 
-    // Weighed, mail is taken nine times as often, and films run one at a time.
+    // Weighted: mail is claimed nine times as often, and films run one at a time.
     client.enqueue_many((0..3).map(|_| Film)).await;
     client.enqueue_many((0..3).map(|_| Mail)).await;
     let films = Source::new(QueueName::new("films")?).concurrency(1);

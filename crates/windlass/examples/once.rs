@@ -1,6 +1,7 @@
-//! An effect that happens once although its job runs twice: effect and record in one transaction.
+//! An effect that happens once although its job runs twice: the effect and its record are written in one
+//! transaction.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -31,7 +32,7 @@ async fn charge(
         transaction.commit()?;
     }
     if context.attempt() == 1 {
-        return Err(JobError::new("lost the connection after the effect"));
+        return Err(JobError::new("connection lost after the effect"));
     }
     Ok(())
 }

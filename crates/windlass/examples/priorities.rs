@@ -1,6 +1,6 @@
-//! Priorities go from 0, first, to 9, last; within one, first in is first out.
+//! Priorities go from 0 (first) to 9 (last). Within a priority, jobs run first in, first out.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::sync::{Arc, Mutex, PoisonError};
 

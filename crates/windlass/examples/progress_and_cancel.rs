@@ -1,6 +1,6 @@
-//! A long job tells how far it has come, and stops when somebody asks.
+//! A long job reports its progress, and stops when it is cancelled.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn encode(job: Encode, context: Context) -> Result<(), JobError> {
     let stop = context.cancellation();
     for frame in 0..job.frames {
         if stop.is_cancelled() {
-            context.log("tidying up");
+            context.log("cleaning up");
             assert_eq!(context.stop_reason(), Some(StopReason::Cancelled));
             return Err(JobError::new("stopped half-way"));
         }
@@ -39,13 +39,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let id = film.id().as_str();
 
     let progress = loop {
-        let job = client.get("default", id).await?.ok_or("the job is there")?;
+        let job = client
+            .get("default", id)
+            .await?
+            .ok_or("the job is missing")?;
         match job.progress {
             Some(progress) if progress.fraction > 0.0 => break progress,
             _ => tokio::time::sleep(Duration::from_millis(5)).await,
         }
     };
-    println!("{:?} {}", progress.message, progress.fraction);
+    println!("progress {}: {:?}", progress.fraction, progress.message);
 
     assert_eq!(client.cancel("default", id).await?, Changed::WillStop);
     assert!(matches!(

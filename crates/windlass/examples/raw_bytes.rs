@@ -1,6 +1,6 @@
-//! Jobs without types: bytes in, bytes out, chosen by kind; and a fallback for all the rest.
+//! Jobs without types: bytes in, bytes out, with a handler per kind and a fallback for all others.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use windlass::{Bytes, Client, JobError, Json, NewJob, RawJob, Worker};
 
@@ -32,8 +32,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .await?;
     client.enqueue_raw("raw", "?").id("c").await?;
     let many = (0..3).map(|_| NewJob::new("x")).collect();
-    let answers = client.enqueue_many_raw("raw", many).await?;
-    assert!(answers.iter().all(|answer| answer.is_ok()));
+    let results = client.enqueue_many_raw("raw", many).await?;
+    assert!(results.iter().all(|result| result.is_ok()));
 
     let worker = Worker::new(client.clone())
         .queue("raw")
@@ -43,14 +43,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let summary = worker.burst().run().await?;
 
     assert_eq!(summary.succeeded, 6);
-    for (id, left) in [
+    for (id, expected) in [
         ("a", &[255, 0, 1][..]),
         ("b", b"6"),
         ("c", b"1 bytes of None"),
     ] {
-        let result = client.wait_raw("raw", id, None).await?.ok_or("a result")?;
+        let result = client
+            .wait_raw("raw", id, None)
+            .await?
+            .ok_or("the job has no result")?;
         println!("{id}: {result:?}");
-        assert_eq!(result, left);
+        assert_eq!(result, expected);
     }
     Ok(())
 }

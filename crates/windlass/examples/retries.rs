@@ -1,6 +1,7 @@
-//! What a handler returns decides: again by policy, again at a time, put off, or never.
+//! What a handler returns decides whether its job is retried by policy, retried at a given time, or
+//! dead.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::time::Duration;
 
@@ -16,13 +17,13 @@ struct Fetch {
 async fn fetch(job: Fetch, context: Context) -> Result<String, JobError> {
     println!("{}: attempt {}", job.from, context.attempt());
     match job.from.as_str() {
-        // Any error is tried again as the job's policy says.
+        // Any error is retried following the job's policy.
         "flaky" if context.attempt() < 3 => Err(std::io::Error::other("connection lost").into()),
-        // The server said when to come back.
+        // The remote server named the time of the next attempt.
         "busy" if context.attempt() < 2 => {
             Err(JobError::retry_after(Duration::from_millis(20), "429"))
         }
-        // Trying again is useless.
+        // A retry would not help.
         "gone" => Err(JobError::permanent("404")),
         _ => Ok(format!("the page of {}", job.from)),
     }

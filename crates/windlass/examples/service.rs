@@ -1,6 +1,6 @@
-//! A worker as a service: it runs until the process is asked to end, and leaves nothing half done.
+//! A worker as a service: it runs until SIGTERM, and finishes the jobs it has started.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::process::Command;
 
@@ -11,11 +11,11 @@ use windlass::{Client, JobError, JobState, TypedJob, Worker};
 #[job(kind = "work")]
 struct Work;
 
-/// The job plays the operator: in the middle of it, somebody ends the service.
+/// The job plays the operator: it sends SIGTERM to its own process while it runs.
 async fn work(_: Work) -> Result<(), JobError> {
     let pid = std::process::id().to_string();
     let sent = Command::new("kill").args(["-TERM", &pid]).status()?;
-    println!("SIGTERM: {sent}");
+    println!("sent SIGTERM: {sent}");
     Ok(())
 }
 
@@ -27,11 +27,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     client.enqueue(Work).id("work").keep_outcome().await?;
 
     let worker = Worker::new(client.clone()).handle(work).concurrency(4);
-    let summary = worker.run().await?; // until SIGTERM or Ctrl-C; a second one means now
+    let summary = worker.run().await?; // until SIGTERM or Ctrl-C; a second signal stops it immediately
 
     println!("{summary:?}");
     assert_eq!(summary.succeeded, 1);
-    let job = client.get("default", "work").await?.ok_or("it is kept")?;
+    let job = client
+        .get("default", "work")
+        .await?
+        .ok_or("the job is not kept")?;
     assert_eq!(job.state, JobState::Succeeded);
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! Handlers share data by its type; a worker that lacks some does not start.
+//! Handlers share data, which they request by type. A worker does not start if some is missing.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,15 +28,19 @@ async fn count(
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::connect("memory:").await?;
-    let answers = client.enqueue_many((1..=10).map(Count)).await;
-    assert!(answers.iter().all(|answer| answer.is_ok()));
+    let results = client.enqueue_many((1..=10).map(Count)).await;
+    assert!(results.iter().all(|result| result.is_ok()));
     let total = Arc::new(AtomicU64::new(0));
 
-    let half_equipped = Worker::new(client.clone())
+    let without_config = Worker::new(client.clone())
         .handle(count)
         .data(Arc::clone(&total));
-    let error = half_equipped.run().await.err().ok_or("it must not start")?;
-    println!("{error}\n{}", error.help());
+    let error = without_config
+        .run()
+        .await
+        .err()
+        .ok_or("the worker started without its data")?;
+    println!("{error}\nhelp: {}", error.help());
     assert!(error.to_string().contains("Config"));
 
     let worker = Worker::new(client).handle(count);

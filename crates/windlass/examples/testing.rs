@@ -1,6 +1,6 @@
-//! Testing a program that uses Windlass: a clock that moves when told, and no threads.
+//! Testing a program that uses Windlass: with a manual clock, and without threads.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ struct Welcome {
     user: String,
 }
 
-/// The code under test: signing up writes at once, and once more after a day.
+/// The code under test: it sends a message immediately, and another one after a day.
 async fn sign_up(client: &Client, user: &str) -> Result<()> {
     let welcome = || Welcome {
         user: user.to_owned(),
@@ -39,24 +39,24 @@ async fn main() -> Result<()> {
     let client = testing.client();
     let worker = Worker::new(client.clone()).handle(welcome);
 
-    // What was enqueued?
+    // Check what was enqueued.
     sign_up(&client, "ann").await?;
     testing
         .assert_enqueued::<Welcome>(|job| job.user == "ann")
         .await;
 
-    // Run what is ready; the other letter waits for its day.
+    // Run what is ready. The other job waits until its day has passed.
     assert_eq!(testing.drain(&worker).await.succeeded, 1);
     testing.advance(DAY);
     assert_eq!(testing.drain(&worker).await.succeeded, 1);
 
-    // Or let all time pass at once, retries included.
+    // Or run everything, advancing the clock past all delays and retries.
     sign_up(&client, "flaky").await?;
     let summary = testing.drain_all(&worker).await;
     println!("{summary:?}");
     assert_eq!((summary.succeeded, summary.failed), (2, 2));
 
-    // Or run a handler alone.
+    // Or run one handler by itself.
     let user = "flaky".to_owned();
     let outcome = testing::run(welcome, Welcome { user }).await;
     assert_eq!(outcome, Outcome::failed("mailbox full"));

@@ -1,6 +1,7 @@
-//! Results have types: a worker runs beside the program, which asks and waits.
+//! Typed results: the program enqueues a job and waits for its result, while a worker runs in the
+//! background.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ struct Divide {
 
 async fn divide(Divide { a, b }: Divide) -> Result<Quotient, JobError> {
     if b == 0 {
-        return Err(JobError::permanent("nothing can be divided by 0"));
+        return Err(JobError::permanent("division by zero"));
     }
     let (whole, rest) = (a / b, a % b);
     Ok(Quotient { whole, rest })
@@ -33,16 +34,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::connect("memory:").await?;
     let worker = Worker::new(client.clone()).handle(divide).start()?;
 
-    // Enqueue and wait in one.
+    // Enqueue and wait in one call.
     let quotient = client.run(Divide { a: 17, b: 5 }).await?;
     println!("17 / 5 = {quotient:?}");
     assert_eq!(quotient, Quotient { whole: 3, rest: 2 });
 
-    // What went wrong comes back as well, and waiting may have a limit.
+    // Errors are returned as well, and a wait can have a timeout.
     let handle = client.enqueue(Divide { a: 1, b: 0 }).keep_outcome().await?;
     match client.wait_for(&handle, Duration::from_secs(10)).await {
         Err(WaitError::Dead { error, .. }) => println!("dead: {}", error.unwrap_or_default()),
-        other => return Err(format!("expected a dead job, not {other:?}").into()),
+        other => return Err(format!("expected a dead job, got {other:?}").into()),
     }
     worker.stop().await?;
     Ok(())

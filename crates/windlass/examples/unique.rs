@@ -1,6 +1,6 @@
-//! Enqueueing twice without doing it twice: an id of your own, or a unique key.
+//! Enqueueing twice without running twice: with an id that you choose, or with a unique key.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "examples print what happens")]
 
 use serde::{Deserialize, Serialize};
 use windlass::{Client, JobError, TypedJob, Worker};
@@ -19,7 +19,7 @@ async fn report(_: Report) -> Result<(), JobError> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::connect("memory:").await?;
 
-    // A key is held while a job lives: one report per customer at a time.
+    // A job holds its key until it ends: one report per customer at a time.
     let first = client
         .enqueue(Report { customer: 7 })
         .unique_key("customer-7")
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("second is a duplicate of {}", second.id());
     assert!(second.is_duplicate() && second.id() == first.id());
 
-    // The same id is the same job, also for an hour after its end: a call may be repeated.
+    // The same id is the same job, also for an hour after it ends, so the call can be repeated.
     client
         .enqueue(Report { customer: 8 })
         .id("report-8-june")
@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("repeated is a duplicate in state {}", repeated.state());
     assert!(repeated.is_duplicate() && repeated.state().is_final());
 
-    // The key is free again.
+    // The first report has ended, so its key is free again.
     let third = client
         .enqueue(Report { customer: 7 })
         .unique_key("customer-7")
