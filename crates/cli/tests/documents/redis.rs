@@ -1,4 +1,5 @@
-//! docs/redis.md: the command that removes a store. Its access rules are tested in tests/redis.
+//! docs/redis.md and docs/redis-layout.md: their commands, and how to remove a store.
+//! `tests/redis/access.rs` tests the ACL rule.
 
 use windlass_testkit::redis::{Server, ServerOptions};
 
@@ -14,7 +15,7 @@ fn shell_on(server: &Server) -> Shell {
     let mut shell = Shell::new(Sandbox::new());
     let client = shell.run("command -v redis-cli || command -v valkey-cli");
     let client = format!("{} -p {}", client.trim(), server.port());
-    shell.instead("redis-cli", &client);
+    shell.substitute("redis-cli", &client);
     shell
 }
 
@@ -22,7 +23,7 @@ fn shell_on(server: &Server) -> Shell {
 fn the_commands_of_the_pages_on_redis_succeed() {
     let server = ServerOptions::new().tcp().start();
     let mut shell = shell_on(&server);
-    shell.instead("redis://127.0.0.1:6379/0", &server.url());
+    shell.substitute("redis://127.0.0.1:6379/0", &server.url());
     let commands = [PAGE, LAYOUT].map(|page| texts(page, "sh").concat());
 
     for line in commands.concat().lines() {
@@ -38,9 +39,6 @@ fn the_line_that_removes_a_store_removes_all_of_it_and_nothing_else() {
     let mut shell = shell_on(&server);
     let start = PAGE.find("redis-cli --scan").unwrap();
     let line = PAGE[start..].split('`').next().unwrap();
-    let client = shell.run("command -v redis-cli || command -v valkey-cli");
-    let client = format!("{} -p {}", client.trim(), server.port());
-    shell.substitute("redis-cli", &client);
     shell.substitute("PREFIX", "windlass");
     let enqueue = format!("windlass enqueue mail hello --store {}", server.url());
     assert!(shell.command(&enqueue).status().unwrap().success());
