@@ -137,7 +137,7 @@ fn a_pull_worker_in_a_few_lines_of_python_works_off_jobs_when_they_are_due() {
     served
         .ask(
             "POST",
-            &format!("/v1/workers/{worker}/tell"),
+            &format!("/v1/workers/{worker}/command"),
             r#"{"command":"stop"}"#,
         )
         .json(200);
