@@ -10,7 +10,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let Some(page) = tree.get(PAGE) else {
         return Vec::new();
     };
-    let mut violations = unheld(page);
+    let mut violations = unverified(page);
     for (number, line) in page.lines() {
         for (topic, name) in tests_named(line) {
             if !exists(tree, topic, name) {
@@ -26,39 +26,27 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Promises (`## P1 …`) and rules (`**Leases.** …`) without a test.
-fn unheld(page: &File) -> Vec<Violation> {
-    let mut violations = Vec::new();
-    let mut open: Option<(usize, &str)> = None;
-    for (number, line) in page.lines().chain([(0, "## ")]) {
-        let title = line.strip_prefix("## ");
-        let rule = line
-            .strip_prefix("**")
-            .and_then(|rest| rest.split_once("**"))
-            .map(|(rule, _)| rule);
-        if title.or(rule).is_some() {
-            violations.extend(open.take().map(|(start, promise)| {
-                Violation::new(
-                    PAGE,
-                    start,
-                    format!("no test is named for `{promise}`"),
-                    "name the test that verifies it as `topic::name`, in backticks",
-                )
-            }));
-            let promise = title.filter(|title| is_promise(title));
-            open = promise.or(rule).map(|promise| (number, promise));
-        }
-        if !tests_named(line).is_empty() {
-            open = None;
-        }
-    }
-    violations
-}
-
-fn is_promise(title: &str) -> bool {
-    title
-        .strip_prefix('P')
-        .is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()))
+/// Promises and rules (`### P1 …`) without a row in the table of tests (`| **P1 …** | tests |`).
+fn unverified(page: &File) -> Vec<Violation> {
+    let has_row = |title: &str| {
+        let row = format!("| **{title}** |");
+        page.lines()
+            .any(|(_, line)| line.starts_with(&row) && !tests_named(line).is_empty())
+    };
+    let titles = page
+        .lines()
+        .filter_map(|(number, line)| Some((number, line.strip_prefix("### ")?)));
+    titles
+        .filter(|(_, title)| !has_row(title))
+        .map(|(number, title)| {
+            Violation::new(
+                PAGE,
+                number,
+                format!("no test is named for `{title}`"),
+                "add a row with its tests to the table at the end: | **TITLE** | `topic::name` |",
+            )
+        })
+        .collect()
 }
 
 /// The `topic::name` pairs between backticks.
@@ -111,20 +99,14 @@ mod tests {
 
     #[test]
     fn a_promise_without_a_test_is_caught() {
-        let page = "## P1 Accepted\nYes.\n## P2 Once\n`claim::a_job_is_handed_out_once`\n## More\n";
+        let page = "### P1 Accepted\n### P2 Once\n### Leases\n\
+            | **P1 Accepted** | none |\n| **P2 Once** | `claim::a_job_is_handed_out_once` |\n";
         assert_eq!(
             checked(page),
-            ["docs/guarantees.md:1: no test is named for `P1 Accepted`"]
-        );
-    }
-
-    #[test]
-    fn a_rule_without_a_test_is_caught() {
-        let page =
-            "## Rules\n**Claims.** `claim::a_job_is_handed_out_once`\n\n**Leases.** They end.\n";
-        assert_eq!(
-            checked(page),
-            ["docs/guarantees.md:4: no test is named for `Leases.`"]
+            [
+                "docs/guarantees.md:1: no test is named for `P1 Accepted`",
+                "docs/guarantees.md:3: no test is named for `Leases`",
+            ]
         );
     }
 }

@@ -59,7 +59,7 @@ fn check_with(tree: &Tree, allowed: &[(&str, &str)]) -> Vec<Violation> {
                     &file.path,
                     number,
                     format!("\"{refused}\" is not plain English here"),
-                    format!("write {instead}; see the glossary in CONTRIBUTING.md"),
+                    format!("instead: {instead}; the glossary is in CONTRIBUTING.md"),
                 ));
             }
         }
