@@ -79,8 +79,8 @@ pub fn of(text: Option<&Text>, base64: Option<&str>, field: &str) -> Result<Opti
         (None, Some(base64)) => from_base64(&format!("{field}_base64"), base64).map(Some),
         (Some(text), None) => text.bytes(field).map(Some),
         (Some(_), Some(_)) => {
-            let help = format!("give either {field} or {field}_base64");
-            Err(Error::invalid(field, "it is given twice", help))
+            let help = format!("set either {field} or {field}_base64");
+            Err(Error::invalid(field, "set twice", help))
         }
     }
 }

@@ -25,8 +25,8 @@ pub fn check(text: &str) -> Result<()> {
             _ => {}
         }
         if depth > DEPTH_MAX {
-            let why = format!("it is nested deeper than {DEPTH_MAX} levels");
-            let help = "send such data as text: quote it, or use payload_base64";
+            let why = format!("nested deeper than {DEPTH_MAX} levels");
+            let help = "send deeply nested data as a JSON string, or as payload_base64";
             return Err(Error::invalid("JSON", why, help));
         }
     }

@@ -58,8 +58,8 @@ pub fn ops() -> Vec<&'static str> {
 fn queue_of(fields: &mut Fields) -> Answer<QueueName> {
     let name: Option<String> = fields.take("queue")?;
     let name = name.ok_or_else(|| {
-        let help = "say which with \"queue\":\"NAME\"";
-        CoreError::invalid("request", "it names no queue", help)
+        let help = "add \"queue\":\"NAME\"";
+        CoreError::invalid("request", "missing field queue", help)
     })?;
     Ok(QueueName::new(name)?)
 }
@@ -76,9 +76,7 @@ fn written(reply: impl serde::Serialize) -> Answer<Box<RawValue>> {
 }
 
 fn unknown(op: &str) -> Error {
-    let short: String = op.chars().take(40).collect();
-    let help = format!("use one of {}", ops().join(", "));
-    CoreError::invalid("op", format!("{short:?} is no verb"), help).into()
+    CoreError::unknown("op", op, &ops()).into()
 }
 
 #[cfg(test)]

@@ -127,8 +127,8 @@ pub fn due(delay: Option<&str>, at: Option<&str>) -> Result<Due> {
         (None, Some(at)) => timestamp::parse(at).map(Due::At),
         (Some(_), Some(_)) => Err(Error::invalid(
             "due time",
-            "it is given twice",
-            "give either delay or at",
+            "both delay and at are set",
+            "set one of the two",
         )),
     }
 }

@@ -34,7 +34,7 @@ impl Fields {
         let (_, raw) = self.0.remove(at);
         serde_json::from_str(raw.get()).map_err(|error| {
             let why = cut(&error);
-            let help = "send what is expected there; docs/stdio.md has the fields of every verb";
+            let help = "docs/stdio.md lists the fields of every op";
             Error::invalid(&format!("field {name}"), why, help)
         })
     }
@@ -42,11 +42,11 @@ impl Fields {
     /// Adds a field that came another way, such as a part of a path; it may not be there twice.
     pub fn put(&mut self, name: &str, value: &str) -> Result<()> {
         if self.0.iter().any(|(field, _)| field == name) {
-            let why = "it is given twice";
+            let why = "set twice";
             return Err(Error::invalid(
                 &format!("field {name}"),
                 why,
-                "give it once",
+                "set it once",
             ));
         }
         let raw = serde_json::value::to_raw_value(value).map_err(|error| bad(&error))?;
@@ -65,7 +65,7 @@ impl Fields {
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
     // The parser would take a list for an object, too.
     if !text.trim_start().starts_with('{') {
-        return Err(bad("it is not an object"));
+        return Err(bad("expected an object"));
     }
     serde_json::from_str(text).map_err(|error| bad(&error))
 }
@@ -79,7 +79,7 @@ fn bad(why: &(impl fmt::Display + ?Sized)) -> Error {
     Error::invalid(
         "JSON",
         why,
-        "write one object such as {\"payload\":\"hello\"}",
+        "send one object, such as {\"payload\":\"hello\"}",
     )
 }
 
@@ -99,11 +99,11 @@ impl<'de> Deserialize<'de> for Fields {
                 while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
                     if fields.iter().any(|(field, _)| *field == name) {
                         let short: String = name.chars().take(40).collect();
-                        let why = format!("the field {short:?} is there twice");
+                        let why = format!("duplicate field {short:?}");
                         return Err(serde::de::Error::custom(why));
                     }
                     if fields.len() == FIELDS_MAX {
-                        return Err(serde::de::Error::custom("it has too many fields"));
+                        return Err(serde::de::Error::custom(format_args!("more than {FIELDS_MAX} fields")));
                     }
                     fields.push((name, value));
                 }

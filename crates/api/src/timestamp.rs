@@ -28,8 +28,8 @@ pub fn parse(text: &str) -> Result<Timestamp> {
     ms.map(Timestamp::from_ms).ok_or_else(|| {
         Error::invalid(
             "time",
-            format!("{}: {}", why_not(text), quote(text)),
-            "write it like 2026-01-31T08:05:00Z, or as seconds since 1970",
+            format!("{}: {}", quote(text), why_not(text)),
+            "use RFC 3339, such as 2026-01-31T08:05:00Z, or unix seconds",
         )
     })
 }
@@ -41,8 +41,8 @@ pub fn parse_due(text: &str) -> Result<Due> {
         Err(_) => parse(text).map(Due::At).map_err(|_| {
             Error::invalid(
                 "time",
-                format!("it is neither a duration nor a time: {}", quote(text)),
-                "write a duration like 5m, a time like 2026-01-31T08:05:00Z, or seconds since 1970",
+                format!("{}: neither a duration nor a time", quote(text)),
+                "use a duration such as 5m, a time such as 2026-01-31T08:05:00Z, or unix seconds",
             )
         }),
     }
@@ -51,11 +51,11 @@ pub fn parse_due(text: &str) -> Result<Due> {
 /// Why a text is no moment.
 fn why_not(text: &str) -> &'static str {
     if text.is_empty() {
-        "it is empty"
+        "empty"
     } else if text.parse::<jiff::Timestamp>().is_ok() || text.starts_with('-') {
-        "it lies before 1970"
+        "before 1970"
     } else {
-        "it is neither RFC 3339 nor a number of seconds"
+        "neither RFC 3339 nor unix seconds"
     }
 }
 
@@ -139,15 +139,15 @@ mod tests {
     #[test]
     fn a_bad_moment_is_told_why() {
         for (text, why) in [
-            ("", "it is empty"),
-            ("1969-12-31T23:59:59Z", "it lies before 1970"),
-            ("tomorrow", "it is neither RFC 3339 nor a number of seconds"),
+            ("", "empty"),
+            ("1969-12-31T23:59:59Z", "before 1970"),
+            ("tomorrow", "neither RFC 3339 nor unix seconds"),
         ] {
             let message = parse(text).unwrap_err().to_string();
-            assert_eq!(message, format!("the time is not valid: {why}: {text:?}"));
+            assert_eq!(message, format!("invalid time: {text:?}: {why}"));
         }
         let message = parse_due(&"x".repeat(100)).unwrap_err().to_string();
-        assert!(message.ends_with("xxx\"…"), "{message}");
+        assert!(message.ends_with("xxx\"…: neither a duration nor a time"), "{message}");
     }
 
     #[test]

@@ -41,8 +41,8 @@ impl Target {
         match self {
             Self::Payload(_) => Err(Error::invalid(
                 "target",
-                "only cancel goes by payload",
-                "name ids, a unique key, or all of a state and a kind",
+                "only cancel can select jobs by payload",
+                "select jobs by id, by unique key, or by state and kind",
             )),
             Self::Filter(filter) => Ok(Self::Filter(Filter {
                 state: filter.state.or(state),

@@ -151,23 +151,23 @@ impl ClaimRequest {
         if self.max == 0 {
             return Err(Error::invalid(
                 "claim",
-                "it asks for 0 jobs",
-                "ask for at least 1",
+                "max is 0; minimum 1",
+                "ask for at least 1 job",
             ));
         }
         if self.claimer.seq() > NUMBER_MAX {
             return Err(Error::invalid(
                 "claim",
-                "its number is too large",
-                "count claims from 1",
+                "sequence number is too large",
+                "number the claims of a worker from 1",
             ));
         }
         let is_single = matches!(self.claimer, Claimer::Single { .. });
         if self.mode == Mode::Dispatch && (self.max != 1 || !is_single) {
             return Err(Error::invalid(
                 "claim",
-                "a dispatch offers one job under a lease of its own",
-                "ask for 1 job, by `ClaimRequest::single` in Rust",
+                "dispatch mode claims exactly one job, under a separate lease",
+                "set max to 1; in Rust, use `ClaimRequest::single(1)`",
             ));
         }
         Ok(())

@@ -49,7 +49,7 @@ impl Due {
             ),
         };
         if is_far {
-            return Err(Error::invalid(part, "it is too far away", help));
+            return Err(Error::invalid(part, "too far in the future", help));
         }
         Ok(())
     }

@@ -27,10 +27,10 @@ pub fn parse(text: &str) -> Result<Duration, Error> {
     let mut rest = text.trim();
     let mut total_ms: u64 = 0;
     if rest.is_empty() {
-        return Err(bad(text, "it is empty"));
+        return Err(bad(text, "missing number"));
     }
     if rest.starts_with('-') {
-        return Err(bad(text, "it is negative"));
+        return Err(bad(text, "negative value"));
     }
     while !rest.is_empty() {
         let digits = rest
@@ -38,7 +38,7 @@ pub fn parse(text: &str) -> Result<Duration, Error> {
             .unwrap_or(rest.len());
         let amount: u64 = rest[..digits]
             .parse()
-            .map_err(|_| bad(text, "a number is missing"))?;
+            .map_err(|_| bad(text, "missing number"))?;
         let after = &rest[digits..];
         let letters = after
             .find(|c: char| !c.is_ascii_alphabetic())
@@ -46,11 +46,11 @@ pub fn parse(text: &str) -> Result<Duration, Error> {
         let (_, unit_ms) = UNITS
             .iter()
             .find(|(name, _)| *name == &after[..letters])
-            .ok_or_else(|| bad(text, "a unit is missing or unknown"))?;
+            .ok_or_else(|| bad(text, "missing or unknown unit"))?;
         total_ms = amount
             .checked_mul(*unit_ms)
             .and_then(|ms| total_ms.checked_add(ms))
-            .ok_or_else(|| bad(text, "it is too long"))?;
+            .ok_or_else(|| bad(text, "value too large"))?;
         rest = &after[letters..];
     }
     Ok(Duration::from_millis(total_ms))
@@ -76,8 +76,8 @@ pub fn format(duration: Duration) -> String {
 fn bad(text: &str, why: &str) -> Error {
     Error::invalid(
         "duration",
-        format!("{why}: {:?}", text.chars().take(40).collect::<String>()),
-        "write it like 500ms, 10s, 5m, 1h30m or 2d",
+        format!("{why} in {:?}", text.chars().take(40).collect::<String>()),
+        "use a number and a unit, such as 500ms, 10s, 5m, 1h30m or 2d",
     )
 }
 

@@ -80,7 +80,7 @@ impl ErrorKind {
 ///
 /// let error = QueueName::new("a b").unwrap_err();
 /// assert_eq!((error.kind(), error.code()), (ErrorKind::Invalid, "invalid")); // for programs
-/// assert_eq!(error.to_string(), "the queue name is not valid: ' ' is not allowed in it"); // for people
+/// assert_eq!(error.to_string(), "invalid queue name: ' ' is not allowed"); // for people
 /// assert_eq!(error.help(), "use letters, digits, dot, underscore, colon and hyphen");
 /// assert!(!error.is_transient()); // repeating it would not help
 /// ```
@@ -107,12 +107,27 @@ impl Error {
         }
     }
 
-    /// A request that is wrong: which part of it, why, and what would be right.
+    /// Creates an [`ErrorKind::Invalid`] error: `invalid {part}: {why}`.
     pub fn invalid(part: &str, why: impl fmt::Display, help: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorKind::Invalid, format!("invalid {part}: {why}"), help)
+    }
+
+    /// Creates an [`ErrorKind::Invalid`] error for a value that is not one of `expected`.
+    ///
+    /// ```
+    /// # use windlass_core as windlass;
+    /// use windlass::Error;
+    ///
+    /// let error = Error::unknown("state", "sleeping", &["ready", "dead"]);
+    /// assert_eq!(error.to_string(), "unknown state \"sleeping\"");
+    /// assert_eq!(error.help(), "expected one of: ready, dead");
+    /// ```
+    pub fn unknown(part: &str, value: &str, expected: &[&str]) -> Self {
+        let value: String = value.chars().take(40).collect();
         Self::new(
             ErrorKind::Invalid,
-            format!("the {part} is not valid: {why}"),
-            help,
+            format!("unknown {part} {value:?}"),
+            format!("expected one of: {}", expected.join(", ")),
         )
     }
 

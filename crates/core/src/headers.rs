@@ -36,7 +36,7 @@ impl Headers {
         if value.chars().any(char::is_control) {
             return Err(Error::invalid(
                 "header value",
-                format!("{name:?} has a control character in it"),
+                format!("{name:?} contains a control character"),
                 "encode the value, for example as base64",
             ));
         }
@@ -44,9 +44,9 @@ impl Headers {
         let bytes = self.bytes();
         if bytes > HEADERS_BYTES_MAX {
             return Err(Error::invalid(
-                "header list",
-                format!("it has {bytes} bytes"),
-                "keep headers under 16 KiB and put data into the payload",
+                "headers",
+                format!("{bytes} bytes is too large; maximum {HEADERS_BYTES_MAX}"),
+                "move large values into the payload",
             ));
         }
         Ok(())

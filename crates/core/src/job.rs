@@ -306,7 +306,7 @@ impl Progress {
         } else {
             Err(Error::invalid(
                 "progress",
-                format!("{fraction}"),
+                format!("{fraction} is out of range"),
                 "use a fraction from 0 to 1",
             ))
         }

@@ -85,15 +85,15 @@ impl Limits {
         if job.timeout.is_some_and(|timeout| timeout > AHEAD_MAX) {
             return Err(Error::invalid(
                 "timeout",
-                "it is too long",
-                "use at most 100 years",
+                "longer than 100 years",
+                "use a shorter timeout, or omit it for no limit",
             ));
         }
         if job.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(Error::invalid(
                 "timeout",
-                "it is zero, so every attempt would end before it began",
-                "use 1 ms or more, or leave it out for no limit",
+                "0s would end every attempt before it starts",
+                "use at least 1ms, or omit it for no limit",
             ));
         }
         self.check_bytes("payload", job.payload.len())
@@ -101,10 +101,10 @@ impl Limits {
 
     /// Checks a batch of jobs to be enqueued.
     pub fn check_batch(&self, jobs: &[NewJob]) -> Result<()> {
-        let help = "send it in smaller batches";
+        let help = "send smaller batches";
         if jobs.len() > self.batch_jobs_max {
             let why = format!(
-                "it has {} jobs, the limit is {}",
+                "{} jobs is too many; maximum {}",
                 jobs.len(),
                 self.batch_jobs_max
             );
@@ -117,7 +117,7 @@ impl Limits {
         }
         if bytes > self.batch_bytes_max {
             let why = format!(
-                "it has {bytes} bytes, the limit is {}",
+                "{bytes} bytes is too large; maximum {}",
                 self.batch_bytes_max
             );
             return Err(Error::invalid("batch", why, help));
@@ -141,10 +141,10 @@ impl Limits {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 format!(
-                    "the {part} is too large: it has {bytes} bytes, the limit is {}",
+                    "{part} too large: {bytes} bytes; maximum {}",
                     self.payload_bytes_max
                 ),
-                "keep large data elsewhere and put a reference into the job",
+                "store large data elsewhere and put a reference to it into the job",
             ));
         }
         Ok(())
@@ -158,8 +158,8 @@ pub fn check_lease(lease: Duration) -> Result<()> {
     } else {
         Err(Error::invalid(
             "lease",
-            format!("{lease:?}"),
-            "use 1 ms to 24 h",
+            format!("{lease:?} is out of range"),
+            "use 1ms to 24h",
         ))
     }
 }

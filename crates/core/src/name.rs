@@ -132,7 +132,7 @@ fn check_queue_name(what: &'static str, text: &str) -> Result<(), Error> {
         None => Ok(()),
         Some(bad) => Err(Error::invalid(
             what,
-            format!("{bad:?} is not allowed in it"),
+            format!("{bad:?} is not allowed"),
             "use letters, digits, dot, underscore, colon and hyphen",
         )),
     }
@@ -144,22 +144,22 @@ fn check_text(what: &'static str, text: &str) -> Result<(), Error> {
         None => Ok(()),
         Some(bad) => Err(Error::invalid(
             what,
-            format!("it has the control character {bad:?}"),
+            format!("control character {bad:?} is not allowed"),
             "remove control characters",
         )),
     }
 }
 
 fn check_length(what: &'static str, text: &str) -> Result<(), Error> {
-    let next = "use 1 to 128 bytes";
+    let help = "use 1 to 128 bytes";
     if text.is_empty() {
-        return Err(Error::invalid(what, "it is empty", next));
+        return Err(Error::invalid(what, "must not be empty", help));
     }
     if text.len() > NAME_BYTES_MAX {
         return Err(Error::invalid(
             what,
-            format!("it has {} bytes", text.len()),
-            next,
+            format!("{} bytes is too long; maximum {NAME_BYTES_MAX}", text.len()),
+            help,
         ));
     }
     Ok(())

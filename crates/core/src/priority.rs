@@ -28,7 +28,7 @@ impl Priority {
         } else {
             Err(Error::invalid(
                 "priority",
-                format!("{level} is too large"),
+                format!("{level} is too large; maximum 9"),
                 "use 0 (first) to 9 (last)",
             ))
         }

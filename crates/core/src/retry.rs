@@ -105,15 +105,15 @@ impl RetryPolicy {
         if self.max_attempts == 0 {
             return Err(Error::invalid(
                 "retry policy",
-                "0 attempts",
+                "max_attempts is 0; minimum 1",
                 "allow at least 1 attempt",
             ));
         }
         if self.delay_first > DELAY_MAX || self.delay_max > DELAY_MAX {
             return Err(Error::invalid(
                 "retry policy",
-                "a delay is too long",
-                "use at most 365d",
+                "delay is too long; maximum 365d",
+                "use a shorter delay",
             ));
         }
         self.until

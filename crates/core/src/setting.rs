@@ -133,7 +133,7 @@ impl Setting {
             Error::invalid(
                 &format!("setting {name}"),
                 why,
-                format!("write {}", field.form),
+                format!("use {}", field.form),
             )
         })?;
         Ok(Self {
@@ -158,7 +158,11 @@ impl FromStr for Setting {
 
     fn from_str(text: &str) -> Result<Self> {
         let (name, value) = text.split_once('=').ok_or_else(|| {
-            Error::invalid("setting", format!("{text:?} has no ="), "write name=value")
+            Error::invalid(
+                "setting",
+                format!("missing = in {text:?}"),
+                "use the form name=value",
+            )
         })?;
         Self::new(name.trim(), value.trim())
     }
@@ -169,7 +173,7 @@ impl Settings {
     pub fn apply(&mut self, setting: &Setting) -> Result<()> {
         let field = field(setting.name)?;
         (field.write)(self, &setting.value)
-            .map_err(|why| Error::invalid(setting.name, why, format!("write {}", field.form)))
+            .map_err(|why| Error::invalid(setting.name, why, format!("use {}", field.form)))
     }
 
     /// Every setting with its present value, in the order of the table.
@@ -195,14 +199,7 @@ fn field(name: &str) -> Result<&'static Field> {
         .find(|field| field.name == name)
         .ok_or_else(|| {
             let names: Vec<_> = FIELDS.iter().map(|field| field.name).collect();
-            Error::invalid(
-                "setting",
-                format!(
-                    "{:?} is not known",
-                    name.chars().take(40).collect::<String>()
-                ),
-                format!("use one of {}", names.join(", ")),
-            )
+            Error::unknown("setting", name, &names)
         })
 }
 
@@ -301,7 +298,7 @@ fn show_duration(value: Duration) -> String {
 
 fn read_duration(text: &str) -> Result<Duration, String> {
     match duration::parse(text) {
-        Ok(duration) if duration > AHEAD_MAX => Err(format!("{text} is more than 100 years")),
+        Ok(duration) if duration > AHEAD_MAX => Err(format!("{text} is longer than 100 years")),
         parsed => parsed.map_err(|error| error.to_string()),
     }
 }
@@ -361,17 +358,17 @@ fn read_partitions(text: &str) -> Result<Partitions, String> {
 
 fn not_such(text: &str) -> String {
     format!(
-        "{:?} is not such a number",
+        "{:?} is not a whole number in range",
         text.chars().take(40).collect::<String>()
     )
 }
 
 fn read_requeue(text: &str) -> Result<Requeue, String> {
-    Requeue::from_text(text).ok_or_else(|| format!("{text:?}"))
+    Requeue::from_text(text).ok_or_else(|| format!("unknown value {text:?}"))
 }
 
 fn read_keep_succeeded(text: &str) -> Result<KeepSucceeded, String> {
-    KeepSucceeded::from_text(text).ok_or_else(|| format!("{text:?}"))
+    KeepSucceeded::from_text(text).ok_or_else(|| format!("unknown value {text:?}"))
 }
 
 #[cfg(test)]

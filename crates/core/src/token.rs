@@ -64,8 +64,8 @@ impl FromStr for Token {
         let bad = || {
             Error::invalid(
                 "token",
-                "it is not one that a claim gave out",
-                "copy it from the claim",
+                "malformed",
+                "copy the token from the reply to the claim",
             )
         };
         let (number, nonce) = text.split_once('-').ok_or_else(bad)?;

@@ -33,10 +33,10 @@ impl NewWorker {
             ("version", &self.version),
         ] {
             if text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
-                let help = "use up to 128 bytes without control characters";
+                let help = "use at most 128 bytes, without control characters";
                 return Err(Error::invalid(
-                    &format!("worker's {part}"),
-                    "it is not plain text",
+                    &format!("worker {part}"),
+                    "too long, or contains control characters",
                     help,
                 ));
             }
@@ -52,11 +52,11 @@ fn check_count(part: &str, count: usize) -> Result<()> {
     if count <= LIST_MAX {
         return Ok(());
     }
-    let why = format!("it has {count}, the limit is {LIST_MAX}");
+    let why = format!("{count} entries is too many; maximum {LIST_MAX}");
     Err(Error::invalid(
-        &format!("worker's list of {part}"),
+        &format!("list of {part} of a worker"),
         why,
-        "name fewer",
+        "list fewer",
     ))
 }
 

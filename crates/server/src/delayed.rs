@@ -99,7 +99,7 @@ fn due_of(due: Option<&Value>, now_ms: u64) -> Result<Timestamp, Wrong> {
     let refusal = |why: &str| {
         let help = "send dueTime in seconds since 1970, ahead of now, for example \
             {\"payload\":\"hello\",\"dueTime\":1893456000}";
-        Refusal::new("invalid", format!("the due time is not valid: {why}"), help)
+        Refusal::new("invalid", format!("invalid due time: {why}"), help)
     };
     let bad = |why: &str| Wrong::NoTime(refusal(why));
     let number = match due {

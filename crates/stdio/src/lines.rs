@@ -152,10 +152,10 @@ mod tests {
         assert_eq!(
             told,
             [
-                "1 the line is not valid: it has 12 bytes, the limit is 5",
+                "1 invalid line: it has 12 bytes, the limit is 5",
                 "2 five5",
-                "3 the line is not valid: it is not UTF-8 from byte 2 on",
-                "4 the line is not valid: it has 6 bytes, the limit is 5",
+                "3 invalid line: it is not UTF-8 from byte 2 on",
+                "4 invalid line: it has 6 bytes, the limit is 5",
             ]
         );
     }

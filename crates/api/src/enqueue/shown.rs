@@ -57,14 +57,14 @@ fn without_past(mut fields: Fields) -> Result<Fields> {
 fn check_state(word: &str) -> Result<()> {
     match JobState::from_text(word) {
         Some(state) if state.is_final() => {
-            let why = format!("it has ended already: it is {state}");
-            let help = "leave it out, or remove its field state to run it again";
+            let why = format!("the exported job is finished ({state})");
+            let help = "skip it, or remove its field state to run it again";
             Err(Error::invalid("job", why, help))
         }
         Some(_) => Ok(()),
         None => {
-            let help = "use scheduled, ready or running, or leave it out";
-            Err(Error::invalid("state", "there is none of this name", help))
+            let expected = ["scheduled", "ready", "running"];
+            Err(Error::unknown("state", word, &expected))
         }
     }
 }

@@ -146,7 +146,7 @@ fn a_shown_job_that_has_ended_is_not_run_again_by_accident() {
     for state in ["succeeded", "dead", "cancelled"] {
         let line = SHOWN.replace("running", state);
         let error = job(&line).unwrap_err();
-        assert!(error.to_string().contains("it has ended"), "{error}");
+        assert!(error.to_string().contains("is finished"), "{error}");
         assert!(error.help().contains("remove its field state"), "{error:?}");
     }
     let again = SHOWN.replace(r#""state":"running","#, "");

@@ -56,9 +56,7 @@ pub fn filter(state: Option<&str>, kind: Option<&str>) -> Result<Filter> {
     let state = state.map(|word| {
         JobState::from_text(word).ok_or_else(|| {
             let words: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
-            let short: String = word.chars().take(40).collect();
-            let help = format!("use one of {}", words.join(", "));
-            Error::invalid("state", format!("{short:?} is not known"), help)
+            Error::unknown("state", word, &words)
         })
     });
     Ok(Filter {
@@ -83,16 +81,16 @@ impl Which {
             is_all,
         ];
         let bad = |why| {
-            let help = "give exactly one of id, ids, payload, unique_key, all";
+            let help = "set exactly one of id, ids, payload, payload_base64, unique_key or all";
             Err(Error::invalid("request", why, help))
         };
         match ways.iter().filter(|is_said| **is_said).count() {
             1 => {}
-            0 => return bad("it names no job"),
-            _ => return bad("it names jobs in two ways"),
+            0 => return bad("no job selected"),
+            _ => return bad("more than one selection"),
         }
         if !is_all && (self.state.is_some() || self.kind.is_some()) {
-            return bad("state and kind go with all");
+            return bad("state and kind require \"all\":true");
         }
         if let Some(id) = &self.id {
             return Ok(Target::Ids(vec![JobId::new(id)?]));

@@ -34,19 +34,19 @@ pub enum SettleAnswer {
 /// One job or many: what was named, and whether it was one. What is said `beside` many jobs would
 /// be said of none.
 fn items<T>(one: Option<T>, many: Option<Vec<T>>, beside: bool) -> Result<(Vec<T>, bool)> {
-    let help = "give id and token, or jobs";
+    let help = "set either id and token, or jobs";
     match (one, many) {
         (Some(one), None) => Ok((vec![one], true)),
         (None, Some(_)) if beside => Err(CoreError::invalid(
             "request",
-            "it says beside jobs what is said of one job",
-            "say it within each of the jobs",
+            "result, error, permanent and delay belong to one job",
+            "move them into each entry of jobs",
         )),
         (None, Some(many)) => Ok((many, false)),
-        (None, None) => Err(CoreError::invalid("request", "it names no job", help)),
+        (None, None) => Err(CoreError::invalid("request", "no job selected", help)),
         (Some(_), Some(_)) => Err(CoreError::invalid(
             "request",
-            "it names a job and jobs",
+            "both a job and jobs are set",
             help,
         )),
     }
@@ -209,8 +209,8 @@ impl Failed {
             }
             (true, Some(_)) => Err(CoreError::invalid(
                 "failure",
-                "it is permanent and has a delay",
-                "give one of the two",
+                "both permanent and delay are set",
+                "set one of the two",
             )),
         }
     }
@@ -298,7 +298,7 @@ impl QueueRequest for Snooze {
         let at = self.at.map(|at| at.text());
         let due = due(self.delay.as_deref(), at.as_deref())?;
         if due == Due::Now {
-            let error = CoreError::invalid("snooze", "it says no time", "give delay or at");
+            let error = CoreError::invalid("snooze", "no time set", "set delay or at");
             return Err(error.into());
         }
         let ids = vec![hold.id.clone()];

@@ -69,7 +69,7 @@ impl QueueRequest for List {
         let filter = filter(self.state.as_deref(), self.kind.as_deref())?;
         let limit = self.limit.unwrap_or(100);
         if limit == 0 {
-            let error = CoreError::invalid("limit", "it is 0", "ask for at least 1");
+            let error = CoreError::invalid("limit", "0 is too small; minimum 1", "use 1 to 500");
             return Err(error.into());
         }
         let from = self.cursor.clone().map(Cursor);

@@ -252,13 +252,8 @@ impl StoreRequest for CommandWorker {
         let Some(command @ (WorkerCommand::Continue | WorkerCommand::Pause | WorkerCommand::Stop)) =
             WorkerCommand::from_text(&self.command)
         else {
-            let help = "expected one of: continue, pause, stop";
-            return Err(CoreError::invalid(
-                "command",
-                format!("unknown command {:?}", self.command),
-                help,
-            )
-            .into());
+            let expected = ["continue", "pause", "stop"];
+            return Err(CoreError::unknown("command", &self.command, &expected).into());
         };
         if !store.command(&boot, command).await? {
             return Err(Error::no_worker(&boot));

@@ -167,7 +167,7 @@ fn count(text: &str) -> Result<usize> {
     let count = text.trim().parse().ok();
     count.filter(|count| *count <= COUNT_MAX).ok_or_else(|| {
         let short: String = text.chars().take(40).collect();
-        let message = format!("the number of jobs is not valid: {short:?}");
+        let message = format!("invalid number of jobs: {short:?}");
         Failure::usage(message, help)
     })
 }

@@ -171,7 +171,7 @@ fn a_wrong_url_is_refused_with_help() {
     ] {
         let error = Address::parse(url).expect_err(url);
         assert_eq!(error.code(), "invalid", "{url}");
-        assert!(error.to_string().starts_with("the store URL is not valid"));
+        assert!(error.to_string().starts_with("invalid store URL"));
         assert!(!error.help().is_empty(), "{url}");
     }
     let long = format!("redis://h?prefix={}", "a".repeat(65));
