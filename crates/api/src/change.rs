@@ -1,4 +1,4 @@
-//! What became of the jobs an operator changed.
+//! Replies to cancel, retry, delete and promote.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,22 +6,22 @@ use windlass_core::{Changed, ChangedJob, Changes, Cursor, QueueName, Result, Sto
 
 use crate::error::Error;
 
-/// What an operator asks for.
+/// An operation on stored jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Not to run, or to stop.
+    /// Cancels waiting jobs, and asks workers to stop running ones.
     Cancel,
-    /// To run a dead job again.
+    /// Runs dead jobs again.
     Retry,
-    /// To forget a finished job.
+    /// Deletes finished jobs.
     Delete,
-    /// To run a scheduled job now.
+    /// Makes scheduled jobs ready now.
     Promote,
 }
 
 impl Verb {
-    /// The word for a job to which it was done.
-    pub const fn done(self) -> &'static str {
+    /// Returns the past tense, which is the outcome in replies.
+    pub const fn past_tense(self) -> &'static str {
         match self {
             Self::Cancel => "cancelled",
             Self::Retry => "retried",
@@ -30,17 +30,17 @@ impl Verb {
         }
     }
 
-    /// Which jobs it can be done to, in words.
-    pub const fn fits(self) -> &'static str {
+    /// Returns which jobs it applies to, for messages.
+    pub const fn requirement(self) -> &'static str {
         match self {
-            Self::Cancel => "only jobs that wait or run can be cancelled",
+            Self::Cancel => "only waiting and running jobs can be cancelled",
             Self::Retry => "only dead jobs can be retried",
-            Self::Delete => "only jobs that have ended can be deleted",
+            Self::Delete => "only finished jobs can be deleted",
             Self::Promote => "only scheduled jobs can be promoted",
         }
     }
 
-    /// Does it to a page of the jobs that are meant.
+    /// Changes one page of the selected jobs.
     pub async fn change(
         self,
         store: &dyn Store,
@@ -57,31 +57,32 @@ impl Verb {
     }
 }
 
-/// One job that was changed.
+/// The reply for one changed job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChangeReply {
-    /// The job.
+    /// The job id.
     pub id: String,
-    /// Its queue.
+    /// The queue.
     pub queue: String,
-    /// The verb's word, or `will_stop` for a running job.
+    /// `cancelled`, `retried`, `deleted` or `promoted`; `will_stop` if the job is running and its worker will be asked
+    /// to stop it.
     pub outcome: &'static str,
 }
 
 impl ChangeReply {
-    /// The answer for one job, or why it was not changed.
+    /// Creates the reply for one job, or the error if it was not changed.
     pub fn of(verb: Verb, queue: &QueueName, job: &ChangedJob) -> Result<Self, Error> {
         let Some(id) = &job.id else {
-            return Err(Error::key_not_held(queue));
+            return Err(Error::unique_key_not_found(queue));
         };
         let outcome = match &job.changed {
-            Changed::Done => verb.done(),
+            Changed::Done => verb.past_tense(),
             Changed::WillStop => "will_stop",
             Changed::WrongState(state) => {
                 return Err(Error::wrong_state(queue, id, *state, verb));
             }
-            Changed::Conflict(holder) => return Err(Error::key_taken(queue, id, holder)),
-            Changed::NotFound => return Err(Error::no_job(queue, id)),
+            Changed::Conflict(owner) => return Err(Error::unique_key_conflict(queue, id, owner)),
+            Changed::NotFound => return Err(Error::job_not_found(queue, id)),
         };
         Ok(Self {
             id: id.to_string(),
@@ -91,25 +92,25 @@ impl ChangeReply {
     }
 }
 
-/// How many jobs a change met, and what became of them.
+/// The number of jobs by outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChangeCounts {
     /// The queue.
     pub queue: String,
-    /// What was asked is done.
+    /// Jobs changed.
     pub done: u64,
-    /// Running jobs that will be told to stop.
+    /// Running jobs whose workers will be asked to stop them.
     pub will_stop: u64,
-    /// The job's state forbids it.
+    /// Jobs whose state does not allow the change.
     pub wrong_state: u64,
-    /// Another live job holds the unique key.
+    /// Jobs whose unique key is in use by another unfinished job.
     pub conflict: u64,
-    /// No such job.
+    /// Ids without a job.
     pub not_found: u64,
 }
 
 impl ChangeCounts {
-    /// Nothing counted yet.
+    /// Creates a reply with all counts 0.
     pub fn new(queue: &QueueName) -> Self {
         let queue = queue.to_string();
         Self {
@@ -122,7 +123,7 @@ impl ChangeCounts {
         }
     }
 
-    /// Counts one more.
+    /// Counts one job.
     pub fn add(&mut self, changed: &ChangedJob) {
         let count = match changed.changed {
             Changed::Done => &mut self.done,
@@ -134,7 +135,7 @@ impl ChangeCounts {
         *count += 1;
     }
 
-    /// Whether no job was met at all.
+    /// Returns whether no job was found.
     pub const fn is_empty(&self) -> bool {
         self.done + self.will_stop + self.wrong_state + self.conflict == 0
     }

@@ -1,4 +1,4 @@
-//! Claimed jobs as doors show them, and the answers to what their holders say.
+//! Replies to claims, outcomes and renewals.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::content::Content;
 use crate::job::header_map;
 use crate::timestamp;
 
-/// A job as its claimer gets it.
+/// A claimed job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
@@ -22,7 +22,7 @@ use crate::timestamp;
 pub struct ClaimReply {
     pub id: String,
     pub queue: String,
-    /// To be shown with every write.
+    /// The token, required by every request about this job.
     pub token: String,
     pub attempt: u32,
     pub max_attempts: u32,
@@ -35,7 +35,7 @@ pub struct ClaimReply {
     pub priority: u8,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// When the lease ends unless renewed.
+    /// When the lease expires unless renewed.
     pub lease_until: String,
     pub timeout_ms: Option<u64>,
     pub created_at: String,
@@ -43,7 +43,7 @@ pub struct ClaimReply {
 }
 
 impl ClaimReply {
-    /// All jobs of a claim, in the order they should run; none for no claim.
+    /// Returns all jobs of a claim in order; an empty list for no claim.
     pub fn all(queue: &QueueName, claim: Option<&Claim>) -> Vec<Self> {
         let one = |claim: &Claim, job: &ClaimedJob| Self::one(queue, claim, job);
         claim
@@ -74,22 +74,25 @@ impl ClaimReply {
     }
 }
 
-/// How one held job answered: the word of `windlass_core::OutcomeStatus`, or `accepted` or `noted`.
+/// The reply for one job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct SettleReply {
+pub struct OutcomeReply {
+    /// The job id.
     pub id: String,
+    /// The queue.
     pub queue: String,
+    /// `completed`, `scheduled` (will be retried), `dead`, `released`, `snoozed`, `cancelled`, `lease_lost` or `gone`;
+    /// `accepted` for accept, `noted` for progress.
     pub outcome: &'static str,
 }
 
-impl SettleReply {
-    /// The answer of a verb that lets go of a job.
-    pub fn settled(queue: &QueueName, id: &JobId, settled: OutcomeStatus) -> Self {
-        Self::new(queue, id, settled.as_str())
+impl OutcomeReply {
+    /// Creates the reply for an outcome.
+    pub fn from_status(queue: &QueueName, id: &JobId, status: OutcomeStatus) -> Self {
+        Self::new(queue, id, status.as_str())
     }
 
-    /// The answer of a verb that goes on holding it.
+    /// Creates a reply with any outcome text.
     pub fn new(queue: &QueueName, id: &JobId, outcome: &'static str) -> Self {
         Self {
             id: id.to_string(),
@@ -99,21 +102,21 @@ impl SettleReply {
     }
 }
 
-/// What a renewal answered to a holder who still holds.
+/// The reply to a renewal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RenewReply {
     /// The queue.
     pub queue: String,
-    /// The claim.
+    /// The token of the claim.
     pub token: String,
     /// The new end of the lease.
     pub lease_until: String,
-    /// Jobs that somebody asked to stop.
+    /// Jobs to stop, because their cancellation was requested.
     pub cancel: Vec<String>,
 }
 
 impl RenewReply {
-    /// The reply for one token; nothing when it holds nothing any more.
+    /// Creates the reply for one token, or `None` if it is no longer valid.
     pub fn new(queue: &QueueName, token: Token, renewed: &Renewed) -> Option<Self> {
         let until: Timestamp = renewed.until?;
         if renewed.lost.contains(&token) {

@@ -1,4 +1,4 @@
-//! Bytes in JSON: as a string where they are UTF-8, else as base64 in a field of its own.
+//! Bytes in JSON: a string if they are UTF-8, otherwise base64 in a separate field.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,17 +7,17 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use windlass_core::{Error, Result};
 
-/// Bytes ready for JSON: exactly one of the two is there.
+/// Bytes as a JSON string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// They are UTF-8.
+    /// UTF-8 text.
     Text(String),
-    /// They are not.
+    /// Base64, for bytes that are not UTF-8.
     Base64(String),
 }
 
 impl Content {
-    /// Chooses the form for some bytes.
+    /// Encodes bytes.
     pub fn of(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
@@ -25,7 +25,7 @@ impl Content {
         }
     }
 
-    /// The text and the base64, one of them absent.
+    /// Returns the text and the base64; exactly one is set.
     pub fn split(self) -> (Option<String>, Option<String>) {
         match self {
             Self::Text(text) => (Some(text), None),
@@ -34,17 +34,17 @@ impl Content {
     }
 }
 
-/// The text and the base64 of bytes that may be absent.
+/// Encodes optional bytes as text or base64.
 pub fn split(bytes: Option<&Bytes>) -> (Option<String>, Option<String>) {
     bytes.map_or((None, None), |bytes| Content::of(bytes).split())
 }
 
-/// JSON that stands for bytes: a string for its own, any other JSON for its exact text.
+/// JSON that represents bytes: a string is its bytes, any other value its exact JSON text.
 #[derive(Debug, Clone)]
 pub struct Text(Box<RawValue>);
 
 impl Text {
-    /// Whether it is JSON other than a string.
+    /// Returns whether it is not a string.
     pub fn is_json(&self) -> bool {
         !self.0.get().starts_with('"')
     }
@@ -54,7 +54,7 @@ impl Text {
             return Ok(Bytes::from(self.0.get().to_owned()));
         }
         let text: String = serde_json::from_str(self.0.get()).map_err(|error| {
-            let help = format!("use {field}_base64 for bytes");
+            let help = format!("use {field}_base64 for binary data");
             Error::invalid(field, error, help)
         })?;
         Ok(Bytes::from(text))
@@ -67,12 +67,12 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// Keeps `null` apart from absence: it is JSON like any other.
+/// Deserializes a field that is present. Distinguishes `null`, which is a JSON value, from a missing field.
 pub fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Text>, D::Error> {
     Text::deserialize(from).map(Some)
 }
 
-/// The bytes that are meant: by text, by base64, or none; both are one too many.
+/// Decodes bytes from the text or the base64 field. Fails if both are set.
 pub fn of(text: Option<&Text>, base64: Option<&str>, field: &str) -> Result<Option<Bytes>> {
     match (text, base64) {
         (None, None) => Ok(None),
@@ -85,7 +85,7 @@ pub fn of(text: Option<&Text>, base64: Option<&str>, field: &str) -> Result<Opti
     }
 }
 
-/// Reads base64 (the standard alphabet, with padding).
+/// Decodes base64 (standard alphabet, with padding).
 pub fn from_base64(field: &str, text: &str) -> Result<Bytes> {
     STANDARD.decode(text).map(Bytes::from).map_err(|error| {
         Error::invalid(
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_come_back_whatever_they_are() {
+    fn any_bytes_are_encoded_and_decoded() {
         for bytes in [
             &b""[..],
             b"plain",

@@ -1,11 +1,11 @@
-//! How deep JSON may be nested: payloads pass unread, and whoever reads them may not bear it.
+//! The nesting limit of JSON. Payloads are not parsed here, but a deeply nested one could crash the consumer.
 
 use windlass_core::{Error, Result};
 
-/// The deepest nesting that is taken.
+/// The maximum nesting depth.
 const DEPTH_MAX: usize = 128;
 
-/// Refuses text that is nested too deep; whether it is JSON at all is found out later.
+/// Rejects text that is nested too deeply. Does not check whether it is valid JSON.
 pub fn check(text: &str) -> Result<()> {
     let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
     for byte in text.bytes() {

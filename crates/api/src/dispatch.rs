@@ -1,4 +1,4 @@
-//! From the word of a verb to its answer: the one table of all verbs, for doors that read words.
+//! Executes an op by name. One table lists all ops.
 
 use serde_json::value::{RawValue, to_raw_value};
 use windlass_core::{Error as CoreError, QueueName, Store};
@@ -6,14 +6,14 @@ use windlass_core::{Error as CoreError, QueueName, Store};
 use crate::error::Error;
 use crate::fields::Fields;
 use crate::request::{
-    Accept, Answer, Audit, Cancel, Claim, CommandWorker, Complete, Delete, Enqueue, EnqueueAll,
+    Accept, ApiResult, Audit, Cancel, Claim, CommandWorker, Complete, Delete, Enqueue, EnqueueAll,
     Fail, FailWorker, Get, Heartbeat, Leave, List, Maintain, Pause, Progress, Promote, Purge,
     QueueRequest, Queues, Register, Release, Renew, Resume, Retry, Set, ShowSettings, Snooze,
     Stats, StoreRequest, Wait, Workers,
 };
 
-/// Calls a macro with all verbs: those on one queue, then those on the whole store.
-macro_rules! every_verb {
+/// Calls a macro with all ops: those on one queue, then those on the store.
+macro_rules! every_op {
     ($each:ident) => {
         $each! {
             queue: Enqueue, EnqueueAll, Claim, Accept, Renew, Progress, Complete, Fail, Release, Snooze,
@@ -24,38 +24,38 @@ macro_rules! every_verb {
     };
 }
 
-/// Answers a verb. `fields` are what was said besides its word; `queue` is taken out of them.
-pub async fn dispatch(store: &dyn Store, op: &str, mut fields: Fields) -> Answer<Box<RawValue>> {
-    macro_rules! answer {
+/// Executes an op. `fields` are its parameters; those on one queue need a field `queue`.
+pub async fn dispatch(store: &dyn Store, op: &str, mut fields: Fields) -> ApiResult<Box<RawValue>> {
+    macro_rules! execute {
         (queue: $($queue:ident),*; store: $($store:ident),*) => {
             match op {
                 $(<$queue as QueueRequest>::OP => {
                     let queue = queue_of(&mut fields)?;
                     let request: $queue = fields.read()?;
-                    written(request.answer(store, &queue).await?)
+                    to_json(request.execute(store, &queue).await?)
                 })*
                 $(<$store as StoreRequest>::OP => {
                     let request: $store = fields.read()?;
-                    written(request.answer(store).await?)
+                    to_json(request.execute(store).await?)
                 })*
                 _ => Err(unknown(op)),
             }
         };
     }
-    every_verb!(answer)
+    every_op!(execute)
 }
 
-/// The words of all verbs.
+/// Returns the names of all ops.
 pub fn ops() -> Vec<&'static str> {
     macro_rules! list {
         (queue: $($queue:ident),*; store: $($store:ident),*) => {
             vec![$(<$queue as QueueRequest>::OP,)* $(<$store as StoreRequest>::OP,)*]
         };
     }
-    every_verb!(list)
+    every_op!(list)
 }
 
-fn queue_of(fields: &mut Fields) -> Answer<QueueName> {
+fn queue_of(fields: &mut Fields) -> ApiResult<QueueName> {
     let name: Option<String> = fields.take("queue")?;
     let name = name.ok_or_else(|| {
         let help = "add \"queue\":\"NAME\"";
@@ -64,12 +64,12 @@ fn queue_of(fields: &mut Fields) -> Answer<QueueName> {
     Ok(QueueName::new(name)?)
 }
 
-fn written(reply: impl serde::Serialize) -> Answer<Box<RawValue>> {
+fn to_json(reply: impl serde::Serialize) -> ApiResult<Box<RawValue>> {
     to_raw_value(&reply).map_err(|error| {
-        let help = "this is a fault of Windlass: report it";
+        let help = "this is a bug in Windlass; please report it";
         Error::new(
             "internal",
-            format!("the answer cannot be written: {error}"),
+            format!("cannot encode the reply: {error}"),
             help,
         )
     })
@@ -89,30 +89,32 @@ mod tests {
 
     use super::*;
 
-    async fn ask(store: &dyn Store, line: Value) -> Result<Value, Error> {
+    async fn call(store: &dyn Store, line: Value) -> Result<Value, Error> {
         let mut fields = Fields::parse(&line.to_string())?;
         let op: String = fields.take("op")?.unwrap_or_default();
-        let answer = dispatch(store, &op, fields).await?;
-        Ok(serde_json::from_str(answer.get()).unwrap())
+        let reply = dispatch(store, &op, fields).await?;
+        Ok(serde_json::from_str(reply.get()).unwrap())
     }
 
     #[tokio::test]
-    async fn a_job_goes_its_whole_way_by_words() {
+    async fn a_job_is_enqueued_claimed_and_completed_by_op() {
         let store = MemoryStore::new(Arc::new(SystemClock));
         let store: &dyn Store = &store;
 
         let job = json!({"op":"enqueue","queue":"q","id":"a","payload":{"n":1},"priority":2});
-        let job = ask(store, job).await.unwrap();
-        let claimed = ask(store, json!({"op":"claim","queue":"q"})).await.unwrap();
+        let job = call(store, job).await.unwrap();
+        let claimed = call(store, json!({"op":"claim","queue":"q"}))
+            .await
+            .unwrap();
         let token = claimed[0]["token"].clone();
         let progress = json!({"op":"progress","queue":"q","id":"a","token":token,"fraction":0.5,"message":"half"});
-        ask(store, progress).await.unwrap();
-        let seen = ask(store, json!({"op":"get","queue":"q","id":"a"}))
+        call(store, progress).await.unwrap();
+        let seen = call(store, json!({"op":"get","queue":"q","id":"a"}))
             .await
             .unwrap();
         let done = json!({"op":"complete","queue":"q","id":"a","token":token,"result":[1]});
-        let done = ask(store, done).await.unwrap();
-        let ended = ask(store, json!({"op":"wait","queue":"q","id":"a"}))
+        let done = call(store, done).await.unwrap();
+        let ended = call(store, json!({"op":"wait","queue":"q","id":"a"}))
             .await
             .unwrap();
 
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn refusals_have_their_codes() {
+    async fn errors_have_their_codes() {
         let store = MemoryStore::new(Arc::new(SystemClock));
         for (line, code) in [
             (json!({"op":"dance"}), "invalid"),
@@ -153,16 +155,16 @@ mod tests {
                 "invalid",
             ),
         ] {
-            let problem = ask(&store, line.clone()).await.unwrap_err();
-            assert_eq!(problem.code, code, "{line}");
+            let error = call(&store, line.clone()).await.unwrap_err();
+            assert_eq!(error.code, code, "{line}");
         }
     }
 
     #[test]
-    fn each_word_is_there_once() {
-        let mut words = ops();
-        words.sort_unstable();
-        words.dedup();
-        assert_eq!(words.len(), ops().len());
+    fn each_op_name_is_unique() {
+        let mut names = ops();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ops().len());
     }
 }

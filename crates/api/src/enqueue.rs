@@ -1,6 +1,6 @@
-//! One job to enqueue as JSON, and the answer to it.
+//! The JSON form of a new job, and the reply to enqueue.
 
-mod shown;
+mod exported;
 
 use std::collections::BTreeMap;
 
@@ -16,47 +16,49 @@ use crate::content::{self, Text};
 use crate::fields;
 use crate::timestamp;
 
-/// A job as a line of NDJSON or a body of HTTP says it.
+/// A job to enqueue.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[expect(
-    missing_docs,
-    reason = "the fields are those of `windlass_core::NewJob`"
-)]
 pub struct EnqueueRequest {
-    /// A string stands for its bytes; any other JSON keeps its exact text.
+    /// The payload. A string is stored as its bytes, any other JSON as its exact text.
     #[serde(deserialize_with = "content::present")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub payload: Option<Text>,
-    /// Bytes that are not UTF-8.
+    /// The payload as base64, for binary data. Excludes `payload`.
     pub payload_base64: Option<String>,
+    /// The job id (default: generated). Enqueueing the same id again is a duplicate.
     pub id: Option<String>,
+    /// The kind, which selects the handler in a worker.
     pub kind: Option<String>,
+    /// The priority, from 0 (first) to 9 (last) (default: 5).
     pub priority: Option<u8>,
-    /// A duration.
+    /// How long to wait before the job is ready, such as `5m`.
     pub delay: Option<String>,
-    /// A moment; excludes `delay`.
-    pub at: Option<Moment>,
+    /// When the job is ready: RFC 3339 or unix seconds. Excludes `delay`.
+    pub at: Option<TimeValue>,
+    /// At most one unfinished job in the queue can have this key.
     pub unique_key: Option<String>,
+    /// The total number of attempts (default: 20).
     pub max_attempts: Option<u32>,
-    /// A duration.
+    /// The time limit of one attempt, such as `10s` (default: no limit).
     pub timeout: Option<String>,
-    /// A duration or a moment.
-    pub expires: Option<Moment>,
+    /// If the job has not started by then, it becomes dead: a duration, RFC 3339 or unix seconds.
+    pub expires: Option<TimeValue>,
+    /// Header names and values.
     pub headers: Option<BTreeMap<String, String>>,
 }
 
-/// A moment in JSON: text, or a number of seconds since 1970.
+/// A time: RFC 3339, or unix seconds as a number or string.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Moment {
-    /// RFC 3339, or a number in quotes.
+pub enum TimeValue {
+    /// RFC 3339, or unix seconds in quotes.
     Text(String),
-    /// Seconds since 1970.
+    /// Unix seconds.
     Seconds(#[schemars(with = "f64")] serde_json::Number),
 }
 
-impl Moment {
+impl TimeValue {
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -66,13 +68,13 @@ impl Moment {
 }
 
 impl EnqueueRequest {
-    /// Reads one JSON object; unknown and repeated fields are errors. A job as an export shows it is
-    /// taken as well, unless it has ended.
+    /// Parses one JSON object. Unknown and duplicate fields are errors. Also accepts a job from an
+    /// export, unless it is finished.
     pub fn from_json(text: &str) -> Result<Self> {
-        fields::read(text).or_else(|error| shown::read(text).unwrap_or(Err(error)))
+        fields::read(text).or_else(|error| exported::read(text).unwrap_or(Err(error)))
     }
 
-    /// The job that is meant, checked.
+    /// Validates the request and creates the job.
     pub fn into_job(self) -> Result<NewJob> {
         let mut headers = Headers::default();
         let payload = self.payload(&mut headers)?;
@@ -119,7 +121,7 @@ impl EnqueueRequest {
     }
 }
 
-/// When a job falls due: after a delay, at a moment, or now; both are one too many.
+/// Parses a due time from `delay` or `at`. Fails if both are set.
 pub fn due(delay: Option<&str>, at: Option<&str>) -> Result<Due> {
     match (delay, at) {
         (None, None) => Ok(Due::Now),
@@ -133,23 +135,23 @@ pub fn due(delay: Option<&str>, at: Option<&str>) -> Result<Due> {
     }
 }
 
-/// What became of one job.
+/// The reply for one job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EnqueueReply {
-    /// Its id; for a duplicate that of the first job.
+    /// The job id. For a duplicate, that of the existing job.
     pub id: String,
-    /// Its queue.
+    /// The queue.
     pub queue: String,
-    /// Its state; for a duplicate that of the first job.
+    /// The state. For a duplicate, that of the existing job.
     pub state: &'static str,
-    /// Another job was there first.
+    /// Whether the job is a duplicate: its id or unique key is already in use.
     pub duplicate: bool,
-    /// How safe the job is by now: `memory`, `replicated:N` or `synced`.
+    /// The durability of the job: `memory`, `replicated:N` or `synced`.
     pub durability: String,
 }
 
 impl EnqueueReply {
-    /// The answer for one job.
+    /// Creates the reply for one job.
     pub fn new(queue: &QueueName, enqueued: &Enqueued) -> Self {
         Self {
             id: enqueued.id().to_string(),
@@ -160,7 +162,7 @@ impl EnqueueReply {
         }
     }
 
-    /// The answer for a job that was waited for: with the state it ended in.
+    /// Sets the final state, for a job that was waited for.
     #[must_use]
     pub fn ended(mut self, state: JobState) -> Self {
         self.state = state.as_str();

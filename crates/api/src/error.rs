@@ -1,4 +1,4 @@
-//! How every refusal looks: a code that never changes, what happened, and what to do next.
+//! The JSON form of errors: a stable code, a message and help.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -9,29 +9,29 @@ use windlass_core::{BootId, Error as CoreError, JobId, JobState, QueueName};
 
 use crate::change::Verb;
 
-/// A refusal or a failure, for people and for programs.
+/// An error reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Error {
-    /// Programs match on this; it never changes.
+    /// The stable error code. Match on this, not on the message.
     pub code: Cow<'static, str>,
-    /// What happened and why.
+    /// What failed and why.
     pub message: String,
     /// What to do next.
     pub help: String,
-    /// The line of the input it is about.
+    /// The line of the input, starting at 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }
 
-/// A problem as the document a door answers with.
+/// The JSON document for an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ErrorReply {
-    /// The problem.
+    /// The error.
     pub error: Error,
 }
 
 impl Error {
-    /// A problem with a code of its own.
+    /// Creates an error.
     pub fn new(
         code: impl Into<Cow<'static, str>>,
         message: impl Into<String>,
@@ -45,152 +45,154 @@ impl Error {
         }
     }
 
-    /// Says which line of the input it is about.
+    /// Sets the line of the input.
     #[must_use]
     pub fn at_line(mut self, line: u64) -> Self {
         self.line = Some(line);
         self
     }
 
-    /// The token does not hold the job.
+    /// The token is not valid for the job.
     pub fn lease_lost(id: &JobId) -> Self {
         Self::new(
             "lease_lost",
-            format!("the token does not hold job {id:?} any more; nothing changed"),
-            "somebody else may have it by now: discard this outcome, or claim again",
+            format!("lease lost: the token is no longer valid for job {id:?}; nothing changed"),
+            "discard this outcome; another worker may be running the job",
         )
     }
 
-    /// The job is not stored any more.
+    /// The job is no longer stored.
     pub fn gone(queue: &QueueName, id: &JobId) -> Self {
         Self::new(
             "gone",
             format!(
-                "the queue {queue} has no job {id:?}: it has ended and was not kept, or never \
-                 was; nothing changed"
+                "job {id:?} not found in queue {queue}: it finished and was not kept, or never existed; \
+                 nothing changed"
             ),
-            format!("see what it has with `windlass job list {queue}`"),
+            format!("list the jobs with `windlass job list {queue}`"),
         )
     }
 
-    /// The store answered nothing where it has to.
-    pub fn no_answer() -> Self {
-        let help = "this is a fault of Windlass: report it";
-        Self::new("internal", "the store gave no answer for the job", help)
+    /// The store returned fewer replies than expected.
+    pub fn missing_reply() -> Self {
+        let help = "this is a bug in Windlass; please report it";
+        Self::new("internal", "the store returned no reply for the job", help)
     }
 
-    /// The token holds nothing.
-    pub fn nothing_held() -> Self {
-        let help = "stop what runs under it, or claim again";
+    /// The token is not valid for any job.
+    pub fn token_lost() -> Self {
+        let help = "stop the jobs of this token; other workers may be running them";
         Self::new(
             "lease_lost",
-            "the token holds nothing any more; nothing changed",
+            "lease lost: the token is no longer valid; nothing changed",
             help,
         )
     }
 
-    /// No live job holds the unique key.
-    pub fn key_not_held(queue: &QueueName) -> Self {
+    /// No unfinished job has the unique key.
+    pub fn unique_key_not_found(queue: &QueueName) -> Self {
         Self::new(
             "not_found",
-            format!("no live job of the queue {queue} holds this unique key"),
-            format!("see what it has with `windlass job list {queue}`"),
+            format!("no unfinished job in queue {queue} has this unique key"),
+            format!("list the jobs with `windlass job list {queue}`"),
         )
     }
 
     /// No job has the payload.
-    pub fn no_payload(queue: &QueueName) -> Self {
+    pub fn payload_not_found(queue: &QueueName) -> Self {
         Self::new(
             "not_found",
-            format!("no job of the queue {queue} has exactly this payload; nothing changed"),
-            format!("see what it has with `windlass job list {queue}`"),
+            format!("no job in queue {queue} has exactly this payload; nothing changed"),
+            format!("list the jobs with `windlass job list {queue}`"),
         )
     }
 
-    /// The job was there and is not any more.
-    pub fn left(queue: &QueueName, id: &JobId) -> Self {
+    /// The job is no longer stored, so its outcome is unknown.
+    pub fn not_kept(queue: &QueueName, id: &JobId) -> Self {
         Self::new(
             "gone",
-            format!("job {id:?} has left the store: it succeeded without a result, or was removed"),
             format!(
-                "to keep outcomes enqueue with --wait, or `windlass queue set {queue} keep_succeeded=all`"
+                "job {id:?} is no longer stored: it succeeded without a result, or was removed"
+            ),
+            format!(
+                "to keep outcomes, enqueue with --wait, or run `windlass queue set {queue} keep_succeeded=all`"
             ),
         )
     }
 
-    /// The job did not end in time.
-    pub fn not_ended(id: &JobId, state: JobState) -> Self {
+    /// The job did not finish in time.
+    pub fn wait_timed_out(id: &JobId, state: JobState) -> Self {
         Self::new(
             "timed_out",
-            format!("job {id:?} has not ended in time: it is {state}"),
-            "wait longer, or look whether a worker is alive with `windlass workers`",
+            format!("timed out waiting for job {id:?}; it is {state}"),
+            "wait longer, or check that a worker is running with `windlass workers`",
         )
     }
 
-    /// Whoever answers is stopping, and does not wait any longer.
-    pub fn cut_short() -> Self {
+    /// The process is shutting down and ends the wait.
+    pub fn shutting_down() -> Self {
         Self::new(
             "timed_out",
-            "the wait was cut short: what answers here is stopping",
-            "ask again, elsewhere or once it runs again",
+            "the wait was interrupted: the process is shutting down",
+            "repeat the request, on another server or after the restart",
         )
     }
 
-    /// There is no such worker.
-    pub fn no_worker(id: &BootId) -> Self {
+    /// The worker does not exist.
+    pub fn worker_not_found(id: &BootId) -> Self {
         Self::new(
             "not_found",
-            format!("there is no worker {id:?}"),
-            "see who is alive with `windlass workers`",
+            format!("worker {id:?} not found"),
+            "list the workers with `windlass workers`",
         )
     }
 
-    /// Says which item of a list it is about.
+    /// Prefixes the message with the index of an item.
     #[must_use]
-    pub fn in_item(mut self, at: usize) -> Self {
-        self.message = format!("item {at}: {}", self.message);
+    pub fn in_item(mut self, index: usize) -> Self {
+        self.message = format!("item {index}: {}", self.message);
         self
     }
 
-    /// There is no such job.
-    pub fn no_job(queue: &QueueName, id: &JobId) -> Self {
+    /// The job does not exist.
+    pub fn job_not_found(queue: &QueueName, id: &JobId) -> Self {
         Self::new(
             "not_found",
-            format!("the queue {queue} has no job {id:?}"),
-            format!("see what it has with `windlass job list {queue}`"),
+            format!("job {id:?} not found in queue {queue}"),
+            format!("list the jobs with `windlass job list {queue}`"),
         )
     }
 
-    /// There is no such queue.
-    pub fn no_queue(queue: &QueueName) -> Self {
+    /// The queue does not exist.
+    pub fn queue_not_found(queue: &QueueName) -> Self {
         Self::new(
             "not_found",
-            format!("there is no queue {queue}"),
-            "see which there are with `windlass queue list`",
+            format!("queue {queue} not found"),
+            "list the queues with `windlass queue list`",
         )
     }
 
-    /// The job's state forbids what was asked.
+    /// The state of the job does not allow the change.
     pub fn wrong_state(queue: &QueueName, id: &JobId, state: JobState, verb: Verb) -> Self {
         Self::new(
             "wrong_state",
-            format!("job {id:?} is {state}: it cannot be {}", verb.done()),
+            format!("job {id:?} cannot be {}: it is {state}", verb.past_tense()),
             format!(
-                "{}; look at it with `windlass job get {queue} {}`",
-                verb.fits(),
-                word(id)
+                "{}; inspect it with `windlass job get {queue} {}`",
+                verb.requirement(),
+                shell_quote(id)
             ),
         )
     }
 
-    /// Another live job holds the unique key.
-    pub fn key_taken(queue: &QueueName, id: &JobId, holder: &JobId) -> Self {
+    /// Another unfinished job has the unique key.
+    pub fn unique_key_conflict(queue: &QueueName, id: &JobId, owner: &JobId) -> Self {
         Self::new(
             "conflict",
-            format!("the unique key of job {id:?} is held by job {holder:?}"),
+            format!("the unique key of job {id:?} is in use by job {owner:?}"),
             format!(
-                "wait until that job has ended, or cancel it with `windlass job cancel {queue} {}`",
-                word(holder)
+                "wait until that job has finished, or cancel it with `windlass job cancel {queue} {}`",
+                shell_quote(owner)
             ),
         )
     }
@@ -208,7 +210,7 @@ impl From<&CoreError> for Error {
         let mut cause = error.source();
         while let Some(error) = cause {
             let why = error.to_string();
-            // Some errors tell their cause themselves.
+            // Some errors include their cause in the message.
             if !message.contains(&why) {
                 message = format!("{message}: {why}");
             }
@@ -218,8 +220,8 @@ impl From<&CoreError> for Error {
     }
 }
 
-/// An id as a word of a shell: it can be pasted whatever is in it.
-fn word(id: &JobId) -> String {
+/// Quotes an id for a shell, so that a command in help can be pasted safely.
+fn shell_quote(id: &JobId) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
     if id.as_str().chars().all(is_plain) {
         return id.to_string();
@@ -234,25 +236,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_in_a_command_to_paste_commands_nothing() {
+    fn an_id_in_a_command_to_paste_is_quoted() {
         for (id, pasted) in [
             ("letter-1", "letter-1"),
             ("$(true) 2", "'$(true) 2'"),
             ("it's", r"'it'\''s'"),
         ] {
-            assert_eq!(word(&JobId::new(id).unwrap()), pasted);
+            assert_eq!(shell_quote(&JobId::new(id).unwrap()), pasted);
         }
     }
 
     #[test]
-    fn an_error_tells_its_whole_story() {
+    fn an_error_includes_its_causes() {
         let error = CoreError::new(ErrorKind::StoreBusy, "the store is held", "try again")
             .caused_by(std::io::Error::other("locked"));
 
-        let problem = Error::from(&error);
+        let error = Error::from(&error);
 
         assert_eq!(
-            serde_json::to_string(&ErrorReply { error: problem }).unwrap(),
+            serde_json::to_string(&ErrorReply { error }).unwrap(),
             r#"{"error":{"code":"store_busy","message":"the store is held: locked","help":"try again"}}"#
         );
     }

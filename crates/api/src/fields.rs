@@ -1,4 +1,4 @@
-//! One JSON object as a door got it: its fields as raw text, so that payloads keep theirs.
+//! One JSON object with its fields as raw text, so that payloads keep their exact text.
 
 use std::fmt;
 
@@ -8,77 +8,72 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use windlass_core::{Error, Result};
 
-/// The most characters of a parser's complaint that are passed on: it may quote a value in full.
-const COMPLAINT_MAX: usize = 300;
+/// Parser errors are truncated to this many characters, because they may quote a whole value.
+const PARSER_ERROR_MAX: usize = 300;
 
-/// The fields of one object, in their order; none is there twice.
+/// The fields of one object, in order and without duplicates.
 #[derive(Debug, Default)]
 pub struct Fields(Vec<(String, Box<RawValue>)>);
 
 impl Fields {
-    /// Reads one object.
+    /// Parses one object.
     pub fn parse(text: &str) -> Result<Self> {
         read(text)
     }
 
-    /// Whether there is such a field.
+    /// Returns whether the field exists.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(field, _)| field == name)
     }
 
-    /// Takes a field out and reads it; nothing where it is absent or null.
+    /// Removes and parses a field. Returns `None` if it is missing or null.
     pub fn take<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>> {
         let Some(at) = self.0.iter().position(|(field, _)| field == name) else {
             return Ok(None);
         };
         let (_, raw) = self.0.remove(at);
         serde_json::from_str(raw.get()).map_err(|error| {
-            let why = cut(&error);
+            let why = truncate(&error);
             let help = "docs/stdio.md lists the fields of every op";
             Error::invalid(&format!("field {name}"), why, help)
         })
     }
 
-    /// Adds a field that came another way, such as a part of a path; it may not be there twice.
+    /// Adds a field, for example from a URL path. Fails if it exists.
     pub fn put(&mut self, name: &str, value: &str) -> Result<()> {
         if self.0.iter().any(|(field, _)| field == name) {
             let why = "set twice";
-            return Err(Error::invalid(
-                &format!("field {name}"),
-                why,
-                "set it once",
-            ));
+            return Err(Error::invalid(&format!("field {name}"), why, "set it once"));
         }
-        let raw = serde_json::value::to_raw_value(value).map_err(|error| bad(&error))?;
+        let raw = serde_json::value::to_raw_value(value).map_err(|error| invalid_json(&error))?;
         self.0.push((name.to_owned(), raw));
         Ok(())
     }
 
-    /// Reads all fields as a request; unknown ones are errors.
+    /// Parses all fields as a request. Unknown fields are errors.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
-        let text = serde_json::to_string(self).map_err(|error| bad(&error))?;
+        let text = serde_json::to_string(self).map_err(|error| invalid_json(&error))?;
         read(&text)
     }
 }
 
-/// Reads one object as what it should be.
+/// Parses one object as `T`.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
-    // The parser would take a list for an object, too.
+    // serde would also accept a list for a struct.
     if !text.trim_start().starts_with('{') {
-        return Err(bad("expected an object"));
+        return Err(invalid_json("expected an object"));
     }
-    serde_json::from_str(text).map_err(|error| bad(&error))
+    serde_json::from_str(text).map_err(|error| invalid_json(&error))
 }
 
-fn cut(why: &(impl fmt::Display + ?Sized)) -> String {
-    why.to_string().chars().take(COMPLAINT_MAX).collect()
+fn truncate(why: &(impl fmt::Display + ?Sized)) -> String {
+    why.to_string().chars().take(PARSER_ERROR_MAX).collect()
 }
 
-fn bad(why: &(impl fmt::Display + ?Sized)) -> Error {
-    let why: String = why.to_string().chars().take(COMPLAINT_MAX).collect();
+fn invalid_json(why: &(impl fmt::Display + ?Sized)) -> Error {
     Error::invalid(
         "JSON",
-        why,
+        truncate(why),
         "send one object, such as {\"payload\":\"hello\"}",
     )
 }
@@ -103,7 +98,9 @@ impl<'de> Deserialize<'de> for Fields {
                         return Err(serde::de::Error::custom(why));
                     }
                     if fields.len() == FIELDS_MAX {
-                        return Err(serde::de::Error::custom(format_args!("more than {FIELDS_MAX} fields")));
+                        return Err(serde::de::Error::custom(format_args!(
+                            "more than {FIELDS_MAX} fields"
+                        )));
                     }
                     fields.push((name, value));
                 }
@@ -115,7 +112,7 @@ impl<'de> Deserialize<'de> for Fields {
     }
 }
 
-/// More fields than any request has.
+/// The maximum number of fields; no request has more.
 const FIELDS_MAX: usize = 64;
 
 impl Serialize for Fields {
@@ -147,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_or_says_a_thing_twice_is_refused() {
+    fn invalid_json_and_duplicate_fields_are_rejected() {
         for bad in ["", "[]", "7", r#"{"a":1,"a":2}"#, r#"{"a":1"#, "{}x"] {
             assert!(Fields::parse(bad).is_err(), "{bad}");
         }

@@ -1,4 +1,4 @@
-//! A job as doors show it.
+//! The JSON form of a job.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use windlass_core::{Headers, Job};
 
 use crate::{content, timestamp};
 
-/// Everything known of a stored job; payload and result are absent in listings.
+/// A job. Listings omit payload and result.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[expect(missing_docs, reason = "the fields are those of `windlass_core::Job`")]
 pub struct JobReply {
@@ -21,7 +21,7 @@ pub struct JobReply {
     pub attempt: u32,
     pub max_attempts: u32,
     pub expiries: u32,
-    /// 0 to 1.
+    /// The fraction done, from 0 to 1.
     pub progress: Option<f64>,
     pub progress_message: Option<String>,
     pub created_at: String,

@@ -1,6 +1,6 @@
-//! Requests and replies every door shares, and their words for errors.
+//! Requests, replies and error codes shared by all interfaces: HTTP API, stdio and CLI.
 //!
-//! Doors translate and the store decides: nothing here reads, thinks and then writes.
+//! Each request makes one call to the store, which makes every decision.
 //!
 //! ```
 //! use windlass_api::EnqueueRequest;
@@ -14,11 +14,11 @@
 //!
 //! # Map
 //!
-//! [`timestamp`] and [`content`] say how times and bytes look in JSON, [`depth`] how deep it may be nested; [`fields`] reads one object,
-//! [`request`] has a type for each verb and [`dispatch`](mod@dispatch) carries any of them out;
-//! [`enqueue`] is the one request with a body of its own. [`job`], [`claim`], [`change`], [`queue`],
-//! [`worker`] and [`maintenance`] are replies; [`error`] is how every refusal looks and [`code`] the table
-//! of their codes; [`wait_for_end`] waits for outcomes.
+//! [`timestamp`] and [`content`] convert times and bytes to and from JSON; [`depth`] limits nesting, and
+//! [`fields`] parses one object. [`request`] has a type for each op, and [`dispatch`](mod@dispatch) executes
+//! an op by name. [`enqueue`] is the JSON form of a new job. [`job`], [`claim`], [`change`], [`queue`],
+//! [`worker`] and [`maintenance`] are replies. [`error`] is the JSON form of errors, and [`code`] the table of
+//! their codes. [`wait_for_end`] waits for outcomes.
 
 pub mod change;
 pub mod claim;
@@ -37,7 +37,7 @@ pub mod timestamp;
 pub mod worker;
 
 pub use change::{ChangeCounts, ChangeReply, Verb};
-pub use claim::{ClaimReply, RenewReply, SettleReply};
+pub use claim::{ClaimReply, OutcomeReply, RenewReply};
 pub use code::{CODES, Code};
 pub use dispatch::{dispatch, ops};
 pub use enqueue::{EnqueueReply, EnqueueRequest};

@@ -1,17 +1,17 @@
-//! What a clean did, as doors show it.
+//! Replies to maintain and audit.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::{Audited, Maintained, QueueName};
 
-/// How many repairs are listed one by one; all are counted.
+/// The maximum number of repairs listed. All are counted.
 const REPAIRS_LISTED_MAX: usize = 100;
 
-/// What a light or deep clean did, over one queue or many.
+/// What maintenance or an audit did, for one or more queues.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
-    reason = "the fields are those of `windlass_core::upkeep`"
+    reason = "the fields are those of `windlass_core::maintenance`"
 )]
 pub struct MaintenanceReply {
     pub promoted: u64,
@@ -19,14 +19,14 @@ pub struct MaintenanceReply {
     pub expired: u64,
     pub pruned: u64,
     pub forgotten: u64,
-    /// Jobs a deep clean looked at.
+    /// Jobs checked by an audit.
     pub checked: u64,
     pub repaired: u64,
-    /// The first hundred of them.
+    /// The first 100 repairs.
     pub repairs: Vec<RepairReply>,
 }
 
-/// One inconsistency found and mended.
+/// One inconsistency that an audit found and repaired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
@@ -40,7 +40,7 @@ pub struct RepairReply {
 }
 
 impl MaintenanceReply {
-    /// Adds what one step of a light clean did.
+    /// Adds the result of one call of `maintain`.
     pub fn add_maintained(&mut self, maintained: Maintained) {
         self.promoted += maintained.promoted;
         self.reaped += maintained.reaped;
@@ -49,7 +49,7 @@ impl MaintenanceReply {
         self.forgotten += maintained.forgotten;
     }
 
-    /// Adds what one page of a deep clean did.
+    /// Adds the result of one page of an audit.
     pub fn add_audited(&mut self, queue: &QueueName, audited: &Audited) {
         self.checked += audited.checked;
         self.repaired += audited.repairs.len() as u64;
@@ -63,9 +63,9 @@ impl MaintenanceReply {
             }));
     }
 
-    /// Whether there was nothing to do.
+    /// Returns whether there was nothing to do.
     pub fn is_idle(&self) -> bool {
-        let kept_moving = self.promoted + self.reaped + self.expired;
-        kept_moving + self.pruned + self.forgotten + self.repaired == 0
+        let moved = self.promoted + self.reaped + self.expired;
+        moved + self.pruned + self.forgotten + self.repaired == 0
     }
 }

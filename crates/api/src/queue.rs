@@ -1,4 +1,4 @@
-//! The figures and the settings of a queue as doors show them.
+//! The JSON form of stats and settings of a queue.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::{Priority, QueueName, Settings, Stats};
 
-/// Jobs stored now by state; counts over the queue's life under `total`.
+/// The stats of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
@@ -22,14 +22,14 @@ pub struct QueueReply {
     pub cancelled: u64,
     pub oldest_ms: Option<u64>,
     pub paused: bool,
-    /// Ten numbers: priority 0 first.
+    /// Ready jobs by priority: ten numbers, priority 0 first.
     pub ready_by_priority: [u64; Priority::COUNT],
     pub bytes: u64,
     pub total: TotalReply,
     pub last_minute: RateReply,
 }
 
-/// Counts over the whole life of a queue.
+/// Counts since the queue was created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
@@ -43,7 +43,7 @@ pub struct TotalReply {
     pub rescued: u64,
 }
 
-/// Counts over the last whole minute.
+/// Counts in the last full minute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
@@ -55,7 +55,7 @@ pub struct RateReply {
 }
 
 impl QueueReply {
-    /// The figures of one queue.
+    /// Creates the reply for one queue.
     pub fn new(queue: &QueueName, stats: &Stats) -> Self {
         let total = stats.total;
         Self {
@@ -90,12 +90,12 @@ impl QueueReply {
 pub struct SettingsReply {
     /// The queue.
     pub queue: String,
-    /// Every setting with the text of its value.
+    /// Every setting and its value as text.
     pub settings: BTreeMap<&'static str, String>,
 }
 
 impl SettingsReply {
-    /// The settings of one queue.
+    /// Creates the reply for one queue.
     pub fn new(queue: &QueueName, settings: &Settings) -> Self {
         let pair = |setting: windlass_core::Setting| (setting.name(), setting.value().to_owned());
         Self {

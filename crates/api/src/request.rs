@@ -1,7 +1,7 @@
-//! What doors are asked: one type per verb, read from JSON and answered by the store.
+//! Requests: one type per op, parsed from JSON and executed by the store.
 //!
-//! A door takes `op` and `queue` out of what it got (a line, a path, a body), reads the rest as the
-//! verb's own type, and shows the answer. Nothing is decided here that the store does not decide.
+//! An interface takes `op` and `queue` from its input (a line, a path, a body), parses the rest as the
+//! type of the op, and returns the reply. The store makes every decision.
 
 mod change;
 mod claim;
@@ -21,11 +21,11 @@ use windlass_core::{QueueName, Store};
 
 use crate::error::Error;
 
-pub use change::{Cancel, ChangeAnswer, Delete, Promote, Retry, Which, filter};
+pub use change::{Cancel, ChangesReply, Delete, JobSelector, Promote, Retry, filter};
 pub use claim::{Accept, Claim, Progress, Renew};
-pub use enqueue::{Enqueue, EnqueueAll, EnqueueAnswer};
+pub use enqueue::{Enqueue, EnqueueAll, EnqueueAllReply};
 pub use maintenance::{Audit, AuditReply, Maintain};
-pub use outcome::{Complete, Fail, Release, SettleAnswer, Snooze};
+pub use outcome::{Complete, Fail, OutcomesReply, Release, Snooze};
 pub use queue::{Pause, Purge, PurgeReply, Queues, Resume, Set, ShowSettings, Stats};
 pub use read::{Get, List, ListReply, Wait, WaitReply};
 pub use worker::{
@@ -33,31 +33,31 @@ pub use worker::{
     Leave, LeaveReply, Register, RegisterReply, Workers,
 };
 
-/// An answer, or why there is none.
-pub type Answer<T> = Result<T, Error>;
+/// The result of a request.
+pub type ApiResult<T> = Result<T, Error>;
 
-/// A verb on one queue.
+/// An op on one queue.
 pub trait QueueRequest: DeserializeOwned + JsonSchema + Send + 'static {
-    /// The verb's word, the same at every door.
+    /// The name of the op, the same in every interface.
     const OP: &'static str;
-    /// What it answers.
+    /// The reply.
     type Reply: Serialize + JsonSchema + Send;
 
-    /// Asks the store.
-    fn answer(
+    /// Executes the request.
+    fn execute(
         self,
         store: &dyn Store,
         queue: &QueueName,
-    ) -> impl Future<Output = Answer<Self::Reply>> + Send;
+    ) -> impl Future<Output = ApiResult<Self::Reply>> + Send;
 }
 
-/// A verb on the whole store.
+/// An op on the store.
 pub trait StoreRequest: DeserializeOwned + JsonSchema + Send + 'static {
-    /// The verb's word, the same at every door.
+    /// The name of the op, the same in every interface.
     const OP: &'static str;
-    /// What it answers.
+    /// The reply.
     type Reply: Serialize + JsonSchema + Send;
 
-    /// Asks the store.
-    fn answer(self, store: &dyn Store) -> impl Future<Output = Answer<Self::Reply>> + Send;
+    /// Executes the request.
+    fn execute(self, store: &dyn Store) -> impl Future<Output = ApiResult<Self::Reply>> + Send;
 }

@@ -1,21 +1,21 @@
-//! Times as doors write them: RFC 3339 in UTC with milliseconds; read from that or unix seconds.
+//! Times in JSON: RFC 3339 in UTC with milliseconds. Unix seconds are accepted as well.
 
 use windlass_core::{Due, Error, Result, Timestamp, duration};
 
-/// How many characters of a bad text are repeated to whoever wrote it.
+/// How many characters of an invalid text an error quotes.
 const QUOTED_MAX: usize = 40;
 
-/// Writes a moment, for example `2026-01-31T08:05:00.250Z`.
+/// Formats a timestamp, for example `2026-01-31T08:05:00.250Z`.
 pub fn format(at: Timestamp) -> String {
     let ms = i64::try_from(at.as_ms()).unwrap_or(i64::MAX);
-    // The calendar ends with the year 9999; whatever lies beyond is shown as its last moment.
-    let moment = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
-    format!("{moment:.3}")
+    // The calendar ends with the year 9999; later times are shown as its maximum.
+    let time = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
+    format!("{time:.3}")
 }
 
-/// Reads a moment: RFC 3339, or seconds since 1970 with or without a fraction.
+/// Parses a timestamp: RFC 3339, or unix seconds with or without a fraction.
 ///
-/// What is finer than a millisecond is rounded up: nothing falls due early.
+/// Rounds up to milliseconds, so that nothing is due early.
 pub fn parse(text: &str) -> Result<Timestamp> {
     let text = text.trim();
     let is_number = text.starts_with(|c: char| c.is_ascii_digit())
@@ -28,13 +28,13 @@ pub fn parse(text: &str) -> Result<Timestamp> {
     ms.map(Timestamp::from_ms).ok_or_else(|| {
         Error::invalid(
             "time",
-            format!("{}: {}", quote(text), why_not(text)),
+            format!("{}: {}", quote(text), reason(text)),
             "use RFC 3339, such as 2026-01-31T08:05:00Z, or unix seconds",
         )
     })
 }
 
-/// Reads a duration from now, or a moment.
+/// Parses a duration from now, or a timestamp.
 pub fn parse_due(text: &str) -> Result<Due> {
     match duration::parse(text) {
         Ok(after) => Ok(Due::After(after)),
@@ -48,8 +48,8 @@ pub fn parse_due(text: &str) -> Result<Due> {
     }
 }
 
-/// Why a text is no moment.
-fn why_not(text: &str) -> &'static str {
+/// Returns why a text is not a timestamp.
+fn reason(text: &str) -> &'static str {
     if text.is_empty() {
         "empty"
     } else if text.parse::<jiff::Timestamp>().is_ok() || text.starts_with('-') {
@@ -59,7 +59,7 @@ fn why_not(text: &str) -> &'static str {
     }
 }
 
-/// As much of what was written as a message bears.
+/// Quotes a text, truncated.
 fn quote(text: &str) -> String {
     let short: String = text.chars().take(QUOTED_MAX).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
@@ -67,10 +67,10 @@ fn quote(text: &str) -> String {
 }
 
 fn rfc3339_ms(text: &str) -> Option<u64> {
-    let moment: jiff::Timestamp = text.parse().ok()?;
-    u64::try_from(moment.as_nanosecond().checked_add(999_999)? / 1_000_000)
+    let time: jiff::Timestamp = text.parse().ok()?;
+    u64::try_from(time.as_nanosecond().checked_add(999_999)? / 1_000_000)
         .ok()
-        .filter(|_| moment.as_nanosecond() >= 0)
+        .filter(|_| time.as_nanosecond() >= 0)
 }
 
 fn unix_ms(text: &str) -> Option<u64> {
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_read_in_both_forms() {
+    fn times_are_parsed_in_both_forms() {
         for (text, ms) in [
             ("1970-01-01T00:00:01Z", 1_000),
             ("1970-01-01T01:00:00.25+01:00", 250),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_written_in_utc_with_milliseconds() {
+    fn a_time_is_formatted_in_utc_with_milliseconds() {
         assert_eq!(
             format(Timestamp::from_ms(1_769_846_700_250)),
             "2026-01-31T08:05:00.250Z"
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_moment_is_told_why() {
+    fn an_invalid_time_says_why() {
         for (text, why) in [
             ("", "empty"),
             ("1969-12-31T23:59:59Z", "before 1970"),
@@ -147,7 +147,10 @@ mod tests {
             assert_eq!(message, format!("invalid time: {text:?}: {why}"));
         }
         let message = parse_due(&"x".repeat(100)).unwrap_err().to_string();
-        assert!(message.ends_with("xxx\"…: neither a duration nor a time"), "{message}");
+        assert!(
+            message.ends_with("xxx\"…: neither a duration nor a time"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Workers as doors show them.
+//! The JSON form of a worker.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use windlass_core::{JobId, QueueName, Timestamp, WorkerRecord};
 
 use crate::timestamp;
 
-/// A worker that was seen lately.
+/// A worker seen in the last 24 hours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(
     missing_docs,
@@ -19,18 +19,18 @@ pub struct WorkerReply {
     pub pid: u32,
     pub version: String,
     pub queues: Vec<String>,
-    /// `idle`, `busy`, or `silent` when it was not heard of for a minute.
+    /// `idle`, `busy`, or `silent` after a minute without heartbeat.
     pub state: &'static str,
     pub running: Vec<RunningReply>,
-    /// The command that its next heartbeat will return.
+    /// The command that the next heartbeat will return.
     pub command: &'static str,
     pub started_at: String,
     pub last_seen_at: String,
-    /// How long ago that was.
+    /// Time since the last heartbeat.
     pub last_seen_ms: u64,
 }
 
-/// A job a worker runs.
+/// A job that a worker is running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct RunningReply {
@@ -39,7 +39,7 @@ pub struct RunningReply {
 }
 
 impl WorkerReply {
-    /// One worker, seen from the moment `now`.
+    /// Creates the reply for one worker at time `now`.
     pub fn new(worker: &WorkerRecord, now: Timestamp) -> Self {
         let new = &worker.new;
         let running = |(queue, id): &(QueueName, JobId)| RunningReply {

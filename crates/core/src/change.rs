@@ -1,5 +1,4 @@
-//! What operators do to jobs: cancel, retry, delete and promote, by id or by what they have in
-//! common; and the pages in which listings come.
+//! Operations on stored jobs (cancel, retry, delete, promote), and pages of results.
 
 use bytes::Bytes;
 
@@ -7,37 +6,36 @@ use crate::error::{Error, Result};
 use crate::job::JobState;
 use crate::name::{JobId, Kind, UniqueKey};
 
-/// Which jobs are meant.
+/// Selects jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// These.
+    /// The jobs with these ids.
     Ids(Vec<JobId>),
-    /// The live job that holds this key.
+    /// The unfinished job with this unique key.
     UniqueKey(UniqueKey),
-    /// Every job with exactly these bytes, in pages; for `cancel` alone.
+    /// Every job with exactly this payload, in pages. Only for `cancel`.
     Payload(Bytes),
-    /// Every job of a state and, perhaps, a kind, in pages.
+    /// Every job that matches a filter, in pages.
     Filter(Filter),
 }
 
 impl Target {
-    /// What `retry` goes by: a filter without a state means dead jobs, in their order.
+    /// Returns the target for `retry`: a filter without a state selects dead jobs.
     pub fn for_retry(&self) -> Result<Self> {
-        self.of_state(Some(JobState::Dead))
+        self.with_default_state(Some(JobState::Dead))
     }
 
-    /// What `delete` goes by.
+    /// Returns the target for `delete`.
     pub fn for_delete(&self) -> Result<Self> {
-        self.of_state(None)
+        self.with_default_state(None)
     }
 
-    /// What `promote` goes by: a filter without a state means scheduled jobs, in their order.
+    /// Returns the target for `promote`: a filter without a state selects scheduled jobs.
     pub fn for_promote(&self) -> Result<Self> {
-        self.of_state(Some(JobState::Scheduled))
+        self.with_default_state(Some(JobState::Scheduled))
     }
 
-    /// A filter without a state means this one. Only `cancel` goes by payload.
-    fn of_state(&self, state: Option<JobState>) -> Result<Self> {
+    fn with_default_state(&self, state: Option<JobState>) -> Result<Self> {
         match self {
             Self::Payload(_) => Err(Error::invalid(
                 "target",
@@ -53,7 +51,7 @@ impl Target {
     }
 }
 
-/// Jobs by what they have in common.
+/// Selects jobs by state and kind.
 ///
 /// ```
 /// # use windlass_core as windlass;
@@ -65,50 +63,50 @@ impl Target {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
-    /// In this state; all states when absent.
+    /// The state. `None` matches every state.
     pub state: Option<JobState>,
-    /// Of this kind; all kinds when absent.
+    /// The kind. `None` matches every kind.
     pub kind: Option<Kind>,
 }
 
-/// Where the next page begins; means something only to the store that gave it.
+/// The start of the next page. Opaque: pass it back to the store that returned it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(pub String);
 
-/// One page of something.
+/// One page of a result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page<T> {
-    /// What is on it; may be empty although more pages follow.
+    /// The items. May be empty although more pages follow.
     pub items: Vec<T>,
-    /// The next page, if there is one.
+    /// The next page. `None` at the end.
     pub next: Option<Cursor>,
 }
 
-/// What became of one job.
+/// The reply for one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changed {
-    /// What was asked is done.
+    /// The change was made.
     Done,
-    /// The job runs; its worker will be told to stop.
+    /// The job is running. Its worker will be asked to stop it.
     WillStop,
-    /// The job's state forbids it.
+    /// The job is in this state, which does not allow the change.
     WrongState(JobState),
-    /// Another live job holds its unique key.
+    /// This other unfinished job has the same unique key.
     Conflict(JobId),
-    /// No such job.
+    /// The job does not exist.
     NotFound,
 }
 
-/// One job that a change met.
+/// One job and its reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedJob {
-    /// Which; nothing when a unique key was held by no job.
+    /// The id. `None` if no unfinished job has the unique key.
     pub id: Option<JobId>,
-    /// What became of it.
+    /// The reply.
     pub changed: Changed,
 }
 
-/// The jobs one page of a change met: every id named, or those the filter or payload matched.
+/// One page of replies: one per requested id, or one per job that the filter or payload matched.
 pub type Changes = Page<ChangedJob>;
 
 #[cfg(test)]
@@ -116,10 +114,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_without_a_state_means_the_jobs_that_a_verb_is_for() {
+    fn a_filter_without_a_state_selects_the_jobs_that_a_verb_applies_to() {
         let state_of = |target: Result<Target>| match target {
             Ok(Target::Filter(filter)) => filter.state,
-            other => panic!("a filter stays one: {other:?}"),
+            other => panic!("expected a filter, got {other:?}"),
         };
         let all = Target::Filter(Filter::default());
 

@@ -1,4 +1,4 @@
-//! Handing jobs to workers: claim, and renew what is held.
+//! Claims, and the renewal of their leases.
 
 use std::time::Duration;
 
@@ -8,31 +8,31 @@ use crate::error::{Error, Result};
 use crate::headers::Headers;
 use crate::job::Job;
 use crate::limits::{LEASE_DEFAULT, NUMBER_MAX, check_lease};
-use crate::name::{BootId, JobId, Kind, chance};
+use crate::name::{BootId, JobId, Kind, random};
 use crate::priority::Priority;
 use crate::retry::RetryPolicy;
 use crate::time::Timestamp;
 use crate::token::Token;
 
-/// Who claims, and so whose lease the jobs come under.
+/// Who claims the jobs, which decides the lease they belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claimer {
-    /// A worker: all its claims in a queue share one lease, and each claim may be repeated.
+    /// A worker. All its claims on a queue share one lease, and a claim can be repeated.
     Worker {
-        /// This life of the worker.
+        /// The boot id of the worker.
         boot: BootId,
-        /// Grows with every claim of this boot; the same number is the same claim.
+        /// Increases with every claim of this boot. The same number repeats the same claim.
         seq: u64,
     },
-    /// A claim with a lease of its own, as HTTP and the command line make it.
+    /// A single claim with a separate lease, as made by the HTTP API and the CLI.
     Single {
-        /// For whom, where a name is known.
+        /// The worker that will run the jobs, if known.
         worker: Option<BootId>,
     },
 }
 
 impl Claimer {
-    /// The owner of the lease that a claim with this token comes under.
+    /// Returns the owner of the lease for a claim with this token.
     pub fn owner(&self, token: Token) -> Owner {
         match self {
             Self::Worker { boot, .. } => Owner::boot(boot),
@@ -40,7 +40,7 @@ impl Claimer {
         }
     }
 
-    /// The number of the claim among its boot's; 0 for single claims.
+    /// Returns the sequence number of the claim, or 0 for a single claim.
     pub const fn seq(&self) -> u64 {
         match self {
             Self::Worker { seq, .. } => *seq,
@@ -48,7 +48,7 @@ impl Claimer {
         }
     }
 
-    /// Who will run the jobs, where a name is known.
+    /// Returns the worker that will run the jobs, if known.
     pub const fn worker(&self) -> Option<&BootId> {
         match self {
             Self::Worker { boot, .. } => Some(boot),
@@ -57,95 +57,95 @@ impl Claimer {
     }
 }
 
-/// Whose a lease is: a boot's (`b:…`) or a single claim's (`t:…`). Ordered as its text.
+/// The owner of a lease: a boot (`b:…`) or a single claim (`t:…`). Ordered by its text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(String);
 
 impl Owner {
-    /// The lease of a worker.
+    /// Returns the owner for a worker.
     pub fn boot(boot: &BootId) -> Self {
         Self(format!("b:{boot}"))
     }
 
-    /// The lease of a single claim.
+    /// Returns the owner for a single claim.
     pub fn token(token: Token) -> Self {
         Self(format!("t:{token}"))
     }
 
-    /// The owner a store wrote down as text.
+    /// Creates an owner from its stored text.
     pub fn from_stored(text: String) -> Self {
         Self(text)
     }
 
-    /// The owner as text.
+    /// Returns the owner as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What a claim promises.
+/// The delivery guarantee of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// The jobs are held until they are settled or the lease runs out.
+    /// The jobs are leased until an outcome is reported or the lease expires.
     #[default]
     AtLeastOnce,
-    /// The jobs have succeeded when they are handed out; a lost reply loses them.
+    /// The jobs are marked as succeeded when they are claimed. If the reply is lost, so are the jobs.
     AtMostOnce,
-    /// One job is offered and must be accepted before the lease ends, or it goes back.
+    /// One job is offered. It returns to the queue unless it is accepted before the lease ends.
     Dispatch,
 }
 
-/// A request for jobs of one queue.
+/// A request to claim jobs from a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimRequest {
-    /// Who asks.
+    /// Who claims.
     pub claimer: Claimer,
-    /// The claimer's random part of the token.
+    /// The random part of the token.
     pub nonce: u32,
-    /// How many jobs at most.
+    /// The maximum number of jobs.
     pub max: usize,
-    /// How long they are held without a renewal.
+    /// The lease (default: 30s).
     pub lease: Duration,
-    /// What the claim promises.
+    /// The delivery guarantee (default: at least once).
     pub mode: Mode,
 }
 
 impl ClaimRequest {
-    /// A claim by a worker: its boot and the number of this claim.
+    /// Creates a claim by a worker, with its boot id and the sequence number of this claim.
     pub fn worker(boot: BootId, seq: u64, max: usize) -> Self {
-        Self::by(Claimer::Worker { boot, seq }, max)
+        Self::new(Claimer::Worker { boot, seq }, max)
     }
 
-    /// A claim with a lease of its own.
+    /// Creates a single claim with a separate lease.
     pub fn single(max: usize) -> Self {
-        Self::by(Claimer::Single { worker: None }, max)
+        Self::new(Claimer::Single { worker: None }, max)
     }
 
-    fn by(claimer: Claimer, max: usize) -> Self {
+    fn new(claimer: Claimer, max: usize) -> Self {
         Self {
             claimer,
-            nonce: (chance() >> 32) as u32,
+            nonce: (random() >> 32) as u32,
             max,
             lease: LEASE_DEFAULT,
             mode: Mode::AtLeastOnce,
         }
     }
 
-    /// Sets how long the jobs are held (30 s unless said).
+    /// Sets the lease (default: 30s).
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
         self
     }
 
-    /// Sets what the claim promises.
+    /// Sets the delivery guarantee.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Checks the request: a lease within bounds, at least one job, a dispatch of one by itself.
+    /// Checks the lease, the number of jobs, and that a dispatch claims exactly one job.
     pub fn check(&self) -> Result<()> {
         check_lease(self.lease)?;
         if self.max == 0 {
@@ -174,41 +174,41 @@ impl ClaimRequest {
     }
 }
 
-/// What one claim handed out.
+/// The jobs of one claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// To be shown with every write.
+    /// The token, required by every call about these jobs.
     pub token: Token,
-    /// When the lease ends unless renewed.
+    /// When the lease expires unless renewed.
     pub until: Timestamp,
     /// The jobs, in the order they should run.
     pub jobs: Vec<ClaimedJob>,
 }
 
-/// A job as a worker gets it.
+/// A claimed job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedJob {
-    /// Its id within the queue.
+    /// The id.
     pub id: JobId,
-    /// What sort of job it is.
+    /// The kind.
     pub kind: Option<Kind>,
-    /// The bytes it was enqueued with.
+    /// The payload.
     pub payload: Bytes,
-    /// Small facts beside the payload.
+    /// The headers.
     pub headers: Headers,
-    /// 0 first, 9 last.
+    /// The priority, from 0 (first) to 9 (last).
     pub priority: Priority,
-    /// 1 + counted failures.
+    /// The number of this attempt, starting at 1.
     pub attempt: u32,
-    /// How often its lease ran out before.
+    /// How often a lease on this job expired.
     pub expiries: u32,
-    /// What happens after a failed attempt.
+    /// The retry policy.
     pub retry: RetryPolicy,
-    /// How long this attempt may take.
+    /// The time limit of this attempt.
     pub timeout: Option<Duration>,
-    /// When it was enqueued.
+    /// When the job was enqueued.
     pub created_at: Timestamp,
-    /// When it fell due.
+    /// When the job became due.
     pub due_at: Timestamp,
 }
 
@@ -230,33 +230,33 @@ impl From<Job> for ClaimedJob {
     }
 }
 
-/// A request to hold on to what was claimed.
+/// A request to renew a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Renewal {
-    /// A worker renews all it holds in the queue.
+    /// A worker renews the lease of all its claims on the queue.
     Worker {
-        /// This life of the worker.
+        /// The boot id of the worker.
         boot: BootId,
-        /// The claims it knows of and has not settled.
+        /// The tokens of its open claims.
         tokens: Vec<Token>,
-        /// The highest seq whose claim was answered or given up: claims up to it that are not
-        /// listed were lost on the way, and their jobs go back to the front.
+        /// The highest seq whose reply arrived or is no longer awaited. Claims up to it that are
+        /// not in `tokens` were lost in transit, and their jobs return to the queue.
         settled: u64,
     },
-    /// The holder of one token renews the lease it is under.
+    /// The holder of one token renews its lease.
     Single {
-        /// The claim.
+        /// The token of the claim.
         token: Token,
     },
 }
 
-/// What a renewal answered.
+/// The reply to a renewal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Renewed {
-    /// The new end of the lease; nothing when no lease is held.
+    /// The new end of the lease. `None` if there is no lease.
     pub until: Option<Timestamp>,
-    /// Tokens that hold nothing any more: stop their jobs.
+    /// Tokens that are no longer valid. Stop their jobs.
     pub lost: Vec<Token>,
-    /// Jobs that somebody asked to stop, in the order of their ids.
+    /// Jobs whose cancellation was requested, ordered by id.
     pub cancel: Vec<JobId>,
 }

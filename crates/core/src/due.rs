@@ -1,12 +1,12 @@
-//! When something falls due, as callers say it.
+//! Due times.
 
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::limits::AHEAD_MAX;
+use crate::limits::FUTURE_MAX;
 use crate::time::Timestamp;
 
-/// When something falls due, as the caller says it; the store's clock decides what it means.
+/// A due time, resolved by the clock of the store.
 ///
 /// ```
 /// # use windlass_core as windlass;
@@ -15,21 +15,21 @@ use crate::time::Timestamp;
 ///
 /// let now = Timestamp::from_ms(1_000);
 /// assert_eq!(Due::After(Duration::from_secs(1)).resolve(now), Timestamp::from_ms(2_000));
-/// assert_eq!(Due::At(Timestamp::from_ms(5)).resolve(now), now); // what is past is now
+/// assert_eq!(Due::At(Timestamp::from_ms(5)).resolve(now), now); // a past time means now
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Due {
-    /// At once.
+    /// Immediately.
     #[default]
     Now,
-    /// This long after the store has taken the request.
+    /// This long after the store received the request.
     After(Duration),
-    /// At this moment of the store's clock; a moment in the past is now.
+    /// At this time. A time in the past means now.
     At(Timestamp),
 }
 
 impl Due {
-    /// The moment meant, on the store's clock.
+    /// Returns the due time, given the current time of the store.
     pub fn resolve(self, now: Timestamp) -> Timestamp {
         match self {
             Self::Now => now,
@@ -41,8 +41,8 @@ impl Due {
     pub(crate) fn check(self, part: &str) -> Result<()> {
         let (is_far, help) = match self {
             Self::Now => (false, ""),
-            Self::After(delay) => (delay > AHEAD_MAX, "use at most 100 years"),
-            // Beyond the year 10000 a time is a mistake, and no calendar prints it.
+            Self::After(delay) => (delay > FUTURE_MAX, "use at most 100 years"),
+            // Calendar formats end with the year 9999; a later time is a mistake.
             Self::At(at) => (
                 at.as_ms() >= 253_402_300_800_000,
                 "use a time before the year 10000",
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_past_moment_means_now() {
+    fn a_past_time_means_now() {
         let now = Timestamp::from_ms(1_000);
         assert_eq!(Due::At(Timestamp::from_ms(5)).resolve(now), now);
         assert_eq!(

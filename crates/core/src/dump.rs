@@ -1,6 +1,6 @@
-//! The whole state of a queue in one canonical form, so that two stores can be compared.
+//! The complete state of a queue in a canonical form, to compare stores.
 //!
-//! For tests and support: reading it is a full scan.
+//! For tests and debugging: creating a dump scans the whole queue.
 
 use std::time::Duration;
 
@@ -16,29 +16,29 @@ use crate::setting::Settings;
 use crate::time::Timestamp;
 use crate::token::Token;
 
-/// A store that can show everything it holds.
+/// A store that can dump its state.
 #[async_trait]
 pub trait Dump {
-    /// Everything held of one queue; `None` where it does not exist.
+    /// Returns the state of one queue, or `None` if it does not exist.
     async fn dump(&self, queue: &QueueName) -> Result<Option<QueueDump>>;
 }
 
-/// Everything a store holds of one queue. Lists are in the order of their keys unless said.
+/// The complete state of one queue. Lists are ordered by key unless noted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueDump {
-    /// Ready jobs in the order they will be claimed, by priority: suspects, then the others.
+    /// Ready jobs by priority, in claim order: suspects, then other jobs.
     pub ready: Vec<(Vec<JobId>, Vec<JobId>)>,
-    /// Every job, payloads and results included.
+    /// Every job, with payload and result.
     pub jobs: Vec<Job>,
-    /// Who holds a key.
+    /// The unique keys in use and their jobs.
     pub unique_keys: Vec<(UniqueKey, JobId)>,
-    /// Ids remembered after their job's end.
+    /// Ids of finished jobs that are still remembered, with state and expiry.
     pub tombstones: Vec<(JobId, JobState, Timestamp)>,
-    /// Leases by owner.
+    /// Leases, by owner.
     pub leases: Vec<LeaseDump>,
-    /// Claims that are open, or finished and remembered.
+    /// Claims that are open, or finished and still remembered.
     pub claims: Vec<ClaimDump>,
-    /// The queue's figures.
+    /// The queue's stats.
     pub stats: Stats,
     /// The queue's settings.
     pub settings: Settings,
@@ -49,29 +49,29 @@ pub struct QueueDump {
 pub struct LeaseDump {
     /// The boot, or the token of a single claim.
     pub owner: Owner,
-    /// When it ends; 0 when its reaping has begun.
+    /// When it expires; 0 while it is being reaped.
     pub until: Timestamp,
-    /// How long it was last asked to be.
+    /// The duration of the last claim or renewal.
     pub length: Duration,
-    /// The latest claim of a boot: its seq and token.
+    /// The seq and token of the latest claim of a boot.
     pub last: Option<(u64, Token)>,
 }
 
 /// A claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimDump {
-    /// Its token.
+    /// The token.
     pub token: Token,
-    /// The owner of its lease.
+    /// The owner of the lease.
     pub owner: Owner,
-    /// Its number among the boot's claims; 0 for single claims.
+    /// The sequence number; 0 for single claims.
     pub seq: u64,
-    /// How many jobs it handed out.
+    /// The number of jobs claimed.
     pub size: usize,
-    /// How many of them are still held.
+    /// The number of jobs still running.
     pub remaining: usize,
-    /// Those that left in another way than by completion, in the order of their ids.
+    /// Jobs that left the claim other than by completion, ordered by id.
     pub left: Vec<(JobId, OutcomeStatus)>,
-    /// When the last one left.
+    /// When the last job left the claim.
     pub finished_at: Option<Timestamp>,
 }

@@ -1,12 +1,12 @@
-//! Durations as people write them: `500ms`, `10s`, `5m`, `1h30m`, `2d`.
+//! Human-readable durations: `500ms`, `10s`, `5m`, `1h30m`, `2d`.
 //!
 //! ```
 //! # use windlass_core as windlass;
 //! use windlass::duration;
 //!
-//! let read = duration::parse("1h30m")?;
-//! assert_eq!(read.as_secs(), 5_400);
-//! assert_eq!(duration::format(read), "1h30m");
+//! let parsed = duration::parse("1h30m")?;
+//! assert_eq!(parsed.as_secs(), 5_400);
+//! assert_eq!(duration::format(parsed), "1h30m");
 //! # Ok::<(), windlass::Error>(())
 //! ```
 
@@ -22,15 +22,15 @@ const UNITS: [(&str, u64); 5] = [
     ("d", 86_400_000),
 ];
 
-/// Reads a duration; parts may follow each other (`1h30m`), a bare number needs a unit.
+/// Parses a duration. Every number needs a unit; several can be combined (`1h30m`).
 pub fn parse(text: &str) -> Result<Duration, Error> {
     let mut rest = text.trim();
     let mut total_ms: u64 = 0;
     if rest.is_empty() {
-        return Err(bad(text, "missing number"));
+        return Err(invalid(text, "missing number"));
     }
     if rest.starts_with('-') {
-        return Err(bad(text, "negative value"));
+        return Err(invalid(text, "negative value"));
     }
     while !rest.is_empty() {
         let digits = rest
@@ -38,7 +38,7 @@ pub fn parse(text: &str) -> Result<Duration, Error> {
             .unwrap_or(rest.len());
         let amount: u64 = rest[..digits]
             .parse()
-            .map_err(|_| bad(text, "missing number"))?;
+            .map_err(|_| invalid(text, "missing number"))?;
         let after = &rest[digits..];
         let letters = after
             .find(|c: char| !c.is_ascii_alphabetic())
@@ -46,17 +46,17 @@ pub fn parse(text: &str) -> Result<Duration, Error> {
         let (_, unit_ms) = UNITS
             .iter()
             .find(|(name, _)| *name == &after[..letters])
-            .ok_or_else(|| bad(text, "missing or unknown unit"))?;
+            .ok_or_else(|| invalid(text, "missing or unknown unit"))?;
         total_ms = amount
             .checked_mul(*unit_ms)
             .and_then(|ms| total_ms.checked_add(ms))
-            .ok_or_else(|| bad(text, "value too large"))?;
+            .ok_or_else(|| invalid(text, "value too large"))?;
         rest = &after[letters..];
     }
     Ok(Duration::from_millis(total_ms))
 }
 
-/// Writes a duration so that [`parse`] reads it back.
+/// Formats a duration so that [`parse`] reads it back.
 pub fn format(duration: Duration) -> String {
     let mut ms = crate::time::as_ms(duration);
     let mut parts = Vec::new();
@@ -73,7 +73,7 @@ pub fn format(duration: Duration) -> String {
     }
 }
 
-fn bad(text: &str, why: &str) -> Error {
+fn invalid(text: &str, why: &str) -> Error {
     Error::invalid(
         "duration",
         format!("{why} in {:?}", text.chars().take(40).collect::<String>()),

@@ -1,50 +1,49 @@
-//! What a store or a door answers when it cannot do what was asked.
+//! Errors: a stable code, a message and help.
 //!
-//! Expected outcomes (a lost lease, a duplicate) are values, never errors. An error says what
-//! happened, why, and what to do next, and carries a code that never changes.
+//! Expected outcomes, such as a lost lease or a duplicate, are return values, not errors.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 
-/// The answer of everything in Windlass that may fail.
+/// The result type of every fallible function in Windlass.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What sort of failure it is: callers act on this, never on the text.
+/// The category of an [`Error`]. Match on this, not on the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request itself is wrong; repeating it unchanged fails again.
+    /// The request is invalid. Repeating it unchanged fails again.
     Invalid,
-    /// The thing named does not exist.
+    /// The named queue, job or worker does not exist.
     NotFound,
-    /// The thing named is in a state that forbids this.
+    /// The current state of the job does not allow this.
     Conflict,
-    /// The store has no room left; completing jobs frees some.
+    /// The store is full. Completing jobs frees space.
     StoreFull,
-    /// The store is held by somebody else for now; nothing was done.
+    /// Another process holds the store. Nothing was done.
     StoreBusy,
-    /// The store could not be reached; nothing was done.
+    /// The store could not be reached. Nothing was done.
     StoreUnreachable,
-    /// The store may not be written by this process.
+    /// This process may not write to the store.
     StoreReadOnly,
-    /// What is at this address is not a Windlass store.
+    /// The file or server at this address is not a Windlass store.
     StoreForeign,
-    /// The store's data is damaged.
+    /// The stored data is corrupt.
     StoreDamaged,
-    /// The store was written by a newer Windlass than this one.
+    /// The store was written by a newer version of Windlass.
     StoreNewer,
-    /// This store does not run here: its place or its engine is not safe.
+    /// The file system or server version cannot guarantee safety.
     StoreUnsupported,
-    /// The request was sent and no answer came: it may or may not have happened. Repeat it with
-    /// the same id or token; the first answer comes back.
+    /// The request was sent but no reply arrived: it may or may not have been executed. Repeat it
+    /// with the same id or token to get the first reply.
     OutcomeUnknown,
-    /// A fault inside Windlass itself.
+    /// A bug in Windlass.
     Internal,
 }
 
 impl ErrorKind {
-    /// The stable code that scripts and other languages match on.
+    /// Returns the stable code, which scripts and other languages match on.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Invalid => "invalid",
@@ -63,7 +62,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     pub const fn is_transient(self) -> bool {
         matches!(
             self,
@@ -72,36 +71,36 @@ impl ErrorKind {
     }
 }
 
-/// What happened, why, and what to do next.
+/// An error with a kind, a message (what failed and why) and help (what to do next).
 ///
 /// ```
 /// # use windlass_core as windlass;
 /// use windlass::{ErrorKind, QueueName};
 ///
 /// let error = QueueName::new("a b").unwrap_err();
-/// assert_eq!((error.kind(), error.code()), (ErrorKind::Invalid, "invalid")); // for programs
-/// assert_eq!(error.to_string(), "invalid queue name: ' ' is not allowed"); // for people
+/// assert_eq!((error.kind(), error.code()), (ErrorKind::Invalid, "invalid")); // match on these
+/// assert_eq!(error.to_string(), "invalid queue name: ' ' is not allowed"); // show this
 /// assert_eq!(error.help(), "use letters, digits, dot, underscore, colon and hyphen");
-/// assert!(!error.is_transient()); // repeating it would not help
+/// assert!(!error.is_transient()); // do not retry
 /// ```
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
-    what: Cow<'static, str>,
+    message: Cow<'static, str>,
     help: Cow<'static, str>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
-    /// An error of a kind: what happened and why in one sentence, then what to do next.
+    /// Creates an error: what failed and why, then what to do next.
     pub fn new(
         kind: ErrorKind,
-        what: impl Into<Cow<'static, str>>,
+        message: impl Into<Cow<'static, str>>,
         help: impl Into<Cow<'static, str>>,
     ) -> Self {
         Self {
             kind,
-            what: what.into(),
+            message: message.into(),
             help: help.into(),
             source: None,
         }
@@ -131,34 +130,34 @@ impl Error {
         )
     }
 
-    /// Keeps the cause beneath this error.
+    /// Sets the cause, returned by [`source`](StdError::source).
     #[must_use]
     pub fn caused_by(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Box::new(source));
         self
     }
 
-    /// What sort of failure it is.
+    /// Returns the kind.
     pub const fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The stable code.
+    /// Returns the stable code of the kind.
     pub const fn code(&self) -> &'static str {
         self.kind.code()
     }
 
-    /// What to do next.
+    /// Returns what to do next.
     pub fn help(&self) -> &str {
         &self.help
     }
 
-    /// Whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     pub const fn is_transient(&self) -> bool {
         self.kind.is_transient()
     }
 
-    /// Whether the request may have happened although no answer came.
+    /// Returns whether the request may have been executed although no reply arrived.
     pub fn is_unknown(&self) -> bool {
         self.kind == ErrorKind::OutcomeUnknown
     }
@@ -166,7 +165,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
+        f.write_str(&self.message)
     }
 }
 

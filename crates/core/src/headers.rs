@@ -1,13 +1,13 @@
-//! Small facts that travel with a job beside its payload: content type, trace context.
+//! Headers: metadata stored with a payload, such as content type or trace context.
 
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-/// The most bytes all names and values of one job's headers may have together.
+/// The maximum total size of the header names and values of one job.
 pub const HEADERS_BYTES_MAX: usize = 16 * 1024;
 
-/// Header names (lower case) and values; both checked on the way in.
+/// Header names and values. Names are case-insensitive and stored in lower case.
 ///
 /// ```
 /// # use windlass_core as windlass;
@@ -23,7 +23,7 @@ pub const HEADERS_BYTES_MAX: usize = 16 * 1024;
 pub struct Headers(BTreeMap<String, String>);
 
 impl Headers {
-    /// Sets one header, replacing an earlier value of the same name.
+    /// Sets a header, replacing an earlier value of the same name.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty() || name.len() > 128 || !name.chars().all(is_name) {
@@ -52,26 +52,26 @@ impl Headers {
         Ok(())
     }
 
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(&name.to_ascii_lowercase()).map(String::as_str)
     }
 
-    /// All headers in the order of their names.
+    /// Returns all headers, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Bytes of all names and values.
+    /// Returns the total size of names and values in bytes.
     pub fn bytes(&self) -> usize {
         self.iter()
             .map(|(name, value)| name.len() + value.len())
             .sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no headers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

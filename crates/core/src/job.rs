@@ -1,4 +1,4 @@
-//! A job: what is asked for when it is enqueued, and what is known of it afterwards.
+//! Jobs: new jobs, stored jobs and their states.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::text_enum::text_enum;
 use crate::time::Timestamp;
 use crate::token::Token;
 
-/// A job to be enqueued. Its id is fixed here, so that a call may be repeated.
+/// A job to enqueue. The id is set here, so that an enqueue can be repeated safely.
 ///
 /// ```
 /// # use windlass_core as windlass;
@@ -34,34 +34,34 @@ use crate::token::Token;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct NewJob {
-    /// The same id is the same job.
+    /// The id. Enqueueing the same id again is a duplicate.
     pub id: JobId,
-    /// The caller chose the id: it is remembered for `dedup_for` after the job's end.
+    /// Whether the caller chose the id. Such an id is remembered for `dedup_for` after the job finished.
     pub is_named: bool,
-    /// Raw bytes, returned byte for byte.
+    /// The payload, returned byte for byte.
     pub payload: Bytes,
-    /// What sort of job it is.
+    /// The kind, which selects the handler in a worker.
     pub kind: Option<Kind>,
-    /// 0 first, 9 last.
+    /// The priority, from 0 (first) to 9 (last).
     pub priority: Priority,
-    /// When it may run at the earliest.
+    /// The earliest time the job may run.
     pub due: Due,
-    /// What happens after a failed attempt.
+    /// The retry policy.
     pub retry: RetryPolicy,
-    /// How long one attempt may take; workers enforce it.
+    /// The time limit of one attempt, enforced by the worker.
     pub timeout: Option<Duration>,
-    /// When it is no longer worth running.
+    /// If the job has not started by then, it becomes dead.
     pub expires: Option<Due>,
-    /// At most one live job of the queue holds this key.
+    /// At most one unfinished job in the queue can have this key.
     pub unique_key: Option<UniqueKey>,
-    /// Small facts beside the payload.
+    /// The headers.
     pub headers: Headers,
-    /// Somebody waits for the outcome: keep it even when there is no result.
+    /// Whether to keep the job after it succeeded without a result, for a caller that waits.
     pub keep_outcome: bool,
 }
 
 impl NewJob {
-    /// A job with a generated id and every default.
+    /// Creates a job with a generated id and default options.
     pub fn new(payload: impl Into<Bytes>) -> Self {
         Self {
             id: JobId::generate(),
@@ -79,7 +79,7 @@ impl NewJob {
         }
     }
 
-    /// Chooses the id: enqueueing the same id again answers `duplicate`.
+    /// Sets the id. Enqueueing the same id again returns a duplicate.
     #[must_use]
     pub fn id(mut self, id: JobId) -> Self {
         self.id = id;
@@ -87,70 +87,70 @@ impl NewJob {
         self
     }
 
-    /// Says what sort of job it is.
+    /// Sets the kind.
     #[must_use]
     pub fn kind(mut self, kind: Kind) -> Self {
         self.kind = Some(kind);
         self
     }
 
-    /// Sets the priority (5 unless said).
+    /// Sets the priority (default: 5).
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Runs it no earlier than `delay` from now.
+    /// Delays the job by `delay` from now.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.due = Due::After(delay);
         self
     }
 
-    /// Runs it no earlier than `at`.
+    /// Delays the job until `at`.
     #[must_use]
     pub fn at(mut self, at: Timestamp) -> Self {
         self.due = Due::At(at);
         self
     }
 
-    /// Sets what happens after a failed attempt.
+    /// Sets the retry policy.
     #[must_use]
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
     }
 
-    /// Limits the time of one attempt (no limit unless said).
+    /// Sets the time limit of one attempt (default: no limit).
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Gives the job up when it has not started by then.
+    /// Sets the time by which the job must have started (default: no expiry).
     #[must_use]
     pub fn expires(mut self, expires: Due) -> Self {
         self.expires = Some(expires);
         self
     }
 
-    /// Holds a key that no other live job of the queue may hold.
+    /// Sets a key that only one unfinished job in the queue can have.
     #[must_use]
     pub fn unique_key(mut self, key: UniqueKey) -> Self {
         self.unique_key = Some(key);
         self
     }
 
-    /// Sets all headers.
+    /// Sets the headers.
     #[must_use]
     pub fn headers(mut self, headers: Headers) -> Self {
         self.headers = headers;
         self
     }
 
-    /// Keeps the outcome for whoever waits for it.
+    /// Keeps the job after it finished, even without a result, for a caller that waits.
     #[must_use]
     pub fn keep_outcome(mut self) -> Self {
         self.keep_outcome = true;
@@ -158,15 +158,15 @@ impl NewJob {
     }
 }
 
-/// How safe an accepted job is.
+/// How durable an accepted job is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum DurabilityLevel {
-    /// The store holds it in memory.
+    /// In the memory of the store.
     Memory,
-    /// This many replicas hold it as well.
+    /// In memory, and on this many replicas.
     Replicated(u32),
-    /// It is on disk.
+    /// On disk.
     Synced,
 }
 
@@ -180,60 +180,60 @@ impl fmt::Display for DurabilityLevel {
     }
 }
 
-/// What became of one job handed to `enqueue`.
+/// The reply to [`Store::enqueue`](crate::Store::enqueue) for one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Enqueued {
-    /// It is stored.
+    /// The job was stored.
     Accepted {
-        /// Its id.
+        /// The id.
         id: JobId,
-        /// Ready or scheduled.
+        /// The state: ready or scheduled.
         state: JobState,
-        /// The durability reached.
+        /// The durability of the job.
         level: DurabilityLevel,
     },
-    /// The id, or the unique key, belongs to a job that is already here or just ended.
+    /// The id or unique key is already in use, or the id is still remembered.
     Duplicate {
-        /// The id of the first job.
+        /// The id of the existing job.
         id: JobId,
-        /// The first job's state.
+        /// The state of the existing job.
         state: JobState,
-        /// The durability the first job has reached by now.
+        /// The current durability of the existing job.
         level: DurabilityLevel,
     },
 }
 
 impl Enqueued {
-    /// The id of the job this answer speaks of.
+    /// Returns the id of the accepted or existing job.
     pub fn id(&self) -> &JobId {
         match self {
             Self::Accepted { id, .. } | Self::Duplicate { id, .. } => id,
         }
     }
 
-    /// The state of the job this answer speaks of.
+    /// Returns the state of the accepted or existing job.
     pub const fn state(&self) -> JobState {
         match self {
             Self::Accepted { state, .. } | Self::Duplicate { state, .. } => *state,
         }
     }
 
-    /// How safe the job is that this answer speaks of.
+    /// Returns the durability of the accepted or existing job.
     pub const fn level(&self) -> DurabilityLevel {
         match self {
             Self::Accepted { level, .. } | Self::Duplicate { level, .. } => *level,
         }
     }
 
-    /// Whether another job was there first.
+    /// Returns whether the job is a duplicate.
     pub const fn is_duplicate(&self) -> bool {
         matches!(self, Self::Duplicate { .. })
     }
 }
 
 text_enum! {
-    /// Where a job is in its life.
+    /// The state of a job.
     ///
     /// ```
     /// # use windlass_core as windlass;
@@ -243,28 +243,28 @@ text_enum! {
     /// assert!(JobState::Dead.is_final() && JobState::Ready.is_waiting());
     /// ```
     JobState {
-        /// Waits for its due time.
+        /// Waiting for its due time.
         Scheduled = "scheduled",
-        /// Waits for a worker.
+        /// Waiting for a worker.
         Ready = "ready",
-        /// A worker holds a lease on it.
+        /// Leased to a worker.
         Running = "running",
-        /// Ended well.
+        /// Finished successfully.
         Succeeded = "succeeded",
-        /// Ended badly; may be retried by hand.
+        /// Failed permanently. An operator can retry it.
         Dead = "dead",
-        /// Ended because somebody asked.
+        /// Cancelled.
         Cancelled = "cancelled",
     }
 }
 
 impl JobState {
-    /// Whether the job has ended.
+    /// Returns whether the job has finished: succeeded, dead or cancelled.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Dead | Self::Cancelled)
     }
 
-    /// Whether the job waits: not yet started, not ended.
+    /// Returns whether the job is waiting: scheduled or ready.
     pub const fn is_waiting(self) -> bool {
         matches!(self, Self::Scheduled | Self::Ready)
     }
@@ -276,30 +276,30 @@ text_enum! {
     Reason {
         /// The last allowed attempt failed.
         Exhausted = "exhausted",
-        /// An attempt failed and said that trying again is useless.
+        /// An attempt failed with a permanent error.
         Permanent = "permanent",
-        /// The next attempt would come after the retry deadline.
+        /// The next attempt would start after the retry deadline.
         Deadline = "deadline",
-        /// It took its worker down too often.
+        /// Its lease expired too often, probably because it crashes its worker.
         Poison = "poison",
         /// It did not start before its expiry.
         Expired = "expired",
     }
 }
 
-/// How far an attempt has come.
+/// The progress of a running job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// 0 to 1.
+    /// The fraction done, from 0 to 1.
     pub fraction: f64,
-    /// What is being done.
+    /// A message for operators.
     pub message: Option<String>,
-    /// When the store heard of it.
+    /// When it was reported.
     pub at: Timestamp,
 }
 
 impl Progress {
-    /// Checks that a fraction lies between 0 and 1.
+    /// Checks that a fraction is between 0 and 1.
     pub fn check(fraction: f64) -> Result<()> {
         if (0.0..=1.0).contains(&fraction) {
             Ok(())
@@ -313,62 +313,62 @@ impl Progress {
     }
 }
 
-/// Everything known of a stored job.
+/// A stored job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// Its id within the queue.
+    /// The id, unique in the queue.
     pub id: JobId,
-    /// Its queue.
+    /// The queue.
     pub queue: QueueName,
-    /// Where it is in its life.
+    /// The state.
     pub state: JobState,
-    /// The caller chose its id.
+    /// Whether the caller chose the id.
     pub is_named: bool,
-    /// What sort of job it is.
+    /// The kind, which selects the handler in a worker.
     pub kind: Option<Kind>,
-    /// 0 first, 9 last.
+    /// The priority, from 0 (first) to 9 (last).
     pub priority: Priority,
-    /// The bytes it was enqueued with; absent in listings.
+    /// The payload. `None` in listings.
     pub payload: Option<Bytes>,
-    /// Small facts beside the payload.
+    /// The headers.
     pub headers: Headers,
-    /// What happens after a failed attempt.
+    /// The retry policy.
     pub retry: RetryPolicy,
-    /// How long one attempt may take.
+    /// The time limit of one attempt.
     pub timeout: Option<Duration>,
-    /// The key it holds while it lives.
+    /// The unique key, in use until the job finishes.
     pub unique_key: Option<UniqueKey>,
-    /// Somebody waits for the outcome.
+    /// Whether to keep the job after it succeeded without a result.
     pub keep_outcome: bool,
-    /// 1 + counted failures.
+    /// The number of the current or next attempt, starting at 1.
     pub attempt: u32,
-    /// How often its lease ran out.
+    /// How often a lease on this job expired.
     pub expiries: u32,
-    /// When it was enqueued.
+    /// When the job was enqueued.
     pub created_at: Timestamp,
-    /// When it fell or falls due.
+    /// When the job became or becomes due.
     pub due_at: Timestamp,
-    /// When it is no longer worth running.
+    /// If the job has not started by then, it becomes dead.
     pub expires_at: Option<Timestamp>,
-    /// When the latest claim handed it out.
+    /// When the job was last claimed.
     pub started_at: Option<Timestamp>,
-    /// When a worker accepted it; for all but dispatched claims the moment of the claim.
+    /// When a worker accepted the job: the time of the claim, except in dispatch mode.
     pub accepted_at: Option<Timestamp>,
-    /// When it ended.
+    /// When the job finished.
     pub finished_at: Option<Timestamp>,
-    /// The latest progress of a running job.
+    /// The latest progress, while running.
     pub progress: Option<Progress>,
-    /// What a succeeded job left; absent in listings.
+    /// The result of a succeeded job. `None` in listings.
     pub result: Option<Bytes>,
-    /// What the latest failed attempt said.
+    /// The error of the last failed attempt.
     pub error: Option<String>,
-    /// Why a dead job is dead.
+    /// Why the job is dead.
     pub reason: Option<Reason>,
-    /// Who holds it, where a name is known.
+    /// The worker that runs the job, if known.
     pub worker: Option<BootId>,
-    /// The token of the claim that holds it.
+    /// The token of the current claim.
     pub token: Option<Token>,
-    /// Somebody asked the running job to stop.
+    /// Whether the cancellation of the running job was requested.
     pub is_cancel_requested: bool,
 }
 
@@ -377,7 +377,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read_back() {
+    fn every_state_is_parsed_from_its_text() {
         for state in JobState::ALL {
             assert_eq!(JobState::from_text(state.as_str()), Some(*state));
         }

@@ -1,4 +1,4 @@
-//! The model of a job, the rules it obeys and the contract every store keeps. No I/O.
+//! The job model, its rules, and the [`Store`] trait that every store implements. No I/O.
 //!
 //! ```
 //! use windlass_core::{NewJob, Priority, RetryPolicy};
@@ -14,10 +14,11 @@
 //!
 //! # Map
 //!
-//! In reading order: [`name`], [`time`] and [`due`] are the small typed values; [`job`] is the thing itself;
-//! [`retry`] decides when a failed one runs again; [`token`], [`claim`] and [`outcome`] are the life
-//! of a lease; [`change`] is what operators do; [`queue`], [`worker`] and [`maintenance`] are the rest of
-//! the nouns; [`store`] is the contract that ties them together, and [`error`] what it may answer.
+//! In reading order: [`name`], [`time`] and [`due`] are small value types; [`job`] is the job itself;
+//! [`retry`] computes when a failed job runs again; [`token`], [`claim`] and [`outcome`] cover a lease from
+//! claim to outcome; [`change`] is what operators do to jobs; [`queue`], [`worker`] and [`maintenance`] are
+//! stats, worker records and housekeeping; [`store`] is the trait that ties them together, [`error`] its
+//! errors, and [`wait`] waits for jobs and outcomes.
 
 pub mod change;
 pub mod claim;

@@ -1,4 +1,4 @@
-//! The bounds of everything: what a request may ask for and what one step may touch.
+//! Limits: what a request may contain and how much one transaction may change.
 
 use std::time::Duration;
 
@@ -7,59 +7,59 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::job::NewJob;
 use crate::outcome::Completion;
 
-/// How much housekeeping of each sort (promote, reap, expire, prune) one step does at most.
+/// The maximum number of jobs that one transaction promotes, reaps, expires or prunes.
 pub const PAGE: usize = 100;
 
-/// How many jobs one claim hands out at most, whatever it asked for.
+/// The maximum number of jobs per claim, whatever `max` it asks for.
 pub const CLAIM_MAX: usize = 100;
 
-/// Ids of claims that one page looks at when it takes back what they still hold: the claim that
-/// reaches it is the last, once something was taken.
-pub const REAP_LOOK_MAX: usize = 1000;
+/// The maximum number of job ids that one page of reaping scans: it stops after the claim that
+/// reaches this limit, if it has reaped at least one job.
+pub const REAP_SCAN_MAX: usize = 1000;
 
-/// How many jobs one page of a listing, or of a change by filter or payload, looks at.
+/// The number of jobs that one page of a listing, or of a change by filter or payload, scans.
 pub const SCAN_PAGE: usize = 500;
 
-/// The shortest and the longest lease.
+/// The shortest lease.
 pub const LEASE_MIN: Duration = Duration::from_millis(1);
-/// The longest lease: a day.
+/// The longest lease: 24 hours.
 pub const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// The lease when nobody said how long.
+/// The default lease.
 pub const LEASE_DEFAULT: Duration = Duration::from_secs(30);
 
-/// How long a finished claim is remembered, so that a repeated answer is told the same.
+/// How long a finished claim is remembered, so that repeated outcomes get the same reply.
 pub const CLAIM_TOMBSTONE: Duration = Duration::from_secs(60);
 
-/// How many expiries make a job a suspect.
+/// The number of expired leases that makes a job a suspect.
 pub const SUSPECT_AFTER: u32 = 2;
 
-/// How long a suspect must have run before its worker may take the next.
-pub const SUSPECT_TRUST: Duration = Duration::from_secs(10);
+/// How long a suspect must have run before its worker may claim another suspect.
+pub const SUSPECT_COOLDOWN: Duration = Duration::from_secs(10);
 
-/// How long a worker may be silent before its next heartbeat is told `lost`.
+/// How long a worker may go without a heartbeat before the next one returns `reregister`.
 pub const WORKER_SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// How long a silent worker stays on record, so that a peer may still fail it.
+/// How long the record of a silent worker is kept, so that another process can still fail it.
 pub const WORKER_FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The furthest a due time, an expiry or a timeout may lie ahead: a hundred years.
-pub const AHEAD_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+/// The longest delay, expiry or timeout: 100 years.
+pub const FUTURE_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// The largest number every engine and language counts exactly: 2^53.
+/// The largest integer that every store and JSON parser represents exactly: 2^53.
 pub const NUMBER_MAX: u64 = 1 << 53;
 
-/// The most bytes of an error or progress message that are kept.
+/// Error and progress messages are truncated to this many bytes.
 pub const MESSAGE_BYTES_MAX: usize = 8 * 1024;
 
-/// The sizes a store takes; each store may be opened with others.
+/// The size limits of a store. They can be changed when a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The most bytes of one payload, and of one result.
+    /// The maximum size of one payload or result (default: 1 MiB).
     pub payload_bytes_max: usize,
-    /// The most bytes of all payloads and headers in one call.
+    /// The maximum total size of payloads and headers in one call (default: 16 MiB).
     pub batch_bytes_max: usize,
-    /// The most jobs in one call.
+    /// The maximum number of jobs in one call (default: 10000).
     pub batch_jobs_max: usize,
 }
 
@@ -74,7 +74,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Checks one job to be enqueued.
+    /// Checks one new job.
     pub fn check_job(&self, job: &NewJob) -> Result<()> {
         job.retry.check()?;
         for (part, due) in [("due time", Some(job.due)), ("expiry", job.expires)] {
@@ -82,7 +82,7 @@ impl Limits {
                 due.check(part)?;
             }
         }
-        if job.timeout.is_some_and(|timeout| timeout > AHEAD_MAX) {
+        if job.timeout.is_some_and(|timeout| timeout > FUTURE_MAX) {
             return Err(Error::invalid(
                 "timeout",
                 "longer than 100 years",
@@ -99,7 +99,7 @@ impl Limits {
         self.check_bytes("payload", job.payload.len())
     }
 
-    /// Checks a batch of jobs to be enqueued.
+    /// Checks a batch of new jobs.
     pub fn check_batch(&self, jobs: &[NewJob]) -> Result<()> {
         let help = "send smaller batches";
         if jobs.len() > self.batch_jobs_max {
@@ -125,7 +125,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Checks what is to be completed, and the claim that may come with it.
+    /// Checks completions and the optional claim sent with them.
     pub fn check_completions(
         &self,
         completions: &[Completion],
@@ -135,7 +135,7 @@ impl Limits {
         next.map_or(Ok(()), ClaimRequest::check)
     }
 
-    /// Checks the size of a payload or a result.
+    /// Checks the size of a payload or result.
     pub fn check_bytes(&self, part: &str, bytes: usize) -> Result<()> {
         if bytes > self.payload_bytes_max {
             return Err(Error::new(
@@ -164,8 +164,8 @@ pub fn check_lease(lease: Duration) -> Result<()> {
     }
 }
 
-/// Cuts a message to what is kept, at a character boundary.
-pub fn cut_message(message: &str) -> &str {
+/// Truncates a message to [`MESSAGE_BYTES_MAX`], at a character boundary.
+pub fn truncate_message(message: &str) -> &str {
     &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)]
 }
 

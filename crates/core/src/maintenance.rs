@@ -1,30 +1,30 @@
-//! What keeps a queue moving and sound: the light clean (`maintain`) and the deep one (`audit`).
+//! Replies to `maintain` (housekeeping) and `audit` (check and repair).
 
 use crate::change::Cursor;
 use crate::name::JobId;
 
-/// What one light clean did; all zero when nothing was left to do.
+/// What one call of [`Store::maintain`](crate::Store::maintain) did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Maintained {
-    /// Due jobs made ready.
+    /// Scheduled jobs that became ready.
     pub promoted: u64,
-    /// Jobs taken back from expired leases.
+    /// Jobs returned to the queue from expired leases.
     pub reaped: u64,
-    /// Waiting jobs given up because they expired.
+    /// Waiting jobs that passed their expiry and are now dead.
     pub expired: u64,
-    /// Finished jobs no longer kept.
+    /// Finished jobs removed.
     pub pruned: u64,
-    /// Ids, claims and empty leases no longer remembered.
+    /// Remembered ids, finished claims and empty leases removed.
     pub forgotten: u64,
 }
 
 impl Maintained {
-    /// Whether the clean found nothing to do.
+    /// Returns whether there was nothing to do.
     pub fn is_idle(self) -> bool {
         self == Self::default()
     }
 
-    /// Adds what another clean did.
+    /// Adds the counts of another call.
     pub fn add(&mut self, other: Self) {
         self.promoted += other.promoted;
         self.reaped += other.reaped;
@@ -34,24 +34,24 @@ impl Maintained {
     }
 }
 
-/// One inconsistency found and mended.
+/// One inconsistency that an audit found and repaired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
-    /// A stable word for the fault.
+    /// A stable code for the inconsistency.
     pub code: &'static str,
-    /// The job concerned, where there is one.
+    /// The job, if the inconsistency is about one.
     pub id: Option<JobId>,
     /// What was wrong and what was done.
     pub message: String,
 }
 
-/// What one page of a deep clean did.
+/// What one call of [`Store::audit`](crate::Store::audit) did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Audited {
-    /// Jobs looked at.
+    /// Jobs checked.
     pub checked: u64,
-    /// What was mended.
+    /// Repairs made.
     pub repairs: Vec<Repair>,
-    /// Where to go on; nothing when the queue has been seen whole.
+    /// The next page. `None` at the end of the queue.
     pub next: Option<Cursor>,
 }

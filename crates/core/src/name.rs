@@ -1,4 +1,4 @@
-//! The names of things, checked once where they enter and trusted from then on.
+//! Names and ids, validated when created.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::Error;
 use crate::time::{Clock, SystemClock};
 
-/// The most bytes any name may have.
+/// The maximum length of a name in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 
-/// Makes one checked text type. Every name is compared, ordered and printed as its text.
+/// Defines a validated text type. Names are compared, ordered and printed as text.
 macro_rules! name {
     ($(#[$doc:meta])* $type:ident, $what:literal, $check:path) => {
         $(#[$doc])*
@@ -18,14 +18,14 @@ macro_rules! name {
         pub struct $type(Arc<str>);
 
         impl $type {
-            /// Checks `text` and makes the name; fails with what is wrong about it.
+            /// Creates a name; fails if `text` is invalid.
             pub fn new(text: impl AsRef<str>) -> Result<Self, Error> {
                 let text = text.as_ref();
                 $check($what, text)?;
                 Ok(Self(Arc::from(text)))
             }
 
-            /// The name as text.
+            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -74,7 +74,7 @@ name! {
     /// # use windlass_core as windlass;
     /// use windlass::JobId;
     ///
-    /// assert!(JobId::generate() < JobId::generate()); // they grow
+    /// assert!(JobId::generate() < JobId::generate()); // ids increase
     /// assert_eq!(JobId::new("letter-1")?.as_str(), "letter-1");
     /// # Ok::<(), windlass::Error>(())
     /// ```
@@ -82,30 +82,30 @@ name! {
 }
 
 name! {
-    /// What sort of job this is; the word a worker chooses its handler by.
+    /// The kind of a job, which selects the handler in a worker.
     Kind, "kind", check_text
 }
 
 name! {
-    /// At most one live job of a queue holds a given unique key.
+    /// A key that at most one unfinished job in a queue can have.
     UniqueKey, "unique key", check_text
 }
 
 name! {
-    /// One life of one worker process; never used again after it ends.
+    /// The id of one run of a worker process. A restarted worker gets a new one.
     BootId, "worker id", check_text
 }
 
 impl JobId {
-    /// A fresh ULID in lower case; ids made by one process grow even within a millisecond.
+    /// Returns a new ULID in lower case. The ids of one process increase, even within a millisecond.
     pub fn generate() -> Self {
         static GENERATOR: Mutex<Option<ulid::Ulid>> = Mutex::new(None);
         let mut last = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ms = SystemClock.now_us() / 1000;
         let next = match *last {
-            // The clock stood still or stepped back: the next id still sorts after the last.
+            // The clock did not advance: increment, so that the next id sorts after the last.
             Some(last) if last.timestamp_ms() >= now_ms => last.increment().unwrap_or(last),
-            _ => ulid::Ulid::from_parts(now_ms, u128::from(chance()) << 64 | u128::from(chance())),
+            _ => ulid::Ulid::from_parts(now_ms, u128::from(random()) << 64 | u128::from(random())),
         };
         *last = Some(next);
         Self(Arc::from(next.to_string().to_ascii_lowercase()))
@@ -113,16 +113,16 @@ impl JobId {
 }
 
 impl BootId {
-    /// A random id for one life of a worker.
+    /// Returns a new random id.
     pub fn generate() -> Self {
-        Self(Arc::from(format!("{:016x}", chance())))
+        Self(Arc::from(format!("{:016x}", random())))
     }
 }
 
-/// A number that nobody else draws: from the system, since a generator seeded by the clock might
-/// give two processes the same.
-pub(crate) fn chance() -> u64 {
-    getrandom::u64().expect("the system gives random numbers")
+/// Returns a random number from the operating system: a generator seeded by the clock could return
+/// the same number in two processes.
+pub(crate) fn random() -> u64 {
+    getrandom::u64().expect("the system provides random numbers")
 }
 
 fn check_queue_name(what: &'static str, text: &str) -> Result<(), Error> {
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_name_takes_only_its_alphabet() {
+    fn a_queue_name_accepts_only_its_alphabet() {
         for good in ["a", "mail.out_1:eu-west", &"q".repeat(128)] {
             assert!(QueueName::new(good).is_ok(), "{good}");
         }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_takes_any_text_without_control_characters() {
+    fn an_id_accepts_any_text_without_control_characters() {
         for good in ["räksmörgås", "a b", "{}", &"é".repeat(64)] {
             assert!(JobId::new(good).is_ok(), "{good}");
         }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_ids_grow_and_are_lower_case_ulids() {
+    fn generated_ids_increase_and_are_lower_case_ulids() {
         let ids: Vec<_> = (0..1000).map(|_| JobId::generate()).collect();
         assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(ids.iter().all(|id| id.as_str().len() == 26));

@@ -1,4 +1,4 @@
-//! Notifier: somebody should look. Everything works with every hint lost, at the speed of polling.
+//! Notifications of changes. They may be lost: every waiter also polls.
 
 use std::fmt;
 
@@ -8,22 +8,22 @@ use tokio::sync::broadcast;
 use crate::job::JobState;
 use crate::name::{JobId, QueueName};
 
-/// Something that may be worth a look.
+/// A change in a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notification {
-    /// A queue has jobs to claim.
+    /// The queue may have jobs to claim.
     Work(QueueName),
-    /// A running job was asked to stop.
+    /// The cancellation of a running job was requested.
     Cancel(QueueName, JobId),
-    /// A job came into a state.
+    /// A job entered a state.
     Event(QueueName, JobId, JobState),
-    /// Notifier were lost: look at everything.
+    /// Notifications were lost. Check everything.
     Resync,
 }
 
 impl Notification {
-    /// The queue it speaks of; nothing when it speaks of all.
+    /// Returns the queue, or `None` for [`Resync`](Self::Resync).
     pub const fn queue(&self) -> Option<&QueueName> {
         match self {
             Self::Work(queue) | Self::Cancel(queue, _) | Self::Event(queue, _, _) => Some(queue),
@@ -32,17 +32,17 @@ impl Notification {
     }
 }
 
-/// A stream of hints.
+/// A stream of notifications.
 #[async_trait]
 pub trait Watch: Send + fmt::Debug {
-    /// The next hint; waits for as long as it takes, ends only when the store is closed.
+    /// Waits for the next notification. Returns `None` when the store is closed.
     async fn next(&mut self) -> Option<Notification>;
 }
 
-/// How many hints a slow listener may fall behind before it is told to resync.
+/// How many notifications a slow subscriber may fall behind before it receives `Resync`.
 const BACKLOG_MAX: usize = 1024;
 
-/// Passes hints around within a process.
+/// Broadcasts notifications within a process.
 #[derive(Debug, Clone)]
 pub struct Notifier(broadcast::Sender<Notification>);
 
@@ -53,35 +53,35 @@ impl Default for Notifier {
 }
 
 impl Notifier {
-    /// Passes a hint to whoever listens.
-    pub fn send(&self, hint: Notification) {
-        // Nobody listening is the usual case and no loss: hints may vanish.
-        let _ = self.0.send(hint);
+    /// Sends a notification to all subscribers.
+    pub fn send(&self, notification: Notification) {
+        // Fails only if there are no subscribers.
+        let _ = self.0.send(notification);
     }
 
-    /// Listens for hints about `queues`.
+    /// Subscribes to the notifications of `queues`.
     pub fn watch(&self, queues: &[QueueName]) -> Box<dyn Watch> {
-        Box::new(Listener {
+        Box::new(Subscription {
             queues: queues.to_vec(),
-            hints: self.0.subscribe(),
+            receiver: self.0.subscribe(),
         })
     }
 }
 
 #[derive(Debug)]
-struct Listener {
+struct Subscription {
     queues: Vec<QueueName>,
-    hints: broadcast::Receiver<Notification>,
+    receiver: broadcast::Receiver<Notification>,
 }
 
 #[async_trait]
-impl Watch for Listener {
+impl Watch for Subscription {
     async fn next(&mut self) -> Option<Notification> {
         loop {
-            match self.hints.recv().await {
-                Ok(hint) => match hint.queue() {
+            match self.receiver.recv().await {
+                Ok(notification) => match notification.queue() {
                     Some(queue) if !self.queues.contains(queue) => {}
-                    _ => return Some(hint),
+                    _ => return Some(notification),
                 },
                 Err(broadcast::error::RecvError::Lagged(_)) => return Some(Notification::Resync),
                 Err(broadcast::error::RecvError::Closed) => return None,

@@ -1,4 +1,4 @@
-//! How a held job leaves its claim: complete, fail, release, snooze.
+//! Outcomes of an attempt: complete, fail, release, snooze.
 
 use bytes::Bytes;
 
@@ -12,22 +12,22 @@ use crate::text_enum::text_enum;
 use crate::token::Token;
 use std::fmt;
 
-/// A job and the token that shows it is held.
+/// The lease on one claimed job: its id and the token of the claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobLease {
     /// The job.
     pub id: JobId,
-    /// The claim that handed it out.
+    /// The token of the claim.
     pub token: Token,
 }
 
 impl JobLease {
-    /// The hold of `token` on job `id`.
+    /// Creates the lease on job `id` with `token`.
     pub fn new(id: JobId, token: Token) -> Self {
         Self { id, token }
     }
 
-    /// Done, with no result to keep.
+    /// Completes the job without a result.
     pub fn completion(self) -> Completion {
         Completion {
             lease: self,
@@ -35,7 +35,7 @@ impl JobLease {
         }
     }
 
-    /// Failed; the job's policy says what comes next.
+    /// Fails the attempt. The job's [`RetryPolicy`](crate::RetryPolicy) decides whether it is retried.
     pub fn failure(self, error: impl Into<String>) -> Failure {
         Failure {
             lease: self,
@@ -44,55 +44,55 @@ impl JobLease {
         }
     }
 
-    /// Not now: again at `due`, attempt not counted.
+    /// Postpones the job until `due`, without counting the attempt.
     pub fn snooze(self, due: Due) -> Snooze {
         Snooze { lease: self, due }
     }
 }
 
-/// A job that is done.
+/// Reports that a job succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// The job and its token.
+    /// The lease on the job.
     pub lease: JobLease,
-    /// What it leaves behind; a job without a result is not kept.
+    /// The result. By default, a job without a result is not kept.
     pub result: Option<Bytes>,
 }
 
 impl Completion {
-    /// Leaves a result behind.
+    /// Sets the result.
     #[must_use]
     pub fn result(mut self, result: impl Into<Bytes>) -> Self {
         self.result = Some(result.into());
         self
     }
 
-    /// Checks that the result is not too large.
+    /// Checks the size of the result.
     pub fn check(&self, limits: &Limits) -> Result<()> {
         limits.check_bytes("result", self.result.as_ref().map_or(0, Bytes::len))
     }
 }
 
-/// A failed attempt.
+/// Reports that an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The job and its token.
+    /// The lease on the job.
     pub lease: JobLease,
-    /// What went wrong, for people.
+    /// The error message.
     pub error: String,
-    /// When to try again.
+    /// When to retry.
     pub retry: Retry,
 }
 
 impl Failure {
-    /// Chooses when to try again.
+    /// Sets when to retry.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
     }
 
-    /// Checks that the time chosen is one that will come.
+    /// Checks that the time is not too far in the future.
     pub fn check(&self) -> Result<()> {
         match self.retry {
             Retry::At(due) => due.check("retry time"),
@@ -101,59 +101,59 @@ impl Failure {
     }
 }
 
-/// A job put off.
+/// Postpones a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snooze {
-    /// The job and its token.
+    /// The lease on the job.
     pub lease: JobLease,
-    /// Until when.
+    /// When the job is due again.
     pub due: Due,
 }
 
 impl Snooze {
-    /// Checks that the time chosen is one that will come.
+    /// Checks that the time is not too far in the future.
     pub fn check(&self) -> Result<()> {
         self.due.check("due time")
     }
 }
 
 text_enum! {
-    /// How one job answered. The first six say how it left its claim: a repeated call with the
-    /// same token is told the same again.
+    /// The reply to one outcome. The first six are final for the claim: a repeated call with the
+    /// same token gets the same reply.
     OutcomeStatus {
-        /// Done; told to exactly one holder.
+        /// The job succeeded. Returned to exactly one lease holder.
         Completed = "completed",
-        /// Failed, and will be tried again.
+        /// The attempt failed, and the job will be retried.
         Retrying = "scheduled",
-        /// Failed for good.
+        /// The attempt failed, and the job is dead.
         Dead = "dead",
-        /// Back at the front, attempt not counted.
+        /// The job is back in the queue. The attempt is not counted.
         Released = "released",
-        /// Put off, attempt not counted.
+        /// The job is scheduled for later. The attempt is not counted.
         Snoozed = "snoozed",
-        /// It had been asked to stop, and has.
+        /// A cancellation had been requested, and the job is now cancelled.
         Cancelled = "cancelled",
-        /// The token does not hold the job; nothing changed.
+        /// The token is not valid for the job. Nothing changed.
         LeaseLost = "lease_lost",
-        /// The job is not stored any more; nothing changed.
+        /// The job is no longer stored. Nothing changed.
         Gone = "gone",
     }
 }
 
-/// Whether a token still holds a job.
+/// Whether a lease is still valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseStatus {
-    /// It does, and the call was carried out.
+    /// The lease is valid, and the call was executed.
     Valid,
-    /// It does not; nothing changed.
+    /// The lease is lost. Nothing changed.
     Lost,
 }
 
-/// What `complete` answered.
+/// The reply to [`Store::complete`](crate::Store::complete).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completed {
-    /// One answer per completion, in their order: completed, lost or gone.
+    /// One status per completion, in the same order: `Completed`, `LeaseLost` or `Gone`.
     pub statuses: Vec<OutcomeStatus>,
-    /// The next jobs, where they were asked for in the same step.
+    /// The jobs claimed in the same transaction, if requested.
     pub next: Option<Claim>,
 }

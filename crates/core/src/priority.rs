@@ -1,10 +1,10 @@
-//! How urgent a job is: 0 goes first, 9 goes last.
+//! Priorities: 0 is claimed first, 9 last.
 
 use std::fmt;
 
 use crate::error::Error;
 
-/// A priority from 0 (first) to 9 (last); 5 unless said otherwise.
+/// A priority from 0 (first) to 9 (last) (default: 5).
 ///
 /// ```
 /// # use windlass_core as windlass;
@@ -18,10 +18,10 @@ use crate::error::Error;
 pub struct Priority(u8);
 
 impl Priority {
-    /// How many priorities there are.
+    /// The number of priorities.
     pub const COUNT: usize = 10;
 
-    /// Checks that `level` is one of 0 to 9.
+    /// Creates a priority; fails if `level` is greater than 9.
     pub fn new(level: u8) -> Result<Self, Error> {
         if usize::from(level) < Self::COUNT {
             Ok(Self(level))
@@ -34,17 +34,17 @@ impl Priority {
         }
     }
 
-    /// The priority as a number.
+    /// Returns the priority as a number.
     pub const fn level(self) -> u8 {
         self.0
     }
 
-    /// The priority as an index into a table of ten.
+    /// Returns the priority as an array index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// All priorities, first to last.
+    /// Returns all priorities, first to last.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..=9).map(Self)
     }

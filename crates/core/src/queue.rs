@@ -1,41 +1,41 @@
-//! The figures of a queue, kept by counting and never by scanning.
+//! The stats of a queue. Stores keep counters, so reading stats never scans.
 
 use crate::priority::Priority;
 use crate::time::Timestamp;
 
-/// How many jobs a queue holds, and has seen.
+/// The number of jobs in a queue now, and counters over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Waiting for a worker.
+    /// Jobs waiting for a worker.
     pub ready: u64,
-    /// The same, by priority.
+    /// Ready jobs by priority.
     pub ready_by_priority: [u64; Priority::COUNT],
-    /// Waiting for their due time.
+    /// Jobs waiting for their due time.
     pub scheduled: u64,
-    /// Held by a worker.
+    /// Jobs leased to a worker.
     pub running: u64,
-    /// Ended well and still kept.
+    /// Succeeded jobs that are kept.
     pub succeeded: u64,
-    /// Ended badly and still kept.
+    /// Dead jobs that are kept.
     pub dead: u64,
-    /// Ended on request and still kept.
+    /// Cancelled jobs that are kept.
     pub cancelled: u64,
-    /// Bytes of payloads, results and errors stored.
+    /// Total size of payloads, results and errors in bytes.
     pub bytes: u64,
-    /// How long the job at the head of its priority that fell due first has been waiting.
+    /// The longest time that a job at the head of its priority has been due.
     pub oldest_ms: Option<u64>,
-    /// How long until the earliest scheduled job falls due: an idle worker sleeps no longer.
+    /// The time until the next scheduled job is due. An idle worker waits no longer than this.
     pub next_due_ms: Option<u64>,
-    /// No claims are answered.
+    /// Whether the queue is paused.
     pub is_paused: bool,
-    /// Counts over the whole life of the queue.
+    /// Counts since the queue was created.
     pub total: Totals,
-    /// Counts over the last whole minute.
+    /// Counts in the last full minute.
     pub last_minute: Rates,
 }
 
 impl Stats {
-    /// Takes in the figures of another part of the same whole.
+    /// Adds the stats of another partition or queue.
     ///
     /// ```
     /// # use windlass_core::Stats;
@@ -43,84 +43,84 @@ impl Stats {
     /// all.add(&Stats { ready: 1, next_due_ms: Some(300), ..Stats::default() });
     /// assert_eq!((all.ready, all.next_due_ms), (3, Some(300)));
     /// ```
-    pub fn add(&mut self, part: &Self) {
-        self.ready += part.ready;
+    pub fn add(&mut self, other: &Self) {
+        self.ready += other.ready;
         for (sum, more) in self
             .ready_by_priority
             .iter_mut()
-            .zip(part.ready_by_priority)
+            .zip(other.ready_by_priority)
         {
             *sum += more;
         }
-        self.scheduled += part.scheduled;
-        self.running += part.running;
-        self.succeeded += part.succeeded;
-        self.dead += part.dead;
-        self.cancelled += part.cancelled;
-        self.bytes += part.bytes;
-        self.oldest_ms = self.oldest_ms.max(part.oldest_ms);
-        let due = [self.next_due_ms, part.next_due_ms];
+        self.scheduled += other.scheduled;
+        self.running += other.running;
+        self.succeeded += other.succeeded;
+        self.dead += other.dead;
+        self.cancelled += other.cancelled;
+        self.bytes += other.bytes;
+        self.oldest_ms = self.oldest_ms.max(other.oldest_ms);
+        let due = [self.next_due_ms, other.next_due_ms];
         self.next_due_ms = due.into_iter().flatten().min();
-        self.is_paused |= part.is_paused;
-        self.total.add(&part.total);
-        self.last_minute.enqueued += part.last_minute.enqueued;
-        self.last_minute.finished += part.last_minute.finished;
+        self.is_paused |= other.is_paused;
+        self.total.add(&other.total);
+        self.last_minute.enqueued += other.last_minute.enqueued;
+        self.last_minute.finished += other.last_minute.finished;
     }
 }
 
-/// Counts over the whole life of a queue.
+/// Counts since a queue was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Accepted.
+    /// Jobs enqueued.
     pub enqueued: u64,
-    /// Ended well.
+    /// Jobs succeeded.
     pub succeeded: u64,
-    /// Ended badly.
+    /// Jobs dead.
     pub dead: u64,
-    /// Ended on request.
+    /// Jobs cancelled.
     pub cancelled: u64,
-    /// Put back because their worker was lost.
+    /// Jobs returned to the queue because their lease expired.
     pub rescued: u64,
 }
 
 impl Totals {
-    fn add(&mut self, part: &Self) {
-        self.enqueued += part.enqueued;
-        self.succeeded += part.succeeded;
-        self.dead += part.dead;
-        self.cancelled += part.cancelled;
-        self.rescued += part.rescued;
+    fn add(&mut self, other: &Self) {
+        self.enqueued += other.enqueued;
+        self.succeeded += other.succeeded;
+        self.dead += other.dead;
+        self.cancelled += other.cancelled;
+        self.rescued += other.rescued;
     }
 }
 
-/// Counts over the last whole minute.
+/// Counts in the last full minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rates {
-    /// Accepted.
+    /// Jobs enqueued.
     pub enqueued: u64,
-    /// Ended, in whatever way.
+    /// Jobs finished in any state.
     pub finished: u64,
 }
 
-/// Counts per minute with two numbers: this minute and the last.
+/// A counter for the current minute and the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MinuteCount {
-    /// The minute `this` counts, since 1970.
+    /// The current minute, in minutes since the Unix epoch.
     pub minute: u64,
-    /// Counted in that minute.
+    /// The count of the current minute.
     pub this: u64,
-    /// Counted in the minute before.
+    /// The count of the minute before.
     pub last: u64,
 }
 
 impl MinuteCount {
-    /// Counts `n` more.
+    /// Adds `n` to the current minute.
     pub fn add(&mut self, now: Timestamp, n: u64) {
         self.roll(now);
         self.this += n;
     }
 
-    /// What the last whole minute counted.
+    /// Returns the count of the last full minute.
     pub fn last_minute(mut self, now: Timestamp) -> u64 {
         self.roll(now);
         self.last

@@ -1,4 +1,4 @@
-//! When a failed job runs again: pure arithmetic, the same in every store and language.
+//! Retry policies. Pure arithmetic, with the same result in every store.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use crate::error::{Error, Result};
 use crate::job::Reason;
 use crate::time::{Timestamp, as_ms};
 
-/// The longest delay a policy may ask for: a year, so that every engine computes it exactly.
+/// The longest delay of a policy: a year, which every store computes exactly.
 const DELAY_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// What happens after a failed attempt: wait `first × 2^n`, at most `max`, until attempts run out.
+/// Retries after failed attempts with exponential backoff: `first × 2^n`, at most `max`.
 ///
 /// ```
 /// # use windlass_core as windlass;
@@ -18,22 +18,22 @@ const DELAY_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// use windlass::RetryPolicy;
 ///
 /// let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
-/// let patient = RetryPolicy::exponential(second, hour).max_attempts(40);
-/// let steady = RetryPolicy::fixed(10 * second);
+/// let backoff = RetryPolicy::exponential(second, hour).max_attempts(40);
+/// let fixed = RetryPolicy::fixed(10 * second);
 /// assert_eq!(RetryPolicy::never().max_attempts, 1);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// How many attempts there are in all (20 unless said).
+    /// The total number of attempts (default: 20).
     pub max_attempts: u32,
-    /// The delay after the first failure (1 s unless said).
+    /// The delay after the first failure (default: 1s).
     pub delay_first: Duration,
-    /// The longest delay (1 h unless said).
+    /// The longest delay (default: 1h).
     pub delay_max: Duration,
-    /// Whether the delay is drawn from all of `0..=delay`, so that failures do not march in step.
+    /// Whether the delay is chosen at random from `0..=delay`, so that retries are spread out.
     pub has_jitter: bool,
-    /// After this moment no attempt starts any more.
+    /// No attempt starts after this time.
     pub until: Option<Due>,
 }
 
@@ -50,12 +50,12 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// One attempt and no more.
+    /// Creates a policy with one attempt and no retries.
     pub fn never() -> Self {
         Self::default().max_attempts(1)
     }
 
-    /// The same delay after every failure, without jitter.
+    /// Creates a policy with the same delay after every failure, without jitter.
     pub fn fixed(delay: Duration) -> Self {
         Self {
             delay_first: delay,
@@ -65,7 +65,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Delays that double from `first` up to `max`, with jitter.
+    /// Creates a policy whose delay doubles from `first` up to `max`, with jitter.
     pub fn exponential(first: Duration, max: Duration) -> Self {
         Self {
             delay_first: first,
@@ -74,21 +74,21 @@ impl RetryPolicy {
         }
     }
 
-    /// Sets how many attempts there are in all.
+    /// Sets the total number of attempts.
     #[must_use]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
         self
     }
 
-    /// Gives up when the next attempt would start after `until`.
+    /// Sets the time after which no attempt starts.
     #[must_use]
     pub fn until(mut self, until: Due) -> Self {
         self.until = Some(until);
         self
     }
 
-    /// The delay before the next attempt when attempt number `attempt` has failed.
+    /// Returns the delay before the next attempt after attempt number `attempt` failed.
     pub fn delay(&self, attempt: u32, jitter: Jitter) -> Duration {
         let doublings = attempt.saturating_sub(1).min(40);
         let first_ms = u128::from(as_ms(self.delay_first));
@@ -121,32 +121,32 @@ impl RetryPolicy {
     }
 }
 
-/// The chance in a delay, drawn by the caller so that a store computes and never gambles.
+/// A random factor, chosen by the caller so that stores stay deterministic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jitter(pub u16);
 
 impl Jitter {
-    /// A random draw.
+    /// Returns a random factor.
     pub fn random() -> Self {
         Self(fastrand::u16(..))
     }
 }
 
-/// What a failed attempt asks for.
+/// What happens after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// What the job's policy says.
+    /// The job's policy decides.
     ByPolicy(Jitter),
-    /// At a time of the handler's own choosing; attempts still run out.
+    /// Retry at a time chosen by the handler. The number of attempts is still limited.
     At(Due),
-    /// Never: the job is dead.
+    /// Do not retry: the job is dead.
     Permanent,
 }
 
 impl Retry {
-    /// What comes after attempt number `attempt` failed: the moment of the next, or why there is
-    /// none.
-    pub fn verdict(
+    /// Returns when the next attempt is due after attempt number `attempt` failed, or why the job is
+    /// dead.
+    pub fn next_due(
         self,
         policy: &RetryPolicy,
         attempt: u32,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_final_when_said_so_or_attempts_or_time_run_out() {
+    fn a_failure_is_final_if_permanent_or_if_attempts_or_time_run_out() {
         let now = Timestamp::from_ms(1_000);
         let at = |ms| Retry::At(Due::At(Timestamp::from_ms(ms)));
         let policy = RetryPolicy::default()
@@ -208,13 +208,13 @@ mod tests {
             .until(Due::At(Timestamp::from_ms(5_000)));
 
         assert_eq!(
-            at(5_000).verdict(&policy, 2, now),
+            at(5_000).next_due(&policy, 2, now),
             Ok(Timestamp::from_ms(5_000))
         );
-        assert_eq!(at(5_001).verdict(&policy, 2, now), Err(Reason::Deadline));
-        assert_eq!(at(2_000).verdict(&policy, 3, now), Err(Reason::Exhausted));
+        assert_eq!(at(5_001).next_due(&policy, 2, now), Err(Reason::Deadline));
+        assert_eq!(at(2_000).next_due(&policy, 3, now), Err(Reason::Exhausted));
         assert_eq!(
-            Retry::Permanent.verdict(&policy, 1, now),
+            Retry::Permanent.next_due(&policy, 1, now),
             Err(Reason::Permanent)
         );
     }

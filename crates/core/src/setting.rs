@@ -1,4 +1,4 @@
-//! The settings of a queue: one table that names, reads, writes and checks each of them.
+//! The settings of a queue. One table defines the name, parser and format of each.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,43 +6,43 @@ use std::time::Duration;
 
 use crate::duration;
 use crate::error::{Error, Result};
-use crate::limits::{AHEAD_MAX, NUMBER_MAX};
+use crate::limits::{FUTURE_MAX, NUMBER_MAX};
 use crate::text_enum::text_enum;
 
-/// How long finished jobs of one state are kept: the first bound reached wins; `None` is no bound.
+/// How long finished jobs of one state are kept. Each limit applies; `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
-    /// At most this long after the end.
+    /// The maximum time since the job finished.
     pub age: Option<Duration>,
-    /// At most this many.
+    /// The maximum number of jobs.
     pub count: Option<u64>,
-    /// At most this many bytes of payloads, results and errors.
+    /// The maximum total size of payloads, results and errors, in bytes.
     pub bytes: Option<u64>,
 }
 
 text_enum! {
-    /// Where a job goes that was handed out and came back unfinished.
+    /// Where a job goes when it returns to the queue unfinished.
     Requeue {
-        /// Ahead of all that wait in its priority.
+        /// To the front of its priority.
         Front = "front",
-        /// Behind them.
+        /// To the back of its priority.
         Back = "back",
     }
 }
 
 text_enum! {
-    /// Which succeeded jobs are kept at all.
+    /// Which succeeded jobs are kept.
     KeepSucceeded {
-        /// Those with a result, and those somebody waits for.
+        /// Jobs with a result, and jobs enqueued with `keep_outcome`.
         WithResult = "with_result",
-        /// All.
+        /// All jobs.
         All = "all",
-        /// None.
+        /// No jobs.
         Nothing = "nothing",
     }
 }
 
-/// How a queue behaves.
+/// The settings of a queue.
 ///
 /// ```
 /// use windlass_core::{KeepSucceeded, Setting, Settings};
@@ -57,36 +57,37 @@ text_enum! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// How long the id a caller chose is remembered after its job's end.
+    /// How long an id chosen by the caller is remembered after the job finished (default: 1h).
     pub dedup_for: Duration,
-    /// How many such ids are remembered at most.
+    /// The maximum number of remembered ids (default: 100000).
     pub dedup_max: u64,
-    /// Where rescued and released jobs go.
+    /// Where reaped and released jobs go (default: front).
     pub requeue: Requeue,
-    /// How many expired leases make a job poison.
+    /// The number of expired leases after which a job is dead (default: 3).
     pub poison_after: u32,
-    /// Which succeeded jobs are kept.
+    /// Which succeeded jobs are kept (default: those with a result).
     pub keep_succeeded: KeepSucceeded,
-    /// For how long.
+    /// How long succeeded jobs are kept (default: 1h, 10000 jobs, 64 MiB).
     pub succeeded: Keep,
-    /// How long dead jobs are kept.
+    /// How long dead jobs are kept (default: 30d, 100000 jobs, 256 MiB).
     pub dead: Keep,
-    /// How long cancelled jobs are kept.
+    /// How long cancelled jobs are kept (default: 1h, 10000 jobs, 64 MiB).
     pub cancelled: Keep,
-    /// Over how many parts the queue is spread, where a store has several places for them.
+    /// The number of partitions, in stores that support them (default: 1).
     pub partitions: Partitions,
 }
 
-/// Over how many parts one queue is spread. Order is kept within a part; parts are only added.
+/// The number of partitions of a queue. Jobs are ordered within a partition. Partitions can be added,
+/// not removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Partitions {
-    /// This many.
+    /// A fixed number.
     Fixed(u32),
-    /// As many as its size asks for.
+    /// Grows with the size of the queue.
     Auto,
 }
 
-/// The most parts of one queue.
+/// The maximum number of partitions.
 pub const PARTITIONS_MAX: u32 = 128;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -94,7 +95,7 @@ const MIB: u64 = 1024 * 1024;
 
 impl Default for Settings {
     fn default() -> Self {
-        let an_hour = Keep {
+        let default_keep = Keep {
             age: Some(HOUR),
             count: Some(10_000),
             bytes: Some(64 * MIB),
@@ -105,19 +106,19 @@ impl Default for Settings {
             requeue: Requeue::Front,
             poison_after: 3,
             keep_succeeded: KeepSucceeded::WithResult,
-            succeeded: an_hour,
+            succeeded: default_keep,
             dead: Keep {
                 age: Some(HOUR * 24 * 30),
                 count: Some(100_000),
                 bytes: Some(256 * MIB),
             },
-            cancelled: an_hour,
+            cancelled: default_keep,
             partitions: Partitions::Fixed(1),
         }
     }
 }
 
-/// One setting with its value; written `name=value`.
+/// One setting and its value. Parsed from `name=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     name: &'static str,
@@ -125,7 +126,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Checks a name and the text of its value.
+    /// Creates a setting; fails if the name is unknown or the value is invalid.
     pub fn new(name: &str, value: &str) -> Result<Self> {
         let mut scratch = Settings::default();
         let field = field(name)?;
@@ -142,12 +143,12 @@ impl Setting {
         })
     }
 
-    /// Its name.
+    /// Returns the name.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The text of its value.
+    /// Returns the value as text.
     pub fn value(&self) -> &str {
         &self.value
     }
@@ -176,7 +177,7 @@ impl Settings {
             .map_err(|why| Error::invalid(setting.name, why, format!("use {}", field.form)))
     }
 
-    /// Every setting with its present value, in the order of the table.
+    /// Returns every setting with its current value.
     pub fn all(&self) -> Vec<Setting> {
         let list = |field: &Field| Setting {
             name: field.name,
@@ -227,147 +228,153 @@ static FIELDS: [Field; 15] = [
         "dedup_for",
         DURATION,
         dedup_for,
-        show_duration,
-        read_duration
+        format_duration,
+        parse_duration
     ),
-    field!("dedup_max", NUMBER, dedup_max, show, read_number),
-    field!("requeue", "front or back", requeue, show, read_requeue),
+    field!("dedup_max", NUMBER, dedup_max, format_value, parse_number),
+    field!(
+        "requeue",
+        "front or back",
+        requeue,
+        format_value,
+        parse_requeue
+    ),
     field!(
         "poison_after",
         "a whole number from 1",
         poison_after,
-        show,
-        read_positive
+        format_value,
+        parse_positive
     ),
     field!(
         "keep_succeeded",
         "with_result, all or nothing",
         keep_succeeded,
-        show,
-        read_keep_succeeded
+        format_value,
+        parse_keep_succeeded
     ),
-    field!("succeeded_age", AGE, succeeded.age, show_age, read_age),
+    field!("succeeded_age", AGE, succeeded.age, format_age, parse_age),
     field!(
         "succeeded_count",
         BOUND,
         succeeded.count,
-        show_bound,
-        read_bound
+        format_bound,
+        parse_bound
     ),
     field!(
         "succeeded_bytes",
         BOUND,
         succeeded.bytes,
-        show_bound,
-        read_bound
+        format_bound,
+        parse_bound
     ),
-    field!("dead_age", AGE, dead.age, show_age, read_age),
-    field!("dead_count", BOUND, dead.count, show_bound, read_bound),
-    field!("dead_bytes", BOUND, dead.bytes, show_bound, read_bound),
-    field!("cancelled_age", AGE, cancelled.age, show_age, read_age),
+    field!("dead_age", AGE, dead.age, format_age, parse_age),
+    field!("dead_count", BOUND, dead.count, format_bound, parse_bound),
+    field!("dead_bytes", BOUND, dead.bytes, format_bound, parse_bound),
+    field!("cancelled_age", AGE, cancelled.age, format_age, parse_age),
     field!(
         "cancelled_count",
         BOUND,
         cancelled.count,
-        show_bound,
-        read_bound
+        format_bound,
+        parse_bound
     ),
     field!(
         "cancelled_bytes",
         BOUND,
         cancelled.bytes,
-        show_bound,
-        read_bound
+        format_bound,
+        parse_bound
     ),
     field!(
         "partitions",
         "a whole number from 1 to 128, or auto",
         partitions,
-        show_partitions,
-        read_partitions
+        format_partitions,
+        parse_partitions
     ),
 ];
 
-fn show(value: impl ToString + Copy) -> String {
+fn format_value(value: impl ToString + Copy) -> String {
     value.to_string()
 }
 
-fn show_duration(value: Duration) -> String {
+fn format_duration(value: Duration) -> String {
     duration::format(value)
 }
 
-fn read_duration(text: &str) -> Result<Duration, String> {
+fn parse_duration(text: &str) -> Result<Duration, String> {
     match duration::parse(text) {
-        Ok(duration) if duration > AHEAD_MAX => Err(format!("{text} is longer than 100 years")),
+        Ok(duration) if duration > FUTURE_MAX => Err(format!("{text} is longer than 100 years")),
         parsed => parsed.map_err(|error| error.to_string()),
     }
 }
 
-fn show_age(value: Option<Duration>) -> String {
-    value.map_or_else(|| "all".to_owned(), show_duration)
+fn format_age(value: Option<Duration>) -> String {
+    value.map_or_else(|| "all".to_owned(), format_duration)
 }
 
-fn read_age(text: &str) -> Result<Option<Duration>, String> {
+fn parse_age(text: &str) -> Result<Option<Duration>, String> {
     if text == "all" {
         Ok(None)
     } else {
-        read_duration(text).map(Some)
+        parse_duration(text).map(Some)
     }
 }
 
-fn show_bound(value: Option<u64>) -> String {
+fn format_bound(value: Option<u64>) -> String {
     value.map_or_else(|| "all".to_owned(), |bound| bound.to_string())
 }
 
-fn read_bound(text: &str) -> Result<Option<u64>, String> {
+fn parse_bound(text: &str) -> Result<Option<u64>, String> {
     if text == "all" {
         Ok(None)
     } else {
-        read_number(text).map(Some)
+        parse_number(text).map(Some)
     }
 }
 
-fn read_number(text: &str) -> Result<u64, String> {
+fn parse_number(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(number) if number <= NUMBER_MAX => Ok(number),
-        _ => Err(not_such(text)),
+        _ => Err(not_a_number(text)),
     }
 }
 
-fn read_positive(text: &str) -> Result<u32, String> {
+fn parse_positive(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
-        _ => Err(not_such(text)),
+        _ => Err(not_a_number(text)),
     }
 }
 
-fn show_partitions(value: Partitions) -> String {
+fn format_partitions(value: Partitions) -> String {
     match value {
         Partitions::Fixed(count) => count.to_string(),
         Partitions::Auto => "auto".to_owned(),
     }
 }
 
-fn read_partitions(text: &str) -> Result<Partitions, String> {
+fn parse_partitions(text: &str) -> Result<Partitions, String> {
     match text.parse() {
         Ok(count) if (1..=PARTITIONS_MAX).contains(&count) => Ok(Partitions::Fixed(count)),
         _ if text == "auto" => Ok(Partitions::Auto),
-        _ => Err(not_such(text)),
+        _ => Err(not_a_number(text)),
     }
 }
 
-fn not_such(text: &str) -> String {
+fn not_a_number(text: &str) -> String {
     format!(
         "{:?} is not a whole number in range",
         text.chars().take(40).collect::<String>()
     )
 }
 
-fn read_requeue(text: &str) -> Result<Requeue, String> {
+fn parse_requeue(text: &str) -> Result<Requeue, String> {
     Requeue::from_text(text).ok_or_else(|| format!("unknown value {text:?}"))
 }
 
-fn read_keep_succeeded(text: &str) -> Result<KeepSucceeded, String> {
+fn parse_keep_succeeded(text: &str) -> Result<KeepSucceeded, String> {
     KeepSucceeded::from_text(text).ok_or_else(|| format!("unknown value {text:?}"))
 }
 

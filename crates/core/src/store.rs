@@ -1,4 +1,4 @@
-//! The contract every store keeps. The memory store is its executable specification.
+//! The [`Store`] trait. The memory store is its executable specification.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,13 +21,14 @@ use crate::queue::Stats;
 use crate::setting::{Setting, Settings};
 use crate::worker::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
 
-/// A place that keeps queues.
+/// Durable storage for queues and jobs.
 ///
-/// Every change of a job's state is one atomic step inside the store. Verbs take batches; each item
-/// has its own answer. An error means that the store could not answer at all: unless it
-/// [is unknown](crate::Error::is_unknown), nothing was done. Every call may be repeated: it is
-/// told the same, or changes nothing. (An enqueue with a generated id that is repeated after its
-/// job has ended and was not kept is a new job; an id of your own is remembered.)
+/// - Each call changes the state of a job in one atomic transaction inside the store.
+/// - Calls take batches, and each item has its own reply.
+/// - An error means that nothing was done, unless it [is unknown](crate::Error::is_unknown).
+/// - Every call may be repeated: it returns the same reply or changes nothing. One exception: an
+///   enqueue with a generated id creates a new job if the first one has finished and was not kept.
+///   An id chosen by the caller is remembered.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -40,26 +41,26 @@ use crate::worker::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
 /// store.enqueue(&mail, vec![NewJob::new("dear Ann")]).await?;
 /// let claim = store.claim(&mail, ClaimRequest::single(1)).await?.expect("a job is ready");
 ///
-/// let hold = JobLease::new(claim.jobs[0].id.clone(), claim.token);
-/// let failed = store.fail(&mail, vec![hold.clone().failure("no stamp")]).await?;
-/// assert_eq!(failed, [OutcomeStatus::Retrying]); // again later
-/// let late = store.complete(&mail, vec![hold.completion()], None).await?;
-/// assert_eq!(late.statuses, [OutcomeStatus::LeaseLost]); // the token holds it no more
+/// let lease = JobLease::new(claim.jobs[0].id.clone(), claim.token);
+/// let failed = store.fail(&mail, vec![lease.clone().failure("no stamp")]).await?;
+/// assert_eq!(failed, [OutcomeStatus::Retrying]); // retried later
+/// let late = store.complete(&mail, vec![lease.completion()], None).await?;
+/// assert_eq!(late.statuses, [OutcomeStatus::LeaseLost]); // the token is no longer valid
 /// # Ok(()) }
 /// ```
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
-    /// Stores jobs; the same id, or a unique key that is held, is a duplicate.
+    /// Adds jobs. A job whose id or unique key is already in use is a duplicate.
     async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>>;
 
-    /// Hands out jobs: promotes what is due, reaps what expired, then takes over the priorities in
-    /// turn. Nothing to hand out is `None`.
+    /// Claims up to [`max`](ClaimRequest::max) jobs, first priority first. Before that it promotes due
+    /// jobs and reaps expired leases. Returns `None` if no job is ready.
     async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>>;
 
-    /// Claims jobs and, where there are none, waits for some for as long as `wait`.
+    /// Claims jobs, waiting up to `wait` for one to become ready.
     ///
-    /// A worker's claim that was answered with nothing is done; the next try is a new one, and
-    /// `request` carries its number afterwards.
+    /// Each retry by a worker is a new claim with the next sequence number; `request` holds the
+    /// last number used when this returns.
     async fn claim_waiting(
         &self,
         queue: &QueueName,
@@ -69,27 +70,27 @@ pub trait Store: Send + Sync + fmt::Debug {
         crate::wait::claim(self, queue, request, wait).await
     }
 
-    /// Accepts a dispatched job: from now on it is held for `lease`.
+    /// Accepts a dispatched job and extends its lease to `lease` from now.
     async fn accept(
         &self,
         queue: &QueueName,
-        hold: JobLease,
+        job_lease: JobLease,
         lease: Duration,
     ) -> Result<LeaseStatus>;
 
-    /// Moves the end of a lease, and learns what was lost and what should stop.
+    /// Renews a lease. Returns the lost tokens and the jobs whose cancellation was requested.
     async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed>;
 
-    /// Says how far a job has come; renews nothing.
+    /// Records the progress of a running job. Does not renew the lease.
     async fn progress(
         &self,
         queue: &QueueName,
-        hold: JobLease,
+        job_lease: JobLease,
         fraction: f64,
         message: Option<String>,
     ) -> Result<LeaseStatus>;
 
-    /// Ends jobs well and, in the same step, may claim the next.
+    /// Completes jobs and, in the same transaction, optionally claims more.
     async fn complete(
         &self,
         queue: &QueueName,
@@ -97,16 +98,17 @@ pub trait Store: Send + Sync + fmt::Debug {
         next: Option<ClaimRequest>,
     ) -> Result<Completed>;
 
-    /// Ends attempts badly: again later, or dead.
+    /// Fails attempts. Each job is retried later or becomes dead.
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>>;
 
-    /// Gives jobs back to the front, attempt not counted.
-    async fn release(&self, queue: &QueueName, holds: Vec<JobLease>) -> Result<Vec<OutcomeStatus>>;
+    /// Returns jobs to the queue without counting the attempt.
+    async fn release(&self, queue: &QueueName, leases: Vec<JobLease>)
+    -> Result<Vec<OutcomeStatus>>;
 
-    /// Puts jobs off, attempt not counted.
+    /// Postpones jobs without counting the attempt.
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>>;
 
-    /// Cancels waiting jobs; asks running ones to stop.
+    /// Cancels waiting jobs and requests the cancellation of running ones.
     async fn cancel(
         &self,
         queue: &QueueName,
@@ -114,7 +116,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         from: Option<Cursor>,
     ) -> Result<Changes>;
 
-    /// Makes dead jobs ready again, at the back, with attempts and expiries reset.
+    /// Moves dead jobs to the back of the queue, with attempts and expiries reset.
     async fn retry(
         &self,
         queue: &QueueName,
@@ -122,7 +124,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         from: Option<Cursor>,
     ) -> Result<Changes>;
 
-    /// Forgets finished jobs, and that their ids were ever used.
+    /// Deletes finished jobs and forgets their ids.
     async fn delete(
         &self,
         queue: &QueueName,
@@ -130,7 +132,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         from: Option<Cursor>,
     ) -> Result<Changes>;
 
-    /// Makes scheduled jobs ready now, at the back.
+    /// Moves scheduled jobs to the back of the queue now.
     async fn promote(
         &self,
         queue: &QueueName,
@@ -138,37 +140,39 @@ pub trait Store: Send + Sync + fmt::Debug {
         from: Option<Cursor>,
     ) -> Result<Changes>;
 
-    /// Removes up to a page of ready and scheduled jobs; call it until it answers 0.
+    /// Removes a page of ready and scheduled jobs. Returns how many; call it until it returns 0.
     async fn purge(&self, queue: &QueueName) -> Result<u64>;
 
-    /// The light clean: promote, reap, expire and prune, up to `limit` of each (at most a page).
+    /// Promotes, reaps, expires and prunes up to `limit` jobs each, at most
+    /// [`PAGE`](crate::limits::PAGE).
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained>;
 
-    /// The deep clean, a page at a time: every id in exactly one place, every counter right.
+    /// Checks and repairs one page of the queue: indexes, claims, leases and counters.
     async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited>;
 
-    /// Stops answering claims; everything else goes on.
+    /// Stops handing out jobs. Everything else continues.
     async fn pause(&self, queue: &QueueName) -> Result<()>;
 
-    /// Answers claims again.
+    /// Hands out jobs again.
     async fn resume(&self, queue: &QueueName) -> Result<()>;
 
-    /// The settings of a queue; the defaults where it does not exist.
+    /// Returns the settings of a queue, or the defaults if it does not exist.
     async fn settings(&self, queue: &QueueName) -> Result<Settings>;
 
-    /// Changes settings of a queue.
+    /// Changes settings of a queue and returns all of them.
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings>;
 
-    /// All queues, in the order of their names.
+    /// Returns all queues, ordered by name.
     async fn queues(&self) -> Result<Vec<QueueName>>;
 
-    /// The figures of a queue; `None` where it does not exist.
+    /// Returns the stats of a queue, or `None` if it does not exist.
     async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>>;
 
-    /// Everything known of one job.
+    /// Returns a job with its payload and result.
     async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>>;
 
-    /// Jobs in pages, without payloads and results; each job that stays put is seen once.
+    /// Lists a page of jobs without payloads and results. A job that does not change state while
+    /// paging is listed exactly once.
     async fn list(
         &self,
         queue: &QueueName,
@@ -177,40 +181,41 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Job>>;
 
-    /// Makes a worker known.
+    /// Registers a worker.
     async fn register(&self, worker: NewWorker) -> Result<()>;
 
-    /// Shows that a worker lives; it is told how to go on.
+    /// Records a heartbeat and returns the command for the worker.
     async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<WorkerCommand>;
 
-    /// Gives back all a worker holds, in one queue or in all it registered with, attempts not
-    /// counted: what is under its lease, and what single claims took for it. After leaving all it
-    /// is no longer known. Answers how many jobs went back.
+    /// Returns a worker's jobs to the queue without counting the attempts: those under its lease and
+    /// those of single claims made for it. Without `queue` this applies to all its queues, and the
+    /// worker is removed. Returns the number of jobs.
     async fn leave(&self, boot: &BootId, queue: Option<&QueueName>) -> Result<u64>;
 
-    /// Declares a worker dead: what it holds is reaped now. `None` when nobody knows it.
+    /// Declares a worker dead and reaps its jobs now. Returns their number, or `None` if the worker
+    /// is unknown.
     async fn fail_worker(&self, boot: &BootId) -> Result<Option<u64>>;
 
-    /// Leaves word for a worker's next heartbeat; false when nobody knows it.
+    /// Queues a command for the worker's next heartbeat. Returns false if the worker is unknown.
     async fn command(&self, boot: &BootId, command: WorkerCommand) -> Result<bool>;
 
-    /// Workers that were seen lately, in the order of their boot ids.
+    /// Returns the workers seen in the last 24 hours, ordered by boot id.
     async fn workers(&self) -> Result<Vec<WorkerRecord>>;
 
-    /// Listens for hints about queues.
+    /// Subscribes to the notifications of some queues.
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>>;
 
-    /// Listens only for jobs that are asked to stop, which costs the store nothing while none is;
-    /// other hints may come as well.
+    /// Subscribes to cancellation requests only, which is cheaper for the store. Other notifications
+    /// may arrive as well.
     async fn watch_cancels(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
         self.watch(queues).await
     }
 
-    /// The sizes this store takes.
+    /// Returns the size limits of this store.
     fn limits(&self) -> Limits;
 }
 
-/// Bytes that count towards a queue's size: payload, result and error.
+/// Returns the bytes that count towards the size of a queue: payload, result and error.
 pub fn stored_bytes(payload: usize, result: Option<&Bytes>, error: Option<&str>) -> u64 {
     (payload + result.map_or(0, Bytes::len) + error.map_or(0, str::len)) as u64
 }

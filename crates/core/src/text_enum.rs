@@ -1,6 +1,6 @@
-//! Enums whose values are known by one text value in every layer: Rust, SQL, JSON, the command line.
+//! Enums with one text form in every layer: Rust, SQL, JSON and the command line.
 
-/// Makes an enum whose variants are written the same way everywhere.
+/// Defines an enum with a text form for each variant.
 macro_rules! text_enum {
     ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$doc])*
@@ -8,15 +8,15 @@ macro_rules! text_enum {
         pub enum $type { $($(#[$variant_doc])* $variant,)+ }
 
         impl $type {
-            /// Every value, in the order of the declaration.
+            /// Every value, in declaration order.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The text of the value, the same in every layer.
+            /// Returns the text form.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
             }
 
-            /// Parses the text of a value.
+            /// Parses the text form.
             pub fn from_text(text: &str) -> Option<Self> {
                 match text { $($text => Some(Self::$variant),)+ _ => None }
             }

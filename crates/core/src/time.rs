@@ -1,10 +1,11 @@
-//! Time is the store's: one clock, read once per step and guarded against going backwards.
+//! Time. Only the clock of the store counts; it is read once per transaction and never goes backwards by
+//! a small step.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A moment on the store's clock, in milliseconds since 1970.
+/// A point in time, in milliseconds since the Unix epoch.
 ///
 /// ```
 /// # use windlass_core as windlass;
@@ -19,30 +20,30 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// The moment `ms` milliseconds after 1970 began.
+    /// Creates a timestamp from milliseconds since the Unix epoch.
     pub const fn from_ms(ms: u64) -> Self {
         Self(ms)
     }
 
-    /// Milliseconds since 1970 began.
+    /// Returns the milliseconds since the Unix epoch.
     pub const fn as_ms(self) -> u64 {
         self.0
     }
 
-    /// This moment and `duration` more; stays at the last moment rather than wrap.
+    /// Adds a duration, saturating at the maximum.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(as_ms(duration)))
     }
 
-    /// How long after `earlier` this is; zero when it is not after.
+    /// Returns the time since `earlier`, or zero if it is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl From<SystemTime> for Timestamp {
-    /// The first whole millisecond that is not before `time`; what is before 1970 is its beginning.
+    /// Rounds up to whole milliseconds. Times before 1970 become 0.
     fn from(time: SystemTime) -> Self {
         Self(as_ms(time.duration_since(UNIX_EPOCH).unwrap_or_default()))
     }
@@ -54,25 +55,25 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// Whole milliseconds of a duration, rounded up: a delay is never cut short.
+/// Returns a duration in milliseconds, rounded up, so that a delay is never too short.
 pub fn as_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// Where a store reads its time.
+/// The clock of a store.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// Microseconds since 1970 began.
+    /// Returns the microseconds since the Unix epoch.
     fn now_us(&self) -> u64;
 }
 
-/// The clock of the machine.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one place that reads the machine's clock"
+        reason = "the only place that reads the system clock"
     )]
     fn now_us(&self) -> u64 {
         let since = SystemTime::now()
@@ -82,7 +83,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told: for tests and simulation.
+/// A clock that moves only when advanced, for tests and simulation.
 ///
 /// ```
 /// use std::time::Duration;
@@ -96,7 +97,7 @@ impl Clock for SystemClock {
 pub struct ManualClock(AtomicU64);
 
 impl ManualClock {
-    /// A clock that stands at `start`.
+    /// Creates a clock that shows `start`.
     pub fn new(start: Timestamp) -> Self {
         Self(AtomicU64::new(start.as_ms() * 1000))
     }
@@ -107,7 +108,7 @@ impl ManualClock {
         self.0.fetch_add(by_us, Ordering::SeqCst);
     }
 
-    /// Moves the clock back, as a badly set machine would.
+    /// Moves the clock back, like a host whose clock was corrected.
     pub fn step_back(&self, by: Duration) {
         let by_us = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
         self.0.fetch_sub(by_us, Ordering::SeqCst);
@@ -120,23 +121,24 @@ impl Clock for ManualClock {
     }
 }
 
-/// How far behind its high-water mark a clock may be before the step back is believed.
+/// The largest step back that is ignored. After a larger one, the store adopts the new time.
 pub const STEP_BACK_MAX: Duration = Duration::from_secs(5);
 
-/// One reading of the clock, after the guard.
+/// The current time of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
-    /// Microseconds; also the new high-water mark.
+    /// Microseconds since the Unix epoch; also the new high-water mark.
     pub us: u64,
-    /// The clock was set back: every lease end must be cut to now + its length.
+    /// Whether the clock was set back. If so, shorten every lease to now + its duration.
     pub stepped_back: bool,
 }
 
 impl Now {
-    /// Reads `clock` against the high-water `mark`, both in microseconds.
+    /// Computes the current time from `clock` and the high-water `mark`, both in microseconds.
     ///
-    /// A little behind (up to 5 s) the mark is used, so time never runs backwards; further behind
-    /// the new time is adopted, or a clock once set wrong would stop the queue for hours.
+    /// If the clock is up to 5 s behind, the mark is used, so that time does not go backwards. If it
+    /// is further behind, the new time is adopted; otherwise a clock that was once wrong would stop
+    /// the queue for hours.
     pub fn guard(mark: u64, clock: u64) -> Self {
         let step_us = u64::try_from(STEP_BACK_MAX.as_micros()).unwrap_or(u64::MAX);
         if clock >= mark {
@@ -157,7 +159,7 @@ impl Now {
         }
     }
 
-    /// The reading in milliseconds.
+    /// Returns the time in milliseconds.
     pub const fn ms(self) -> Timestamp {
         Timestamp(self.us / 1000)
     }
@@ -168,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_guard_bridges_small_steps_and_believes_large_ones() {
+    fn small_steps_back_are_ignored_and_large_ones_adopted() {
         assert_eq!(
             Now::guard(10, 20),
             Now {

@@ -1,4 +1,4 @@
-//! The token of a claim: whoever shows it holds the claim's jobs.
+//! The token of a claim, which proves the lease on its jobs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,31 +7,31 @@ use crate::error::Error;
 use crate::limits::NUMBER_MAX;
 use crate::time::Timestamp;
 
-/// Shown with every write; compared for equality, never issued twice.
+/// The token of a claim. Unique; compared for equality.
 ///
-/// The number grows with every claim of a queue and may serve outside systems as a fencing token;
-/// the nonce is drawn by the claimer, so that a store that lost its latest counter in a failover
-/// still never repeats a token. Written `number-nonce`, the nonce in hexadecimal.
+/// The number increases with every claim on a queue, so other systems can use it as a fencing token.
+/// The nonce is chosen at random by the claimer, so that a token is unique even if a failover lost
+/// the latest number. The text form is `number-nonce`, with the nonce in hexadecimal.
 ///
 /// ```
 /// # use windlass_core as windlass;
 /// use windlass::Token;
 ///
 /// let (early, late): (Token, Token) = ("7-0000beef".parse()?, "8-00000001".parse()?);
-/// assert!(early.number < late.number); // the fence: refuse who comes with a lower one
+/// assert!(early.number < late.number); // fencing: reject calls with a lower number
 /// assert_eq!(late.to_string(), "8-00000001");
 /// # Ok::<(), windlass::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
-    /// Grows: max(last + 1, microseconds of the store's clock).
+    /// max(last + 1, store time in microseconds).
     pub number: u64,
-    /// The claimer's own random part.
+    /// The random part, chosen by the claimer.
     pub nonce: u32,
 }
 
 impl Token {
-    /// The token after `last`, at `now_us` microseconds of the store's clock.
+    /// Returns the token after `last`, at store time `now_us` in microseconds.
     pub fn next(last: u64, now_us: u64, nonce: u32) -> Self {
         Self {
             number: now_us.max(last + 1),
@@ -39,7 +39,7 @@ impl Token {
         }
     }
 
-    /// When the claim was made, by the store's clock.
+    /// Returns the store time of the claim.
     pub const fn issued_at(self) -> Timestamp {
         Timestamp::from_ms(self.number / 1000)
     }
@@ -73,7 +73,7 @@ impl FromStr for Token {
             number: number.parse().map_err(|_| bad())?,
             nonce: u32::from_str_radix(nonce, 16).map_err(|_| bad())?,
         };
-        // Only the exact text is the token: "+1-1" and "01-1" are not.
+        // Accept only the canonical text: not "+1-1" or "01-1".
         if token.to_string() == text && token.number <= NUMBER_MAX {
             Ok(token)
         } else {

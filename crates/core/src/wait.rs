@@ -1,4 +1,4 @@
-//! Waiting for something to happen in a store: hints make it quick, polls make it certain.
+//! Waits for jobs and outcomes. Notifications make it fast; polling makes it reliable.
 
 mod end;
 
@@ -13,44 +13,47 @@ use crate::name::QueueName;
 use crate::notification::{Notification, Watch};
 use crate::store::Store;
 
-/// The longest pause between two looks; each is drawn from the upper half of it. A little under a
-/// second, so that what a look finds is under way within one.
+/// The longest interval between two polls. Slightly less than a second, so that a waiting claim
+/// finds a job within one second even if the notification is lost.
 pub const POLL_MAX: Duration = Duration::from_millis(900);
 
-/// Claims jobs and, where there are none, waits for some for as long as `wait`: the way of a store
-/// that has hints and no quicker way. See [`Store::claim_waiting`].
+/// Claims jobs, waiting up to `wait`, with notifications and polling. This is the default
+/// implementation of [`Store::claim_waiting`].
 pub async fn claim<S: Store + ?Sized>(
     store: &S,
     queue: &QueueName,
     request: &mut ClaimRequest,
     wait: Duration,
 ) -> Result<Option<Claim>> {
-    let found = store.claim(queue, request.clone()).await?;
-    if found.is_some() || wait.is_zero() {
-        return Ok(found);
+    let claimed = store.claim(queue, request.clone()).await?;
+    if claimed.is_some() || wait.is_zero() {
+        return Ok(claimed);
     }
     let deadline = Deadline::after(Some(wait));
     let mut watch = store.watch(std::slice::from_ref(queue)).await?;
     loop {
-        // Looking again after the watch began: what came in between gave no hint.
+        // Jobs enqueued before the subscription sent no notification, so claim again.
         request.claimer.advance();
-        let found = store.claim(queue, request.clone()).await?;
-        if found.is_some() || deadline.is_over() {
-            return Ok(found);
+        let claimed = store.claim(queue, request.clone()).await?;
+        if claimed.is_some() || deadline.is_over() {
+            return Ok(claimed);
         }
         let next_due = store
             .stats(queue)
             .await?
             .and_then(|stats| stats.next_due_ms);
-        let nap = next_due.map_or(POLL_MAX, Duration::from_millis).min(poll());
-        let is_work =
-            |hint: &Notification| matches!(hint, Notification::Work(_) | Notification::Resync);
-        pause(watch.as_mut(), deadline.cut(nap), is_work).await;
+        let interval = next_due
+            .map_or(POLL_MAX, Duration::from_millis)
+            .min(poll_interval());
+        let is_work = |notification: &Notification| {
+            matches!(notification, Notification::Work(_) | Notification::Resync)
+        };
+        wait_for_notification(watch.as_mut(), deadline.clamp(interval), is_work).await;
     }
 }
 
 impl Claimer {
-    /// The next claim of the same claimer: a worker's has the next number.
+    /// Moves on to the next claim: increments the sequence number of a worker.
     pub fn advance(&mut self) {
         if let Self::Worker { seq, .. } = self {
             *seq += 1;
@@ -58,53 +61,54 @@ impl Claimer {
     }
 }
 
-/// How long until the next look when no hint comes; drawn, so that sleepers do not march in step.
-pub fn poll() -> Duration {
+/// Returns a random interval between half of [`POLL_MAX`] and [`POLL_MAX`], so that waiting
+/// processes do not poll at the same time.
+pub fn poll_interval() -> Duration {
     let half_us = u64::try_from(POLL_MAX.as_micros() / 2).unwrap_or(u64::MAX);
     Duration::from_micros(half_us + fastrand::u64(..=half_us))
 }
 
-/// Waits for a hint worth a look, at most for `nap`.
-pub async fn pause(
+/// Waits for a notification that `is_relevant` accepts, at most for `limit`.
+pub async fn wait_for_notification(
     watch: &mut dyn Watch,
-    nap: Duration,
-    is_worth: impl FnMut(&Notification) -> bool,
+    limit: Duration,
+    is_relevant: impl FnMut(&Notification) -> bool,
 ) {
-    // Elapsed is the poll.
-    let _ = timeout(nap, next_worth(watch, is_worth)).await;
+    // After the timeout, the caller polls.
+    let _ = timeout(limit, next_relevant(watch, is_relevant)).await;
 }
 
-async fn next_worth(watch: &mut dyn Watch, mut is_worth: impl FnMut(&Notification) -> bool) {
+async fn next_relevant(watch: &mut dyn Watch, mut is_relevant: impl FnMut(&Notification) -> bool) {
     loop {
         match watch.next().await {
-            Some(hint) if is_worth(&hint) => return,
+            Some(notification) if is_relevant(&notification) => return,
             Some(_) => {}
-            // No hints will ever come: only the polls are left.
+            // The stream has ended; only polling is left.
             None => sleep(POLL_MAX).await,
         }
     }
 }
 
-/// The end of somebody's patience; a wait too long for the clock has none.
+/// The end of a wait. A wait without limit, or too long for the clock, never ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// `limit` from now; none at all where there is no limit.
+    /// Creates a deadline `limit` from now. `None` means no deadline.
     pub fn after(limit: Option<Duration>) -> Self {
         Self(limit.and_then(|limit| Instant::now().checked_add(limit)))
     }
 
-    /// Whether it has come.
+    /// Returns whether the deadline has passed.
     pub fn is_over(&self) -> bool {
         self.0.is_some_and(|end| Instant::now() >= end)
     }
 
-    /// As much of a pause as is left before it.
-    pub fn cut(&self, pause: Duration) -> Duration {
+    /// Returns `duration`, or the time left until the deadline if that is shorter.
+    pub fn clamp(&self, duration: Duration) -> Duration {
         let left = self
             .0
             .map(|end| end.saturating_duration_since(Instant::now()));
-        left.map_or(pause, |left| left.min(pause))
+        left.map_or(duration, |left| left.min(duration))
     }
 }

@@ -1,4 +1,4 @@
-//! Who works: the record a worker keeps in the store, and what it is told when it beats.
+//! Workers: registration, heartbeats and commands.
 
 use std::fmt;
 
@@ -7,25 +7,25 @@ use crate::name::{BootId, JobId, NAME_BYTES_MAX, QueueName};
 use crate::text_enum::text_enum;
 use crate::time::Timestamp;
 
-/// A worker that starts.
+/// A worker to register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWorker {
-    /// This life of the worker.
+    /// The boot id, unique per start.
     pub boot: BootId,
-    /// What people call it; may be shared by many.
+    /// A display name. Several workers can share it.
     pub name: String,
-    /// The machine it runs on.
+    /// The host it runs on.
     pub host: String,
-    /// Its process there.
+    /// The process id.
     pub pid: u32,
-    /// The version of Windlass it runs.
+    /// The version of Windlass.
     pub version: String,
-    /// The queues it takes jobs from.
+    /// The queues it claims from.
     pub queues: Vec<QueueName>,
 }
 
 impl NewWorker {
-    /// Checks that what it says of itself is short and printable.
+    /// Checks that the texts are short and printable, and the number of queues.
     pub fn check(&self) -> Result<()> {
         for (part, text) in [
             ("name", &self.name),
@@ -45,7 +45,7 @@ impl NewWorker {
     }
 }
 
-/// The most queues of one worker, and the most jobs it says it runs.
+/// The maximum number of queues of a worker, and of running jobs in a heartbeat.
 const LIST_MAX: usize = 10_000;
 
 fn check_count(part: &str, count: usize) -> Result<()> {
@@ -60,16 +60,16 @@ fn check_count(part: &str, count: usize) -> Result<()> {
     ))
 }
 
-/// A worker as the store knows it.
+/// The record of a worker in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerRecord {
-    /// What it said when it started; queues it left are gone from it.
+    /// The registration, without the queues it has left.
     pub new: NewWorker,
-    /// Whether it runs jobs at the moment.
+    /// Whether it is running jobs.
     pub is_busy: bool,
-    /// The jobs it runs, as far as it said.
+    /// The running jobs, as of the last heartbeat.
     pub running: Vec<(QueueName, JobId)>,
-    /// The command that its next heartbeat will return.
+    /// The command that the next heartbeat will return.
     pub command: WorkerCommand,
     /// When it registered.
     pub started_at: Timestamp,
@@ -79,17 +79,17 @@ pub struct WorkerRecord {
     pub is_silent: bool,
 }
 
-/// A sign of life.
+/// A heartbeat of a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// Who.
+    /// The boot id of the worker.
     pub boot: BootId,
-    /// The jobs it runs; none is idle.
+    /// The running jobs. Empty if the worker is idle.
     pub running: Vec<(QueueName, JobId)>,
 }
 
 impl Heartbeat {
-    /// Checks that it names a bounded number of jobs.
+    /// Checks the number of running jobs.
     pub fn check(&self) -> Result<()> {
         check_count("jobs", self.running.len())
     }

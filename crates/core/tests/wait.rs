@@ -1,4 +1,4 @@
-//! Waiting ends when it should, and not before.
+//! Waiting for jobs and outcomes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use windlass_core::{
 };
 use windlass_store_memory::MemoryStore;
 
-fn place() -> (MemoryStore, QueueName) {
+fn fixture() -> (MemoryStore, QueueName) {
     let clock = Arc::new(ManualClock::new(Timestamp::from_ms(1_000_000)));
     (
         MemoryStore::new(clock),
@@ -19,8 +19,8 @@ fn place() -> (MemoryStore, QueueName) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_that_may_not_wait_answers_at_once() {
-    let (store, queue) = place();
+async fn a_claim_that_may_not_wait_returns_at_once() {
+    let (store, queue) = fixture();
     let began = Instant::now();
 
     let claim = store
@@ -33,7 +33,7 @@ async fn a_claim_that_may_not_wait_answers_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_waiting_claim_gives_up_when_its_time_is_over() {
-    let (store, queue) = place();
+    let (store, queue) = fixture();
     let began = Instant::now();
     let wait = Duration::from_millis(2_500);
 
@@ -47,7 +47,7 @@ async fn a_waiting_claim_gives_up_when_its_time_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn a_waiting_claim_gets_a_job_that_comes_later() {
-    let (store, queue) = place();
+    let (store, queue) = fixture();
     let mut request = ClaimRequest::single(1);
     let waiting = store.claim_waiting(&queue, &mut request, Duration::from_mins(1));
     let coming = async {
@@ -65,7 +65,7 @@ async fn a_waiting_claim_gets_a_job_that_comes_later() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_ends_with_the_job() {
-    let (store, queue) = place();
+    let (store, queue) = fixture();
     let job = NewJob::new("x").keep_outcome();
     let id = job.id.clone();
     store.enqueue(&queue, vec![job]).await.unwrap();
@@ -76,9 +76,9 @@ async fn waiting_ends_with_the_job() {
             .await
             .unwrap()
             .unwrap();
-        let hold = JobLease::new(claim.jobs[0].id.clone(), claim.token);
+        let lease = JobLease::new(claim.jobs[0].id.clone(), claim.token);
         store
-            .complete(&queue, vec![hold.completion().result("done")], None)
+            .complete(&queue, vec![lease.completion().result("done")], None)
             .await
     };
 
@@ -86,23 +86,23 @@ async fn waiting_ends_with_the_job() {
 
     completed.unwrap();
     let JobEnd::Ended(job) = end.unwrap() else {
-        panic!("it has ended")
+        panic!("expected a finished job")
     };
     assert_eq!(job.result.unwrap(), "done");
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_an_absent_job_says_so() {
-    let (store, queue) = place();
+async fn waiting_for_a_missing_job_returns_not_found() {
+    let (store, queue) = fixture();
 
-    let end = wait_for_end(&store, &queue, &JobId::new("nobody").unwrap(), None).await;
+    let end = wait_for_end(&store, &queue, &JobId::new("missing").unwrap(), None).await;
 
     assert_eq!(end.unwrap(), JobEnd::NotFound);
 }
 
 #[tokio::test(start_paused = true)]
-async fn patience_runs_out() {
-    let (store, queue) = place();
+async fn waiting_ends_at_its_limit() {
+    let (store, queue) = fixture();
     let job = NewJob::new("x");
     let id = job.id.clone();
     store.enqueue(&queue, vec![job]).await.unwrap();

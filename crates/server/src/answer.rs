@@ -68,7 +68,7 @@ async fn verb(door: &Door, mut call: Call) -> Answered {
         // It only looks: dropping it loses nothing.
         tokio::select! {
             answer = answer => answer?,
-            () = door.stopping.cancelled() => return Err(Error::cut_short().into()),
+            () = door.stopping.cancelled() => return Err(Error::shutting_down().into()),
         }
     } else {
         answer.await?
@@ -139,7 +139,7 @@ async fn content(door: &Door, call: Call, of: impl Fn(Job) -> Option<Bytes>) -> 
     let (queue, id, what) = (call.queue()?, call.id()?, call.route.op);
     drop(call);
     let job = door.store.get(&queue, &id).await?;
-    let job = job.ok_or_else(|| Error::no_job(&queue, &id))?;
+    let job = job.ok_or_else(|| Error::job_not_found(&queue, &id))?;
     let bytes = of(job).ok_or_else(|| {
         let why = format!("job {id:?} has no {what}");
         let help = format!("see its state with GET /v1/queues/{queue}/jobs/ID");

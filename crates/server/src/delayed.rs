@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use windlass_api::{EnqueueRequest, Error, Fields};
-use windlass_core::limits::AHEAD_MAX;
+use windlass_core::limits::FUTURE_MAX;
 use windlass_core::time::as_ms;
 use windlass_core::{Clock, Due, JobId, SystemClock, Timestamp};
 
@@ -71,14 +71,14 @@ pub(crate) async fn answer(door: &Door, mut call: Call) -> Result<Response<Body>
     let mut job = request.into_job()?;
     job.due = Due::At(due);
     let answers = door.store.enqueue(&door.delayed_queue, vec![job]).await?;
-    let first = answers.first().ok_or_else(Error::no_answer)?;
+    let first = answers.first().ok_or_else(Error::missing_reply)?;
     reply(first.id())
 }
 
 fn reply(id: &JobId) -> Result<Response<Body>, Refusal> {
     let job_id = id.to_string();
     let reply = DelayedReply { job_id };
-    let text = serde_json::to_string(&reply).map_err(|_| Error::no_answer())?;
+    let text = serde_json::to_string(&reply).map_err(|_| Error::missing_reply())?;
     let mut response = Response::new(Body::from(text));
     let media = HeaderValue::from_static("application/json; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, media);
@@ -119,7 +119,7 @@ fn due_of(due: Option<&Value>, now_ms: u64) -> Result<Timestamp, Wrong> {
         clippy::cast_precision_loss,
         reason = "milliseconds are far below 2^53"
     )]
-    let (now, furthest) = (now_ms as f64, (now_ms + as_ms(AHEAD_MAX)) as f64);
+    let (now, furthest) = (now_ms as f64, (now_ms + as_ms(FUTURE_MAX)) as f64);
     if ms <= now {
         return Err(Wrong::Past(refusal("it does not lie ahead")));
     }

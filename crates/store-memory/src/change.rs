@@ -1,23 +1,23 @@
-//! cancel, retry, delete, promote, purge: what operators do, by id, key, payload or filter.
+//! cancel, retry, delete, promote and purge, by id, unique key, payload or filter.
 
 use windlass_core::limits::SCAN_PAGE;
 use windlass_core::time::Now;
 use windlass_core::{Changed, ChangedJob, Changes, Job, JobId, JobState, Page, Target, UniqueKey};
 
-use crate::look::{Place, matches};
-use crate::queue::{End, Queue};
+use crate::queue::{LaneEnd, Queue};
+use crate::read::{ScanPosition, matches};
 
-/// What to do to each job of a target.
+/// A change of one job.
 pub(crate) type Change = fn(&mut Queue, Now, &JobId) -> Changed;
 
 impl Queue {
-    /// Does one thing to every job of a target, or of one page of it.
+    /// Changes every job of a target, or one page of them.
     pub(crate) fn change(
         &mut self,
         now: Now,
         change: Change,
         target: &Target,
-        from: Option<&Place>,
+        from: Option<&ScanPosition>,
     ) -> Changes {
         let changes = match target {
             Target::Ids(ids) => {
@@ -33,7 +33,7 @@ impl Queue {
                     next: None,
                 }
             }
-            Target::UniqueKey(key) => self.change_holder(now, change, key),
+            Target::UniqueKey(key) => self.change_by_key(now, change, key),
             Target::Payload(bytes) => {
                 let is_same = |job: &Job| job.payload.as_ref() == Some(bytes);
                 let page = self.scan(None, from, SCAN_PAGE, is_same);
@@ -44,11 +44,11 @@ impl Queue {
                 self.change_page(now, change, page)
             }
         };
-        self.prune_step(now);
+        self.prune_after(now);
         changes
     }
 
-    fn change_holder(&mut self, now: Now, change: Change, key: &UniqueKey) -> Changes {
+    fn change_by_key(&mut self, now: Now, change: Change, key: &UniqueKey) -> Changes {
         let id = self.unique_keys.get(key).cloned();
         let changed = id
             .as_ref()
@@ -59,15 +59,15 @@ impl Queue {
         }
     }
 
-    /// Jobs that a page meets and that the change does not fit are passed by.
+    /// Changes the jobs of a page. Jobs in a state that does not allow the change are skipped.
     fn change_page(&mut self, now: Now, change: Change, page: Page<JobId>) -> Changes {
         let items = page.items.into_iter().map(|id| ChangedJob {
             changed: change(self, now, &id),
             id: Some(id),
         });
-        let fits = |item: &ChangedJob| !matches!(item.changed, Changed::WrongState(_));
+        let is_allowed = |item: &ChangedJob| !matches!(item.changed, Changed::WrongState(_));
         Page {
-            items: items.filter(fits).collect(),
+            items: items.filter(is_allowed).collect(),
             next: page.next,
         }
     }
@@ -76,7 +76,7 @@ impl Queue {
         match self.state_of(id) {
             None => Changed::NotFound,
             Some(JobState::Scheduled | JobState::Ready) => {
-                self.end_cancelled(id, now);
+                self.mark_cancelled(id, now);
                 Changed::Done
             }
             Some(JobState::Running) => {
@@ -84,7 +84,7 @@ impl Queue {
                     entry.job.is_cancel_requested = true;
                 }
                 self.announce_cancel(id);
-                self.changed();
+                self.mark_changed();
                 Changed::WillStop
             }
             Some(state) => Changed::WrongState(state),
@@ -121,7 +121,7 @@ impl Queue {
         self.tombstones.remove(id);
         self.jobs
             .insert(id.clone(), crate::queue::Entry { job, position: 0 });
-        self.place_ready(id, End::Back);
+        self.insert_ready(id, LaneEnd::Back);
         Changed::Done
     }
 
@@ -135,7 +135,7 @@ impl Queue {
             None => {}
         }
         self.tombstones.remove(id);
-        self.changed();
+        self.mark_changed();
         Changed::Done
     }
 
@@ -143,18 +143,18 @@ impl Queue {
         match self.state_of(id) {
             None => Changed::NotFound,
             Some(JobState::Scheduled) => {
-                self.unplace(id);
+                self.remove_waiting(id);
                 if let Some(entry) = self.jobs.get_mut(id) {
                     entry.job.due_at = now.ms();
                 }
-                self.place_ready(id, End::Back);
+                self.insert_ready(id, LaneEnd::Back);
                 Changed::Done
             }
             Some(state) => Changed::WrongState(state),
         }
     }
 
-    /// Removes a page of waiting jobs as if they had never been.
+    /// Removes a page of waiting jobs, without remembering their ids.
     pub(crate) fn purge(&mut self) -> u64 {
         let is_waiting = |id: &&JobId| self.state_of(id).is_some_and(JobState::is_waiting);
         let ids: Vec<_> = self
@@ -165,7 +165,7 @@ impl Queue {
             .cloned()
             .collect();
         for id in &ids {
-            self.unplace(id);
+            self.remove_waiting(id);
             let Some(entry) = self.jobs.remove(id) else {
                 continue;
             };
@@ -176,7 +176,7 @@ impl Queue {
         ids.len() as u64
     }
 
-    /// Whether an id's tombstone still counts; one past its time may not have been pruned yet.
+    /// Whether the id has a tombstone that has not expired. An expired one may not be pruned yet.
     fn is_remembered(&self, id: &JobId, now: Now) -> bool {
         self.tombstones
             .get(id)

@@ -1,8 +1,8 @@
-//! claim: promote what is due, reap what expired, then take over the priorities in turn.
+//! claim and accept. A claim promotes due jobs, reaps expired leases, then takes jobs by priority.
 
 use std::collections::BTreeMap;
 
-use windlass_core::limits::{CLAIM_MAX, PAGE, SUSPECT_TRUST};
+use windlass_core::limits::{CLAIM_MAX, PAGE, SUSPECT_COOLDOWN};
 use windlass_core::time::Now;
 use windlass_core::{
     Claim, ClaimRequest, ClaimedJob, Claimer, JobId, JobLease, JobState, LeaseStatus, Mode, Owner,
@@ -13,8 +13,8 @@ use crate::queue::{ClaimRecord, Lease, Queue};
 
 impl Queue {
     pub(crate) fn claim(&mut self, now: Now, request: &ClaimRequest) -> Option<Claim> {
-        if let Some(answer) = self.repeated(now, request) {
-            return answer;
+        if let Some(reply) = self.repeated(now, request) {
+            return reply;
         }
         self.promote_due(now, PAGE);
         self.reap(now, PAGE);
@@ -26,16 +26,16 @@ impl Queue {
         let claim = if taken.is_empty() {
             None
         } else {
-            Some(self.hand_out(now, request, &taken))
+            Some(self.start_jobs(now, request, &taken))
         };
         self.prune(now, PAGE);
         claim
     }
 
-    /// Answers a claim that this boot has made before: the latest again, earlier ones not at all.
+    /// The reply to a repeated claim of a boot: the jobs of the latest claim, nothing for earlier ones.
     #[expect(
         clippy::option_option,
-        reason = "the outer: is it a repeat? the inner: its answer"
+        reason = "outer: is it a repeated claim? inner: its reply"
     )]
     fn repeated(&mut self, now: Now, request: &ClaimRequest) -> Option<Option<Claim>> {
         let Claimer::Worker { boot, seq } = &request.claimer else {
@@ -54,11 +54,11 @@ impl Queue {
             .get(&token)
             .map(|claim| claim.ids.clone())
             .unwrap_or_default();
-        let held = |id: &JobId| {
-            self.held(id, token)
+        let leased = |id: &JobId| {
+            self.leased(id, token)
                 .map(|entry| ClaimedJob::from(entry.job.clone()))
         };
-        let jobs: Vec<_> = ids.iter().filter_map(held).collect();
+        let jobs: Vec<_> = ids.iter().filter_map(leased).collect();
         if jobs.is_empty() {
             return Some(None);
         }
@@ -66,26 +66,26 @@ impl Queue {
         Some(until.map(|until| Claim { token, until, jobs }))
     }
 
-    /// A paused queue hands out nothing, nor does one that is still taking back this boot's jobs.
+    /// Whether the claimer may get jobs: not from a paused queue, nor while its own lease is reaped.
     fn may_claim(&self, claimer: &Claimer) -> bool {
-        let is_doomed = match claimer {
+        let is_being_reaped = match claimer {
             Claimer::Worker { boot, .. } => self
                 .leases
                 .get(&Owner::boot(boot))
                 .is_some_and(|lease| lease.until == Timestamp::default()),
             Claimer::Single { .. } => false,
         };
-        !self.is_paused && !is_doomed
+        !self.is_paused && !is_being_reaped
     }
 
-    /// Takes jobs out of the lanes, first priority first. A suspect is taken alone.
+    /// Takes jobs from the lanes, first priority first. A suspect is claimed alone.
     fn take(&mut self, now: Now, request: &ClaimRequest) -> Vec<JobId> {
         let max = request.max.min(CLAIM_MAX);
         let may_take_suspect = self.may_take_suspect(now, &request.claimer);
         let mut taken = Vec::new();
-        let mut passed = 0;
+        let mut expired = 0;
         for priority in Priority::all() {
-            while passed < PAGE && taken.len() < max {
+            while expired < PAGE && taken.len() < max {
                 let lanes = &self.lanes[priority.index()];
                 let suspect = lanes.suspects.values().next().filter(|_| may_take_suspect);
                 if suspect.is_some() && !taken.is_empty() {
@@ -96,11 +96,11 @@ impl Queue {
                     break;
                 };
                 if self.is_expired(&id, now) {
-                    self.bury(&id, now, Reason::Expired);
-                    passed += 1;
+                    self.mark_dead(&id, now, Reason::Expired);
+                    expired += 1;
                     continue;
                 }
-                self.unplace(&id);
+                self.remove_waiting(&id);
                 taken.push(id);
                 if is_suspect {
                     return taken;
@@ -110,7 +110,7 @@ impl Queue {
         taken
     }
 
-    /// A boot takes its next suspect only when the last one ended or has run for a while.
+    /// A boot may claim another suspect once the last one has finished or has run long enough.
     fn may_take_suspect(&self, now: Now, claimer: &Claimer) -> bool {
         let Claimer::Worker { boot, .. } = claimer else {
             return true;
@@ -121,9 +121,9 @@ impl Queue {
             .and_then(|lease| lease.suspect.as_ref());
         suspect.is_none_or(|(id, token)| {
             let (since, now) = (token.issued_at(), now.ms());
-            // A token from the future: the clock was set back, and how long it ran is not known.
-            let has_run = now < since || now.since(since) >= SUSPECT_TRUST;
-            has_run || self.held(id, *token).is_none()
+            // The clock was set back, so it is unknown how long the suspect ran.
+            let has_run = now < since || now.since(since) >= SUSPECT_COOLDOWN;
+            has_run || self.leased(id, *token).is_none()
         })
     }
 
@@ -134,10 +134,10 @@ impl Queue {
             .is_some_and(|at| at <= now.ms())
     }
 
-    fn hand_out(&mut self, now: Now, request: &ClaimRequest, ids: &[JobId]) -> Claim {
+    fn start_jobs(&mut self, now: Now, request: &ClaimRequest, ids: &[JobId]) -> Claim {
         let token = Token::next(self.last_token, now.us, request.nonce);
         self.last_token = token.number;
-        self.changed();
+        self.mark_changed();
         for id in ids {
             self.announce(id, JobState::Running);
             if let Some(entry) = self.jobs.get_mut(id) {
@@ -154,19 +154,25 @@ impl Queue {
             for id in ids {
                 self.succeed(id, now, None);
             }
-            // Remembered without its jobs: a repeat of the call must not finish further ones.
+            // Remember the claim: a repeated call must not finish more jobs.
             if matches!(request.claimer, Claimer::Worker { .. }) {
-                self.lease_to(now, request, token);
+                self.attach_to_lease(now, request, token);
             }
             now.ms()
         } else {
-            self.hold(now, request, token, ids)
+            self.lease_jobs(now, request, token, ids)
         };
         Claim { token, until, jobs }
     }
 
-    /// Puts jobs under a token and its owner's lease.
-    fn hold(&mut self, now: Now, request: &ClaimRequest, token: Token, ids: &[JobId]) -> Timestamp {
+    /// Leases jobs to a token, under the lease of its owner.
+    fn lease_jobs(
+        &mut self,
+        now: Now,
+        request: &ClaimRequest,
+        token: Token,
+        ids: &[JobId],
+    ) -> Timestamp {
         let owner = request.claimer.owner(token);
         let is_dispatch = request.mode == Mode::Dispatch;
         let mut suspect = None;
@@ -189,7 +195,7 @@ impl Queue {
             finished_at: None,
         };
         self.claims.insert(token, record);
-        let until = self.lease_to(now, request, token);
+        let until = self.attach_to_lease(now, request, token);
         if suspect.is_some()
             && let Some(lease) = self.leases.get_mut(&owner)
         {
@@ -198,8 +204,8 @@ impl Queue {
         until
     }
 
-    /// Puts a claim under its owner's lease; a boot's latest claim is remembered there.
-    fn lease_to(&mut self, now: Now, request: &ClaimRequest, token: Token) -> Timestamp {
+    /// Adds a claim to the lease of its owner, which remembers the latest claim of a boot.
+    fn attach_to_lease(&mut self, now: Now, request: &ClaimRequest, token: Token) -> Timestamp {
         let owner = request.claimer.owner(token);
         let lease = self.leases.entry(owner.clone()).or_insert_with(|| Lease {
             until: now.ms(),
@@ -213,7 +219,7 @@ impl Queue {
         self.extend(&owner, now, request.lease).unwrap_or_default()
     }
 
-    /// Moves the end of a lease, never back; a lease that is being reaped stays lost.
+    /// Extends a lease; never shortens it. A lease that is being reaped stays lost.
     pub(crate) fn extend(
         &mut self,
         owner: &Owner,
@@ -227,32 +233,32 @@ impl Queue {
         lease.length = length;
         lease.until = lease.until.max(now.ms().plus(length));
         let until = lease.until;
-        self.changed();
+        self.mark_changed();
         Some(until)
     }
 
     pub(crate) fn accept(
         &mut self,
         now: Now,
-        hold: &JobLease,
+        lease: &JobLease,
         length: std::time::Duration,
     ) -> LeaseStatus {
-        let Some(owner) = self.owner_of(hold) else {
+        let Some(owner) = self.owner_of(lease) else {
             return LeaseStatus::Lost;
         };
         if self.extend(&owner, now, length).is_none() {
             return LeaseStatus::Lost;
         }
-        if let Some(entry) = self.jobs.get_mut(&hold.id) {
+        if let Some(entry) = self.jobs.get_mut(&lease.id) {
             entry.job.accepted_at.get_or_insert(now.ms());
         }
         LeaseStatus::Valid
     }
 
-    fn owner_of(&self, hold: &JobLease) -> Option<Owner> {
-        self.held(&hold.id, hold.token)?;
+    fn owner_of(&self, lease: &JobLease) -> Option<Owner> {
+        self.leased(&lease.id, lease.token)?;
         self.claims
-            .get(&hold.token)
+            .get(&lease.token)
             .map(|claim| claim.owner.clone())
     }
 }

@@ -1,4 +1,4 @@
-//! The whole state of a queue in the canonical form that stores are compared in.
+//! Dumps the complete state of a queue.
 
 use async_trait::async_trait;
 use windlass_core::dump::{ClaimDump, Dump, LeaseDump, QueueDump};
@@ -47,8 +47,8 @@ impl Queue {
             left: claim
                 .left
                 .iter()
-                .filter(|(_, how)| **how != OutcomeStatus::Completed)
-                .map(|(id, how)| (id.clone(), *how))
+                .filter(|(_, status)| **status != OutcomeStatus::Completed)
+                .map(|(id, status)| (id.clone(), *status))
                 .collect(),
             finished_at: claim.finished_at,
         });

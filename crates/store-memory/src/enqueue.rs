@@ -1,9 +1,9 @@
-//! enqueue: the same id is the same job, and a unique key has one holder.
+//! enqueue, with deduplication by id and by unique key.
 
 use windlass_core::time::Now;
 use windlass_core::{Due, DurabilityLevel, Enqueued, Job, JobId, JobState, NewJob};
 
-use crate::queue::{End, Entry, Queue};
+use crate::queue::{Entry, LaneEnd, Queue};
 
 impl Queue {
     pub(crate) fn enqueue(&mut self, now: Now, jobs: Vec<NewJob>) -> Vec<Enqueued> {
@@ -13,9 +13,9 @@ impl Queue {
     }
 
     fn enqueue_one(&mut self, now: Now, new: NewJob) -> Enqueued {
-        if let Some((id, state)) = self.first_of(now, &new) {
+        if let Some((id, state)) = self.existing(now, &new) {
             if new.keep_outcome {
-                self.await_outcome(&id);
+                self.keep_outcome_of(&id);
             }
             return Enqueued::Duplicate {
                 id,
@@ -28,14 +28,14 @@ impl Queue {
         if let Some(key) = &new.unique_key {
             self.unique_keys.insert(key.clone(), id.clone());
         }
-        let job = self.stored(now, new);
+        let job = self.new_job(now, new);
         let due_at = job.due_at;
         self.jobs.insert(id.clone(), Entry { job, position: 0 });
         let state = if due_at <= now.ms() {
-            self.place_ready(&id, End::Back);
+            self.insert_ready(&id, LaneEnd::Back);
             JobState::Ready
         } else {
-            self.place_scheduled(&id, due_at);
+            self.insert_scheduled(&id, due_at);
             JobState::Scheduled
         };
         self.total.enqueued += 1;
@@ -47,8 +47,8 @@ impl Queue {
         }
     }
 
-    /// The job that was there first, if there is one: by id, then by unique key.
-    fn first_of(&self, now: Now, new: &NewJob) -> Option<(JobId, JobState)> {
+    /// The existing job with the same id or, failing that, the same unique key.
+    fn existing(&self, now: Now, new: &NewJob) -> Option<(JobId, JobState)> {
         if let Some(entry) = self.jobs.get(&new.id) {
             return Some((new.id.clone(), entry.job.state));
         }
@@ -57,23 +57,23 @@ impl Queue {
         {
             return Some((new.id.clone(), *state));
         }
-        let holder = self.unique_keys.get(new.unique_key.as_ref()?)?;
-        let state = self.jobs.get(holder)?.job.state;
-        Some((holder.clone(), state))
+        let owner = self.unique_keys.get(new.unique_key.as_ref()?)?;
+        let state = self.jobs.get(owner)?.job.state;
+        Some((owner.clone(), state))
     }
 
-    /// Somebody waits for a job that was there before: its outcome will be kept.
-    fn await_outcome(&mut self, id: &JobId) {
+    /// A duplicate that asks for the outcome makes the existing job keep it.
+    fn keep_outcome_of(&mut self, id: &JobId) {
         if let Some(entry) = self.jobs.get_mut(id)
             && !entry.job.state.is_final()
             && !entry.job.keep_outcome
         {
             entry.job.keep_outcome = true;
-            self.changed();
+            self.mark_changed();
         }
     }
 
-    fn stored(&self, now: Now, new: NewJob) -> Job {
+    fn new_job(&self, now: Now, new: NewJob) -> Job {
         let mut retry = new.retry;
         retry.until = retry.until.map(|until| Due::At(until.resolve(now.ms())));
         Job {

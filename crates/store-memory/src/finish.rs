@@ -1,4 +1,4 @@
-//! How jobs end, what is kept of them, and for how long.
+//! Finishing jobs, and pruning finished jobs.
 
 use windlass_core::store::stored_bytes;
 use windlass_core::time::Now;
@@ -7,7 +7,7 @@ use windlass_core::{Bytes, Job, JobId, JobState, Keep, KeepSucceeded, Reason, To
 use crate::queue::{Finished, Queue};
 
 impl Queue {
-    /// Ends a job well. Without a result it is not kept, unless somebody waits or all are kept.
+    /// Marks a job as succeeded. The settings decide whether it is kept.
     pub(crate) fn succeed(&mut self, id: &JobId, now: Now, result: Option<Bytes>) {
         let Some(entry) = self.jobs.get_mut(id) else {
             return;
@@ -19,27 +19,27 @@ impl Queue {
         };
         entry.job.result = result;
         self.total.succeeded += 1;
-        self.end_as(id, now, JobState::Succeeded, is_kept);
+        self.finish(id, now, JobState::Succeeded, is_kept);
     }
 
-    /// Ends a job badly.
-    pub(crate) fn bury(&mut self, id: &JobId, now: Now, reason: Reason) {
+    /// Marks a job as dead.
+    pub(crate) fn mark_dead(&mut self, id: &JobId, now: Now, reason: Reason) {
         let Some(entry) = self.jobs.get_mut(id) else {
             return;
         };
         entry.job.reason = Some(reason);
         self.total.dead += 1;
-        self.end_as(id, now, JobState::Dead, true);
+        self.finish(id, now, JobState::Dead, true);
     }
 
-    /// Ends a job on request.
-    pub(crate) fn end_cancelled(&mut self, id: &JobId, now: Now) {
+    /// Marks a job as cancelled.
+    pub(crate) fn mark_cancelled(&mut self, id: &JobId, now: Now) {
         self.total.cancelled += 1;
-        self.end_as(id, now, JobState::Cancelled, true);
+        self.finish(id, now, JobState::Cancelled, true);
     }
 
-    fn end_as(&mut self, id: &JobId, now: Now, state: JobState, is_kept: bool) {
-        self.unplace(id);
+    fn finish(&mut self, id: &JobId, now: Now, state: JobState, is_kept: bool) {
+        self.remove_waiting(id);
         self.ended.add(now.ms(), 1);
         self.announce(id, state);
         let Some(entry) = self.jobs.get_mut(id) else {
@@ -63,33 +63,33 @@ impl Queue {
         } else {
             self.jobs.remove(id);
         }
-        self.kept_in_step += usize::from(is_kept || is_remembered);
+        self.kept_in_transaction += usize::from(is_kept || is_remembered);
     }
 
-    /// Takes a finished job out of what is kept.
+    /// Removes a finished job.
     pub(crate) fn forget(&mut self, id: &JobId) -> Option<Job> {
         let job = self.jobs.remove(id)?.job;
         if let (Some(finished), Some(at)) = (self.finished.get_mut(&job.state), job.finished_at) {
             finished.by_end.remove(&(at, id.clone()));
             finished.bytes -= bytes_of(&job);
         }
-        self.changed();
+        self.mark_changed();
         Some(job)
     }
 
-    /// After a step that ended jobs: twice as much is pruned as was kept, so that kept jobs stay
-    /// within their bounds with no maintenance at all.
-    pub(crate) fn prune_step(&mut self, now: Now) {
-        self.prune(now, self.kept_in_step * 2);
+    /// Prunes at the end of a transaction: twice as many jobs as it kept, so that finished jobs stay
+    /// within their limits without maintenance.
+    pub(crate) fn prune_after(&mut self, now: Now) {
+        self.prune(now, self.kept_in_transaction * 2);
     }
 
-    /// Drops up to `limit` finished jobs and tombstones that are beyond their bounds; answers how
-    /// many jobs it dropped, and how many ids and claims it forgot.
+    /// Removes up to `limit` finished jobs, tombstones and finished claims that exceed their limits.
+    /// Returns the number of jobs, and the number of ids and claims.
     pub(crate) fn prune(&mut self, now: Now, limit: usize) -> (u64, u64) {
         let mut pruned = 0;
         for state in [JobState::Succeeded, JobState::Dead, JobState::Cancelled] {
             while pruned < limit
-                && let Some(id) = self.oldest_beyond(now, state)
+                && let Some(id) = self.oldest_to_prune(now, state)
             {
                 self.forget(&id);
                 pruned += 1;
@@ -97,23 +97,23 @@ impl Queue {
         }
         let mut forgotten = 0;
         while pruned + forgotten < limit
-            && let Some(id) = self.oldest_tombstone_beyond(now)
+            && let Some(id) = self.oldest_tombstone_to_prune(now)
         {
             self.tombstones.remove(&id);
-            self.changed();
+            self.mark_changed();
             forgotten += 1;
         }
         while pruned + forgotten < limit
             && let Some(token) = self.oldest_forgotten_claim(now)
         {
             self.claims.remove(&token);
-            self.changed();
+            self.mark_changed();
             forgotten += 1;
         }
         (pruned as u64, forgotten as u64)
     }
 
-    /// The claim that finished first, if that was so long ago that it is forgotten.
+    /// The claim that finished first, if it is no longer remembered.
     fn oldest_forgotten_claim(&self, now: Now) -> Option<Token> {
         let forgotten = self
             .claims
@@ -123,8 +123,8 @@ impl Queue {
         oldest.map(|(token, _)| *token)
     }
 
-    /// The finished job of a state that must go first, if one must.
-    fn oldest_beyond(&self, now: Now, state: JobState) -> Option<JobId> {
+    /// The oldest finished job of a state, if it exceeds a limit.
+    fn oldest_to_prune(&self, now: Now, state: JobState) -> Option<JobId> {
         let keep = match state {
             JobState::Succeeded => self.settings.succeeded,
             JobState::Dead => self.settings.dead,
@@ -133,30 +133,31 @@ impl Queue {
         let finished = self.finished.get(&state)?;
         let (ended_at, id) = finished.by_end.first()?;
         let is_old = keep.age.is_some_and(|age| ended_at.plus(age) <= now.ms());
-        (is_old || finished.is_beyond(&keep)).then(|| id.clone())
+        (is_old || finished.exceeds(&keep)).then(|| id.clone())
     }
 
-    fn oldest_tombstone_beyond(&self, now: Now) -> Option<JobId> {
+    fn oldest_tombstone_to_prune(&self, now: Now) -> Option<JobId> {
         let oldest = self
             .tombstones
             .iter()
             .map(|(id, (_, until))| (*until, id))
             .min()?;
         let (until, id) = oldest;
-        let is_over = until <= now.ms() || self.tombstones.len() as u64 > self.settings.dedup_max;
-        is_over.then(|| id.clone())
+        let is_expendable =
+            until <= now.ms() || self.tombstones.len() as u64 > self.settings.dedup_max;
+        is_expendable.then(|| id.clone())
     }
 }
 
 impl Finished {
-    fn is_beyond(&self, keep: &Keep) -> bool {
+    fn exceeds(&self, keep: &Keep) -> bool {
         keep.count
             .is_some_and(|count| self.by_end.len() as u64 > count)
             || keep.bytes.is_some_and(|bytes| self.bytes > bytes)
     }
 }
 
-/// Bytes of a stored job that count.
+/// The stored size of a job.
 pub(crate) fn bytes_of(job: &Job) -> u64 {
     let payload = job.payload.as_ref().map_or(0, Bytes::len);
     stored_bytes(payload, job.result.as_ref(), job.error.as_deref())

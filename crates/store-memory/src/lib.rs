@@ -1,7 +1,7 @@
-//! The executable specification of a Windlass store: everything in memory, written to be read.
+//! The executable specification of a Windlass store: in memory, and written to be read.
 //!
-//! Each verb is a plain function on a [`queue::Queue`]: it gets one reading of the clock and
-//! changes the state in one step. Other stores must answer the same; the testkit compares them.
+//! Each verb is a plain function on the state of a queue. It gets the current time and changes the
+//! state in one transaction. Every other store must return the same replies; the testkit compares them.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -19,22 +19,23 @@
 //!
 //! # Map
 //!
-//! [`queue`] holds the state and the moves between places; then one file per verb or family:
-//! `enqueue`, `claim`, `renew`, `settle`, `change`; `reap`, `finish` and `upkeep` are what happens
-//! by itself; `workers` is the registry, `look` what readers see, `store` the contract's methods.
+//! `queue` holds the state of a queue and its transitions. There is one file per verb or family of
+//! verbs: `enqueue`, `claim`, `renew`, `outcome`, `change`. `reap`, `finish` and `maintenance` reclaim,
+//! finish and prune jobs. `workers` is the worker registry, `read` has the read-only verbs, and `store`
+//! implements the `Store` trait.
 
 mod change;
 mod claim;
 mod dump;
 mod enqueue;
 mod finish;
-mod look;
-pub mod queue;
+mod maintenance;
+mod outcome;
+mod queue;
+mod read;
 mod reap;
 mod renew;
-mod settle;
 mod store;
-mod upkeep;
 mod workers;
 
 use std::collections::BTreeMap;
@@ -47,12 +48,12 @@ use windlass_core::{Clock, Limits, QueueName};
 use crate::queue::Queue;
 use crate::workers::Registry;
 
-/// A store that lives and dies with its process.
+/// A store in the memory of the process.
 #[derive(Debug, Clone)]
 pub struct MemoryStore {
     state: Arc<Mutex<State>>,
     clock: Arc<dyn Clock>,
-    hints: Notifier,
+    notifier: Notifier,
     limits: Limits,
 }
 
@@ -62,60 +63,60 @@ struct State {
     workers: Registry,
 }
 
-/// Whether a verb makes a queue that does not exist yet.
+/// What a verb does if the queue does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Missing {
-    /// It does.
+    /// Creates the queue.
     Create,
-    /// It sees an empty queue and leaves nothing behind.
-    Pretend,
+    /// Runs on an empty queue, which is then discarded.
+    UseEmpty,
 }
 
 impl MemoryStore {
-    /// An empty store that reads its time from `clock`.
+    /// Creates an empty store that reads the time from `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             state: Arc::default(),
             clock,
-            hints: Notifier::default(),
+            notifier: Notifier::default(),
             limits: Limits::default(),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while the lock was held is a bug already reported; the state is still the truth.
+        // A panic in another thread was already reported; the state is still usable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs one step on a queue: reads the clock once, changes the state, passes on the hints.
-    fn step<T>(
+    /// Runs a verb on a queue: reads the clock once, changes the state, sends the notifications.
+    fn transaction<T>(
         &self,
         name: &QueueName,
         missing: Missing,
         verb: impl FnOnce(&mut Queue, Now) -> T,
     ) -> T {
-        self.step_locked(&mut self.lock(), name, missing, verb)
+        self.transaction_locked(&mut self.lock(), name, missing, verb)
     }
 
-    fn step_locked<T>(
+    fn transaction_locked<T>(
         &self,
         state: &mut State,
         name: &QueueName,
         missing: Missing,
         verb: impl FnOnce(&mut Queue, Now) -> T,
     ) -> T {
-        let mut pretended = Queue::new(name.clone());
+        let mut empty = Queue::new(name.clone());
         let queue = match missing {
             Missing::Create => state
                 .queues
                 .entry(name.clone())
                 .or_insert_with(|| Queue::new(name.clone())),
-            Missing::Pretend => state.queues.get_mut(name).unwrap_or(&mut pretended),
+            Missing::UseEmpty => state.queues.get_mut(name).unwrap_or(&mut empty),
         };
         let now = queue.begin(self.clock.now_us());
         let reply = verb(queue, now);
-        for hint in queue.end(now) {
-            self.hints.send(hint);
+        for notification in queue.end(now) {
+            self.notifier.send(notification);
         }
         reply
     }

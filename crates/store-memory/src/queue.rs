@@ -1,6 +1,6 @@
-//! The state of one queue and the moves between its places.
+//! The state of one queue, and the transitions of its jobs.
 //!
-//! A job is in exactly one place: a lane (ready), the schedule, a claim (running) or the finished.
+//! A job is in exactly one index: a lane (ready), the schedule, a claim (running) or the finished jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,13 +15,13 @@ use windlass_core::{
 
 use windlass_core::limits::SUSPECT_AFTER;
 
-/// One queue.
+/// The state of one queue.
 #[derive(Debug)]
-pub struct Queue {
+pub(crate) struct Queue {
     pub(crate) name: QueueName,
     pub(crate) settings: Settings,
     pub(crate) is_paused: bool,
-    /// The latest time any step that changed something has seen, in microseconds.
+    /// The time of the last transaction that changed something, in microseconds.
     pub(crate) mark_us: u64,
     pub(crate) last_token: u64,
     pub(crate) jobs: BTreeMap<JobId, Entry>,
@@ -37,16 +37,16 @@ pub struct Queue {
     pub(crate) total: Totals,
     pub(crate) enqueued: MinuteCount,
     pub(crate) ended: MinuteCount,
-    /// Positions given out at the two ends of the lanes.
+    /// The last positions used at the two ends of the lanes.
     pub(crate) front: i64,
     pub(crate) back: i64,
-    /// Ended in this step and kept or remembered: what the step must prune after itself.
-    pub(crate) kept_in_step: usize,
-    hints: Vec<Notification>,
+    /// Jobs finished in this transaction that are kept or remembered; twice as many are pruned.
+    pub(crate) kept_in_transaction: usize,
+    notifications: Vec<Notification>,
     is_changed: bool,
 }
 
-/// A job, its position in a lane, and its place in the claim that holds it.
+/// A job and its position in a lane.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) job: Job,
@@ -67,19 +67,19 @@ pub(crate) struct Finished {
     pub(crate) bytes: u64,
 }
 
-/// The right to hold jobs until a time.
+/// A time-limited lease on jobs.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    /// 0 once its reaping has begun.
+    /// 0 while the lease is being reaped.
     pub(crate) until: Timestamp,
     pub(crate) length: Duration,
     /// The latest claim of a boot.
     pub(crate) last: Option<(u64, Token)>,
-    /// The latest suspect a boot took.
+    /// The last suspect that a boot claimed.
     pub(crate) suspect: Option<(JobId, Token)>,
 }
 
-/// What one claim handed out, and how each job left it.
+/// The jobs of a claim, and how each one left it.
 #[derive(Debug)]
 pub(crate) struct ClaimRecord {
     pub(crate) owner: Owner,
@@ -89,9 +89,9 @@ pub(crate) struct ClaimRecord {
     pub(crate) finished_at: Option<Timestamp>,
 }
 
-/// Which end of its lane a job goes to.
+/// An end of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum LaneEnd {
     Front,
     Back,
 }
@@ -118,76 +118,76 @@ impl Queue {
             ended: MinuteCount::default(),
             front: 0,
             back: 0,
-            kept_in_step: 0,
-            hints: Vec::new(),
+            kept_in_transaction: 0,
+            notifications: Vec::new(),
             is_changed: false,
         }
     }
 
-    /// Reads the clock for one step. A clock set far back is believed, and leases are cut.
+    /// Starts a transaction. If the clock was set back, leases are shortened.
     pub(crate) fn begin(&mut self, clock_us: u64) -> Now {
         let now = Now::guard(self.mark_us, clock_us);
         if now.stepped_back {
             for lease in self.leases.values_mut() {
                 lease.until = lease.until.min(now.ms().plus(lease.length));
             }
-            self.changed();
+            self.mark_changed();
         }
         now
     }
 
-    /// Ends a step: only one that changed something moves the mark.
+    /// Ends a transaction. Only a transaction that changed something moves the high-water mark.
     pub(crate) fn end(&mut self, now: Now) -> Vec<Notification> {
         if std::mem::take(&mut self.is_changed) {
             self.mark_us = now.us;
         }
-        self.kept_in_step = 0;
-        std::mem::take(&mut self.hints)
+        self.kept_in_transaction = 0;
+        std::mem::take(&mut self.notifications)
     }
 
-    /// Notes that this step changes the state.
-    pub(crate) fn changed(&mut self) {
+    /// Records that this transaction changed the state.
+    pub(crate) fn mark_changed(&mut self) {
         self.is_changed = true;
     }
 
-    /// Tells listeners that a job came into a state.
+    /// Notifies subscribers that a job entered a state.
     pub(crate) fn announce(&mut self, id: &JobId, state: JobState) {
-        self.hints
+        self.notifications
             .push(Notification::Event(self.name.clone(), id.clone(), state));
         if state == JobState::Ready {
             self.announce_work();
         }
     }
 
-    /// Tells listeners that a claim may find something, now or sooner than it expected.
+    /// Notifies subscribers that a job is ready, or is due earlier than expected.
     pub(crate) fn announce_work(&mut self) {
-        let hint = Notification::Work(self.name.clone());
-        if !self.hints.contains(&hint) {
-            self.hints.push(hint);
+        let notification = Notification::Work(self.name.clone());
+        if !self.notifications.contains(&notification) {
+            self.notifications.push(notification);
         }
     }
 
     pub(crate) fn announce_cancel(&mut self, id: &JobId) {
-        self.hints
+        self.notifications
             .push(Notification::Cancel(self.name.clone(), id.clone()));
     }
 
-    /// The end of its lane that a job goes to when it comes back unfinished.
-    pub(crate) fn requeue_end(&self) -> End {
+    /// The end of the lane for jobs that return unfinished.
+    pub(crate) fn requeue_end(&self) -> LaneEnd {
         match self.settings.requeue {
-            Requeue::Front => End::Front,
-            Requeue::Back => End::Back,
+            Requeue::Front => LaneEnd::Front,
+            Requeue::Back => LaneEnd::Back,
         }
     }
 
-    /// Puts a job that is in no place into its lane.
-    pub(crate) fn place_ready(&mut self, id: &JobId, end: End) {
+    /// Adds a job that is in no index to its lane.
+    pub(crate) fn insert_ready(&mut self, id: &JobId, end: LaneEnd) {
         let position = match end {
-            End::Front => {
+            LaneEnd::Front => {
                 self.front -= 1;
                 self.front
             }
-            End::Back => {
+            LaneEnd::Back => {
                 self.back += 1;
                 self.back
             }
@@ -205,13 +205,13 @@ impl Queue {
             &mut lanes.others
         };
         lane.insert(position, id.clone());
-        self.watch_expiry(id, expires_at);
+        self.index_expiry(id, expires_at);
         self.announce(id, JobState::Ready);
-        self.changed();
+        self.mark_changed();
     }
 
-    /// Puts a job that is in no place into the schedule.
-    pub(crate) fn place_scheduled(&mut self, id: &JobId, due_at: Timestamp) {
+    /// Adds a job that is in no index to the schedule.
+    pub(crate) fn insert_scheduled(&mut self, id: &JobId, due_at: Timestamp) {
         let Some(entry) = self.jobs.get_mut(id) else {
             return;
         };
@@ -219,22 +219,22 @@ impl Queue {
         entry.job.due_at = due_at;
         let expires_at = entry.job.expires_at;
         self.scheduled.insert((due_at, id.clone()));
-        self.watch_expiry(id, expires_at);
+        self.index_expiry(id, expires_at);
         self.announce(id, JobState::Scheduled);
         if self.scheduled.first().is_some_and(|(_, first)| first == id) {
             self.announce_work();
         }
-        self.changed();
+        self.mark_changed();
     }
 
-    fn watch_expiry(&mut self, id: &JobId, expires_at: Option<Timestamp>) {
+    fn index_expiry(&mut self, id: &JobId, expires_at: Option<Timestamp>) {
         if let Some(at) = expires_at {
             self.expiring.insert((at, id.clone()));
         }
     }
 
-    /// Takes a waiting job out of its lane or the schedule.
-    pub(crate) fn unplace(&mut self, id: &JobId) {
+    /// Removes a waiting job from its lane or the schedule.
+    pub(crate) fn remove_waiting(&mut self, id: &JobId) {
         let Some(entry) = self.jobs.get(id) else {
             return;
         };
@@ -252,12 +252,12 @@ impl Queue {
         if let Some(at) = entry.job.expires_at {
             self.expiring.remove(&(at, id.clone()));
         }
-        self.changed();
+        self.mark_changed();
     }
 
-    /// Notes how a running job left its claim, and wipes what only a running job has.
-    pub(crate) fn leave_claim(&mut self, id: &JobId, how: OutcomeStatus, now: Timestamp) {
-        self.changed();
+    /// Records how a running job left its claim, and clears the fields of a running job.
+    pub(crate) fn leave_claim(&mut self, id: &JobId, status: OutcomeStatus, now: Timestamp) {
+        self.mark_changed();
         let Some(entry) = self.jobs.get_mut(id) else {
             return;
         };
@@ -272,16 +272,16 @@ impl Queue {
         let Some(claim) = self.claims.get_mut(&token) else {
             return;
         };
-        claim.left.insert(id.clone(), how);
+        claim.left.insert(id.clone(), status);
         if claim.left.len() == claim.ids.len() {
             claim.finished_at = Some(now);
-            // A single claim's lease has nothing left to hold; a boot's goes on.
+            // The lease of a single claim ends with its last job; that of a boot continues.
             self.leases.remove(&Owner::token(token));
         }
     }
 
-    /// The entry of a job that a token holds.
-    pub(crate) fn held(&self, id: &JobId, token: Token) -> Option<&Entry> {
+    /// Returns the job if the token is valid for it.
+    pub(crate) fn leased(&self, id: &JobId, token: Token) -> Option<&Entry> {
         self.jobs
             .get(id)
             .filter(|entry| entry.job.token == Some(token))

@@ -1,29 +1,29 @@
-//! Taking jobs back: from leases that expired, and from workers that left or were failed.
+//! Reclaims jobs from expired leases, and from workers that left or were declared dead.
 
-use windlass_core::limits::{PAGE, REAP_LOOK_MAX};
+use windlass_core::limits::{PAGE, REAP_SCAN_MAX};
 use windlass_core::time::Now;
 use windlass_core::{BootId, JobId, JobState, OutcomeStatus, Owner, Reason, Timestamp, Token};
 
-use crate::queue::{ClaimRecord, End, Queue};
+use crate::queue::{ClaimRecord, LaneEnd, Queue};
 
-/// Why a job is taken back.
+/// Why a job is reclaimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
-    /// Its holder was lost: an expiry is counted.
+pub(crate) enum ReclaimReason {
+    /// The lease expired or the worker was declared dead: counts as an expiry.
     Expired,
-    /// Its holder gave it up: nothing is counted.
-    GivenUp,
+    /// The worker returned the job: not counted.
+    Returned,
 }
 
 impl Queue {
-    /// Takes back up to `limit` jobs from expired leases, the lease that ended first first; answers
-    /// how many jobs, and how many leases ended with it.
+    /// Reclaims up to `limit` jobs from expired leases, ordered by the end of the lease. Returns the
+    /// number of jobs, and the number of leases removed.
     pub(crate) fn reap(&mut self, now: Now, limit: usize) -> (u64, u64) {
         let (mut jobs, mut leases) = (0, 0);
         while jobs + leases < limit
             && let Some(owner) = self.first_expired(now)
         {
-            jobs += self.take_back(now, &owner, limit - jobs - leases, Why::Expired);
+            jobs += self.reclaim(now, &owner, limit - jobs - leases, ReclaimReason::Expired);
             if self.leases.contains_key(&owner) {
                 break;
             }
@@ -41,30 +41,30 @@ impl Queue {
         (until <= now.ms()).then(|| owner.clone())
     }
 
-    /// Takes back all that a worker holds, however much it is: what is under its lease, then what
-    /// single claims took for it.
-    pub(crate) fn take_back_all(&mut self, now: Now, boot: &BootId, why: Why) -> u64 {
+    /// Reclaims all jobs of a worker, without limit: those under its lease, then those of single
+    /// claims made for it.
+    pub(crate) fn reclaim_all(&mut self, now: Now, boot: &BootId, reason: ReclaimReason) -> u64 {
         let mut taken = 0;
         let mut owners = vec![Owner::boot(boot)];
         owners.extend(self.single_claims_of(boot));
         for owner in owners {
             while self.leases.contains_key(&owner) {
-                taken += self.take_back(now, &owner, PAGE, why) as u64;
-                self.prune_step(now);
-                // Each page prunes after itself, as if it were a step of its own.
-                self.kept_in_step = 0;
+                taken += self.reclaim(now, &owner, PAGE, reason) as u64;
+                self.prune_after(now);
+                // Each page prunes as if it were a separate transaction.
+                self.kept_in_transaction = 0;
             }
         }
         taken
     }
 
-    /// The leases of the single claims that hold jobs for a worker, in the order they are taken
-    /// back in: those that go to the front newest first.
+    /// The owners of single claims with running jobs of a worker, in the order they are reclaimed:
+    /// newest first if jobs return to the front.
     fn single_claims_of(&self, boot: &BootId) -> Vec<Owner> {
-        let is_its = |token: Token, claim: &ClaimRecord| {
+        let is_of_worker = |token: Token, claim: &ClaimRecord| {
             let runs = |id| {
-                let held = self.held(id, token);
-                held.is_some_and(|entry| entry.job.worker.as_ref() == Some(boot))
+                let leased = self.leased(id, token);
+                leased.is_some_and(|entry| entry.job.worker.as_ref() == Some(boot))
             };
             claim.owner == Owner::token(token) && claim.ids.iter().any(runs)
         };
@@ -73,42 +73,44 @@ impl Queue {
             .iter()
             .filter(|(_, claim)| claim.finished_at.is_none());
         let mut owners: Vec<_> = open
-            .filter(|(token, claim)| is_its(**token, claim))
+            .filter(|(token, claim)| is_of_worker(**token, claim))
             .map(|(_, claim)| claim.owner.clone())
             .collect();
-        if self.requeue_end() == End::Front {
+        if self.requeue_end() == LaneEnd::Front {
             owners.reverse();
         }
         owners
     }
 
-    /// Takes back up to `limit` jobs of a lease; the lease ends when it holds nothing more.
-    fn take_back(&mut self, now: Now, owner: &Owner, limit: usize, why: Why) -> usize {
+    /// Reclaims up to `limit` jobs of a lease, and removes the lease when it has no more jobs.
+    fn reclaim(&mut self, now: Now, owner: &Owner, limit: usize, reason: ReclaimReason) -> usize {
         let Some(lease) = self.leases.get_mut(owner) else {
             return 0;
         };
         lease.until = Timestamp::default();
-        self.changed();
-        let (mut held, is_whole) = self.page_of(owner, limit);
-        let taken = held.len();
-        if why == Why::Expired {
-            held.retain(|id| self.survives_expiry(id, now));
-            self.total.rescued +=
-                held.iter().filter(|id| !self.is_asked_to_stop(id)).count() as u64;
+        self.mark_changed();
+        let (mut jobs, is_complete) = self.page_of(owner, limit);
+        let count = jobs.len();
+        if reason == ReclaimReason::Expired {
+            jobs.retain(|id| self.count_expiry(id, now));
+            self.total.rescued += jobs
+                .iter()
+                .filter(|id| !self.is_cancel_requested(id))
+                .count() as u64;
         }
-        self.give_back(now, held);
-        if is_whole {
+        self.requeue(now, jobs);
+        if is_complete {
             self.leases.remove(owner);
         }
-        taken
+        count
     }
 
-    /// Up to `limit` jobs an owner holds, in claim order, and whether these are all.
+    /// Up to `limit` running jobs of an owner, in claim order, and whether these are all.
     ///
-    /// Where jobs go to the front the newest are taken, so that page after page they end up in the
-    /// order they were claimed in.
+    /// If jobs return to the front, the newest are taken first, so that after the last page they are
+    /// in claim order.
     fn page_of(&self, owner: &Owner, limit: usize) -> (Vec<JobId>, bool) {
-        let is_newest_first = self.requeue_end() == End::Front;
+        let is_newest_first = self.requeue_end() == LaneEnd::Front;
         let open = |claim: &ClaimRecord| claim.owner == *owner && claim.finished_at.is_none();
         let mut claims: Vec<_> = self
             .claims
@@ -118,37 +120,37 @@ impl Queue {
         if is_newest_first {
             claims.reverse();
         }
-        let (mut pages, mut taken, mut looked_at, mut is_whole) = (Vec::new(), 0, 0, true);
+        let (mut pages, mut taken, mut scanned, mut is_complete) = (Vec::new(), 0, 0, true);
         for (token, claim) in claims {
-            // Something is taken however far it is, so that the next step finds less.
-            if taken >= limit || (taken > 0 && looked_at >= REAP_LOOK_MAX) {
-                is_whole = false;
+            // Always take at least one job, so that reaping makes progress.
+            if taken >= limit || (taken > 0 && scanned >= REAP_SCAN_MAX) {
+                is_complete = false;
                 break;
             }
-            looked_at += claim.ids.len();
-            let mut held = self.held_by(|other, _| other == *token);
+            scanned += claim.ids.len();
+            let mut jobs = self.running_jobs(|other, _| other == *token);
             let room = limit - taken;
-            if held.len() > room {
-                is_whole = false;
+            if jobs.len() > room {
+                is_complete = false;
                 if is_newest_first {
-                    held.drain(..held.len() - room);
+                    jobs.drain(..jobs.len() - room);
                 }
-                held.truncate(room);
+                jobs.truncate(room);
             }
-            taken += held.len();
-            pages.push(held);
+            taken += jobs.len();
+            pages.push(jobs);
         }
         if is_newest_first {
             pages.reverse();
         }
-        (pages.concat(), is_whole)
+        (pages.concat(), is_complete)
     }
 
-    /// Counts an expiry; a job that took its worker down once too often is dead.
+    /// Counts an expiry. Returns false if the job is poison and now dead.
     ///
-    /// Only a job that was alone in its claim can be blamed, and one that was never accepted
-    /// has not run at all.
-    fn survives_expiry(&mut self, id: &JobId, now: Now) -> bool {
+    /// Only a job that was alone in its claim can be poison. A job that was never accepted did not
+    /// run, and is not counted.
+    fn count_expiry(&mut self, id: &JobId, now: Now) -> bool {
         let poison_after = self.settings.poison_after;
         let Some(entry) = self.jobs.get_mut(id) else {
             return false;
@@ -162,25 +164,26 @@ impl Queue {
         let was_alone = claim.is_some_and(|claim| claim.ids.len() == 1);
         if was_alone && expiries >= poison_after {
             self.leave_claim(id, OutcomeStatus::LeaseLost, now.ms());
-            self.bury(id, now, Reason::Poison);
+            self.mark_dead(id, now, Reason::Poison);
             return false;
         }
         true
     }
 
-    fn is_asked_to_stop(&self, id: &JobId) -> bool {
+    fn is_cancel_requested(&self, id: &JobId) -> bool {
         self.jobs
             .get(id)
             .is_some_and(|entry| entry.job.is_cancel_requested)
     }
 
-    /// Puts held jobs back into their lanes, attempt not counted; those asked to stop end.
-    pub(crate) fn give_back(&mut self, now: Now, held: Vec<JobId>) {
+    /// Returns running jobs to their lanes without counting the attempt. Jobs whose cancellation was
+    /// requested are cancelled.
+    pub(crate) fn requeue(&mut self, now: Now, jobs: Vec<JobId>) {
         let mut back = Vec::new();
-        for id in held {
-            if self.is_asked_to_stop(&id) {
+        for id in jobs {
+            if self.is_cancel_requested(&id) {
                 self.leave_claim(&id, OutcomeStatus::LeaseLost, now.ms());
-                self.end_cancelled(&id, now);
+                self.mark_cancelled(&id, now);
             } else {
                 self.leave_claim(&id, OutcomeStatus::LeaseLost, now.ms());
                 back.push(id);
@@ -189,16 +192,19 @@ impl Queue {
         self.requeue_in_order(back);
     }
 
-    /// Running jobs of some claims, in claim order.
-    pub(crate) fn held_by(&self, is_meant: impl Fn(Token, &ClaimRecord) -> bool) -> Vec<JobId> {
+    /// The running jobs of the matching claims, in claim order.
+    pub(crate) fn running_jobs(
+        &self,
+        is_match: impl Fn(Token, &ClaimRecord) -> bool,
+    ) -> Vec<JobId> {
         self.claims
             .iter()
-            .filter(|(token, claim)| claim.finished_at.is_none() && is_meant(**token, claim))
+            .filter(|(token, claim)| claim.finished_at.is_none() && is_match(**token, claim))
             .flat_map(|(token, claim)| {
                 claim
                     .ids
                     .iter()
-                    .filter(move |id| self.held(id, *token).is_some())
+                    .filter(move |id| self.leased(id, *token).is_some())
             })
             .filter(|id| {
                 self.jobs

@@ -1,4 +1,4 @@
-//! renew: hold on to what is known, give back what was lost on the way, learn what should stop.
+//! renew and progress.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use windlass_core::{
     BootId, JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Progress, Renewal, Renewed, Token,
 };
 
-use crate::queue::{End, Queue};
+use crate::queue::{LaneEnd, Queue};
 
 impl Queue {
     pub(crate) fn renew(&mut self, now: Now, renewal: &Renewal, length: Duration) -> Renewed {
@@ -38,10 +38,10 @@ impl Queue {
                 cancel: Vec::new(),
             };
         };
-        self.give_back_unknown(now, &owner, tokens, settled);
-        let is_lost = |token: &Token| !self.is_remembered_whole(*token, &owner, now);
+        self.requeue_unknown(now, &owner, tokens, settled);
+        let is_lost = |token: &Token| !self.is_intact(*token, &owner, now);
         let lost = tokens.iter().copied().filter(is_lost).collect();
-        let cancel = self.asked_to_stop(|job_token| {
+        let cancel = self.cancel_requested(|job_token| {
             self.claims
                 .get(&job_token)
                 .is_some_and(|claim| claim.owner == owner)
@@ -55,7 +55,7 @@ impl Queue {
 
     fn renew_single(&mut self, now: Now, token: Token, length: Duration) -> Renewed {
         let owner = self.claims.get(&token).map(|claim| claim.owner.clone());
-        let Some(owner) = owner.filter(|owner| self.is_remembered_whole(token, owner, now)) else {
+        let Some(owner) = owner.filter(|owner| self.is_intact(token, owner, now)) else {
             return Renewed {
                 until: None,
                 lost: vec![token],
@@ -76,7 +76,7 @@ impl Queue {
                 cancel: Vec::new(),
             };
         };
-        let cancel = self.asked_to_stop(|job_token| job_token == token);
+        let cancel = self.cancel_requested(|job_token| job_token == token);
         Renewed {
             until: Some(until),
             lost: Vec::new(),
@@ -84,9 +84,9 @@ impl Queue {
         }
     }
 
-    /// Claims the worker never heard of: their jobs go back to the front, newest claim first so
-    /// that they end up in claim order; at the back it is the oldest first.
-    fn give_back_unknown(&mut self, now: Now, owner: &Owner, known: &[Token], settled: u64) {
+    /// Requeues the jobs of claims whose reply the worker never received. At the front, the newest
+    /// claim goes first, so that the jobs end up in claim order; at the back, the oldest.
+    fn requeue_unknown(&mut self, now: Now, owner: &Owner, known: &[Token], settled: u64) {
         let mut unknown: Vec<Token> = self
             .claims
             .iter()
@@ -98,34 +98,34 @@ impl Queue {
             })
             .map(|(token, _)| *token)
             .collect();
-        if self.requeue_end() == End::Front {
+        if self.requeue_end() == LaneEnd::Front {
             unknown.reverse();
         }
-        let mut given_back = 0;
+        let mut requeued = 0;
         for token in unknown {
-            if given_back >= PAGE {
+            if requeued >= PAGE {
                 break;
             }
-            let held = self.held_by(|claim_token, _| claim_token == token);
-            given_back += held.len();
-            self.give_back(now, held);
+            let running = self.running_jobs(|claim_token, _| claim_token == token);
+            requeued += running.len();
+            self.requeue(now, running);
         }
-        self.prune_step(now);
+        self.prune_after(now);
     }
 
-    /// A claim of this owner, open or just finished, of which nothing was taken back.
-    fn is_remembered_whole(&self, token: Token, owner: &Owner, now: Now) -> bool {
+    /// Whether the claim belongs to this owner, is open or still remembered, and lost no job.
+    fn is_intact(&self, token: Token, owner: &Owner, now: Now) -> bool {
         self.claims.get(&token).is_some_and(|claim| {
             claim.owner == *owner
                 && !claim.is_forgotten(now)
                 && !claim
                     .left
                     .values()
-                    .any(|how| *how == OutcomeStatus::LeaseLost)
+                    .any(|status| *status == OutcomeStatus::LeaseLost)
         })
     }
 
-    fn asked_to_stop(&self, is_mine: impl Fn(Token) -> bool) -> Vec<JobId> {
+    fn cancel_requested(&self, is_mine: impl Fn(Token) -> bool) -> Vec<JobId> {
         self.jobs
             .values()
             .filter(|entry| entry.job.is_cancel_requested)
@@ -138,21 +138,21 @@ impl Queue {
     pub(crate) fn progress(
         &mut self,
         now: Now,
-        hold: &JobLease,
+        lease: &JobLease,
         fraction: f64,
         message: Option<String>,
     ) -> LeaseStatus {
-        if self.held(&hold.id, hold.token).is_none() {
+        if self.leased(&lease.id, lease.token).is_none() {
             return LeaseStatus::Lost;
         }
-        if let Some(entry) = self.jobs.get_mut(&hold.id) {
+        if let Some(entry) = self.jobs.get_mut(&lease.id) {
             entry.job.progress = Some(Progress {
                 fraction,
                 message,
                 at: now.ms(),
             });
         }
-        self.changed();
+        self.mark_changed();
         LeaseStatus::Valid
     }
 }

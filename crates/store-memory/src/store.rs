@@ -1,9 +1,9 @@
-//! The contract's methods: check what comes in, run the verb as one step, hand back its answer.
+//! Implements the `Store` trait: validates the request and runs the verb in one transaction.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
+use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, truncate_message};
 use windlass_core::time::Now;
 use windlass_core::{
     Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
@@ -13,23 +13,23 @@ use windlass_core::{
 };
 
 use crate::change::Change;
-use crate::look::Place;
 use crate::queue::Queue;
-use crate::reap::Why;
+use crate::read::ScanPosition;
+use crate::reap::ReclaimReason;
 use crate::{MemoryStore, Missing};
 
 #[async_trait]
 impl Store for MemoryStore {
     async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
         self.limits.check_batch(&jobs)?;
-        Ok(self.step(queue, Missing::Create, |queue, now| {
+        Ok(self.transaction(queue, Missing::Create, |queue, now| {
             queue.enqueue(now, jobs)
         }))
     }
 
     async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>> {
         request.check()?;
-        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
             queue.claim(now, &request)
         }))
     }
@@ -37,18 +37,18 @@ impl Store for MemoryStore {
     async fn accept(
         &self,
         queue: &QueueName,
-        hold: JobLease,
+        job_lease: JobLease,
         lease: Duration,
     ) -> Result<LeaseStatus> {
         check_lease(lease)?;
-        Ok(self.step(queue, Missing::Pretend, |queue, now| {
-            queue.accept(now, &hold, lease)
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
+            queue.accept(now, &job_lease, lease)
         }))
     }
 
     async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed> {
         check_lease(lease)?;
-        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
             queue.renew(now, &renewal, lease)
         }))
     }
@@ -56,14 +56,14 @@ impl Store for MemoryStore {
     async fn progress(
         &self,
         queue: &QueueName,
-        hold: JobLease,
+        lease: JobLease,
         fraction: f64,
         message: Option<String>,
     ) -> Result<LeaseStatus> {
         Progress::check(fraction)?;
-        let message = message.map(|message| cut_message(&message).to_owned());
-        Ok(self.step(queue, Missing::Pretend, |queue, now| {
-            queue.progress(now, &hold, fraction, message)
+        let message = message.map(|message| truncate_message(&message).to_owned());
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
+            queue.progress(now, &lease, fraction, message)
         }))
     }
 
@@ -74,27 +74,31 @@ impl Store for MemoryStore {
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
         self.limits.check_completions(&completions, next.as_ref())?;
-        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
             queue.complete(now, completions, next.as_ref())
         }))
     }
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
         failures.iter().try_for_each(Failure::check)?;
-        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
             queue.fail(now, &failures)
         }))
     }
 
-    async fn release(&self, queue: &QueueName, holds: Vec<JobLease>) -> Result<Vec<OutcomeStatus>> {
-        Ok(self.step(queue, Missing::Pretend, |queue, now| {
-            queue.release(now, &holds)
+    async fn release(
+        &self,
+        queue: &QueueName,
+        leases: Vec<JobLease>,
+    ) -> Result<Vec<OutcomeStatus>> {
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
+            queue.release(now, &leases)
         }))
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
         snoozes.iter().try_for_each(Snooze::check)?;
-        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
             queue.snooze(now, &snoozes)
         }))
     }
@@ -136,18 +140,18 @@ impl Store for MemoryStore {
     }
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {
-        Ok(self.step(queue, Missing::Pretend, |queue, _| queue.purge()))
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, _| queue.purge()))
     }
 
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {
-        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
             queue.maintain(now, limit)
         }))
     }
 
     async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited> {
-        let from = from.as_ref().map(Place::read).transpose()?;
-        Ok(self.step(queue, Missing::Pretend, |queue, _| {
+        let from = from.as_ref().map(ScanPosition::from_cursor).transpose()?;
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, _| {
             queue.audit(from.as_ref())
         }))
     }
@@ -172,11 +176,11 @@ impl Store for MemoryStore {
     }
 
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {
-        self.step(queue, Missing::Create, |queue, _| {
+        self.transaction(queue, Missing::Create, |queue, _| {
             for setting in &settings {
                 queue.settings.apply(setting)?;
             }
-            queue.changed();
+            queue.mark_changed();
             Ok(queue.settings.clone())
         })
     }
@@ -209,7 +213,7 @@ impl Store for MemoryStore {
         from: Option<Cursor>,
         limit: usize,
     ) -> Result<Page<Job>> {
-        let from = from.as_ref().map(Place::read).transpose()?;
+        let from = from.as_ref().map(ScanPosition::from_cursor).transpose()?;
         let limit = limit.clamp(1, SCAN_PAGE);
         let list = |queue: &Queue| queue.list(filter, from.as_ref(), limit);
         let empty = Page {
@@ -241,12 +245,12 @@ impl Store for MemoryStore {
     }
 
     async fn leave(&self, boot: &BootId, queue: Option<&QueueName>) -> Result<u64> {
-        Ok(self.take_back(boot, queue, Why::GivenUp))
+        Ok(self.reclaim(boot, queue, ReclaimReason::Returned))
     }
 
     async fn fail_worker(&self, boot: &BootId) -> Result<Option<u64>> {
         let is_known = self.lock().workers.is_known(self.clock.now_us(), boot);
-        Ok(is_known.then(|| self.take_back(boot, None, Why::Expired)))
+        Ok(is_known.then(|| self.reclaim(boot, None, ReclaimReason::Expired)))
     }
 
     async fn command(&self, boot: &BootId, command: WorkerCommand) -> Result<bool> {
@@ -261,7 +265,7 @@ impl Store for MemoryStore {
     }
 
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
-        Ok(self.hints.watch(queues))
+        Ok(self.notifier.watch(queues))
     }
 
     fn limits(&self) -> Limits {
@@ -277,31 +281,31 @@ impl MemoryStore {
         target: &Target,
         from: Option<&Cursor>,
     ) -> Result<Changes> {
-        let from = from.map(Place::read).transpose()?;
-        Ok(self.step(queue, Missing::Pretend, |queue, now| {
+        let from = from.map(ScanPosition::from_cursor).transpose()?;
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
             queue.change(now, change, target, from.as_ref())
         }))
     }
 
     fn set_paused(&self, queue: &QueueName, is_paused: bool) {
-        self.step(queue, Missing::Create, |queue, _| {
+        self.transaction(queue, Missing::Create, |queue, _| {
             queue.is_paused = is_paused;
             if !is_paused {
                 queue.announce_work();
             }
-            queue.changed();
+            queue.mark_changed();
         });
     }
 
-    /// Takes a worker off the record, or off one queue, and takes its jobs back.
-    fn take_back(&self, boot: &BootId, queue: Option<&QueueName>, why: Why) -> u64 {
+    /// Removes a worker, or one of its queues, and returns its jobs to the queue.
+    fn reclaim(&self, boot: &BootId, queue: Option<&QueueName>, reason: ReclaimReason) -> u64 {
         let mut state = self.lock();
         let queues = state.workers.leave(self.clock.now_us(), boot, queue);
-        let take = |name: &QueueName| {
-            self.step_locked(&mut state, name, Missing::Pretend, |queue, now| {
-                queue.take_back_all(now, boot, why)
+        let reclaim = |name: &QueueName| {
+            self.transaction_locked(&mut state, name, Missing::UseEmpty, |queue, now| {
+                queue.reclaim_all(now, boot, reason)
             })
         };
-        queues.iter().map(take).sum()
+        queues.iter().map(reclaim).sum()
     }
 }

@@ -1,4 +1,4 @@
-//! The registry of workers: who lives, what they run, what they will be told.
+//! The worker registry: records, heartbeats and commands.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use windlass_core::{
     BootId, Heartbeat, NewWorker, QueueName, Timestamp, WorkerCommand, WorkerRecord,
 };
 
-/// Every worker on record.
+/// The records of all workers.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     records: BTreeMap<BootId, WorkerRecord>,
@@ -16,8 +16,8 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// Reads the clock for one step and drops those not heard of for very long. A clock set far back
-    /// is believed: nobody was heard of later than now.
+    /// Starts a transaction and removes workers that have been silent for too long. If the clock was
+    /// set back, no heartbeat is later than now.
     fn begin(&mut self, clock_us: u64) -> Timestamp {
         let now = Now::guard(self.mark_us, clock_us);
         self.mark_us = now.us;
@@ -66,7 +66,7 @@ impl Registry {
             .is_some()
     }
 
-    /// The queues of a worker, which leaves one of them or, with `None`, all for good.
+    /// Removes a worker from one queue or, with `None`, entirely. Returns the queues it left.
     pub(crate) fn leave(
         &mut self,
         clock_us: u64,
@@ -97,11 +97,15 @@ impl Registry {
     pub(crate) fn list(&self, clock_us: u64) -> Vec<WorkerRecord> {
         let now = Now::guard(self.mark_us, clock_us).ms();
         let is_recent = |worker: &&WorkerRecord| now.since(worker.last_seen) < WORKER_FORGET_AFTER;
-        let shown = |worker: &WorkerRecord| WorkerRecord {
+        let record = |worker: &WorkerRecord| WorkerRecord {
             is_silent: is_silent(worker, now),
             ..worker.clone()
         };
-        self.records.values().filter(is_recent).map(shown).collect()
+        self.records
+            .values()
+            .filter(is_recent)
+            .map(record)
+            .collect()
     }
 }
 

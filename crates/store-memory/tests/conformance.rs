@@ -1,4 +1,4 @@
-//! The memory store keeps every promise.
+//! Runs the conformance suite on the memory store.
 
 use std::sync::Arc;
 

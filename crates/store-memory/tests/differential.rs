@@ -1,5 +1,4 @@
-//! The memory store against itself: two copies given the same calls stay the same, so whatever
-//! another store answers differently is that store's doing.
+//! Compares the memory store with itself: two copies that get the same calls return the same replies.
 
 use std::sync::Arc;
 

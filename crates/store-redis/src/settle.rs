@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::limits::cut_message;
+use windlass_core::limits::truncate_message;
 use windlass_core::time::as_ms;
 use windlass_core::{
     Claim, ClaimRequest, Completed, Completion, Due, Failure, JobLease, OutcomeStatus, Result,
@@ -73,7 +73,7 @@ impl Part {
         let mut args = vec![number(failures.len())];
         for item in failures {
             args.extend(hold_args(&item.lease));
-            args.push(words(cut_message(&item.error)));
+            args.push(words(truncate_message(&item.error)));
             args.push(Bytes::from(match item.retry {
                 Retry::ByPolicy(jitter) => format!("j{}", jitter.0),
                 Retry::At(due) => format!("d{}", due_text(due)),

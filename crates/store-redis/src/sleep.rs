@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use windlass_core::wait::{Deadline, poll};
+use windlass_core::wait::{Deadline, poll_interval};
 use windlass_core::{Claim, ClaimRequest, Result};
 
 use crate::claim::{Found, claim_args};
@@ -29,7 +29,7 @@ impl Part {
         }
         let deadline = Deadline::after(Some(wait));
         let name = format!("{:016x}", fastrand::u64(..));
-        let mut nap = deadline.cut(poll());
+        let mut nap = deadline.clamp(poll_interval());
         let sleeper = |nap| Some((name.as_str(), nap + GRACE));
         let args = claim_args(request, sleeper(nap));
         let script = &self.scripts().claim;
@@ -45,11 +45,11 @@ impl Part {
                 }
                 Found::Nothing { next_due } => {
                     knock_after = next_due.filter(|due| *due < nap);
-                    nap = deadline.cut(knock_after.map_or(nap, |due| due + KNOCK_SLACK));
+                    nap = deadline.clamp(knock_after.map_or(nap, |due| due + KNOCK_SLACK));
                 }
             }
             request.claimer.advance();
-            let next_nap = deadline.cut(poll());
+            let next_nap = deadline.clamp(poll_interval());
             let then = self.call(
                 &self.scripts().claim,
                 claim_args(request, sleeper(next_nap)),

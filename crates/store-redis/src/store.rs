@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use redis::Value;
-use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
+use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, truncate_message};
 use windlass_core::wait::Deadline;
 use windlass_core::{
     Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
@@ -54,7 +54,7 @@ impl Store for RedisStore {
             request.claimer.advance();
         }
         // Several places cannot be waited at in one: hints say which to look at.
-        let rest = deadline.cut(wait);
+        let rest = deadline.clamp(wait);
         windlass_core::wait::claim(self, queue, request, rest).await
     }
 
@@ -81,7 +81,7 @@ impl Store for RedisStore {
         message: Option<String>,
     ) -> Result<LeaseStatus> {
         Progress::check(fraction)?;
-        let message = message.as_deref().map(cut_message);
+        let message = message.as_deref().map(truncate_message);
         self.queue(queue).progress(&hold, fraction, message).await
     }
 

@@ -1,7 +1,7 @@
 //! Taking jobs back: from leases that expired, and from workers that left or were failed.
 
 use rusqlite::{OptionalExtension, params};
-use windlass_core::limits::{PAGE, REAP_LOOK_MAX};
+use windlass_core::limits::{PAGE, REAP_SCAN_MAX};
 use windlass_core::{BootId, JobLease, OutcomeStatus, Owner, Reason, Token};
 
 use crate::fault::Db;
@@ -169,7 +169,7 @@ impl Step<'_> {
         let (mut taken, mut looked_at, mut is_whole) = (0, 0, true);
         for claim in &claims {
             // Something is taken however far it is, so that the next step finds less.
-            if taken >= limit || (taken > 0 && looked_at >= REAP_LOOK_MAX as u64) {
+            if taken >= limit || (taken > 0 && looked_at >= REAP_SCAN_MAX as u64) {
                 is_whole = false;
                 break;
             }

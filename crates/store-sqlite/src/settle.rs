@@ -1,7 +1,7 @@
 //! complete, fail, release, snooze: the token decides, and a repeat is told the same again.
 
 use rusqlite::params;
-use windlass_core::limits::cut_message;
+use windlass_core::limits::truncate_message;
 use windlass_core::{
     ClaimRequest, Completed, Completion, Failure, JobLease, OutcomeStatus, Snooze,
 };
@@ -72,8 +72,8 @@ impl Step<'_> {
             return self.stop(&job);
         }
         let policy = job.policy()?;
-        let error = cut_message(&failure.error);
-        match failure.retry.verdict(&policy, job.attempt, self.now.ms()) {
+        let error = truncate_message(&failure.error);
+        match failure.retry.next_due(&policy, job.attempt, self.now.ms()) {
             Ok(due) => {
                 self.leave_claim(&job, OutcomeStatus::Retrying)?;
                 self.note_error(&job, error)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, cut_message};
+use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, truncate_message};
 use windlass_core::{
     Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
@@ -73,7 +73,7 @@ impl Store for SqliteStore {
         message: Option<String>,
     ) -> Result<LeaseStatus> {
         Progress::check(fraction)?;
-        let message = message.map(|message| cut_message(&message).to_owned());
+        let message = message.map(|message| truncate_message(&message).to_owned());
         self.step(queue, Missing::Pretend, move |step| {
             step.progress(&hold, fraction, message.as_deref())
         })

@@ -1,7 +1,7 @@
 //! Taking jobs out of the lanes, first priority first; a suspect comes alone.
 
 use rusqlite::params;
-use windlass_core::limits::{CLAIM_MAX, PAGE, SUSPECT_TRUST};
+use windlass_core::limits::{CLAIM_MAX, PAGE, SUSPECT_COOLDOWN};
 use windlass_core::{ClaimRequest, ClaimedJob, Job, Priority, Reason, Timestamp};
 
 use crate::claim::LeaseRow;
@@ -113,7 +113,7 @@ impl Step<'_> {
         };
         let (since, now) = (Timestamp::from_ms(number / 1000), self.now.ms());
         // A token from the future: the clock was set back, and how long it ran is not known.
-        if now < since || now.since(since) >= SUSPECT_TRUST {
+        if now < since || now.since(since) >= SUSPECT_COOLDOWN {
             return Ok(true);
         }
         let job = Brief::find(self.db, self.queue.key, id)?;

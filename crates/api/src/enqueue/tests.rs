@@ -1,4 +1,4 @@
-//! What a line of NDJSON means.
+//! Tests of the JSON form of new jobs.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn job(line: &str) -> Result<NewJob> {
 }
 
 #[test]
-fn a_string_payload_stands_for_its_bytes() {
+fn a_string_payload_is_stored_as_its_bytes() {
     for (line, bytes) in [
         (r#"{"payload":"plain"}"#, "plain"),
         (r#"{"payload":"a\"b\n\u00e5"}"#, "a\"b\nå"),
@@ -81,7 +81,7 @@ fn every_field_reaches_the_job() {
 }
 
 #[test]
-fn a_moment_may_be_text_or_a_number() {
+fn a_time_may_be_text_or_a_number() {
     for at in [r#""1970-01-01T00:01:00.5Z""#, r#""60.5""#, "60.5"] {
         let job = job(&format!("{{\"at\":{at}}}")).unwrap();
         assert_eq!(job.due, Due::At(Timestamp::from_ms(60_500)), "{at}");
@@ -89,7 +89,7 @@ fn a_moment_may_be_text_or_a_number() {
 }
 
 #[test]
-fn a_wrong_line_is_refused_with_help() {
+fn an_invalid_line_is_rejected_with_help() {
     for bad in [
         "",
         "hello",
@@ -116,16 +116,16 @@ fn a_wrong_line_is_refused_with_help() {
     }
 }
 
-/// A job with everything, as an export shows it.
-const SHOWN: &str = r#"{"id":"7","queue":"q","state":"running","kind":"mail","priority":2,"attempt":3,
+/// An exported job with every field.
+const EXPORTED: &str = r#"{"id":"7","queue":"q","state":"running","kind":"mail","priority":2,"attempt":3,
     "max_attempts":9,"expiries":1,"progress":0.5,"progress_message":"half","created_at":"2026-01-31T08:05:00.000Z",
     "due_at":"2026-01-31T08:05:00.250Z","expires_at":"2126-01-31T08:05:00.000Z","started_at":null,
     "finished_at":null,"timeout_ms":1500,"unique_key":"k","headers":{"trace":"t"},"payload":"x","result":null,
     "error":"no","reason":null,"worker":"w","cancel_requested":false}"#;
 
 #[test]
-fn a_shown_job_is_read_as_a_new_one() {
-    let job = job(SHOWN).unwrap();
+fn an_exported_job_is_parsed_as_a_new_one() {
+    let job = job(EXPORTED).unwrap();
 
     assert_eq!((job.id.as_str(), job.is_named), ("7", true));
     assert_eq!((job.payload.as_ref(), job.priority.level()), (&b"x"[..], 2));
@@ -142,24 +142,24 @@ fn a_shown_job_is_read_as_a_new_one() {
 }
 
 #[test]
-fn a_shown_job_that_has_ended_is_not_run_again_by_accident() {
+fn an_exported_job_that_is_finished_is_not_run_again_by_accident() {
     for state in ["succeeded", "dead", "cancelled"] {
-        let line = SHOWN.replace("running", state);
+        let line = EXPORTED.replace("running", state);
         let error = job(&line).unwrap_err();
         assert!(error.to_string().contains("is finished"), "{error}");
         assert!(error.help().contains("remove its field state"), "{error:?}");
     }
-    let again = SHOWN.replace(r#""state":"running","#, "");
+    let again = EXPORTED.replace(r#""state":"running","#, "");
     assert!(job(&again).is_ok());
 }
 
 #[test]
-fn a_word_that_no_shown_job_has_is_still_a_mistake() {
+fn a_field_that_no_exported_job_has_is_still_rejected() {
     for bad in [
-        SHOWN.replace("expiries", "expires_in"),
-        SHOWN.replace("running", "walking"),
-        SHOWN.replace(r#""id":"7","#, ""),
-        SHOWN
+        EXPORTED.replace("expiries", "expires_in"),
+        EXPORTED.replace("running", "walking"),
+        EXPORTED.replace(r#""id":"7","#, ""),
+        EXPORTED
             .replace("due_at", "at")
             .replace("expires_at", "due_at"),
         r#"{"id":"7","queue":"q"}"#.to_owned(),

@@ -1,4 +1,4 @@
-//! cancel, retry, delete, promote: one job, several, or a page of all that match.
+//! cancel, retry, delete and promote: one job, several, or a page of all matching jobs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,56 +7,58 @@ use windlass_core::{
     UniqueKey,
 };
 
-use super::{Answer, QueueRequest};
+use super::{ApiResult, QueueRequest};
 use crate::change::{ChangeCounts, ChangeReply, Verb};
 use crate::content::{self, Text};
 
-/// Which jobs are meant: exactly one of `id`, `ids`, `payload`, `unique_key` and `all`.
+/// Selects jobs by exactly one of `id`, `ids`, `payload`, `unique_key` and `all`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct Which {
+pub struct JobSelector {
+    /// The job with this id.
     pub id: Option<String>,
+    /// The jobs with these ids.
     pub ids: Option<Vec<String>>,
-    /// Every job with exactly these bytes (only cancel).
+    /// Every job with exactly this payload. Only for cancel.
     #[serde(deserialize_with = "content::present")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub payload: Option<Text>,
+    /// Like `payload`, as base64.
     pub payload_base64: Option<String>,
-    /// The live job that holds this key.
+    /// The unfinished job with this unique key.
     pub unique_key: Option<String>,
-    /// Every job that can be meant.
+    /// Every job that the op applies to.
     pub all: Option<bool>,
     /// With `all`: only jobs in this state.
     pub state: Option<String>,
     /// With `all`: only jobs of this kind.
     pub kind: Option<String>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// What became of the one job, or of a page of many.
+/// The reply for one job, or for a page of jobs.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum ChangeAnswer {
-    /// The one job that was named.
+pub enum ChangesReply {
+    /// The reply for one job.
     One(ChangeReply),
-    /// Figures of this page.
+    /// The counts of one page.
     Many {
-        /// What became of them.
+        /// The counts.
         #[serde(flatten)]
         counts: ChangeCounts,
-        /// Where the next page begins; nothing when all were seen.
+        /// The cursor of the next page; null on the last page.
         next: Option<String>,
     },
 }
 
-/// A filter by the words of a door.
+/// Parses a filter.
 pub fn filter(state: Option<&str>, kind: Option<&str>) -> Result<Filter> {
-    let state = state.map(|word| {
-        JobState::from_text(word).ok_or_else(|| {
-            let words: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
-            Error::unknown("state", word, &words)
+    let state = state.map(|text| {
+        JobState::from_text(text).ok_or_else(|| {
+            let names: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
+            Error::unknown("state", text, &names)
         })
     });
     Ok(Filter {
@@ -65,7 +67,7 @@ pub fn filter(state: Option<&str>, kind: Option<&str>) -> Result<Filter> {
     })
 }
 
-impl Which {
+impl JobSelector {
     fn target(&self) -> Result<Target> {
         let payload = content::of(
             self.payload.as_ref(),
@@ -73,24 +75,24 @@ impl Which {
             "payload",
         )?;
         let is_all = self.all.unwrap_or(false);
-        let ways = [
+        let selections = [
             self.id.is_some(),
             self.ids.is_some(),
             payload.is_some(),
             self.unique_key.is_some(),
             is_all,
         ];
-        let bad = |why| {
+        let invalid = |why| {
             let help = "set exactly one of id, ids, payload, payload_base64, unique_key or all";
             Err(Error::invalid("request", why, help))
         };
-        match ways.iter().filter(|is_said| **is_said).count() {
+        match selections.iter().filter(|is_set| **is_set).count() {
             1 => {}
-            0 => return bad("no job selected"),
-            _ => return bad("more than one selection"),
+            0 => return invalid("no job selected"),
+            _ => return invalid("more than one selection"),
         }
         if !is_all && (self.state.is_some() || self.kind.is_some()) {
-            return bad("state and kind require \"all\":true");
+            return invalid("state and kind require \"all\":true");
         }
         if let Some(id) = &self.id {
             return Ok(Target::Ids(vec![JobId::new(id)?]));
@@ -117,36 +119,36 @@ impl Which {
         store: &dyn Store,
         queue: &QueueName,
         verb: Verb,
-    ) -> Answer<ChangeAnswer> {
+    ) -> ApiResult<ChangesReply> {
         let target = self.target()?;
         let from = self.cursor.clone().map(Cursor);
         let Changes { items, next } = verb.change(store, queue, &target, from).await?;
         let is_one = self.id.is_some() || self.unique_key.is_some();
         if let (true, [job]) = (is_one, items.as_slice()) {
-            return ChangeReply::of(verb, queue, job).map(ChangeAnswer::One);
+            return ChangeReply::of(verb, queue, job).map(ChangesReply::One);
         }
         let mut counts = ChangeCounts::new(queue);
         for job in &items {
             counts.add(job);
         }
         let next = next.map(|next| next.0);
-        Ok(ChangeAnswer::Many { counts, next })
+        Ok(ChangesReply::Many { counts, next })
     }
 }
 
-/// Makes the request of one verb.
+/// Defines the request of one op.
 macro_rules! change {
     ($(#[$doc:meta])* $type:ident, $op:literal, $verb:expr) => {
         $(#[$doc])*
         #[derive(Debug, Default, Deserialize, JsonSchema)]
         #[serde(transparent)]
-        pub struct $type(pub Which);
+        pub struct $type(pub JobSelector);
 
         impl QueueRequest for $type {
             const OP: &'static str = $op;
-            type Reply = ChangeAnswer;
+            type Reply = ChangesReply;
 
-            async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<ChangeAnswer> {
+            async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<ChangesReply> {
                 self.0.change(store, queue, $verb).await
             }
         }
@@ -154,15 +156,15 @@ macro_rules! change {
 }
 
 change! {
-    /// Cancels waiting jobs; asks running ones to stop.
+    /// Cancels waiting jobs and requests the cancellation of running ones.
     Cancel, "cancel", Verb::Cancel
 }
 change! {
-    /// Makes dead jobs ready again.
+    /// Moves dead jobs to the back of the queue, to run again.
     Retry, "retry", Verb::Retry
 }
 change! {
-    /// Forgets finished jobs.
+    /// Deletes finished jobs and forgets their ids.
     Delete, "delete", Verb::Delete
 }
 change! {

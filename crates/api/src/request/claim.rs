@@ -1,4 +1,4 @@
-//! claim, accept, renew, progress: taking jobs and holding on to them.
+//! claim, accept, renew and progress.
 
 use std::time::Duration;
 
@@ -10,42 +10,42 @@ use windlass_core::{
     Store, Token, duration,
 };
 
-use super::{Answer, QueueRequest};
-use crate::claim::{ClaimReply, RenewReply, SettleReply};
+use super::{ApiResult, QueueRequest};
+use crate::claim::{ClaimReply, OutcomeReply, RenewReply};
 use crate::error::Error;
 
-/// The longest a door lets a claim wait; whoever wants to wait longer asks again.
+/// The longest wait of one request. To wait longer, repeat the request.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// Takes jobs under a lease of their own.
+/// Claims jobs.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Claim {
-    /// How many jobs at most (1 unless said, 100 at most).
+    /// The maximum number of jobs, up to 100 (default: 1).
     pub max: Option<usize>,
-    /// How long they are held without a renewal (30s unless said).
+    /// The lease (default: 30s). Renew it before it expires.
     pub lease: Option<String>,
-    /// How long to wait where there is none, up to a minute (not at all unless said).
+    /// How long to wait for a job, up to one minute (default: 0s).
     pub wait: Option<String>,
-    /// For which worker.
+    /// The worker id. Optional.
     pub worker: Option<String>,
-    /// `at_least_once` unless said; `at_most_once` or `dispatch`.
+    /// The delivery guarantee (default: `at_least_once`).
     pub mode: Option<ClaimMode>,
 }
 
-/// What a claim promises.
+/// The delivery guarantee of a claim.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimMode {
-    /// Held until they are settled or the lease runs out.
+    /// The jobs are leased until an outcome is reported or the lease expires.
     AtLeastOnce,
-    /// Done when they are handed out.
+    /// The jobs are marked as succeeded when they are claimed.
     AtMostOnce,
-    /// One job, to be accepted before the lease ends.
+    /// One job, which must be accepted before the lease expires.
     Dispatch,
 }
 
-/// The lease that was asked for.
+/// Parses and checks a lease.
 pub(super) fn lease(text: Option<&str>) -> Result<Duration> {
     let lease = text.map_or(Ok(LEASE_DEFAULT), duration::parse)?;
     check_lease(lease)?;
@@ -53,7 +53,7 @@ pub(super) fn lease(text: Option<&str>) -> Result<Duration> {
 }
 
 impl Claim {
-    /// The claim that is meant, and how long it waits.
+    /// Validates the request. Returns the claim, and how long it waits.
     pub fn into_request(self) -> Result<(ClaimRequest, Duration)> {
         let mode = match self.mode {
             None | Some(ClaimMode::AtLeastOnce) => Mode::AtLeastOnce,
@@ -81,7 +81,7 @@ impl QueueRequest for Claim {
     const OP: &'static str = "claim";
     type Reply = Vec<ClaimReply>;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<Vec<ClaimReply>> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<Vec<ClaimReply>> {
         let (mut request, wait) = self.into_request()?;
         let claim = store.claim_waiting(queue, &mut request, wait).await?;
         Ok(ClaimReply::all(queue, claim.as_ref()))
@@ -91,55 +91,52 @@ impl QueueRequest for Claim {
 /// Accepts a dispatched job.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Accept {
+    /// The job id.
     pub id: String,
+    /// The token of the claim.
     pub token: String,
-    /// How long it is held from now on (30s unless said).
+    /// The lease from now on (default: 30s).
     pub lease: Option<String>,
 }
 
-/// The hold that an id and a token show.
-pub(super) fn hold(id: &str, token: &str) -> Result<JobLease> {
+/// Parses an id and a token.
+pub(super) fn job_lease(id: &str, token: &str) -> Result<JobLease> {
     Ok(JobLease::new(JobId::new(id)?, token.parse::<Token>()?))
 }
 
-fn held(
+fn lease_reply(
     queue: &QueueName,
     id: &JobId,
-    held: LeaseStatus,
-    word: &'static str,
-) -> Answer<SettleReply> {
-    match held {
-        LeaseStatus::Valid => Ok(SettleReply::new(queue, id, word)),
+    status: LeaseStatus,
+    outcome: &'static str,
+) -> ApiResult<OutcomeReply> {
+    match status {
+        LeaseStatus::Valid => Ok(OutcomeReply::new(queue, id, outcome)),
         LeaseStatus::Lost => Err(Error::lease_lost(id)),
     }
 }
 
 impl QueueRequest for Accept {
     const OP: &'static str = "accept";
-    type Reply = SettleReply;
+    type Reply = OutcomeReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<SettleReply> {
-        let hold = hold(&self.id, &self.token)?;
-        let id = hold.id.clone();
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<OutcomeReply> {
+        let job_lease = job_lease(&self.id, &self.token)?;
+        let id = job_lease.id.clone();
         let lease = lease(self.lease.as_deref())?;
-        held(
-            queue,
-            &id,
-            store.accept(queue, hold, lease).await?,
-            "accepted",
-        )
+        let status = store.accept(queue, job_lease, lease).await?;
+        lease_reply(queue, &id, status, "accepted")
     }
 }
 
-/// Holds on to what a token holds.
+/// Renews the lease of a claim.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Renew {
+    /// The token of the claim.
     pub token: String,
-    /// How long from now on (30s unless said).
+    /// The lease from now on (default: 30s).
     pub lease: Option<String>,
 }
 
@@ -147,36 +144,38 @@ impl QueueRequest for Renew {
     const OP: &'static str = "renew";
     type Reply = RenewReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<RenewReply> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<RenewReply> {
         let token: Token = self.token.parse()?;
         let lease = lease(self.lease.as_deref())?;
         let renewed = store.renew(queue, Renewal::Single { token }, lease).await?;
-        RenewReply::new(queue, token, &renewed).ok_or_else(Error::nothing_held)
+        RenewReply::new(queue, token, &renewed).ok_or_else(Error::token_lost)
     }
 }
 
-/// Says how far a job has come; renews nothing.
+/// Records the progress of a running job. Does not renew the lease.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Progress {
+    /// The job id.
     pub id: String,
+    /// The token of the claim.
     pub token: String,
-    /// 0 to 1.
+    /// The fraction done, from 0 to 1.
     pub fraction: f64,
+    /// A message for operators.
     pub message: Option<String>,
 }
 
 impl QueueRequest for Progress {
     const OP: &'static str = "progress";
-    type Reply = SettleReply;
+    type Reply = OutcomeReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<SettleReply> {
-        let hold = hold(&self.id, &self.token)?;
-        let id = hold.id.clone();
-        let noted = store
-            .progress(queue, hold, self.fraction, self.message)
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<OutcomeReply> {
+        let lease = job_lease(&self.id, &self.token)?;
+        let id = lease.id.clone();
+        let status = store
+            .progress(queue, lease, self.fraction, self.message)
             .await?;
-        held(queue, &id, noted, "noted")
+        lease_reply(queue, &id, status, "noted")
     }
 }

@@ -1,29 +1,29 @@
-//! enqueue: one job, or many in one call.
+//! enqueue and enqueue_all.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::{QueueName, Store};
 
-use super::{Answer, QueueRequest};
+use super::{ApiResult, QueueRequest};
 use crate::enqueue::{EnqueueReply, EnqueueRequest};
 use crate::error::Error;
 
-/// One job.
+/// Adds one job.
 pub type Enqueue = EnqueueRequest;
 
 impl QueueRequest for EnqueueRequest {
     const OP: &'static str = "enqueue";
     type Reply = EnqueueReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<EnqueueReply> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<EnqueueReply> {
         let jobs = vec![self.into_job()?];
-        let answers = store.enqueue(queue, jobs).await?;
-        let first = answers.first().ok_or_else(Error::no_answer)?;
+        let replies = store.enqueue(queue, jobs).await?;
+        let first = replies.first().ok_or_else(Error::missing_reply)?;
         Ok(EnqueueReply::new(queue, first))
     }
 }
 
-/// Many jobs; each has its own answer, in their order.
+/// Adds several jobs. Each has its own reply, in the same order.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnqueueAll {
@@ -31,27 +31,27 @@ pub struct EnqueueAll {
     pub jobs: Vec<EnqueueRequest>,
 }
 
-/// What became of each job.
+/// The reply to enqueue_all.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct EnqueueAnswer {
-    /// In the order of the request.
+pub struct EnqueueAllReply {
+    /// The replies, in the order of the request.
     pub jobs: Vec<EnqueueReply>,
 }
 
 impl QueueRequest for EnqueueAll {
     const OP: &'static str = "enqueue_all";
-    type Reply = EnqueueAnswer;
+    type Reply = EnqueueAllReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<EnqueueAnswer> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<EnqueueAllReply> {
         let mut jobs = Vec::with_capacity(self.jobs.len());
-        for (at, job) in self.jobs.into_iter().enumerate() {
+        for (index, job) in self.jobs.into_iter().enumerate() {
             let job = job.into_job();
-            jobs.push(job.map_err(|error| Error::from(&error).in_item(at))?);
+            jobs.push(job.map_err(|error| Error::from(&error).in_item(index))?);
         }
-        let answers = store.enqueue(queue, jobs).await?;
-        let reply = |answer| EnqueueReply::new(queue, answer);
-        Ok(EnqueueAnswer {
-            jobs: answers.iter().map(reply).collect(),
+        let replies = store.enqueue(queue, jobs).await?;
+        let reply = |enqueued| EnqueueReply::new(queue, enqueued);
+        Ok(EnqueueAllReply {
+            jobs: replies.iter().map(reply).collect(),
         })
     }
 }

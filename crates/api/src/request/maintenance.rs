@@ -1,14 +1,14 @@
-//! maintain and audit: one bounded step of the light clean or the deep one.
+//! maintain and audit.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::limits::PAGE;
 use windlass_core::{Cursor, QueueName, Store};
 
-use super::{Answer, QueueRequest};
+use super::{ApiResult, QueueRequest};
 use crate::maintenance::MaintenanceReply;
 
-/// Promotes, reaps, expires and prunes a page of each.
+/// Promotes, reaps, expires and prunes one page of jobs each.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Maintain {}
@@ -17,28 +17,28 @@ impl QueueRequest for Maintain {
     const OP: &'static str = "maintain";
     type Reply = MaintenanceReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<MaintenanceReply> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<MaintenanceReply> {
         let mut reply = MaintenanceReply::default();
         reply.add_maintained(store.maintain(queue, PAGE).await?);
         Ok(reply)
     }
 }
 
-/// Checks and repairs a page of the queue.
+/// Checks and repairs one page of the queue.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Audit {
-    /// Where the last page ended.
+    /// `next` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// What a page of the deep clean did.
+/// The reply to audit.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AuditReply {
-    /// The figures.
+    /// The counts and repairs.
     #[serde(flatten)]
-    pub clean: MaintenanceReply,
-    /// Where the next page begins; nothing when the queue has been seen whole.
+    pub maintenance: MaintenanceReply,
+    /// The cursor of the next page; null on the last page.
     pub next: Option<String>,
 }
 
@@ -46,11 +46,11 @@ impl QueueRequest for Audit {
     const OP: &'static str = "audit";
     type Reply = AuditReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<AuditReply> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<AuditReply> {
         let audited = store.audit(queue, self.cursor.clone().map(Cursor)).await?;
-        let mut clean = MaintenanceReply::default();
-        clean.add_audited(queue, &audited);
+        let mut maintenance = MaintenanceReply::default();
+        maintenance.add_audited(queue, &audited);
         let next = audited.next.map(|next| next.0);
-        Ok(AuditReply { clean, next })
+        Ok(AuditReply { maintenance, next })
     }
 }

@@ -1,4 +1,4 @@
-//! complete, fail, release, snooze: how a held job leaves its claim. Each takes one job, or many.
+//! complete, fail, release and snooze: report the outcome of one job, or of several.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,37 +7,37 @@ use windlass_core::{
     Result, Retry, Snooze as CoreSnooze, Store, duration,
 };
 
-use super::claim::hold;
-use super::{Answer, Claim, QueueRequest};
-use crate::claim::{ClaimReply, SettleReply};
+use super::claim::job_lease;
+use super::{ApiResult, Claim, QueueRequest};
+use crate::claim::{ClaimReply, OutcomeReply};
 use crate::content::{self, Text};
 use crate::enqueue::due;
 use crate::error::Error;
 
-/// How one job answered, or each of many.
+/// The reply for one job, or for each of several.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum SettleAnswer {
-    /// The one job that was named.
-    One(SettleReply),
-    /// Each of the jobs, in the order of the request; and what was claimed in the same step. Of one
-    /// job too where a claim was asked for: a refusal would hide what was claimed.
+pub enum OutcomesReply {
+    /// The reply for one job.
+    One(OutcomeReply),
+    /// The replies in the order of the request, and the jobs claimed in the same transaction. Also used
+    /// for one job with a claim, because an error would hide the claimed jobs.
     Many {
         /// `outcome` may be `lease_lost` or `gone`.
-        jobs: Vec<SettleReply>,
-        /// The next jobs, where they were asked for.
+        jobs: Vec<OutcomeReply>,
+        /// The claimed jobs, if `claim` was set.
         #[serde(skip_serializing_if = "Option::is_none")]
         claimed: Option<Vec<ClaimReply>>,
     },
 }
 
-/// One job or many: what was named, and whether it was one. What is said `beside` many jobs would
-/// be said of none.
-fn items<T>(one: Option<T>, many: Option<Vec<T>>, beside: bool) -> Result<(Vec<T>, bool)> {
+/// Returns the jobs of a request, and whether it was a single one. `has_job_fields` says that fields
+/// of a single job are set, which `jobs` does not allow.
+fn items<T>(one: Option<T>, many: Option<Vec<T>>, has_job_fields: bool) -> Result<(Vec<T>, bool)> {
     let help = "set either id and token, or jobs";
     match (one, many) {
         (Some(one), None) => Ok((vec![one], true)),
-        (None, Some(_)) if beside => Err(CoreError::invalid(
+        (None, Some(_)) if has_job_fields => Err(CoreError::invalid(
             "request",
             "result, error, permanent and delay belong to one job",
             "move them into each entry of jobs",
@@ -55,76 +55,81 @@ fn items<T>(one: Option<T>, many: Option<Vec<T>>, beside: bool) -> Result<(Vec<T
 fn both<T>(
     id: Option<String>,
     token: Option<String>,
-    of: impl FnOnce(String, String) -> T,
+    create: impl FnOnce(String, String) -> T,
 ) -> Option<T> {
     match (id, token) {
         (None, None) => None,
-        // An absent one is an empty one, and refused as such.
-        (id, token) => Some(of(id.unwrap_or_default(), token.unwrap_or_default())),
+        // A missing one becomes empty, which is then rejected.
+        (id, token) => Some(create(id.unwrap_or_default(), token.unwrap_or_default())),
     }
 }
 
-fn answer(
+fn reply(
     queue: &QueueName,
     ids: &[JobId],
-    settled: &[OutcomeStatus],
+    statuses: &[OutcomeStatus],
     is_one: bool,
     claimed: Option<Vec<ClaimReply>>,
-) -> Answer<SettleAnswer> {
-    if let (true, None, [id], [settled]) = (is_one, &claimed, ids, settled) {
-        return match settled {
+) -> ApiResult<OutcomesReply> {
+    if let (true, None, [id], [status]) = (is_one, &claimed, ids, statuses) {
+        return match status {
             OutcomeStatus::LeaseLost => Err(Error::lease_lost(id)),
             OutcomeStatus::Gone => Err(Error::gone(queue, id)),
-            settled => Ok(SettleAnswer::One(SettleReply::settled(queue, id, *settled))),
+            status => Ok(OutcomesReply::One(OutcomeReply::from_status(
+                queue, id, *status,
+            ))),
         };
     }
-    let pairs = ids.iter().zip(settled);
-    Ok(SettleAnswer::Many {
+    let pairs = ids.iter().zip(statuses);
+    Ok(OutcomesReply::Many {
         jobs: pairs
-            .map(|(id, settled)| SettleReply::settled(queue, id, *settled))
+            .map(|(id, status)| OutcomeReply::from_status(queue, id, *status))
             .collect(),
         claimed,
     })
 }
 
-fn ids<'a>(holds: impl Iterator<Item = &'a JobLease>) -> Vec<JobId> {
-    holds.map(|hold| hold.id.clone()).collect()
+fn ids<'a>(leases: impl Iterator<Item = &'a JobLease>) -> Vec<JobId> {
+    leases.map(|lease| lease.id.clone()).collect()
 }
 
-/// Ends jobs well and, in the same step, may claim the next.
+/// Completes jobs and, in the same transaction, optionally claims more.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Complete {
+    /// The job id. Excludes `jobs`.
     pub id: Option<String>,
+    /// The token of the claim.
     pub token: Option<String>,
-    /// What the job leaves behind: a string stands for its bytes, any other JSON keeps its text.
+    /// The result. A string is stored as its bytes, any other JSON as its exact text.
     #[serde(deserialize_with = "content::present")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub result: Option<Text>,
+    /// The result as base64, for binary data. Excludes `result`.
     pub result_base64: Option<String>,
-    pub jobs: Option<Vec<Done>>,
-    /// Claim the next jobs in the same step; it does not wait.
+    /// Several jobs.
+    pub jobs: Option<Vec<CompletedJob>>,
+    /// Claims more jobs in the same transaction, without waiting.
     pub claim: Option<Claim>,
 }
 
-/// One job that is done.
+/// A completed job.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Done {
-    /// The job.
+pub struct CompletedJob {
+    /// The job id.
     pub id: String,
-    /// The claim that holds it.
+    /// The token of the claim.
     pub token: String,
-    /// What it leaves behind.
+    /// The result.
     #[serde(deserialize_with = "content::present")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub result: Option<Text>,
-    /// The result as base64, for bytes that are no text.
+    /// The result as base64, for binary data.
     pub result_base64: Option<String>,
 }
 
-impl Done {
+impl CompletedJob {
     fn completion(&self) -> Result<Completion> {
         let result = content::of(
             self.result.as_ref(),
@@ -132,7 +137,7 @@ impl Done {
             "result",
         )?;
         Ok(Completion {
-            lease: hold(&self.id, &self.token)?,
+            lease: job_lease(&self.id, &self.token)?,
             result,
         })
     }
@@ -140,66 +145,69 @@ impl Done {
 
 impl QueueRequest for Complete {
     const OP: &'static str = "complete";
-    type Reply = SettleAnswer;
+    type Reply = OutcomesReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<SettleAnswer> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<OutcomesReply> {
         let (result, result_base64) = (self.result, self.result_base64);
-        let beside = result.is_some() || result_base64.is_some();
-        let one = both(self.id, self.token, |id, token| Done {
+        let has_job_fields = result.is_some() || result_base64.is_some();
+        let one = both(self.id, self.token, |id, token| CompletedJob {
             id,
             token,
             result,
             result_base64,
         });
-        let (done, is_one) = items(one, self.jobs, beside)?;
-        let completions = done
+        let (jobs, is_one) = items(one, self.jobs, has_job_fields)?;
+        let completions = jobs
             .iter()
-            .map(Done::completion)
+            .map(CompletedJob::completion)
             .collect::<Result<Vec<_>>>()?;
-        let ids = ids(completions.iter().map(|done| &done.lease));
+        let ids = ids(completions.iter().map(|completion| &completion.lease));
         let next = self.claim.map(Claim::into_request).transpose()?;
         let next = next.map(|(request, _)| request);
-        let asks = next.is_some();
+        let has_claim = next.is_some();
         let completed = store.complete(queue, completions, next).await?;
-        let claimed = asks.then(|| ClaimReply::all(queue, completed.next.as_ref()));
-        answer(queue, &ids, &completed.statuses, is_one, claimed)
+        let claimed = has_claim.then(|| ClaimReply::all(queue, completed.next.as_ref()));
+        reply(queue, &ids, &completed.statuses, is_one, claimed)
     }
 }
 
-/// Ends attempts badly: again later, or dead.
+/// Fails attempts. Each job is retried later or becomes dead.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Fail {
+    /// The job id. Excludes `jobs`.
     pub id: Option<String>,
+    /// The token of the claim.
     pub token: Option<String>,
+    /// The error message.
     pub error: Option<String>,
-    /// Never again.
+    /// Do not retry: the job becomes dead (default: false).
     pub permanent: Option<bool>,
-    /// Again after so long; the job's policy decides unless said.
+    /// The delay before the next attempt (default: by the retry policy of the job).
     pub delay: Option<String>,
-    pub jobs: Option<Vec<Failed>>,
+    /// Several jobs.
+    pub jobs: Option<Vec<FailedJob>>,
 }
 
-/// One attempt that failed.
+/// A failed job.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Failed {
-    /// The job.
+pub struct FailedJob {
+    /// The job id.
     pub id: String,
-    /// The claim that holds it.
+    /// The token of the claim.
     pub token: String,
-    /// What went wrong, for people.
+    /// The error message.
     pub error: String,
-    /// Never again.
+    /// Do not retry: the job becomes dead (default: false).
     pub permanent: Option<bool>,
-    /// Again after so long.
+    /// The delay before the next attempt (default: by the retry policy of the job).
     pub delay: Option<String>,
 }
 
-impl Failed {
+impl FailedJob {
     fn failure(self) -> Result<Failure> {
-        let failure = hold(&self.id, &self.token)?.failure(self.error);
+        let failure = job_lease(&self.id, &self.token)?.failure(self.error);
         match (self.permanent.unwrap_or(false), self.delay) {
             (false, None) => Ok(failure),
             (true, None) => Ok(failure.retry(Retry::Permanent)),
@@ -218,92 +226,95 @@ impl Failed {
 
 impl QueueRequest for Fail {
     const OP: &'static str = "fail";
-    type Reply = SettleAnswer;
+    type Reply = OutcomesReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<SettleAnswer> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<OutcomesReply> {
         let (error, permanent, delay) = (self.error, self.permanent, self.delay);
-        let beside = error.is_some() || permanent.is_some() || delay.is_some();
-        let one = both(self.id, self.token, |id, token| Failed {
+        let has_job_fields = error.is_some() || permanent.is_some() || delay.is_some();
+        let one = both(self.id, self.token, |id, token| FailedJob {
             id,
             token,
             error: error.unwrap_or_default(),
             permanent,
             delay,
         });
-        let (failed, is_one) = items(one, self.jobs, beside)?;
-        let failures = failed
+        let (jobs, is_one) = items(one, self.jobs, has_job_fields)?;
+        let failures = jobs
             .into_iter()
-            .map(Failed::failure)
+            .map(FailedJob::failure)
             .collect::<Result<Vec<_>>>()?;
         let ids = ids(failures.iter().map(|failure| &failure.lease));
-        let settled = store.fail(queue, failures).await?;
-        answer(queue, &ids, &settled, is_one, None)
+        let statuses = store.fail(queue, failures).await?;
+        reply(queue, &ids, &statuses, is_one, None)
     }
 }
 
-/// Gives jobs back to the front, attempt not counted.
+/// Returns jobs to the queue without counting the attempt.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Release {
+    /// The job id. Excludes `jobs`.
     pub id: Option<String>,
+    /// The token of the claim.
     pub token: Option<String>,
-    pub jobs: Option<Vec<HeldJob>>,
+    /// Several jobs.
+    pub jobs: Option<Vec<LeasedJob>>,
 }
 
-/// One held job.
+/// A job and the token of its claim.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct HeldJob {
-    /// The job.
+pub struct LeasedJob {
+    /// The job id.
     pub id: String,
-    /// The claim that holds it.
+    /// The token of the claim.
     pub token: String,
 }
 
 impl QueueRequest for Release {
     const OP: &'static str = "release";
-    type Reply = SettleAnswer;
+    type Reply = OutcomesReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<SettleAnswer> {
-        let one = both(self.id, self.token, |id, token| HeldJob { id, token });
-        let (held, is_one) = items(one, self.jobs, false)?;
-        let holds = held.iter().map(|held| hold(&held.id, &held.token));
-        let holds = holds.collect::<Result<Vec<_>>>()?;
-        let ids = ids(holds.iter());
-        let settled = store.release(queue, holds).await?;
-        answer(queue, &ids, &settled, is_one, None)
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<OutcomesReply> {
+        let one = both(self.id, self.token, |id, token| LeasedJob { id, token });
+        let (jobs, is_one) = items(one, self.jobs, false)?;
+        let leases = jobs.iter().map(|job| job_lease(&job.id, &job.token));
+        let leases = leases.collect::<Result<Vec<_>>>()?;
+        let ids = ids(leases.iter());
+        let statuses = store.release(queue, leases).await?;
+        reply(queue, &ids, &statuses, is_one, None)
     }
 }
 
-/// Puts a job off, attempt not counted.
+/// Postpones a job without counting the attempt.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Snooze {
+    /// The job id.
     pub id: String,
+    /// The token of the claim.
     pub token: String,
-    /// For so long.
+    /// How long to postpone the job.
     pub delay: Option<String>,
-    /// Until then; excludes `delay`.
-    pub at: Option<crate::enqueue::Moment>,
+    /// When the job is due again: RFC 3339 or unix seconds. Excludes `delay`.
+    pub at: Option<crate::enqueue::TimeValue>,
 }
 
 impl QueueRequest for Snooze {
     const OP: &'static str = "snooze";
-    type Reply = SettleAnswer;
+    type Reply = OutcomesReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<SettleAnswer> {
-        let hold = hold(&self.id, &self.token)?;
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<OutcomesReply> {
+        let lease = job_lease(&self.id, &self.token)?;
         let at = self.at.map(|at| at.text());
         let due = due(self.delay.as_deref(), at.as_deref())?;
         if due == Due::Now {
             let error = CoreError::invalid("snooze", "no time set", "set delay or at");
             return Err(error.into());
         }
-        let ids = vec![hold.id.clone()];
-        let snoozes = vec![CoreSnooze { lease: hold, due }];
-        let settled = store.snooze(queue, snoozes).await?;
-        answer(queue, &ids, &settled, true, None)
+        let ids = vec![lease.id.clone()];
+        let snoozes = vec![CoreSnooze { lease, due }];
+        let statuses = store.snooze(queue, snoozes).await?;
+        reply(queue, &ids, &statuses, true, None)
     }
 }

@@ -1,4 +1,4 @@
-//! Queues: figures, pause, resume, settings, purge.
+//! queues, stats, pause, resume, purge, settings and set.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use windlass_core::limits::PAGE;
 use windlass_core::{QueueName, Result, Setting, Store};
 
-use super::{Answer, QueueRequest, StoreRequest};
+use super::{ApiResult, QueueRequest, StoreRequest};
 use crate::error::Error;
 use crate::queue::{QueueReply, SettingsReply};
 
-/// The figures of all queues.
+/// Returns the stats of all queues.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Queues {}
@@ -20,10 +20,10 @@ impl StoreRequest for Queues {
     const OP: &'static str = "queues";
     type Reply = Vec<QueueReply>;
 
-    async fn answer(self, store: &dyn Store) -> Answer<Vec<QueueReply>> {
+    async fn execute(self, store: &dyn Store) -> ApiResult<Vec<QueueReply>> {
         let mut replies = Vec::new();
         for queue in store.queues().await? {
-            // One that went away meanwhile is not there.
+            // Skip a queue that was removed in the meantime.
             if let Some(stats) = store.stats(&queue).await? {
                 replies.push(QueueReply::new(&queue, &stats));
             }
@@ -32,7 +32,7 @@ impl StoreRequest for Queues {
     }
 }
 
-/// The figures of one queue.
+/// Returns the stats of one queue.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stats {}
@@ -41,18 +41,18 @@ impl QueueRequest for Stats {
     const OP: &'static str = "stats";
     type Reply = QueueReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<QueueReply> {
-        figures(store, queue).await
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<QueueReply> {
+        queue_stats(store, queue).await
     }
 }
 
-async fn figures(store: &dyn Store, queue: &QueueName) -> Answer<QueueReply> {
+async fn queue_stats(store: &dyn Store, queue: &QueueName) -> ApiResult<QueueReply> {
     let stats = store.stats(queue).await?;
-    let stats = stats.ok_or_else(|| Error::no_queue(queue))?;
+    let stats = stats.ok_or_else(|| Error::queue_not_found(queue))?;
     Ok(QueueReply::new(queue, &stats))
 }
 
-/// Stops answering claims.
+/// Stops handing out jobs. Everything else continues.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {}
@@ -61,13 +61,13 @@ impl QueueRequest for Pause {
     const OP: &'static str = "pause";
     type Reply = QueueReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<QueueReply> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<QueueReply> {
         store.pause(queue).await?;
-        figures(store, queue).await
+        queue_stats(store, queue).await
     }
 }
 
-/// Answers claims again.
+/// Hands out jobs again.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resume {}
@@ -76,25 +76,25 @@ impl QueueRequest for Resume {
     const OP: &'static str = "resume";
     type Reply = QueueReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<QueueReply> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<QueueReply> {
         store.resume(queue).await?;
-        figures(store, queue).await
+        queue_stats(store, queue).await
     }
 }
 
-/// Removes a page of ready and scheduled jobs; repeat it until there are no more.
+/// Removes a page of ready and scheduled jobs. Repeat it while `more` is true.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Purge {}
 
-/// What a purge removed.
+/// The reply to purge.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PurgeReply {
     /// The queue.
     pub queue: String,
-    /// How many jobs went.
+    /// The number of jobs removed.
     pub purged: u64,
-    /// Whether there may be more.
+    /// Whether there may be more jobs to remove.
     pub more: bool,
 }
 
@@ -102,7 +102,7 @@ impl QueueRequest for Purge {
     const OP: &'static str = "purge";
     type Reply = PurgeReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<PurgeReply> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<PurgeReply> {
         let purged = store.purge(queue).await?;
         Ok(PurgeReply {
             queue: queue.to_string(),
@@ -112,7 +112,7 @@ impl QueueRequest for Purge {
     }
 }
 
-/// The settings of a queue.
+/// Returns the settings of a queue.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShowSettings {}
@@ -121,7 +121,7 @@ impl QueueRequest for ShowSettings {
     const OP: &'static str = "settings";
     type Reply = SettingsReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<SettingsReply> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<SettingsReply> {
         let settings = store.settings(queue).await?;
         Ok(SettingsReply::new(queue, &settings))
     }
@@ -131,7 +131,7 @@ impl QueueRequest for ShowSettings {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Set {
-    /// Names and the text of their values.
+    /// Names and values of the settings to change.
     pub settings: BTreeMap<String, String>,
 }
 
@@ -139,7 +139,7 @@ impl QueueRequest for Set {
     const OP: &'static str = "set";
     type Reply = SettingsReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<SettingsReply> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<SettingsReply> {
         let settings = self
             .settings
             .iter()

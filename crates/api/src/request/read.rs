@@ -1,4 +1,4 @@
-//! get, list, wait: looking at jobs.
+//! get, list and wait.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use windlass_core::wait::{JobEnd, wait_for_end};
 use windlass_core::{Cursor, Error as CoreError, JobId, QueueName, Store, duration};
 
 use super::change::filter;
-use super::{Answer, QueueRequest};
+use super::{ApiResult, QueueRequest};
 use crate::error::Error;
 use crate::job::JobReply;
 
-/// The longest a door waits for a job; whoever wants to wait longer asks again.
+/// The longest wait of one request. To wait longer, repeat the request.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// The most jobs of one page.
+/// The maximum number of jobs per page.
 const PAGE_MAX: usize = 500;
 
-/// Everything known of one job.
+/// Returns a job with its payload and result.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Get {
-    /// The job.
+    /// The job id.
     pub id: String,
 }
 
@@ -30,15 +30,15 @@ impl QueueRequest for Get {
     const OP: &'static str = "get";
     type Reply = JobReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<JobReply> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<JobReply> {
         let id = JobId::new(&self.id)?;
         let job = store.get(queue, &id).await?;
-        let job = job.ok_or_else(|| Error::no_job(queue, &id))?;
+        let job = job.ok_or_else(|| Error::job_not_found(queue, &id))?;
         Ok(JobReply::from(&job))
     }
 }
 
-/// A page of jobs, without payloads and results.
+/// Lists a page of jobs, without payloads and results.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct List {
@@ -46,9 +46,9 @@ pub struct List {
     pub state: Option<String>,
     /// Only jobs of this kind.
     pub kind: Option<String>,
-    /// How many at most (100 unless said, 500 at most).
+    /// The maximum number of jobs, up to 500 (default: 100).
     pub limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     pub cursor: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct List {
 pub struct ListReply {
     /// The jobs.
     pub jobs: Vec<JobReply>,
-    /// Where the next page begins; nothing at the end.
+    /// The cursor of the next page; null on the last page.
     pub next: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl QueueRequest for List {
     const OP: &'static str = "list";
     type Reply = ListReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<ListReply> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<ListReply> {
         let filter = filter(self.state.as_deref(), self.kind.as_deref())?;
         let limit = self.limit.unwrap_or(100);
         if limit == 0 {
@@ -83,29 +83,29 @@ impl QueueRequest for List {
     }
 }
 
-/// Waits until a job has ended, up to a minute.
+/// Waits until a job has finished, at most one minute.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
-    /// The job.
+    /// The job id.
     pub id: String,
-    /// How long at most (a minute unless said, and no longer).
+    /// The longest wait, up to one minute (default: 1m).
     pub timeout: Option<String>,
 }
 
-/// How the job ended.
+/// The finished job.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum WaitReply {
-    /// It has ended and is kept.
+    /// The job is finished and kept.
     Ended(Box<JobReply>),
-    /// It has ended and was not kept.
-    Unkept {
-        /// The job.
+    /// The job is finished and was not kept.
+    NotKept {
+        /// The job id.
         id: String,
-        /// Its queue.
+        /// The queue.
         queue: String,
-        /// What it ended in.
+        /// The final state.
         state: &'static str,
     },
 }
@@ -114,7 +114,7 @@ impl QueueRequest for Wait {
     const OP: &'static str = "wait";
     type Reply = WaitReply;
 
-    async fn answer(self, store: &dyn Store, queue: &QueueName) -> Answer<WaitReply> {
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<WaitReply> {
         let id = JobId::new(&self.id)?;
         let limit = self
             .timeout
@@ -122,14 +122,14 @@ impl QueueRequest for Wait {
             .map_or(Ok(WAIT_MAX), duration::parse)?;
         match wait_for_end(store, queue, &id, Some(limit.min(WAIT_MAX))).await? {
             JobEnd::Ended(job) => Ok(WaitReply::Ended(Box::new(JobReply::from(job.as_ref())))),
-            JobEnd::EndedUnkept(state) => Ok(WaitReply::Unkept {
+            JobEnd::EndedNotKept(state) => Ok(WaitReply::NotKept {
                 id: id.to_string(),
                 queue: queue.to_string(),
                 state: state.as_str(),
             }),
-            JobEnd::Gone => Err(Error::left(queue, &id)),
-            JobEnd::NotFound => Err(Error::no_job(queue, &id)),
-            JobEnd::TimedOut(job) => Err(Error::not_ended(&id, job.state)),
+            JobEnd::Gone => Err(Error::not_kept(queue, &id)),
+            JobEnd::NotFound => Err(Error::job_not_found(queue, &id)),
+            JobEnd::TimedOut(job) => Err(Error::wait_timed_out(&id, job.state)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Workers of any language: register, heartbeat, leave; and what operators do with them.
+//! register, heartbeat, leave, workers, fail_worker and command.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,28 +8,32 @@ use windlass_core::{
 };
 
 use super::claim::lease;
-use super::{Answer, StoreRequest};
+use super::{ApiResult, StoreRequest};
 use crate::error::Error;
 use crate::worker::{RunningReply, WorkerReply};
 
-/// Makes a worker known.
+/// Registers a worker.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Register {
-    /// Its id for this life; made up unless said.
+    /// The worker id, which must be new for every start (default: generated).
     pub worker: Option<String>,
+    /// A display name (default: `worker`).
     pub name: Option<String>,
+    /// The host it runs on.
     pub host: Option<String>,
+    /// The process id.
     pub pid: Option<u32>,
+    /// The version of the worker.
     pub version: Option<String>,
+    /// The queues it claims from.
     pub queues: Vec<String>,
 }
 
-/// Under which id the worker is known.
+/// The reply to register.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RegisterReply {
-    /// To be shown with every heartbeat and claim.
+    /// The worker id, required by heartbeat and leave.
     pub worker: String,
 }
 
@@ -37,7 +41,7 @@ impl StoreRequest for Register {
     const OP: &'static str = "register";
     type Reply = RegisterReply;
 
-    async fn answer(self, store: &dyn Store) -> Answer<RegisterReply> {
+    async fn execute(self, store: &dyn Store) -> ApiResult<RegisterReply> {
         let boot = self
             .worker
             .map_or_else(|| Ok(BootId::generate()), BootId::new)?;
@@ -61,38 +65,39 @@ impl StoreRequest for Register {
     }
 }
 
-/// Shows that a worker lives, and renews what it holds in the same call.
+/// Reports that a worker is alive, and renews its leases in the same request.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Heartbeat {
-    /// Who.
+    /// The worker id.
     pub worker: String,
-    /// What it runs; each token is renewed.
-    pub running: Vec<BeatJob>,
-    /// For how long (30s unless said).
+    /// The running jobs. Each token is renewed.
+    pub running: Vec<RunningJob>,
+    /// The new lease (default: 30s).
     pub lease: Option<String>,
 }
 
-/// A job a worker runs.
+/// A job that a worker is running.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct BeatJob {
-    /// Its queue.
+pub struct RunningJob {
+    /// The queue.
     pub queue: String,
-    /// The job.
+    /// The job id.
     pub id: String,
-    /// Renewed where it is given.
+    /// The token, to renew its lease. Optional.
     pub token: Option<String>,
 }
 
-/// How the worker should go on.
+/// The reply to heartbeat.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HeartbeatReply {
-    /// `continue`, `quiet`, `stop`, or `lost`: register again.
+    /// `continue`, `pause` (claim no more jobs), `stop` (finish the running jobs and exit) or `reregister` (the worker is
+    /// unknown: register again with a new id).
     pub command: &'static str,
-    /// Jobs that should stop because somebody cancelled them.
+    /// Jobs to stop, because their cancellation was requested.
     pub cancel: Vec<RunningReply>,
-    /// Jobs whose lease is lost: stop them, their outcome will be refused.
+    /// Jobs whose lease is lost. Stop them: their outcome will be rejected.
     pub lost: Vec<RunningReply>,
 }
 
@@ -100,7 +105,7 @@ impl StoreRequest for Heartbeat {
     const OP: &'static str = "heartbeat";
     type Reply = HeartbeatReply;
 
-    async fn answer(self, store: &dyn Store) -> Answer<HeartbeatReply> {
+    async fn execute(self, store: &dyn Store) -> ApiResult<HeartbeatReply> {
         let boot = BootId::new(&self.worker)?;
         let lease = lease(self.lease.as_deref())?;
         let mut running = Vec::with_capacity(self.running.len());
@@ -122,10 +127,10 @@ impl StoreRequest for Heartbeat {
                 .await?;
             cancel.extend(renewed.cancel.iter().map(|id| reply(&queue, id.as_str())));
             if renewed.lost.contains(&token) {
-                let is_its = |job: &&BeatJob| {
+                let is_lost = |job: &&RunningJob| {
                     job.queue == queue.as_str() && job.token.as_deref() == Some(&token.to_string())
                 };
-                let jobs = self.running.iter().filter(is_its);
+                let jobs = self.running.iter().filter(is_lost);
                 lost.extend(jobs.map(|job| reply(&queue, &job.id)));
             }
         }
@@ -144,20 +149,20 @@ fn reply(queue: &QueueName, id: &str) -> RunningReply {
     }
 }
 
-/// Takes a worker off the record, in one queue or altogether.
+/// Removes a worker from one queue or entirely, and returns its jobs to the queue.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Leave {
-    /// Who.
+    /// The worker id.
     pub worker: String,
-    /// Only this queue.
+    /// The queue to leave (default: all, which removes the worker).
     pub queue_left: Option<String>,
 }
 
-/// How many jobs went back.
+/// The reply to leave.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LeaveReply {
-    /// How many.
+    /// The number of jobs returned to the queue.
     pub released: u64,
 }
 
@@ -165,7 +170,7 @@ impl StoreRequest for Leave {
     const OP: &'static str = "leave";
     type Reply = LeaveReply;
 
-    async fn answer(self, store: &dyn Store) -> Answer<LeaveReply> {
+    async fn execute(self, store: &dyn Store) -> ApiResult<LeaveReply> {
         let boot = BootId::new(&self.worker)?;
         let queue = self.queue_left.map(QueueName::new).transpose()?;
         let released = store.leave(&boot, queue.as_ref()).await?;
@@ -173,7 +178,7 @@ impl StoreRequest for Leave {
     }
 }
 
-/// Workers that were seen lately.
+/// Lists the workers seen in the last 24 hours.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workers {}
@@ -182,7 +187,7 @@ impl StoreRequest for Workers {
     const OP: &'static str = "workers";
     type Reply = Vec<WorkerReply>;
 
-    async fn answer(self, store: &dyn Store) -> Answer<Vec<WorkerReply>> {
+    async fn execute(self, store: &dyn Store) -> ApiResult<Vec<WorkerReply>> {
         let now = Timestamp::from_ms(SystemClock.now_us() / 1000);
         let workers = store.workers().await?;
         Ok(workers
@@ -192,20 +197,20 @@ impl StoreRequest for Workers {
     }
 }
 
-/// Declares a worker dead: its jobs go back now.
+/// Declares a worker dead and returns its jobs to the queue now.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FailWorker {
-    /// Who.
+    /// The worker id.
     pub worker: String,
 }
 
-/// What went back.
+/// The reply to fail_worker.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FailWorkerReply {
-    /// The worker.
+    /// The worker id.
     pub id: String,
-    /// How many jobs.
+    /// The number of jobs returned to the queue.
     pub rescued: u64,
 }
 
@@ -213,10 +218,10 @@ impl StoreRequest for FailWorker {
     const OP: &'static str = "fail_worker";
     type Reply = FailWorkerReply;
 
-    async fn answer(self, store: &dyn Store) -> Answer<FailWorkerReply> {
+    async fn execute(self, store: &dyn Store) -> ApiResult<FailWorkerReply> {
         let boot = BootId::new(&self.worker)?;
         let rescued = store.fail_worker(&boot).await?;
-        let rescued = rescued.ok_or_else(|| Error::no_worker(&boot))?;
+        let rescued = rescued.ok_or_else(|| Error::worker_not_found(&boot))?;
         Ok(FailWorkerReply {
             id: boot.to_string(),
             rescued,
@@ -228,7 +233,7 @@ impl StoreRequest for FailWorker {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandWorker {
-    /// Who.
+    /// The worker id.
     pub worker: String,
     /// `continue`, `pause` or `stop`.
     pub command: String,
@@ -237,7 +242,7 @@ pub struct CommandWorker {
 /// The command that the next heartbeat will return.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CommandWorkerReply {
-    /// The worker.
+    /// The worker id.
     pub id: String,
     /// The command.
     pub command: &'static str,
@@ -247,7 +252,7 @@ impl StoreRequest for CommandWorker {
     const OP: &'static str = "command";
     type Reply = CommandWorkerReply;
 
-    async fn answer(self, store: &dyn Store) -> Answer<CommandWorkerReply> {
+    async fn execute(self, store: &dyn Store) -> ApiResult<CommandWorkerReply> {
         let boot = BootId::new(&self.worker)?;
         let Some(command @ (WorkerCommand::Continue | WorkerCommand::Pause | WorkerCommand::Stop)) =
             WorkerCommand::from_text(&self.command)
@@ -256,7 +261,7 @@ impl StoreRequest for CommandWorker {
             return Err(CoreError::unknown("command", &self.command, &expected).into());
         };
         if !store.command(&boot, command).await? {
-            return Err(Error::no_worker(&boot));
+            return Err(Error::worker_not_found(&boot));
         }
         Ok(CommandWorkerReply {
             id: boot.to_string(),

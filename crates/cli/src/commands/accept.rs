@@ -3,7 +3,7 @@
 use clap::Args;
 use windlass::LeaseStatus;
 use windlass::store::limits;
-use windlass_api::SettleReply;
+use windlass_api::OutcomeReply;
 
 use super::settle;
 use crate::args;
@@ -34,7 +34,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     match store.accept(&queue, hold, lease).await? {
         LeaseStatus::Lost => Err(settle::lost(&id)),
         LeaseStatus::Valid => {
-            let reply = SettleReply::new(&queue, &id, "accepted");
+            let reply = OutcomeReply::new(&queue, &id, "accepted");
             session
                 .output
                 .result(&reply, |output| output.line(reply.outcome));

@@ -46,7 +46,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     if let Some(queue) = queue.as_ref().filter(|_| is_once)
         && store.stats(queue).await?.is_none()
     {
-        return Err(Failure::from(Error::no_queue(queue)));
+        return Err(Failure::from(Error::queue_not_found(queue)));
     }
     let rounds = Again::until_terminated(every)?;
     let work = |is_deep| clean(store.as_ref(), queue.as_ref(), is_deep);

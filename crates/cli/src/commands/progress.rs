@@ -2,7 +2,7 @@
 
 use clap::Args;
 use windlass::{Error, LeaseStatus, Progress};
-use windlass_api::SettleReply;
+use windlass_api::OutcomeReply;
 
 use super::settle;
 use crate::args;
@@ -45,7 +45,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     {
         LeaseStatus::Lost => Err(settle::lost(&id)),
         LeaseStatus::Valid => {
-            let reply = SettleReply::new(&queue, &id, "noted");
+            let reply = OutcomeReply::new(&queue, &id, "noted");
             session
                 .output
                 .result(&reply, |output| output.line(reply.outcome));

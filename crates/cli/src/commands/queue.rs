@@ -145,5 +145,5 @@ fn talk_of_new(queue: &QueueName, is_new: bool, session: &mut Session) {
 }
 
 fn no_queue(queue: &QueueName) -> Failure {
-    Failure::from(Error::no_queue(queue))
+    Failure::from(Error::queue_not_found(queue))
 }

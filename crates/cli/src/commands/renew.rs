@@ -58,5 +58,5 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 }
 
 fn nothing_held() -> Failure {
-    Failure::from(Error::nothing_held())
+    Failure::from(Error::token_lost())
 }

@@ -2,7 +2,7 @@
 
 use windlass::store::{JobLease, OutcomeStatus};
 use windlass::{Error as CoreError, JobId, QueueName, Token};
-use windlass_api::{Error, SettleReply};
+use windlass_api::{Error, OutcomeReply};
 
 use crate::args::JobLeaseArgs;
 use crate::exit::{Exit, Failure, Result};
@@ -25,7 +25,7 @@ pub(super) fn print(
         [OutcomeStatus::LeaseLost] => Err(lost(id)),
         [OutcomeStatus::Gone] => Err(Failure::from(Error::gone(queue, id))),
         [settled] => {
-            let reply = SettleReply::settled(queue, id, *settled);
+            let reply = OutcomeReply::from_status(queue, id, *settled);
             session
                 .output
                 .result(&reply, |output| output.line(reply.outcome));

@@ -103,7 +103,7 @@ async fn tell(id: &BootId, word: Word, session: &mut Session) -> Result<Exit> {
 }
 
 fn nobody(id: &BootId) -> Failure {
-    Failure::from(Error::no_worker(id))
+    Failure::from(Error::worker_not_found(id))
 }
 
 async fn fail(id: &BootId, session: &mut Session) -> Result<Exit> {

@@ -1,4 +1,4 @@
-//! Waiting for a job to end.
+//! Waits for a job to finish.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use crate::job::{Job, JobState};
 use crate::name::{JobId, QueueName};
 use crate::notification::Notification;
 use crate::store::Store;
-use crate::wait::{Deadline, pause, poll};
+use crate::wait::{Deadline, poll_interval, wait_for_notification};
 
-/// How a job ended, as far as can be told.
+/// The reply of [`wait_for_end`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobEnd {
-    /// It has ended and is kept.
+    /// The job has finished and is kept.
     Ended(Box<Job>),
-    /// It has ended and was not kept.
-    EndedUnkept(JobState),
-    /// It was there and is no longer: it ended well without a result, or was removed.
+    /// The job has finished in this state and was not kept.
+    EndedNotKept(JobState),
+    /// The job is no longer stored: it succeeded without a result, or was removed.
     Gone,
-    /// There is no such job.
+    /// The job does not exist.
     NotFound,
-    /// It has not ended yet.
+    /// The job has not finished yet.
     TimedOut(Box<Job>),
 }
 
-/// Waits until a job has ended, at most `limit` where one is given.
+/// Waits until a job has finished, at most for `limit`. Without a limit it waits forever.
 pub async fn wait_for_end(
     store: &dyn Store,
     queue: &QueueName,
@@ -34,14 +34,14 @@ pub async fn wait_for_end(
     let deadline = Deadline::after(limit);
     let mut watch = store.watch(std::slice::from_ref(queue)).await?;
     let mut was_seen = false;
-    let mut heard = None;
+    let mut final_state = None;
     loop {
         let job = match store.get(queue, id).await? {
             Some(job) if job.state.is_final() => return Ok(JobEnd::Ended(Box::new(job))),
             Some(job) => job,
             None => {
-                return Ok(match heard {
-                    Some(state) => JobEnd::EndedUnkept(state),
+                return Ok(match final_state {
+                    Some(state) => JobEnd::EndedNotKept(state),
                     None if was_seen => JobEnd::Gone,
                     None => JobEnd::NotFound,
                 });
@@ -51,14 +51,14 @@ pub async fn wait_for_end(
         if deadline.is_over() {
             return Ok(JobEnd::TimedOut(Box::new(job)));
         }
-        let is_news = |hint: &Notification| match hint {
+        let is_relevant = |notification: &Notification| match notification {
             Notification::Event(_, about, state) if about == id => {
-                heard = state.is_final().then_some(*state);
+                final_state = state.is_final().then_some(*state);
                 true
             }
             Notification::Resync => true,
             _ => false,
         };
-        pause(watch.as_mut(), deadline.cut(poll()), is_news).await;
+        wait_for_notification(watch.as_mut(), deadline.clamp(poll_interval()), is_relevant).await;
     }
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use windlass_api::content::from_base64;
 use windlass_api::error::Error;
 use windlass_core::Due;
-use windlass_core::limits::AHEAD_MAX;
+use windlass_core::limits::FUTURE_MAX;
 use windlass_worker::{Again, Outcome};
 
 use crate::progress;
@@ -230,7 +230,7 @@ fn failed(fail: Fail) -> Outcome {
 }
 
 fn delay(after_ms: u64) -> Duration {
-    Duration::from_millis(after_ms).min(AHEAD_MAX)
+    Duration::from_millis(after_ms).min(FUTURE_MAX)
 }
 
 /// An error as text: a string, or an object with `kind`, `message` and `stack`.

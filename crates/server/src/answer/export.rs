@@ -92,7 +92,7 @@ impl Export {
         let (store, queue) = (self.store.as_ref(), &self.queue);
         let mut cursor = None;
         loop {
-            let page = self.page(cursor.take()).answer(store, queue).await?;
+            let page = self.page(cursor.take()).execute(store, queue).await?;
             let mut part = Vec::new();
             for job in page.jobs {
                 // A page has no payloads. A job that went away meanwhile is not there.

@@ -41,7 +41,7 @@ pub(super) async fn claim(door: &Arc<Door>, mut call: Call) -> Answered {
         // Unheard, it is dropped here, and gives back what it holds.
         let _ = heard.send(answer);
     });
-    let claimed = hears.await.map_err(|_| Error::no_answer())??;
+    let claimed = hears.await.map_err(|_| Error::missing_reply())??;
     Ok(claimed.response())
 }
 
@@ -64,12 +64,12 @@ async fn wait_for_jobs(
     wait: Duration,
     heard: &oneshot::Sender<Result<Claimed, Error>>,
 ) -> Result<Box<RawValue>, Error> {
-    let text = serde_json::to_string(fields).map_err(|_| Error::no_answer())?;
+    let text = serde_json::to_string(fields).map_err(|_| Error::missing_reply())?;
     let deadline = Deadline::after(Some(wait));
     loop {
         let mut fields = Fields::parse(&text)?;
         if !wait.is_zero() {
-            let slice = deadline.cut(SLICE).as_millis();
+            let slice = deadline.clamp(SLICE).as_millis();
             fields.put("wait", &format!("{slice}ms"))?;
         }
         let reply = dispatch(door.store.as_ref(), op, fields).await?;

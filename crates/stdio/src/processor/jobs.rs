@@ -62,7 +62,7 @@ impl Processor {
             .priority(payload.priority()?)
             .headers(headers);
         let answers = self.store.enqueue(queue, vec![job]).await?;
-        let first = answers.first().ok_or_else(Error::no_answer)?;
+        let first = answers.first().ok_or_else(Error::missing_reply)?;
         if first.is_duplicate() {
             return Err(duplicate(queue, &id, first.state()));
         }
@@ -82,7 +82,7 @@ impl Processor {
                 "deleted"
             }
             Some(Changed::Conflict(_) | Changed::NotFound) | None => {
-                return Err(Error::no_job(queue, &id));
+                return Err(Error::job_not_found(queue, &id));
             }
         };
         fields(&JobAnswer::new(queue, &id, state))

@@ -167,7 +167,7 @@ impl Processor {
         sender: &Sender,
     ) -> Result<(JobLease, Job), Error> {
         let job = self.store.get(queue, id).await?;
-        let job = job.ok_or_else(|| Error::no_job(queue, id))?;
+        let job = job.ok_or_else(|| Error::job_not_found(queue, id))?;
         if job.state.is_final() {
             return Err(ended(id, job.state));
         }

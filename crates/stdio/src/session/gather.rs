@@ -89,7 +89,7 @@ impl Group {
             done.push(match asked {
                 Asked::Enqueue(..) => {
                     let answer = stored.next();
-                    asker.told("", answer.unwrap_or_else(|| Err(Error::no_answer())))
+                    asker.told("", answer.unwrap_or_else(|| Err(Error::missing_reply())))
                 }
                 Asked::Refused(problem) => asker.told("", Err(problem)),
                 Asked::Verb(op, fields) => {

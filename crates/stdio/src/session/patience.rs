@@ -28,7 +28,7 @@ pub(super) async fn dispatch(
         // It only looks: dropping it loses nothing.
         "wait" => tokio::select! {
             answer = windlass_api::dispatch(store, op, fields) => answer,
-            () = cut.cancelled() => Err(Error::cut_short()),
+            () = cut.cancelled() => Err(Error::shutting_down()),
         },
         _ => windlass_api::dispatch(store, op, fields).await,
     }
@@ -45,7 +45,7 @@ async fn claim(store: &dyn Store, mut fields: Fields, cut: &CancellationToken) -
         let slice = if cut.is_cancelled() {
             Duration::ZERO
         } else {
-            deadline.cut(SLICE)
+            deadline.clamp(SLICE)
         };
         let answer = windlass_api::dispatch(store, "claim", sliced(&text, slice)?).await?;
         if answer.get() != "[]" || slice.is_zero() || deadline.is_over() {

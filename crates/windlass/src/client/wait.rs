@@ -100,9 +100,9 @@ impl Client {
         match wait_for_end(self.store().as_ref(), queue, id, limit).await? {
             JobEnd::Ended(job) => left(*job),
             // A job with a result is kept, so there was none.
-            JobEnd::EndedUnkept(JobState::Succeeded) => Ok(None),
-            JobEnd::EndedUnkept(JobState::Cancelled) => Err(WaitError::Cancelled),
-            JobEnd::EndedUnkept(_) => Err(WaitError::Dead {
+            JobEnd::EndedNotKept(JobState::Succeeded) => Ok(None),
+            JobEnd::EndedNotKept(JobState::Cancelled) => Err(WaitError::Cancelled),
+            JobEnd::EndedNotKept(_) => Err(WaitError::Dead {
                 reason: None,
                 error: None,
             }),

@@ -137,7 +137,7 @@ pub(crate) async fn run(verb: Verb, which: impl Which, session: &mut Session) ->
     }
     // Of ids every one has been told of; a payload has no other sign that nothing had it.
     if matches!(target, Target::Payload(_)) && counts.is_empty() {
-        return Err(Failure::from(Error::no_payload(&queue)));
+        return Err(Failure::from(Error::payload_not_found(&queue)));
     }
     Ok(exit)
 }
@@ -145,13 +145,13 @@ pub(crate) async fn run(verb: Verb, which: impl Which, session: &mut Session) ->
 fn print_counts(verb: Verb, counts: &ChangeCounts, session: &mut Session) {
     session.output.result(counts, |output| {
         for (count, what) in [
-            (counts.done, verb.done()),
+            (counts.done, verb.past_tense()),
             (counts.will_stop, "asked to stop"),
             (counts.wrong_state, "in a state that forbids it"),
             (counts.conflict, "with a unique key that is held by another"),
             (counts.not_found, "not found"),
         ] {
-            if count > 0 || what == verb.done() {
+            if count > 0 || what == verb.past_tense() {
                 output.line(&format!("{count} {what}"));
             }
         }

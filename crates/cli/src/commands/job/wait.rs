@@ -64,7 +64,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
                 .result(&reply, |output| print_job(output, &reply));
             Ok(exit_of(job.state))
         }
-        JobEnd::EndedUnkept(state) => {
+        JobEnd::EndedNotKept(state) => {
             let reply = Reply {
                 id: id.as_str(),
                 queue: queue.as_str(),
@@ -76,7 +76,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
             Ok(exit_of(state))
         }
         JobEnd::Gone => Err(gone(&queue, &id)),
-        JobEnd::NotFound => Err(Failure::from(Error::no_job(&queue, &id))),
+        JobEnd::NotFound => Err(Failure::from(Error::job_not_found(&queue, &id))),
         JobEnd::TimedOut(job) => Err(timed_out(&id, job.state)),
     }
 }
@@ -132,10 +132,10 @@ pub(in crate::commands) fn exit_of(state: JobState) -> Exit {
 
 /// The job was there and is not any more.
 pub(in crate::commands) fn gone(queue: &QueueName, id: &JobId) -> Failure {
-    Failure::from(Error::left(queue, id))
+    Failure::from(Error::not_kept(queue, id))
 }
 
 /// The job did not end in time.
 pub(in crate::commands) fn timed_out(id: &JobId, state: JobState) -> Failure {
-    Failure::from(Error::not_ended(id, state))
+    Failure::from(Error::wait_timed_out(id, state))
 }

@@ -1,16 +1,16 @@
-//! complete, fail, release, snooze: the token decides, and a repeat is told the same again.
+//! complete, fail, release and snooze. The token decides; a repeated call gets the same reply.
 
-use windlass_core::limits::{CLAIM_TOMBSTONE, cut_message};
+use windlass_core::limits::{CLAIM_TOMBSTONE, truncate_message};
 use windlass_core::time::Now;
 use windlass_core::{
     ClaimRequest, Completed, Completion, Due, Failure, JobId, JobLease, OutcomeStatus, Snooze,
     Token,
 };
 
-use crate::queue::{ClaimRecord, End, Queue};
+use crate::queue::{ClaimRecord, LaneEnd, Queue};
 
 impl ClaimRecord {
-    /// Finished so long ago that repeats are no longer told.
+    /// Whether the claim finished so long ago that repeated calls no longer get the same reply.
     pub(crate) fn is_forgotten(&self, now: Now) -> bool {
         self.finished_at
             .is_some_and(|at| at.plus(CLAIM_TOMBSTONE) <= now.ms())
@@ -28,7 +28,7 @@ impl Queue {
             .into_iter()
             .map(|item| self.complete_one(now, item))
             .collect();
-        self.prune_step(now);
+        self.prune_after(now);
         Completed {
             statuses,
             next: next.and_then(|request| self.claim(now, request)),
@@ -37,8 +37,8 @@ impl Queue {
 
     fn complete_one(&mut self, now: Now, completion: Completion) -> OutcomeStatus {
         let JobLease { id, token } = &completion.lease;
-        if self.held(id, *token).is_none() {
-            return self.told_before(now, &completion.lease, &[OutcomeStatus::Completed]);
+        if self.leased(id, *token).is_none() {
+            return self.repeated_status(now, &completion.lease, &[OutcomeStatus::Completed]);
         }
         self.leave_claim(id, OutcomeStatus::Completed, now.ms());
         self.succeed(id, now, completion.result);
@@ -46,88 +46,88 @@ impl Queue {
     }
 
     pub(crate) fn fail(&mut self, now: Now, failures: &[Failure]) -> Vec<OutcomeStatus> {
-        let settled = failures
+        let statuses = failures
             .iter()
             .map(|item| self.fail_one(now, item))
             .collect();
-        self.prune_step(now);
-        settled
+        self.prune_after(now);
+        statuses
     }
 
     fn fail_one(&mut self, now: Now, failure: &Failure) -> OutcomeStatus {
         let JobLease { id, token } = &failure.lease;
-        let Some(entry) = self.held(id, *token) else {
+        let Some(entry) = self.leased(id, *token) else {
             let same = [
                 OutcomeStatus::Retrying,
                 OutcomeStatus::Dead,
                 OutcomeStatus::Cancelled,
             ];
-            return self.told_before(now, &failure.lease, &same);
+            return self.repeated_status(now, &failure.lease, &same);
         };
         if entry.job.is_cancel_requested {
             return self.stop(id, now);
         }
         let (attempt, policy) = (entry.job.attempt, entry.job.retry);
-        let verdict = failure.retry.verdict(&policy, attempt, now.ms());
+        let next_due = failure.retry.next_due(&policy, attempt, now.ms());
         if let Some(entry) = self.jobs.get_mut(id) {
-            entry.job.error = Some(cut_message(&failure.error).to_owned());
+            entry.job.error = Some(truncate_message(&failure.error).to_owned());
         }
-        match verdict {
+        match next_due {
             Ok(due) => {
                 self.leave_claim(id, OutcomeStatus::Retrying, now.ms());
                 if let Some(entry) = self.jobs.get_mut(id) {
                     entry.job.attempt += 1;
                     entry.job.started_at = None;
                 }
-                self.place_scheduled(id, due);
+                self.insert_scheduled(id, due);
                 OutcomeStatus::Retrying
             }
             Err(reason) => {
                 self.leave_claim(id, OutcomeStatus::Dead, now.ms());
-                self.bury(id, now, reason);
+                self.mark_dead(id, now, reason);
                 OutcomeStatus::Dead
             }
         }
     }
 
-    pub(crate) fn release(&mut self, now: Now, holds: &[JobLease]) -> Vec<OutcomeStatus> {
+    pub(crate) fn release(&mut self, now: Now, leases: &[JobLease]) -> Vec<OutcomeStatus> {
         let mut back = Vec::new();
-        let mut settled = Vec::new();
-        for hold in holds {
-            settled.push(match self.held(&hold.id, hold.token) {
-                None => self.told_before(
+        let mut statuses = Vec::new();
+        for lease in leases {
+            statuses.push(match self.leased(&lease.id, lease.token) {
+                None => self.repeated_status(
                     now,
-                    hold,
+                    lease,
                     &[OutcomeStatus::Released, OutcomeStatus::Cancelled],
                 ),
-                Some(entry) if entry.job.is_cancel_requested => self.stop(&hold.id, now),
+                Some(entry) if entry.job.is_cancel_requested => self.stop(&lease.id, now),
                 Some(_) => {
-                    let place = self.place_in_claim(&hold.id, hold.token);
-                    self.leave_claim(&hold.id, OutcomeStatus::Released, now.ms());
-                    back.push((place, hold.id.clone()));
+                    let order = self.claim_order(&lease.id, lease.token);
+                    self.leave_claim(&lease.id, OutcomeStatus::Released, now.ms());
+                    back.push((order, lease.id.clone()));
                     OutcomeStatus::Released
                 }
             });
         }
         back.sort();
         self.requeue_in_order(back.into_iter().map(|(_, id)| id).collect());
-        self.prune_step(now);
-        settled
+        self.prune_after(now);
+        statuses
     }
 
     pub(crate) fn snooze(&mut self, now: Now, snoozes: &[Snooze]) -> Vec<OutcomeStatus> {
-        let settled = snoozes
+        let statuses = snoozes
             .iter()
             .map(|item| self.snooze_one(now, item))
             .collect();
-        self.prune_step(now);
-        settled
+        self.prune_after(now);
+        statuses
     }
 
     fn snooze_one(&mut self, now: Now, snooze: &Snooze) -> OutcomeStatus {
         let JobLease { id, token } = &snooze.lease;
-        let Some(entry) = self.held(id, *token) else {
-            return self.told_before(
+        let Some(entry) = self.leased(id, *token) else {
+            return self.repeated_status(
                 now,
                 &snooze.lease,
                 &[OutcomeStatus::Snoozed, OutcomeStatus::Cancelled],
@@ -141,34 +141,34 @@ impl Queue {
             entry.job.started_at = None;
         }
         let due: Due = snooze.due;
-        self.place_scheduled(id, due.resolve(now.ms()));
+        self.insert_scheduled(id, due.resolve(now.ms()));
         OutcomeStatus::Snoozed
     }
 
-    /// A job that was asked to stop has come back: it is cancelled, whatever its holder said.
+    /// Cancels a job whose cancellation was requested, whatever outcome was reported.
     pub(crate) fn stop(&mut self, id: &JobId, now: Now) -> OutcomeStatus {
         self.leave_claim(id, OutcomeStatus::Cancelled, now.ms());
-        self.end_cancelled(id, now);
+        self.mark_cancelled(id, now);
         OutcomeStatus::Cancelled
     }
 
-    /// The answer to a token that does not hold the job: what the same verb was told before, or
-    /// that the hold is lost, or that the job is gone.
-    fn told_before(&self, now: Now, hold: &JobLease, same: &[OutcomeStatus]) -> OutcomeStatus {
+    /// The reply to a token that is not valid for the job: the earlier reply to the same verb, or
+    /// `LeaseLost`, or `Gone`.
+    fn repeated_status(&self, now: Now, lease: &JobLease, same: &[OutcomeStatus]) -> OutcomeStatus {
         let claim = self
             .claims
-            .get(&hold.token)
+            .get(&lease.token)
             .filter(|claim| !claim.is_forgotten(now));
-        match claim.and_then(|claim| claim.left.get(&hold.id)) {
-            Some(how) if same.contains(how) => *how,
+        match claim.and_then(|claim| claim.left.get(&lease.id)) {
+            Some(status) if same.contains(status) => *status,
             Some(_) => OutcomeStatus::LeaseLost,
-            None if self.jobs.contains_key(&hold.id) => OutcomeStatus::LeaseLost,
+            None if self.jobs.contains_key(&lease.id) => OutcomeStatus::LeaseLost,
             None => OutcomeStatus::Gone,
         }
     }
 
-    /// Where a held job stands in the order of claims: token, then place in its claim.
-    pub(crate) fn place_in_claim(&self, id: &JobId, token: Token) -> (u64, i64) {
+    /// The position of a running job in claim order: token, then index in its claim.
+    pub(crate) fn claim_order(&self, id: &JobId, token: Token) -> (u64, i64) {
         let ids = self
             .claims
             .get(&token)
@@ -181,17 +181,17 @@ impl Queue {
         (token.number, i64::try_from(index).unwrap_or(i64::MAX))
     }
 
-    /// Puts jobs that came back unfinished into their lanes so that they keep their order.
+    /// Adds unfinished jobs to their lanes, keeping their order.
     pub(crate) fn requeue_in_order(&mut self, mut ids: Vec<JobId>) {
         let end = self.requeue_end();
-        if end == End::Front {
+        if end == LaneEnd::Front {
             ids.reverse();
         }
         for id in &ids {
             if let Some(entry) = self.jobs.get_mut(id) {
                 entry.job.started_at = None;
             }
-            self.place_ready(id, end);
+            self.insert_ready(id, end);
         }
     }
 }

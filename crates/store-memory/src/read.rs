@@ -1,4 +1,4 @@
-//! get, list, stats: what readers see. Nothing here changes anything.
+//! get, list and stats. Read-only.
 
 use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::time::Now;
@@ -13,9 +13,14 @@ impl Queue {
     }
 
     /// One page of a listing, without payloads and results.
-    pub(crate) fn list(&self, filter: &Filter, from: Option<&Place>, limit: usize) -> Page<Job> {
+    pub(crate) fn list(
+        &self,
+        filter: &Filter,
+        from: Option<&ScanPosition>,
+        limit: usize,
+    ) -> Page<Job> {
         let page = self.scan(filter.state, from, limit, |job| matches(filter, job));
-        let shown = |id: &JobId| {
+        let without_bytes = |id: &JobId| {
             let job = self.jobs[id].job.clone();
             Job {
                 payload: None,
@@ -24,52 +29,52 @@ impl Queue {
             }
         };
         Page {
-            items: page.items.iter().map(shown).collect(),
+            items: page.items.iter().map(without_bytes).collect(),
             next: page.next,
         }
     }
 
-    /// Looks at up to `limit` jobs of a state, or of all, in their order: those that are meant,
-    /// and where to go on.
+    /// Scans up to `limit` jobs of a state, or of all states, in order. Returns the matching jobs and
+    /// the cursor of the next page.
     pub(crate) fn scan(
         &self,
         state: Option<JobState>,
-        from: Option<&Place>,
+        from: Option<&ScanPosition>,
         limit: usize,
-        is_meant: impl Fn(&Job) -> bool,
+        is_match: impl Fn(&Job) -> bool,
     ) -> Page<JobId> {
         let of_state = |job: &&Job| state.is_none_or(|state| job.state == state);
         let jobs = self.jobs.values().map(|entry| &entry.job).filter(of_state);
-        let places = jobs.map(|job| self.place(job, state));
-        let mut places: Vec<_> = places
-            .filter(|place| from.is_none_or(|from| place > from))
+        let positions = jobs.map(|job| self.scan_position(job, state));
+        let mut positions: Vec<_> = positions
+            .filter(|position| from.is_none_or(|from| position > from))
             .collect();
-        places.sort();
-        let next = places
+        positions.sort();
+        let next = positions
             .get(limit)
-            .and(places.get(limit.saturating_sub(1)))
-            .map(Place::write);
-        places.truncate(limit);
-        let ids = places.into_iter().map(|place| place.id);
+            .and(positions.get(limit.saturating_sub(1)))
+            .map(ScanPosition::to_cursor);
+        positions.truncate(limit);
+        let ids = positions.into_iter().map(|position| position.id);
         Page {
-            items: ids.filter(|id| is_meant(&self.jobs[id].job)).collect(),
+            items: ids.filter(|id| is_match(&self.jobs[id].job)).collect(),
             next,
         }
     }
 
-    /// Where a job stands: all jobs by id; those of one state by their turn, claim, due time or end.
-    fn place(&self, job: &Job, state: Option<JobState>) -> Place {
+    /// The position of a job: all jobs by id; those of one state by lane, claim, due time or end.
+    fn scan_position(&self, job: &Job, state: Option<JobState>) -> ScanPosition {
         let order = match state {
             None => (0, 0),
             Some(JobState::Scheduled) => (job.due_at.as_ms(), 0),
             Some(JobState::Ready) => (lane_number(job), self.jobs[&job.id].position),
             Some(JobState::Running) => job
                 .token
-                .map(|token| self.place_in_claim(&job.id, token))
+                .map(|token| self.claim_order(&job.id, token))
                 .unwrap_or_default(),
             Some(_) => (job.finished_at.unwrap_or_default().as_ms(), 0),
         };
-        Place {
+        ScanPosition {
             order,
             id: job.id.clone(),
         }
@@ -123,36 +128,33 @@ impl Queue {
     }
 }
 
-/// A place in a listing; its text is the cursor.
+/// A position in a listing; its text form is the cursor.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct ScanPosition {
     order: (u64, i64),
     id: JobId,
 }
 
-impl Place {
-    fn write(&self) -> Cursor {
+impl ScanPosition {
+    fn to_cursor(&self) -> Cursor {
         Cursor(format!("{},{},{}", self.order.0, self.order.1, self.id))
     }
 
-    pub(crate) fn read(cursor: &Cursor) -> Result<Self> {
-        let bad = || {
-            let why = "it is not one this store gave out";
-            Error::invalid("cursor", why, "begin with the first page")
-        };
-        let mut words = cursor.0.splitn(3, ',');
-        let mut word = || words.next().ok_or_else(bad);
+    pub(crate) fn from_cursor(cursor: &Cursor) -> Result<Self> {
+        let bad = || Error::invalid("cursor", "malformed", "start again without a cursor");
+        let mut fields = cursor.0.splitn(3, ',');
+        let mut field = || fields.next().ok_or_else(bad);
         Ok(Self {
             order: (
-                word()?.parse().map_err(|_| bad())?,
-                word()?.parse().map_err(|_| bad())?,
+                field()?.parse().map_err(|_| bad())?,
+                field()?.parse().map_err(|_| bad())?,
             ),
-            id: JobId::new(word()?).map_err(|_| bad())?,
+            id: JobId::new(field()?).map_err(|_| bad())?,
         })
     }
 }
 
-/// The lanes of all priorities in the order they are served.
+/// The number of the lane of a job, in claim order.
 fn lane_number(job: &Job) -> u64 {
     u64::from(job.priority.level()) * 2 + u64::from(job.expiries < SUSPECT_AFTER)
 }
@@ -167,7 +169,7 @@ fn ms_between(now: Now, at: windlass_core::Timestamp) -> u64 {
     at.as_ms().saturating_sub(now.ms().as_ms())
 }
 
-/// Whether a filter means a job.
+/// Whether a job matches a filter.
 pub(crate) fn matches(filter: &Filter, job: &Job) -> bool {
     filter.state.is_none_or(|state| job.state == state)
         && filter
