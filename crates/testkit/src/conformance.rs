@@ -1,9 +1,9 @@
-//! The conformance suite: what every store promises, said once.
+//! The conformance suite: what every store promises.
 //!
-//! One case is one promise, an async function named as it. [`conformance!`](macro@crate::conformance)
-//! turns each into a test of its own; the one list below drives it.
+//! Each case is one promise: an async function named after it. [`conformance!`](macro@crate::conformance)
+//! creates a test for each case in the list.
 
-#![expect(missing_docs, reason = "a case is named as the promise it checks")]
+#![expect(missing_docs, reason = "a case is named after the promise it checks")]
 
 pub mod audit;
 pub mod bounds;
@@ -27,7 +27,7 @@ pub mod unique;
 pub mod watch;
 pub mod workers;
 
-/// One test per case for a store that `open` opens:
+/// Creates one test per case for the store that `open` opens:
 /// `async fn open(clock: Arc<ManualClock>) -> StoreUnderTest`.
 #[macro_export]
 macro_rules! conformance {
@@ -36,8 +36,8 @@ macro_rules! conformance {
     };
 }
 
-/// One test per topic, its cases one after the other, for a store that is dear to open: `open` opens
-/// it for each case, empty, and may keep the servers behind it.
+/// Creates one test per topic, which runs its cases in sequence, for a store that is expensive to open.
+/// `open` returns an empty store for each case, and may reuse the servers behind it.
 #[macro_export]
 macro_rules! conformance_by_topic {
     ($open:ident) => {
@@ -51,7 +51,7 @@ macro_rules! one_test_per_case {
     ($open:ident $($topic:ident { $($case:ident,)+ })+) => {
         $(mod $topic {
             $(#[tokio::test]
-            async fn $case() -> $crate::conformance::Outcome {
+            async fn $case() -> $crate::conformance::CaseResult {
                 let fixture = $crate::Fixture::open(super::$open, stringify!($case)).await;
                 $crate::conformance::$topic::$case(&fixture).await?;
                 fixture.assert_sound().await
@@ -65,7 +65,7 @@ macro_rules! one_test_per_case {
 macro_rules! one_test_per_topic {
     ($open:ident $($topic:ident { $($case:ident,)+ })+) => {
         $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn $topic() -> $crate::conformance::Outcome {
+        async fn $topic() -> $crate::conformance::CaseResult {
             $({
                 println!(stringify!($case));
                 let fixture = $crate::Fixture::open($open, stringify!($case)).await;
@@ -86,8 +86,8 @@ macro_rules! case_names {
     };
 }
 
-/// What a case answers: an error when the store could not answer at all.
-pub type Outcome = windlass_core::Result<()>;
+/// The result of a case: an error if a call to the store failed.
+pub type CaseResult = windlass_core::Result<()>;
 
 /// Every topic with the names of its cases.
 pub const CASES: &[(&str, &[&str])] = crate::conformance_cases! { case_names };
@@ -108,7 +108,7 @@ mod tests {
                 .collect();
             assert_eq!(written, *listed, "{topic}");
         }
-        // All files are topics but the list itself.
+        // Every file is a topic, except the list itself.
         let files = std::fs::read_dir(folder).unwrap().count();
         assert_eq!(files - 1, CASES.len());
     }

@@ -1,15 +1,15 @@
-//! The differential test: random verbs into a store and into the specification; every reply and
-//! the whole state must be the same.
+//! The differential test: runs random operations on a store and on the specification. Every reply and
+//! the complete state must be equal.
 //!
-//! Everything is drawn from one seed, so that a divergence can be played again.
+//! All randomness comes from one seed, so that a failure can be reproduced.
 
-mod chance;
+mod callers;
 mod coverage;
-mod difference;
-mod draw;
+mod diff;
+mod generate;
+mod operation;
+mod random;
 mod reply;
-mod step;
-mod world;
 
 use std::collections::VecDeque;
 use std::env;
@@ -22,31 +22,31 @@ use windlass_store_memory::MemoryStore;
 
 pub use coverage::Coverage;
 
-use self::draw::draw;
+use self::callers::Callers;
+use self::generate::generate;
+use self::operation::Operation;
 use self::reply::Reply;
-use self::step::Step;
-use self::world::World;
 use crate::soundness;
 use crate::store_under_test::StoreUnderTest;
 
-/// Where the clock starts.
+/// The start of the clock.
 const START: Timestamp = Timestamp::from_ms(1_700_000_000_123);
 
-/// How many steps pass between two comparisons of the whole state; when a chosen seed is played
-/// again it is every single one, so that the step that parted the stores is the last one shown.
+/// The number of operations between two comparisons of the complete state. With `WINDLASS_SEED`, the state
+/// is compared after every operation, so that the failing one is the last one shown.
 const STEPS_PER_DUMP: usize = 20;
 
-/// More jobs than this and the queue is emptied. A change by filter must fit into one page: what is
-/// pruned between two pages depends on where the first one ended, which is each store's own affair.
-const CROWD: usize = 200;
+/// With more jobs than this, the queue is emptied. A change by filter must fit into one page, because
+/// the pages of two stores may end at different jobs, and pruning happens between pages.
+const JOBS_MAX: usize = 200;
 
-/// How many of the latest steps a divergence shows.
+/// How many of the last operations a failure shows.
 const STEPS_SHOWN: usize = 20;
 
-/// Runs `steps` steps for each seed and checks that together they reached every outcome they
-/// should. `WINDLASS_SEED` plays one seed, `WINDLASS_SEEDS` so many.
+/// Runs `steps` operations for each seed and checks that they reached every expected outcome.
+/// `WINDLASS_SEED` runs one seed, `WINDLASS_SEEDS` a number of seeds.
 ///
-/// Panics with a readable difference where the store that `open` opens and the specification part.
+/// Panics with a readable diff if the store that `open` opens differs from the specification.
 pub async fn run_all<F, O>(open: F, seeds: &[u64], steps: usize) -> Coverage
 where
     F: Fn(Arc<ManualClock>) -> O,
@@ -60,7 +60,7 @@ where
     coverage
 }
 
-/// Runs `steps` steps drawn from `seed` and tells what they reached.
+/// Runs `steps` operations generated from `seed`. Returns what they reached.
 pub async fn run<F, O>(open: &F, seed: u64, steps: usize) -> Coverage
 where
     F: Fn(Arc<ManualClock>) -> O,
@@ -70,7 +70,7 @@ where
     let mut run = Run {
         model: StoreUnderTest::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>)),
         subject: open(Arc::clone(&clock)).await,
-        world: World::new(seed, clock),
+        callers: Callers::new(seed, clock),
         coverage: Coverage::default(),
         latest: VecDeque::new(),
         seed,
@@ -79,8 +79,8 @@ where
     };
     let is_replay = chosen_seed().is_some();
     while run.number < steps {
-        let step = draw(&mut run.world);
-        run.step(&step).await;
+        let operation = generate(&mut run.callers);
+        run.apply(&operation).await;
         if is_replay || run.number.is_multiple_of(STEPS_PER_DUMP) {
             run.compare_queues().await;
         }
@@ -89,12 +89,12 @@ where
     run.coverage
 }
 
-/// The number of steps in `WINDLASS_STEPS`, or `default`.
+/// Returns the number of operations in `WINDLASS_STEPS`, or `default`.
 pub fn steps_from_env(default: usize) -> usize {
     from_env("WINDLASS_STEPS").unwrap_or(default)
 }
 
-/// The seed in `WINDLASS_SEED`, or as many as `WINDLASS_SEEDS` says, or the default ones.
+/// The seed in `WINDLASS_SEED`, or `WINDLASS_SEEDS` seeds, or the default seeds.
 fn seeds_from_env(default: &[u64]) -> Vec<u64> {
     match (chosen_seed(), from_env("WINDLASS_SEEDS")) {
         (Some(seed), _) => vec![seed],
@@ -114,11 +114,11 @@ fn from_env<T: FromStr>(name: &str) -> Option<T> {
     value
 }
 
-/// One run: the two stores side by side and what has happened so far.
+/// One run: both stores, and what has happened so far.
 struct Run {
     model: StoreUnderTest,
     subject: StoreUnderTest,
-    world: World,
+    callers: Callers,
     coverage: Coverage,
     latest: VecDeque<String>,
     seed: u64,
@@ -127,91 +127,85 @@ struct Run {
 }
 
 impl Run {
-    /// Takes one step on both sides and compares the replies.
-    async fn step(&mut self, step: &Step) {
+    /// Runs one operation on both stores and compares the replies.
+    async fn apply(&mut self, operation: &Operation) {
         self.number += 1;
-        self.note(step);
-        let (expected, actual) = if let Step::Clock(movement) = step {
-            movement.apply(self.world.clock());
+        self.note(operation);
+        let (expected, actual) = if let Operation::Clock(movement) = operation {
+            movement.apply(self.callers.clock());
             (Reply::Nothing, Reply::Nothing)
         } else {
-            let expected = step.apply(self.model.store.as_ref()).await;
-            (expected, step.apply(self.subject.store.as_ref()).await)
+            let expected = operation.apply(self.model.store.as_ref()).await;
+            (expected, operation.apply(self.subject.store.as_ref()).await)
         };
         if expected != actual {
-            self.diverged(
-                "the replies differ",
-                &difference::of_replies(&expected, &actual),
-            );
+            self.diverged("the replies differ", &diff::of_replies(&expected, &actual));
         }
         self.coverage
-            .note(step, &expected, self.world.has_seen(&expected));
-        self.world.learn(step, &expected);
+            .note(operation, &expected, self.callers.has_seen(&expected));
+        self.callers.learn(operation, &expected);
     }
 
-    fn note(&mut self, step: &Step) {
+    fn note(&mut self, operation: &Operation) {
         if self.latest.len() == STEPS_SHOWN {
             self.latest.pop_front();
         }
-        let now_us = self.world.clock().now_us();
-        let line: String = format!("{step:?}").chars().take(600).collect();
+        let now_us = self.callers.clock().now_us();
+        let line: String = format!("{operation:?}").chars().take(600).collect();
         self.latest
             .push_back(format!("{:>6}  at {now_us}us  {line}", self.number));
     }
 
     async fn compare_queues(&mut self) {
-        for queue in self.world.queues().to_vec() {
+        for queue in self.callers.queues().to_vec() {
             self.compare(&queue).await;
         }
     }
 
-    /// Compares everything that both sides hold of a queue.
+    /// Compares the complete state of a queue.
     async fn compare(&mut self, queue: &QueueName) {
         let expected = self
             .model
             .dump
             .dump(queue)
             .await
-            .expect("memory always answers");
+            .expect("the memory store never fails");
         let actual = match self.subject.dump.dump(queue).await {
             Ok(dump) => dump,
-            Err(error) => self.diverged("the store cannot show its state", &error.to_string()),
+            Err(error) => self.diverged("the store cannot dump its state", &error.to_string()),
         };
         if expected != actual {
             let what = format!("the queue {queue} differs");
-            self.diverged(
-                &what,
-                &difference::of_dumps(expected.as_ref(), actual.as_ref()),
-            );
+            self.diverged(&what, &diff::of_dumps(expected.as_ref(), actual.as_ref()));
         }
         if let Some(dump) = expected {
-            let faults = soundness::faults(&dump);
-            if !faults.is_empty() {
-                self.diverged("the specification contradicts itself", &faults.join("\n"));
+            let problems = soundness::problems(&dump);
+            if !problems.is_empty() {
+                self.diverged("the specification is inconsistent", &problems.join("\n"));
             }
             self.coverage.note_dump(&dump);
-            if dump.jobs.len() > CROWD {
-                self.world.relieve(queue);
+            if dump.jobs.len() > JOBS_MAX {
+                self.callers.empty_queue(queue);
             }
         }
     }
 
-    /// Lets every lease, delay and memory run out; what is left must be the same as well.
+    /// Lets every lease, delay and retention expire, and compares the state again.
     async fn finish(&mut self) {
         self.compare_queues().await;
-        for step in self.world.closing_steps() {
-            self.step(&step).await;
+        for operation in self.callers.closing_operations() {
+            self.apply(&operation).await;
         }
         self.compare_queues().await;
     }
 
-    fn diverged(&mut self, what: &str, difference: &str) -> ! {
+    fn diverged(&mut self, what: &str, diff: &str) -> ! {
         let (seed, steps, number) = (self.seed, self.steps, self.number);
         let package = env::var("CARGO_PKG_NAME").unwrap_or_else(|_| "<the store>".to_owned());
         let latest = self.latest.make_contiguous().join("\n");
         panic!(
-            "{what} at step {number} of seed {seed}\n\nthe latest steps:\n{latest}\n\n\
-             the difference (- specification, + store):\n{difference}\n\nplay it again with\n  \
+            "{what} at step {number} of seed {seed}\n\nthe last steps:\n{latest}\n\n\
+             the diff (- specification, + store):\n{diff}\n\nreproduce it with\n  \
              WINDLASS_SEED={seed} WINDLASS_STEPS={steps} cargo test -p {package} --test differential"
         );
     }
@@ -221,23 +215,23 @@ impl Run {
 mod tests {
     use super::*;
 
-    /// A store whose clock stands still is not the specification.
+    /// Opens a store whose clock never moves, which differs from the specification.
     async fn open_without_time(_clock: Arc<ManualClock>) -> StoreUnderTest {
         StoreUnderTest::new(MemoryStore::new(Arc::new(ManualClock::new(START))))
     }
 
     #[tokio::test]
     #[should_panic(expected = "WINDLASS_SEED=7 WINDLASS_STEPS=500")]
-    async fn a_store_that_differs_is_found_and_can_be_played_again() {
+    async fn a_store_that_differs_is_found_and_can_be_reproduced() {
         run(&open_without_time, 7, 500).await;
     }
 
     #[test]
     #[should_panic(expected = "never reached")]
-    fn a_run_that_reaches_too_little_is_noticed() {
+    fn a_run_that_reaches_too_little_fails() {
         let mut coverage = Coverage::default();
         for _ in 0..20_000 {
-            coverage.note(&Step::Queues, &Reply::Queues(vec![]), false);
+            coverage.note(&Operation::Queues, &Reply::Queues(vec![]), false);
         }
         coverage.assert_reached();
     }

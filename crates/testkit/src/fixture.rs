@@ -1,4 +1,4 @@
-//! Where a case works: one open store, one queue, one clock that moves only when told.
+//! The set-up of a case: an open store, a queue and a manual clock.
 
 mod verbs;
 
@@ -17,10 +17,10 @@ use windlass_core::{
 use crate::soundness;
 use crate::store_under_test::StoreUnderTest;
 
-/// Where every clock starts: the beginning of a minute, so that counts per minute are foreseeable.
+/// The start of every clock: the beginning of a minute, so that counts per minute are predictable.
 const START: Timestamp = Timestamp::from_ms(28_333_334 * 60_000);
 
-/// One open store with a queue of its own, and the small moves of which cases are made.
+/// An open store with a separate queue, and helpers for cases.
 pub struct Fixture {
     /// The store under test.
     pub store: Arc<dyn Store>,
@@ -28,7 +28,7 @@ pub struct Fixture {
     pub clock: Arc<ManualClock>,
     /// A queue that no other case uses.
     pub queue: QueueName,
-    opened: StoreUnderTest,
+    under_test: StoreUnderTest,
 }
 
 impl fmt::Debug for Fixture {
@@ -47,13 +47,13 @@ impl Fixture {
         O: Future<Output = StoreUnderTest>,
     {
         let clock = Arc::new(ManualClock::new(START));
-        let opened = open(Arc::clone(&clock)).await;
+        let under_test = open(Arc::clone(&clock)).await;
         let queue = queue(case);
         Self {
-            store: Arc::clone(&opened.store),
+            store: Arc::clone(&under_test.store),
             clock,
             queue,
-            opened,
+            under_test,
         }
     }
 
@@ -62,28 +62,28 @@ impl Fixture {
         self.clock.advance(by);
     }
 
-    /// Lets a lease of the default length run out.
+    /// Lets a lease of the default duration expire.
     pub fn outlast_lease(&self) {
         self.advance(LEASE_DEFAULT);
     }
 
-    /// What the clock shows.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         Timestamp::from_ms(self.clock.now_us() / 1000)
     }
 
-    /// Everything the store holds of the case's queue; `None` before it exists.
+    /// Dumps the queue of the case; `None` before it exists.
     pub async fn dump(&self) -> Result<Option<QueueDump>> {
-        self.opened.dump.dump(&self.queue).await
+        self.under_test.dump.dump(&self.queue).await
     }
 
-    /// Everything the store holds of the case's queue.
+    /// Dumps the queue of the case.
     pub async fn snapshot(&self) -> Result<QueueDump> {
         let dump = self.dump().await?;
-        Ok(dump.expect("the case has made its queue"))
+        Ok(dump.expect("the queue exists"))
     }
 
-    /// The ids of ready jobs in the order they will be claimed.
+    /// Returns the ids of ready jobs in claim order.
     pub async fn ready(&self) -> Result<Vec<String>> {
         let lanes = self.snapshot().await?.ready;
         let ids = lanes
@@ -92,87 +92,87 @@ impl Fixture {
         Ok(ids.map(|id| id.to_string()).collect())
     }
 
-    /// The ids of jobs in `state`, in their order.
+    /// Returns the ids of jobs in `state`, ordered.
     pub async fn in_state(&self, state: JobState) -> Result<Vec<String>> {
         let jobs = self.snapshot().await?.jobs;
         let ids = jobs.into_iter().filter(|job| job.state == state);
         Ok(ids.map(|job| job.id.to_string()).collect())
     }
 
-    /// Panics when the queue contradicts itself; every case ends with this.
+    /// Panics if the queue violates an invariant. Every case ends with this.
     pub async fn assert_sound(&self) -> Result<()> {
         if let Some(dump) = self.dump().await? {
-            let faults = soundness::faults(&dump);
+            let problems = soundness::problems(&dump);
             assert!(
-                faults.is_empty(),
-                "the queue contradicts itself:\n{}",
-                faults.join("\n")
+                problems.is_empty(),
+                "the queue is inconsistent:\n{}",
+                problems.join("\n")
             );
         }
         Ok(())
     }
 }
 
-/// A job whose id and payload are both `name`.
+/// Creates a job whose id and payload are both `name`.
 pub fn named(name: &str) -> NewJob {
     NewJob::new(name.to_owned()).id(id(name))
 }
 
-/// `count` named jobs: `j000`, `j001` and so on, their names in the order of their numbers.
+/// Creates `count` jobs named `j000`, `j001` and so on.
 pub fn numbered(count: usize) -> Vec<NewJob> {
     (0..count).map(|n| named(&format!("j{n:03}"))).collect()
 }
 
-/// The id written `text`.
+/// Creates a job id.
 pub fn id(text: &str) -> JobId {
     JobId::new(text).expect("cases use valid ids")
 }
 
-/// The queue named `text`.
+/// Creates a queue name.
 pub fn queue(text: &str) -> QueueName {
     QueueName::new(text).expect("cases use valid queue names")
 }
 
-/// The worker's life named `text`.
+/// Creates a boot id.
 pub fn boot(text: &str) -> BootId {
     BootId::new(text).expect("cases use valid worker ids")
 }
 
-/// The hold of a claim on its job number `index`.
-pub fn hold(claim: &Claim, index: usize) -> JobLease {
+/// Returns the lease on the job with index `index` of a claim.
+pub fn lease_of(claim: &Claim, index: usize) -> JobLease {
     JobLease::new(claim.jobs[index].id.clone(), claim.token)
 }
 
-/// The job that was there first, where an answer speaks of one.
-pub fn duplicate_of(answer: &Enqueued) -> Option<(JobId, JobState)> {
-    answer
+/// Returns the existing job if the reply is a duplicate.
+pub fn duplicate_of(reply: &Enqueued) -> Option<(JobId, JobState)> {
+    reply
         .is_duplicate()
-        .then(|| (answer.id().clone(), answer.state()))
+        .then(|| (reply.id().clone(), reply.state()))
 }
 
-/// The holds of a claim on all its jobs.
-pub fn holds(claim: &Claim) -> Vec<JobLease> {
+/// Returns the leases on all jobs of a claim.
+pub fn leases_of(claim: &Claim) -> Vec<JobLease> {
     (0..claim.jobs.len())
-        .map(|index| hold(claim, index))
+        .map(|index| lease_of(claim, index))
         .collect()
 }
 
-/// The ids of a claim's jobs.
+/// Returns the ids of the jobs of a claim.
 pub fn ids(claim: &Claim) -> Vec<&str> {
     claim.jobs.iter().map(|job| job.id.as_str()).collect()
 }
 
-/// So many seconds.
+/// Returns `n` seconds.
 pub const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
-/// So many milliseconds.
+/// Returns `n` milliseconds.
 pub const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// All of a duration but its last millisecond.
+/// Returns a duration minus one millisecond.
 pub const fn almost(duration: Duration) -> Duration {
     duration.saturating_sub(ms(1))
 }

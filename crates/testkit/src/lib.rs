@@ -1,6 +1,6 @@
-//! The promises every store must keep, as a library of tests.
+//! A conformance suite and a differential test for stores.
 //!
-//! A store's test file says how to open it; the rest is here:
+//! The test file of a store defines how to open it:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -17,10 +17,10 @@
 //!
 //! # Map
 //!
-//! In reading order: [`opened`] is a store under test; [`mod@fixture`] is where a case works;
-//! [`mod@conformance`] holds the cases, one per promise; [`soundness`] says what is true of every queue
-//! at every moment; [`whole`] walks what comes in pages; [`differential`] drives random verbs into a
-//! store and into the specification, and compares; [`redis`] starts private Redis servers.
+//! In reading order: [`store_under_test`] is an open store; [`mod@fixture`] is the set-up of a case;
+//! [`mod@conformance`] has the cases, one per promise; [`soundness`] checks the invariants of a queue;
+//! [`paging`] reads all pages of a reply; [`differential`] runs random operations on a store and on the
+//! specification, and compares them; [`redis`] starts private Redis servers.
 
 pub mod conformance;
 pub mod differential;

@@ -1,8 +1,8 @@
-//! Verbs that answer in pages, to their end.
+//! Reads all pages of a reply.
 
 use windlass_core::{Filter, Job, QueueName, Repair, Result, Store};
 
-/// Every job that a filter matches, over as many pages of `limit` as it takes.
+/// Lists all jobs that match a filter, in pages of `limit`.
 pub async fn list(
     store: &dyn Store,
     queue: &QueueName,
@@ -13,10 +13,7 @@ pub async fn list(
     let mut from = None;
     loop {
         let page = store.list(queue, filter, from, limit).await?;
-        assert!(
-            page.items.len() <= limit,
-            "a page holds at most what was asked for"
-        );
+        assert!(page.items.len() <= limit, "a page has at most `limit` jobs");
         jobs.extend(page.items);
         from = page.next;
         if from.is_none() {
@@ -25,7 +22,7 @@ pub async fn list(
     }
 }
 
-/// The whole deep clean: how many jobs were looked at, and what was mended.
+/// Audits all pages of a queue. Returns the number of jobs checked and the repairs.
 pub async fn audit(store: &dyn Store, queue: &QueueName) -> Result<(u64, Vec<Repair>)> {
     let mut checked = 0;
     let mut repairs = Vec::new();

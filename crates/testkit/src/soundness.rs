@@ -1,4 +1,4 @@
-//! What must be true of every queue at every moment, whatever happened to it.
+//! The invariants of a queue.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,24 +7,24 @@ use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::store::stored_bytes;
 use windlass_core::{Job, JobState, Priority, Stats, Token};
 
-/// Everything in which a queue contradicts itself; nothing when it is sound.
-pub fn faults(dump: &QueueDump) -> Vec<String> {
-    let mut faults = Vec::new();
-    check_lanes(dump, &mut faults);
-    check_keys(dump, &mut faults);
-    check_claims(dump, &mut faults);
-    check_jobs(dump, &mut faults);
+/// Returns all violated invariants of a queue.
+pub fn problems(dump: &QueueDump) -> Vec<String> {
+    let mut problems = Vec::new();
+    check_lanes(dump, &mut problems);
+    check_keys(dump, &mut problems);
+    check_claims(dump, &mut problems);
+    check_jobs(dump, &mut problems);
     let counted = recount(dump);
     if dump.stats != counted {
-        faults.push(format!(
-            "counters: kept {:?}, counted {counted:?}",
+        problems.push(format!(
+            "counters: stored {:?}, counted {counted:?}",
             dump.stats
         ));
     }
-    faults
+    problems
 }
 
-/// The figures of a queue by counting its jobs; what cannot be counted is taken as it is.
+/// Computes the stats of a queue by counting its jobs. Copies what cannot be counted.
 pub fn recount(dump: &QueueDump) -> Stats {
     let mut stats = Stats {
         oldest_ms: dump.stats.oldest_ms,
@@ -52,12 +52,12 @@ pub fn recount(dump: &QueueDump) -> Stats {
     stats
 }
 
-/// Every ready job stands once in the lane of its priority, suspects apart.
-fn check_lanes(dump: &QueueDump, faults: &mut Vec<String>) {
+/// Every ready job is in exactly one lane: that of its priority, with separate lanes for suspects.
+fn check_lanes(dump: &QueueDump, problems: &mut Vec<String>) {
     let jobs: BTreeMap<_, _> = dump.jobs.iter().map(|job| (&job.id, job)).collect();
     let mut seen = BTreeSet::new();
     if dump.ready.len() != Priority::COUNT {
-        faults.push(format!("the dump shows {} priorities", dump.ready.len()));
+        problems.push(format!("the dump has {} priorities", dump.ready.len()));
     }
     for (priority, (suspects, others)) in dump.ready.iter().enumerate() {
         let lanes = suspects
@@ -65,13 +65,13 @@ fn check_lanes(dump: &QueueDump, faults: &mut Vec<String>) {
             .map(|id| (id, true))
             .chain(others.iter().map(|id| (id, false)));
         for (id, is_suspect) in lanes {
-            let fits = jobs.get(id).is_some_and(|job| {
+            let is_right = jobs.get(id).is_some_and(|job| {
                 job.state == JobState::Ready
                     && job.priority.index() == priority
                     && (job.expiries >= SUSPECT_AFTER) == is_suspect
             });
-            if !fits || !seen.insert(id) {
-                faults.push(format!(
+            if !is_right || !seen.insert(id) {
+                problems.push(format!(
                     "{id} does not belong in a lane of priority {priority}"
                 ));
             }
@@ -79,33 +79,35 @@ fn check_lanes(dump: &QueueDump, faults: &mut Vec<String>) {
     }
     for job in dump.jobs.iter().filter(|job| job.state == JobState::Ready) {
         if !seen.contains(&job.id) {
-            faults.push(format!("{} is ready and in no lane", job.id));
+            problems.push(format!("{} is ready but in no lane", job.id));
         }
     }
 }
 
-/// A unique key points at the live job that asked for it.
-fn check_keys(dump: &QueueDump, faults: &mut Vec<String>) {
-    let kept: BTreeSet<_> = dump.unique_keys.iter().map(|(key, id)| (key, id)).collect();
+/// Every unique key belongs to the unfinished job that has it.
+fn check_keys(dump: &QueueDump, problems: &mut Vec<String>) {
+    let stored: BTreeSet<_> = dump.unique_keys.iter().map(|(key, id)| (key, id)).collect();
     let live: BTreeSet<_> = dump
         .jobs
         .iter()
         .filter(|job| !job.state.is_final())
         .filter_map(|job| job.unique_key.as_ref().map(|key| (key, &job.id)))
         .collect();
-    if kept != live {
-        faults.push(format!(
-            "unique keys: kept {kept:?}, held by live jobs {live:?}"
+    if stored != live {
+        problems.push(format!(
+            "unique keys: stored {stored:?}, of unfinished jobs {live:?}"
         ));
     }
     let keys: BTreeSet<_> = live.iter().map(|(key, _)| key).collect();
     if keys.len() != live.len() {
-        faults.push(format!("two live jobs hold one unique key: {live:?}"));
+        problems.push(format!(
+            "two unfinished jobs have the same unique key: {live:?}"
+        ));
     }
 }
 
-/// Every running job is held by an open claim, and every open claim has a lease.
-fn check_claims(dump: &QueueDump, faults: &mut Vec<String>) {
+/// Every running job has an open claim, and every open claim has a lease.
+fn check_claims(dump: &QueueDump, problems: &mut Vec<String>) {
     let mut running: BTreeMap<Token, usize> = BTreeMap::new();
     for job in dump
         .jobs
@@ -114,7 +116,7 @@ fn check_claims(dump: &QueueDump, faults: &mut Vec<String>) {
     {
         match job.token {
             Some(token) => *running.entry(token).or_default() += 1,
-            None => faults.push(format!("{} runs without a token", job.id)),
+            None => problems.push(format!("{} is running without a token", job.id)),
         }
     }
     let owners: BTreeSet<_> = dump
@@ -123,50 +125,60 @@ fn check_claims(dump: &QueueDump, faults: &mut Vec<String>) {
         .map(|lease| lease.owner.as_str())
         .collect();
     for claim in &dump.claims {
-        let held = running.remove(&claim.token).unwrap_or_default();
-        check_claim(claim, held, owners.contains(claim.owner.as_str()), faults);
+        let running_jobs = running.remove(&claim.token).unwrap_or_default();
+        check_claim(
+            claim,
+            running_jobs,
+            owners.contains(claim.owner.as_str()),
+            problems,
+        );
     }
     for token in running.keys() {
-        faults.push(format!("jobs run under {token}, which no claim has"));
+        problems.push(format!("jobs run with token {token}, which has no claim"));
     }
 }
 
-fn check_claim(claim: &ClaimDump, held: usize, has_lease: bool, faults: &mut Vec<String>) {
+fn check_claim(
+    claim: &ClaimDump,
+    running_jobs: usize,
+    has_lease: bool,
+    problems: &mut Vec<String>,
+) {
     let is_open = claim.remaining > 0;
-    if claim.remaining != held {
-        faults.push(format!(
-            "{} has {} jobs left, {held} run",
+    if claim.remaining != running_jobs {
+        problems.push(format!(
+            "{} has {} jobs left, {running_jobs} are running",
             claim.token, claim.remaining
         ));
     }
     if claim.remaining + claim.left.len() > claim.size {
-        faults.push(format!(
-            "{} shows more jobs than it handed out",
+        problems.push(format!("{} has more jobs than it claimed", claim.token));
+    }
+    if is_open && !has_lease {
+        problems.push(format!("{} is open without a lease", claim.token));
+    }
+    if is_open == claim.finished_at.is_some() {
+        problems.push(format!(
+            "{} is both open and finished, or neither",
             claim.token
         ));
     }
-    if is_open && !has_lease {
-        faults.push(format!("{} is open and under no lease", claim.token));
-    }
-    if is_open == claim.finished_at.is_some() {
-        faults.push(format!("{} is open and finished, or neither", claim.token));
-    }
 }
 
-/// A job shows what its state calls for, and nothing else; only ended jobs are remembered so.
-fn check_jobs(dump: &QueueDump, faults: &mut Vec<String>) {
+/// A job has exactly the fields of its state, and a tombstone has the state of its job.
+fn check_jobs(dump: &QueueDump, problems: &mut Vec<String>) {
     for (id, state, _) in &dump.tombstones {
         let job = dump.jobs.iter().find(|job| job.id == *id);
         if job.is_some_and(|job| job.state != *state) {
-            faults.push(format!(
-                "{id} is remembered as {state} and is something else"
+            problems.push(format!(
+                "{id} is remembered as {state} but is in another state"
             ));
         }
     }
     for job in &dump.jobs {
         for (is_right, what) in expectations(job) {
             if !is_right {
-                faults.push(format!("{} is {}: {what}", job.id, job.state));
+                problems.push(format!("{} is {}: {what}", job.id, job.state));
             }
         }
     }
@@ -177,19 +189,19 @@ fn expectations(job: &Job) -> [(bool, &'static str); 6] {
     [
         (
             job.token.is_some() == is_running,
-            "a running job, and no other, has a token",
+            "exactly the running jobs have a token",
         ),
         (
             job.finished_at.is_some() == job.state.is_final(),
-            "an ended job has an end",
+            "exactly the finished jobs have an end",
         ),
         (
             job.reason.is_some() == (job.state == JobState::Dead),
-            "a dead job has a reason",
+            "exactly the dead jobs have a reason",
         ),
         (
             !job.is_cancel_requested || is_running,
-            "only a running job is asked to stop",
+            "only a running job has a cancellation request",
         ),
         (
             job.progress.is_none() || is_running,
@@ -197,7 +209,7 @@ fn expectations(job: &Job) -> [(bool, &'static str); 6] {
         ),
         (
             job.attempt >= 1 && job.payload.is_some(),
-            "it has an attempt and a payload",
+            "every job has an attempt and a payload",
         ),
     ]
 }

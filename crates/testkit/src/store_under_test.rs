@@ -1,4 +1,4 @@
-//! A store under test, however it was opened.
+//! An open store under test.
 
 use std::any::Any;
 use std::fmt;
@@ -7,23 +7,23 @@ use std::sync::Arc;
 use windlass_core::Store;
 use windlass_core::dump::Dump;
 
-/// An open store, the view of its whole state, and whatever keeps both alive.
+/// An open store with its dump, and a guard that keeps its resources alive.
 pub struct StoreUnderTest {
     /// The store.
     pub store: Arc<dyn Store>,
-    /// The same store, seen whole.
+    /// The same store, for dumps.
     pub dump: Arc<dyn Dump + Send + Sync>,
-    /// Dropped last: a temporary folder, a server.
+    /// Dropped last, such as a temporary folder or a server.
     guard: Box<dyn Any + Send + Sync>,
 }
 
 impl StoreUnderTest {
-    /// A store that needs nothing beside itself.
+    /// Wraps a store without a guard.
     pub fn new<S: Store + Dump + 'static>(store: S) -> Self {
         Self::guarded(store, ())
     }
 
-    /// A store that lives only as long as `guard`.
+    /// Wraps a store that needs `guard` to stay alive.
     pub fn guarded<S, G>(store: S, guard: G) -> Self
     where
         S: Store + Dump + 'static,

@@ -1,8 +1,8 @@
-//! Audit: the deep clean of a healthy queue finds nothing and changes nothing.
+//! Audit: in a healthy queue it finds nothing and changes nothing.
 
 use windlass_core::{Due, Repair, Result, Retry};
 
-use crate::fixture::{Fixture, boot, hold, named, numbered, secs};
+use crate::fixture::{Fixture, boot, lease_of, named, numbered, secs};
 use crate::paging;
 
 async fn audit(fixture: &Fixture) -> Result<(u64, Vec<Repair>)> {
@@ -15,10 +15,10 @@ pub async fn a_healthy_queue_has_nothing_to_repair(fixture: &Fixture) -> Result<
         .enqueue(named("later").delay(secs(50)).unique_key("key".parse()?))
         .await?;
     let claim = fixture.take_as(&boot("worker"), 1, 10).await?;
-    fixture.complete_with(hold(&claim, 0), "result").await?;
-    fixture.fail(hold(&claim, 1), Retry::Permanent).await?;
+    fixture.complete_with(lease_of(&claim, 0), "result").await?;
+    fixture.fail(lease_of(&claim, 1), Retry::Permanent).await?;
     fixture
-        .snooze(hold(&claim, 2), Due::After(secs(60)))
+        .snooze(lease_of(&claim, 2), Due::After(secs(60)))
         .await?;
     fixture.cancel("j015").await?;
     fixture.take(2).await?;
@@ -46,7 +46,7 @@ pub async fn a_large_queue_is_audited_in_pages(fixture: &Fixture) -> Result<()> 
     Ok(())
 }
 
-pub async fn a_queue_that_never_was_has_nothing_to_repair(fixture: &Fixture) -> Result<()> {
+pub async fn a_missing_queue_has_nothing_to_repair(fixture: &Fixture) -> Result<()> {
     assert_eq!(audit(fixture).await?, (0, vec![]));
     assert_eq!(fixture.dump().await?, None);
     Ok(())

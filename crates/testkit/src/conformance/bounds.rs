@@ -1,9 +1,9 @@
-//! Bounds: one step does at most a page of each chore, and the next step goes on.
+//! Limits: one transaction processes at most a page, and the next one continues.
 
 use windlass_core::limits::PAGE;
 use windlass_core::{Due, JobState, Renewed, Result};
 
-use crate::fixture::{Fixture, boot, holds, named, numbered, secs};
+use crate::fixture::{Fixture, boot, leases_of, named, numbered, secs};
 
 fn names(range: std::ops::Range<usize>) -> Vec<String> {
     range.map(|n| format!("j{n:03}")).collect()
@@ -27,7 +27,7 @@ pub async fn one_claim_promotes_a_hundred_due_jobs(fixture: &Fixture) -> Result<
     Ok(())
 }
 
-pub async fn a_workers_many_jobs_come_back_in_order_over_two_steps(
+pub async fn a_workers_many_jobs_come_back_in_order_over_two_transactions(
     fixture: &Fixture,
 ) -> Result<()> {
     fixture.enqueue_all(numbered(151)).await?;
@@ -68,7 +68,7 @@ pub async fn a_half_reaped_boot_is_handed_nothing(fixture: &Fixture) -> Result<(
     Ok(())
 }
 
-/// A worker with claims of a hundred jobs, of each of which only the last is still held.
+/// Creates a worker with claims of 100 jobs each, of which only the last job is still running.
 async fn large_claims(fixture: &Fixture, count: usize) -> Result<Vec<String>> {
     let mut left = Vec::new();
     for seq in 0..count {
@@ -77,15 +77,15 @@ async fn large_claims(fixture: &Fixture, count: usize) -> Result<Vec<String>> {
         let claim = fixture
             .take_as(&boot("worker"), seq as u64 + 1, 100)
             .await?;
-        let mut done = holds(&claim);
-        left.extend(done.pop().map(|hold| hold.id.to_string()));
+        let mut done = leases_of(&claim);
+        left.extend(done.pop().map(|lease| lease.id.to_string()));
         fixture.complete_all(done).await?;
     }
     fixture.outlast_lease();
     Ok(left)
 }
 
-pub async fn what_is_left_of_a_few_large_claims_comes_back_in_one_step(
+pub async fn what_is_left_of_a_few_large_claims_comes_back_in_one_transaction(
     fixture: &Fixture,
 ) -> Result<()> {
     let left = large_claims(fixture, 3).await?;
@@ -94,7 +94,7 @@ pub async fn what_is_left_of_a_few_large_claims_comes_back_in_one_step(
     Ok(())
 }
 
-pub async fn what_is_left_of_many_large_claims_comes_back_in_order_over_two_steps(
+pub async fn what_is_left_of_many_large_claims_comes_back_in_order_over_two_transactions(
     fixture: &Fixture,
 ) -> Result<()> {
     let left = large_claims(fixture, 12).await?;
@@ -171,7 +171,7 @@ pub async fn maintenance_prunes_at_most_a_page(fixture: &Fixture) -> Result<()> 
         .await?;
     for _ in 0..2 {
         let claim = fixture.take(100).await?;
-        fixture.complete_all(holds(&claim)).await?;
+        fixture.complete_all(leases_of(&claim)).await?;
     }
     fixture.set("succeeded_count=0").await?;
 
@@ -190,7 +190,7 @@ pub async fn ending_two_hundred_jobs_prunes_four_hundred(fixture: &Fixture) -> R
     fixture.enqueue_all(kept).await?;
     let mut held = Vec::new();
     for _ in 0..7 {
-        held.extend(holds(&fixture.take(100).await?));
+        held.extend(leases_of(&fixture.take(100).await?));
     }
     let last = held.split_off(500);
     fixture.complete_all(held).await?;

@@ -1,12 +1,12 @@
-//! Cancel: waiting jobs end at once, running ones are asked to stop.
+//! Cancel: waiting jobs are cancelled at once, running ones are asked to stop.
 
 use windlass_core::{
     Changed, ChangedJob, Due, Filter, JobState, Kind, NewJob, OutcomeStatus, Result, Retry, Target,
 };
 
-use crate::fixture::{Fixture, boot, hold, holds, id, named, secs};
+use crate::fixture::{Fixture, boot, id, lease_of, leases_of, named, secs};
 
-/// A claim on the job `a`, which has been asked to stop.
+/// Claims the job `a` and requests its cancellation.
 async fn asked_to_stop(fixture: &Fixture) -> Result<windlass_core::Claim> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
@@ -71,7 +71,7 @@ pub async fn completing_wins_over_cancelling(fixture: &Fixture) -> Result<()> {
     let claim = asked_to_stop(fixture).await?;
 
     assert_eq!(
-        fixture.complete_with(hold(&claim, 0), "done").await?,
+        fixture.complete_with(lease_of(&claim, 0), "done").await?,
         OutcomeStatus::Completed
     );
 
@@ -82,12 +82,16 @@ pub async fn completing_wins_over_cancelling(fixture: &Fixture) -> Result<()> {
 pub async fn a_failed_job_asked_to_stop_is_cancelled(fixture: &Fixture) -> Result<()> {
     let claim = asked_to_stop(fixture).await?;
 
-    let settled = fixture.fail(hold(&claim, 0), Retry::At(Due::Now)).await?;
+    let status = fixture
+        .fail(lease_of(&claim, 0), Retry::At(Due::Now))
+        .await?;
 
-    assert_eq!(settled, OutcomeStatus::Cancelled);
+    assert_eq!(status, OutcomeStatus::Cancelled);
     assert_eq!(fixture.state("a").await?, Some(JobState::Cancelled));
     assert_eq!(
-        fixture.fail(hold(&claim, 0), Retry::At(Due::Now)).await?,
+        fixture
+            .fail(lease_of(&claim, 0), Retry::At(Due::Now))
+            .await?,
         OutcomeStatus::Cancelled
     );
     Ok(())
@@ -97,13 +101,13 @@ pub async fn a_released_job_asked_to_stop_is_cancelled(fixture: &Fixture) -> Res
     let claim = asked_to_stop(fixture).await?;
 
     assert_eq!(
-        fixture.release(hold(&claim, 0)).await?,
+        fixture.release(lease_of(&claim, 0)).await?,
         OutcomeStatus::Cancelled
     );
 
     assert_eq!(fixture.state("a").await?, Some(JobState::Cancelled));
     assert_eq!(
-        fixture.release(hold(&claim, 0)).await?,
+        fixture.release(lease_of(&claim, 0)).await?,
         OutcomeStatus::Cancelled
     );
     Ok(())
@@ -113,7 +117,7 @@ pub async fn a_snoozed_job_asked_to_stop_is_cancelled(fixture: &Fixture) -> Resu
     let claim = asked_to_stop(fixture).await?;
 
     assert_eq!(
-        fixture.snooze(hold(&claim, 0), Due::Now).await?,
+        fixture.snooze(lease_of(&claim, 0), Due::Now).await?,
         OutcomeStatus::Cancelled
     );
 
@@ -152,7 +156,7 @@ pub async fn an_ended_job_cannot_be_cancelled(fixture: &Fixture) -> Result<()> {
     fixture.cancel("cancelled").await?;
     fixture.fill(&["succeeded"]).await?;
     fixture
-        .complete_with(hold(&fixture.take(1).await?, 0), "kept")
+        .complete_with(lease_of(&fixture.take(1).await?, 0), "kept")
         .await?;
     let before = fixture.snapshot().await?;
 
@@ -168,7 +172,7 @@ pub async fn an_ended_job_cannot_be_cancelled(fixture: &Fixture) -> Result<()> {
         fixture.cancel("succeeded").await?,
         Changed::WrongState(JobState::Succeeded)
     );
-    assert_eq!(fixture.cancel("nobody").await?, Changed::NotFound);
+    assert_eq!(fixture.cancel("missing").await?, Changed::NotFound);
 
     assert_eq!(fixture.snapshot().await?, before);
     Ok(())
@@ -178,19 +182,19 @@ pub async fn every_id_named_has_its_answer_in_order(fixture: &Fixture) -> Result
     fixture.fill(&["a", "b"]).await?;
     fixture.take(1).await?;
 
-    let target = Target::Ids(vec![id("b"), id("nobody"), id("a")]);
+    let target = Target::Ids(vec![id("b"), id("missing"), id("a")]);
     let changes = fixture.store.cancel(&fixture.queue, &target, None).await?;
 
-    let told = |name: &str, changed| ChangedJob {
+    let reply = |name: &str, changed| ChangedJob {
         id: Some(id(name)),
         changed,
     };
     assert_eq!(
         changes.items,
         [
-            told("b", Changed::Done),
-            told("nobody", Changed::NotFound),
-            told("a", Changed::WillStop),
+            reply("b", Changed::Done),
+            reply("missing", Changed::NotFound),
+            reply("a", Changed::WillStop),
         ]
     );
     assert_eq!(changes.next, None);
@@ -223,7 +227,7 @@ pub async fn the_holder_of_a_unique_key_is_cancelled_by_it(fixture: &Fixture) ->
     Ok(())
 }
 
-/// Cancels over all pages and answers how many (were cancelled, will stop).
+/// Cancels all pages. Returns the number of jobs (cancelled, that will stop).
 async fn cancel_all(fixture: &Fixture, target: &Target) -> Result<(usize, usize)> {
     let mut counts = (0, 0);
     let mut from = None;
@@ -269,11 +273,14 @@ pub async fn many_jobs_are_cancelled_in_pages(fixture: &Fixture) -> Result<()> {
 
     assert_eq!(counts, (1100, 100));
     assert_eq!(fixture.claim(1).await?, None);
-    let answers = fixture.store.release(&fixture.queue, holds(&claim)).await?;
+    let replies = fixture
+        .store
+        .release(&fixture.queue, leases_of(&claim))
+        .await?;
     assert!(
-        answers
+        replies
             .iter()
-            .all(|settled| *settled == OutcomeStatus::Cancelled)
+            .all(|status| *status == OutcomeStatus::Cancelled)
     );
     assert_eq!(fixture.snapshot().await?.stats.cancelled, 1200);
     Ok(())

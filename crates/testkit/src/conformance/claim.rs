@@ -1,4 +1,4 @@
-//! Claim: how jobs are handed out, once, and how a lost reply is asked for again.
+//! Claim: each job is claimed once, and a claim can be repeated if its reply was lost.
 
 use windlass_core::limits::{CLAIM_MAX, LEASE_DEFAULT, LEASE_MAX};
 use windlass_core::{
@@ -6,7 +6,7 @@ use windlass_core::{
 };
 
 use crate::fixture::{
-    Fixture, boot, duplicate_of, hold, holds, id, ids, ms, named, numbered, queue, secs,
+    Fixture, boot, duplicate_of, id, ids, lease_of, leases_of, ms, named, numbered, queue, secs,
 };
 
 fn handed_out(claim: Option<&Claim>) -> Vec<&str> {
@@ -83,12 +83,12 @@ pub async fn a_repeated_claim_returns_what_is_still_held(fixture: &Fixture) -> R
     fixture.fill(&["a", "b", "c"]).await?;
     let worker = boot("worker");
     let first = fixture.take_as(&worker, 1, 2).await?;
-    fixture.complete(hold(&first, 0)).await?;
+    fixture.complete(lease_of(&first, 0)).await?;
 
     let again = fixture.take_as(&worker, 1, 2).await?;
     assert_eq!((again.token, ids(&again)), (first.token, vec!["b"]));
 
-    fixture.complete(hold(&first, 1)).await?;
+    fixture.complete(lease_of(&first, 1)).await?;
     let again = fixture.claim_as(&worker, 1, 2).await?;
     assert!(handed_out(again.as_ref()).is_empty());
     assert_eq!(fixture.ready().await?, ["c"]);
@@ -188,7 +188,7 @@ pub async fn a_paused_queue_hands_out_nothing_and_does_all_else(fixture: &Fixtur
     assert_eq!(fixture.claim(1).await?, None);
     assert_eq!(fixture.renew(held.token).await?.until, Some(held.until));
     assert_eq!(
-        fixture.complete(hold(&held, 0)).await?,
+        fixture.complete(lease_of(&held, 0)).await?,
         OutcomeStatus::Completed
     );
     fixture.fill(&["c"]).await?;
@@ -260,30 +260,32 @@ pub async fn a_repeated_claim_at_most_once_ends_no_further_job(fixture: &Fixture
     Ok(())
 }
 
-pub async fn completing_may_claim_the_next_in_the_same_step(fixture: &Fixture) -> Result<()> {
+pub async fn completing_may_claim_the_next_in_the_same_transaction(
+    fixture: &Fixture,
+) -> Result<()> {
     fixture.fill(&["a", "b", "c"]).await?;
     let worker = boot("worker");
     let first = fixture.take_as(&worker, 1, 1).await?;
     let next = ClaimRequest::worker(worker.clone(), 2, 1);
-    let completions = vec![hold(&first, 0).completion()];
+    let completions = vec![lease_of(&first, 0).completion()];
 
-    let answer = fixture
+    let reply = fixture
         .store
         .complete(&fixture.queue, completions.clone(), Some(next.clone()))
         .await?;
-    assert_eq!(answer.statuses, [OutcomeStatus::Completed]);
-    assert_eq!(handed_out(answer.next.as_ref()), ["b"]);
+    assert_eq!(reply.statuses, [OutcomeStatus::Completed]);
+    assert_eq!(handed_out(reply.next.as_ref()), ["b"]);
 
     let again = fixture
         .store
         .complete(&fixture.queue, completions, Some(next))
         .await?;
-    assert_eq!(again, answer);
+    assert_eq!(again, reply);
     assert_eq!(fixture.ready().await?, ["c"]);
     Ok(())
 }
 
-pub async fn a_claim_that_asks_for_nonsense_is_refused(fixture: &Fixture) -> Result<()> {
+pub async fn an_invalid_claim_is_rejected(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let before = fixture.snapshot().await?;
 
@@ -314,12 +316,12 @@ pub async fn concurrent_claims_hand_out_each_job_once(fixture: &Fixture) -> Resu
         let mut count = 0;
         for seq in 1..=20 {
             if let Some(claim) = fixture.claim_as(worker, seq, 3).await? {
-                let completed = fixture.complete_all(holds(&claim)).await?;
+                let completed = fixture.complete_all(leases_of(&claim)).await?;
                 assert!(
                     completed
                         .statuses
                         .iter()
-                        .all(|settled| *settled == OutcomeStatus::Completed)
+                        .all(|status| *status == OutcomeStatus::Completed)
                 );
                 count += claim.jobs.len();
             }

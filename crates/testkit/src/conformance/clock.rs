@@ -1,9 +1,9 @@
-//! The clock: time never runs backwards by a little, and a large step back is believed.
+//! Clock: small steps back are ignored, large ones are adopted.
 
 use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{ClaimRequest, JobState, OutcomeStatus, Result};
 
-use crate::fixture::{Fixture, boot, hold, ms, named, numbered, secs};
+use crate::fixture::{Fixture, boot, lease_of, ms, named, numbered, secs};
 
 pub async fn a_small_step_back_is_bridged_by_the_latest_time_seen(fixture: &Fixture) -> Result<()> {
     fixture.enqueue(named("a").delay(secs(1))).await?;
@@ -33,7 +33,7 @@ pub async fn a_due_job_stays_due_when_the_clock_steps_back_a_little(
     Ok(())
 }
 
-pub async fn a_large_step_back_is_believed(fixture: &Fixture) -> Result<()> {
+pub async fn a_large_step_back_is_adopted(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
 
     fixture.clock.step_back(secs(5) + ms(1));
@@ -77,7 +77,7 @@ pub async fn a_step_back_cuts_a_short_lease_beneath_many_long_ones(
     }
     fixture.clock.step_back(secs(600));
 
-    // Work is bounded: a few steps may be needed for so many.
+    // Each call does a limited amount of work, so several may be needed.
     for _ in 0..5 {
         fixture.maintain().await?;
     }
@@ -96,7 +96,7 @@ pub async fn a_step_back_never_lengthens_a_lease(fixture: &Fixture) -> Result<()
     fixture.clock.step_back(secs(6));
     fixture.fill(&["c"]).await?;
 
-    // 11 s were left of the lease on the clock of now; cutting it to 30 s leaves it as it is.
+    // 11 s of the lease are left, which is less than its duration of 30 s, so it does not change.
     fixture.advance(secs(11));
     assert_eq!(fixture.maintain().await?.reaped, 1);
     Ok(())
@@ -114,7 +114,7 @@ pub async fn a_token_outlives_a_step_back(fixture: &Fixture) -> Result<()> {
         "tokens grow all the same"
     );
     assert_eq!(
-        fixture.complete(hold(&claim, 0)).await?,
+        fixture.complete(lease_of(&claim, 0)).await?,
         OutcomeStatus::Completed
     );
     Ok(())

@@ -1,9 +1,9 @@
-//! Dispatch: a job pushed to a worker is offered first and held only when accepted.
+//! Dispatch: a job is offered to a worker, which must accept it.
 
 use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{Claim, ClaimRequest, JobState, LeaseStatus, Mode, OutcomeStatus, Result};
 
-use crate::fixture::{Fixture, almost, hold, ms, secs};
+use crate::fixture::{Fixture, almost, lease_of, ms, secs};
 
 const OFFER: std::time::Duration = secs(2);
 
@@ -14,8 +14,8 @@ async fn offer(fixture: &Fixture) -> Result<Claim> {
 }
 
 async fn accept(fixture: &Fixture, claim: &Claim) -> Result<LeaseStatus> {
-    let (store, hold) = (&fixture.store, hold(claim, 0));
-    store.accept(&fixture.queue, hold, LEASE_DEFAULT).await
+    let (store, lease) = (&fixture.store, lease_of(claim, 0));
+    store.accept(&fixture.queue, lease, LEASE_DEFAULT).await
 }
 
 pub async fn a_dispatched_job_runs_and_is_not_accepted(fixture: &Fixture) -> Result<()> {
@@ -72,7 +72,7 @@ pub async fn an_accepted_job_is_held_for_its_lease(fixture: &Fixture) -> Result<
     Ok(())
 }
 
-pub async fn accepting_again_is_told_yes_again(fixture: &Fixture) -> Result<()> {
+pub async fn accepting_again_succeeds_again(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = offer(fixture).await?;
     accept(fixture, &claim).await?;
@@ -105,7 +105,7 @@ pub async fn an_accepted_job_is_completed_with_its_token(fixture: &Fixture) -> R
     fixture.advance(secs(10));
 
     assert_eq!(
-        fixture.complete(hold(&claim, 0)).await?,
+        fixture.complete(lease_of(&claim, 0)).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -116,7 +116,7 @@ pub async fn declining_an_offer_gives_the_job_back_at_once(fixture: &Fixture) ->
     let claim = offer(fixture).await?;
 
     assert_eq!(
-        fixture.release(hold(&claim, 0)).await?,
+        fixture.release(lease_of(&claim, 0)).await?,
         OutcomeStatus::Released
     );
 

@@ -1,16 +1,16 @@
-//! Enqueue: what is accepted, and what an id means.
+//! Enqueue: new jobs and deduplication by id.
 
 use windlass_core::{
     Due, Enqueued, Headers, JobState, Kind, NewJob, Priority, Result, RetryPolicy,
 };
 
-use crate::fixture::{Fixture, almost, duplicate_of, hold, id, ms, named, queue, secs};
+use crate::fixture::{Fixture, almost, duplicate_of, id, lease_of, ms, named, queue, secs};
 
 pub async fn a_new_job_is_accepted_and_ready(fixture: &Fixture) -> Result<()> {
-    let answer = fixture.enqueue(named("a")).await?;
+    let reply = fixture.enqueue(named("a")).await?;
 
     assert!(matches!(
-        &answer,
+        &reply,
         Enqueued::Accepted { id: accepted, state: JobState::Ready, .. } if *accepted == id("a")
     ));
     let job = fixture.job("a").await?;
@@ -22,9 +22,9 @@ pub async fn a_new_job_is_accepted_and_ready(fixture: &Fixture) -> Result<()> {
 }
 
 pub async fn a_delayed_job_is_accepted_as_scheduled(fixture: &Fixture) -> Result<()> {
-    let answer = fixture.enqueue(named("a").delay(secs(5))).await?;
+    let reply = fixture.enqueue(named("a").delay(secs(5))).await?;
 
-    assert_eq!(answer.state(), JobState::Scheduled);
+    assert_eq!(reply.state(), JobState::Scheduled);
     let job = fixture.job("a").await?;
     assert_eq!(
         (job.state, job.due_at),
@@ -37,14 +37,14 @@ pub async fn a_due_time_in_the_past_is_now(fixture: &Fixture) -> Result<()> {
     let past = fixture.now();
     fixture.advance(secs(60));
 
-    let answer = fixture.enqueue(named("a").at(past)).await?;
+    let reply = fixture.enqueue(named("a").at(past)).await?;
 
-    assert_eq!(answer.state(), JobState::Ready);
+    assert_eq!(reply.state(), JobState::Ready);
     assert_eq!(fixture.job("a").await?.due_at, fixture.now());
     Ok(())
 }
 
-pub async fn everything_said_of_a_job_is_kept(fixture: &Fixture) -> Result<()> {
+pub async fn every_field_of_a_job_is_kept(fixture: &Fixture) -> Result<()> {
     let mut headers = Headers::default();
     headers.set("Content-Type", "text/plain")?;
     let retry = RetryPolicy::exponential(secs(3), secs(90)).max_attempts(7);
@@ -106,7 +106,7 @@ pub async fn the_same_id_is_the_same_job(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
-pub async fn a_duplicate_is_told_the_first_jobs_state(fixture: &Fixture) -> Result<()> {
+pub async fn a_duplicate_returns_the_first_jobs_state(fixture: &Fixture) -> Result<()> {
     let again =
         || async { Ok::<_, windlass_core::Error>(fixture.enqueue(named("a")).await?.state()) };
     fixture.enqueue(named("a").delay(secs(1))).await?;
@@ -118,18 +118,18 @@ pub async fn a_duplicate_is_told_the_first_jobs_state(fixture: &Fixture) -> Resu
     let claim = fixture.take(1).await?;
     assert_eq!(again().await?, JobState::Running);
 
-    fixture.complete(hold(&claim, 0)).await?;
+    fixture.complete(lease_of(&claim, 0)).await?;
     assert_eq!(again().await?, JobState::Succeeded);
     Ok(())
 }
 
-pub async fn a_duplicate_of_an_ended_job_is_told_how_it_ended(fixture: &Fixture) -> Result<()> {
+pub async fn a_duplicate_of_an_ended_job_returns_how_it_ended(fixture: &Fixture) -> Result<()> {
     fixture.kill(named("dead")).await?;
     fixture.enqueue(named("cancelled")).await?;
     fixture.cancel("cancelled").await?;
     fixture.enqueue(named("kept")).await?;
     fixture
-        .complete_with(hold(&fixture.take(1).await?, 0), "result")
+        .complete_with(lease_of(&fixture.take(1).await?, 0), "result")
         .await?;
 
     for (name, state) in [
@@ -143,7 +143,7 @@ pub async fn a_duplicate_of_an_ended_job_is_told_how_it_ended(fixture: &Fixture)
     Ok(())
 }
 
-pub async fn each_job_of_a_batch_has_its_own_answer(fixture: &Fixture) -> Result<()> {
+pub async fn each_job_of_a_batch_has_its_own_reply(fixture: &Fixture) -> Result<()> {
     fixture.enqueue(named("old")).await?;
 
     let batch = vec![
@@ -152,14 +152,14 @@ pub async fn each_job_of_a_batch_has_its_own_answer(fixture: &Fixture) -> Result
         named("b").delay(secs(1)),
         named("a"),
     ];
-    let answers = fixture.enqueue_all(batch).await?;
+    let replies = fixture.enqueue_all(batch).await?;
 
-    let told: Vec<_> = answers
+    let reply: Vec<_> = replies
         .iter()
         .map(|a| (a.id().as_str(), a.is_duplicate()))
         .collect();
     assert_eq!(
-        told,
+        reply,
         [("a", false), ("old", true), ("b", false), ("a", true)]
     );
     assert_eq!(fixture.ready().await?, ["old", "a"]);
@@ -168,7 +168,9 @@ pub async fn each_job_of_a_batch_has_its_own_answer(fixture: &Fixture) -> Result
 
 pub async fn an_id_is_remembered_for_an_hour_after_its_end(fixture: &Fixture) -> Result<()> {
     fixture.enqueue(named("a")).await?;
-    fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
+    fixture
+        .complete(lease_of(&fixture.take(1).await?, 0))
+        .await?;
     assert_eq!(fixture.get("a").await?, None);
 
     fixture.advance(almost(secs(3600)));
@@ -191,10 +193,12 @@ pub async fn an_id_is_remembered_when_its_job_is_no_longer_kept(fixture: &Fixtur
     Ok(())
 }
 
-pub async fn dedup_for_says_how_long_an_id_is_remembered(fixture: &Fixture) -> Result<()> {
+pub async fn dedup_for_sets_how_long_an_id_is_remembered(fixture: &Fixture) -> Result<()> {
     fixture.set("dedup_for=10s").await?;
     fixture.enqueue(named("a")).await?;
-    fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
+    fixture
+        .complete(lease_of(&fixture.take(1).await?, 0))
+        .await?;
 
     fixture.advance(almost(secs(10)));
     assert!(fixture.enqueue(named("a")).await?.is_duplicate());
@@ -208,7 +212,9 @@ pub async fn dedup_max_bounds_the_ids_remembered(fixture: &Fixture) -> Result<()
     fixture.set("dedup_max=2").await?;
     for name in ["first", "second", "third"] {
         fixture.enqueue(named(name)).await?;
-        fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
+        fixture
+            .complete(lease_of(&fixture.take(1).await?, 0))
+            .await?;
         fixture.advance(ms(1));
     }
 
@@ -224,7 +230,9 @@ pub async fn a_generated_id_is_forgotten_at_its_end(fixture: &Fixture) -> Result
     fixture.enqueue(job.clone()).await?;
     assert!(fixture.enqueue(job.clone()).await?.is_duplicate());
 
-    fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
+    fixture
+        .complete(lease_of(&fixture.take(1).await?, 0))
+        .await?;
 
     assert!(fixture.snapshot().await?.tombstones.is_empty());
     assert!(!fixture.enqueue(job).await?.is_duplicate());
@@ -235,9 +243,9 @@ pub async fn an_id_belongs_to_its_queue(fixture: &Fixture) -> Result<()> {
     let other = queue(&format!("{}.other", fixture.queue));
     fixture.enqueue(named("a")).await?;
 
-    let answers = fixture.store.enqueue(&other, vec![named("a")]).await?;
+    let replies = fixture.store.enqueue(&other, vec![named("a")]).await?;
 
-    assert!(!answers[0].is_duplicate());
+    assert!(!replies[0].is_duplicate());
     assert_eq!(fixture.next(10).await?, ["a"]);
     Ok(())
 }
@@ -249,7 +257,7 @@ pub async fn waiting_for_a_job_that_was_there_before_keeps_its_outcome(
     fixture.enqueue(named("a").keep_outcome()).await?;
     let claim = fixture.take(1).await?;
 
-    fixture.complete(hold(&claim, 0)).await?;
+    fixture.complete(lease_of(&claim, 0)).await?;
 
     assert_eq!(fixture.state("a").await?, Some(JobState::Succeeded));
     Ok(())

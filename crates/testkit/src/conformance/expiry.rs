@@ -1,8 +1,8 @@
-//! Expiry: a job not begun by its time is not begun at all.
+//! Expiry: a job that has not started by its expiry becomes dead.
 
 use windlass_core::{Due, JobState, OutcomeStatus, Reason, Result};
 
-use crate::fixture::{Fixture, almost, hold, named, secs};
+use crate::fixture::{Fixture, almost, lease_of, named, secs};
 
 pub async fn a_job_past_its_expiry_is_dead_at_the_next_claim(fixture: &Fixture) -> Result<()> {
     fixture
@@ -69,7 +69,7 @@ pub async fn a_running_job_does_not_expire(fixture: &Fixture) -> Result<()> {
 
     assert_eq!(fixture.maintain().await?.expired, 0);
     assert_eq!(
-        fixture.complete(hold(&claim, 0)).await?,
+        fixture.complete(lease_of(&claim, 0)).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -81,7 +81,7 @@ pub async fn a_job_given_back_after_its_expiry_is_not_begun_again(fixture: &Fixt
         .await?;
     let claim = fixture.take(1).await?;
     fixture.advance(secs(10));
-    fixture.release(hold(&claim, 0)).await?;
+    fixture.release(lease_of(&claim, 0)).await?;
 
     assert_eq!(fixture.claim(1).await?, None);
 

@@ -1,11 +1,11 @@
-//! Fencing: an old token changes nothing, and exactly one holder is told that it completed.
+//! Fencing: a stale token changes nothing, and exactly one claim completes a job.
 
 use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{Claim, Due, JobLease, LeaseStatus, OutcomeStatus, Result, Retry, Token};
 
-use crate::fixture::{Fixture, almost, boot, hold, id, ms, secs};
+use crate::fixture::{Fixture, almost, boot, id, lease_of, ms, secs};
 
-/// One job held by a second claim after the first one's lease ran out: (old claim, new claim).
+/// Claims a job again after its lease expired. Returns (old claim, new claim).
 async fn two_holders(fixture: &Fixture) -> Result<(Claim, Claim)> {
     fixture.fill(&["a"]).await?;
     let old = fixture.take_as(&boot("old"), 1, 1).await?;
@@ -15,30 +15,30 @@ async fn two_holders(fixture: &Fixture) -> Result<(Claim, Claim)> {
     Ok((old, new))
 }
 
-/// Checks that every settling verb with `hold` answers `told` and leaves the queue as it was.
-async fn settling_changes_nothing(
+/// Checks that every outcome with `lease` returns `reply` and changes nothing.
+async fn outcomes_change_nothing(
     fixture: &Fixture,
-    hold: &JobLease,
-    told: OutcomeStatus,
+    lease: &JobLease,
+    reply: OutcomeStatus,
 ) -> Result<()> {
     let before = fixture.snapshot().await?;
-    let answers = [
-        fixture.complete(hold.clone()).await?,
-        fixture.complete_with(hold.clone(), "result").await?,
-        fixture.fail(hold.clone(), Retry::Permanent).await?,
-        fixture.fail(hold.clone(), Retry::At(Due::Now)).await?,
-        fixture.release(hold.clone()).await?,
-        fixture.snooze(hold.clone(), Due::After(secs(5))).await?,
+    let replies = [
+        fixture.complete(lease.clone()).await?,
+        fixture.complete_with(lease.clone(), "result").await?,
+        fixture.fail(lease.clone(), Retry::Permanent).await?,
+        fixture.fail(lease.clone(), Retry::At(Due::Now)).await?,
+        fixture.release(lease.clone()).await?,
+        fixture.snooze(lease.clone(), Due::After(secs(5))).await?,
     ];
-    assert_eq!(answers, [told; 6]);
+    assert_eq!(replies, [reply; 6]);
     assert_eq!(fixture.snapshot().await?, before);
     Ok(())
 }
 
-pub async fn a_stale_token_settles_nothing(fixture: &Fixture) -> Result<()> {
+pub async fn a_stale_token_changes_nothing(fixture: &Fixture) -> Result<()> {
     let (old, _) = two_holders(fixture).await?;
 
-    settling_changes_nothing(fixture, &hold(&old, 0), OutcomeStatus::LeaseLost).await
+    outcomes_change_nothing(fixture, &lease_of(&old, 0), OutcomeStatus::LeaseLost).await
 }
 
 pub async fn a_stale_token_holds_nothing(fixture: &Fixture) -> Result<()> {
@@ -47,11 +47,11 @@ pub async fn a_stale_token_holds_nothing(fixture: &Fixture) -> Result<()> {
 
     let progress = fixture
         .store
-        .progress(&fixture.queue, hold(&old, 0), 0.5, None)
+        .progress(&fixture.queue, lease_of(&old, 0), 0.5, None)
         .await?;
     let accept = fixture
         .store
-        .accept(&fixture.queue, hold(&old, 0), LEASE_DEFAULT)
+        .accept(&fixture.queue, lease_of(&old, 0), LEASE_DEFAULT)
         .await?;
     let renewed = fixture.renew(old.token).await?;
     let renewed_all = fixture.renew_as(&boot("old"), &[old.token], 1).await?;
@@ -66,7 +66,7 @@ pub async fn a_stale_token_holds_nothing(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
-pub async fn a_reaped_token_settles_nothing_although_the_job_waits(
+pub async fn a_reaped_token_changes_nothing_although_the_job_waits(
     fixture: &Fixture,
 ) -> Result<()> {
     fixture.fill(&["a"]).await?;
@@ -74,10 +74,10 @@ pub async fn a_reaped_token_settles_nothing_although_the_job_waits(
     fixture.outlast_lease();
     fixture.maintain().await?;
 
-    settling_changes_nothing(fixture, &hold(&claim, 0), OutcomeStatus::LeaseLost).await
+    outcomes_change_nothing(fixture, &lease_of(&claim, 0), OutcomeStatus::LeaseLost).await
 }
 
-pub async fn a_token_that_was_never_issued_settles_nothing(fixture: &Fixture) -> Result<()> {
+pub async fn a_token_that_was_never_issued_changes_nothing(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
 
@@ -95,7 +95,7 @@ pub async fn a_token_that_was_never_issued_settles_nothing(fixture: &Fixture) ->
             nonce: 0,
         },
     ] {
-        settling_changes_nothing(
+        outcomes_change_nothing(
             fixture,
             &JobLease::new(id("a"), token),
             OutcomeStatus::LeaseLost,
@@ -105,13 +105,13 @@ pub async fn a_token_that_was_never_issued_settles_nothing(fixture: &Fixture) ->
     Ok(())
 }
 
-pub async fn a_token_settles_only_jobs_of_its_own_claim(fixture: &Fixture) -> Result<()> {
+pub async fn a_token_is_valid_only_for_jobs_of_its_own_claim(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b", "waiting"]).await?;
     let first = fixture.take(1).await?;
     fixture.take(1).await?;
 
     for name in ["b", "waiting"] {
-        settling_changes_nothing(
+        outcomes_change_nothing(
             fixture,
             &JobLease::new(id(name), first.token),
             OutcomeStatus::LeaseLost,
@@ -121,7 +121,7 @@ pub async fn a_token_settles_only_jobs_of_its_own_claim(fixture: &Fixture) -> Re
     Ok(())
 }
 
-pub async fn a_job_that_never_was_is_gone(fixture: &Fixture) -> Result<()> {
+pub async fn a_job_that_never_existed_is_gone(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
     let forgotten = Token {
@@ -130,15 +130,15 @@ pub async fn a_job_that_never_was_is_gone(fixture: &Fixture) -> Result<()> {
     };
     assert_ne!(claim.token, forgotten);
 
-    settling_changes_nothing(
+    outcomes_change_nothing(
         fixture,
-        &JobLease::new(id("nobody"), forgotten),
+        &JobLease::new(id("missing"), forgotten),
         OutcomeStatus::Gone,
     )
     .await
 }
 
-pub async fn a_verb_on_a_queue_that_never_was_makes_none(fixture: &Fixture) -> Result<()> {
+pub async fn a_verb_on_a_missing_queue_does_not_create_it(fixture: &Fixture) -> Result<()> {
     let token = Token {
         number: 1,
         nonce: 1,
@@ -159,14 +159,14 @@ pub async fn exactly_one_of_two_holders_completes(fixture: &Fixture) -> Result<(
     let (old, new) = two_holders(fixture).await?;
 
     assert_eq!(
-        fixture.complete(hold(&old, 0)).await?,
+        fixture.complete(lease_of(&old, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(
-        fixture.complete(hold(&new, 0)).await?,
+        fixture.complete(lease_of(&new, 0)).await?,
         OutcomeStatus::Completed
     );
-    let late = fixture.complete(hold(&old, 0)).await?;
+    let late = fixture.complete(lease_of(&old, 0)).await?;
 
     assert!(
         matches!(late, OutcomeStatus::LeaseLost | OutcomeStatus::Gone),
@@ -180,94 +180,96 @@ pub async fn a_claim_is_completed_in_parts_and_in_any_order(fixture: &Fixture) -
     fixture.fill(&["a", "b", "c", "d"]).await?;
     let claim = fixture.take(4).await?;
 
-    let parts = vec![hold(&claim, 2), hold(&claim, 0)];
+    let parts = vec![lease_of(&claim, 2), lease_of(&claim, 0)];
     assert_eq!(
         fixture.complete_all(parts).await?.statuses,
         [OutcomeStatus::Completed; 2]
     );
     assert_eq!(
-        fixture.complete(hold(&claim, 3)).await?,
+        fixture.complete(lease_of(&claim, 3)).await?,
         OutcomeStatus::Completed
     );
 
     assert_eq!(fixture.snapshot().await?.stats.running, 1);
     assert_eq!(
-        fixture.complete(hold(&claim, 1)).await?,
+        fixture.complete(lease_of(&claim, 1)).await?,
         OutcomeStatus::Completed
     );
     assert!(fixture.snapshot().await?.jobs.is_empty());
     Ok(())
 }
 
-pub async fn a_repeated_complete_is_told_completed_again(fixture: &Fixture) -> Result<()> {
+pub async fn a_repeated_complete_returns_completed_again(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b"]).await?;
     let claim = fixture.take(2).await?;
-    fixture.complete(hold(&claim, 0)).await?;
+    fixture.complete(lease_of(&claim, 0)).await?;
     let open = fixture.snapshot().await?;
     assert_eq!(
-        fixture.complete(hold(&claim, 0)).await?,
+        fixture.complete(lease_of(&claim, 0)).await?,
         OutcomeStatus::Completed
     );
     assert_eq!(fixture.snapshot().await?, open);
 
-    fixture.complete(hold(&claim, 1)).await?;
+    fixture.complete(lease_of(&claim, 1)).await?;
     fixture.advance(almost(secs(60)));
 
     let again = fixture
-        .complete_all(vec![hold(&claim, 0), hold(&claim, 1)])
+        .complete_all(vec![lease_of(&claim, 0), lease_of(&claim, 1)])
         .await?;
     assert_eq!(again.statuses, [OutcomeStatus::Completed; 2]);
     assert_eq!(fixture.snapshot().await?.stats.total.succeeded, 2);
     Ok(())
 }
 
-pub async fn a_complete_repeated_late_is_told_gone(fixture: &Fixture) -> Result<()> {
+pub async fn a_complete_repeated_late_returns_gone(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
-    fixture.complete(hold(&claim, 0)).await?;
+    fixture.complete(lease_of(&claim, 0)).await?;
 
     fixture.advance(secs(60));
 
     assert_eq!(
-        fixture.complete(hold(&claim, 0)).await?,
+        fixture.complete(lease_of(&claim, 0)).await?,
         OutcomeStatus::Gone
     );
     Ok(())
 }
 
-pub async fn a_complete_repeated_late_on_a_kept_job_is_told_lost(fixture: &Fixture) -> Result<()> {
+pub async fn a_complete_repeated_late_on_a_kept_job_returns_lease_lost(
+    fixture: &Fixture,
+) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
-    fixture.complete_with(hold(&claim, 0), "kept").await?;
+    fixture.complete_with(lease_of(&claim, 0), "kept").await?;
 
     fixture.advance(secs(60));
 
     assert_eq!(
-        fixture.complete(hold(&claim, 0)).await?,
+        fixture.complete(lease_of(&claim, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     Ok(())
 }
 
-pub async fn an_id_enqueued_again_is_not_settled_by_its_earlier_life(
+pub async fn an_id_enqueued_again_is_not_changed_by_the_earlier_jobs_token(
     fixture: &Fixture,
 ) -> Result<()> {
     fixture.set("dedup_for=0s").await?;
     fixture.fill(&["a"]).await?;
     let earlier = fixture.take(1).await?;
-    fixture.complete(hold(&earlier, 0)).await?;
+    fixture.complete(lease_of(&earlier, 0)).await?;
     fixture.advance(ms(1));
     fixture.fill(&["a"]).await?;
     fixture.take(1).await?;
     let before = fixture.snapshot().await?;
 
-    // The first life is still remembered: its holder hears of it, the second life does not.
+    // The first claim is still remembered and gets its reply; the second job is not affected.
     assert_eq!(
-        fixture.complete(hold(&earlier, 0)).await?,
+        fixture.complete(lease_of(&earlier, 0)).await?,
         OutcomeStatus::Completed
     );
     assert_eq!(
-        fixture.release(hold(&earlier, 0)).await?,
+        fixture.release(lease_of(&earlier, 0)).await?,
         OutcomeStatus::LeaseLost
     );
 

@@ -1,4 +1,4 @@
-//! Leases: how long jobs are held, and by whom.
+//! Leases: renewal, expiry and progress.
 
 use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{
@@ -6,7 +6,7 @@ use windlass_core::{
     Retry,
 };
 
-use crate::fixture::{Fixture, almost, boot, hold, id, ids, ms, secs};
+use crate::fixture::{Fixture, almost, boot, id, ids, lease_of, ms, secs};
 
 pub async fn a_lease_ends_at_its_end(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
@@ -33,23 +33,25 @@ pub async fn the_token_decides_and_not_the_clock(fixture: &Fixture) -> Result<()
 
     let progress = fixture
         .store
-        .progress(&fixture.queue, hold(&claim, 0), 0.5, None)
+        .progress(&fixture.queue, lease_of(&claim, 0), 0.5, None)
         .await?;
     assert_eq!(progress, LeaseStatus::Valid);
     assert_eq!(
-        fixture.complete(hold(&claim, 0)).await?,
+        fixture.complete(lease_of(&claim, 0)).await?,
         OutcomeStatus::Completed
     );
     let failed = fixture
-        .fail(hold(&claim, 1), Retry::At(Due::After(secs(9))))
+        .fail(lease_of(&claim, 1), Retry::At(Due::After(secs(9))))
         .await?;
     assert_eq!(failed, OutcomeStatus::Retrying);
     assert_eq!(
-        fixture.release(hold(&claim, 2)).await?,
+        fixture.release(lease_of(&claim, 2)).await?,
         OutcomeStatus::Released
     );
     assert_eq!(
-        fixture.snooze(hold(&claim, 3), Due::After(secs(9))).await?,
+        fixture
+            .snooze(lease_of(&claim, 3), Due::After(secs(9)))
+            .await?,
         OutcomeStatus::Snoozed
     );
     let renewed = fixture.renew(claim.token).await?;
@@ -67,7 +69,7 @@ pub async fn a_lease_past_its_end_is_renewed_whole(fixture: &Fixture) -> Result<
 
     assert_eq!(fixture.maintain().await?.reaped, 0);
     assert_eq!(
-        fixture.complete(hold(&claim, 1)).await?,
+        fixture.complete(lease_of(&claim, 1)).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -93,7 +95,7 @@ pub async fn a_renewed_lease_is_kept(fixture: &Fixture) -> Result<()> {
     }
 
     assert_eq!(
-        fixture.complete(hold(&claim, 0)).await?,
+        fixture.complete(lease_of(&claim, 0)).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -130,7 +132,7 @@ pub async fn one_renewal_keeps_all_claims_of_a_worker(fixture: &Fixture) -> Resu
     Ok(())
 }
 
-pub async fn a_single_claim_has_a_lease_of_its_own(fixture: &Fixture) -> Result<()> {
+pub async fn a_single_claim_has_a_separate_lease(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b"]).await?;
     let kept = fixture.take(1).await?;
     fixture.take(1).await?;
@@ -149,7 +151,7 @@ pub async fn renewing_a_claim_just_completed_holds_nothing_and_loses_nothing(
 ) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
-    fixture.complete(hold(&claim, 0)).await?;
+    fixture.complete(lease_of(&claim, 0)).await?;
 
     let renewed = fixture.renew(claim.token).await?;
 
@@ -175,7 +177,7 @@ pub async fn a_worker_that_holds_nothing_keeps_its_lease(fixture: &Fixture) -> R
     fixture.fill(&["a"]).await?;
     let worker = boot("worker");
     let claim = fixture.take_as(&worker, 1, 1).await?;
-    fixture.complete(hold(&claim, 0)).await?;
+    fixture.complete(lease_of(&claim, 0)).await?;
     fixture.advance(secs(1));
 
     let renewed = fixture.renew_as(&worker, &[], 1).await?;
@@ -191,10 +193,10 @@ pub async fn a_worker_that_holds_nothing_keeps_its_lease(fixture: &Fixture) -> R
 pub async fn a_single_lease_ends_with_its_last_job(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b"]).await?;
     let claim = fixture.take(2).await?;
-    fixture.complete(hold(&claim, 1)).await?;
+    fixture.complete(lease_of(&claim, 1)).await?;
     assert_eq!(fixture.snapshot().await?.leases.len(), 1);
 
-    fixture.complete(hold(&claim, 0)).await?;
+    fixture.complete(lease_of(&claim, 0)).await?;
 
     assert!(fixture.snapshot().await?.leases.is_empty());
     assert_eq!(fixture.renew(claim.token).await?.until, None);
@@ -214,7 +216,7 @@ pub async fn a_claim_whose_reply_was_lost_goes_back_to_the_front(fixture: &Fixtu
     let job = fixture.job("a").await?;
     assert_eq!((job.attempt, job.expiries), (1, 0));
     assert_eq!(
-        fixture.complete(hold(&known, 0)).await?,
+        fixture.complete(lease_of(&known, 0)).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -229,13 +231,13 @@ pub async fn a_claim_still_on_its_way_is_kept_by_a_renewal(fixture: &Fixture) ->
     fixture.renew_as(&worker, &[first.token], 1).await?;
 
     assert_eq!(
-        fixture.complete(hold(&under_way, 0)).await?,
+        fixture.complete(lease_of(&under_way, 0)).await?,
         OutcomeStatus::Completed
     );
     Ok(())
 }
 
-pub async fn a_token_that_holds_nothing_is_told_lost(fixture: &Fixture) -> Result<()> {
+pub async fn a_token_that_holds_nothing_is_reported_lost(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b"]).await?;
     let worker = boot("worker");
     let lost = fixture.take_as(&worker, 1, 1).await?;
@@ -258,7 +260,7 @@ pub async fn a_finished_claim_is_not_called_lost_for_a_minute(fixture: &Fixture)
     fixture.fill(&["a"]).await?;
     let worker = boot("worker");
     let claim = fixture.take_as(&worker, 1, 1).await?;
-    fixture.complete(hold(&claim, 0)).await?;
+    fixture.complete(lease_of(&claim, 0)).await?;
 
     for wait in [0, 29, 29] {
         fixture.advance(secs(wait));
@@ -278,17 +280,17 @@ pub async fn progress_is_shown_and_renews_nothing(fixture: &Fixture) -> Result<(
     fixture.advance(secs(20));
 
     let message = Some("halfway".to_owned());
-    let told = fixture
+    let reply = fixture
         .store
-        .progress(&fixture.queue, hold(&claim, 0), 0.5, message.clone())
+        .progress(&fixture.queue, lease_of(&claim, 0), 0.5, message.clone())
         .await?;
 
-    assert_eq!(told, LeaseStatus::Valid);
+    assert_eq!(reply, LeaseStatus::Valid);
     let progress = fixture
         .job("a")
         .await?
         .progress
-        .expect("the job shows its progress");
+        .expect("the job has progress");
     assert!((progress.fraction - 0.5).abs() < f64::EPSILON);
     assert_eq!((progress.message, progress.at), (message, fixture.now()));
     fixture.advance(secs(10));
@@ -302,12 +304,12 @@ pub async fn progress_beyond_its_bounds_is_refused(fixture: &Fixture) -> Result<
     let claim = fixture.take(1).await?;
 
     for fraction in [-0.1, 1.1, f64::NAN] {
-        let told = fixture
+        let reply = fixture
             .store
-            .progress(&fixture.queue, hold(&claim, 0), fraction, None)
+            .progress(&fixture.queue, lease_of(&claim, 0), fraction, None)
             .await;
         assert_eq!(
-            told.map_err(|error| error.kind()),
+            reply.map_err(|error| error.kind()),
             Err(ErrorKind::Invalid),
             "{fraction}"
         );
@@ -315,19 +317,19 @@ pub async fn progress_beyond_its_bounds_is_refused(fixture: &Fixture) -> Result<
     Ok(())
 }
 
-pub async fn a_lease_of_no_sensible_length_is_refused(fixture: &Fixture) -> Result<()> {
+pub async fn a_lease_out_of_range_is_rejected(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
 
     for lease in [secs(0), secs(100 * 60 * 60)] {
         let renewal = Renewal::Single { token: claim.token };
-        let told = fixture.store.renew(&fixture.queue, renewal, lease).await;
-        assert_eq!(told.map_err(|error| error.kind()), Err(ErrorKind::Invalid));
-        let told = fixture
+        let reply = fixture.store.renew(&fixture.queue, renewal, lease).await;
+        assert_eq!(reply.map_err(|error| error.kind()), Err(ErrorKind::Invalid));
+        let reply = fixture
             .store
-            .accept(&fixture.queue, hold(&claim, 0), lease)
+            .accept(&fixture.queue, lease_of(&claim, 0), lease)
             .await;
-        assert_eq!(told.map_err(|error| error.kind()), Err(ErrorKind::Invalid));
+        assert_eq!(reply.map_err(|error| error.kind()), Err(ErrorKind::Invalid));
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
-//! Operating a queue: retry, delete, promote and purge.
+//! Operator calls: retry, delete, promote and purge.
 
 use windlass_core::limits::SCAN_PAGE;
 use windlass_core::{
     Changed, Due, Filter, JobState, Kind, NewJob, OutcomeStatus, Result, RetryPolicy, Target,
 };
 
-use crate::fixture::{Fixture, duplicate_of, hold, id, named, numbered, secs};
+use crate::fixture::{Fixture, duplicate_of, id, lease_of, named, numbered, secs};
 
-pub async fn a_retried_job_begins_anew(fixture: &Fixture) -> Result<()> {
+pub async fn a_retried_job_starts_over(fixture: &Fixture) -> Result<()> {
     let policy = RetryPolicy::fixed(secs(0)).max_attempts(2);
     fixture
         .enqueue(named("a").retry(policy).expires(Due::After(secs(60))))
@@ -16,7 +16,7 @@ pub async fn a_retried_job_begins_anew(fixture: &Fixture) -> Result<()> {
         let claim = fixture.take(1).await?;
         fixture
             .store
-            .fail(&fixture.queue, vec![hold(&claim, 0).failure("no")])
+            .fail(&fixture.queue, vec![lease_of(&claim, 0).failure("no")])
             .await?;
     }
     assert_eq!(fixture.state("a").await?, Some(JobState::Dead));
@@ -54,7 +54,7 @@ pub async fn only_a_dead_job_is_retried(fixture: &Fixture) -> Result<()> {
             Changed::WrongState(state)
         );
     }
-    assert_eq!(fixture.retry("nobody").await?, Changed::NotFound);
+    assert_eq!(fixture.retry("missing").await?, Changed::NotFound);
 
     assert_eq!(fixture.snapshot().await?, before);
     Ok(())
@@ -87,7 +87,9 @@ pub async fn an_id_that_is_only_remembered_is_forgotten_by_deleting_it(
     fixture: &Fixture,
 ) -> Result<()> {
     fixture.fill(&["a"]).await?;
-    fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
+    fixture
+        .complete(lease_of(&fixture.take(1).await?, 0))
+        .await?;
     assert!(fixture.enqueue(named("a")).await?.is_duplicate());
 
     assert_eq!(fixture.delete("a").await?, Changed::Done);
@@ -98,7 +100,9 @@ pub async fn an_id_that_is_only_remembered_is_forgotten_by_deleting_it(
 
 pub async fn an_id_no_longer_remembered_is_not_found(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
-    fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
+    fixture
+        .complete(lease_of(&fixture.take(1).await?, 0))
+        .await?;
     fixture.advance(secs(3601));
 
     assert_eq!(fixture.delete("a").await?, Changed::NotFound);
@@ -117,7 +121,7 @@ pub async fn a_live_job_cannot_be_deleted(fixture: &Fixture) -> Result<()> {
             Changed::WrongState(state)
         );
     }
-    assert_eq!(fixture.delete("nobody").await?, Changed::NotFound);
+    assert_eq!(fixture.delete("missing").await?, Changed::NotFound);
 
     assert_eq!(fixture.snapshot().await?, before);
     Ok(())
@@ -133,12 +137,12 @@ pub async fn a_scheduled_job_is_promoted_by_hand(fixture: &Fixture) -> Result<()
         fixture.promote("a").await?,
         Changed::WrongState(JobState::Ready)
     );
-    assert_eq!(fixture.promote("nobody").await?, Changed::NotFound);
+    assert_eq!(fixture.promote("missing").await?, Changed::NotFound);
     assert_eq!(fixture.next(1).await?, ["a"]);
     Ok(())
 }
 
-/// Deletes over all pages and answers how many were deleted.
+/// Deletes all pages. Returns the number of deleted jobs.
 async fn delete_all(fixture: &Fixture, filter: Filter) -> Result<usize> {
     let target = Target::Filter(filter);
     let mut count = 0;
@@ -229,7 +233,7 @@ pub async fn a_purge_removes_all_that_wait_in_pages(fixture: &Fixture) -> Result
         (1, 1, 2)
     );
     assert_eq!(
-        fixture.complete(hold(&held, 0)).await?,
+        fixture.complete(lease_of(&held, 0)).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -246,7 +250,7 @@ pub async fn a_purged_id_may_be_used_again(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
-pub async fn changes_to_a_queue_that_never_was_make_none(fixture: &Fixture) -> Result<()> {
+pub async fn changes_to_a_missing_queue_do_not_create_it(fixture: &Fixture) -> Result<()> {
     assert_eq!(fixture.cancel("a").await?, Changed::NotFound);
     assert_eq!(fixture.retry("a").await?, Changed::NotFound);
     assert_eq!(fixture.delete("a").await?, Changed::NotFound);

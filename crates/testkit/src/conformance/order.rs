@@ -1,8 +1,8 @@
-//! Order: who is next, and where those stand who come back.
+//! Order: which job is claimed next, and the position of jobs that return.
 
 use windlass_core::{ClaimRequest, JobState, Priority, Result};
 
-use crate::fixture::{Fixture, almost, boot, hold, holds, ids, ms, named, numbered, secs};
+use crate::fixture::{Fixture, almost, boot, ids, lease_of, leases_of, ms, named, numbered, secs};
 
 pub async fn jobs_of_one_priority_run_in_the_order_they_came(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["c", "a"]).await?;
@@ -73,7 +73,7 @@ pub async fn a_promoted_job_stands_at_the_back_of_its_priority(fixture: &Fixture
 pub async fn released_jobs_return_to_the_front_in_claim_order(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b", "c", "d"]).await?;
     let claim = fixture.take(3).await?;
-    let mut all = holds(&claim);
+    let mut all = leases_of(&claim);
     all.rotate_left(1);
 
     fixture.store.release(&fixture.queue, all).await?;
@@ -132,7 +132,7 @@ pub async fn leases_are_reaped_in_the_order_they_ended(fixture: &Fixture) -> Res
     fixture.store.claim(&fixture.queue, long).await?;
     fixture.store.claim(&fixture.queue, short).await?;
 
-    // b's lease ended first, so a was taken back after it and stands ahead.
+    // The lease of b expired first, so a was reaped later and is ahead of it.
     fixture.advance(secs(20));
 
     assert_eq!(fixture.next(10).await?, ["a", "b", "c"]);
@@ -143,7 +143,10 @@ pub async fn a_queue_may_put_returned_jobs_at_the_back(fixture: &Fixture) -> Res
     fixture.set("requeue=back").await?;
     fixture.fill(&["a", "b", "c", "d"]).await?;
     let claim = fixture.take(2).await?;
-    fixture.store.release(&fixture.queue, holds(&claim)).await?;
+    fixture
+        .store
+        .release(&fixture.queue, leases_of(&claim))
+        .await?;
     assert_eq!(fixture.ready().await?, ["c", "d", "a", "b"]);
 
     fixture.take_as(&boot("worker"), 1, 2).await?;
@@ -154,7 +157,7 @@ pub async fn a_queue_may_put_returned_jobs_at_the_back(fixture: &Fixture) -> Res
     Ok(())
 }
 
-pub async fn claims_lost_on_the_way_keep_their_order_at_the_back(fixture: &Fixture) -> Result<()> {
+pub async fn claims_lost_in_transit_keep_their_order_at_the_back(fixture: &Fixture) -> Result<()> {
     fixture.set("requeue=back").await?;
     fixture.fill(&["a", "b", "c", "d", "e"]).await?;
     let worker = boot("worker");
@@ -187,7 +190,7 @@ pub async fn a_job_promoted_by_hand_stands_at_the_back(fixture: &Fixture) -> Res
     Ok(())
 }
 
-pub async fn a_job_cancelled_and_enqueued_again_has_only_its_new_place(
+pub async fn a_job_cancelled_and_enqueued_again_has_only_its_new_position(
     fixture: &Fixture,
 ) -> Result<()> {
     fixture.fill(&["a", "b"]).await?;
@@ -210,9 +213,11 @@ pub async fn a_thousand_jobs_run_in_the_order_they_came(fixture: &Fixture) -> Re
     for seq in 1..=10 {
         let claim = fixture.take_as(&worker, seq, 100).await?;
         order.extend(ids(&claim).into_iter().map(str::to_owned));
-        // Settling in another order than handed out changes nothing for those that wait.
-        fixture.complete(hold(&claim, 99)).await?;
-        fixture.complete_all(holds(&claim)[..99].to_vec()).await?;
+        // Completing in another order does not affect the waiting jobs.
+        fixture.complete(lease_of(&claim, 99)).await?;
+        fixture
+            .complete_all(leases_of(&claim)[..99].to_vec())
+            .await?;
     }
 
     assert_eq!(order, expected);

@@ -1,11 +1,11 @@
-//! Settling: what a failed attempt, a release and a snooze lead to, and what repeats are told.
+//! Outcomes: fail, release and snooze, and the replies to repeated calls.
 
 use windlass_core::limits::MESSAGE_BYTES_MAX;
 use windlass_core::{
     Due, ErrorKind, Jitter, JobLease, JobState, OutcomeStatus, Reason, Result, Retry, RetryPolicy,
 };
 
-use crate::fixture::{Fixture, almost, hold, holds, ms, named, secs};
+use crate::fixture::{Fixture, almost, lease_of, leases_of, ms, named, secs};
 
 const FULL: Retry = Retry::ByPolicy(Jitter(u16::MAX));
 
@@ -16,7 +16,7 @@ pub async fn a_failed_job_runs_again_after_its_delay(fixture: &Fixture) -> Resul
     let claim = fixture.take(1).await?;
 
     assert_eq!(
-        fixture.fail(hold(&claim, 0), FULL).await?,
+        fixture.fail(lease_of(&claim, 0), FULL).await?,
         OutcomeStatus::Retrying
     );
 
@@ -38,7 +38,7 @@ pub async fn delays_double_with_every_failure(fixture: &Fixture) -> Result<()> {
 
     for delay in [1, 2, 4, 5, 5] {
         let claim = fixture.take(1).await?;
-        fixture.fail(hold(&claim, 0), FULL).await?;
+        fixture.fail(lease_of(&claim, 0), FULL).await?;
         assert_eq!(
             fixture.job("a").await?.due_at,
             fixture.now().plus(secs(delay))
@@ -55,10 +55,10 @@ pub async fn the_caller_draws_the_jitter(fixture: &Fixture) -> Result<()> {
 
     for (draw, delay) in [(0, ms(0)), (32_767, secs(5)), (u16::MAX, secs(10))] {
         let claim = fixture.take(1).await?;
-        let settled = fixture
-            .fail(hold(&claim, 0), Retry::ByPolicy(Jitter(draw)))
+        let status = fixture
+            .fail(lease_of(&claim, 0), Retry::ByPolicy(Jitter(draw)))
             .await?;
-        assert_eq!(settled, OutcomeStatus::Retrying);
+        assert_eq!(status, OutcomeStatus::Retrying);
         assert_eq!(
             fixture.job("a").await?.due_at,
             fixture.now().plus(delay),
@@ -73,12 +73,16 @@ pub async fn a_job_out_of_attempts_is_dead(fixture: &Fixture) -> Result<()> {
     fixture
         .enqueue(named("a").retry(RetryPolicy::fixed(secs(1)).max_attempts(2)))
         .await?;
-    fixture.fail(hold(&fixture.take(1).await?, 0), FULL).await?;
+    fixture
+        .fail(lease_of(&fixture.take(1).await?, 0), FULL)
+        .await?;
     fixture.advance(secs(1));
 
-    let settled = fixture.fail(hold(&fixture.take(1).await?, 0), FULL).await?;
+    let status = fixture
+        .fail(lease_of(&fixture.take(1).await?, 0), FULL)
+        .await?;
 
-    assert_eq!(settled, OutcomeStatus::Dead);
+    assert_eq!(status, OutcomeStatus::Dead);
     let job = fixture.job("a").await?;
     assert_eq!(
         (job.state, job.reason),
@@ -95,11 +99,11 @@ pub async fn attempts_run_out_at_chosen_times_too(fixture: &Fixture) -> Result<(
         .await?;
     let claim = fixture.take(1).await?;
 
-    let settled = fixture
-        .fail(hold(&claim, 0), Retry::At(Due::After(secs(1))))
+    let status = fixture
+        .fail(lease_of(&claim, 0), Retry::At(Due::After(secs(1))))
         .await?;
 
-    assert_eq!(settled, OutcomeStatus::Dead);
+    assert_eq!(status, OutcomeStatus::Dead);
     assert_eq!(fixture.job("a").await?.reason, Some(Reason::Exhausted));
     Ok(())
 }
@@ -120,20 +124,26 @@ pub async fn no_attempt_starts_after_the_retry_deadline(fixture: &Fixture) -> Re
     let policy = RetryPolicy::fixed(secs(5)).until(Due::After(secs(10)));
     fixture.enqueue(named("a").retry(policy)).await?;
 
-    let settled = fixture.fail(hold(&fixture.take(1).await?, 0), FULL).await?;
-    assert_eq!(settled, OutcomeStatus::Retrying);
+    let status = fixture
+        .fail(lease_of(&fixture.take(1).await?, 0), FULL)
+        .await?;
+    assert_eq!(status, OutcomeStatus::Retrying);
 
     fixture.advance(secs(5));
-    let settled = fixture.fail(hold(&fixture.take(1).await?, 0), FULL).await?;
+    let status = fixture
+        .fail(lease_of(&fixture.take(1).await?, 0), FULL)
+        .await?;
     assert_eq!(
-        settled,
+        status,
         OutcomeStatus::Retrying,
         "due at the deadline is not after it"
     );
 
     fixture.advance(secs(5));
-    let settled = fixture.fail(hold(&fixture.take(1).await?, 0), FULL).await?;
-    assert_eq!(settled, OutcomeStatus::Dead);
+    let status = fixture
+        .fail(lease_of(&fixture.take(1).await?, 0), FULL)
+        .await?;
+    assert_eq!(status, OutcomeStatus::Dead);
     let job = fixture.job("a").await?;
     assert_eq!((job.reason, job.attempt), (Some(Reason::Deadline), 3));
     Ok(())
@@ -145,9 +155,11 @@ pub async fn a_handler_may_choose_the_time_of_the_next_attempt(fixture: &Fixture
     let at = fixture.now().plus(secs(90));
 
     fixture
-        .fail(hold(&claim, 0), Retry::At(Due::At(at)))
+        .fail(lease_of(&claim, 0), Retry::At(Due::At(at)))
         .await?;
-    fixture.fail(hold(&claim, 1), Retry::At(Due::Now)).await?;
+    fixture
+        .fail(lease_of(&claim, 1), Retry::At(Due::Now))
+        .await?;
 
     assert_eq!(fixture.job("a").await?.due_at, at);
     let handed = fixture.take(10).await?;
@@ -161,7 +173,7 @@ pub async fn a_release_is_no_attempt(fixture: &Fixture) -> Result<()> {
     let claim = fixture.take(1).await?;
 
     assert_eq!(
-        fixture.release(hold(&claim, 0)).await?,
+        fixture.release(lease_of(&claim, 0)).await?,
         OutcomeStatus::Released
     );
 
@@ -178,9 +190,11 @@ pub async fn a_snooze_is_no_attempt(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
 
-    let settled = fixture.snooze(hold(&claim, 0), Due::After(secs(5))).await?;
+    let status = fixture
+        .snooze(lease_of(&claim, 0), Due::After(secs(5)))
+        .await?;
 
-    assert_eq!(settled, OutcomeStatus::Snoozed);
+    assert_eq!(status, OutcomeStatus::Snoozed);
     let job = fixture.job("a").await?;
     assert_eq!((job.state, job.attempt), (JobState::Scheduled, 1));
     assert_eq!(job.due_at, fixture.now().plus(secs(5)));
@@ -189,33 +203,35 @@ pub async fn a_snooze_is_no_attempt(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
-pub async fn a_repeated_verb_is_told_the_same_and_another_is_told_lost(
+pub async fn a_repeated_verb_returns_the_same_and_another_returns_lease_lost(
     fixture: &Fixture,
 ) -> Result<()> {
     fixture
         .fill(&["again", "dead", "released", "snoozed", "open"])
         .await?;
     let claim = fixture.take(5).await?;
-    let settle = || settle_four(fixture, holds(&claim));
-    let told = [
+    let settle = || report_four(fixture, leases_of(&claim));
+    let reply = [
         OutcomeStatus::Retrying,
         OutcomeStatus::Dead,
         OutcomeStatus::Released,
         OutcomeStatus::Snoozed,
     ];
-    assert_eq!(settle().await?, told);
+    assert_eq!(settle().await?, reply);
     let before = fixture.snapshot().await?;
 
-    assert_eq!(settle().await?, told);
+    assert_eq!(settle().await?, reply);
 
-    let others = fixture.complete_all(holds(&claim)[..4].to_vec()).await?;
+    let others = fixture
+        .complete_all(leases_of(&claim)[..4].to_vec())
+        .await?;
     assert_eq!(others.statuses, [OutcomeStatus::LeaseLost; 4]);
     assert_eq!(
-        fixture.release(hold(&claim, 0)).await?,
+        fixture.release(lease_of(&claim, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(
-        fixture.fail(hold(&claim, 2), Retry::Permanent).await?,
+        fixture.fail(lease_of(&claim, 2), Retry::Permanent).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(fixture.snapshot().await?, before);
@@ -229,19 +245,19 @@ pub async fn repeats_are_answered_for_a_minute_after_the_last_job_left(
         .fill(&["again", "dead", "released", "snoozed"])
         .await?;
     let claim = fixture.take(4).await?;
-    let settle = || settle_four(fixture, holds(&claim));
-    let told = settle().await?;
+    let settle = || report_four(fixture, leases_of(&claim));
+    let reply = settle().await?;
 
     fixture.advance(almost(secs(60)));
-    assert_eq!(settle().await?, told);
+    assert_eq!(settle().await?, reply);
 
     fixture.advance(ms(1));
     assert_eq!(settle().await?, [OutcomeStatus::LeaseLost; 4]);
     Ok(())
 }
 
-/// Fails the first job, fails the second for good, releases the third and snoozes the fourth.
-async fn settle_four(fixture: &Fixture, mut holds: Vec<JobLease>) -> Result<[OutcomeStatus; 4]> {
+/// Fails the first job, fails the second permanently, releases the third and snoozes the fourth.
+async fn report_four(fixture: &Fixture, mut holds: Vec<JobLease>) -> Result<[OutcomeStatus; 4]> {
     let later = Due::After(secs(500));
     let mut next = || holds.remove(0);
     Ok([
@@ -252,17 +268,17 @@ async fn settle_four(fixture: &Fixture, mut holds: Vec<JobLease>) -> Result<[Out
     ])
 }
 
-pub async fn each_job_of_a_settling_batch_has_its_own_answer(fixture: &Fixture) -> Result<()> {
+pub async fn each_job_of_an_outcome_batch_has_its_own_reply(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b"]).await?;
     let claim = fixture.take(1).await?;
-    let mut stranger = hold(&claim, 0);
+    let mut stranger = lease_of(&claim, 0);
     stranger.id = crate::fixture::id("b");
 
-    let batch = vec![stranger.clone(), hold(&claim, 0), hold(&claim, 0)];
-    let answers = fixture.complete_all(batch).await?;
+    let batch = vec![stranger.clone(), lease_of(&claim, 0), lease_of(&claim, 0)];
+    let replies = fixture.complete_all(batch).await?;
 
     assert_eq!(
-        answers.statuses,
+        replies.statuses,
         [
             OutcomeStatus::LeaseLost,
             OutcomeStatus::Completed,
@@ -277,7 +293,9 @@ pub async fn a_result_is_kept_with_its_job(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
 
-    fixture.complete_with(hold(&claim, 0), "the answer").await?;
+    fixture
+        .complete_with(lease_of(&claim, 0), "the answer")
+        .await?;
 
     let job = fixture.job("a").await?;
     assert_eq!(
@@ -295,10 +313,10 @@ pub async fn a_result_over_the_limit_is_refused_and_changes_nothing(
     let claim = fixture.take(2).await?;
     let before = fixture.snapshot().await?;
 
-    let large = hold(&claim, 1)
+    let large = lease_of(&claim, 1)
         .completion()
         .result(vec![0; 1024 * 1024 + 1]);
-    let batch = vec![hold(&claim, 0).completion(), large];
+    let batch = vec![lease_of(&claim, 0).completion(), large];
     let refused = fixture.store.complete(&fixture.queue, batch, None).await;
 
     assert_eq!(
@@ -309,14 +327,17 @@ pub async fn a_result_over_the_limit_is_refused_and_changes_nothing(
     Ok(())
 }
 
-pub async fn a_long_error_is_cut_between_characters(fixture: &Fixture) -> Result<()> {
+pub async fn a_long_error_is_truncated_between_characters(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
     let error = format!("x{}", "é".repeat(MESSAGE_BYTES_MAX));
 
     fixture
         .store
-        .fail(&fixture.queue, vec![hold(&claim, 0).failure(error.clone())])
+        .fail(
+            &fixture.queue,
+            vec![lease_of(&claim, 0).failure(error.clone())],
+        )
         .await?;
 
     let kept = fixture.job("a").await?.error.expect("the error is kept");

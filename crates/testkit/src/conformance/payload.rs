@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use windlass_core::{ErrorKind, NewJob, Result};
 
-use crate::fixture::{Fixture, hold, id};
+use crate::fixture::{Fixture, id, lease_of};
 
 const LIMIT: usize = 1024 * 1024;
 
@@ -16,7 +16,7 @@ async fn comes_back(fixture: &Fixture, payload: Bytes) -> Result<()> {
     let claim = fixture.take(1).await?;
     assert!(claim.jobs[0].payload == payload);
 
-    let completion = hold(&claim, 0).completion().result(payload.clone());
+    let completion = lease_of(&claim, 0).completion().result(payload.clone());
     fixture
         .store
         .complete(&fixture.queue, vec![completion], None)

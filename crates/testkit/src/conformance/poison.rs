@@ -1,11 +1,13 @@
-//! Poison: a job that kills its workers ends; those that shared its claims do not.
+//! Poison: a job that keeps crashing workers becomes dead; other jobs of its claims do not.
 
 use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{BootId, Due, JobState, OutcomeStatus, Priority, Reason, Result, Retry};
 
-use crate::fixture::{Fixture, almost, boot, hold, holds, id, ids, ms, named, numbered, secs};
+use crate::fixture::{
+    Fixture, almost, boot, id, ids, lease_of, leases_of, ms, named, numbered, secs,
+};
 
-/// Lets the leases on everything in the queue run out so often.
+/// Lets the leases of all jobs expire `times` times.
 async fn expire_all(fixture: &Fixture, times: usize) -> Result<()> {
     for _ in 0..times {
         fixture.take(100).await?;
@@ -82,10 +84,10 @@ pub async fn a_worker_holds_one_suspect_at_a_time(fixture: &Fixture) -> Result<(
     let first = fixture.take_as(&worker, 1, 10).await?;
     assert_eq!(ids(&first), ["a"]);
     let second = fixture.take_as(&worker, 2, 10).await?;
-    assert_eq!(ids(&second), ["c"], "the lane is passed by");
+    assert_eq!(ids(&second), ["c"], "the suspects are skipped");
     assert_eq!(fixture.claim_as(&worker, 3, 10).await?, None);
 
-    fixture.complete(hold(&first, 0)).await?;
+    fixture.complete(lease_of(&first, 0)).await?;
     assert_eq!(ids(&fixture.take_as(&worker, 4, 10).await?), ["b"]);
     Ok(())
 }
@@ -113,7 +115,7 @@ pub async fn another_worker_may_take_the_next_suspect(fixture: &Fixture) -> Resu
     Ok(())
 }
 
-pub async fn a_third_expiry_in_a_claim_of_its_own_is_poison(fixture: &Fixture) -> Result<()> {
+pub async fn a_third_expiry_in_a_separate_claim_is_poison(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     expire_all(fixture, 3).await?;
 
@@ -134,9 +136,9 @@ pub async fn one_aborting_job_ends_dead_and_ninety_nine_neighbours_succeed(
     fixture.enqueue_all(numbered(100)).await?;
     let aborting = id("j042");
 
-    // Every round is a new life of the worker: it dies of the aborting job, with all it holds.
-    for life in 0..10 {
-        work_until_abort(fixture, &boot(&format!("life {life}")), aborting.as_str()).await?;
+    // In every round, a new worker crashes on the aborting job and loses all its jobs.
+    for round in 0..10 {
+        work_until_abort(fixture, &boot(&format!("round {round}")), aborting.as_str()).await?;
         fixture.outlast_lease();
         fixture.maintain().await?;
     }
@@ -162,17 +164,17 @@ async fn work_until_abort(fixture: &Fixture, worker: &BootId, aborting: &str) ->
         if ids(&claim).contains(&aborting) {
             return Ok(());
         }
-        let answer = fixture.complete_all(holds(&claim)).await?;
+        let reply = fixture.complete_all(leases_of(&claim)).await?;
         assert!(
-            answer
+            reply
                 .statuses
                 .iter()
-                .all(|settled| *settled == OutcomeStatus::Completed)
+                .all(|status| *status == OutcomeStatus::Completed)
         );
     }
 }
 
-pub async fn poison_after_says_how_many_expiries_are_too_many(fixture: &Fixture) -> Result<()> {
+pub async fn poison_after_sets_how_many_expiries_are_too_many(fixture: &Fixture) -> Result<()> {
     fixture.set("poison_after=1").await?;
     fixture.fill(&["a", "b", "alone"]).await?;
     fixture.take(2).await?;
@@ -191,7 +193,7 @@ pub async fn poison_after_says_how_many_expiries_are_too_many(fixture: &Fixture)
     Ok(())
 }
 
-pub async fn a_patient_queue_lets_a_job_expire_more_often(fixture: &Fixture) -> Result<()> {
+pub async fn a_higher_poison_after_lets_a_job_expire_more_often(fixture: &Fixture) -> Result<()> {
     fixture.set("poison_after=5").await?;
     fixture.fill(&["a"]).await?;
 
@@ -208,7 +210,7 @@ pub async fn a_suspect_stays_one_when_it_runs_again_later(fixture: &Fixture) -> 
     expire_all(fixture, 2).await?;
     let claim = fixture.take(1).await?;
     fixture
-        .fail(hold(&claim, 0), Retry::At(Due::After(secs(5))))
+        .fail(lease_of(&claim, 0), Retry::At(Due::After(secs(5))))
         .await?;
     fixture.fill(&["b"]).await?;
     fixture.advance(secs(5));
@@ -223,7 +225,7 @@ pub async fn a_released_suspect_dies_no_sooner(fixture: &Fixture) -> Result<()> 
     expire_all(fixture, 2).await?;
 
     let claim = fixture.take(1).await?;
-    fixture.release(hold(&claim, 0)).await?;
+    fixture.release(lease_of(&claim, 0)).await?;
     fixture.advance(LEASE_DEFAULT * 2);
     fixture.maintain().await?;
 

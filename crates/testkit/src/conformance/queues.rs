@@ -1,14 +1,14 @@
-//! Queues: their figures, their settings, and the pages in which their jobs are listed.
+//! Queues: stats, settings and listings.
 
 use std::collections::BTreeSet;
 
 use windlass_core::{Due, Filter, JobState, Kind, NewWorker, Priority, Result, Retry, Settings};
 
-use crate::fixture::{Fixture, boot, hold, ms, named, numbered, queue, secs};
+use crate::fixture::{Fixture, boot, lease_of, ms, named, numbered, queue, secs};
 use crate::soundness;
 
-/// A queue in which something of everything has happened.
-async fn lively(fixture: &Fixture) -> Result<()> {
+/// Fills the queue with jobs in every state.
+async fn fill_every_state(fixture: &Fixture) -> Result<()> {
     fixture.enqueue_all(numbered(40)).await?;
     for level in 0..10 {
         let job = named(&format!("p{level}")).priority(Priority::new(level)?);
@@ -18,15 +18,15 @@ async fn lively(fixture: &Fixture) -> Result<()> {
     }
     let worker = boot("worker");
     let claim = fixture.take_as(&worker, 1, 20).await?;
-    fixture.complete_with(hold(&claim, 0), "result").await?;
-    fixture.complete(hold(&claim, 1)).await?;
-    fixture.fail(hold(&claim, 2), Retry::Permanent).await?;
+    fixture.complete_with(lease_of(&claim, 0), "result").await?;
+    fixture.complete(lease_of(&claim, 1)).await?;
+    fixture.fail(lease_of(&claim, 2), Retry::Permanent).await?;
     fixture
-        .fail(hold(&claim, 3), Retry::At(Due::After(secs(100))))
+        .fail(lease_of(&claim, 3), Retry::At(Due::After(secs(100))))
         .await?;
-    fixture.release(hold(&claim, 4)).await?;
+    fixture.release(lease_of(&claim, 4)).await?;
     fixture
-        .snooze(hold(&claim, 5), Due::After(secs(100)))
+        .snooze(lease_of(&claim, 5), Due::After(secs(100)))
         .await?;
     fixture.cancel("j007").await?;
     fixture.cancel("j039").await?;
@@ -42,7 +42,7 @@ async fn lively(fixture: &Fixture) -> Result<()> {
 }
 
 pub async fn the_counters_equal_a_recount(fixture: &Fixture) -> Result<()> {
-    lively(fixture).await?;
+    fill_every_state(fixture).await?;
 
     let dump = fixture.snapshot().await?;
 
@@ -51,12 +51,12 @@ pub async fn the_counters_equal_a_recount(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
-pub async fn totals_count_the_whole_life_of_a_queue(fixture: &Fixture) -> Result<()> {
+pub async fn totals_count_since_the_queue_was_created(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["good", "bad", "stopped", "lost"]).await?;
     fixture.enqueue(named("good")).await?;
     let claim = fixture.take(2).await?;
-    fixture.complete(hold(&claim, 0)).await?;
-    fixture.fail(hold(&claim, 1), Retry::Permanent).await?;
+    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.fail(lease_of(&claim, 1), Retry::Permanent).await?;
     fixture.cancel("stopped").await?;
     fixture.take(1).await?;
     fixture.outlast_lease();
@@ -73,7 +73,7 @@ pub async fn totals_count_the_whole_life_of_a_queue(fixture: &Fixture) -> Result
 pub async fn the_last_minute_is_counted_when_it_is_over(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b", "c"]).await?;
     let claim = fixture.take(1).await?;
-    fixture.complete(hold(&claim, 0)).await?;
+    fixture.complete(lease_of(&claim, 0)).await?;
     fixture.cancel("b").await?;
     assert_eq!(fixture.snapshot().await?.stats.last_minute.enqueued, 0);
 
@@ -126,7 +126,11 @@ pub async fn settings_have_their_defaults_until_they_are_changed(fixture: &Fixtu
         fixture.store.settings(&fixture.queue).await?,
         Settings::default()
     );
-    assert_eq!(fixture.dump().await?, None, "asking makes no queue");
+    assert_eq!(
+        fixture.dump().await?,
+        None,
+        "reading does not create the queue"
+    );
 
     let mut expected = Settings::default();
     for text in [
@@ -187,7 +191,7 @@ pub async fn a_queue_begins_with_its_first_worker(fixture: &Fixture) -> Result<(
 }
 
 pub async fn pages_show_each_job_once(fixture: &Fixture) -> Result<()> {
-    lively(fixture).await?;
+    fill_every_state(fixture).await?;
     let all: BTreeSet<_> = fixture
         .snapshot()
         .await?
@@ -295,7 +299,7 @@ pub async fn jobs_of_one_time_are_paged_by_the_bytes_of_their_ids(fixture: &Fixt
 pub async fn a_listing_leaves_out_payloads_and_results(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     fixture
-        .complete_with(hold(&fixture.take(1).await?, 0), "result")
+        .complete_with(lease_of(&fixture.take(1).await?, 0), "result")
         .await?;
 
     let mut expected = fixture.job("a").await?;
@@ -307,8 +311,8 @@ pub async fn a_listing_leaves_out_payloads_and_results(fixture: &Fixture) -> Res
     Ok(())
 }
 
-pub async fn what_is_asked_for_is_what_the_dump_shows(fixture: &Fixture) -> Result<()> {
-    lively(fixture).await?;
+pub async fn reads_return_what_the_dump_shows(fixture: &Fixture) -> Result<()> {
+    fill_every_state(fixture).await?;
     fixture.advance(ms(1));
 
     for job in fixture.snapshot().await?.jobs {

@@ -1,16 +1,16 @@
-//! Retention: finished jobs are kept by age, count and bytes, and no longer.
+//! Retention: how long finished jobs are kept, by age, count and bytes.
 
 use windlass_core::{JobState, NewJob, OutcomeStatus, Result, Retry};
 
-use crate::fixture::{Fixture, almost, hold, id, ms, named, secs};
+use crate::fixture::{Fixture, almost, id, lease_of, ms, named, secs};
 
-/// Ends jobs well, one after the other, a millisecond apart; each leaves `result`.
+/// Completes jobs with `result`, one millisecond apart.
 async fn succeed(fixture: &Fixture, names: &[&str], result: &'static str) -> Result<()> {
     for name in names {
         fixture.fill(&[name]).await?;
         let claim = fixture.take(1).await?;
         assert_eq!(
-            fixture.complete_with(hold(&claim, 0), result).await?,
+            fixture.complete_with(lease_of(&claim, 0), result).await?,
             OutcomeStatus::Completed
         );
         fixture.advance(ms(1));
@@ -20,7 +20,9 @@ async fn succeed(fixture: &Fixture, names: &[&str], result: &'static str) -> Res
 
 pub async fn a_job_without_result_is_not_kept(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
-    fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
+    fixture
+        .complete(lease_of(&fixture.take(1).await?, 0))
+        .await?;
 
     assert_eq!(fixture.get("a").await?, None);
     let stats = fixture.snapshot().await?.stats;
@@ -34,7 +36,7 @@ pub async fn a_job_without_result_is_not_kept(fixture: &Fixture) -> Result<()> {
 pub async fn a_job_with_result_is_kept_for_an_hour(fixture: &Fixture) -> Result<()> {
     succeed(fixture, &["a"], "result").await?;
 
-    // A millisecond has passed since it ended.
+    // One millisecond has passed since the job finished.
     fixture.advance(ms(3_599_998));
     assert_eq!(fixture.maintain().await?.pruned, 0);
     assert_eq!(fixture.state("a").await?, Some(JobState::Succeeded));
@@ -48,7 +50,9 @@ pub async fn a_job_with_result_is_kept_for_an_hour(fixture: &Fixture) -> Result<
 pub async fn a_job_somebody_waits_for_is_kept_without_result(fixture: &Fixture) -> Result<()> {
     fixture.enqueue(named("a").keep_outcome()).await?;
 
-    fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
+    fixture
+        .complete(lease_of(&fixture.take(1).await?, 0))
+        .await?;
 
     let job = fixture.job("a").await?;
     assert_eq!((job.state, job.result), (JobState::Succeeded, None));
@@ -101,7 +105,7 @@ pub async fn the_oldest_go_when_there_are_too_many(fixture: &Fixture) -> Result<
 pub async fn the_oldest_go_when_they_take_too_many_bytes(fixture: &Fixture) -> Result<()> {
     fixture.set("succeeded_bytes=21").await?;
 
-    // Each has one byte of payload and nine of result.
+    // Each job has a payload of one byte and a result of nine.
     succeed(fixture, &["z", "b", "a"], "012345678").await?;
 
     assert_eq!(fixture.in_state(JobState::Succeeded).await?, ["a", "b"]);
@@ -162,7 +166,9 @@ pub async fn a_queue_may_keep_all(fixture: &Fixture) -> Result<()> {
         fixture.set(setting).await?;
     }
     fixture.fill(&["a"]).await?;
-    fixture.complete(hold(&fixture.take(1).await?, 0)).await?;
+    fixture
+        .complete(lease_of(&fixture.take(1).await?, 0))
+        .await?;
 
     fixture.advance(secs(400 * 24 * 3600));
     fixture.maintain().await?;
@@ -187,7 +193,7 @@ pub async fn a_verb_that_ends_one_job_prunes_two(fixture: &Fixture) -> Result<()
     let claim = fixture.take(1).await?;
     fixture.set("succeeded_count=1").await?;
 
-    fixture.complete_with(hold(&claim, 0), "result").await?;
+    fixture.complete_with(lease_of(&claim, 0), "result").await?;
 
     assert_eq!(
         fixture.in_state(JobState::Succeeded).await?,
@@ -211,7 +217,9 @@ pub async fn the_error_of_a_dead_job_counts_as_bytes(fixture: &Fixture) -> Resul
     fixture.enqueue(NewJob::new("12345").id(id("a"))).await?;
     let claim = fixture.take(1).await?;
 
-    let failure = hold(&claim, 0).failure("1234567").retry(Retry::Permanent);
+    let failure = lease_of(&claim, 0)
+        .failure("1234567")
+        .retry(Retry::Permanent);
     fixture.store.fail(&fixture.queue, vec![failure]).await?;
 
     assert_eq!(fixture.snapshot().await?.stats.bytes, 12);
@@ -237,7 +245,7 @@ pub async fn a_finished_queue_returns_to_nothing(fixture: &Fixture) -> Result<()
 pub async fn maintenance_counts_the_ids_and_claims_it_forgets(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
-    fixture.complete(hold(&claim, 0)).await?;
+    fixture.complete(lease_of(&claim, 0)).await?;
     fixture.advance(secs(60 * 60));
 
     let maintained = fixture.maintain().await?;

@@ -1,8 +1,8 @@
-//! Unique keys: at most one live job of a queue holds a key.
+//! Unique keys: at most one unfinished job in a queue has a key.
 
 use windlass_core::{Changed, Due, JobState, NewJob, Result, Retry, RetryPolicy};
 
-use crate::fixture::{Fixture, duplicate_of, hold, id, named, queue, secs};
+use crate::fixture::{Fixture, duplicate_of, id, lease_of, named, queue, secs};
 
 fn keyed(name: &str) -> Result<NewJob> {
     Ok(named(name).unique_key("key".parse()?))
@@ -31,7 +31,7 @@ pub async fn a_key_is_held_while_its_job_runs_or_waits_to_run_again(
     );
 
     fixture
-        .fail(hold(&claim, 0), Retry::At(Due::After(secs(5))))
+        .fail(lease_of(&claim, 0), Retry::At(Due::After(secs(5))))
         .await?;
     assert_eq!(
         fixture.enqueue(keyed("b")?).await?.state(),
@@ -43,7 +43,7 @@ pub async fn a_key_is_held_while_its_job_runs_or_waits_to_run_again(
 pub async fn a_key_is_free_when_its_job_succeeded(fixture: &Fixture) -> Result<()> {
     fixture.enqueue(keyed("a")?).await?;
     fixture
-        .complete_with(hold(&fixture.take(1).await?, 0), "kept")
+        .complete_with(lease_of(&fixture.take(1).await?, 0), "kept")
         .await?;
 
     assert!(!fixture.enqueue(keyed("b")?).await?.is_duplicate());
@@ -88,9 +88,9 @@ pub async fn a_key_belongs_to_its_queue(fixture: &Fixture) -> Result<()> {
     let other = queue(&format!("{}.other", fixture.queue));
     fixture.enqueue(keyed("a")?).await?;
 
-    let answers = fixture.store.enqueue(&other, vec![keyed("b")?]).await?;
+    let replies = fixture.store.enqueue(&other, vec![keyed("b")?]).await?;
 
-    assert!(!answers[0].is_duplicate());
+    assert!(!replies[0].is_duplicate());
     Ok(())
 }
 

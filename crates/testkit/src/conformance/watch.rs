@@ -1,29 +1,29 @@
-//! Watch: hints come where somebody should look, and nothing depends on them.
+//! Watch: stores send notifications, but nothing depends on them.
 
 use std::time::Duration;
 
 use windlass_core::{Notification, Result, Watch};
 
-use crate::fixture::{Fixture, hold, id, named, queue};
+use crate::fixture::{Fixture, id, lease_of, named, queue};
 
-/// How long a hint may take on a busy machine before the case gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The maximum time to wait for a notification.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 async fn wait_for(watch: &mut dyn Watch, wanted: &Notification) {
     let arrival = async {
         loop {
             match watch.next().await {
-                Some(hint) if hint == *wanted => return,
+                Some(notification) if notification == *wanted => return,
                 Some(_) => {}
-                None => panic!("the hints ended before {wanted:?}"),
+                None => panic!("the stream ended before {wanted:?}"),
             }
         }
     };
-    let arrived = tokio::time::timeout(PATIENCE, arrival).await;
-    assert!(arrived.is_ok(), "no hint came: {wanted:?}");
+    let arrived = tokio::time::timeout(TIMEOUT, arrival).await;
+    assert!(arrived.is_ok(), "missing notification: {wanted:?}");
 }
 
-pub async fn a_hint_comes_for_new_work(fixture: &Fixture) -> Result<()> {
+pub async fn a_notification_is_sent_for_new_work(fixture: &Fixture) -> Result<()> {
     let mut watch = fixture
         .store
         .watch(std::slice::from_ref(&fixture.queue))
@@ -35,7 +35,7 @@ pub async fn a_hint_comes_for_new_work(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
-pub async fn a_hint_comes_for_work_given_back(fixture: &Fixture) -> Result<()> {
+pub async fn a_notification_is_sent_for_returned_work(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
     let mut watch = fixture
@@ -43,13 +43,13 @@ pub async fn a_hint_comes_for_work_given_back(fixture: &Fixture) -> Result<()> {
         .watch(std::slice::from_ref(&fixture.queue))
         .await?;
 
-    fixture.release(hold(&claim, 0)).await?;
+    fixture.release(lease_of(&claim, 0)).await?;
 
     wait_for(watch.as_mut(), &Notification::Work(fixture.queue.clone())).await;
     Ok(())
 }
 
-pub async fn a_hint_comes_for_reaped_work(fixture: &Fixture) -> Result<()> {
+pub async fn a_notification_is_sent_for_reaped_work(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     fixture.take(1).await?;
     fixture.outlast_lease();
@@ -64,7 +64,7 @@ pub async fn a_hint_comes_for_reaped_work(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
-pub async fn a_hint_comes_for_a_cancelled_running_job(fixture: &Fixture) -> Result<()> {
+pub async fn a_notification_is_sent_for_a_cancelled_running_job(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     fixture.take(1).await?;
     let mut watch = fixture
@@ -82,7 +82,7 @@ pub async fn a_hint_comes_for_a_cancelled_running_job(fixture: &Fixture) -> Resu
     Ok(())
 }
 
-pub async fn a_cancellation_is_heard_by_who_listens_for_nothing_else(
+pub async fn a_cancellation_reaches_a_watch_for_cancellations_only(
     fixture: &Fixture,
 ) -> Result<()> {
     fixture.fill(&["a"]).await?;
@@ -100,7 +100,7 @@ pub async fn a_cancellation_is_heard_by_who_listens_for_nothing_else(
     Ok(())
 }
 
-pub async fn hints_speak_of_the_queues_asked_for(fixture: &Fixture) -> Result<()> {
+pub async fn notifications_are_only_for_the_watched_queues(fixture: &Fixture) -> Result<()> {
     let other = queue(&format!("{}.other", fixture.queue));
     let mut watch = fixture
         .store
@@ -110,14 +110,17 @@ pub async fn hints_speak_of_the_queues_asked_for(fixture: &Fixture) -> Result<()
     fixture.store.enqueue(&other, vec![named("x")]).await?;
     fixture.fill(&["a"]).await?;
 
-    let hint = tokio::time::timeout(PATIENCE, watch.next())
+    let notification = tokio::time::timeout(TIMEOUT, watch.next())
         .await
-        .expect("a hint comes");
-    assert_ne!(hint.as_ref().and_then(Notification::queue), Some(&other));
+        .expect("a notification arrives");
+    assert_ne!(
+        notification.as_ref().and_then(Notification::queue),
+        Some(&other)
+    );
     Ok(())
 }
 
-pub async fn everything_works_with_every_hint_lost(fixture: &Fixture) -> Result<()> {
+pub async fn everything_works_with_every_notification_lost(fixture: &Fixture) -> Result<()> {
     drop(
         fixture
             .store

@@ -1,11 +1,11 @@
-//! Workers: who is known, what they are told, and what becomes of their jobs when they go.
+//! Workers: records, heartbeats, commands, and the jobs of workers that leave or fail.
 
 use windlass_core::{
     BootId, Claim, ClaimRequest, Claimer, ErrorKind, Heartbeat, JobState, NewWorker, OutcomeStatus,
     QueueName, Result, WorkerCommand, WorkerRecord,
 };
 
-use crate::fixture::{Fixture, almost, boot, hold, id, ms, named, queue, secs};
+use crate::fixture::{Fixture, almost, boot, id, lease_of, ms, named, queue, secs};
 
 fn worker(boot: &BootId, queues: &[&QueueName]) -> NewWorker {
     NewWorker {
@@ -25,13 +25,13 @@ fn idle(boot: &BootId) -> Heartbeat {
     }
 }
 
-/// What the store knows of a worker.
-async fn known(fixture: &Fixture, boot: &BootId) -> Result<Option<WorkerRecord>> {
+/// Returns the record of a worker.
+async fn record(fixture: &Fixture, boot: &BootId) -> Result<Option<WorkerRecord>> {
     let workers = fixture.store.workers().await?;
     Ok(workers.into_iter().find(|worker| worker.new.boot == *boot))
 }
 
-pub async fn a_registered_worker_is_known(fixture: &Fixture) -> Result<()> {
+pub async fn a_registered_worker_is_record(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
     let new = worker(&one, &[&fixture.queue]);
 
@@ -47,7 +47,7 @@ pub async fn a_registered_worker_is_known(fixture: &Fixture) -> Result<()> {
         last_seen: now,
         is_silent: false,
     };
-    assert_eq!(known(fixture, &one).await?, Some(expected));
+    assert_eq!(record(fixture, &one).await?, Some(expected));
     Ok(())
 }
 
@@ -69,7 +69,7 @@ pub async fn workers_are_listed_in_the_order_of_their_ids(fixture: &Fixture) -> 
     Ok(())
 }
 
-pub async fn a_beat_shows_what_a_worker_does(fixture: &Fixture) -> Result<()> {
+pub async fn a_heartbeat_shows_what_a_worker_does(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
     fixture
         .store
@@ -78,7 +78,7 @@ pub async fn a_beat_shows_what_a_worker_does(fixture: &Fixture) -> Result<()> {
     fixture.advance(secs(10));
     let running = vec![(fixture.queue.clone(), id("a"))];
 
-    let told = fixture
+    let reply = fixture
         .store
         .heartbeat(Heartbeat {
             boot: one.clone(),
@@ -86,35 +86,42 @@ pub async fn a_beat_shows_what_a_worker_does(fixture: &Fixture) -> Result<()> {
         })
         .await?;
 
-    assert_eq!(told, WorkerCommand::Continue);
-    let seen = known(fixture, &one).await?.expect("it is known");
+    assert_eq!(reply, WorkerCommand::Continue);
+    let seen = record(fixture, &one)
+        .await?
+        .expect("the worker is registered");
     assert!(seen.is_busy);
     assert_eq!((seen.running, seen.last_seen), (running, fixture.now()));
     fixture.store.heartbeat(idle(&one)).await?;
-    assert!(!known(fixture, &one).await?.expect("it is known").is_busy);
+    assert!(
+        !record(fixture, &one)
+            .await?
+            .expect("the worker is registered")
+            .is_busy
+    );
     Ok(())
 }
 
-pub async fn a_worker_is_told_at_its_next_beat(fixture: &Fixture) -> Result<()> {
+pub async fn a_worker_gets_its_command_with_the_next_heartbeat(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
     fixture
         .store
         .register(worker(&one, &[&fixture.queue]))
         .await?;
 
-    for told in [WorkerCommand::Pause, WorkerCommand::Stop] {
-        assert!(fixture.store.command(&one, told).await?);
+    for reply in [WorkerCommand::Pause, WorkerCommand::Stop] {
+        assert!(fixture.store.command(&one, reply).await?);
         assert_eq!(
-            known(fixture, &one).await?.map(|worker| worker.command),
-            Some(told)
+            record(fixture, &one).await?.map(|worker| worker.command),
+            Some(reply)
         );
-        assert_eq!(fixture.store.heartbeat(idle(&one)).await?, told);
+        assert_eq!(fixture.store.heartbeat(idle(&one)).await?, reply);
     }
     Ok(())
 }
 
-pub async fn an_unknown_worker_is_told_that_it_is_lost(fixture: &Fixture) -> Result<()> {
-    let nobody = boot("nobody");
+pub async fn an_unknown_worker_must_register_again(fixture: &Fixture) -> Result<()> {
+    let nobody = boot("missing");
 
     assert_eq!(
         fixture.store.heartbeat(idle(&nobody)).await?,
@@ -127,7 +134,7 @@ pub async fn an_unknown_worker_is_told_that_it_is_lost(fixture: &Fixture) -> Res
     Ok(())
 }
 
-pub async fn a_silent_worker_is_told_that_it_is_lost(fixture: &Fixture) -> Result<()> {
+pub async fn a_silent_worker_must_register_again(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
     fixture
         .store
@@ -136,13 +143,13 @@ pub async fn a_silent_worker_is_told_that_it_is_lost(fixture: &Fixture) -> Resul
 
     fixture.advance(almost(secs(60)));
     assert_eq!(
-        known(fixture, &one).await?.map(|worker| worker.is_silent),
+        record(fixture, &one).await?.map(|worker| worker.is_silent),
         Some(false)
     );
 
     fixture.advance(ms(1));
     assert_eq!(
-        known(fixture, &one).await?.map(|worker| worker.is_silent),
+        record(fixture, &one).await?.map(|worker| worker.is_silent),
         Some(true)
     );
     assert_eq!(
@@ -161,7 +168,7 @@ pub async fn a_worker_silent_for_a_day_is_forgotten(fixture: &Fixture) -> Result
 
     fixture.advance(secs(24 * 3600) + ms(1));
 
-    assert_eq!(known(fixture, &one).await?, None);
+    assert_eq!(record(fixture, &one).await?, None);
     assert!(!fixture.store.command(&one, WorkerCommand::Stop).await?);
     Ok(())
 }
@@ -183,7 +190,7 @@ pub async fn a_silent_worker_may_still_be_failed(fixture: &Fixture) -> Result<()
     Ok(())
 }
 
-pub async fn a_beating_worker_is_remembered(fixture: &Fixture) -> Result<()> {
+pub async fn a_worker_that_sends_heartbeats_is_remembered(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
     fixture
         .store
@@ -198,11 +205,11 @@ pub async fn a_beating_worker_is_remembered(fixture: &Fixture) -> Result<()> {
         );
     }
 
-    assert!(known(fixture, &one).await?.is_some());
+    assert!(record(fixture, &one).await?.is_some());
     Ok(())
 }
 
-/// A worker `one` that holds `a` and `b` here and `x` in the other queue.
+/// Registers a worker `one` that runs `a` and `b` in this queue and `x` in another.
 async fn busy_worker(fixture: &Fixture) -> Result<(BootId, QueueName)> {
     let one = boot("one");
     let other = queue(&format!("{}.other", fixture.queue));
@@ -230,7 +237,7 @@ pub async fn a_worker_that_leaves_gives_all_back_to_the_front(fixture: &Fixture)
         fixture.store.stats(&other).await?.map(|stats| stats.ready),
         Some(1)
     );
-    assert_eq!(known(fixture, &one).await?, None);
+    assert_eq!(record(fixture, &one).await?, None);
     assert_eq!(
         fixture.store.heartbeat(idle(&one)).await?,
         WorkerCommand::Reregister
@@ -252,7 +259,9 @@ pub async fn a_worker_may_leave_one_queue_and_go_on_in_the_rest(fixture: &Fixtur
             .map(|stats| stats.running),
         Some(1)
     );
-    let still = known(fixture, &one).await?.expect("it is still known");
+    let still = record(fixture, &one)
+        .await?
+        .expect("the worker is still registered");
     assert_eq!(still.new.queues, [other]);
     assert_eq!(
         fixture.store.heartbeat(idle(&one)).await?,
@@ -261,7 +270,7 @@ pub async fn a_worker_may_leave_one_queue_and_go_on_in_the_rest(fixture: &Fixtur
     Ok(())
 }
 
-/// Claims one job for a worker, under a lease of its own, as the doors do.
+/// Claims one job for a worker with a single claim, as the HTTP API does.
 async fn take_for(fixture: &Fixture, boot: &BootId) -> Result<Claim> {
     let mut request = ClaimRequest::single(1);
     request.claimer = Claimer::Single {
@@ -271,7 +280,7 @@ async fn take_for(fixture: &Fixture, boot: &BootId) -> Result<Claim> {
     Ok(claim.expect("a job is ready"))
 }
 
-/// A worker `one` that holds `a`, `b` and `d` by claims of their own, beside another's `c`.
+/// Registers a worker `one` that runs `a`, `b` and `d` of single claims; another worker runs `c`.
 async fn pull_worker(fixture: &Fixture) -> Result<(BootId, Vec<Claim>)> {
     let (one, two) = (boot("one"), boot("two"));
     for boot in [&one, &two] {
@@ -298,11 +307,11 @@ pub async fn a_worker_that_leaves_gives_back_what_single_claims_took_for_it(
     assert_eq!(fixture.ready().await?, ["a", "b", "d", "e"]);
     assert_eq!(fixture.job("a").await?.expiries, 0);
     assert_eq!(
-        fixture.complete(hold(&claims[0], 0)).await?,
+        fixture.complete(lease_of(&claims[0], 0)).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(
-        fixture.complete(hold(&claims[2], 0)).await?,
+        fixture.complete(lease_of(&claims[2], 0)).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -319,7 +328,7 @@ pub async fn what_single_claims_took_for_a_failed_worker_is_reaped_now(
     assert_eq!(fixture.job("d").await?.expiries, 1);
     assert_eq!(fixture.snapshot().await?.stats.total.rescued, 3);
     assert_eq!(
-        fixture.complete(hold(&claims[3], 0)).await?,
+        fixture.complete(lease_of(&claims[3], 0)).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(fixture.state("c").await?, Some(JobState::Running));
@@ -346,7 +355,7 @@ pub async fn what_a_leaver_held_is_lost_to_it(fixture: &Fixture) -> Result<()> {
     assert_eq!(fixture.store.leave(&one, Some(&fixture.queue)).await?, 1);
 
     assert_eq!(
-        fixture.complete(hold(&claim, 0)).await?,
+        fixture.complete(lease_of(&claim, 0)).await?,
         OutcomeStatus::LeaseLost
     );
 
@@ -371,7 +380,7 @@ pub async fn a_failed_workers_jobs_are_reaped_now(fixture: &Fixture) -> Result<(
             .map(|stats| stats.running),
         Some(0)
     );
-    assert_eq!(known(fixture, &one).await?, None);
+    assert_eq!(record(fixture, &one).await?, None);
     assert_eq!(
         fixture.store.heartbeat(idle(&one)).await?,
         WorkerCommand::Reregister
@@ -393,7 +402,7 @@ pub async fn what_a_failed_worker_held_is_lost_to_it(fixture: &Fixture) -> Resul
 
     assert_eq!((renewed.until, renewed.lost), (None, vec![claim.token]));
     assert_eq!(
-        fixture.complete(hold(&claim, 0)).await?,
+        fixture.complete(lease_of(&claim, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     Ok(())
@@ -420,7 +429,7 @@ pub async fn registering_again_is_harmless(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
-pub async fn what_a_worker_says_of_itself_is_bounded(fixture: &Fixture) -> Result<()> {
+pub async fn the_registration_of_a_worker_is_bounded(fixture: &Fixture) -> Result<()> {
     let mut loud = worker(&boot("loud"), &[&fixture.queue]);
     loud.host = "h".repeat(129);
 

@@ -1,4 +1,4 @@
-//! What the steps of a run reached, so that a test which stopped testing something is noticed.
+//! Counts the outcomes that a run reached, and checks that none is missing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,20 +6,20 @@ use std::fmt;
 use windlass_core::dump::QueueDump;
 use windlass_core::{Changed, Enqueued, JobState, LeaseStatus, Mode, OutcomeStatus, Timestamp};
 
+use super::operation::Operation;
 use super::reply::Reply;
-use super::step::Step;
 
-/// How often each outcome was met.
+/// The number of times each outcome was reached.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
     counts: BTreeMap<String, u64>,
     steps: u64,
 }
 
-/// A shorter run than this may miss a rare outcome without that meaning anything.
+/// A shorter run may miss a rare outcome.
 const STEPS_ENOUGH: u64 = 15_000;
 
-/// What a long enough run must reach.
+/// The outcomes that a long run must reach.
 const EXPECTED: &[&str] = &[
     "enqueue accepted ready",
     "enqueue accepted scheduled",
@@ -100,7 +100,7 @@ const EXPECTED: &[&str] = &[
 ];
 
 impl Coverage {
-    /// Adds what another run reached.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: Self) {
         for (what, count) in other.counts {
             *self.counts.entry(what).or_default() += count;
@@ -108,7 +108,7 @@ impl Coverage {
         self.steps += other.steps;
     }
 
-    /// Panics when the runs were long enough and yet missed an outcome they should reach.
+    /// Panics if the runs were long enough but missed an expected outcome.
     pub fn assert_reached(&self) {
         let is_missing = |what: &&&str| !self.counts.contains_key(**what);
         let missing: Vec<_> = EXPECTED.iter().filter(is_missing).collect();
@@ -123,14 +123,14 @@ impl Coverage {
         *self.counts.entry(what.into()).or_default() += 1;
     }
 
-    /// Counts what a step reached; `is_repeat` says that its claim was handed out before.
-    pub(super) fn note(&mut self, step: &Step, reply: &Reply, is_repeat: bool) {
+    /// Counts the outcomes of an operation. `is_repeat` means that its claim was seen before.
+    pub(super) fn note(&mut self, operation: &Operation, reply: &Reply, is_repeat: bool) {
         self.steps += 1;
-        match (step, reply) {
-            (Step::Enqueue(_, jobs), Reply::Enqueued(answers)) => {
-                for (job, answer) in jobs.iter().zip(answers) {
-                    let state = answer.state();
-                    match answer {
+        match (operation, reply) {
+            (Operation::Enqueue(_, jobs), Reply::Enqueued(replies)) => {
+                for (job, enqueued) in jobs.iter().zip(replies) {
+                    let state = enqueued.state();
+                    match enqueued {
                         Enqueued::Duplicate { id, .. } if *id != job.id => {
                             self.count("enqueue duplicate by key");
                         }
@@ -141,25 +141,31 @@ impl Coverage {
                     }
                 }
             }
-            (Step::Claim(_, request), Reply::Claim(_)) => {
+            (Operation::Claim(_, request), Reply::Claim(_)) => {
                 self.note_claim(request.mode, reply, is_repeat);
             }
-            (Step::Accept(..), Reply::LeaseStatus(held)) => self.note_held("accept", *held),
-            (Step::Progress(..), Reply::LeaseStatus(held)) => self.note_held("progress", *held),
-            (Step::Complete(..), Reply::Completed(completed)) => {
-                self.note_settled("complete", &completed.statuses);
+            (Operation::Accept(..), Reply::LeaseStatus(status)) => {
+                self.note_lease("accept", *status)
+            }
+            (Operation::Progress(..), Reply::LeaseStatus(status)) => {
+                self.note_lease("progress", *status)
+            }
+            (Operation::Complete(..), Reply::Completed(completed)) => {
+                self.note_statuses("complete", &completed.statuses);
                 if completed.next.is_some() {
                     self.count("complete and claim");
                 }
             }
-            (Step::Fail(..), Reply::OutcomeStatus(settled)) => self.note_settled("fail", settled),
-            (Step::Release(..), Reply::OutcomeStatus(settled)) => {
-                self.note_settled("release", settled)
+            (Operation::Fail(..), Reply::OutcomeStatus(statuses)) => {
+                self.note_statuses("fail", statuses)
             }
-            (Step::Snooze(..), Reply::OutcomeStatus(settled)) => {
-                self.note_settled("snooze", settled)
+            (Operation::Release(..), Reply::OutcomeStatus(statuses)) => {
+                self.note_statuses("release", statuses)
             }
-            _ => self.note_rest(step, reply),
+            (Operation::Snooze(..), Reply::OutcomeStatus(statuses)) => {
+                self.note_statuses("snooze", statuses)
+            }
+            _ => self.note_rest(operation, reply),
         }
     }
 
@@ -182,10 +188,10 @@ impl Coverage {
         }
     }
 
-    fn note_held(&mut self, verb: &str, held: LeaseStatus) {
+    fn note_lease(&mut self, verb: &str, status: LeaseStatus) {
         self.count(format!(
             "{verb} {}",
-            if held == LeaseStatus::Valid {
+            if status == LeaseStatus::Valid {
                 "yes"
             } else {
                 "lost"
@@ -193,17 +199,17 @@ impl Coverage {
         ));
     }
 
-    fn note_settled(&mut self, verb: &str, settled: &[OutcomeStatus]) {
-        for settled in settled {
-            self.count(format!("{verb} {settled}"));
+    fn note_statuses(&mut self, verb: &str, statuses: &[OutcomeStatus]) {
+        for status in statuses {
+            self.count(format!("{verb} {status}"));
         }
     }
 
-    fn note_rest(&mut self, step: &Step, reply: &Reply) {
-        match (step, reply) {
-            (Step::Renew(..), Reply::Renewed(renewed)) => {
-                let is_held = renewed.until.is_some();
-                self.count(if is_held {
+    fn note_rest(&mut self, operation: &Operation, reply: &Reply) {
+        match (operation, reply) {
+            (Operation::Renew(..), Reply::Renewed(renewed)) => {
+                let has_lease = renewed.until.is_some();
+                self.count(if has_lease {
                     "renew kept"
                 } else {
                     "renew nothing held"
@@ -215,13 +221,13 @@ impl Coverage {
                     self.count("renew cancel");
                 }
             }
-            (Step::Change(_, change, _), Reply::Changes(changes)) => {
+            (Operation::Change(_, change, _), Reply::Changes(changes)) => {
                 let verb = format!("{change:?}").to_lowercase();
                 for item in changes {
-                    self.count(format!("{verb} {}", word(&item.changed)));
+                    self.count(format!("{verb} {}", outcome(&item.changed)));
                 }
             }
-            (Step::Maintain(..), Reply::Maintained(done)) => {
+            (Operation::Maintain(..), Reply::Maintained(done)) => {
                 for (what, count) in [
                     ("maintain promoted", done.promoted),
                     ("maintain reaped", done.reaped),
@@ -233,16 +239,18 @@ impl Coverage {
                     }
                 }
             }
-            (Step::Purge(_), Reply::Count(1..)) => self.count("purge some"),
-            (Step::Leave(..), Reply::Count(1..)) => self.count("leave some"),
-            (Step::FailWorker(_), Reply::Failed(None)) => self.count("fail worker unknown"),
-            (Step::FailWorker(_), Reply::Failed(Some(1..))) => self.count("fail worker some"),
-            (Step::Heartbeat(_), Reply::Told(told)) => self.count(format!("heartbeat {told}")),
+            (Operation::Purge(_), Reply::Count(1..)) => self.count("purge some"),
+            (Operation::Leave(..), Reply::Count(1..)) => self.count("leave some"),
+            (Operation::FailWorker(_), Reply::Failed(None)) => self.count("fail worker unknown"),
+            (Operation::FailWorker(_), Reply::Failed(Some(1..))) => self.count("fail worker some"),
+            (Operation::Heartbeat(_), Reply::Command(command)) => {
+                self.count(format!("heartbeat {command}"));
+            }
             _ => {}
         }
     }
 
-    /// Counts what a state shows.
+    /// Counts the features of a state.
     pub(super) fn note_dump(&mut self, dump: &QueueDump) {
         for job in dump.jobs.iter().filter(|job| job.state == JobState::Dead) {
             if let Some(reason) = job.reason {
@@ -275,7 +283,7 @@ impl Coverage {
     }
 }
 
-fn word(changed: &Changed) -> &'static str {
+fn outcome(changed: &Changed) -> &'static str {
     match changed {
         Changed::Done => "done",
         Changed::WillStop => "will stop",

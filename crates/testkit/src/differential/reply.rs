@@ -1,4 +1,4 @@
-//! What a store answered, in a form that two stores can be compared by.
+//! Replies of a store in a comparable form.
 
 use windlass_core::{
     ChangedJob, Claim, Completed, DurabilityLevel, Enqueued, ErrorKind, Job, LeaseStatus,
@@ -6,7 +6,7 @@ use windlass_core::{
     WorkerRecord,
 };
 
-/// An answer.
+/// A reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Reply {
     Nothing,
@@ -25,32 +25,32 @@ pub(super) enum Reply {
     Job(Option<Box<Job>>),
     Jobs(Vec<Job>),
     Queues(Vec<QueueName>),
-    Told(WorkerCommand),
+    Command(WorkerCommand),
     Failed(Option<u64>),
-    Known(bool),
+    KnownClaim(bool),
     Workers(Vec<WorkerRecord>),
-    Refused(ErrorKind),
+    Error(ErrorKind),
 }
 
 impl Reply {
-    /// The answer of a verb that answers nothing.
+    /// The reply of a verb without result.
     pub(super) fn done((): ()) -> Self {
         Self::Nothing
     }
 
-    /// Stores differ in how safe they keep a job, and may.
-    pub(super) fn enqueued(mut answers: Vec<Enqueued>) -> Self {
-        for answer in &mut answers {
-            let (Enqueued::Accepted { level, .. } | Enqueued::Duplicate { level, .. }) = answer
+    /// Ignores the durability, in which stores may differ.
+    pub(super) fn enqueued(mut replies: Vec<Enqueued>) -> Self {
+        for reply in &mut replies {
+            let (Enqueued::Accepted { level, .. } | Enqueued::Duplicate { level, .. }) = reply
             else {
                 continue;
             };
             *level = DurabilityLevel::Memory;
         }
-        Self::Enqueued(answers)
+        Self::Enqueued(replies)
     }
 
-    /// The claim in it, where there is one.
+    /// Returns the claim of the reply, if any.
     pub(super) fn claim(&self) -> Option<&Claim> {
         match self {
             Self::Claim(claim) => claim.as_ref(),

@@ -1,5 +1,4 @@
-//! One step of a run: a call with everything it says, so that it can be made on both sides, and
-//! made again.
+//! One operation of a run: a call with its arguments, so that it can run on both stores and be repeated.
 
 use std::time::Duration;
 
@@ -12,9 +11,9 @@ use windlass_core::{
 use super::reply::Reply;
 use crate::paging;
 
-/// A call.
+/// An operation.
 #[derive(Debug, Clone)]
-pub(super) enum Step {
+pub(super) enum Operation {
     Clock(Movement),
     Enqueue(QueueName, Vec<NewJob>),
     Claim(QueueName, ClaimRequest),
@@ -45,7 +44,7 @@ pub(super) enum Step {
     Workers,
 }
 
-/// What operators do to jobs.
+/// A change of stored jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Cancel,
@@ -54,7 +53,7 @@ pub(super) enum Change {
     Promote,
 }
 
-/// How the clock moves.
+/// A movement of the clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Movement {
     Forward(Duration),
@@ -70,26 +69,26 @@ impl Movement {
     }
 }
 
-impl Step {
-    /// Makes the call; an error is an answer as well.
+impl Operation {
+    /// Runs the operation. An error is a reply as well.
     pub(super) async fn apply(&self, store: &dyn Store) -> Reply {
         self.call(store)
             .await
-            .unwrap_or_else(|error| Reply::Refused(error.kind()))
+            .unwrap_or_else(|error| Reply::Error(error.kind()))
     }
 
     async fn call(&self, store: &dyn Store) -> Result<Reply> {
         Ok(match self.clone() {
             Self::Enqueue(queue, jobs) => Reply::enqueued(store.enqueue(&queue, jobs).await?),
             Self::Claim(queue, request) => Reply::Claim(store.claim(&queue, request).await?),
-            Self::Accept(queue, hold, lease) => {
-                Reply::LeaseStatus(store.accept(&queue, hold, lease).await?)
+            Self::Accept(queue, job_lease, lease) => {
+                Reply::LeaseStatus(store.accept(&queue, job_lease, lease).await?)
             }
             Self::Renew(queue, renewal, lease) => {
                 Reply::Renewed(store.renew(&queue, renewal, lease).await?)
             }
-            Self::Progress(queue, hold, fraction, message) => {
-                Reply::LeaseStatus(store.progress(&queue, hold, fraction, message).await?)
+            Self::Progress(queue, lease, fraction, message) => {
+                Reply::LeaseStatus(store.progress(&queue, lease, fraction, message).await?)
             }
             Self::Complete(queue, completions, next) => {
                 Reply::Completed(store.complete(&queue, completions, next).await?)
@@ -97,13 +96,13 @@ impl Step {
             Self::Fail(queue, failures) => {
                 Reply::OutcomeStatus(store.fail(&queue, failures).await?)
             }
-            Self::Release(queue, holds) => {
-                Reply::OutcomeStatus(store.release(&queue, holds).await?)
+            Self::Release(queue, leases) => {
+                Reply::OutcomeStatus(store.release(&queue, leases).await?)
             }
-            Self::Snooze(queue, holds, due) => {
-                let snoozes = holds
+            Self::Snooze(queue, leases, due) => {
+                let snoozes = leases
                     .into_iter()
-                    .map(|hold| Snooze { lease: hold, due })
+                    .map(|lease| Snooze { lease: lease, due })
                     .collect();
                 Reply::OutcomeStatus(store.snooze(&queue, snoozes).await?)
             }
@@ -114,7 +113,7 @@ impl Step {
         })
     }
 
-    /// The calls of operators and workers' records.
+    /// Operator and worker calls.
     async fn operate(self, store: &dyn Store) -> Result<Reply> {
         Ok(match self {
             Self::Purge(queue) => purge_all(store, &queue).await?,
@@ -132,17 +131,17 @@ impl Step {
             Self::List(queue, filter, limit) => list_all(store, &queue, &filter, limit).await?,
             Self::Queues => Reply::Queues(store.queues().await?),
             Self::Register(worker) => Reply::done(store.register(worker).await?),
-            Self::Heartbeat(heartbeat) => Reply::Told(store.heartbeat(heartbeat).await?),
+            Self::Heartbeat(heartbeat) => Reply::Command(store.heartbeat(heartbeat).await?),
             Self::Leave(boot, queue) => Reply::Count(store.leave(&boot, queue.as_ref()).await?),
             Self::FailWorker(boot) => Reply::Failed(store.fail_worker(&boot).await?),
-            Self::Command(boot, command) => Reply::Known(store.command(&boot, command).await?),
+            Self::Command(boot, command) => Reply::KnownClaim(store.command(&boot, command).await?),
             Self::Workers => Reply::Workers(store.workers().await?),
             _ => Reply::Nothing,
         })
     }
 }
 
-/// Purges over all pages; which jobs a page takes is each store's own affair.
+/// Purges all pages. Stores may choose different jobs for each page.
 async fn purge_all(store: &dyn Store, queue: &QueueName) -> Result<Reply> {
     let mut removed = 0;
     loop {
@@ -154,7 +153,7 @@ async fn purge_all(store: &dyn Store, queue: &QueueName) -> Result<Reply> {
     }
 }
 
-/// Changes over all pages; where a page ends is each store's own affair.
+/// Changes all pages. Pages of different stores may end at different jobs.
 async fn change_all(
     store: &dyn Store,
     queue: &QueueName,

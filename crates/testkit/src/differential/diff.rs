@@ -1,4 +1,4 @@
-//! What differs between two answers or two states, in lines that a person can read.
+//! Readable diffs of replies and dumps.
 
 use std::fmt::{Debug, Write};
 
@@ -7,7 +7,7 @@ use windlass_core::dump::QueueDump;
 
 use super::reply::Reply;
 
-/// How many lines of difference are shown at most.
+/// The maximum number of lines.
 const LINES_MAX: usize = 120;
 
 pub(super) fn of_replies(model: &Reply, subject: &Reply) -> String {
@@ -33,7 +33,7 @@ pub(super) fn of_replies(model: &Reply, subject: &Reply) -> String {
     if text.is_empty() {
         lines(&mut text, model, subject);
     }
-    cut(&text)
+    truncate(&text)
 }
 
 pub(super) fn of_dumps(model: Option<&QueueDump>, subject: Option<&QueueDump>) -> String {
@@ -42,7 +42,7 @@ pub(super) fn of_dumps(model: Option<&QueueDump>, subject: Option<&QueueDump>) -
             if dump.is_some() {
                 "exists"
             } else {
-                "is absent"
+                "does not exist"
             }
         };
         return format!("- it {}\n+ it {}", exists(model), exists(subject));
@@ -85,10 +85,10 @@ pub(super) fn of_dumps(model: Option<&QueueDump>, subject: Option<&QueueDump>) -
     );
     lines(&mut text, &model.stats, &subject.stats);
     lines(&mut text, &model.settings, &subject.settings);
-    cut(&text)
+    truncate(&text)
 }
 
-/// Compares two lists item by item, where each item is known by a key.
+/// Compares two lists by key.
 fn keyed<T: Debug + PartialEq>(
     text: &mut String,
     what: &str,
@@ -108,13 +108,13 @@ fn keyed<T: Debug + PartialEq>(
                 lines(text, item, other);
             }
             None => {
-                let _ = writeln!(text, "{what} {}:\n- {item:?}\n+ absent", key(item));
+                let _ = writeln!(text, "{what} {}:\n- {item:?}\n+ missing", key(item));
             }
         }
     }
     for item in subject {
         if !model.iter().any(|other| key(other) == key(item)) {
-            let _ = writeln!(text, "{what} {}:\n- absent\n+ {item:?}", key(item));
+            let _ = writeln!(text, "{what} {}:\n- missing\n+ {item:?}", key(item));
         }
     }
     if order(model) != order(subject) {
@@ -127,7 +127,7 @@ fn keyed<T: Debug + PartialEq>(
     }
 }
 
-/// Compares two values line by line of their printed forms.
+/// Compares the debug output of two values line by line.
 fn lines<T: Debug + PartialEq>(text: &mut String, model: &T, subject: &T) {
     if model == subject {
         return;
@@ -152,7 +152,7 @@ fn lines<T: Debug + PartialEq>(text: &mut String, model: &T, subject: &T) {
     }
 }
 
-fn cut(text: &str) -> String {
+fn truncate(text: &str) -> String {
     let mut shown: Vec<_> = text.lines().take(LINES_MAX).collect();
     if text.lines().count() > LINES_MAX {
         shown.push("… and more");

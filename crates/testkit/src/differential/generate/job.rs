@@ -1,4 +1,4 @@
-//! Draws jobs to enqueue: few ids, keys and payloads, so that they meet again.
+//! Generates new jobs, with few different ids, keys and payloads so that they collide.
 
 use std::time::Duration;
 
@@ -7,56 +7,56 @@ use windlass_core::{
     Bytes, Due, Headers, JobId, Kind, NewJob, Priority, RetryPolicy, Timestamp, UniqueKey,
 };
 
-use super::super::chance::{ms, percent, pick};
-use super::super::step::Step;
-use super::super::world::World;
+use super::super::callers::Callers;
+use super::super::operation::Operation;
+use super::super::random::{ms, percent, pick};
 use super::lease;
 
-/// How many ids callers choose from.
+/// The number of ids chosen by callers.
 const NAMES: u64 = 18;
 
 const PAYLOADS: &[&[u8]] = &[b"", b"a", b"b", b"{\"n\":1}", &[0, 255, 10, 13], &[7; 60]];
 
-pub(super) fn enqueue(world: &mut World) -> Step {
-    let count = *pick(&mut world.rng, &[1, 1, 1, 2, 3, 6]);
-    let jobs = (0..count).map(|_| job(world)).collect();
-    Step::Enqueue(world.queue(), jobs)
+pub(super) fn enqueue(callers: &mut Callers) -> Operation {
+    let count = *pick(&mut callers.rng, &[1, 1, 1, 2, 3, 6]);
+    let jobs = (0..count).map(|_| job(callers)).collect();
+    Operation::Enqueue(callers.queue(), jobs)
 }
 
-/// Enough jobs of one sort for a page to fill up.
-pub(super) fn burst(world: &mut World) -> Step {
-    let count = world.rng.usize(60..=150);
-    let due = due(&mut world.rng, Timestamp::default());
-    let expires = percent(&mut world.rng, 30).then_some(Due::After(Duration::from_secs(2)));
+/// Enqueues enough similar jobs to fill a page.
+pub(super) fn burst(callers: &mut Callers) -> Operation {
+    let count = callers.rng.usize(60..=150);
+    let due = due(&mut callers.rng, Timestamp::default());
+    let expires = percent(&mut callers.rng, 30).then_some(Due::After(Duration::from_secs(2)));
     let jobs = (0..count).map(|_| {
         let mut job = NewJob::new("burst");
-        job.id = generated(world);
+        job.id = generated(callers);
         job.due = due;
         job.expires = expires;
         job
     });
     let jobs = jobs.collect();
-    Step::Enqueue(world.queue(), jobs)
+    Operation::Enqueue(callers.queue(), jobs)
 }
 
-/// The id of a caller's choice, among few.
+/// Generates an id chosen by the caller.
 pub(super) fn name(rng: &mut Rng) -> JobId {
-    JobId::new(format!("n{}", rng.u64(..NAMES))).expect("a short plain name is valid")
+    JobId::new(format!("n{}", rng.u64(..NAMES))).expect("a valid name")
 }
 
 pub(super) fn key(rng: &mut Rng) -> UniqueKey {
-    UniqueKey::new(format!("key {}", rng.u8(..4))).expect("a short plain name is valid")
+    UniqueKey::new(format!("key {}", rng.u8(..4))).expect("a valid name")
 }
 
 pub(super) fn kind(rng: &mut Rng) -> Kind {
-    Kind::new(*pick(rng, &["mail", "report"])).expect("a short plain name is valid")
+    Kind::new(*pick(rng, &["mail", "report"])).expect("a valid name")
 }
 
 pub(super) fn payload(rng: &mut Rng) -> Bytes {
     Bytes::from_static(pick::<&'static [u8]>(rng, PAYLOADS))
 }
 
-/// When something falls due, sometimes in the past.
+/// Generates a due time, sometimes in the past.
 pub(super) fn due(rng: &mut Rng, now: Timestamp) -> Due {
     match rng.u8(..10) {
         0..3 => Due::Now,
@@ -68,23 +68,23 @@ pub(super) fn due(rng: &mut Rng, now: Timestamp) -> Due {
     }
 }
 
-fn generated(world: &mut World) -> JobId {
-    JobId::new(format!("g{:05}", world.fresh())).expect("a short plain name is valid")
+fn generated(callers: &mut Callers) -> JobId {
+    JobId::new(format!("g{:05}", callers.fresh())).expect("a valid name")
 }
 
-fn job(world: &mut World) -> NewJob {
-    let now = super::now(world);
-    let mut job = NewJob::new(payload(&mut world.rng));
-    job.is_named = percent(&mut world.rng, 75);
+fn job(callers: &mut Callers) -> NewJob {
+    let now = super::now(callers);
+    let mut job = NewJob::new(payload(&mut callers.rng));
+    job.is_named = percent(&mut callers.rng, 75);
     job.id = if job.is_named {
-        name(&mut world.rng)
+        name(&mut callers.rng)
     } else {
-        generated(world)
+        generated(callers)
     };
-    let rng = &mut world.rng;
+    let rng = &mut callers.rng;
     if percent(rng, 35) {
         let level = rng.u8(..10);
-        job.priority = Priority::new(level).expect("0 to 9 are priorities");
+        job.priority = Priority::new(level).expect("a valid priority");
     }
     if percent(rng, 40) {
         job.due = due(rng, now);
@@ -103,9 +103,7 @@ fn job(world: &mut World) -> NewJob {
 
 fn headers() -> Headers {
     let mut headers = Headers::default();
-    headers
-        .set("trace", "1-2-3")
-        .expect("a plain header is valid");
+    headers.set("trace", "1-2-3").expect("a valid header");
     headers
 }
 
@@ -119,7 +117,7 @@ fn policy(rng: &mut Rng, now: Timestamp) -> RetryPolicy {
         4 => RetryPolicy::fixed(ms(rng, 0..=900)).max_attempts(0),
         _ => RetryPolicy::default(),
     };
-    // Nought attempts are refused; one in thirty jobs says so.
+    // A policy with 0 attempts is invalid; keep it in a few jobs.
     let policy = if policy.max_attempts == 0 && !percent(rng, 3) {
         policy.max_attempts(4)
     } else {
