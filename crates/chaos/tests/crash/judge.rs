@@ -10,7 +10,7 @@ use windlass_testkit::{StoreUnderTest, paging, soundness};
 /// Nothing to repair, nothing that contradicts itself.
 pub(crate) async fn assert_clean(opened: &StoreUnderTest, queue: &QueueName) {
     let dump = opened.dump.dump(queue).await.unwrap().unwrap();
-    assert_eq!(soundness::faults(&dump), [""; 0]);
+    assert_eq!(soundness::problems(&dump), [""; 0]);
     for job in dump.jobs.iter().filter(|job| job.state == JobState::Dead) {
         // No actor fails a job for good: only the loss of three holders may have ended it.
         assert!(

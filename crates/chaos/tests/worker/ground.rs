@@ -159,7 +159,7 @@ impl Ground {
             "succeeded, and nobody saw it: {unseen:?}"
         );
         let dump = self.opened.dump.dump(&self.queue).await.unwrap().unwrap();
-        assert_eq!(soundness::faults(&dump), [""; 0]);
+        assert_eq!(soundness::problems(&dump), [""; 0]);
         let (_, repairs) = paging::audit(store, &self.queue).await.unwrap();
         assert_eq!(repairs, []);
         stats

@@ -1,7 +1,7 @@
 //! The bounds of single pages, and cursors, seen from inside.
 
 use windlass_core::{ClaimRequest, NewJob, Owner, Store, Target};
-use windlass_testkit::fixture::{boot, hold, named, numbered, queue, secs};
+use windlass_testkit::fixture::{boot, lease_of, named, numbered, queue, secs};
 use windlass_testkit::redis::Server;
 
 use super::*;
@@ -33,9 +33,9 @@ async fn large() -> Result<(Server, RedisStore)> {
             _ => ClaimRequest::worker(boot("one"), seq, 60),
         };
         let claim = store.claim(&name, request).await?.expect("jobs are ready");
-        let completed = (0..20).map(|at| hold(&claim, at).completion().result("done"));
+        let completed = (0..20).map(|at| lease_of(&claim, at).completion().result("done"));
         store.complete(&name, completed.collect(), None).await?;
-        let released = (20..40).map(|at| hold(&claim, at));
+        let released = (20..40).map(|at| lease_of(&claim, at));
         store.release(&name, released.collect()).await?;
     }
     let ids = (0..600).map(|n| windlass_core::JobId::new(format!("later{n}")));
@@ -113,7 +113,7 @@ async fn a_lease_of_a_worker_without_claims_is_left_alone() -> Result<()> {
     store.enqueue(&name, vec![named("a")]).await?;
     let request = ClaimRequest::worker(boot("one"), 1, 1);
     let claim = store.claim(&name, request).await?.expect("a job is ready");
-    let done = vec![hold(&claim, 0).completion()];
+    let done = vec![lease_of(&claim, 0).completion()];
     store.complete(&name, done, None).await?;
 
     let mut from = None;

@@ -1,7 +1,7 @@
 //! Every fault at once, and an audit of everything.
 
 use windlass_core::{Due, NewJob, Priority, Result, Retry};
-use windlass_testkit::fixture::{boot, hold, named, numbered, secs};
+use windlass_testkit::fixture::{boot, lease_of, named, numbered, secs};
 use windlass_testkit::redis::Reply;
 
 use crate::site::Site;
@@ -32,15 +32,15 @@ pub(crate) async fn fill(site: &Site) -> Result<()> {
     }
     let claim = bench.take_as(&boot("one"), 1, 8).await?;
     for at in 0..3 {
-        bench.complete_with(hold(&claim, at), "result").await?;
-        bench.fail(hold(&claim, at + 3), Retry::Permanent).await?;
+        bench.complete_with(lease_of(&claim, at), "result").await?;
+        bench.fail(lease_of(&claim, at + 3), Retry::Permanent).await?;
     }
     bench.take_as(&boot("one"), 2, 5).await?;
     let claim = bench.take(5).await?;
     let half = Some("half".to_owned());
     bench
         .store
-        .progress(&bench.queue, hold(&claim, 1), 0.5, half)
+        .progress(&bench.queue, lease_of(&claim, 1), 0.5, half)
         .await?;
     bench.cancel(claim.jobs[2].id.as_str()).await?;
     for name in ["j020", "j021", "j019", "low1"] {

@@ -7,7 +7,7 @@ use windlass_core::{
     BootId, ClaimRequest, Due, NewJob, Priority, QueueName, Repair, Result, Retry, Store, Target,
 };
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::fixture::{hold, id, named, queue};
+use windlass_testkit::fixture::{lease_of, id, named, queue};
 use windlass_testkit::redis::Server;
 use windlass_testkit::soundness;
 
@@ -92,7 +92,7 @@ impl Works {
             assert!(done.expect("nobody panics")? > 0, "everybody worked");
         }
         let dump = windlass_core::dump::Dump::dump(&self.store, &self.queue).await?;
-        let faults = soundness::faults(&dump.expect("there is a queue"));
+        let faults = soundness::problems(&dump.expect("there is a queue"));
         assert!(faults.is_empty(), "{}", faults.join("\n"));
         Ok(())
     }
@@ -149,7 +149,7 @@ async fn consume(store: &RedisStore, queue: &QueueName, boot: &BootId, seq: u64)
         return Ok(());
     };
     for at in 0..claim.jobs.len() {
-        let held = hold(&claim, at);
+        let held = lease_of(&claim, at);
         match (usize::try_from(seq).unwrap_or(0) + at) % 8 {
             0 => store
                 .fail(

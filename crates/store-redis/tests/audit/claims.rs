@@ -1,7 +1,7 @@
 //! Claims, their records, owners and leases.
 
 use windlass_core::{LeaseStatus, OutcomeStatus, Result};
-use windlass_testkit::fixture::{boot, hold, holds, id, numbered, secs};
+use windlass_testkit::fixture::{boot, lease_of, leases_of, id, numbered, secs};
 
 use crate::site::Site;
 
@@ -41,11 +41,11 @@ async fn jobs_whose_claim_is_not_open_are_put_back() -> Result<()> {
     // The one that was asked to stop has stopped, the others wait in front.
     assert_eq!(site.bench.ready().await?.len(), 10);
     assert_eq!(
-        site.bench.complete(hold(&second, 0)).await?,
+        site.bench.complete(lease_of(&second, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(
-        site.bench.complete(hold(&first, 0)).await?,
+        site.bench.complete(lease_of(&first, 0)).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -77,11 +77,11 @@ async fn holds_that_cannot_be_read_are_put_back() -> Result<()> {
         ]
     );
     assert_eq!(
-        site.bench.complete(hold(&first, 0)).await?,
+        site.bench.complete(lease_of(&first, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(
-        site.bench.complete(hold(&second, 1)).await?,
+        site.bench.complete(lease_of(&second, 1)).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -100,7 +100,7 @@ async fn holds_that_do_not_fit_their_jobs_are_written_anew() -> Result<()> {
     assert_eq!(site.mend().await?, ["hold_wrong j000"]);
 
     assert_eq!(
-        site.bench.complete(hold(&first, 0)).await?,
+        site.bench.complete(lease_of(&first, 0)).await?,
         OutcomeStatus::Completed
     );
     site.assert_sound().await
@@ -120,7 +120,7 @@ async fn claims_that_miscount_are_counted_again() -> Result<()> {
     assert_eq!(site.mend().await?, ["claim_miscounted", "claim_unreadable"]);
 
     for claim in [first, second, single] {
-        let done = site.bench.complete_all(holds(&claim)).await?.statuses;
+        let done = site.bench.complete_all(leases_of(&claim)).await?.statuses;
         assert!(
             done.iter().all(|done| *done == OutcomeStatus::Completed),
             "{done:?}"
@@ -142,18 +142,18 @@ async fn a_record_that_was_lost_is_written_from_what_is_held() -> Result<()> {
         "{faults:?}"
     );
     assert_eq!(
-        site.bench.complete(hold(&first, 0)).await?,
+        site.bench.complete(lease_of(&first, 0)).await?,
         OutcomeStatus::Completed
     );
     // What is in no record would never be taken back.
     site.bench.outlast_lease();
     assert_eq!(site.bench.maintain().await?.reaped, 4);
     assert_eq!(
-        site.bench.complete(hold(&second, 0)).await?,
+        site.bench.complete(lease_of(&second, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(
-        site.bench.complete(hold(&single, 0)).await?,
+        site.bench.complete(lease_of(&single, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     Ok(())
@@ -175,7 +175,7 @@ async fn a_claim_without_a_lease_is_given_one() -> Result<()> {
     site.bench.outlast_lease();
     assert_eq!(site.bench.maintain().await?.reaped, 5);
     assert_eq!(
-        site.bench.complete(hold(&single, 0)).await?,
+        site.bench.complete(lease_of(&single, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     Ok(())
@@ -236,7 +236,7 @@ async fn leases_and_owners_of_nobody_are_dropped_and_endless_ones_end() -> Resul
 async fn tokens_and_holds_agree_with_open_claims() -> Result<()> {
     let site = Site::open().await;
     let [first, second, single] = fill(&site).await?;
-    site.bench.release(hold(&second, 1)).await?;
+    site.bench.release(lease_of(&second, 1)).await?;
     let [one, two, three] = [&first, &second, &single].map(|claim| claim.token.to_string());
     site.hand(
         "ZADD",
@@ -278,7 +278,7 @@ async fn tokens_and_holds_agree_with_open_claims() -> Result<()> {
         .await?;
     assert_eq!(renewed.lost, []);
     assert_eq!(
-        site.bench.release(hold(&second, 1)).await?,
+        site.bench.release(lease_of(&second, 1)).await?,
         OutcomeStatus::Released
     );
     Ok(())
@@ -319,7 +319,7 @@ async fn a_dispatched_job_may_still_be_accepted() -> Result<()> {
 
     let held = bench
         .store
-        .accept(&bench.queue, hold(&claim, 0), secs(30))
+        .accept(&bench.queue, lease_of(&claim, 0), secs(30))
         .await?;
     assert_eq!(held, LeaseStatus::Valid);
     assert_eq!(site.mend().await?, Vec::<String>::new());

@@ -2,7 +2,7 @@
 
 use windlass_core::{ErrorKind, Priority, Result, Store};
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::fixture::{hold, named, numbered, secs};
+use windlass_testkit::fixture::{lease_of, named, numbered, secs};
 
 use crate::site::{Site, key};
 
@@ -16,9 +16,9 @@ async fn fill(site: &Site) -> Result<()> {
         .await?;
     bench.enqueue(named("later").delay(secs(60))).await?;
     let claim = bench.take(5).await?;
-    bench.complete_with(hold(&claim, 0), "result").await?;
+    bench.complete_with(lease_of(&claim, 0), "result").await?;
     bench
-        .fail(hold(&claim, 1), windlass_core::Retry::Permanent)
+        .fail(lease_of(&claim, 1), windlass_core::Retry::Permanent)
         .await?;
     bench.cancel("j010").await?;
     Ok(())

@@ -1,7 +1,7 @@
 //! Jobs in no place, in two, and what stands somewhere for a job that does not exist.
 
 use windlass_core::{Due, Enqueued, JobState, Kind, NewJob, Result, Retry};
-use windlass_testkit::fixture::{boot, hold, id, named, secs};
+use windlass_testkit::fixture::{boot, lease_of, id, named, secs};
 
 use crate::site::{Site, key};
 
@@ -31,7 +31,7 @@ async fn a_job_that_lost_its_hold_is_ready() -> Result<()> {
         ["claim_miscounted", "figures_wrong", "in_no_place a"]
     );
     assert_eq!(
-        site.bench.complete(hold(&claim, 1)).await?,
+        site.bench.complete(lease_of(&claim, 1)).await?,
         windlass_core::OutcomeStatus::Completed
     );
     assert_eq!(site.drain().await?, ["a"]);
@@ -127,7 +127,7 @@ async fn a_job_in_two_places_stays_where_no_work_is_lost() -> Result<()> {
     bench.fill(&["run", "done", "wait"]).await?;
     bench.enqueue(named("later").delay(secs(60))).await?;
     let claim = bench.take(2).await?;
-    bench.complete_with(hold(&claim, 1), "result").await?;
+    bench.complete_with(lease_of(&claim, 1), "result").await?;
     // Running and scheduled, running and ended; ended and scheduled; waiting and ended.
     site.hand("ZADD", "scheduled", &["5", "run", "5", "done"]);
     site.hand("HSET", "final", &["run", "dead\t5\t\tpoison"]);
@@ -158,7 +158,7 @@ async fn a_job_in_two_places_stays_where_no_work_is_lost() -> Result<()> {
         assert_eq!(bench.state(id).await?, Some(state), "{id}");
     }
     assert_eq!(
-        bench.complete(hold(&claim, 0)).await?,
+        bench.complete(lease_of(&claim, 0)).await?,
         windlass_core::OutcomeStatus::Completed
     );
     assert_eq!(site.drain().await?, ["wait"]);
@@ -171,8 +171,8 @@ async fn ends_that_were_lost_are_told_by_the_places_of_ended_jobs() -> Result<()
     let bench = &site.bench;
     bench.fill(&["ok", "bad", "stop", "next"]).await?;
     let claim = bench.take(2).await?;
-    bench.complete_with(hold(&claim, 0), "result").await?;
-    bench.fail(hold(&claim, 1), Retry::Permanent).await?;
+    bench.complete_with(lease_of(&claim, 0), "result").await?;
+    bench.fail(lease_of(&claim, 1), Retry::Permanent).await?;
     bench.cancel("stop").await?;
     site.hand("DEL", "final", &[]);
 
@@ -266,7 +266,7 @@ async fn expiries_are_watched_again() -> Result<()> {
     ];
     assert_eq!(faults, expected);
     assert_eq!(
-        bench.complete(hold(&claim, 0)).await?,
+        bench.complete(lease_of(&claim, 0)).await?,
         windlass_core::OutcomeStatus::Completed
     );
     bench.advance(secs(51));
@@ -310,8 +310,8 @@ async fn remembered_ids_agree_with_what_became_of_their_jobs() -> Result<()> {
     let bench = &site.bench;
     bench.fill(&["gone", "kept", "live", "odd"]).await?;
     let claim = bench.take(2).await?;
-    bench.complete(hold(&claim, 0)).await?;
-    bench.complete_with(hold(&claim, 1), "result").await?;
+    bench.complete(lease_of(&claim, 0)).await?;
+    bench.complete_with(lease_of(&claim, 1), "result").await?;
     site.hand("ZREM", "forgetting", &["gone"]);
     let kept = site
         .hand("HGET", "tombstones", &["kept"])
@@ -392,7 +392,7 @@ async fn values_that_cannot_be_read_are_mended() -> Result<()> {
     bench.fill(&["a", "b"]).await?;
     bench.enqueue(named("later").delay(secs(60))).await?;
     let claim = bench.take(2).await?;
-    bench.fail(hold(&claim, 0), Retry::Permanent).await?;
+    bench.fail(lease_of(&claim, 0), Retry::Permanent).await?;
     let errors = key("errors");
     let words: [&[u8]; 4] = [b"HSET", errors.as_bytes(), b"a", b"bad \xff!!!"];
     site.server.command(&words).ok();

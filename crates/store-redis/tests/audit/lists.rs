@@ -1,7 +1,7 @@
 //! Ready lists and stale entries.
 
 use windlass_core::{JobState, Priority, Result};
-use windlass_testkit::fixture::{hold, named, numbered, secs};
+use windlass_testkit::fixture::{lease_of, named, numbered, secs};
 
 use crate::site::Site;
 
@@ -118,7 +118,7 @@ async fn entries_of_jobs_that_are_elsewhere_are_taken_out() -> Result<()> {
     bench.enqueue(named("later").delay(secs(60))).await?;
     let run = bench.take(1).await?;
     let done = bench.take(1).await?;
-    bench.complete_with(hold(&done, 0), "result").await?;
+    bench.complete_with(lease_of(&done, 0), "result").await?;
     bench.cancel("stop").await?;
     // The entry of the cancelled job is stale; these are not known to be.
     site.hand("RPUSH", "ready:5", &["run", "done", "later"]);
@@ -139,7 +139,7 @@ async fn entries_of_jobs_that_are_elsewhere_are_taken_out() -> Result<()> {
     );
     assert_eq!(bench.claim(10).await?, None);
     assert_eq!(
-        bench.complete(hold(&run, 0)).await?,
+        bench.complete(lease_of(&run, 0)).await?,
         windlass_core::OutcomeStatus::Completed
     );
     assert_eq!(bench.state("stop").await?, Some(JobState::Cancelled));

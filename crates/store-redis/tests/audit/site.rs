@@ -103,7 +103,7 @@ impl Site {
         let mut ids = Vec::new();
         while let Some(claim) = self.bench.claim(100).await? {
             ids.extend(claim.jobs.iter().map(|job| job.id.to_string()));
-            let holds = windlass_testkit::fixture::holds(&claim);
+            let holds = windlass_testkit::fixture::leases_of(&claim);
             let done = self.bench.complete_all(holds).await?.statuses;
             assert!(
                 done.iter()

@@ -233,7 +233,7 @@ impl Ended {
             listing: listing::of(&store, queue).await.unwrap(),
             stats: store.stats(queue).await.unwrap().unwrap(),
             calls: crew.calls,
-            unsound: soundness::faults(&dump),
+            unsound: soundness::problems(&dump),
             repairs: paging::audit(&store, queue).await.unwrap().1,
         }
     }

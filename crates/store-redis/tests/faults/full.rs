@@ -8,7 +8,7 @@ use windlass_core::{
     OutcomeStatus, QueueName, Renewal, Store, WorkerCommand,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::fixture::{hold, holds};
+use windlass_testkit::fixture::{lease_of, leases_of};
 use windlass_testkit::redis::Server;
 
 use crate::support::{info, open, queue, with, with_options};
@@ -145,7 +145,7 @@ async fn hold_on(store: &RedisStore, q: &QueueName, boot: &BootId) {
     };
     let renewed = store.renew(q, renewal, LEASE).await.unwrap();
     assert!(renewed.until.is_some() && renewed.lost.is_empty());
-    let holds = holds(&claim);
+    let holds = leases_of(&claim);
     store
         .progress(q, holds[0].clone(), 0.5, Some("half".to_owned()))
         .await
@@ -155,7 +155,7 @@ async fn hold_on(store: &RedisStore, q: &QueueName, boot: &BootId) {
 
     let dispatch = ClaimRequest::single(1).mode(Mode::Dispatch);
     let claim = store.claim(q, dispatch).await.unwrap().expect("jobs wait");
-    let hold = hold(&claim, 0);
+    let hold = lease_of(&claim, 0);
     store.accept(q, hold.clone(), LEASE).await.unwrap();
     store
         .renew(q, Renewal::Single { token: claim.token }, LEASE)
@@ -174,7 +174,7 @@ async fn settle_some(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize 
         .await
         .unwrap()
         .expect("jobs wait");
-    let holds = holds(&claim);
+    let holds = leases_of(&claim);
     let failures = vec![
         holds[0].clone().failure("later"),
         holds[1]
@@ -193,7 +193,7 @@ async fn settle_some(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize 
     assert_eq!(completed.statuses, [OutcomeStatus::Completed; 2]);
     let next = completed.next.expect("more jobs wait");
     let told = store
-        .complete(q, vec![hold(&next, 0).completion()], None)
+        .complete(q, vec![lease_of(&next, 0).completion()], None)
         .await
         .unwrap();
     assert_eq!(told.statuses, [OutcomeStatus::Completed]);
@@ -250,7 +250,7 @@ async fn drain(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize {
         let Some(claim) = store.claim(q, request).await.unwrap() else {
             break;
         };
-        let holds = holds(&claim).into_iter();
+        let holds = leases_of(&claim).into_iter();
         let completions: Vec<_> = holds.map(JobLease::completion).collect();
         drained += completions.len();
         let told = store.complete(q, completions, None).await.unwrap();

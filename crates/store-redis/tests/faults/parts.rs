@@ -7,7 +7,7 @@ use windlass_core::{
     BootId, Claim, ClaimRequest, Error, Mode, Owner, QueueName, Renewal, Store, Token,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::fixture::{hold, named};
+use windlass_testkit::fixture::{lease_of, named};
 use windlass_testkit::redis::{Cluster, Reply, slot_of};
 
 use crate::support::{beside, eventually, open, queue, with, with_options};
@@ -217,7 +217,7 @@ async fn site_with_claims() -> (Site, Vec<Claim>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn jobs_end_in_every_part_that_can_be_reached() {
     let (site, claims) = site_with_claims().await;
-    let done = claims.iter().map(|claim| hold(claim, 0).completion());
+    let done = claims.iter().map(|claim| lease_of(claim, 0).completion());
 
     let told = site.store.complete(&site.queue, done.collect(), None).await;
 

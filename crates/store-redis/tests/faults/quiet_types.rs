@@ -9,7 +9,7 @@ use windlass_core::{
     SystemClock, Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::fixture::holds;
+use windlass_testkit::fixture::leases_of;
 use windlass_testkit::redis::Server;
 
 use crate::contents;
@@ -41,7 +41,7 @@ impl Quiet {
             holds: Vec::new(),
         };
         let claim = store.claim(&quiet.queue, quiet.request(1)).await?;
-        quiet.holds = holds(&claim.expect("there are jobs"));
+        quiet.holds = leases_of(&claim.expect("there are jobs"));
         Ok(quiet)
     }
 

@@ -9,7 +9,7 @@ use windlass_core::{
     Token,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::fixture::holds;
+use windlass_testkit::fixture::leases_of;
 use windlass_testkit::redis::{Server, ServerOptions};
 
 use crate::proxy::Proxy;
@@ -210,7 +210,7 @@ impl Worker {
 }
 
 async fn complete(store: &RedisStore, q: &QueueName, claim: &Claim) {
-    let holds = holds(claim).into_iter();
+    let holds = leases_of(claim).into_iter();
     let completions: Vec<_> = holds.map(JobLease::completion).collect();
     let told = store.complete(q, completions, None).await.unwrap();
     assert!(

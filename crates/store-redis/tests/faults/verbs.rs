@@ -7,7 +7,7 @@ use windlass_core::{
     Renewal, Result, Retry, Store, Target, UniqueKey, WorkerCommand,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::fixture::{hold, holds, id};
+use windlass_testkit::fixture::{lease_of, leases_of, id};
 use windlass_testkit::paging;
 
 use crate::world::{HOUR, LEASE, World, job, worker};
@@ -98,17 +98,17 @@ verbs! {
     "claim single": |s, w| s.claim(&w.q, alone(100, Mode::AtLeastOnce));
     "claim at most once": |s, w| s.claim(&w.q, alone(100, Mode::AtMostOnce));
     "claim dispatch": |s, w| s.claim(&w.q, alone(1, Mode::Dispatch));
-    "accept": |s, w| s.accept(&w.q, hold(&w.offered, 0), LEASE);
+    "accept": |s, w| s.accept(&w.q, lease_of(&w.offered, 0), LEASE);
     "renew": |s, w| s.renew(&w.q, renewal(w), 2 * HOUR);
     "renew single": |s, w| s.renew(&w.q, Renewal::Single { token: w.single.token }, 2 * HOUR);
-    "progress": |s, w| s.progress(&w.q, hold(&w.held, 1), 0.7, None);
-    "complete": |s, w| s.complete(&w.q, holds(&w.held).into_iter().map(|hold| hold.completion().result("r")).collect(), None);
-    "complete plain": |s, w| s.complete(&w.q, holds(&w.single).into_iter().map(JobLease::completion).collect(), None);
-    "complete and claim": |s, w| s.complete(&w.q, holds(&w.held).into_iter().map(JobLease::completion).collect(), Some(request(w, 2)));
-    "fail": |s, w| s.fail(&w.q, holds(&w.held).into_iter().map(|hold| hold.failure("no").retry(Retry::At(Due::Now))).collect());
-    "fail for good": |s, w| s.fail(&w.q, holds(&w.held).into_iter().map(|hold| hold.failure("no").retry(Retry::Permanent)).collect());
-    "release": |s, w| s.release(&w.q, holds(&w.held));
-    "snooze": |s, w| s.snooze(&w.q, holds(&w.held).into_iter().map(|hold| hold.snooze(Due::After(HOUR))).collect());
+    "progress": |s, w| s.progress(&w.q, lease_of(&w.held, 1), 0.7, None);
+    "complete": |s, w| s.complete(&w.q, leases_of(&w.held).into_iter().map(|hold| hold.completion().result("r")).collect(), None);
+    "complete plain": |s, w| s.complete(&w.q, leases_of(&w.single).into_iter().map(JobLease::completion).collect(), None);
+    "complete and claim": |s, w| s.complete(&w.q, leases_of(&w.held).into_iter().map(JobLease::completion).collect(), Some(request(w, 2)));
+    "fail": |s, w| s.fail(&w.q, leases_of(&w.held).into_iter().map(|hold| hold.failure("no").retry(Retry::At(Due::Now))).collect());
+    "fail for good": |s, w| s.fail(&w.q, leases_of(&w.held).into_iter().map(|hold| hold.failure("no").retry(Retry::Permanent)).collect());
+    "release": |s, w| s.release(&w.q, leases_of(&w.held));
+    "snooze": |s, w| s.snooze(&w.q, leases_of(&w.held).into_iter().map(|hold| hold.snooze(Due::After(HOUR))).collect());
     "cancel": |s, w| s.cancel(&w.q, &Target::Filter(Filter::default()), None);
     "cancel by key": |s, w| s.cancel(&w.q, &Target::UniqueKey(UniqueKey::new("key")?), None);
     "cancel by payload": |s, w| s.cancel(&w.q, &Target::Payload("lane".into()), None);

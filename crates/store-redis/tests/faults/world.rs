@@ -9,7 +9,7 @@ use windlass_core::{
     NewJob, NewWorker, Priority, QueueName, Renewal, Retry, Setting, Store, Target, UniqueKey,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::fixture::{hold, holds, id};
+use windlass_testkit::fixture::{lease_of, leases_of, id};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
@@ -43,7 +43,7 @@ impl World {
             .await
             .unwrap();
         let old = claim(store, &q, ClaimRequest::single(9)).await;
-        let done = holds(&old).into_iter().map(JobLease::completion).collect();
+        let done = leases_of(&old).into_iter().map(JobLease::completion).collect();
         store.complete(&q, done, None).await.unwrap();
         suspects(store, &q, &gone, clock).await;
         clock.advance(Duration::from_secs(70));
@@ -125,11 +125,11 @@ async fn finished(store: &RedisStore, q: &QueueName) {
         .unwrap();
     // The suspect is claimed alone, and given back.
     let alone = claim(store, q, ClaimRequest::single(9)).await;
-    store.release(q, holds(&alone)).await.unwrap();
+    store.release(q, leases_of(&alone)).await.unwrap();
     let alone = claim(store, q, ClaimRequest::single(9)).await;
     let all = claim(store, q, ClaimRequest::single(9)).await;
-    store.release(q, holds(&alone)).await.unwrap();
-    for held in holds(&all) {
+    store.release(q, leases_of(&alone)).await.unwrap();
+    for held in leases_of(&all) {
         if held.id == id("fails") {
             let failure = held.failure("no good").retry(Retry::Permanent);
             store.fail(q, vec![failure]).await.unwrap();
@@ -151,7 +151,7 @@ async fn held(store: &RedisStore, q: &QueueName, boot: &BootId) -> Claim {
     );
     // The suspect stands in the way: it is made to wait.
     let alone = claim(store, q, ClaimRequest::single(9)).await;
-    let snooze = hold(&alone, 0).snooze(Due::After(Duration::from_millis(1)));
+    let snooze = lease_of(&alone, 0).snooze(Due::After(Duration::from_millis(1)));
     store.snooze(q, vec![snooze]).await.unwrap();
     let jobs: Vec<_> = (0..5)
         .map(|n| {
@@ -171,7 +171,7 @@ async fn held(store: &RedisStore, q: &QueueName, boot: &BootId) -> Claim {
     .await;
     assert_eq!(held.jobs.len(), 5);
     store
-        .progress(q, hold(&held, 0), 0.5, Some("half".to_owned()))
+        .progress(q, lease_of(&held, 0), 0.5, Some("half".to_owned()))
         .await
         .unwrap();
     store
