@@ -172,7 +172,10 @@ async fn a_token_settles_in_its_part_and_a_worker_renews_in_all() {
     assert!(renewed.until.is_some());
     assert_eq!(renewed.lost, []);
     for claim in &claims {
-        let done = leases_of(claim).into_iter().map(JobLease::completion).collect();
+        let done = leases_of(claim)
+            .into_iter()
+            .map(JobLease::completion)
+            .collect();
         let told = store.complete(&queue(), done, None).await.unwrap();
         assert!(
             told.statuses
@@ -312,20 +315,20 @@ async fn a_fresh_process_settles_and_renews_in_parts_it_has_not_seen() {
         assert_eq!(renewed.lost, [], "claim {n}");
         let progress = open(&server.url()).await;
         let told = progress
-            .progress(&queue(), lease_of(0), 0.5, None)
+            .progress(&queue(), hold(0), 0.5, None)
             .await
             .unwrap();
         assert_eq!(told, windlass_core::LeaseStatus::Valid, "claim {n}");
         let next = Some(ClaimRequest::single(1));
         let fresh = open(&server.url()).await;
         let told = fresh
-            .complete(&queue(), vec![lease_of(0).completion()], next)
+            .complete(&queue(), vec![hold(0).completion()], next)
             .await
             .unwrap();
         assert_eq!(told.statuses, [OutcomeStatus::Completed], "claim {n}");
         let told = open(&server.url())
             .await
-            .release(&queue(), vec![lease_of(1)])
+            .release(&queue(), vec![hold(1)])
             .await
             .unwrap();
         assert_eq!(told, [OutcomeStatus::Released], "claim {n}");

@@ -166,7 +166,9 @@ impl Fetch {
             |hint: &Notification| matches!(hint, Notification::Work(_) | Notification::Resync);
         let nap = async {
             match &mut self.watch {
-                Some(watch) => wait_for_notification(watch.as_mut(), poll_interval(), is_work).await,
+                Some(watch) => {
+                    wait_for_notification(watch.as_mut(), poll_interval(), is_work).await
+                }
                 None => tokio::time::sleep(poll_interval()).await,
             }
         };

@@ -33,7 +33,9 @@ pub(crate) async fn fill(site: &Site) -> Result<()> {
     let claim = bench.take_as(&boot("one"), 1, 8).await?;
     for at in 0..3 {
         bench.complete_with(lease_of(&claim, at), "result").await?;
-        bench.fail(lease_of(&claim, at + 3), Retry::Permanent).await?;
+        bench
+            .fail(lease_of(&claim, at + 3), Retry::Permanent)
+            .await?;
     }
     bench.take_as(&boot("one"), 2, 5).await?;
     let claim = bench.take(5).await?;

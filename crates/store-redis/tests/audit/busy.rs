@@ -7,7 +7,7 @@ use windlass_core::{
     BootId, ClaimRequest, Due, NewJob, Priority, QueueName, Repair, Result, Retry, Store, Target,
 };
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::fixture::{lease_of, id, named, queue};
+use windlass_testkit::fixture::{id, lease_of, named, queue};
 use windlass_testkit::redis::Server;
 use windlass_testkit::soundness;
 

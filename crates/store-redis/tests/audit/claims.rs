@@ -1,7 +1,7 @@
 //! Claims, their records, owners and leases.
 
 use windlass_core::{LeaseStatus, OutcomeStatus, Result};
-use windlass_testkit::fixture::{boot, lease_of, leases_of, id, numbered, secs};
+use windlass_testkit::fixture::{boot, id, lease_of, leases_of, numbered, secs};
 
 use crate::site::Site;
 

@@ -1,7 +1,7 @@
 //! Jobs in no place, in two, and what stands somewhere for a job that does not exist.
 
 use windlass_core::{Due, Enqueued, JobState, Kind, NewJob, Result, Retry};
-use windlass_testkit::fixture::{boot, lease_of, id, named, secs};
+use windlass_testkit::fixture::{boot, id, lease_of, named, secs};
 
 use crate::site::{Site, key};
 

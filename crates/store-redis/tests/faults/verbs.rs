@@ -7,7 +7,7 @@ use windlass_core::{
     Renewal, Result, Retry, Store, Target, UniqueKey, WorkerCommand,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::fixture::{lease_of, leases_of, id};
+use windlass_testkit::fixture::{id, lease_of, leases_of};
 use windlass_testkit::paging;
 
 use crate::world::{HOUR, LEASE, World, job, worker};

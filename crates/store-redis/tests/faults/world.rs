@@ -9,7 +9,7 @@ use windlass_core::{
     NewJob, NewWorker, Priority, QueueName, Renewal, Retry, Setting, Store, Target, UniqueKey,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::fixture::{lease_of, leases_of, id};
+use windlass_testkit::fixture::{id, lease_of, leases_of};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
@@ -43,7 +43,10 @@ impl World {
             .await
             .unwrap();
         let old = claim(store, &q, ClaimRequest::single(9)).await;
-        let done = leases_of(&old).into_iter().map(JobLease::completion).collect();
+        let done = leases_of(&old)
+            .into_iter()
+            .map(JobLease::completion)
+            .collect();
         store.complete(&q, done, None).await.unwrap();
         suspects(store, &q, &gone, clock).await;
         clock.advance(Duration::from_secs(70));

@@ -50,7 +50,7 @@ pub async fn a_job_not_accepted_in_time_goes_back_to_the_front(fixture: &Fixture
     assert_eq!(
         (job.attempt, job.expiries),
         (1, 0),
-        "nobody had begun, so no expiry is counted"
+        "no worker accepted the job, so no expiry is counted"
     );
     Ok(())
 }

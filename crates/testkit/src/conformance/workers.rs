@@ -31,7 +31,7 @@ async fn record(fixture: &Fixture, boot: &BootId) -> Result<Option<WorkerRecord>
     Ok(workers.into_iter().find(|worker| worker.new.boot == *boot))
 }
 
-pub async fn a_registered_worker_is_record(fixture: &Fixture) -> Result<()> {
+pub async fn a_registered_worker_is_known(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
     let new = worker(&one, &[&fixture.queue]);
 
@@ -121,15 +121,15 @@ pub async fn a_worker_gets_its_command_with_the_next_heartbeat(fixture: &Fixture
 }
 
 pub async fn an_unknown_worker_must_register_again(fixture: &Fixture) -> Result<()> {
-    let nobody = boot("missing");
+    let unknown = boot("missing");
 
     assert_eq!(
-        fixture.store.heartbeat(idle(&nobody)).await?,
+        fixture.store.heartbeat(idle(&unknown)).await?,
         WorkerCommand::Reregister
     );
-    assert!(!fixture.store.command(&nobody, WorkerCommand::Stop).await?);
-    assert_eq!(fixture.store.fail_worker(&nobody).await?, None);
-    assert_eq!(fixture.store.leave(&nobody, None).await?, 0);
+    assert!(!fixture.store.command(&unknown, WorkerCommand::Stop).await?);
+    assert_eq!(fixture.store.fail_worker(&unknown).await?, None);
+    assert_eq!(fixture.store.leave(&unknown, None).await?, 0);
     assert!(fixture.store.workers().await?.is_empty());
     Ok(())
 }
