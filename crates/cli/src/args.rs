@@ -1,4 +1,4 @@
-//! What may be typed. Meaning comes later: here are only words, flags and their help.
+//! The command line: commands, flags and their help. Values are checked later, by each command.
 
 #[cfg(test)]
 mod help;
@@ -8,23 +8,26 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    accept, bench, claim, clean, complete, completions, config, demo, doctor, enqueue, exec, fail,
-    interop, job, processor, progress, queue, release, renew, serve, snooze, stdio, submit, tail,
-    up, worker, workers,
+    accept, bench, claim, complete, completions, config, demo, doctor, enqueue, exec, fail,
+    interop, job, maintain, processor, progress, queue, release, renew, serve, snooze, stdio,
+    submit, tail, up, worker, workers,
 };
 
 /// A reliable job queue.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, arg_required_else_help = true)]
-#[command(
-    after_help = "Stores: sqlite:PATH; redis://[USER:PASSWORD@]HOST:PORT/DB, rediss://… with TLS, \
-    redis+unix:///PATH, redis-sentinel://H1:P1,H2:P2/MASTER/DB, redis-cluster://H1:P1,H2:P2. \
-    Redis takes ?prefix=NAME, ?durability=memory|replicated:N|synced and ?timeout=5s.\n\n\
-    D is a duration such as 500ms, 10s, 5m, 1h30m or 2d. T is a time: RFC 3339 such as 2030-01-31T12:00:00Z, or \
-    seconds since 1970.\n\n\
-    Exit: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 not allowed, \
-    69 store unreachable, 75 try later, 78 bad configuration, 124 timed out, 130 interrupted."
-)]
+#[command(after_help = "Store URLs:\n  \
+    sqlite:PATH\n  \
+    redis://[USER:PASSWORD@]HOST:PORT/DB         rediss:// for TLS\n  \
+    redis+unix:///PATH\n  \
+    redis-sentinel://H1:P1,H2:P2/MASTER/DB\n  \
+    redis-cluster://H1:P1,H2:P2\n  \
+    Redis options: ?prefix=NAME, ?durability=memory|replicated:N|synced, ?timeout=5s\n\n\
+    Values:\n  \
+    D  a duration: 500ms, 10s, 5m, 1h30m, 2d\n  \
+    T  a time: RFC 3339 (2030-01-31T12:00:00Z) or Unix seconds\n\n\
+    Exit codes: 0 success, 1 failed, 2 usage error, 3 not found, 4 conflict, 5 not allowed, \
+    69 store unreachable, 75 try again later, 78 bad configuration, 124 timed out, 130 interrupted")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -33,110 +36,118 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// Flags that stand anywhere on the line.
+/// Flags accepted anywhere on the command line.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// Where the jobs are
-    #[arg(long, global = true, value_name = "URL", help_heading = "Everywhere")]
-    #[arg(help = "Where the jobs are: sqlite:PATH, redis://HOST:PORT/DB … \
+    /// Store URL
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        help_heading = "Global options"
+    )]
+    #[arg(help = "Store URL: sqlite:PATH, redis://HOST:PORT/DB, … \
                 [default: sqlite:windlass.db] [env: WINDLASS_STORE]")]
     pub(crate) store: Option<String>,
 
     /// Print results as JSON
-    #[arg(long, global = true, help_heading = "Everywhere")]
+    #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
 }
 
-/// One word per command.
+/// The commands of `windlass`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See the whole product in one bounded run: jobs, workers, a crash, and nothing lost
+    /// Run a demo: jobs, workers and a crash, then a check that no job was lost
     Demo(demo::Arguments),
-    /// One worker process of the demo
+    /// Worker process of the demo
     #[command(hide = true)]
     DemoWorker(demo::worker::Arguments),
-    /// Put one job, or one per line of NDJSON, into a queue
+    /// Add a job to a queue, or one job per line of NDJSON
     Enqueue(Box<enqueue::Arguments>),
-    /// Take jobs from a queue under a lease
+    /// Claim jobs from a queue under a lease
     Claim(claim::Arguments),
-    /// Accept a job that was offered with `claim --dispatch`
+    /// Accept a job offered by `claim --dispatch`
     Accept(accept::Arguments),
-    /// Hold on to claimed jobs: move the end of their lease
+    /// Extend the lease of claimed jobs
     Renew(renew::Arguments),
-    /// Say how far a job has come
+    /// Report the progress of a running job
     Progress(progress::Arguments),
-    /// End a job well, with a result or without
+    /// Complete a job, optionally with a result
     Complete(complete::Arguments),
-    /// End an attempt badly: the job runs again later, or is dead
+    /// Fail an attempt: the job is retried later or becomes dead
     Fail(fail::Arguments),
-    /// Give a job back to the front of its queue, attempt not counted
+    /// Return a job to its queue without counting the attempt
     Release(release::Arguments),
-    /// Put a job off until later, attempt not counted
+    /// Postpone a job without counting the attempt
     Snooze(snooze::Arguments),
     /// Run a command for each job of a queue
     Exec(Box<exec::Arguments>),
-    /// Run jobs with resident processes that speak JSON lines
+    /// Run jobs in long-lived processes that speak JSON lines
     Worker(Box<worker::Arguments>),
-    /// Answer requests, one JSON object per line, on standard input and output
+    /// Serve the JSON-lines API on stdin and stdout
     Stdio(stdio::Arguments),
-    /// Push jobs to idle workers over standard input and output
+    /// Dispatch jobs to idle workers over stdin and stdout (Processor Job Queue protocol)
     Processor(Box<processor::Arguments>),
     /// Serve the HTTP API
     Serve(serve::Arguments),
-    /// Serve the HTTP API, keep queues clean and, if a command is given, run it for each job
+    /// Serve the HTTP API, run maintenance and, optionally, a worker, in one process
     Up(Box<up::Arguments>),
-    /// Put in a burst of jobs with random due times
+    /// Submit a burst of jobs with random due times
     Submit(submit::Arguments),
-    /// Look at jobs and change them
+    /// Show and change jobs
     #[command(subcommand)]
     Job(job::Command),
-    /// Look at queues and change them
+    /// Show and change queues
     #[command(subcommand)]
     Queue(queue::Command),
-    /// See who works, tell a worker something, or declare it dead
+    /// List workers, send a worker a command, or declare it dead
     Workers(workers::Arguments),
-    /// Do the housekeeping now: promote what is due, reap what expired, prune what is old
-    Clean(clean::Arguments),
-    /// Join older systems on their own keys in Redis, or carry their work over
+    /// Run maintenance: promote due jobs, reap expired leases, prune old jobs
+    #[command(alias = "clean")]
+    Maintain(maintain::Arguments),
+    /// Check every job and counter, and repair what is wrong
+    Audit(maintain::AuditArguments),
+    /// Work with older queue systems on their own Redis keys, or migrate their jobs
     #[command(subcommand)]
     Interop(interop::Command),
-    /// See what happens to jobs, as it happens
+    /// Print job events as they happen
     Tail(tail::Arguments),
     /// Check the health of the store and its queues
     Doctor(doctor::Arguments),
-    /// Measure how fast the store, the client and the worker are, beside the bare engine
+    /// Benchmark the store, client and worker against the bare engine
     Bench(Box<bench::Arguments>),
-    /// One worker process of the bench
+    /// Worker process of the benchmark
     #[command(hide = true)]
     BenchWorker(bench::WorkerArguments),
-    /// Write a completion script for a shell
+    /// Print a shell completion script
     Completions(completions::Arguments),
-    /// See the settings in force and where they come from
+    /// Show the effective settings and their sources
     #[command(subcommand)]
     Config(config::Command),
     /// Print the version
     Version,
 }
 
-/// A held job and the token that shows it is held.
+/// A claimed job and its lease token.
 #[derive(Debug, Args)]
 pub(crate) struct JobLeaseArgs {
-    /// The queue
+    /// Queue name
     pub(crate) queue: String,
 
-    /// The job
+    /// Job id
     pub(crate) id: String,
 
-    /// The token that the claim gave out
+    /// Lease token printed by `claim`
     #[arg(long, value_name = "T")]
     pub(crate) token: String,
 }
 
-/// Whether a line that could not be parsed asked for JSON.
-pub(crate) fn asks_for_json(typed: impl Iterator<Item = OsString>) -> bool {
-    typed
-        .take_while(|word| word != "--")
-        .any(|word| word == "--json")
+/// Returns whether a command line that failed to parse has `--json` on it.
+pub(crate) fn asks_for_json(arguments: impl Iterator<Item = OsString>) -> bool {
+    arguments
+        .take_while(|argument| argument != "--")
+        .any(|argument| argument == "--json")
 }
 
 #[cfg(test)]
@@ -146,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_definition_is_valid() {
         Cli::command().debug_assert();
     }
 
@@ -165,10 +176,12 @@ mod tests {
 
     #[test]
     fn json_is_not_asked_for_behind_a_double_dash() {
-        let typed = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
-        assert!(asks_for_json(typed("windlass claim --json").into_iter()));
+        let arguments = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert!(asks_for_json(
+            arguments("windlass claim --json").into_iter()
+        ));
         assert!(!asks_for_json(
-            typed("windlass enqueue q -- --json").into_iter()
+            arguments("windlass enqueue q -- --json").into_iter()
         ));
     }
 }

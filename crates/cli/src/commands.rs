@@ -1,10 +1,8 @@
-//! One file per command; here is only the way to each of them.
+//! One module per command, and the dispatch to them.
 
 pub(crate) mod accept;
-mod again;
 pub(crate) mod bench;
 pub(crate) mod claim;
-pub(crate) mod clean;
 pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -15,13 +13,15 @@ pub(crate) mod exec;
 pub(crate) mod fail;
 pub(crate) mod interop;
 pub(crate) mod job;
+pub(crate) mod maintain;
+mod outcome;
 pub(crate) mod processor;
 pub(crate) mod progress;
 pub(crate) mod queue;
 pub(crate) mod release;
 pub(crate) mod renew;
+mod repeat;
 pub(crate) mod serve;
-mod settle;
 pub(crate) mod snooze;
 pub(crate) mod stdio;
 pub(crate) mod submit;
@@ -35,7 +35,7 @@ use crate::args::Command;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// Runs the command that was typed.
+/// Runs a command.
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
     match command {
         Command::Demo(arguments) => demo::run(arguments, session).await,
@@ -61,7 +61,8 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Job(command) => job::run(command, session).await,
         Command::Queue(command) => queue::run(command, session).await,
         Command::Workers(arguments) => workers::run(arguments, session).await,
-        Command::Clean(arguments) => clean::run(arguments, session).await,
+        Command::Maintain(arguments) => maintain::run(arguments, session).await,
+        Command::Audit(arguments) => maintain::audit(arguments, session).await,
         Command::Interop(command) => interop::run(command, session).await,
         Command::Tail(arguments) => tail::run(arguments, session).await,
         Command::Doctor(arguments) => doctor::run(&arguments, session).await,

@@ -1,17 +1,17 @@
-//! How the process ends: the code scripts look at, and the failure behind it.
+//! Exit codes of the process, and the error behind a failed command.
 
 use windlass::Error as CoreError;
 use windlass_api::{Code, Error};
 
-/// The codes of the command line contract.
+/// Exit codes, as documented in `windlass --help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Ok,
-    /// The operation or the job failed.
+    /// The operation or job failed.
     Failed,
     Usage,
     NotFound,
-    /// Conflict or wrong state.
+    /// The job or queue is in a conflicting state.
     Conflict,
     NotAllowed,
     /// The store cannot be reached.
@@ -53,7 +53,7 @@ impl Exit {
         Self::Interrupted,
     ];
 
-    /// The exit for a code, by the table of codes; one that is not there is a failure.
+    /// Returns the exit for an error code; `Failed` if the code is unknown.
     fn of(code: &str) -> Self {
         let exit = Code::find(code).and_then(|code| code.exit);
         let found = Self::ALL.into_iter().find(|it| Some(it.code()) == exit);
@@ -61,60 +61,61 @@ impl Exit {
     }
 }
 
-/// Why a command did not do what was asked.
+/// A failed command: its exit code and the error to print.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CliError {
     pub(crate) exit: Exit,
-    pub(crate) problem: Error,
+    pub(crate) details: Error,
 }
 
-/// The answer of everything in this program that may fail.
-pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+/// The result type of this program.
+pub(crate) type Result<T, E = CliError> = std::result::Result<T, E>;
 
-impl Failure {
-    pub(crate) fn new(exit: Exit, problem: Error) -> Self {
-        Self { exit, problem }
+impl CliError {
+    pub(crate) fn new(exit: Exit, details: Error) -> Self {
+        Self { exit, details }
     }
 
-    /// What was typed makes no sense.
+    /// The command line is invalid.
     pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::from(Error::new("usage", message, help))
     }
 
-    /// The environment or the configuration file makes no sense.
+    /// The environment or the configuration file is invalid.
     pub(crate) fn config(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::from(Error::new("bad_config", message, help))
     }
 
-    /// A fault of this program.
+    /// A bug in this program.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
-        let help = "this is a fault of Windlass: report it with the command and this message";
+        let help = "this is a bug in Windlass; report it with the command and this message";
         Self::from(Error::new("internal", message, help))
     }
 
-    /// The results could not be written.
+    /// The result could not be written to stdout.
     pub(crate) fn unwritable(why: &str) -> Self {
-        let message = format!("the work is done but its result cannot be written: {why}");
-        let help = "make room, or send standard output elsewhere";
+        let message =
+            format!("the command succeeded, but its result cannot be written to stdout: {why}");
+        let help = "free disk space, or redirect stdout elsewhere";
         Self::from(Error::new("unwritable", message, help))
     }
 
-    /// A file that could not be read.
+    /// A file or stdin could not be read.
     pub(crate) fn unreadable(what: &str, error: &std::io::Error) -> Self {
         Self::usage(
-            format!("{what} cannot be read: {error}"),
-            "check its name and permissions",
+            format!("cannot read {what}: {error}"),
+            "check that it exists and is readable",
         )
     }
 }
 
-impl From<Error> for Failure {
-    fn from(problem: Error) -> Self {
-        Self::new(Exit::of(&problem.code), problem)
+impl From<Error> for CliError {
+    fn from(details: Error) -> Self {
+        Self::new(Exit::of(&details.code), details)
     }
 }
 
-impl From<CoreError> for Failure {
+impl From<CoreError> for CliError {
     fn from(error: CoreError) -> Self {
         Self::from(Error::from(&error))
     }
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_error_has_its_code() {
+    fn every_kind_of_error_has_its_exit_code() {
         for (kind, code) in [
             (ErrorKind::Invalid, 2),
             (ErrorKind::NotFound, 3),

@@ -1,4 +1,4 @@
-//! What comes from outside the command line: payloads and lines, read with bounds.
+//! Bounded reads of payloads and lines from files and stdin.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, Read};
@@ -10,14 +10,14 @@ use rustix::io::ioctl_fionread;
 use windlass::Bytes;
 use windlass::store::Limits;
 
-use crate::exit::{Failure, Result};
+use crate::exit::{CliError, Result};
 
-/// The longest line of NDJSON: a payload of 1 MiB with every byte escaped, and its fields.
+/// Longest NDJSON line: a payload of 1 MiB with every byte escaped, plus the other fields.
 pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The bytes of an argument, or of standard input where it is `-`.
+/// Returns the bytes of an argument, or reads stdin if it is `-`.
 ///
-/// No more is read than a store takes, and one byte that shows it was too much.
+/// Reads at most one byte more than the largest payload, so that an oversized one is detected.
 pub(crate) fn bytes_or_stdin(argument: OsString) -> Result<Bytes> {
     if argument != "-" {
         return Ok(Bytes::from(argument.into_encoded_bytes()));
@@ -25,34 +25,33 @@ pub(crate) fn bytes_or_stdin(argument: OsString) -> Result<Bytes> {
     let limit = Limits::default().payload_bytes_max as u64 + 1;
     let mut bytes = Vec::new();
     tokio::task::block_in_place(|| io::stdin().lock().take(limit).read_to_end(&mut bytes))
-        .map_err(|error| Failure::unreadable("standard input", &error))?;
+        .map_err(|error| CliError::unreadable("stdin", &error))?;
     Ok(Bytes::from(bytes))
 }
 
-/// How long a pipe may take to show what is in it: the program before it may just be starting.
-const SHOW_WAIT: Timespec = Timespec {
+/// How long to wait for the first byte on a pipe: the program writing to it may still be starting.
+const PEEK_TIMEOUT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 250_000_000,
 };
 
-/// What waits on standard input while nobody asked for it.
+/// What is available on an input that the command will not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unasked {
-    /// Nothing: a terminal, or an end.
-    Nothing,
-    /// A pipe that has said nothing so far, and may do so yet.
-    Silent,
-    /// Bytes.
+pub(crate) enum UnreadInput {
+    /// A terminal, or the end of the input.
+    Empty,
+    /// A pipe without data so far; some may still arrive.
+    Pending,
+    /// At least one byte.
     Bytes,
 }
 
-/// Looks at standard input without taking anything from it. Where that cannot be told, nothing is
-/// there.
-pub(crate) fn unasked(input: impl AsFd) -> Unasked {
-    look(input.as_fd()).unwrap_or(Unasked::Nothing)
+/// Checks an input for data without consuming any. Returns `Empty` if that cannot be determined.
+pub(crate) fn peek(input: impl AsFd) -> UnreadInput {
+    try_peek(input.as_fd()).unwrap_or(UnreadInput::Empty)
 }
 
-fn look(input: impl AsFd) -> rustix::io::Result<Unasked> {
+fn try_peek(input: impl AsFd) -> rustix::io::Result<UnreadInput> {
     let file = fstat(&input)?;
     let has_bytes = match FileType::from_raw_mode(file.st_mode) {
         FileType::RegularFile => {
@@ -61,17 +60,17 @@ fn look(input: impl AsFd) -> rustix::io::Result<Unasked> {
         }
         FileType::Fifo | FileType::Socket => {
             let mut polled = [PollFd::new(&input, PollFlags::IN)];
-            if poll(&mut polled, Some(&SHOW_WAIT))? == 0 {
-                return Ok(Unasked::Silent);
+            if poll(&mut polled, Some(&PEEK_TIMEOUT))? == 0 {
+                return Ok(UnreadInput::Pending);
             }
             ioctl_fionread(&input)? > 0
         }
         _ => false,
     };
     Ok(if has_bytes {
-        Unasked::Bytes
+        UnreadInput::Bytes
     } else {
-        Unasked::Nothing
+        UnreadInput::Empty
     })
 }
 
@@ -80,11 +79,11 @@ fn look(input: impl AsFd) -> rustix::io::Result<Unasked> {
 pub(crate) enum Line {
     /// Its bytes, without the line end.
     Read(Vec<u8>),
-    /// It is longer than allowed and was passed over.
+    /// Longer than the limit; skipped.
     TooLong,
 }
 
-/// Reads the next line, holding no more than the bound; `None` at the end.
+/// Reads the next line, buffering at most `bytes_max` bytes. Returns `None` at the end of the input.
 pub(crate) fn next_line(input: &mut dyn BufRead, bytes_max: usize) -> io::Result<Option<Line>> {
     let mut line = Vec::new();
     let mut is_too_long = false;
@@ -100,12 +99,12 @@ pub(crate) fn next_line(input: &mut dyn BufRead, bytes_max: usize) -> io::Result
         }
         has_begun = true;
         let end = chunk.iter().position(|byte| *byte == b'\n');
-        let part = &chunk[..end.unwrap_or(chunk.len())];
-        is_too_long = is_too_long || line.len() + part.len() > bytes_max;
+        let piece = &chunk[..end.unwrap_or(chunk.len())];
+        is_too_long = is_too_long || line.len() + piece.len() > bytes_max;
         if !is_too_long {
-            line.extend_from_slice(part);
+            line.extend_from_slice(piece);
         }
-        let used = part.len() + usize::from(end.is_some());
+        let used = piece.len() + usize::from(end.is_some());
         input.consume(used);
         if end.is_some() {
             break;
@@ -125,29 +124,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_unasked_is_seen_and_left_where_it_is() {
+    fn peeking_sees_waiting_bytes_and_leaves_them_unread() {
         let (mut reader, mut writer) = io::pipe().unwrap();
-        assert_eq!(unasked(&reader), Unasked::Silent);
+        assert_eq!(peek(&reader), UnreadInput::Pending);
         writer.write_all(b"x").unwrap();
-        assert_eq!(unasked(&reader), Unasked::Bytes);
+        assert_eq!(peek(&reader), UnreadInput::Bytes);
         drop(writer);
-        assert_eq!(unasked(&reader), Unasked::Bytes);
+        assert_eq!(peek(&reader), UnreadInput::Bytes);
         reader.read_exact(&mut [0]).unwrap();
-        assert_eq!(unasked(&reader), Unasked::Nothing);
+        assert_eq!(peek(&reader), UnreadInput::Empty);
 
         let mut file = tempfile::tempfile().unwrap();
-        assert_eq!(unasked(&file), Unasked::Nothing);
+        assert_eq!(peek(&file), UnreadInput::Empty);
         file.write_all(b"x").unwrap();
-        assert_eq!(unasked(&file), Unasked::Nothing);
+        assert_eq!(peek(&file), UnreadInput::Empty);
         file.rewind().unwrap();
-        assert_eq!(unasked(&file), Unasked::Bytes);
+        assert_eq!(peek(&file), UnreadInput::Bytes);
 
-        let nothing = std::fs::File::open("/dev/null").unwrap();
-        assert_eq!(unasked(&nothing), Unasked::Nothing);
+        let null = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(peek(&null), UnreadInput::Empty);
     }
 
     #[test]
-    fn lines_are_read_to_the_last_one_and_long_ones_passed_over() {
+    fn lines_are_read_to_the_last_one_and_long_ones_are_skipped() {
         let text = b"one\n\nfar too long\nlast";
         let mut input = BufReader::with_capacity(4, &text[..]);
 

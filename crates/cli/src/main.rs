@@ -1,19 +1,19 @@
-//! The `windlass` command: parse what was typed, resolve what it means, run it, print the outcome.
+//! The `windlass` command: parses the command line, runs the command and prints the result.
 
 mod args;
 mod commands;
+mod env;
 mod exit;
 mod input;
+mod log;
 mod output;
+mod parse;
 mod session;
 mod settings;
 mod signals;
 #[cfg(test)]
 #[path = "../tests/cli/snapshot.rs"]
 mod snapshot;
-mod trouble;
-mod typed;
-mod variable;
 
 use std::process::ExitCode;
 
@@ -23,14 +23,14 @@ use tokio::task::JoinError;
 
 use crate::args::Cli;
 use crate::commands::exec;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CliError, Exit};
 use crate::output::Output;
 use crate::session::Session;
 
 fn main() -> ExitCode {
-    // Before anything is parsed or started: this stands in the way of every job of `exec`.
-    if let Some(ended) = exec::child::run_if_asked(std::env::args_os()) {
-        return ended;
+    // First, before any parsing: every job of `exec` starts through this path.
+    if let Some(code) = exec::child::run_if_requested(std::env::args_os()) {
+        return code;
     }
     let exit = match Cli::try_parse() {
         Ok(cli) => start(cli),
@@ -41,54 +41,54 @@ fn main() -> ExitCode {
 
 fn start(cli: Cli) -> Exit {
     let mut output = Output::new(cli.global.json);
-    trouble::tell(&output);
+    log::init(&output);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
     let outcome = match runtime {
         Ok(runtime) => {
             let outcome = runtime.block_on(run_until_interrupted(cli, output.clone()));
-            // A thread may still wait for standard input: do not wait for it.
+            // A thread may still be blocked on stdin; do not wait for it.
             runtime.shutdown_background();
             outcome
         }
-        Err(error) => Err(Failure::internal(format!(
-            "the runtime did not start: {error}"
+        Err(error) => Err(CliError::internal(format!(
+            "cannot start the async runtime: {error}"
         ))),
     };
-    let outcome = outcome.and_then(|exit| match output.failure() {
-        Some(why) => Err(Failure::unwritable(&why)),
+    let outcome = outcome.and_then(|exit| match output.write_error() {
+        Some(why) => Err(CliError::unwritable(&why)),
         None => Ok(exit),
     });
-    outcome.unwrap_or_else(|failure| {
-        output.problem(&failure.problem);
-        failure.exit
+    outcome.unwrap_or_else(|error| {
+        output.error(&error.details);
+        error.exit
     })
 }
 
-/// Runs the command beside a listener for the interrupt, which ends even one that reads. One that
-/// clears up after itself gets the time for it; a second interrupt ends that as well.
-async fn run_until_interrupted(cli: Cli, output: Output) -> Result<Exit, Failure> {
-    let mut interrupt = signals::hear(SignalKind::interrupt())?;
+/// Runs the command until it returns or SIGINT arrives. A command that cleans up after itself may
+/// finish that first; a second SIGINT stops it immediately.
+async fn run_until_interrupted(cli: Cli, output: Output) -> Result<Exit, CliError> {
+    let mut interrupt = signals::subscribe(SignalKind::interrupt())?;
     let mut session = Session::new(cli.global, output);
-    let clearing = session.clearing.clone();
+    let interrupts = session.interrupts.clone();
     let mut command = tokio::spawn(async move { commands::run(cli.command, &mut session).await });
     tokio::select! {
-        ended = &mut command => return outcome(ended),
+        joined = &mut command => return outcome(joined),
         _ = interrupt.recv() => {}
     }
-    if clearing.is_taken_over() {
+    if interrupts.are_handled() {
         return outcome(command.await);
     }
-    if clearing.has_begun() {
+    if interrupts.wait_for_cleanup() {
         tokio::select! {
-            ended = &mut command => return outcome(ended),
+            joined = &mut command => return outcome(joined),
             _ = interrupt.recv() => {}
         }
     }
     Ok(Exit::Interrupted)
 }
 
-fn outcome(ended: Result<Result<Exit, Failure>, JoinError>) -> Result<Exit, Failure> {
-    ended.unwrap_or_else(|panic| Err(Failure::internal(panic.to_string())))
+fn outcome(joined: Result<Result<Exit, CliError>, JoinError>) -> Result<Exit, CliError> {
+    joined.unwrap_or_else(|panic| Err(CliError::internal(panic.to_string())))
 }

@@ -1,4 +1,4 @@
-//! The only place that prints: results on standard output, talk on standard error.
+//! All printing: results on stdout, notes and errors on stderr.
 
 mod escape;
 
@@ -15,24 +15,24 @@ use crate::exit::Exit;
 
 pub(crate) use escape::escape;
 
-/// How this run prints.
+/// The output of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     is_json: bool,
-    stdout: Arc<Mutex<Reader>>,
+    stdout: Arc<Mutex<Stdout>>,
 }
 
-/// Whoever reads standard output.
+/// State of stdout.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Reader {
-    Listens,
-    /// It has what it wanted; that is no failure.
-    WentAway,
-    /// The results cannot be written.
+enum Stdout {
+    Open,
+    /// The reader closed the pipe, as `head` does. Not an error for most commands.
+    Closed,
+    /// A write failed.
     Failed(String),
 }
 
-/// The colours in use; what they mean stands beside them in words.
+/// Colours of status words. The word alone carries the meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Colour {
     Green,
@@ -44,11 +44,11 @@ impl Output {
     pub(crate) fn new(is_json: bool) -> Self {
         Self {
             is_json,
-            stdout: Arc::new(Mutex::new(Reader::Listens)),
+            stdout: Arc::new(Mutex::new(Stdout::Open)),
         }
     }
 
-    /// Prints a result: as JSON when that was asked for, else as `human` does.
+    /// Prints a result: as JSON with `--json`, else with `human`.
     pub(crate) fn result(&mut self, value: &impl Serialize, human: impl FnOnce(&mut Self)) {
         if self.is_json {
             self.write(format!("{}\n", json(value)).as_bytes());
@@ -57,7 +57,7 @@ impl Output {
         }
     }
 
-    /// Prints many results, one a line. A person at a terminal is served better by the bar.
+    /// Prints many results, one per line. On a terminal nothing is printed: the progress bar is shown.
     pub(crate) fn results<T: Serialize>(&mut self, values: &[T], human: impl Fn(&T) -> String) {
         if !self.is_json && io::stdout().is_terminal() {
             return;
@@ -74,37 +74,37 @@ impl Output {
         self.write(text.as_bytes());
     }
 
-    /// Why results could not be written, if so.
-    pub(crate) fn failure(&self) -> Option<String> {
+    /// Returns why a result could not be written, if so. A closed pipe is not an error.
+    pub(crate) fn write_error(&self) -> Option<String> {
         match &*self.stdout.lock().unwrap_or_else(PoisonError::into_inner) {
-            Reader::Failed(why) => Some(why.clone()),
-            Reader::Listens | Reader::WentAway => None,
+            Stdout::Failed(why) => Some(why.clone()),
+            Stdout::Open | Stdout::Closed => None,
         }
     }
 
-    /// Why results did not arrive, if so: for those that nobody may miss, a reader that went away
-    /// is a failure as well.
-    pub(crate) fn unheard(&self) -> Option<String> {
+    /// Returns why a result did not reach its reader, if so. For results that must arrive, such as
+    /// claimed jobs: a closed pipe counts too.
+    pub(crate) fn undelivered(&self) -> Option<String> {
         match &*self.stdout.lock().unwrap_or_else(PoisonError::into_inner) {
-            Reader::Failed(why) => Some(why.clone()),
-            Reader::WentAway => Some("nobody reads standard output any more".to_owned()),
-            Reader::Listens => None,
+            Stdout::Failed(why) => Some(why.clone()),
+            Stdout::Closed => Some("stdout is closed".to_owned()),
+            Stdout::Open => None,
         }
     }
 
-    /// One line of text.
+    /// Prints one line of text.
     pub(crate) fn line(&mut self, text: &str) {
         self.write(format!("{}\n", escape(text)).as_bytes());
     }
 
-    /// A word in colour, then text.
+    /// Prints a coloured status word, then text.
     pub(crate) fn flagged(&mut self, word: &str, colour: Colour, text: &str) {
         let has_colour = io::stdout().is_terminal() && allows_colour();
         let word = paint(&format!("{word:<5}"), colour, has_colour);
         self.write(format!("{word} {}\n", escape(text)).as_bytes());
     }
 
-    /// A table; nothing where there are no rows.
+    /// Prints a table, or nothing if there are no rows.
     pub(crate) fn table(&mut self, header: &[&str], rows: Vec<Vec<String>>) {
         if rows.is_empty() {
             return;
@@ -117,7 +117,7 @@ impl Output {
         self.write_table(table);
     }
 
-    /// Names and values, one pair a line; absent values are left out.
+    /// Prints names and values, one pair per line; missing values are skipped.
     pub(crate) fn fields(&mut self, fields: Vec<(&str, Option<String>)>) {
         let mut table = plain_table();
         for (name, value) in fields {
@@ -128,52 +128,51 @@ impl Output {
         self.write_table(table);
     }
 
-    /// Bytes as they are.
+    /// Prints bytes unchanged.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.write(bytes);
     }
 
-    /// A remark for people; programs that asked for JSON are spared it.
-    pub(crate) fn talk(&mut self, text: &str) {
+    /// Prints a note on stderr; nothing with `--json`.
+    pub(crate) fn note(&mut self, text: &str) {
         if !self.is_json {
-            say(&escape(text));
+            print_stderr(&escape(text));
         }
     }
 
-    /// Where a listing goes on.
+    /// Prints the cursor of the next page on stderr.
     pub(crate) fn next_page(&mut self, cursor: &str) {
         if self.is_json {
-            say(&serde_json::json!({ "next_cursor": cursor }).to_string());
+            print_stderr(&serde_json::json!({ "next_cursor": cursor }).to_string());
         } else {
-            say(&format!(
-                "there are more: add --cursor '{}'",
+            print_stderr(&format!(
+                "more results: add --cursor '{}'",
                 escape(&cursor.replace('\'', r"'\''"))
             ));
         }
     }
 
-    /// What went wrong, why, and what to do next.
-    pub(crate) fn problem(&mut self, problem: &Error) {
+    /// Prints an error: what failed, why, and what to do.
+    pub(crate) fn error(&mut self, error: &Error) {
         if self.is_json {
             let reply = ErrorReply {
-                error: problem.clone(),
+                error: error.clone(),
             };
-            say(&json(&reply));
+            print_stderr(&json(&reply));
             return;
         }
         let has_colour = io::stderr().is_terminal() && allows_colour();
-        let word = paint("error:", Colour::Red, has_colour);
-        let line = problem
+        let label = paint("error:", Colour::Red, has_colour);
+        let line = error
             .line
             .map_or(String::new(), |line| format!("line {line}: "));
-        say(&format!("{word} {line}{}", escape(&problem.message)));
-        if !problem.help.is_empty() {
-            say(&format!("  help: {}", escape(&problem.help)));
+        print_stderr(&format!("{label} {line}{}", escape(&error.message)));
+        if !error.help.is_empty() {
+            print_stderr(&format!("  help: {}", escape(&error.help)));
         }
     }
 
-    /// A bar on standard error: over so many bytes, or counting where nobody knows how many.
-    /// It shows on a terminal only.
+    /// A progress bar over bytes; a spinner if the total is unknown. Shown on a terminal only.
     pub(crate) fn bar(bytes: Option<u64>) -> ProgressBar {
         let (bar, template) = match bytes {
             Some(bytes) => (
@@ -191,7 +190,7 @@ impl Output {
         bar
     }
 
-    /// A bar for the progress of one job; on a terminal only.
+    /// A progress bar for one job. Shown on a terminal only.
     pub(crate) fn progress_bar() -> ProgressBar {
         let bar = ProgressBar::new(100);
         let template = "{wide_bar} {pos}% {elapsed} {msg}";
@@ -201,7 +200,7 @@ impl Output {
         bar
     }
 
-    /// A bar on standard error over so many jobs. It shows on a terminal only.
+    /// A progress bar over a number of jobs. Shown on a terminal only.
     pub(crate) fn count_bar(jobs: u64) -> ProgressBar {
         let bar = ProgressBar::new(jobs);
         let template = "{wide_bar} {human_pos}/{human_len} jobs {per_sec} {msg}";
@@ -223,38 +222,39 @@ impl Output {
         self.write(text.as_bytes());
     }
 
-    /// Writes to standard output. A reader that went away is no failure: the work goes on unheard.
+    /// Writes to stdout. After a failed write or a closed pipe, further output is dropped and the
+    /// command continues.
     fn write(&mut self, bytes: &[u8]) {
-        let mut reader = self.stdout.lock().unwrap_or_else(PoisonError::into_inner);
-        if *reader != Reader::Listens {
+        let mut state = self.stdout.lock().unwrap_or_else(PoisonError::into_inner);
+        if *state != Stdout::Open {
             return;
         }
         let mut stdout = io::stdout().lock();
         match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
             Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => *reader = Reader::WentAway,
-            Err(error) => *reader = Reader::Failed(error.to_string()),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => *state = Stdout::Closed,
+            Err(error) => *state = Stdout::Failed(error.to_string()),
         }
     }
 }
 
-/// Prints what is wrong with the line that was typed, or the help it asked for.
+/// Prints a usage error, or the requested help.
 pub(crate) fn usage(error: &clap::Error, is_json: bool) -> Exit {
-    let asked = matches!(
+    let is_help = matches!(
         error.kind(),
         UsageKind::DisplayHelp | UsageKind::DisplayVersion
     );
-    if is_json && !asked {
+    if is_json && !is_help {
         let text = error.to_string();
         let (what, help) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));
         let what = what.trim().trim_start_matches("error: ");
-        let problem = Error::new("usage", what, help.trim());
-        Output::new(true).problem(&problem);
+        let error = Error::new("usage", what, help.trim());
+        Output::new(true).error(&error);
     } else {
-        // Nobody is left to hear that printing failed.
+        // There is nowhere to report a failure to print.
         let _ = error.print();
     }
-    if asked { Exit::Ok } else { Exit::Usage }
+    if is_help { Exit::Ok } else { Exit::Usage }
 }
 
 fn json(value: &impl Serialize) -> String {
@@ -282,14 +282,14 @@ fn paint(text: &str, colour: Colour, has_colour: bool) -> String {
     }
 }
 
-/// Colours are off when `NO_COLOR` has any value, and on terminals that know none.
+/// Colours are off if `NO_COLOR` is not empty or `TERM` is `dumb`.
 fn allows_colour() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     !is_set("NO_COLOR") && !is_dumb
 }
 
-fn say(text: &str) {
-    // Talk that nobody hears is no failure.
+fn print_stderr(text: &str) {
+    // A closed stderr is not an error.
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! What every command has at hand: the settings in force, the store they name, and the output.
+//! What every command can use: the settings, the store and the output.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -6,39 +6,39 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use windlass::{Existing, Store, StoreUrl};
 
 use crate::args::Global;
-use crate::exit::{Failure, Result};
+use crate::exit::{CliError, Result};
 use crate::output::Output;
 use crate::settings::Settings;
 use crate::signals::Signals;
 
-/// One run of one command.
+/// The context of one command.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) global: Global,
     pub(crate) output: Output,
-    pub(crate) clearing: Clearing,
+    pub(crate) interrupts: Interrupts,
 }
 
-/// What an interrupt means to a command: the end at once, unless it said otherwise.
+/// How SIGINT is handled. By default it stops the command immediately.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Clearing(Arc<AtomicU8>);
+pub(crate) struct Interrupts(Arc<AtomicU8>);
 
-impl Clearing {
-    /// There is something to clear away: the command ends by itself, a second interrupt ends it.
-    pub(crate) fn begin(&self) {
+impl Interrupts {
+    /// From now on the command cleans up after the first SIGINT; the second stops it.
+    pub(crate) fn begin_cleanup(&self) {
         self.0.store(1, Ordering::Release);
     }
 
-    /// The command hears every signal itself.
+    /// From now on the command handles all signals itself.
     pub(crate) fn take_over(&self) {
         self.0.store(2, Ordering::Release);
     }
 
-    pub(crate) fn has_begun(&self) -> bool {
+    pub(crate) fn wait_for_cleanup(&self) -> bool {
         self.0.load(Ordering::Acquire) > 0
     }
 
-    pub(crate) fn is_taken_over(&self) -> bool {
+    pub(crate) fn are_handled(&self) -> bool {
         self.0.load(Ordering::Acquire) > 1
     }
 }
@@ -48,41 +48,41 @@ impl Session {
         Self {
             global,
             output,
-            clearing: Clearing::default(),
+            interrupts: Interrupts::default(),
         }
     }
 
-    /// Signals are the command's own from here on: it hears both, and ends by itself.
+    /// Takes over signal handling: the command receives both signals and shuts down itself.
     pub(crate) fn signals(&self) -> Result<Signals> {
         let signals = Signals::listen()?;
-        self.clearing.take_over();
+        self.interrupts.take_over();
         Ok(signals)
     }
 
-    /// The settings in force.
+    /// Resolves the effective settings.
     pub(crate) fn settings(&self) -> Result<Settings> {
         Settings::resolve(self.global.store.as_deref())
     }
 
-    /// The URL of a store that outlives this process.
-    pub(crate) fn lasting_store(&self) -> Result<StoreUrl> {
+    /// Returns the URL of the store. A `memory:` store is an error: it would be gone with this process.
+    pub(crate) fn persistent_store_url(&self) -> Result<StoreUrl> {
         let settings = self.settings()?;
         if settings.store == StoreUrl::Memory {
-            return Err(Failure::usage(
-                "a memory: store ends with its process, so this command would work on nothing",
-                "name a store that lasts, for example --store sqlite:windlass.db",
+            return Err(CliError::usage(
+                "a memory: store exists only inside one process, so this command would find it empty",
+                "use a persistent store, for example --store sqlite:windlass.db",
             ));
         }
         Ok(settings.store)
     }
 
-    /// The store; it has to be there.
+    /// Opens the store; it must exist.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>> {
-        Ok(windlass::open(&self.lasting_store()?, Existing::Required).await?)
+        Ok(windlass::open(&self.persistent_store_url()?, Existing::Required).await?)
     }
 
-    /// The store; made where it is not there.
+    /// Opens the store, creating it if missing.
     pub(crate) async fn store_or_create(&self) -> Result<Arc<dyn Store>> {
-        Ok(windlass::open(&self.lasting_store()?, Existing::OrCreate).await?)
+        Ok(windlass::open(&self.persistent_store_url()?, Existing::OrCreate).await?)
     }
 }

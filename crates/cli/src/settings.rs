@@ -1,4 +1,4 @@
-//! What the flags, the environment and `windlass.toml` mean together: the first that speaks wins.
+//! Settings from flags, the environment and `windlass.toml`, in this order of precedence.
 
 use std::fmt;
 use std::path::Path;
@@ -7,15 +7,15 @@ use serde::Deserialize;
 use windlass::StoreUrl;
 use windlass_api::Error;
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 
-/// The file looked for in the current folder.
+/// Name of the configuration file, read from the current folder.
 pub(crate) const FILE: &str = "windlass.toml";
-/// The environment variable that names the store.
+/// Environment variable with the store URL.
 pub(crate) const STORE_VARIABLE: &str = "WINDLASS_STORE";
 const STORE_DEFAULT: &str = "sqlite:windlass.db";
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     Flag,
@@ -46,7 +46,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// The settings in force.
+/// The effective settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub(crate) store: StoreUrl,
@@ -60,18 +60,18 @@ struct File {
 }
 
 impl Settings {
-    /// Resolves the settings; `flag` is what was typed after `--store`.
+    /// Resolves the settings; `flag` is the value of `--store`.
     ///
-    /// The file is read even when it is overruled: a mistake in it should not wait to be found.
+    /// The file is read even if it is overridden, so that a mistake in it is reported early.
     pub(crate) fn resolve(flag: Option<&str>) -> Result<Self> {
         let environment = match std::env::var(STORE_VARIABLE) {
             Ok(text) => Some(text).filter(|text| !text.is_empty()),
             Err(std::env::VarError::NotPresent) => None,
             Err(std::env::VarError::NotUnicode(_)) => {
                 let message = format!("{STORE_VARIABLE} is not UTF-8");
-                return Err(Failure::config(
+                return Err(CliError::config(
                     message,
-                    "write a store URL such as sqlite:jobs.db or redis://localhost/0",
+                    "set it to a store URL such as sqlite:jobs.db or redis://localhost/0",
                 ));
             }
         };
@@ -92,12 +92,12 @@ fn choose(flag: Option<&str>, environment: Option<&str>, file: Option<&str>) -> 
     };
     let store = text.parse().map_err(|error: windlass::Error| {
         if store_source == Source::Flag {
-            return Failure::from(error);
+            return CliError::from(error);
         }
-        let mut problem = Error::from(&error);
-        problem.message = format!("{} ({store_source})", problem.message);
-        problem.code = "bad_config".into();
-        Failure::new(Exit::BadConfig, problem)
+        let mut details = Error::from(&error);
+        details.message = format!("{} ({store_source})", details.message);
+        details.code = "bad_config".into();
+        CliError::new(Exit::BadConfig, details)
     })?;
     Ok(Settings {
         store,
@@ -109,9 +109,9 @@ fn read_file(path: &Path) -> Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => parse_file(&text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::config(
-            format!("{FILE} cannot be read: {error}"),
-            "make it a readable text file, or remove it",
+        Err(error) => Err(CliError::config(
+            format!("cannot read {FILE}: {error}"),
+            "make it a readable UTF-8 file, or remove it",
         )),
     }
 }
@@ -120,13 +120,13 @@ fn parse_file(text: &str) -> Result<Option<String>> {
     toml::from_str::<File>(text)
         .map(|file| file.store)
         .map_err(|error| {
-            // Only the parser's own words: the full text repeats the line, and a line may hold a secret.
+            // Only the parser's message: the full text quotes the line, which may contain a secret.
             let line = error
                 .span()
                 .map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            Failure::config(
+            CliError::config(
                 format!("{FILE} line {line}: {}", error.message().trim()),
-                "the file knows one key: store = \"sqlite:jobs.db\", or any other store URL",
+                "the only key is store, for example store = \"sqlite:jobs.db\"",
             )
         })
 }
@@ -181,14 +181,14 @@ mod tests {
 
         assert_eq!(failure.exit, Exit::BadConfig);
         assert!(
-            failure.problem.message.contains("line 2"),
+            failure.details.message.contains("line 2"),
             "{}",
-            failure.problem.message
+            failure.details.message
         );
         assert!(
-            !failure.problem.message.contains("hunter2"),
+            !failure.details.message.contains("hunter2"),
             "{}",
-            failure.problem.message
+            failure.details.message
         );
     }
 
@@ -201,9 +201,9 @@ mod tests {
         ] {
             let failure = parse_file(text).unwrap_err();
             assert!(
-                !failure.problem.message.contains("hunter2"),
+                !failure.details.message.contains("hunter2"),
                 "{}",
-                failure.problem.message
+                failure.details.message
             );
         }
     }

@@ -1,10 +1,10 @@
-//! SIGTERM and SIGINT, for commands that end by themselves when they are told to.
+//! SIGTERM and SIGINT, for commands that shut down gracefully.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::exit::{Failure, Result};
+use crate::exit::{CliError, Result};
 
-/// Hears signals from the moment it is made.
+/// Receives signals from the moment it is created.
 #[derive(Debug)]
 pub(crate) struct Signals {
     terminate: Signal,
@@ -12,23 +12,23 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Both.
+    /// Listens for SIGTERM and SIGINT.
     pub(crate) fn listen() -> Result<Self> {
         Ok(Self {
-            interrupt: Some(hear(SignalKind::interrupt())?),
+            interrupt: Some(subscribe(SignalKind::interrupt())?),
             ..Self::listen_to_terminate()?
         })
     }
 
-    /// SIGTERM alone: SIGINT ends the command as it ends any other.
+    /// Listens for SIGTERM only; SIGINT keeps its default handling.
     pub(crate) fn listen_to_terminate() -> Result<Self> {
         Ok(Self {
-            terminate: hear(SignalKind::terminate())?,
+            terminate: subscribe(SignalKind::terminate())?,
             interrupt: None,
         })
     }
 
-    /// Waits for the next.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
         let interrupt = async {
             match &mut self.interrupt {
@@ -43,7 +43,8 @@ impl Signals {
     }
 }
 
-/// Hears one signal from now on.
-pub(crate) fn hear(kind: SignalKind) -> Result<Signal> {
-    signal(kind).map_err(|error| Failure::internal(format!("signals cannot be heard: {error}")))
+/// Subscribes to one signal.
+pub(crate) fn subscribe(kind: SignalKind) -> Result<Signal> {
+    signal(kind)
+        .map_err(|error| CliError::internal(format!("cannot install a signal handler: {error}")))
 }

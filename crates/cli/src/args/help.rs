@@ -1,36 +1,39 @@
-//! The help of every command, compared with a file of its own: a command without one fails.
+//! The help of every command, compared with its snapshot file. A command without one fails.
 
 use clap::{Command, CommandFactory};
 
 use super::Cli;
 use crate::snapshot::Snapshots;
 
-/// How wide the help is in the files, whatever terminal the tests run in.
+/// Fixed help width, independent of the terminal the tests run in.
 const WIDTH: usize = 100;
 
-/// The words that lead to every command, hidden ones left out.
+/// Returns the path of every command; hidden ones are skipped.
 fn paths(command: &Command, path: &[String]) -> Vec<Vec<String>> {
     let mut all = vec![path.to_vec()];
-    for part in command.get_subcommands() {
-        if !part.is_hide_set() {
-            let path = [path, &[part.get_name().to_owned()]].concat();
-            all.extend(paths(part, &path));
+    for subcommand in command.get_subcommands() {
+        if !subcommand.is_hide_set() {
+            let path = [path, &[subcommand.get_name().to_owned()]].concat();
+            all.extend(paths(subcommand, &path));
         }
     }
     all
 }
 
-/// What is printed for these words and `--help`.
+/// Returns the output of `--help` for a command.
 fn help(path: &[String]) -> String {
-    let words = path.iter().map(String::as_str).chain(["--help"]);
+    let arguments = path.iter().map(String::as_str).chain(["--help"]);
     let command = Cli::command().term_width(WIDTH);
-    let printed = command.try_get_matches_from(words).unwrap_err().to_string();
+    let printed = command
+        .try_get_matches_from(arguments)
+        .unwrap_err()
+        .to_string();
     let lines = printed.lines().map(|line| format!("{}\n", line.trim_end()));
     lines.collect()
 }
 
 #[test]
-fn the_help_of_every_command_is_as_it_was_read_last() {
+fn the_help_of_every_command_matches_its_snapshot() {
     let mut snapshots = Snapshots::open("help");
 
     for path in paths(&Cli::command(), &["windlass".to_owned()]) {

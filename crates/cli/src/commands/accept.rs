@@ -5,34 +5,34 @@ use windlass::LeaseStatus;
 use windlass::store::limits;
 use windlass_api::OutcomeReply;
 
-use super::settle;
+use super::outcome;
 use crate::args;
 use crate::exit::{Exit, Result};
+use crate::parse;
 use crate::session::Session;
-use crate::typed;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  windlass accept mail ID --token TOKEN --lease 5m")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    held: args::JobLeaseArgs,
+    job: args::JobLeaseArgs,
 
-    /// How long the job is held from now on [default: 30s]
+    /// New lease duration, starting now [default: 30s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     lease: Option<String>,
 }
 
-/// Accepts the job, or says that the lease is lost.
+/// Accepts the job. Fails if the lease is lost.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let (queue, hold) = settle::hold(&arguments.held)?;
-    let lease = typed::duration_or(arguments.lease.as_deref(), limits::LEASE_DEFAULT)?;
+    let (queue, job_lease) = outcome::job_lease(&arguments.job)?;
+    let lease = parse::duration_or(arguments.lease.as_deref(), limits::LEASE_DEFAULT)?;
     limits::check_lease(lease)?;
-    let id = hold.id.clone();
+    let id = job_lease.id.clone();
     let store = session.store().await?;
 
-    match store.accept(&queue, hold, lease).await? {
-        LeaseStatus::Lost => Err(settle::lost(&id)),
+    match store.accept(&queue, job_lease, lease).await? {
+        LeaseStatus::Lost => Err(outcome::lost(&id)),
         LeaseStatus::Valid => {
             let reply = OutcomeReply::new(&queue, &id, "accepted");
             session

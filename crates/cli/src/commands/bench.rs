@@ -1,7 +1,7 @@
-//! `windlass bench`: how fast it is here, beside the limit of the engine in the same run.
+//! `windlass bench`: measures throughput and latency, next to the limit of the bare engine.
 
 mod print;
-mod watch;
+mod progress_bar;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use clap::{Args, ValueEnum};
 use windlass::{StoreUrl, duration};
 use windlass_bench::{Aof, Bench, Place, Plan, Scenario};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
 use crate::settings::STORE_VARIABLE;
 use crate::signals::Signals;
-use watch::Bar;
+use progress_bar::BenchBar;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It runs on a temporary SQLite file, with --store under a prefix of its own, or with --private on \
-    a Redis server of its own; either is removed at the end. Scenarios measure the bare engine in the same run, round \
-    by round. The exit is 1 when a job was lost, or started before it was due.\n\n\
+    after_help = "Uses a temporary SQLite file, a private key prefix with --store, or a private Redis server with \
+    --private. All are removed at the end. Scenarios also measure the bare engine, in alternating rounds. \
+    Exits with 1 if a job was lost or started before it was due.\n\n\
     Examples:\n  \
     windlass bench --limit\n  \
     windlass bench --private --limit --json\n  \
@@ -31,43 +31,43 @@ use watch::Bar;
     windlass bench backlog --private --backlog 1000,10000000"
 )]
 pub(crate) struct Arguments {
-    /// What to measure; without one: jobs in, jobs out, and how long they wait
+    /// Scenarios to run; if omitted, measures enqueue, processing and wait time
     #[arg(value_name = "SCENARIO", value_enum)]
-    scenarios: Vec<Named>,
+    scenarios: Vec<ScenarioArg>,
 
-    /// How many jobs [default: what suits the scenario]
+    /// Number of jobs [default: depends on the scenario]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     jobs: Option<u64>,
 
-    /// Bytes of one payload
+    /// Payload size in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 100)]
     payload: usize,
 
-    /// Producers that enqueue in bulk at once
+    /// Number of concurrent producers for bulk enqueues
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]
     producers: u16,
 
-    /// Jobs of one call in bulk
+    /// Jobs per bulk call
     #[arg(long, value_name = "N", default_value_t = 100)]
     batch: usize,
 
-    /// Jobs that the worker runs at once
+    /// Jobs the worker runs at once
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     concurrency: u32,
 
-    /// Measure the bare engine in the same run and print the ratio; scenarios do it anyway
+    /// Also measure the bare engine and print the ratio; scenarios always do
     #[arg(long)]
     limit: bool,
 
-    /// How often each figure is taken; the median is printed
+    /// Number of measurements; the median is printed
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
 
-    /// Start a Redis server of its own for the run
+    /// Start a private Redis server for the run
     #[arg(long)]
     private: bool,
 
-    /// Its append-only file: off, everysec or always; several, and each is compared with off
+    /// Append-only file mode of the private server; several modes are each compared with off
     #[arg(
         long,
         value_name = "MODE",
@@ -77,15 +77,15 @@ pub(crate) struct Arguments {
     )]
     aof: Vec<Mode>,
 
-    /// Jobs a second of a paced run [default: half of what the worker does]
+    /// Jobs per second in paced runs [default: half the worker's throughput]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
 
-    /// Within how long delayed jobs fall due
+    /// Delayed jobs are due at a random time within D
     #[arg(long, value_name = "D", default_value = "5s")]
     within: String,
 
-    /// How many jobs wait, and are scheduled, while the cost of one is taken [default: 1000,100000]
+    /// Number of ready and of scheduled jobs during the measurement [default: 1000,100000]
     #[arg(
         long,
         value_name = "N",
@@ -96,32 +96,32 @@ pub(crate) struct Arguments {
     backlog: Vec<u64>,
 }
 
-/// A scenario by name.
+/// Name of a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Named {
-    /// One job per call, by 100 tasks at once
+enum ScenarioArg {
+    /// One job per call, from 100 concurrent tasks
     EnqueueOne,
-    /// Batches, by several producers at once
+    /// Batches, from several concurrent producers
     EnqueueBulk,
-    /// A worker that works off a full queue
+    /// A worker draining a full queue
     Process,
-    /// Producers at a fixed pace and a worker at the same time
+    /// Producers at a fixed rate and a worker at the same time
     EndToEnd,
-    /// From enqueue to the start of the handler in an idle worker
+    /// Time from enqueue to the start of the handler in an idle worker
     Latency,
-    /// How late delayed jobs start that fall due within a while
+    /// How late delayed jobs start
     Delayed,
-    /// What one job costs while many wait and many are scheduled
+    /// Cost per job with many ready and scheduled jobs
     Backlog,
-    /// Worker processes that are killed with -9 again and again
+    /// Worker processes that are repeatedly killed with SIGKILL
     Crash,
-    /// The HTTP door beside the library
+    /// The HTTP API compared with the library
     Http,
-    /// Every one of them
+    /// All scenarios
     All,
 }
 
-impl Named {
+impl ScenarioArg {
     fn scenarios(self) -> Vec<Scenario> {
         vec![match self {
             Self::EnqueueOne => Scenario::EnqueueOne,
@@ -138,7 +138,7 @@ impl Named {
     }
 }
 
-/// Whether the append-only file of a private server is on.
+/// Append-only file mode of a private server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Mode {
     Off,
@@ -146,34 +146,37 @@ enum Mode {
     Always,
 }
 
-/// What a worker process of the bench is told.
+/// Arguments of a worker process of the benchmark.
 #[derive(Debug, Args)]
 pub(crate) struct WorkerArguments {
     queue: String,
     ledger: PathBuf,
 }
 
-/// Runs the bench. Whatever happens, its store is removed.
+/// Runs the benchmark and removes its store.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let plan = plan(&arguments)?;
     let mut stop = Signals::listen()?;
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::internal(format!("this program has no name: {error}")))?;
-    let places = places(&arguments, session.global.store.as_deref())?;
-    session.clearing.begin();
-    let bench = Bench::new(places, plan, program);
+    let program = std::env::current_exe().map_err(|error| {
+        CliError::internal(format!(
+            "cannot determine the path of this program: {error}"
+        ))
+    })?;
+    let targets = targets(&arguments, session.global.store.as_deref())?;
+    session.interrupts.begin_cleanup();
+    let bench = Bench::new(targets, plan, program);
     let measured = tokio::select! {
         measured = measure(&arguments, &bench, &mut session.output) => measured,
         () = stop.next() => Ok(Exit::Interrupted),
     };
-    let ended = bench.end().await;
+    let cleaned_up = bench.end().await;
     let exit = measured?;
-    ended?;
+    cleaned_up?;
     Ok(exit)
 }
 
 async fn measure(arguments: &Arguments, bench: &Bench, output: &mut Output) -> Result<Exit> {
-    let bar = Bar::new();
+    let bar = BenchBar::new();
     if arguments.scenarios.is_empty() {
         let quick = bench.quick(arguments.limit, &bar).await?;
         bar.clear();
@@ -186,22 +189,22 @@ async fn measure(arguments: &Arguments, bench: &Bench, output: &mut Output) -> R
             scenarios.push(scenario);
         }
     }
-    let mut is_sound = true;
+    let mut is_correct = true;
     for scenario in scenarios {
         let reports = bench.run(scenario, &bar).await?;
         bar.clear();
         for report in &reports {
-            is_sound &= report.lost() == 0 && report.early() == 0;
+            is_correct &= report.lost() == 0 && report.early() == 0;
             output.result(report, |output| print::report(report, output));
         }
     }
-    print::close(is_sound, output);
-    Ok(if is_sound { Exit::Ok } else { Exit::Failed })
+    print::close(is_correct, output);
+    Ok(if is_correct { Exit::Ok } else { Exit::Failed })
 }
 
-/// Works as a process of the crash scenario.
+/// Runs as a worker process of the crash scenario.
 pub(crate) async fn worker(arguments: WorkerArguments) -> Result<Exit> {
-    // What the bench said, and nothing that the file in this folder says.
+    // Only the variable set by the benchmark: windlass.toml must not apply.
     let url: StoreUrl = std::env::var(STORE_VARIABLE).unwrap_or_default().parse()?;
     windlass_bench::worker::run(&url, &arguments.queue, &arguments.ledger).await?;
     Ok(Exit::Ok)
@@ -210,9 +213,9 @@ pub(crate) async fn worker(arguments: WorkerArguments) -> Result<Exit> {
 fn plan(arguments: &Arguments) -> Result<Plan> {
     let within = duration::parse(&arguments.within)?;
     if within.is_zero() || within > Duration::from_secs(24 * 60 * 60) {
-        return Err(Failure::usage(
-            format!("--within {} is out of bounds", arguments.within),
-            "choose 1ms to 1d",
+        return Err(CliError::usage(
+            format!("--within {} is out of range", arguments.within),
+            "use 1ms to 1d",
         ));
     }
     let plan = Plan {
@@ -230,32 +233,32 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
     Ok(plan)
 }
 
-fn places(arguments: &Arguments, named: Option<&str>) -> Result<Vec<Place>> {
+fn targets(arguments: &Arguments, store: Option<&str>) -> Result<Vec<Place>> {
     if !arguments.private {
-        return Ok(vec![Place::choose(named, "bench")?]);
+        return Ok(vec![Place::choose(store, "bench")?]);
     }
-    if named.is_some() {
-        return Err(Failure::usage(
-            "--private starts a server of its own, and --store names another",
-            "leave one of them out",
+    if store.is_some() {
+        return Err(CliError::usage(
+            "--private and --store cannot be used together",
+            "omit one of them",
         ));
     }
     if arguments.scenarios.is_empty() && arguments.aof.len() > 1 {
-        return Err(Failure::usage(
-            "several modes of --aof are compared scenario by scenario, and none is named",
-            "name one, for example `windlass bench process --private --aof off,everysec`",
+        return Err(CliError::usage(
+            "several --aof modes need a scenario to compare them in",
+            "add one, for example `windlass bench process --private --aof off,everysec`",
         ));
     }
     let mut modes = arguments.aof.clone();
     if modes.is_empty() {
         modes.push(Mode::Off);
     }
-    let places = modes.iter().map(|mode| {
+    let targets = modes.iter().map(|mode| {
         Place::private(match mode {
             Mode::Off => Aof::Off,
             Mode::Everysec => Aof::Everysec,
             Mode::Always => Aof::Always,
         })
     });
-    Ok(places.collect::<windlass::Result<_>>()?)
+    Ok(targets.collect::<windlass::Result<_>>()?)
 }

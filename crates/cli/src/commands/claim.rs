@@ -1,6 +1,6 @@
-//! `windlass claim`: takes jobs from a queue under a lease.
+//! `windlass claim`: claims jobs from a queue under a lease.
 
-mod unheard;
+mod undelivered;
 
 use std::time::Duration;
 
@@ -11,50 +11,50 @@ use windlass_api::ClaimReply;
 
 use crate::exit::{Exit, Result};
 use crate::output::Output;
+use crate::parse;
 use crate::session::Session;
-use crate::typed;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each job comes with a token. Show it to `complete`, `fail`, `release` or `snooze` before the lease \
-    ends, or to `renew` to go on. Nothing to claim is no failure: an empty list, exit 0.\n\n\
+    after_help = "Each job comes with a lease token. Pass it to `complete`, `fail`, `release` or `snooze` before the lease \
+    expires, or to `renew` to extend the lease. If no job is available, prints an empty list and exits with 0.\n\n\
     Example:\n  \
     windlass claim mail --lease 2m --wait 30s --json"
 )]
 pub(crate) struct Arguments {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// How many jobs at most, from 1 to 100
+    /// Maximum number of jobs, from 1 to 100
     #[arg(long, value_name = "N", default_value_t = 1)]
     max: usize,
 
-    /// How long they are held without a renewal [default: 30s]
+    /// Lease duration [default: 30s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     lease: Option<String>,
 
-    /// How long to wait for a job where there is none
+    /// How long to wait if no job is available [default: do not wait]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     wait: Option<String>,
 
-    /// The worker they are for, as `job get` will show it
+    /// Worker id to record, shown by `job get`
     #[arg(long, value_name = "ID")]
     worker: Option<String>,
 
-    /// The jobs count as done when they are handed out: none runs twice, one may be lost
+    /// Complete the jobs when they are claimed: none runs twice, but one may be lost
     #[arg(long, conflicts_with = "dispatch")]
     at_most_once: bool,
 
-    /// Offer one job: it goes back unless `windlass accept` comes before the lease ends
+    /// Offer one job: it returns to the queue unless `windlass accept` is called before the lease expires
     #[arg(long)]
     dispatch: bool,
 }
 
-/// Claims, and prints what was handed out; nothing is no failure.
+/// Claims jobs and prints them. Finding none is not an error.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.queue)?;
-    let wait = typed::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
+    let wait = parse::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
     let mut request = request(&arguments)?;
     request.check()?;
     let store = session.store().await?;
@@ -66,28 +66,30 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         .output
         .result(&reply, |output| print(output, &reply));
     if claim.is_none() {
-        let why = why_nothing(store.as_ref(), &queue).await;
-        session.output.talk(&why);
+        let reason = why_empty(store.as_ref(), &queue).await;
+        session.output.note(&reason);
     }
-    match (claim, session.output.unheard()) {
+    match (claim, session.output.undelivered()) {
         (Some(claim), Some(why)) => {
-            Err(unheard::give_back(store.as_ref(), &queue, &claim, request.mode, &why).await)
+            Err(undelivered::return_jobs(store.as_ref(), &queue, &claim, request.mode, &why).await)
         }
         _ => Ok(Exit::Ok),
     }
 }
 
-/// Why there was no job, as far as a person at a shell wonders.
-async fn why_nothing(store: &dyn Store, queue: &QueueName) -> String {
+/// Explains why there was no job.
+async fn why_empty(store: &dyn Store, queue: &QueueName) -> String {
     match store.stats(queue).await {
         Ok(None) => {
-            format!("nothing to claim: there is no queue {queue} yet; its first job makes it")
+            format!(
+                "no job available: queue {queue} does not exist yet; the first enqueue creates it"
+            )
         }
         Ok(Some(stats)) if stats.is_paused => format!(
-            "nothing to claim: queue {queue} is paused; go on with `windlass queue resume {queue}`"
+            "no job available: queue {queue} is paused; resume it with `windlass queue resume {queue}`"
         ),
-        // The claim itself was answered; a remark is not worth a failure.
-        Ok(Some(_)) | Err(_) => "nothing to claim".to_owned(),
+        // The claim itself succeeded, so an error here is not reported.
+        Ok(Some(_)) | Err(_) => "no job available".to_owned(),
     }
 }
 
@@ -101,7 +103,7 @@ fn request(arguments: &Arguments) -> Result<ClaimRequest> {
                 limits::CLAIM_MAX
             ),
             format!(
-                "ask for up to {}, and claim again for more",
+                "use --max {} or less, and claim again for more",
                 limits::CLAIM_MAX
             ),
         )
@@ -112,7 +114,7 @@ fn request(arguments: &Arguments) -> Result<ClaimRequest> {
         (false, true) => Mode::Dispatch,
         (false, false) => Mode::AtLeastOnce,
     };
-    let lease = typed::duration_or(arguments.lease.as_deref(), limits::LEASE_DEFAULT)?;
+    let lease = parse::duration_or(arguments.lease.as_deref(), limits::LEASE_DEFAULT)?;
     let mut request = ClaimRequest::single(arguments.max).lease(lease).mode(mode);
     if let Some(worker) = &arguments.worker {
         request.claimer = Claimer::Single {

@@ -1,4 +1,4 @@
-//! `windlass completions`: writes a completion script for a shell.
+//! `windlass completions`: prints a shell completion script.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
@@ -7,17 +7,20 @@ use crate::args::Cli;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  \
     windlass completions bash > ~/.local/share/bash-completion/completions/windlass")]
 pub(crate) struct Arguments {
-    /// The shell
+    /// Shell
     shell: Shell,
 }
 
 /// Prints the script.
-#[expect(clippy::unnecessary_wraps, reason = "every command answers alike")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "all commands have the same signature"
+)]
 pub(crate) fn run(arguments: &Arguments, session: &mut Session) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(

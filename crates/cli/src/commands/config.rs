@@ -1,4 +1,4 @@
-//! `windlass config show`: the settings in force and where each comes from.
+//! `windlass config show`: the effective settings and their sources.
 
 use clap::Subcommand;
 use serde::Serialize;
@@ -6,31 +6,31 @@ use serde::Serialize;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Print every setting, its value and its source
+    /// Print every setting with its value and source
     Show,
 }
 
 #[derive(Debug, Serialize)]
 struct Reply {
-    store: Shown,
+    store: SettingReply,
 }
 
 #[derive(Debug, Serialize)]
-struct Shown {
+struct SettingReply {
     value: String,
     source: &'static str,
     /// The name of the flag, variable or file.
     origin: String,
 }
 
-/// Prints the settings; secrets in URLs stay hidden.
+/// Prints the settings, with passwords in URLs masked.
 pub(crate) fn run(command: &Command, session: &mut Session) -> Result<Exit> {
     let Command::Show = command;
     let settings = session.settings()?;
-    let store = Shown {
+    let store = SettingReply {
         value: settings.store.to_string(),
         source: settings.store_source.as_str(),
         origin: settings.store_source.to_string(),

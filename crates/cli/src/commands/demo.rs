@@ -1,6 +1,6 @@
-//! `windlass demo`: the whole product in one bounded run, with an outside count of what was lost.
+//! `windlass demo`: one bounded run of the whole system, with an independent count of lost jobs.
 //!
-//! Real worker processes share the store; one is killed with -9 half-way, and nothing is lost.
+//! Several worker processes share the store, and one of them is killed with SIGKILL half-way.
 
 mod plan;
 mod report;
@@ -16,56 +16,56 @@ use windlass::store::Stats;
 use windlass::{Existing, JobId, QueueName, Store, StoreUrl};
 use windlass_bench::{Crew, Place, keep_ended};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
 use crate::settings::STORE_VARIABLE;
 use crate::signals::Signals;
 use report::Report;
-use worker::HOLDING;
+use worker::READY_TO_BE_KILLED;
 
-/// Jobs handed over in one call: one step of any store, so that a failure says what it is and not that
-/// part was done.
+/// Jobs per enqueue call. Fits in one transaction of any store, so that an error is never about a
+/// partly applied call.
 const BATCH: usize = 200;
 
-/// How often the figures are looked at; it paces the bar, nothing depends on it.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Refresh interval of the progress bar.
+const REFRESH: Duration = Duration::from_millis(50);
 
-/// A run that makes no headway for this long is given up.
+/// A run without progress for this long is aborted.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It runs on a temporary store of its own, or on --store under a prefix of its own; either is removed \
-    at the end. The exit is 1 when a job was lost.\n\n\
+    after_help = "Uses a temporary store, or a private key prefix in --store. Both are removed at the end. \
+    Exits with 1 if a job was lost.\n\n\
     Examples:\n  \
     windlass demo\n  \
     windlass demo --jobs 1000 --store redis://localhost/0"
 )]
 pub(crate) struct Arguments {
-    /// How many jobs
+    /// Number of jobs
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     jobs: u32,
 
-    /// How many worker processes; one of them will be killed
+    /// Number of worker processes; one of them is killed
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
     workers: u32,
 }
 
-/// Runs the demo; fails when a job was lost. Whatever happens, its store is removed.
+/// Runs the demo and removes its store. Fails if a job was lost.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let mut stop = Signals::listen()?;
-    let place = Place::choose(session.global.store.as_deref(), "demo")?;
-    session.clearing.begin();
-    let mut crew = Crew::default();
-    let played = tokio::select! {
-        played = play(&arguments, place.url(), &mut crew, session) => played.map(Some),
+    let target = Place::choose(session.global.store.as_deref(), "demo")?;
+    session.interrupts.begin_cleanup();
+    let mut processes = Crew::default();
+    let report = tokio::select! {
+        report = run_jobs(&arguments, target.url(), &mut processes, session) => report.map(Some),
         () = stop.next() => Ok(None),
     };
-    crew.end().await;
-    let removed = place.remove().await;
-    let Some(report) = played? else {
+    processes.end().await;
+    let removed = target.remove().await;
+    let Some(report) = report? else {
         return Ok(Exit::Interrupted);
     };
     session
@@ -79,81 +79,81 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     })
 }
 
-async fn play(
+async fn run_jobs(
     arguments: &Arguments,
     url: &StoreUrl,
-    crew: &mut Crew,
+    processes: &mut Crew,
     session: &mut Session,
 ) -> Result<Report> {
     let queue = QueueName::new("demo")?;
     let store = windlass::open(url, Existing::OrCreate).await?;
     let store = store.as_ref();
     keep_ended(store, &queue).await?;
-    session.output.talk(&format!(
-        "{} jobs, {} worker processes, one of them to be killed; store {url}",
+    session.output.note(&format!(
+        "running {} jobs with {} worker processes, one of which will be killed; store {url}",
         arguments.jobs, arguments.workers
     ));
 
     let began = Instant::now();
     for _ in 0..arguments.workers {
-        crew.start(worker_process(url, &queue)?)?;
+        processes.start(worker_process(url, &queue)?)?;
     }
     let bar = Output::count_bar(u64::from(arguments.jobs));
     let (accepted, ()) = tokio::try_join!(
         enqueue(store, &queue, arguments.jobs),
-        watch(store, &queue, crew, &bar, u64::from(arguments.jobs)),
+        watch(store, &queue, processes, &bar, u64::from(arguments.jobs)),
     )?;
     let seconds = began.elapsed().as_secs_f64();
     bar.finish_and_clear();
-    crew.dismiss().await?;
+    processes.dismiss().await?;
 
-    Report::draw(store, &queue, &accepted, seconds).await
+    Report::collect(store, &queue, &accepted, seconds).await
 }
 
-/// This program once more, as a worker.
+/// Returns the command that starts a worker process.
 fn worker_process(url: &StoreUrl, queue: &QueueName) -> Result<Command> {
     let program = std::env::current_exe()
-        .map_err(|error| Failure::internal(format!("no worker starts: {error}")))?;
+        .map_err(|error| CliError::internal(format!("cannot start a worker process: {error}")))?;
     let mut command = Command::new(program);
     command
         .args(["demo-worker", queue.as_str()])
-        // Everybody on the machine may read the arguments of a process; the URL may hold a secret.
+        // Not an argument: other users can read those, and the URL may contain a password.
         .env(STORE_VARIABLE, url.to_secret_string());
     Ok(command)
 }
 
-/// Enqueues the planned jobs; answers the ids that were accepted, which is the outside count.
+/// Enqueues the jobs and returns the accepted ids, which the report is checked against.
 async fn enqueue(store: &dyn Store, queue: &QueueName, jobs: u32) -> Result<BTreeSet<JobId>> {
     let mut accepted = BTreeSet::new();
     let mut planned = plan::jobs(jobs).peekable();
     while planned.peek().is_some() {
         let batch: Vec<_> = planned.by_ref().take(BATCH).collect();
-        let answers = store.enqueue(queue, batch).await?;
-        accepted.extend(answers.iter().map(|answer| answer.id().clone()));
+        let enqueued = store.enqueue(queue, batch).await?;
+        accepted.extend(enqueued.iter().map(|job| job.id().clone()));
     }
     Ok(accepted)
 }
 
-/// Follows the run to its end, and kills a worker on the way.
+/// Waits until all jobs have ended, and kills one worker on the way.
 async fn watch(
     store: &dyn Store,
     queue: &QueueName,
-    crew: &mut Crew,
+    processes: &mut Crew,
     bar: &ProgressBar,
     jobs: u64,
 ) -> Result<()> {
     let ended = |stats: &Stats| stats.total.succeeded + stats.total.dead;
     let mut last = (0, Instant::now());
-    let mut look = tokio::time::interval(LOOK_EVERY);
+    let mut refresh = tokio::time::interval(REFRESH);
     loop {
         tokio::select! {
-            _ = look.tick() => {}
-            (pid, line) = crew.next_line() => {
-                if line != HOLDING {
+            _ = refresh.tick() => {}
+            (pid, line) = processes.next_line() => {
+                if line != READY_TO_BE_KILLED {
                     continue;
                 }
-                crew.kill(pid).await?;
-                bar.set_message(format!("killed worker {pid} with -9"));
+                processes.kill(pid).await?;
+                bar.set_message(format!("killed worker {pid} with SIGKILL"));
             }
         }
         let Some(stats) = store.stats(queue).await? else {
@@ -167,8 +167,9 @@ async fn watch(
         if done > last.0 {
             last = (done, Instant::now());
         } else if last.1.elapsed() > STALL_MAX {
-            return Err(Failure::internal(format!(
-                "{done} of {jobs} jobs ended, then none did"
+            return Err(CliError::internal(format!(
+                "no progress for {} s: {done} of {jobs} jobs ended",
+                STALL_MAX.as_secs()
             )));
         }
     }

@@ -1,9 +1,9 @@
-//! `windlass doctor`: checks the health of the store and its queues, each with a fix.
+//! `windlass doctor`: checks the store, its queues and workers, and suggests fixes.
 
-mod answers;
 mod audit;
 mod file;
-mod place;
+mod folder;
+mod latency;
 mod queues;
 #[cfg(test)]
 mod sample;
@@ -16,48 +16,48 @@ use windlass::redis::{self, RedisStore};
 use windlass::sqlite::{self, SqliteStore};
 use windlass::{Existing, Store, StoreUrl};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::output::{Colour, Output};
 use crate::session::Session;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each check is ok, warn or fail, and what is not ok comes with a fix. Any fail makes the exit 1, or \
-    that of the error where the store cannot be opened.\n\n\
-    Checks of any store:\n  \
-    store       it answers, it is Windlass's, and no newer version wrote it\n  \
-    writes      a step that may write gets through, in Redis a script\n  \
-    latency     how long such a step takes\n  \
-    workers     those on record are alive\n  \
-    version     they run the same version as this program\n  \
-    queue …     nothing is paused, dead, too old or without a worker\n  \
-    audit …     with --audit: every job is in one place, every counter is right\n\n\
-    Checks of a SQLite store:\n  \
-    sqlite, schema, size, journal, synchronous, permissions: what its file is like\n  \
-    folder      its folder can be written\n  \
-    room        its disk has room\n  \
-    bells       no socket is left of a process that was killed\n  \
-    pages       with --deep: every page of the file is whole\n\n\
-    Checks of each Redis server:\n  \
-    server      its version, the same on all, and that it is a primary\n  \
-    eviction    it throws no keys away\n  \
-    memory      it has a limit, and room below it\n  \
-    disk        what it keeps over a restart\n  \
-    durability  it has the replicas that the URL asks for\n  \
-    clock       its clock is that of this machine"
+    after_help = "Each check is ok, warn or fail; warn and fail come with a fix. Exits with 1 if a check failed, or \
+    with the code of the error if the store cannot be opened.\n\n\
+    Checks for every store:\n  \
+    store       is reachable, belongs to Windlass and has a supported version\n  \
+    writes      accepts a write transaction (Redis: a script)\n  \
+    latency     how long such a write takes\n  \
+    workers     registered workers are alive\n  \
+    version     workers run the same version as this program\n  \
+    queue …     not paused, no dead or overdue jobs, has a worker\n  \
+    audit …     with --audit: every job and counter is consistent\n\n\
+    Checks for a SQLite store:\n  \
+    sqlite, schema, size, journal, synchronous, permissions: properties of the file\n  \
+    folder      is writable\n  \
+    space       free space on the disk\n  \
+    sockets     no wake-up sockets left by killed processes\n  \
+    pages       with --deep: integrity of every page of the file\n\n\
+    Checks for each Redis server:\n  \
+    server      is a primary; all servers run the same version\n  \
+    eviction    maxmemory-policy is noeviction\n  \
+    memory      maxmemory is set and not nearly reached\n  \
+    disk        append-only file and fsync policy\n  \
+    durability  has the replicas that the store URL requires\n  \
+    clock       agrees with the clock of this machine"
 )]
 pub(crate) struct Arguments {
-    /// Read every page of a SQLite store's file as well; takes long on a large one
+    /// Also read every page of a SQLite file; slow for large files
     #[arg(long)]
     deep: bool,
 
-    /// Audit every job and every counter as well, and mend what is wrong; takes long on large queues
+    /// Also check every job and counter, and repair what is wrong; slow for large queues
     #[arg(long)]
     audit: bool,
 }
 
-/// How a check came out.
+/// Status of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Status {
@@ -66,7 +66,7 @@ enum Status {
     Fail,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Check {
     name: String,
@@ -101,12 +101,12 @@ impl Check {
         }
     }
 
-    fn failed(name: &str, failure: &Failure) -> Self {
+    fn failed(name: &str, error: &CliError) -> Self {
         Self::new(
             Status::Fail,
             name,
-            &failure.problem.message,
-            &failure.problem.help,
+            &error.details.message,
+            &error.details.help,
         )
     }
 }
@@ -118,20 +118,20 @@ struct Reply {
     checks: Vec<Check>,
 }
 
-/// Looks at everything and prints it; a check that failed fails the command.
+/// Runs all checks and prints them. Fails if a check failed.
 pub(crate) async fn run(arguments: &Arguments, session: &mut Session) -> Result<Exit> {
-    let url = session.lasting_store()?;
+    let url = session.persistent_store_url()?;
     let mut checks = Vec::new();
     let examined = examine(&url, arguments, &mut checks).await;
-    let failure = examined.err().map(|failure| {
-        checks.push(Check::failed("store", &failure));
-        failure.exit
+    let open_error = examined.err().map(|error| {
+        checks.push(Check::failed("store", &error));
+        error.exit
     });
     if let StoreUrl::Sqlite { path } = &url {
-        place::examine(path, &mut checks);
+        folder::examine(path, &mut checks);
     }
     let has_failed = checks.iter().any(|check| check.status == Status::Fail);
-    let exit = failure.unwrap_or(if has_failed { Exit::Failed } else { Exit::Ok });
+    let exit = open_error.unwrap_or(if has_failed { Exit::Failed } else { Exit::Ok });
     let reply = Reply {
         store: url.to_string(),
         healthy: exit == Exit::Ok,
@@ -144,7 +144,7 @@ pub(crate) async fn run(arguments: &Arguments, session: &mut Session) -> Result<
 }
 
 async fn examine(url: &StoreUrl, arguments: &Arguments, checks: &mut Vec<Check>) -> Result<()> {
-    let answers = Check::ok("store", format!("{url} answers"));
+    let reachable = Check::ok("store", format!("{url} is reachable"));
     match url {
         StoreUrl::Sqlite { path } => {
             let options = sqlite::Options {
@@ -152,7 +152,7 @@ async fn examine(url: &StoreUrl, arguments: &Arguments, checks: &mut Vec<Check>)
                 ..sqlite::Options::default()
             };
             let store = SqliteStore::open(path, options)?;
-            checks.push(answers);
+            checks.push(reachable);
             file::examine(path, &store.info().await?, checks);
             if arguments.deep {
                 file::examine_pages(store.check_file().await?, checks);
@@ -162,26 +162,26 @@ async fn examine(url: &StoreUrl, arguments: &Arguments, checks: &mut Vec<Check>)
         StoreUrl::Redis { .. } => {
             let options = redis::Options::default();
             let store = RedisStore::open(&url.to_secret_string(), options).await?;
-            checks.push(answers);
+            checks.push(reachable);
             servers::examine(&store.facts().await?, checks);
             examine_any(&store, true, arguments, checks).await
         }
         _ => {
             let store = windlass::open(url, Existing::Required).await?;
-            checks.push(answers);
+            checks.push(reachable);
             examine_any(store.as_ref(), false, arguments, checks).await
         }
     }
 }
 
-/// What can be asked of any store.
+/// Runs the checks that apply to every store.
 async fn examine_any(
     store: &dyn Store,
     is_redis: bool,
     arguments: &Arguments,
     checks: &mut Vec<Check>,
 ) -> Result<()> {
-    answers::examine(store, is_redis, checks).await;
+    latency::examine(store, is_redis, checks).await;
     let workers = store.workers().await?;
     workers::examine(&workers, checks);
     queues::examine(store, &workers, is_redis, checks).await?;
@@ -193,12 +193,12 @@ async fn examine_any(
 
 fn print(output: &mut Output, reply: &Reply) {
     for check in &reply.checks {
-        let (word, colour) = match check.status {
+        let (label, colour) = match check.status {
             Status::Ok => ("ok", Colour::Green),
             Status::Warn => ("warn", Colour::Yellow),
             Status::Fail => ("fail", Colour::Red),
         };
-        output.flagged(word, colour, &format!("{}: {}", check.name, check.message));
+        output.flagged(label, colour, &format!("{}: {}", check.name, check.message));
         if let Some(fix) = &check.fix {
             output.line(&format!("      fix: {fix}"));
         }

@@ -1,7 +1,7 @@
-//! `windlass enqueue`: puts one job, or one per line of NDJSON, into a queue.
+//! `windlass enqueue`: adds a job to a queue, or one job per line of NDJSON.
 
+mod durability;
 mod ndjson;
-mod safety;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -13,26 +13,25 @@ use windlass::{Error, JobId, Kind, NewJob, Priority, QueueName, Store, UniqueKey
 use windlass_api::enqueue::due;
 use windlass_api::{EnqueueReply, JobEnd, JobReply, timestamp, wait_for_end};
 
-use self::safety::Safety;
+use self::durability::DurabilityCheck;
 use super::job::wait;
-use crate::exit::{Exit, Failure, Result};
-use crate::input::{Unasked, bytes_or_stdin, unasked};
+use crate::exit::{CliError, Exit, Result};
+use crate::input::{UnreadInput, bytes_or_stdin, peek};
+use crate::parse;
 use crate::session::Session;
-use crate::typed;
 
-/// How often an enqueue without an answer is repeated.
-const REPEATS_MAX: u32 = 3;
+/// Retries of an enqueue with an unknown outcome.
+const RETRIES_MAX: u32 = 3;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "D is a duration such as 500ms, 10s or 1h30m. T is a time: RFC 3339 such as 2030-01-31T12:00:00Z, or \
-    seconds since 1970.\n\n\
-    A line of NDJSON is one JSON object; every field may be left out: payload (a string stands for its bytes, any \
-    other JSON keeps its text), payload_base64 (bytes that are not UTF-8), id, kind, priority, delay, at, unique_key, \
-    max_attempts, timeout, expires, headers (an object of strings). They mean what the options mean. A job as \
-    `job get --json` or an export over HTTP prints it is taken too, unless it has ended. A bad line is told with its \
-    number and the rest goes on; the exit is then 1.\n\n\
+    after_help = "D is a duration: 500ms, 10s, 1h30m. T is a time: RFC 3339 (2030-01-31T12:00:00Z) or Unix seconds.\n\n\
+    NDJSON: one JSON object per line. All fields are optional: payload (a string is stored as its bytes, any \
+    other JSON as its text), payload_base64 (for binary data), id, kind, priority, delay, at, unique_key, \
+    max_attempts, timeout, expires, headers (an object of strings). They mean the same as the options. Jobs printed \
+    by `job get --json` or exported over HTTP are also accepted, unless they have ended. An invalid line is \
+    reported with its number and skipped; the exit code is then 1.\n\n\
     Examples:\n  \
     windlass enqueue mail 'dear Ann' --delay 10m\n  \
     windlass enqueue mail - < letter.txt\n  \
@@ -40,21 +39,21 @@ const REPEATS_MAX: u32 = 3;
     echo '{\"payload\":\"dear Ann\",\"priority\":1}' | windlass enqueue mail --ndjson -"
 )]
 pub(crate) struct Arguments {
-    /// The queue; the first job makes it
+    /// Queue name; the first job creates the queue
     queue: String,
 
-    /// The bytes of the job; `-` reads them from standard input, without it they are none
+    /// Payload of the job; `-` reads stdin. If omitted, the payload is empty
     payload: Option<OsString>,
 
     #[command(flatten)]
     options: Options,
 
-    /// One job per line of this file, each a JSON object; `-` reads standard input
+    /// Enqueue one job per line of this file, each a JSON object; `-` reads stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["payload", "Options"])]
     ndjson: Option<OsString>,
 
-    /// Wait until the job has ended, for ever or for D, and print it; exit 1 when it failed, 124 when D
-    /// is over first
+    /// Wait until the job ends, at most D if given, and print it; exits with 1 if the job failed, 124
+    /// on timeout
     #[arg(long, value_name = "D", num_args = 0..=1, require_equals = true)]
     #[arg(conflicts_with = "ndjson")]
     #[expect(
@@ -64,53 +63,53 @@ pub(crate) struct Arguments {
     wait: Option<Option<String>>,
 }
 
-/// What may be said of one job beside its payload.
+/// Options of one job.
 #[derive(Debug, Args)]
 #[group(id = "Options", multiple = true)]
 struct Options {
-    /// The job's id: the same id is the same job
+    /// Job id; enqueueing the same id again has no effect [default: generated]
     #[arg(long, allow_hyphen_values = true)]
     id: Option<String>,
 
-    /// What sort of job it is, for workers that know several
+    /// Kind of job, for workers that handle several
     #[arg(long, allow_hyphen_values = true)]
     kind: Option<String>,
 
-    /// From 0 (first) to 9 (last) [default: 5]
+    /// Priority from 0 (first) to 9 (last) [default: 5]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<String>,
 
-    /// Run it no earlier than this long from now
+    /// Do not run before this long from now
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     delay: Option<String>,
 
-    /// Run it no earlier than this time
+    /// Do not run before this time
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     #[arg(conflicts_with = "delay")]
     at: Option<String>,
 
-    /// A key that only one live job of the queue may hold
+    /// Key that only one live job of the queue may have
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     unique_key: Option<String>,
 
-    /// How many attempts there are in all [default: 20]
+    /// Maximum number of attempts [default: 20]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_attempts: Option<String>,
 
-    /// How long one attempt may take
+    /// Time limit per attempt
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     timeout: Option<String>,
 
-    /// Give it up when it has not started by then: a duration or a time
+    /// Discard the job if it has not started by then: a duration or a time
     #[arg(long, value_name = "D|T", allow_hyphen_values = true)]
     expires: Option<String>,
 
-    /// A small fact beside the payload; may be repeated
+    /// Header to store with the job; repeatable
     #[arg(long = "header", value_name = "NAME=VALUE")]
     headers: Vec<String>,
 }
 
-/// A job that was waited for.
+/// The reply with `--wait`.
 #[derive(Debug, Serialize)]
 struct WaitReply {
     #[serde(flatten)]
@@ -118,7 +117,7 @@ struct WaitReply {
     duplicate: bool,
 }
 
-/// Enqueues and prints what became of each job.
+/// Enqueues, and prints the status of each job.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.queue)?;
     if let Some(file) = arguments.ndjson {
@@ -127,18 +126,22 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let mut job = new_job(&arguments.options)?;
     job.keep_outcome = arguments.wait.is_some();
     let limit = arguments.wait.as_ref().and_then(Option::as_deref);
-    let limit = typed::duration(limit)?;
-    // Last, so that a mistake on the line is told before standard input is read.
+    let limit = parse::duration(limit)?;
+    // Last, so that a usage error is reported before stdin is read.
     job.payload = payload(arguments.payload, session)?;
-    // Refused before a store is made for it.
+    // Before a store is created.
     Limits::default().check_job(&job)?;
     let store = session.store_or_create().await?;
 
     let enqueued = enqueue(store.as_ref(), &queue, vec![job]).await?;
-    let asked = session.lasting_store()?.durability();
-    Safety::new(asked).take(&enqueued).tell(&mut session.output);
+    let required = session.persistent_store_url()?.durability();
+    DurabilityCheck::new(required)
+        .record(&enqueued)
+        .report(&mut session.output);
     let [enqueued] = enqueued.as_slice() else {
-        return Err(Failure::internal("the store gave no answer for the job"));
+        return Err(CliError::internal(
+            "the store returned no status for the job",
+        ));
     };
 
     if arguments.wait.is_some() {
@@ -148,17 +151,17 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// Enqueues, and repeats what got no answer: the ids make that safe.
+/// Enqueues jobs. Retries if the outcome is unknown, which the ids make safe.
 async fn enqueue(
     store: &dyn Store,
     queue: &QueueName,
     jobs: Vec<NewJob>,
 ) -> windlass::Result<Vec<Enqueued>> {
-    let mut repeats = 0;
+    let mut retries = 0;
     loop {
         match store.enqueue(queue, jobs.clone()).await {
-            Err(error) if error.is_unknown() && repeats < REPEATS_MAX => repeats += 1,
-            answer => return answer,
+            Err(error) if error.is_unknown() && retries < RETRIES_MAX => retries += 1,
+            result => return result,
         }
     }
 }
@@ -177,7 +180,7 @@ fn new_job(options: &Options) -> Result<NewJob> {
     }
     for header in &options.headers {
         let (name, value) = header.split_once('=').ok_or_else(|| {
-            Error::invalid("header", format!("{header:?} has no ="), "write name=value")
+            Error::invalid("header", format!("{header:?} has no ="), "use NAME=VALUE")
         })?;
         job.headers.set(name, value)?;
     }
@@ -188,7 +191,7 @@ fn new_job(options: &Options) -> Result<NewJob> {
         .map(UniqueKey::new)
         .transpose()?;
     job.due = due(options.delay.as_deref(), options.at.as_deref())?;
-    job.timeout = typed::duration(options.timeout.as_deref())?;
+    job.timeout = parse::duration(options.timeout.as_deref())?;
     job.expires = options
         .expires
         .as_deref()
@@ -197,31 +200,31 @@ fn new_job(options: &Options) -> Result<NewJob> {
     Ok(job)
 }
 
-/// The bytes of the job. None where none are given, unless some wait on standard input: whoever
-/// sent them there means them, and forgot to say so.
+/// Returns the payload. If it is omitted but stdin has data, returns an error: `-` was probably
+/// forgotten.
 fn payload(argument: Option<OsString>, session: &mut Session) -> Result<windlass::Bytes> {
     if let Some(argument) = argument {
         return bytes_or_stdin(argument);
     }
-    match unasked(std::io::stdin()) {
-        Unasked::Bytes => {
-            return Err(Failure::usage(
-                "there are bytes on standard input and no PAYLOAD, so they would be lost",
-                "write - as PAYLOAD to take them, or '' for a job without bytes",
+    match peek(std::io::stdin()) {
+        UnreadInput::Bytes => {
+            return Err(CliError::usage(
+                "stdin has data but PAYLOAD is missing, so the data would be ignored",
+                "use - as PAYLOAD to read stdin, or '' for an empty payload",
             ));
         }
-        Unasked::Silent => session
+        UnreadInput::Pending => session
             .output
-            .talk("no PAYLOAD: the job has no bytes; write - to read them from standard input"),
-        Unasked::Nothing => {}
+            .note("PAYLOAD is missing, so the payload is empty; use - to read stdin"),
+        UnreadInput::Empty => {}
     }
     Ok(windlass::Bytes::new())
 }
 
-fn number<N: std::str::FromStr>(part: &str, text: &str, help: &'static str) -> Result<N> {
-    let why = format!("{text:?} is not such a number");
+fn number<N: std::str::FromStr>(name: &str, text: &str, help: &'static str) -> Result<N> {
+    let why = format!("{text:?} is not a valid number");
     text.parse()
-        .map_err(|_| Error::invalid(part, why, help).into())
+        .map_err(|_| Error::invalid(name, why, help).into())
 }
 
 fn print(reply: &EnqueueReply, session: &mut Session) {
@@ -231,7 +234,7 @@ fn print(reply: &EnqueueReply, session: &mut Session) {
     if reply.duplicate {
         session
             .output
-            .talk(&format!("duplicate: the first job is {}", reply.state));
+            .note(&format!("duplicate: the existing job is {}", reply.state));
     }
 }
 
@@ -254,13 +257,13 @@ async fn wait(
                 .result(&reply, |output| wait::print_job(output, &reply.job));
             Ok(wait::exit_of(job.state))
         }
-        // A duplicate of a job that has ended and is remembered by its id alone.
+        // A duplicate of an ended job of which only the id is retained.
         _ if enqueued.state().is_final() => {
             print(&EnqueueReply::new(queue, enqueued), session);
             Ok(wait::exit_of(enqueued.state()))
         }
-        JobEnd::EndedNotKept(state) => {
-            session.output.talk(state.as_str());
+        JobEnd::EndedUnkept(state) => {
+            session.output.note(state.as_str());
             print(&EnqueueReply::new(queue, enqueued).ended(state), session);
             Ok(wait::exit_of(state))
         }

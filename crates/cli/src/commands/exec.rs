@@ -1,8 +1,8 @@
-//! `windlass exec`: any command as a worker, one process per job.
+//! `windlass exec`: runs a command for each job, one process per job.
 
 pub(crate) mod child;
-pub(crate) mod program;
-pub(crate) mod work;
+pub(crate) mod program_args;
+pub(crate) mod worker_args;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,56 +15,60 @@ use crate::exit::{Exit, Result};
 use crate::session::Session;
 use crate::signals::Signals;
 
-use program::Program;
-use work::Work;
+use program_args::ProgramArgs;
+use worker_args::WorkerArgs;
 
-/// How long a stopping process has beyond `--kill-after`: to be reaped, and its pipes read out.
-pub(crate) const REAPING: Duration = Duration::from_secs(2);
+/// Extra time after `--kill-after` to reap a process and drain its pipes.
+pub(crate) const REAP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit statuses of CMD: 0 done (its output is the result), 75 try again later, \
-    64–74 and 76–78 failed for good, 126 and 127 no such program, any other a failed attempt.\n\n\
-    {id} {kind} {queue} {attempt} {payload} {payload.a.b} {kind:-default} in an ARG are replaced \
-    by the job's values. CMD sees WINDLASS_JOB_ID, _QUEUE, _KIND, _ATTEMPT, _MAX_ATTEMPTS, _TOKEN \
-    and _DEADLINE; lines like {\"progress\":0.4,\"message\":\"…\"} on descriptor 3 are its progress.\n\n\
+#[command(after_help = "Exit status of CMD:\n  \
+    0             success; its stdout is the result\n  \
+    75            retry later\n  \
+    64-74, 76-78  permanent failure\n  \
+    126, 127      the program cannot be run\n  \
+    other         failed attempt\n\n\
+    Placeholders in arguments: {id} {kind} {queue} {attempt} {payload} {payload.a.b} {kind:-default}\n\n\
+    Environment of CMD: WINDLASS_JOB_ID, _QUEUE, _KIND, _ATTEMPT, _MAX_ATTEMPTS, _TOKEN and _DEADLINE. \
+    To report progress, write lines like {\"progress\":0.4,\"message\":\"…\"} to file descriptor 3.\n\n\
     Examples:\n  \
     windlass exec --queue mail -j 4 -- sendmail -t\n  \
-    windlass exec --queue images --burst -- ./resize {payload.file}"
-)]
+    windlass exec --queue images --burst -- ./resize {payload.file}")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    work: Work,
+    worker: WorkerArgs,
 
     #[command(flatten)]
-    program: Program,
+    program: ProgramArgs,
 }
 
-/// Works until it is stopped or, with --burst, until nothing is left.
+/// Runs jobs until it is stopped or, with `--burst`, until the queues are drained.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let Work { pace, command, .. } = &arguments.work;
-    let options = arguments.program.options(pace, command, session)?;
-    let mut worker = arguments.work.options()?;
-    worker.stop_wait = options.kill_after + REAPING;
-    let (_, stores) = work::stores(session).await?;
+    let WorkerArgs {
+        run_args, command, ..
+    } = &arguments.worker;
+    let options = arguments.program.options(run_args, command, session)?;
+    let mut worker = arguments.worker.options()?;
+    worker.stop_wait = options.kill_after + REAP_TIMEOUT;
+    let (_, stores) = worker_args::stores(session).await?;
     let exec = Exec::new(options)?;
     let mut signals = session.signals()?;
-    let summary = work_on(&exec, stores, worker, &mut signals, || {}).await?;
-    work::print(session, &summary);
+    let summary = run_worker(&exec, stores, worker, &mut signals, || {}).await?;
+    worker_args::print(session, &summary);
     Ok(Exit::Ok)
 }
 
-/// Works until it is stopped, and until no process is left.
-pub(crate) async fn work_on(
+/// Runs a worker until it is stopped and all its processes have exited.
+pub(crate) async fn run_worker(
     exec: &Exec,
     stores: Stores,
     options: Options,
     signals: &mut Signals,
-    stopping: impl Fn(),
+    on_stop: impl Fn(),
 ) -> Result<Summary> {
-    let summary = work::run(stores, options, Arc::new(exec.clone()), signals, stopping).await;
-    // Attempts that were given back at the last moment kill their processes as they go.
-    let _ = tokio::time::timeout(REAPING, exec.emptied()).await;
+    let summary = worker_args::run(stores, options, Arc::new(exec.clone()), signals, on_stop).await;
+    // Attempts released during shutdown kill their processes when dropped.
+    let _ = tokio::time::timeout(REAP_TIMEOUT, exec.emptied()).await;
     summary
 }

@@ -1,41 +1,41 @@
-//! `windlass fail`: ends an attempt badly; the job runs again later, or is dead.
+//! `windlass fail`: fails an attempt; the job is retried later or becomes dead.
 
 use clap::Args;
 use windlass::store::Retry;
 use windlass::{Due, duration};
 
-use super::settle;
+use super::outcome;
 use crate::args;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  windlass fail mail ID --token TOKEN --error 'no route to host' --delay 10m"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    held: args::JobLeaseArgs,
+    job: args::JobLeaseArgs,
 
-    /// What went wrong
+    /// Error message
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     error: String,
 
-    /// Do not try again: the job is dead
+    /// Do not retry; the job becomes dead
     #[arg(long, conflicts_with = "delay")]
     permanent: bool,
 
-    /// Try again after this long; without it, later with every attempt
+    /// Retry after this long [default: exponential backoff]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     delay: Option<String>,
 }
 
-/// Fails the attempt, or says that the lease is lost.
+/// Fails the attempt. Fails if the lease is lost.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let (queue, hold) = settle::hold(&arguments.held)?;
-    let id = hold.id.clone();
-    let mut failure = hold.failure(arguments.error);
+    let (queue, job_lease) = outcome::job_lease(&arguments.job)?;
+    let id = job_lease.id.clone();
+    let mut failure = job_lease.failure(arguments.error);
     if arguments.permanent {
         failure.retry = Retry::Permanent;
     } else if let Some(delay) = &arguments.delay {
@@ -43,7 +43,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     }
     let store = session.store().await?;
 
-    let settled = store.fail(&queue, vec![failure]).await?;
+    let statuses = store.fail(&queue, vec![failure]).await?;
 
-    settle::print(session, &queue, &id, &settled)
+    outcome::print(session, &queue, &id, &statuses)
 }

@@ -1,4 +1,4 @@
-//! `windlass interop`: the older systems on their own keys.
+//! `windlass interop`: works with older queue systems on their own keys.
 
 pub(crate) mod blueque;
 mod bridge;
@@ -10,28 +10,28 @@ use clap::Subcommand;
 use windlass::StoreUrl;
 use windlass_interop::Server;
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;
 
-/// One word per older system.
+/// Subcommands, one per older system.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Be a peer of redis-work-queue
+    /// Act as a client or worker of redis-work-queue
     #[command(subcommand)]
     RedisWorkQueue(redis_work_queue::Command),
-    /// Be a peer of Worqr
+    /// Act as a client or worker of Worqr
     #[command(subcommand)]
     Worqr(worqr::Command),
-    /// Be a peer of Blueque
+    /// Act as a client or worker of Blueque
     #[command(subcommand)]
     Blueque(blueque::Command),
-    /// Carry work of an older system over into a queue
+    /// Move jobs of an older system into a Windlass queue
     Bridge(bridge::Arguments),
-    /// See what the older systems have on a server
+    /// List the queues of older systems on a server
     Inspect,
 }
 
-/// Runs what was typed after `interop`.
+/// Runs a subcommand.
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
     match command {
         Command::RedisWorkQueue(command) => redis_work_queue::run(command, session).await,
@@ -42,13 +42,13 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
     }
 }
 
-/// The server that `--store` names: the older systems know no other place than Redis.
+/// Connects to the server of `--store`, which must be Redis.
 pub(crate) async fn server(session: &Session) -> Result<Server> {
-    match session.lasting_store()? {
+    match session.persistent_store_url()? {
         url @ StoreUrl::Redis { .. } => Ok(Server::open(&url.to_secret_string()).await?),
-        _ => Err(Failure::usage(
-            "the older systems keep their keys in Redis, and the store named is a file",
-            "name their server, for example --store redis://127.0.0.1:6379/0",
+        _ => Err(CliError::usage(
+            "the older systems need a Redis server, but the store is a SQLite file",
+            "pass the URL of their server, for example --store redis://127.0.0.1:6379/0",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! `windlass job`: looks at jobs and changes them.
+//! `windlass job`: shows and changes jobs.
 
 mod change;
 mod get;
@@ -11,12 +11,12 @@ use windlass_api::Verb;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Print everything known of one job
+    /// Print the details of a job
     Get(get::Arguments),
-    /// List jobs, a page at a time
+    /// List jobs of a queue, page by page
     List(list::Arguments),
     /// Cancel waiting jobs; ask running ones to stop
     #[command(
@@ -24,13 +24,13 @@ pub(crate) enum Command {
         after_help = "Examples:\n  windlass job cancel mail ID\n  windlass job cancel mail --all --kind letter"
     )]
     Cancel(change::CancelledJobs),
-    /// Run dead jobs again
+    /// Retry dead jobs
     #[command(
         override_usage = "windlass job retry [OPTIONS] <QUEUE> <ID>...|--all",
         after_help = "Examples:\n  windlass job retry mail ID\n  windlass job retry mail --all"
     )]
     Retry(change::Jobs),
-    /// Forget finished jobs, and that their ids were ever used
+    /// Delete finished jobs and free their ids
     #[command(
         override_usage = "windlass job delete [OPTIONS] <QUEUE> <ID>...|--all",
         after_help = "Example:\n  windlass job delete mail --all --state dead"
@@ -42,11 +42,11 @@ pub(crate) enum Command {
         after_help = "Example:\n  windlass job promote mail ID"
     )]
     Promote(change::LiveJobs),
-    /// Wait until a job has ended
+    /// Wait until a job ends
     Wait(wait::Arguments),
 }
 
-/// Runs the command that was typed.
+/// Runs a subcommand.
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
     match command {
         Command::Get(arguments) => get::run(arguments, session).await,

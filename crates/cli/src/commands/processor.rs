@@ -1,4 +1,4 @@
-//! `windlass processor`: the dispatcher that pushes jobs to idle workers, over pipes.
+//! `windlass processor`: a dispatcher that assigns jobs to idle workers over stdin and stdout.
 
 mod logging;
 
@@ -8,77 +8,71 @@ use windlass_stdio::processor::check_namespace;
 use windlass_stdio::{Identity, LINE_BYTES_MAX_DEFAULT, Processor, ProcessorOptions};
 
 use super::stdio::{check_line_max, outcome, stop};
+use crate::env::flag_or;
 use crate::exit::{Exit, Result};
+use crate::parse;
 use crate::session::Session;
-use crate::typed;
-use crate::variable::flag_or;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Messages are one JSON object per line: {\"topic\":\"default/job_queue/add_job\",\"service_uuid\":…,\
-    \"reference\":…,\"payload\":{\"uuid\":…,\"queue_name\":…}}. Each is answered on \
-    default/job_queue/<topic>_reply; idle workers get job_assignment. Logs are JSON on standard error. \
-    docs/processor.md has all topics."
+    \"reference\":…,\"payload\":{\"uuid\":…,\"queue_name\":…}}. Replies \
+    are sent on default/job_queue/<topic>_reply, and idle workers get job_assignment. Logs are JSON on stderr. \
+    See docs/processor.md for all topics."
 )]
 pub(crate) struct Arguments {
-    /// How often maintenance runs by itself
+    /// Interval between maintenance runs
     #[arg(long, value_name = "D", default_value = "3s")]
     tick: String,
 
-    /// How long a job is offered before it goes back to the front [default: 3 ticks]
+    /// How long a job stays offered before it returns to the front of its queue [default: 3 ticks]
     #[arg(long, value_name = "D")]
     lease: Option<String>,
 
-    /// How long a worker may be silent before its jobs go back [default: 3 ticks]
+    /// How long a worker may be silent before its jobs return to their queues [default: 3 ticks]
     #[arg(long, value_name = "D")]
     worker_expiry: Option<String>,
 
     #[arg(long, value_name = "NAME")]
-    #[arg(
-        help = "The namespace of topics that come in [default: default] [env: NAMESPACE_LISTENER]"
-    )]
+    #[arg(help = "Namespace of incoming topics [default: default] [env: NAMESPACE_LISTENER]")]
     listener: Option<String>,
 
     #[arg(long, value_name = "NAME")]
-    #[arg(
-        help = "The namespace of topics that go out [default: default] [env: NAMESPACE_PUBLISHER]"
-    )]
+    #[arg(help = "Namespace of outgoing topics [default: default] [env: NAMESPACE_PUBLISHER]")]
     publisher: Option<String>,
 
     #[arg(long, value_name = "NAME")]
-    #[arg(
-        help = "What the processor is called in envelopes [default: job_queue] [env: SERVICE_NAME]"
-    )]
+    #[arg(help = "Service name in message envelopes [default: job_queue] [env: SERVICE_NAME]")]
     service_name: Option<String>,
 
     #[arg(long, value_name = "ID")]
-    #[arg(help = "Its id in envelopes; made up unless said [env: SERVICE_UUID]")]
+    #[arg(help = "Service id in message envelopes [default: random] [env: SERVICE_UUID]")]
     service_uuid: Option<String>,
 
     #[arg(long, value_name = "HOST")]
-    #[arg(help = "The machine in envelopes; this one unless said [env: SERVICE_HOST]")]
+    #[arg(help = "Host name in message envelopes [default: this host] [env: SERVICE_HOST]")]
     service_host: Option<String>,
 
-    /// The longest line that is read, in bytes
+    /// Longest accepted line, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX_DEFAULT)]
     line_max: usize,
 }
 
-/// Dispatches until standard input ends.
+/// Dispatches jobs until stdin ends.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     check_line_max(arguments.line_max)?;
     let options = options(&arguments)?;
     let settings = session.settings()?;
     let store = windlass::open(&settings.store, windlass::Existing::OrCreate).await?;
-    let (log, logged) = logging::start();
+    let (log, log_writer) = logging::start();
     let processor = Processor::new(store, options, log)?;
     let stop = stop(session)?;
     let ended = processor
         .run(tokio::io::stdin(), tokio::io::stdout(), stop)
         .await;
     drop(processor);
-    logged.finish().await;
+    log_writer.finish().await;
     outcome(session, ended)
 }
 
@@ -95,13 +89,13 @@ fn options(arguments: &Arguments) -> Result<ProcessorOptions> {
         options.publisher = name;
     }
     options.tick = tick;
-    options.lease = typed::duration_or(arguments.lease.as_deref(), tick * 3)?;
-    options.worker_expiry = typed::duration_or(arguments.worker_expiry.as_deref(), tick * 3)?;
+    options.lease = parse::duration_or(arguments.lease.as_deref(), tick * 3)?;
+    options.worker_expiry = parse::duration_or(arguments.worker_expiry.as_deref(), tick * 3)?;
     options.line_bytes_max = arguments.line_max;
     Ok(options)
 }
 
-/// Who it is, as far as the flags and the variables say.
+/// Returns the identity given by the flags and environment variables.
 fn identity(arguments: &Arguments) -> Result<Identity> {
     let any = |text: &str| Ok(text.to_owned());
     let id = |text: &str| Ok(BootId::new(text)?.to_string());

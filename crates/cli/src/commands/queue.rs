@@ -1,37 +1,37 @@
-//! `windlass queue`: looks at queues and changes them.
+//! `windlass queue`: shows and changes queues.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use windlass::QueueName;
 use windlass_api::{Error, QueueReply};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;
 
 mod set;
 mod show;
 
-/// What may be typed.
+/// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Print the figures of all queues
+    /// Print the stats of all queues
     List,
-    /// Print the figures of one queue
+    /// Print the stats of a queue
     Stats(Named),
-    /// Stop handing out jobs; those that run go on, and new ones are still taken
+    /// Pause a queue: claims get no jobs; running jobs continue and enqueue still works
     Pause(Named),
-    /// Hand out jobs again
+    /// Resume a paused queue
     Resume(Named),
-    /// Remove all ready and scheduled jobs, for good
+    /// Permanently delete all ready and scheduled jobs of a queue
     Purge(Named),
-    /// Change settings, or print them
+    /// Print or change the settings of a queue
     Set(set::Arguments),
 }
 
-/// A queue.
+/// A queue name.
 #[derive(Debug, Args)]
 pub(crate) struct Named {
-    /// The queue
+    /// Queue name
     queue: String,
 }
 
@@ -47,7 +47,7 @@ struct PurgeReply<'a> {
     purged: u64,
 }
 
-/// Runs the command that was typed.
+/// Runs a subcommand.
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
     match command {
         Command::List => list(session).await,
@@ -63,7 +63,7 @@ async fn list(session: &mut Session) -> Result<Exit> {
     let store = session.store().await?;
     let mut reply = Vec::new();
     for queue in store.queues().await? {
-        // A queue that went away between the two calls is no longer listed.
+        // A queue deleted between the two calls is skipped.
         if let Some(stats) = store.stats(&queue).await? {
             reply.push(QueueReply::new(&queue, &stats));
         }
@@ -88,7 +88,7 @@ async fn pause(queue: &QueueName, session: &mut Session) -> Result<Exit> {
     let store = session.store_or_create().await?;
     let is_new = store.stats(queue).await?.is_none();
     store.pause(queue).await?;
-    talk_of_new(queue, is_new, session);
+    note_if_new(queue, is_new, session);
     let reply = PauseReply {
         queue: queue.as_str(),
         paused: true,
@@ -103,7 +103,7 @@ async fn resume(queue: &QueueName, session: &mut Session) -> Result<Exit> {
     let store = session.store().await?;
     let is_new = store.stats(queue).await?.is_none();
     store.resume(queue).await?;
-    talk_of_new(queue, is_new, session);
+    note_if_new(queue, is_new, session);
     let reply = PauseReply {
         queue: queue.as_str(),
         paused: false,
@@ -131,19 +131,19 @@ async fn purge(queue: &QueueName, session: &mut Session) -> Result<Exit> {
         purged,
     };
     session.output.result(&reply, |output| {
-        output.line(&format!("{purged} jobs removed"));
+        output.line(&format!("{purged} jobs deleted"));
     });
     Ok(Exit::Ok)
 }
 
-/// A name that was mistyped makes a queue that nobody meant: say so.
-fn talk_of_new(queue: &QueueName, is_new: bool, session: &mut Session) {
+/// Notes that a queue was created, since a typo in its name creates an unwanted one.
+fn note_if_new(queue: &QueueName, is_new: bool, session: &mut Session) {
     if is_new {
-        let said = format!("there was no queue {queue}: it is made now");
-        session.output.talk(&said);
+        let note = format!("queue {queue} did not exist and was created");
+        session.output.note(&note);
     }
 }
 
-fn no_queue(queue: &QueueName) -> Failure {
-    Failure::from(Error::queue_not_found(queue))
+fn no_queue(queue: &QueueName) -> CliError {
+    CliError::from(Error::no_queue(queue))
 }

@@ -1,27 +1,27 @@
-//! `windlass release`: gives a job back, attempt not counted.
+//! `windlass release`: returns a job to its queue without counting the attempt.
 
 use clap::Args;
 
-use super::settle;
+use super::outcome;
 use crate::args;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  windlass release mail ID --token TOKEN")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    held: args::JobLeaseArgs,
+    job: args::JobLeaseArgs,
 }
 
-/// Releases the job, or says that the lease is lost.
+/// Releases the job. Fails if the lease is lost.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let (queue, hold) = settle::hold(&arguments.held)?;
-    let id = hold.id.clone();
+    let (queue, job_lease) = outcome::job_lease(&arguments.job)?;
+    let id = job_lease.id.clone();
     let store = session.store().await?;
 
-    let settled = store.release(&queue, vec![hold]).await?;
+    let statuses = store.release(&queue, vec![job_lease]).await?;
 
-    settle::print(session, &queue, &id, &settled)
+    outcome::print(session, &queue, &id, &statuses)
 }

@@ -1,43 +1,43 @@
-//! `windlass renew`: holds on to claimed jobs.
+//! `windlass renew`: extends the lease of claimed jobs.
 
 use clap::Args;
 use windlass::store::{Renewal, limits};
 use windlass::{JobId, QueueName, Token};
 use windlass_api::{Error, RenewReply};
 
-use super::settle;
-use crate::exit::{Exit, Failure, Result};
+use super::outcome;
+use crate::exit::{CliError, Exit, Result};
+use crate::parse;
 use crate::session::Session;
-use crate::typed;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It prints the new end, and says which of the jobs were asked to stop. Exit 4: the lease is lost.\n\n\
+    after_help = "Prints the new end of the lease and the jobs that were asked to stop. Exits with 4 if the lease is lost.\n\n\
     Example:\n  windlass renew mail --token TOKEN --lease 2m"
 )]
 pub(crate) struct Arguments {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// One of the claimed jobs; the token alone is enough
+    /// Id of one of the claimed jobs; optional, the token identifies the claim
     id: Option<String>,
 
-    /// The token that the claim gave out
+    /// Lease token printed by `claim`
     #[arg(long, value_name = "T")]
     token: String,
 
-    /// How long the jobs are held from now on [default: 30s]
+    /// New lease duration, starting now [default: 30s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     lease: Option<String>,
 }
 
-/// Renews the lease of a claim, and prints its new end and what should stop.
+/// Renews the lease of a claim; prints its new end and the jobs to stop.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.queue)?;
     let id = arguments.id.map(JobId::new).transpose()?;
     let token: Token = arguments.token.parse()?;
-    let lease = typed::duration_or(arguments.lease.as_deref(), limits::LEASE_DEFAULT)?;
+    let lease = parse::duration_or(arguments.lease.as_deref(), limits::LEASE_DEFAULT)?;
     limits::check_lease(lease)?;
     let store = session.store().await?;
 
@@ -46,17 +46,17 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         .await?;
 
     let Some(reply) = RenewReply::new(&queue, token, &renewed) else {
-        return Err(id.as_ref().map_or_else(nothing_held, settle::lost));
+        return Err(id.as_ref().map_or_else(lease_lost, outcome::lost));
     };
     session.output.result(&reply, |output| {
-        output.line(&format!("held until {}", reply.lease_until));
+        output.line(&format!("lease valid until {}", reply.lease_until));
         for id in &reply.cancel {
-            output.talk(&format!("job {id} was asked to stop"));
+            output.note(&format!("job {id} was asked to stop"));
         }
     });
     Ok(Exit::Ok)
 }
 
-fn nothing_held() -> Failure {
-    Failure::from(Error::token_lost())
+fn lease_lost() -> CliError {
+    CliError::from(Error::nothing_held())
 }

@@ -1,4 +1,4 @@
-//! `windlass serve`: the HTTP door.
+//! `windlass serve`: serves the HTTP API.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,49 +9,51 @@ use serde::Serialize;
 use windlass::{QueueName, Store};
 use windlass_server::{CancellationToken, Options, Server, Tokens};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;
 use crate::signals::Signals;
 
-/// The environment variable with a token that may do everything: a flag would show it to everybody
-/// on the machine.
+/// Environment variable with a token that has all scopes. Not a flag: other users can read those.
 pub(crate) const TOKEN_VARIABLE: &str = "WINDLASS_HTTP_TOKEN";
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It prints its URL and serves until SIGTERM or Ctrl-C. WINDLASS_HTTP_TOKEN is a token that may do everything (32 characters or more). FILE has a token per line: \
-    NAME SHA256 SCOPES [QUEUES] [rate=N] [streams=N], for example `ann 9f86… read,enqueue mail-*`; scopes are read, enqueue, work, operate \
-    and admin. Hash a token with `printf %s TOKEN | sha256sum`. The routes are at /docs.\n\n\
+    after_help = "Prints its URL and serves until SIGTERM or Ctrl-C. The routes are documented at /docs.\n\n\
+    Access tokens:\n  \
+    WINDLASS_HTTP_TOKEN  environment variable with a token that has all scopes (32 characters or more)\n  \
+    --tokens FILE        one token per line: NAME SHA256 SCOPES [QUEUES] [rate=N] [streams=N],\n                       \
+    for example `ann 9f86… read,enqueue mail-*`\n  \
+    Scopes: read, enqueue, work, operate, admin. Hash a token with `printf %s TOKEN | sha256sum`.\n\n\
     Examples:\n  \
     windlass serve\n  \
     windlass serve --listen 0.0.0.0:7700 --tokens tokens.txt --host jobs.example.org"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    door: DoorArguments,
+    http: HttpArguments,
 }
 
-/// The flags of the door.
+/// Flags of the HTTP API, shared by `serve` and `up`.
 #[derive(Debug, Args)]
-pub(crate) struct DoorArguments {
-    /// Where to listen: an address and a port; port 0 is any that is free
+pub(crate) struct HttpArguments {
+    /// Address and port to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700")]
     listen: SocketAddr,
 
-    /// A file of tokens, each with its scopes and queues
+    /// File of access tokens with their scopes and queues
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
 
-    /// Let other machines in without a token
+    /// Allow access from other machines without a token
     #[arg(long)]
     insecure: bool,
 
-    /// A name this server is called by, besides localhost and addresses; may be given several times
+    /// Additional host name to accept requests for; repeatable
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
 
-    /// The queue of jobs that come by `POST /`, with a payload and a dueTime
+    /// Queue for jobs posted to `POST /` with a payload and a dueTime
     #[arg(long, value_name = "NAME", default_value = "delayed")]
     delayed_queue: String,
 }
@@ -61,10 +63,10 @@ struct Reply<'a> {
     url: &'a str,
 }
 
-/// Serves until it is told to stop.
+/// Serves until a signal.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    // What is wrong with the flags is told before a store is made.
-    let options = arguments.door.options()?;
+    // Validate the flags before a store is created.
+    let options = arguments.http.options()?;
     let mut signals = Signals::listen()?;
     let store = session.store_or_create().await?;
     let server = open(store, options, session).await?;
@@ -78,32 +80,32 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     }
 }
 
-/// Listens, and prints where.
+/// Binds the listener and prints its URL.
 pub(super) async fn open(
     store: Arc<dyn Store>,
     options: Options,
     session: &mut Session,
 ) -> Result<Server> {
-    let is_open = options.tokens.is_empty();
-    let is_far = !options.listen.ip().is_loopback();
+    let has_no_tokens = options.tokens.is_empty();
+    let is_remote = !options.listen.ip().is_loopback();
     let server = Server::bind(store, options).await?;
-    if is_open && is_far {
-        let warning = "anybody who reaches this address may do everything (--insecure)";
-        session.output.talk(warning);
+    if has_no_tokens && is_remote {
+        let warning = "warning: anyone who can reach this address has full access (--insecure)";
+        session.output.note(warning);
     }
-    // From here on signals are ours: the first is a clean stop.
-    session.clearing.take_over();
+    // From here on the first signal is a graceful stop.
+    session.interrupts.take_over();
     let url = server.url();
     let reply = Reply { url: &url };
     session.output.result(&reply, |output| output.line(&url));
     Ok(server)
 }
 
-impl DoorArguments {
+impl HttpArguments {
     pub(super) fn options(&self) -> Result<Options> {
         let mut options = Options::new(self.listen)?;
         let file = self.tokens.as_deref().map(Tokens::read).transpose()?;
-        options.tokens = file.unwrap_or_default().and(token_of_environment()?);
+        options.tokens = file.unwrap_or_default().and(environment_token()?);
         options.is_insecure = self.insecure;
         options.hosts.clone_from(&self.host);
         options.delayed_queue = QueueName::new(&self.delayed_queue)?;
@@ -112,19 +114,19 @@ impl DoorArguments {
     }
 }
 
-fn token_of_environment() -> Result<Tokens> {
+fn environment_token() -> Result<Tokens> {
     match token() {
         Some(secret) => Ok(Tokens::single(&secret).map_err(|error| {
-            let help = "draw one with `openssl rand -hex 32`";
-            Failure::config(format!("{TOKEN_VARIABLE}: {error}"), help)
+            let help = "generate one with `openssl rand -hex 32`";
+            CliError::config(format!("{TOKEN_VARIABLE}: {error}"), help)
         })?),
         None => Ok(Tokens::default()),
     }
 }
 
-/// The token in the environment, where there is one.
+/// Returns the token from the environment, if set.
 pub(super) fn token() -> Option<String> {
     let secret = std::env::var_os(TOKEN_VARIABLE)?;
-    // What is not UTF-8 is no token, and is refused as one.
+    // A token that is not UTF-8 fails validation later.
     Some(secret.to_string_lossy().into_owned()).filter(|secret| !secret.is_empty())
 }

@@ -1,22 +1,22 @@
-//! `windlass snooze`: puts a job off, attempt not counted.
+//! `windlass snooze`: postpones a job without counting the attempt.
 
 use clap::Args;
 use windlass_api::enqueue::due;
 
-use super::settle;
+use super::outcome;
 use crate::args;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  windlass snooze mail ID --token TOKEN --for 1h")]
 #[command(group(clap::ArgGroup::new("when").required(true)))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    held: args::JobLeaseArgs,
+    job: args::JobLeaseArgs,
 
-    /// For this long
+    /// Postpone by this long
     #[arg(
         long = "for",
         value_name = "D",
@@ -25,19 +25,19 @@ pub(crate) struct Arguments {
     )]
     delay: Option<String>,
 
-    /// Until this time, such as 2030-01-31T12:00:00Z
+    /// Postpone until this time, for example 2030-01-31T12:00:00Z
     #[arg(long, value_name = "T", group = "when", allow_hyphen_values = true)]
     until: Option<String>,
 }
 
-/// Snoozes the job, or says that the lease is lost.
+/// Snoozes the job. Fails if the lease is lost.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let (queue, hold) = settle::hold(&arguments.held)?;
-    let id = hold.id.clone();
+    let (queue, job_lease) = outcome::job_lease(&arguments.job)?;
+    let id = job_lease.id.clone();
     let due = due(arguments.delay.as_deref(), arguments.until.as_deref())?;
     let store = session.store().await?;
 
-    let settled = store.snooze(&queue, vec![hold.snooze(due)]).await?;
+    let statuses = store.snooze(&queue, vec![job_lease.snooze(due)]).await?;
 
-    settle::print(session, &queue, &id, &settled)
+    outcome::print(session, &queue, &id, &statuses)
 }

@@ -10,25 +10,25 @@ use crate::session::Session;
 
 pub(crate) use pipes::{check_line_max, outcome, stop};
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A request is an object with \"op\", \"ref\" (any JSON, repeated in the reply) and the verb's \
-    fields: {\"op\":\"enqueue\",\"ref\":1,\"queue\":\"mail\",\"payload\":\"hello\"}. The reply is \
+    after_help = "A request is a JSON object with \"op\", \"ref\" (any JSON, copied to the reply) and the fields \
+    of the operation: {\"op\":\"enqueue\",\"ref\":1,\"queue\":\"mail\",\"payload\":\"hello\"}. The reply is \
     {\"ref\":1,\"ok\":true,…} or {\"ref\":1,\"ok\":false,\"error\":{\"code\":…,\"message\":…,\"help\":…,\"line\":…}}. \
-    docs/stdio.md has all verbs."
+    See docs/stdio.md for all operations."
 )]
 pub(crate) struct Arguments {
-    /// Run requests side by side and answer them as they end, not in their order
+    /// Run requests concurrently and reply in order of completion
     #[arg(long)]
     unordered: bool,
 
-    /// The longest line that is read, in bytes
+    /// Longest accepted line, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX_DEFAULT)]
     line_max: usize,
 }
 
-/// Answers requests until standard input ends.
+/// Serves requests until stdin ends.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     check_line_max(arguments.line_max)?;
     let options = Options {

@@ -1,5 +1,5 @@
-//! `windlass tail`: what happens to jobs, as it happens. Notifier only: some may be lost, and then it
-//! says so.
+//! `windlass tail`: prints job events as they happen. Notifications may be lost; a resync event is then
+//! printed.
 
 use clap::Args;
 use serde::Serialize;
@@ -8,29 +8,29 @@ use windlass::store::{Clock, Notification, SystemClock, Watch};
 use windlass::{QueueName, Store, Timestamp};
 use windlass_api::{Error, timestamp};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
 
-/// How often new queues are looked for where none was named.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often to look for new queues if none was given.
+const QUEUE_REFRESH: Duration = Duration::from_secs(1);
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It goes on until Ctrl-C. Under load, and of a queue that is new, some events may be lost; then it says so.\n\n\
+    after_help = "Runs until Ctrl-C. Events may be lost under load or while a new queue is picked up; a resync event is then printed.\n\n\
     Example:\n  windlass tail mail --json"
 )]
 pub(crate) struct Arguments {
-    /// The queues [default: all]
+    /// Queue names [default: all]
     queue: Vec<String>,
 }
 
-/// One thing that happened.
+/// One event.
 #[derive(Debug, Serialize)]
-struct Line<'a> {
+struct EventLine<'a> {
     at: String,
-    /// `job`, `cancel` or `resync`: what came between was lost.
+    /// `job`, `cancel`, or `resync` if events were lost.
     event: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<&'a str>,
@@ -40,17 +40,19 @@ struct Line<'a> {
     state: Option<&'static str>,
 }
 
-/// Prints events until it is interrupted, or nobody reads them.
+/// Prints events until interrupted or stdout is closed.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let named = arguments.queue.iter().map(QueueName::new);
     let named: Vec<QueueName> = named.collect::<windlass::Result<_>>()?;
     let store = session.store().await?;
     for queue in &named {
         if store.stats(queue).await?.is_none() {
-            return Err(Failure::from(Error::queue_not_found(queue)));
+            return Err(CliError::from(Error::no_queue(queue)));
         }
     }
-    session.output.talk("listening; end it with Ctrl-C");
+    session
+        .output
+        .note("listening for events; press Ctrl-C to stop");
     let mut queues: Option<Vec<QueueName>> = None;
     let mut watch = None;
     loop {
@@ -60,56 +62,56 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
             named.clone()
         };
         if queues.as_ref() != Some(&wanted) {
-            watch = listen(store.as_ref(), &wanted).await?;
-            // What happened in a queue before it was listened to gave no hint.
+            watch = watch_queues(store.as_ref(), &wanted).await?;
+            // Events of a new queue before this point are lost.
             if queues.is_some() {
                 print(&mut session.output, &Notification::Resync);
             }
             queues = Some(wanted);
         }
-        hear(watch.as_mut(), &mut session.output).await;
-        if session.output.unheard().is_some() {
+        print_events(watch.as_mut(), &mut session.output).await;
+        if session.output.undelivered().is_some() {
             return Ok(Exit::Ok);
         }
     }
 }
 
-async fn listen(store: &dyn Store, queues: &[QueueName]) -> Result<Option<Box<dyn Watch>>> {
+async fn watch_queues(store: &dyn Store, queues: &[QueueName]) -> Result<Option<Box<dyn Watch>>> {
     if queues.is_empty() {
         return Ok(None);
     }
     Ok(Some(store.watch(queues).await?))
 }
 
-/// Prints what is heard until it is time to look for new queues.
-async fn hear(watch: Option<&mut Box<dyn Watch>>, output: &mut Output) {
+/// Prints events until it is time to look for new queues.
+async fn print_events(watch: Option<&mut Box<dyn Watch>>, output: &mut Output) {
     let Some(watch) = watch else {
-        return tokio::time::sleep(LOOK).await;
+        return tokio::time::sleep(QUEUE_REFRESH).await;
     };
-    let heard = async {
-        while let Some(hint) = watch.next().await {
-            print(output, &hint);
-            if output.unheard().is_some() {
+    let printing = async {
+        while let Some(notification) = watch.next().await {
+            print(output, &notification);
+            if output.undelivered().is_some() {
                 return;
             }
         }
-        // No hints will ever come again from this one.
+        // The watch has ended.
         std::future::pending::<()>().await;
     };
-    let _ = timeout(LOOK, heard).await;
+    let _ = timeout(QUEUE_REFRESH, printing).await;
 }
 
-fn print(output: &mut Output, hint: &Notification) {
-    let (event, queue, id, state) = match hint {
+fn print(output: &mut Output, notification: &Notification) {
+    let (event, queue, id, state) = match notification {
         Notification::Event(queue, id, state) => {
             ("job", Some(queue), Some(id), Some(state.as_str()))
         }
         Notification::Cancel(queue, id) => ("cancel", Some(queue), Some(id), None),
         Notification::Resync => ("resync", None, None, None),
-        // Work without a name is told by the job that brought it.
+        // A ready notification has no job id; the job event covers it.
         _ => return,
     };
-    let line = Line {
+    let line = EventLine {
         at: timestamp::format(Timestamp::from_ms(SystemClock.now_us() / 1000)),
         event,
         queue: queue.map(QueueName::as_str),
@@ -117,14 +119,14 @@ fn print(output: &mut Output, hint: &Notification) {
         state,
     };
     output.result(&line, |output| {
-        let words = [Some(line.at.as_str()), line.queue, line.id, line.state];
-        let mut words: Vec<_> = words.into_iter().flatten().collect();
+        let columns = [Some(line.at.as_str()), line.queue, line.id, line.state];
+        let mut columns: Vec<_> = columns.into_iter().flatten().collect();
         if event != "job" {
-            words.push(match event {
-                "cancel" => "asked to stop",
+            columns.push(match event {
+                "cancel" => "stop requested",
                 _ => "events were lost",
             });
         }
-        output.line(&words.join("  "));
+        output.line(&columns.join("  "));
     });
 }

@@ -1,4 +1,4 @@
-//! `windlass up`: the HTTP door, the housekeeping and, if a command is given, a worker, in one process.
+//! `windlass up`: the HTTP API, maintenance and, if a command is given, a worker, in one process.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -11,82 +11,82 @@ use windlass_exec::Exec;
 use windlass_server::CancellationToken;
 use windlass_worker::Options;
 
-use super::exec::program::Program;
-use super::exec::work::{self, Pace};
-use super::exec::{self, REAPING};
-use super::serve::{self, DoorArguments};
-use crate::exit::{Exit, Failure, Result};
+use super::exec::program_args::ProgramArgs;
+use super::exec::worker_args::{self, RunArgs};
+use super::exec::{self, REAP_TIMEOUT};
+use super::serve::{self, HttpArguments};
+use crate::env;
+use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;
 use crate::signals::Signals;
-use crate::variable;
 
-/// How long between two looks at all queues.
-const CLEAN_EVERY: Duration = Duration::from_secs(1);
+/// Time between two maintenance runs.
+const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "CMD is run as `windlass exec` runs it: payload on its standard input, its output is the result. \
-    Tokens are given as to `windlass serve`.\n\n\
+    after_help = "CMD runs as with `windlass exec`: payload on stdin, stdout is the result. \
+    Access tokens work as with `windlass serve`.\n\n\
     Examples:\n  \
     windlass up\n  \
     windlass up --queue mail -j 4 -- sendmail -t"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    door: DoorArguments,
+    http: HttpArguments,
 
-    /// A queue that CMD takes jobs from; may be given several times
+    /// Queue to claim jobs from; repeatable
     #[arg(long, value_name = "Q", requires = "command")]
     queue: Vec<String>,
 
     #[command(flatten)]
-    pace: Pace,
+    run_args: RunArgs,
 
     #[command(flatten)]
-    program: Program,
+    program: ProgramArgs,
 
     #[arg(long, value_enum)]
     #[arg(
-        help = "Whether this process does the housekeeping; without any that does, jobs move \
-                all the same [default: leader] [env: WORKER_ROLE]"
+        help = "Whether this process runs maintenance; jobs also run without it, because claims do the \
+                necessary work [default: leader] [env: WORKER_ROLE]"
     )]
-    role: Option<RoleWord>,
+    role: Option<RoleArg>,
 
-    /// The program and its arguments
+    /// Program and its arguments
     #[arg(last = true, value_name = "CMD", requires = "queue")]
     command: Vec<OsString>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-enum RoleWord {
-    /// It does
+enum RoleArg {
+    /// Runs maintenance
     #[default]
     Leader,
-    /// It leaves it to others
+    /// Leaves maintenance to other processes
     Follower,
 }
 
-/// Runs until it is told to stop; a second time, it stops at once.
+/// Runs until a signal; a second one stops it immediately.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let options = arguments.door.options()?;
+    let options = arguments.http.options()?;
     let role = arguments.role()?;
     let worker = arguments.worker(role)?;
     let program = arguments.exec(session)?;
     let mut signals = Signals::listen()?;
-    let (store, stores) = work::stores(session).await?;
+    let (store, stores) = worker_args::stores(session).await?;
     let server = serve::open(Arc::clone(&store), options, session).await?;
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.run(stop.clone()));
-    if role == RoleWord::Leader {
-        tokio::spawn(keep_clean(store, stop.clone()));
+    if role == RoleArg::Leader {
+        tokio::spawn(maintain(store, stop.clone()));
     }
-    let worked = if let (Some(worker), Some(program)) = (worker, program) {
-        let stopping = || stop.cancel();
-        let worked = exec::work_on(&program, stores, worker, &mut signals, stopping).await;
-        // A worker that ended by itself takes the door with it: somebody should see that.
+    let summary = if let (Some(worker), Some(program)) = (worker, program) {
+        let on_stop = || stop.cancel();
+        let summary = exec::run_worker(&program, stores, worker, &mut signals, on_stop).await;
+        // If the worker ends by itself, stop serving too, so that the failure is noticed.
         stop.cancel();
-        Some(worked?)
+        Some(summary?)
     } else {
         signals.next().await;
         stop.cancel();
@@ -96,53 +96,53 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         _ = serving => {}
         () = signals.next() => return Ok(Exit::Interrupted),
     }
-    if let Some(summary) = worked {
-        work::print(session, &summary);
+    if let Some(summary) = summary {
+        worker_args::print(session, &summary);
     }
     Ok(Exit::Ok)
 }
 
-/// Promotes, reaps and prunes in all queues, now and then.
-async fn keep_clean(store: Arc<dyn Store>, stop: CancellationToken) {
+/// Runs maintenance on all queues periodically.
+async fn maintain(store: Arc<dyn Store>, stop: CancellationToken) {
     while !stop.is_cancelled() {
-        // A store that does not answer now may do so later; whoever claims does the same work.
+        // Errors are ignored: the next run may succeed, and claims do the same work.
         if let Ok(queues) = store.queues().await {
             for queue in &queues {
                 let _ = store.maintain(queue, limits::PAGE).await;
             }
         }
         tokio::select! {
-            () = tokio::time::sleep(CLEAN_EVERY) => {}
+            () = tokio::time::sleep(MAINTAIN_EVERY) => {}
             () = stop.cancelled() => {}
         }
     }
 }
 
 impl Arguments {
-    fn role(&self) -> Result<RoleWord> {
+    fn role(&self) -> Result<RoleArg> {
         if let Some(role) = self.role {
             return Ok(role);
         }
-        let role = variable::value("WORKER_ROLE", |word| {
-            RoleWord::from_str(word, false).map_err(|_| {
-                let help = "write WORKER_ROLE=leader or WORKER_ROLE=follower, or unset it";
-                Failure::usage(format!("there is no role {word:?}"), help)
+        let role = env::value("WORKER_ROLE", |text| {
+            RoleArg::from_str(text, false).map_err(|_| {
+                let help = "set WORKER_ROLE=leader or WORKER_ROLE=follower, or unset it";
+                CliError::usage(format!("unknown role {text:?}"), help)
             })
         });
         Ok(role?.unwrap_or_default())
     }
 
-    fn worker(&self, role: RoleWord) -> Result<Option<Options>> {
+    fn worker(&self, role: RoleArg) -> Result<Option<Options>> {
         if self.command.is_empty() {
             return Ok(None);
         }
-        let queues = work::queues(&self.queue)?;
-        let mut options = self.pace.options(queues, &self.command)?;
+        let queues = worker_args::queues(&self.queue)?;
+        let mut options = self.run_args.options(queues, &self.command)?;
         "up".clone_into(&mut options.name);
-        options.stop_wait = self.pace.kill_after()? + REAPING;
+        options.stop_wait = self.run_args.kill_after()? + REAP_TIMEOUT;
         options.role = match role {
-            RoleWord::Leader => Role::Elected,
-            RoleWord::Follower => Role::Follower,
+            RoleArg::Leader => Role::Elected,
+            RoleArg::Follower => Role::Follower,
         };
         options.check()?;
         Ok(Some(options))
@@ -152,7 +152,9 @@ impl Arguments {
         if self.command.is_empty() {
             return Ok(None);
         }
-        let options = self.program.options(&self.pace, &self.command, session)?;
+        let options = self
+            .program
+            .options(&self.run_args, &self.command, session)?;
         Ok(Some(Exec::new(options)?))
     }
 }

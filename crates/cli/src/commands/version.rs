@@ -11,7 +11,10 @@ struct Reply {
 }
 
 /// Prints the version.
-#[expect(clippy::unnecessary_wraps, reason = "every command answers alike")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "all commands have the same signature"
+)]
 pub(crate) fn run(session: &mut Session) -> Result<Exit> {
     let reply = Reply {
         version: env!("CARGO_PKG_VERSION"),

@@ -1,5 +1,4 @@
-//! `windlass workers`: who is alive, on what; `workers tell`, which leaves word for one; and `workers
-//! fail`, which returns a worker's jobs now.
+//! `windlass workers`: lists workers, sends one a command, or declares one dead.
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
@@ -7,11 +6,11 @@ use windlass::store::{Clock, SystemClock, WorkerCommand};
 use windlass::{BootId, Timestamp};
 use windlass_api::{Error, WorkerReply};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
@@ -21,35 +20,38 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// See who is alive; the same as `windlass workers`
+    /// List workers; the same as `windlass workers`
     List,
-    /// Leave word for a worker: it hears it with its next beat, within seconds
-    Tell {
-        /// The worker, as `windlass workers` names it
+    /// Send a command to a worker, delivered with its next heartbeat
+    Command {
+        /// Worker id, as printed by `windlass workers`
         id: String,
-        /// quiet = claim no more; continue = claim again; stop = finish and leave
+        /// Command to send
         #[arg(value_enum)]
-        word: Word,
+        command: CommandArg,
     },
-    /// Declare a worker dead: its jobs go back now
+    /// Declare a worker dead and return its jobs to their queues now
     Fail {
-        /// The worker
+        /// Worker id, as printed by `windlass workers`
         id: String,
     },
 }
 
-/// What a worker can be told.
+/// A command for a worker.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Word {
-    Quiet,
+enum CommandArg {
+    /// Claim jobs again
     Continue,
+    /// Claim no more jobs; running ones continue
+    Pause,
+    /// Finish the running jobs and exit
     Stop,
 }
 
 #[derive(Debug, Serialize)]
-struct TellReply {
+struct CommandReply {
     id: String,
-    told: &'static str,
+    command: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -58,11 +60,13 @@ struct FailReply {
     rescued: u64,
 }
 
-/// Lists the workers, tells one something, or fails one.
+/// Lists workers, sends one a command, or fails one.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     match arguments.command {
         None | Some(Command::List) => list(session).await,
-        Some(Command::Tell { id, word }) => tell(&BootId::new(id)?, word, session).await,
+        Some(Command::Command { id, command }) => {
+            send_command(&BootId::new(id)?, command, session).await
+        }
         Some(Command::Fail { id }) => fail(&BootId::new(id)?, session).await,
     }
 }
@@ -82,48 +86,48 @@ async fn list(session: &mut Session) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-async fn tell(id: &BootId, word: Word, session: &mut Session) -> Result<Exit> {
+async fn send_command(id: &BootId, command: CommandArg, session: &mut Session) -> Result<Exit> {
     let store = session.store().await?;
-    let told = match word {
-        Word::Quiet => WorkerCommand::Pause,
-        Word::Continue => WorkerCommand::Continue,
-        Word::Stop => WorkerCommand::Stop,
+    let command = match command {
+        CommandArg::Continue => WorkerCommand::Continue,
+        CommandArg::Pause => WorkerCommand::Pause,
+        CommandArg::Stop => WorkerCommand::Stop,
     };
-    if !store.command(id, told).await? {
-        return Err(nobody(id));
+    if !store.command(id, command).await? {
+        return Err(unknown_worker(id));
     }
-    let reply = TellReply {
+    let reply = CommandReply {
         id: id.to_string(),
-        told: told.as_str(),
+        command: command.as_str(),
     };
     session.output.result(&reply, |output| {
-        output.line(&format!("{id} will be told: {}", reply.told));
+        output.line(&format!("command {} sent to worker {id}", reply.command));
     });
     Ok(Exit::Ok)
 }
 
-fn nobody(id: &BootId) -> Failure {
-    Failure::from(Error::worker_not_found(id))
+fn unknown_worker(id: &BootId) -> CliError {
+    CliError::from(Error::no_worker(id))
 }
 
 async fn fail(id: &BootId, session: &mut Session) -> Result<Exit> {
     let store = session.store().await?;
     let Some(rescued) = store.fail_worker(id).await? else {
-        return Err(nobody(id));
+        return Err(unknown_worker(id));
     };
     let reply = FailReply {
         id: id.to_string(),
         rescued,
     };
     session.output.result(&reply, |output| {
-        output.line(&format!("{rescued} jobs went back"));
+        output.line(&format!("{rescued} jobs returned to their queues"));
     });
     Ok(Exit::Ok)
 }
 
 fn print(output: &mut Output, workers: &[WorkerReply]) {
     if workers.is_empty() {
-        output.talk("no worker was seen lately");
+        output.note("no workers");
     }
     let row = |worker: &WorkerReply| {
         vec![
@@ -139,6 +143,14 @@ fn print(output: &mut Output, workers: &[WorkerReply]) {
             ),
         ]
     };
-    let header = ["id", "host", "pid", "queues", "state", "running", "seen"];
+    let header = [
+        "id",
+        "host",
+        "pid",
+        "queues",
+        "state",
+        "running",
+        "last seen",
+    ];
     output.table(&header, workers.iter().map(row).collect());
 }

@@ -1,6 +1,6 @@
-//! Makes text from outside safe for a terminal: it can neither move the cursor nor hide itself.
+//! Escapes untrusted text for a terminal, so that it can neither move the cursor nor hide itself.
 
-/// Writes control characters, and those that reorder text, as escapes.
+/// Escapes control characters and characters that reorder text.
 pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

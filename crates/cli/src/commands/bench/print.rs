@@ -1,16 +1,20 @@
-//! Figures for people.
+//! Prints benchmark results.
 
 use windlass_bench::{Figure, Quick, Report};
 
 use crate::output::Output;
 
-/// The run without a scenario.
+/// Prints a run without scenarios.
 pub(super) fn quick(quick: &Quick, output: &mut Output) {
     let rate = |ours: f64, limit: Option<f64>, ratio: Option<f64>| {
-        let beside = limit.zip(ratio).map(|(limit, ratio)| {
+        let comparison = limit.zip(ratio).map(|(limit, ratio)| {
             format!(", {} of the bare engine's {}/s", short(ratio), short(limit))
         });
-        Some(format!("{}/s{}", short(ours), beside.unwrap_or_default()))
+        Some(format!(
+            "{}/s{}",
+            short(ours),
+            comparison.unwrap_or_default()
+        ))
     };
     let limit = quick.limit.as_ref();
     let ratio = quick.ratio.as_ref();
@@ -32,9 +36,9 @@ pub(super) fn quick(quick: &Quick, output: &mut Output) {
             ),
         ),
         (
-            "waited",
+            "wait time",
             Some(format!(
-                "p50 {} ms, p99 {} ms at half of that pace",
+                "p50 {} ms, p99 {} ms at half that rate",
                 short(quick.wait_ms.p50),
                 short(quick.wait_ms.p99)
             )),
@@ -51,7 +55,7 @@ pub(super) fn quick(quick: &Quick, output: &mut Output) {
     close(true, output);
 }
 
-/// One scenario on one place.
+/// Prints one scenario.
 pub(super) fn report(report: &Report, output: &mut Output) {
     let aof = report.aof.map_or(String::new(), |aof| {
         format!(", append-only file {}", aof.as_str())
@@ -73,19 +77,19 @@ pub(super) fn report(report: &Report, output: &mut Output) {
             }
         }
     });
-    output.table(&["  figure", "median", "min", "max"], rows.collect());
+    output.table(&["  metric", "median", "min", "max"], rows.collect());
 }
 
-/// What to make of it.
-pub(super) fn close(is_sound: bool, output: &mut Output) {
-    output.talk(if is_sound {
-        "Trust ratios of one run, then CPU per job; jobs a second change with whatever else the machine does"
+/// Prints how to interpret the results.
+pub(super) fn close(is_correct: bool, output: &mut Output) {
+    output.note(if is_correct {
+        "Compare ratios within one run, then CPU per job; jobs per second depend on the load of the machine"
     } else {
-        "Jobs were lost or started early, which is a fault of Windlass: report it with this output"
+        "Jobs were lost or started early. This is a bug in Windlass; report it with this output"
     });
 }
 
-/// As many digits as a run can tell apart.
+/// Formats a value with its significant digits.
 fn short(value: f64) -> String {
     if value.abs() >= 100.0 {
         format!("{value:.0}")

@@ -1,26 +1,26 @@
-//! What the demo's jobs are: mostly plain, some delayed, some failing, one that holds its worker.
+//! The jobs of the demo: most succeed, some are delayed, some fail, and one blocks its worker.
 
 use std::time::Duration;
 
 use windlass::{Error, NewJob, Priority, Result, RetryPolicy};
 
-/// What a job asks of its worker.
+/// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ask {
-    /// Succeed.
+pub(super) enum Behaviour {
+    /// Succeeds.
     Run,
-    /// Fail that many attempts first.
+    /// Fails this many attempts first.
     Fail(u32),
-    /// The first time, wait to be killed.
-    Hold,
+    /// Blocks on its first attempt until the worker is killed.
+    Block,
 }
 
-impl Ask {
+impl Behaviour {
     fn write(self) -> String {
         match self {
             Self::Run => "run".to_owned(),
             Self::Fail(times) => format!("fail {times}"),
-            Self::Hold => "hold".to_owned(),
+            Self::Block => "block".to_owned(),
         }
     }
 
@@ -29,33 +29,35 @@ impl Ask {
         let mut words = text.split(' ');
         match (words.next(), words.next().map(str::parse)) {
             (Some("run"), None) => Ok(Self::Run),
-            (Some("hold"), None) => Ok(Self::Hold),
+            (Some("block"), None) => Ok(Self::Block),
             (Some("fail"), Some(Ok(times))) => Ok(Self::Fail(times)),
             _ => Err(Error::invalid(
                 "demo job",
-                "it asks for nothing known",
-                "use the demo's own",
+                "its payload is unknown",
+                "run `windlass demo`, which creates its own jobs",
             )),
         }
     }
 }
 
-/// The jobs of a run: the same mix every time, in a random order of priorities and delays.
+/// Returns the jobs of a run: always the same mix, with random priorities and delays.
 pub(super) fn jobs(count: u32) -> impl Iterator<Item = NewJob> {
     (0..count).map(move |number| {
-        let ask = match number {
-            _ if number == count / 2 => Ask::Hold,
-            _ if number % 500 == 7 => Ask::Fail(u32::MAX),
-            _ if number % 20 == 3 => Ask::Fail(1),
-            _ => Ask::Run,
+        let behaviour = match number {
+            _ if number == count / 2 => Behaviour::Block,
+            _ if number % 500 == 7 => Behaviour::Fail(u32::MAX),
+            _ if number % 20 == 3 => Behaviour::Fail(1),
+            _ => Behaviour::Run,
         };
         let priority = Priority::new(fastrand::u8(0..=9)).unwrap_or_default();
         let mut retry =
             RetryPolicy::exponential(Duration::from_millis(100), Duration::from_secs(1));
-        if ask == Ask::Fail(u32::MAX) {
+        if behaviour == Behaviour::Fail(u32::MAX) {
             retry = retry.max_attempts(2);
         }
-        let job = NewJob::new(ask.write()).priority(priority).retry(retry);
+        let job = NewJob::new(behaviour.write())
+            .priority(priority)
+            .retry(retry);
         let is_delayed = number % 10 == 5;
         if is_delayed {
             job.delay(Duration::from_millis(fastrand::u64(0..2000)))
@@ -70,13 +72,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn asks_are_read_back_and_one_job_holds() {
+    fn behaviours_are_read_back_and_one_job_blocks() {
         let planned: Vec<_> = jobs(1000).collect();
-        let asks: Vec<_> = planned
+        let behaviours: Vec<_> = planned
             .iter()
-            .map(|job| Ask::read(&job.payload).unwrap())
+            .map(|job| Behaviour::read(&job.payload).unwrap())
             .collect();
-        assert_eq!(asks.iter().filter(|ask| **ask == Ask::Hold).count(), 1);
-        assert!(asks.contains(&Ask::Fail(1)) && asks.contains(&Ask::Fail(u32::MAX)));
+        let blocking = behaviours.iter().filter(|it| **it == Behaviour::Block);
+        assert_eq!(blocking.count(), 1);
+        assert!(
+            behaviours.contains(&Behaviour::Fail(1))
+                && behaviours.contains(&Behaviour::Fail(u32::MAX))
+        );
     }
 }

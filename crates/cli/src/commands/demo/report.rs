@@ -1,4 +1,4 @@
-//! What the demo found: counted from the ids that were accepted, not from the store's own figures.
+//! The report of the demo, counted from the accepted ids and not from the store's own stats.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub(super) struct Report {
     wait_ms: Percentiles,
 }
 
-/// How long jobs waited from due to started.
+/// Time from due to started.
 #[derive(Debug, Serialize)]
 struct Percentiles {
     p50: u64,
@@ -31,8 +31,8 @@ struct Percentiles {
 }
 
 impl Report {
-    /// Looks for every accepted id among the ended jobs.
-    pub(super) async fn draw(
+    /// Looks up every accepted id among the ended jobs.
+    pub(super) async fn collect(
         store: &dyn Store,
         queue: &QueueName,
         accepted: &BTreeSet<JobId>,
@@ -66,38 +66,38 @@ impl Report {
     }
 
     pub(super) fn print(&self, output: &mut Output) {
-        let figure = |number: &dyn ToString| Some(number.to_string());
+        let text = |number: &dyn ToString| Some(number.to_string());
         output.fields(vec![
-            ("accepted", figure(&self.accepted)),
+            ("accepted", text(&self.accepted)),
             (
                 "finished",
-                figure(&format!("{} succeeded, {} dead", self.succeeded, self.dead)),
+                text(&format!("{} succeeded, {} dead", self.succeeded, self.dead)),
             ),
-            ("lost", figure(&self.lost)),
-            ("retried", figure(&self.retried)),
+            ("lost", text(&self.lost)),
+            ("retried", text(&self.retried)),
             (
                 "rescued",
-                figure(&format!("{} from the killed worker", self.rescued)),
+                text(&format!("{} from the killed worker", self.rescued)),
             ),
             (
                 "time",
-                figure(&format!(
+                text(&format!(
                     "{} s, {} jobs/s",
                     self.seconds, self.jobs_per_second
                 )),
             ),
             (
-                "waited",
-                figure(&format!(
+                "wait time",
+                text(&format!(
                     "p50 {} ms, p99 {} ms",
                     self.wait_ms.p50, self.wait_ms.p99
                 )),
             ),
         ]);
-        output.talk(if self.lost == 0 {
-            "Nothing was lost. Next: windlass enqueue mail hello; windlass claim mail; windlass --help"
+        output.note(if self.lost == 0 {
+            "No job was lost. Next: windlass enqueue mail hello; windlass claim mail; windlass --help"
         } else {
-            "Jobs were lost, which is a fault of Windlass: report it with this output"
+            "Jobs were lost. This is a bug in Windlass; report it with this output"
         });
     }
 }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_look_at_the_sorted_list() {
+    fn percentiles_come_from_the_sorted_list() {
         let list: Vec<u64> = (1..=100).collect();
         assert_eq!((percentile(&list, 50), percentile(&list, 99)), (51, 100));
         assert_eq!(percentile(&[], 99), 0);

@@ -1,4 +1,4 @@
-//! `windlass demo-worker`: one worker process of the demo. Not meant to be typed.
+//! `windlass demo-worker`: a worker process of the demo. Internal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,31 +9,31 @@ use tokio::io::AsyncReadExt;
 use windlass::{Existing, QueueName, StoreUrl};
 use windlass_worker::{Context, Options, Outcome, Runtime, Source};
 
-use super::plan::Ask;
+use super::plan::Behaviour;
 use crate::exit::{Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
 use crate::settings::STORE_VARIABLE;
 
-/// The line a worker prints when it holds a job and waits to be killed.
-pub(super) const HOLDING: &str = "holding";
+/// Printed by the worker that runs the blocking job.
+pub(super) const READY_TO_BE_KILLED: &str = "ready to be killed";
 
-/// Short, so that the killed worker's jobs come back while one watches.
+/// Short, so that the killed worker's jobs return during the demo.
 const LEASE: Duration = Duration::from_secs(1);
 
-/// Jobs that run at once.
+/// Jobs run at once.
 const CONCURRENCY: usize = 100;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     queue: String,
 }
 
-/// Works until standard input closes.
+/// Runs jobs until stdin closes.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.queue)?;
-    // What the demo said, and nothing that the file in this folder says.
+    // Only the variable set by the demo: windlass.toml must not apply.
     let url: StoreUrl = std::env::var(STORE_VARIABLE).unwrap_or_default().parse()?;
     let stores = windlass::open_stores(&url, Existing::Required).await?;
     let mut options = Options::new([Source::new(queue)]);
@@ -41,12 +41,12 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     options.lease = LEASE;
     options.concurrency = CONCURRENCY;
     let output = session.output.clone();
-    let hangs = Arc::new(AtomicBool::new(false));
-    let handler = move |context: Context| attempt(context, output.clone(), Arc::clone(&hangs));
+    let is_blocked = Arc::new(AtomicBool::new(false));
+    let handler = move |context: Context| attempt(context, output.clone(), Arc::clone(&is_blocked));
     let runtime = Runtime::new(stores, options, Arc::new(handler))?;
     let stopper = runtime.stopper();
     tokio::spawn(async move {
-        // Nothing is ever written to it: it ends when the demo ends or dies.
+        // Nothing is written to it; it closes when the demo exits or dies.
         let _ = tokio::io::stdin().read(&mut [0]).await;
         stopper.stop();
     });
@@ -54,19 +54,19 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     Ok(Exit::Ok)
 }
 
-async fn attempt(context: Context, mut output: Output, hangs: Arc<AtomicBool>) -> Outcome {
+async fn attempt(context: Context, mut output: Output, is_blocked: Arc<AtomicBool>) -> Outcome {
     let job = context.job();
-    match Ask::read(&job.payload) {
-        Ok(Ask::Hold) if job.expiries == 0 => {
-            hangs.store(true, Ordering::Release);
-            // Some neighbours join it, as in a process that hangs.
+    match Behaviour::read(&job.payload) {
+        Ok(Behaviour::Block) if job.expiries == 0 => {
+            is_blocked.store(true, Ordering::Release);
+            // Let some other jobs start, as in a process that hangs.
             tokio::time::sleep(LEASE / 10).await;
-            output.line(HOLDING);
+            output.line(READY_TO_BE_KILLED);
             std::future::pending().await
         }
-        _ if hangs.load(Ordering::Acquire) => std::future::pending().await,
-        Ok(Ask::Fail(times)) if job.attempt <= times => {
-            Outcome::failed("the demo asked for this failure")
+        _ if is_blocked.load(Ordering::Acquire) => std::future::pending().await,
+        Ok(Behaviour::Fail(times)) if job.attempt <= times => {
+            Outcome::failed("this job of the demo fails on purpose")
         }
         Ok(_) => Outcome::done(),
         Err(error) => Outcome::permanent(error.to_string()),

@@ -1,14 +1,14 @@
-//! The structure of queues: every id in exactly one place, every counter right.
+//! The consistency of queues: every job is in exactly one index, every counter is correct.
 
 use windlass::{QueueName, Store};
 
 use super::{Check, Status};
 use crate::exit::Result;
 
-/// How many faults of one queue are told one by one.
-const TOLD_MAX: usize = 20;
+/// Repairs listed per queue.
+const LISTED_MAX: usize = 20;
 
-/// Audits every queue, job by job. What is wrong is mended as it is found, in the same step.
+/// Audits every queue. Errors are repaired in the transaction that finds them.
 pub(super) async fn examine(store: &dyn Store, checks: &mut Vec<Check>) -> Result<()> {
     for queue in store.queues().await? {
         examine_one(store, &queue, checks).await?;
@@ -18,17 +18,17 @@ pub(super) async fn examine(store: &dyn Store, checks: &mut Vec<Check>) -> Resul
 
 async fn examine_one(store: &dyn Store, queue: &QueueName, checks: &mut Vec<Check>) -> Result<()> {
     let name = format!("audit {queue}");
-    let (mut checked, mut wrong) = (0, 0);
+    let (mut checked, mut repaired) = (0, 0);
     let mut from = None;
     loop {
         let page = store.audit(queue, from).await?;
         checked += page.checked;
         for repair in page.repairs {
-            wrong += 1;
-            if wrong <= TOLD_MAX {
+            repaired += 1;
+            if repaired <= LISTED_MAX {
                 let id = repair.id.map_or(String::new(), |id| format!("job {id}: "));
                 let message = format!("{id}{} ({})", repair.message, repair.code);
-                let fix = "it is mended; find out which other program or person changed the store";
+                let fix = "repaired; find out which other program changed the store";
                 checks.push(Check::new(Status::Warn, &name, message, fix));
             }
         }
@@ -37,11 +37,11 @@ async fn examine_one(store: &dyn Store, queue: &QueueName, checks: &mut Vec<Chec
             break;
         }
     }
-    let message = format!("{checked} jobs checked, {wrong} faults found");
-    if wrong == 0 {
+    let message = format!("{checked} jobs checked, {repaired} errors repaired");
+    if repaired == 0 {
         checks.push(Check::ok(name, message));
-    } else if wrong > TOLD_MAX {
-        let fix = "they are mended; `windlass clean --deep` tells whether more come";
+    } else if repaired > LISTED_MAX {
+        let fix = "run `windlass audit` to check whether new errors appear";
         checks.push(Check::new(Status::Warn, name, message, fix));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The file of an embedded store: its engine, its settings and who may read it.
+//! The file of a SQLite store: engine, settings and permissions.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use windlass::sqlite::Info;
 
 use super::{Check, Status};
 
-/// Looks at the facts about the file.
+/// Checks the properties of the file.
 pub(super) fn examine(path: &Path, info: &Info, checks: &mut Vec<Check>) {
     checks.push(Check::ok(
         "sqlite",
@@ -24,39 +24,36 @@ pub(super) fn examine(path: &Path, info: &Info, checks: &mut Vec<Check>) {
             Status::Fail,
             "journal",
             format!(
-                "{} instead of wal: readers and writers block each other",
+                "{} instead of wal, so readers and writers block each other",
                 info.journal_mode
             ),
-            "put the file on a local disk and open it again",
+            "move the file to a local disk and open it again",
         )
     });
     checks.push(if ["full", "extra"].contains(&info.synchronous.as_str()) {
         Check::ok(
             "synchronous",
-            format!("{}: what is accepted is on disk", info.synchronous),
+            format!("{}: accepted jobs survive a power loss", info.synchronous),
         )
     } else {
         Check::new(
             Status::Warn,
             "synchronous",
-            format!(
-                "{}: a loss of power may lose accepted jobs",
-                info.synchronous
-            ),
-            "let the programs that use it open it with `Synchronous::Full`, as they do unless told otherwise",
+            format!("{}: a power loss may lose accepted jobs", info.synchronous),
+            "open the store with `Synchronous::Full` (the default) in every program that uses it",
         )
     });
     checks.push(mode(path, info.mode));
 }
 
-/// Looks at what reading the whole file brought up.
-pub(super) fn examine_pages(faults: Vec<String>, checks: &mut Vec<Check>) {
-    if faults.is_empty() {
-        checks.push(Check::ok("pages", "every page is whole"));
+/// Reports the result of the integrity check.
+pub(super) fn examine_pages(errors: Vec<String>, checks: &mut Vec<Check>) {
+    if errors.is_empty() {
+        checks.push(Check::ok("pages", "no corrupt pages"));
     }
-    for fault in faults {
-        let fix = "stop all workers, copy the file and restore a backup";
-        checks.push(Check::new(Status::Fail, "pages", fault, fix));
+    for error in errors {
+        let fix = "stop all workers, copy the file, then restore a backup";
+        checks.push(Check::new(Status::Fail, "pages", error, fix));
     }
 }
 
@@ -69,7 +66,7 @@ fn mode(path: &Path, mode: u32) -> Check {
     Check::new(
         Status::Warn,
         "permissions",
-        format!("{bits:04o}: others on this machine may read or change the jobs"),
+        format!("{bits:04o}: other users on this machine can read or change the jobs"),
         format!("chmod 600 {:?}", path.display().to_string()),
     )
 }

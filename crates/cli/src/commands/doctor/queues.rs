@@ -1,5 +1,5 @@
-//! The queues: whether jobs wait for somebody who is not there, or for too long, and whether a queue
-//! is too large for one place.
+//! The queues: jobs that wait too long or have no worker, dead jobs, and queues too large for their
+//! partitions.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use windlass::{QueueName, Store, duration};
 use super::{Check, Status};
 use crate::exit::Result;
 
-/// A job that waits for so long although somebody works has too few workers.
+/// If a job waits longer than this although there are workers, there are too few.
 const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// From so many jobs on, or so many bytes, one part of a queue is too much for one server.
-const PART_JOBS_MAX: u64 = 1_000_000;
-const PART_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// Largest number of jobs, and of bytes, for one partition of a queue in Redis.
+const PARTITION_JOBS_MAX: u64 = 1_000_000;
+const PARTITION_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
-/// Looks at every queue.
+/// Checks every queue.
 pub(super) async fn examine(
     store: &dyn Store,
     workers: &[WorkerRecord],
@@ -24,7 +24,7 @@ pub(super) async fn examine(
     checks: &mut Vec<Check>,
 ) -> Result<()> {
     let queues = store.queues().await?;
-    checks.push(Check::ok("queues", format!("{} known", queues.len())));
+    checks.push(Check::ok("queues", format!("{} found", queues.len())));
     for queue in &queues {
         let Some(stats) = store.stats(queue).await? else {
             continue;
@@ -45,11 +45,11 @@ pub(super) async fn examine(
     Ok(())
 }
 
-/// A part of a queue is a few large keys in one slot: one server, one core.
+/// A partition is a few large keys in one slot: one server, one core.
 fn size(queue: &QueueName, stats: &Stats, settings: &Settings) -> Option<Check> {
-    let parts = match settings.partitions {
-        Partitions::Fixed(parts) => u64::from(parts),
-        // It grows by itself.
+    let partitions = match settings.partitions {
+        Partitions::Fixed(count) => u64::from(count),
+        // The number of partitions grows automatically.
         Partitions::Auto => return None,
     };
     let jobs = [
@@ -61,25 +61,25 @@ fn size(queue: &QueueName, stats: &Stats, settings: &Settings) -> Option<Check> 
         stats.cancelled,
     ];
     let jobs: u64 = jobs.iter().sum();
-    if jobs <= PART_JOBS_MAX.saturating_mul(parts)
-        && stats.bytes <= PART_BYTES_MAX.saturating_mul(parts)
+    if jobs <= PARTITION_JOBS_MAX.saturating_mul(partitions)
+        && stats.bytes <= PARTITION_BYTES_MAX.saturating_mul(partitions)
     {
         return None;
     }
-    let places = if parts == 1 {
-        "one partition"
+    let noun = if partitions == 1 {
+        "partition"
     } else {
-        "its partitions"
+        "partitions"
     };
     Some(Check::new(
         Status::Warn,
         format!("queue {queue}"),
         format!(
-            "{jobs} jobs of {} bytes are too much for {places}: each is a few keys on one server",
+            "{jobs} jobs ({} bytes) are too much for {partitions} {noun}; a partition lives on one server",
             stats.bytes
         ),
         format!(
-            "spread it with `windlass queue set {queue} partitions=auto`, or keep fewer finished jobs \
+            "add partitions with `windlass queue set {queue} partitions=auto`, or keep fewer finished jobs \
              with `windlass queue set {queue} succeeded_count=N dead_count=N`"
         ),
     ))
@@ -90,34 +90,37 @@ fn examine_one(queue: &QueueName, stats: &Stats, workers: &[WorkerRecord]) -> Ve
     let warn = |message: String, fix: String| Check::new(Status::Warn, &name, message, fix);
     let mut checks = Vec::new();
     if stats.is_paused {
-        let message = format!("it is paused with {} ready", stats.ready);
+        let message = format!("paused, {} jobs ready", stats.ready);
         checks.push(warn(
             message,
-            format!("go on with `windlass queue resume {queue}`"),
+            format!("resume it with `windlass queue resume {queue}`"),
         ));
     }
     let has_worker = workers
         .iter()
         .any(|worker| !worker.is_silent && worker.new.queues.contains(queue));
     if stats.ready > 0 && !has_worker && !stats.is_paused {
-        let message = format!("{} ready, and no worker takes them", stats.ready);
+        let message = format!(
+            "{} jobs ready, but no worker claims from this queue",
+            stats.ready
+        );
         checks.push(warn(
             message,
-            format!("start a worker for it, or take one by hand with `windlass claim {queue}`"),
+            format!("start a worker, for example `windlass exec --queue {queue} -- CMD`"),
         ));
     }
     let oldest = stats.oldest_ms.map(Duration::from_millis);
     if let Some(age) = oldest.filter(|age| *age > WAIT_MAX && has_worker && !stats.is_paused) {
         let waited = duration::format(Duration::from_secs(age.as_secs()));
-        let message = format!("its oldest job waits for {waited}: workers do not keep up");
-        let fix = "start more workers for it, or let each run more jobs at once with -j";
+        let message = format!("the oldest job has waited {waited}; workers do not keep up");
+        let fix = "start more workers, or run more jobs at once per worker with -j";
         checks.push(warn(message, fix.to_owned()));
     }
     if stats.dead > 0 {
-        let message = format!("{} dead", stats.dead);
+        let message = format!("{} dead jobs", stats.dead);
         let fix = format!(
-            "see why with `windlass job list {queue} --state dead`, \
-             then run them again with `windlass job retry {queue} --all`"
+            "list them with `windlass job list {queue} --state dead`, \
+             then retry them with `windlass job retry {queue} --all`"
         );
         checks.push(warn(message, fix));
     }
@@ -152,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_worker_takes_no_jobs() {
+    fn a_silent_worker_does_not_count_as_a_worker() {
         let stats = Stats {
             ready: 1,
             ..Stats::default()
@@ -163,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_wait_for_nobody_are_a_warning() {
+    fn ready_jobs_without_a_worker_are_a_warning() {
         assert_eq!(statuses(Stats::default()), []);
         assert_eq!(
             statuses(Stats {
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_waits_too_long_beside_workers_is_a_warning() {
+    fn a_job_that_waits_too_long_despite_workers_is_a_warning() {
         let waiting = |ms| Stats {
             ready: 1,
             oldest_ms: Some(ms),
@@ -196,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_too_large_for_its_parts_is_a_warning() {
+    fn a_queue_too_large_for_its_partitions_is_a_warning() {
         let stats = |ready, bytes| Stats {
             ready,
             bytes,

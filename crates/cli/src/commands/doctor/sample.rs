@@ -1,9 +1,9 @@
-//! A worker on record, for the tests of the doctor.
+//! A sample worker record for the tests of the doctor.
 
 use windlass::store::{NewWorker, WorkerCommand, WorkerRecord};
 use windlass::{BootId, Timestamp};
 
-/// A worker of no queue that is alive.
+/// A live worker without queues.
 pub(super) fn worker(name: &str) -> WorkerRecord {
     WorkerRecord {
         new: NewWorker {

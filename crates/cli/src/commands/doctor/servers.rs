@@ -1,4 +1,4 @@
-//! The servers of a Redis store: whether jobs are safe there, and time is the same.
+//! The servers of a Redis store: durability, memory and clock.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use windlass::redis::{Facts, ServerFacts};
 
 use super::{Check, Status};
 
-/// How far apart clocks may be: times that callers name are by theirs, all else is by Redis'.
-const CLOCK_APART_MS: u64 = 1000;
+/// Largest clock difference. Absolute due times use the caller's clock, all else uses that of Redis.
+const CLOCK_SKEW_MAX_MS: u64 = 1000;
 
-/// Past this share of its memory a server needs attention, in percent.
+/// Memory use, in percent, from which a server is nearly full.
 const NEARLY_FULL: u64 = 80;
 
-/// Looks at the facts about every server.
+/// Checks every server.
 pub(super) fn examine(facts: &Facts, checks: &mut Vec<Check>) {
     for server in &facts.servers {
         if let Some(error) = &server.error {
-            let message = said(server, &error.to_string());
+            let message = describe(server, &error.to_string());
             checks.push(Check::new(Status::Fail, "server", message, error.help()));
             continue;
         }
@@ -31,34 +31,38 @@ pub(super) fn examine(facts: &Facts, checks: &mut Vec<Check>) {
     checks.extend(versions(&facts.servers));
 }
 
-/// Nothing where all servers run the same version, as they should.
+/// Returns a warning if the servers run different versions.
 fn versions(servers: &[ServerFacts]) -> Option<Check> {
-    let told = servers
+    let versions = servers
         .iter()
         .filter_map(|server| server.version.as_deref());
-    let told: BTreeSet<_> = told.collect();
-    (told.len() > 1).then(|| {
-        let told: Vec<_> = told.into_iter().collect();
-        let message = format!("the servers run different versions: {}", told.join(", "));
-        let fix = "while you upgrade, nothing; else bring all servers to the newest of them";
+    let versions: BTreeSet<_> = versions.collect();
+    (versions.len() > 1).then(|| {
+        let versions: Vec<_> = versions.into_iter().collect();
+        let message = format!(
+            "the servers run different versions: {}",
+            versions.join(", ")
+        );
+        let fix =
+            "ignore this during an upgrade; otherwise upgrade all servers to the newest version";
         Check::new(Status::Warn, "server", message, fix)
     })
 }
 
-fn said(server: &ServerFacts, what: &str) -> String {
-    format!("{}: {what}", server.address)
+fn describe(server: &ServerFacts, message: &str) -> String {
+    format!("{}: {message}", server.address)
 }
 
-fn ok(server: &ServerFacts, name: &str, what: &str) -> Check {
-    Check::ok(name, said(server, what))
+fn ok(server: &ServerFacts, name: &str, message: &str) -> Check {
+    Check::ok(name, describe(server, message))
 }
 
-fn bad(server: &ServerFacts, name: &str, status: Status, what: &str, fix: &str) -> Check {
-    Check::new(status, name, said(server, what), fix)
+fn bad(server: &ServerFacts, name: &str, status: Status, message: &str, fix: &str) -> Check {
+    Check::new(status, name, describe(server, message), fix)
 }
 
 fn version(server: &ServerFacts) -> Check {
-    let version = server.version.as_deref().unwrap_or("of unknown version");
+    let version = server.version.as_deref().unwrap_or("unknown version");
     match server.role.as_deref() {
         Some("master") => ok(server, "server", &format!("{version}, primary")),
         role => bad(
@@ -66,10 +70,10 @@ fn version(server: &ServerFacts) -> Check {
             "server",
             Status::Warn,
             &format!(
-                "{version}, {} and not a primary",
-                role.unwrap_or("role unknown")
+                "{version}, not a primary (role: {})",
+                role.unwrap_or("unknown")
             ),
-            "name the primary, or sentinels that know it: the servers may be changing places",
+            "use the address of the primary, or of its sentinels; a failover may be in progress",
         ),
     }
 }
@@ -77,14 +81,14 @@ fn version(server: &ServerFacts) -> Check {
 fn eviction(server: &ServerFacts) -> Option<Check> {
     let policy = server.policy.as_deref()?;
     Some(if policy == "noeviction" {
-        ok(server, "eviction", "noeviction: jobs are never thrown away")
+        ok(server, "eviction", "noeviction: jobs are never evicted")
     } else {
         bad(
             server,
             "eviction",
             Status::Fail,
-            &format!("{policy}: jobs are thrown away when memory is short"),
-            "CONFIG SET maxmemory-policy noeviction, and the same in the server's file",
+            &format!("{policy}: jobs are evicted when memory is full"),
+            "run CONFIG SET maxmemory-policy noeviction, and set it in redis.conf",
         )
     })
 }
@@ -96,104 +100,106 @@ fn memory(server: &ServerFacts) -> Option<Check> {
             server,
             "memory",
             Status::Warn,
-            &format!("{used} bytes used and no limit: the system may end the server"),
-            "set maxmemory below the memory of the machine: enqueue is then refused in time",
+            &format!(
+                "{used} bytes used and no maxmemory; the kernel may kill the server when memory runs out"
+            ),
+            "set maxmemory below the memory of the machine, so that enqueue fails first",
         ));
     }
     let percent = used.saturating_mul(100) / limit;
-    let what = format!("{used} of {limit} bytes used ({percent} %)");
+    let message = format!("{used} of {limit} bytes used ({percent}%)");
     Some(if percent < NEARLY_FULL {
-        ok(server, "memory", &what)
+        ok(server, "memory", &message)
     } else {
         bad(
             server,
             "memory",
             Status::Warn,
-            &format!("{what}; enqueue is refused when it is full"),
-            "start workers, purge what is kept, or raise maxmemory",
+            &format!("{message}; enqueue fails when it is full"),
+            "start workers, keep fewer finished jobs with `windlass queue set`, or raise maxmemory",
         )
     })
 }
 
 fn disk(server: &ServerFacts) -> Check {
     match (server.is_append_only, server.fsync.as_deref()) {
-        (Some(true), Some("always")) => ok(server, "disk", "appendonly, synced before an answer"),
+        (Some(true), Some("always")) => ok(server, "disk", "appendonly, synced before each reply"),
         (Some(true), Some("everysec")) => ok(
             server,
             "disk",
-            "appendonly, synced every second: a loss of power may lose the last second",
+            "appendonly, synced every second; a power loss may lose the last second",
         ),
         (Some(true), fsync) => bad(
             server,
             "disk",
             Status::Warn,
             &format!(
-                "appendonly, appendfsync {}: a loss of power may lose many seconds",
+                "appendonly, appendfsync {}; a power loss may lose many seconds",
                 fsync.unwrap_or("unknown")
             ),
-            "CONFIG SET appendfsync everysec, or always for durability=synced",
+            "run CONFIG SET appendfsync everysec (or always for durability=synced), and set it in redis.conf",
         ),
         (Some(false), _) => bad(
             server,
             "disk",
             Status::Warn,
-            "no append-only file: a restart may lose jobs that were accepted",
-            "CONFIG SET appendonly yes, and the same in the server's file",
+            "no append-only file; a restart may lose accepted jobs",
+            "run CONFIG SET appendonly yes, and set it in redis.conf",
         ),
         (None, _) => bad(
             server,
             "disk",
             Status::Warn,
-            "whether jobs are written to disk is not known",
-            "let this user run INFO, or ask whoever runs the server",
+            "cannot determine whether jobs are written to disk",
+            "allow this user to run INFO, or ask the operator of the server",
         ),
     }
 }
 
 fn durability(server: &ServerFacts, asked: DurabilityLevel) -> Check {
     let replicas = server.replicas.unwrap_or(0);
-    let have = format!("{replicas} replicas connected");
+    let connected = format!("{replicas} replicas connected");
     match asked {
         DurabilityLevel::Replicated(count) if replicas < u64::from(count) => bad(
             server,
             "durability",
             Status::Fail,
-            &format!("replicated:{count} is asked for, {have}"),
-            "bring the replicas back, or ask for fewer with ?durability=replicated:N",
+            &format!("replicated:{count} required, {connected}"),
+            "reconnect the replicas, or require fewer with ?durability=replicated:N",
         ),
         DurabilityLevel::Replicated(count) => ok(
             server,
             "durability",
-            &format!("replicated:{count} is asked for, {have}"),
+            &format!("replicated:{count} required, {connected}"),
         ),
-        // A server that cannot do it is refused when the store is opened.
+        // Opening the store fails if a server does not support it.
         DurabilityLevel::Synced => ok(
             server,
             "durability",
-            &format!("synced is asked for and given, {have}"),
+            &format!("synced required and supported, {connected}"),
         ),
         _ => ok(
             server,
             "durability",
-            &format!("memory is asked for: a failover may undo the latest changes, {have}"),
+            &format!("memory required; a failover may lose the latest changes, {connected}"),
         ),
     }
 }
 
 fn clock(server: &ServerFacts) -> Option<Check> {
     let ahead = server.clock_ahead_ms?;
-    let apart = ahead.unsigned_abs();
+    let skew = ahead.unsigned_abs();
     let side = if ahead < 0 { "behind" } else { "ahead of" };
-    let what = format!("{apart} ms {side} this machine");
-    Some(if apart <= CLOCK_APART_MS {
-        ok(server, "clock", &what)
+    let message = format!("{skew} ms {side} this machine");
+    Some(if skew <= CLOCK_SKEW_MAX_MS {
+        ok(server, "clock", &message)
     } else {
         bad(
             server,
             "clock",
             Status::Warn,
-            &format!("{what}: jobs due at a moment you name are early or late by that"),
-            "set both clocks by the network (NTP), or enqueue with --delay",
+            &format!("{message}; jobs with an absolute due time run early or late by as much"),
+            "synchronize both clocks with NTP, or enqueue with --delay",
         )
     })
 }
@@ -202,7 +208,7 @@ fn clock(server: &ServerFacts) -> Option<Check> {
 mod tests {
     use super::*;
 
-    fn sound() -> ServerFacts {
+    fn healthy() -> ServerFacts {
         ServerFacts {
             address: "h:6379".to_owned(),
             version: Some("7.0.15".to_owned()),
@@ -218,8 +224,8 @@ mod tests {
         }
     }
 
-    /// The names of the checks that are not well.
-    fn unwell(asked: DurabilityLevel, server: ServerFacts) -> Vec<(String, Status)> {
+    /// Returns the checks that are not ok.
+    fn unhealthy(asked: DurabilityLevel, server: ServerFacts) -> Vec<(String, Status)> {
         let facts = Facts {
             prefix: "windlass".to_owned(),
             asked,
@@ -241,22 +247,22 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_server_has_nothing_to_mend() {
+    fn a_healthy_server_passes_every_check() {
         for asked in [
             DurabilityLevel::Memory,
             DurabilityLevel::Replicated(1),
             DurabilityLevel::Synced,
         ] {
-            assert_eq!(unwell(asked, sound()), []);
+            assert_eq!(unhealthy(asked, healthy()), []);
         }
     }
 
     #[test]
-    fn each_thing_that_endangers_jobs_is_told_with_a_fix() {
+    fn each_risk_to_jobs_is_reported_with_a_fix() {
         let changed = |change: fn(&mut ServerFacts)| {
-            let mut server = sound();
+            let mut server = healthy();
             change(&mut server);
-            unwell(DurabilityLevel::Replicated(1), server)
+            unhealthy(DurabilityLevel::Replicated(1), server)
         };
         let warn = |name| one(name, Status::Warn);
         let fail = |name| one(name, Status::Fail);
@@ -276,13 +282,13 @@ mod tests {
     }
 
     #[test]
-    fn servers_of_different_versions_are_told() {
+    fn servers_of_different_versions_are_a_warning() {
         let other = ServerFacts {
             version: Some("7.2.0".to_owned()),
-            ..sound()
+            ..healthy()
         };
-        assert!(versions(&[sound(), sound()]).is_none());
-        let check = versions(&[sound(), other]).unwrap();
+        assert!(versions(&[healthy(), healthy()]).is_none());
+        let check = versions(&[healthy(), other]).unwrap();
         assert_eq!(check.status, Status::Warn);
         assert!(check.message.ends_with("7.0.15, 7.2.0"), "{check:?}");
     }
@@ -292,11 +298,11 @@ mod tests {
         let kind = windlass::ErrorKind::StoreUnreachable;
         let server = ServerFacts {
             address: "h:6379".to_owned(),
-            error: Some(windlass::Error::new(kind, "it is away", "start it")),
+            error: Some(windlass::Error::new(kind, "connection refused", "start it")),
             ..ServerFacts::default()
         };
         assert_eq!(
-            unwell(DurabilityLevel::Memory, server),
+            unhealthy(DurabilityLevel::Memory, server),
             one("server", Status::Fail)
         );
     }

@@ -1,13 +1,13 @@
-//! The workers: whether those on record live, and run the same Windlass.
+//! The workers: whether they are alive and run the same version of Windlass.
 
 use windlass::store::WorkerRecord;
 
 use super::{Check, Status};
 
-/// How many workers a message names.
+/// Workers named in a message.
 const NAMED_MAX: usize = 3;
 
-/// Looks at all workers on record.
+/// Checks all registered workers.
 pub(super) fn examine(workers: &[WorkerRecord], checks: &mut Vec<Check>) {
     let (silent, alive): (Vec<&WorkerRecord>, Vec<&WorkerRecord>) =
         workers.iter().partition(|worker| worker.is_silent);
@@ -21,19 +21,19 @@ fn presence(silent: &[&WorkerRecord], alive: usize) -> Check {
     };
     let names = silent.iter().map(|worker| worker.new.boot.to_string());
     let message = format!(
-        "{alive} alive, {} silent for a minute or more: {}",
+        "{alive} alive, {} without a heartbeat for a minute or more: {}",
         silent.len(),
         few(names.collect())
     );
     let fix = format!(
-        "start them again if they ended; their jobs go back when their leases end, or now with \
+        "restart them if they have exited; their jobs return to the queue when the leases expire, or now with \
          `windlass workers fail {}`",
         first.new.boot
     );
     Check::new(Status::Warn, "workers", message, fix)
 }
 
-/// Nothing where no worker says a version of Windlass: a pull worker may say what it likes.
+/// Returns nothing if no worker reports a version of Windlass: clients may report any text.
 fn version(alive: &[&WorkerRecord]) -> Option<Check> {
     let ours = env!("CARGO_PKG_VERSION");
     let known = alive
@@ -49,19 +49,19 @@ fn version(alive: &[&WorkerRecord]) -> Option<Check> {
     Some(if others.is_empty() {
         Check::ok(
             "version",
-            format!("all workers run {ours}, as this program"),
+            format!("all workers run {ours}, like this program"),
         )
     } else {
         Check::new(
             Status::Warn,
             "version",
             format!(
-                "{} of {} workers run another version than this program ({ours}): {}",
+                "{} of {} workers run a different version from this program ({ours}): {}",
                 others.len(),
                 known.len(),
                 few(others)
             ),
-            "while you upgrade, nothing; else restart them with the version you mean to run",
+            "ignore this during an upgrade; otherwise restart them with the current version",
         )
     })
 }
@@ -103,7 +103,7 @@ mod tests {
     fn only_a_version_of_windlass_is_compared() {
         let ours = worker("a", env!("CARGO_PKG_VERSION"), false);
         let old = worker("b", "0.0.0", false);
-        let theirs = || worker("c", "my own 3", false);
+        let theirs = || worker("c", "custom 3", false);
         let gone = worker("d", "0.0.0", true);
 
         assert_eq!(statuses(&[]), ["workers Ok"]);

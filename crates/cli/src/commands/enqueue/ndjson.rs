@@ -1,4 +1,4 @@
-//! Jobs from lines of NDJSON: in batches, bad lines told with their number, the rest goes on.
+//! Enqueues jobs from NDJSON in batches. Invalid lines are reported with their number and skipped.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,27 +10,27 @@ use windlass::store::{Enqueued, Limits};
 use windlass::{Error as CoreError, ErrorKind, NewJob, QueueName, Store};
 use windlass_api::{EnqueueReply, EnqueueRequest, Error};
 
+use super::durability::DurabilityCheck;
 use super::enqueue;
-use super::safety::Safety;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::input::{LINE_BYTES_MAX, Line, next_line};
 use crate::output::Output;
 use crate::session::Session;
 
-/// Jobs in one batch at most; a store takes them in one step.
+/// Maximum number of jobs per batch.
 const BATCH_JOBS_MAX: usize = 1000;
-/// Bytes in one batch at most, well under what a store takes in one call.
+/// Maximum payload bytes per batch, well below the limit of a store.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How much is read at once.
+/// Size of the read buffer.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
-/// Enqueues every line of a file, or of standard input where it is `-`.
+/// Enqueues every line of a file, or of stdin if it is `-`.
 pub(super) async fn run(queue: &QueueName, file: &OsStr, session: &mut Session) -> Result<Exit> {
     let (input, bytes) = open(file)?;
     let store = session.store_or_create().await?;
-    let mut feed = Feed {
+    let mut importer = Importer {
         store,
-        safety: Safety::new(session.lasting_store()?.durability()),
+        durability: DurabilityCheck::new(session.persistent_store_url()?.durability()),
         queue: queue.clone(),
         bar: Output::bar(bytes),
         output: session.output.clone(),
@@ -39,21 +39,21 @@ pub(super) async fn run(queue: &QueueName, file: &OsStr, session: &mut Session) 
         counts: Counts::default(),
     };
 
-    let outcome = feed
+    let result = importer
         .run(BufReader::with_capacity(BUFFER_BYTES, input))
         .await;
 
-    feed.bar.finish_and_clear();
+    importer.bar.finish_and_clear();
     let Counts {
         accepted,
         duplicates,
         bad,
-    } = feed.counts;
-    feed.output.talk(&format!(
-        "{accepted} accepted, {duplicates} duplicates, {bad} bad lines"
+    } = importer.counts;
+    importer.output.note(&format!(
+        "{accepted} accepted, {duplicates} duplicates, {bad} invalid lines"
     ));
-    feed.safety.tell(&mut feed.output);
-    outcome?;
+    importer.durability.report(&mut importer.output);
+    result?;
     Ok(if bad > 0 { Exit::Failed } else { Exit::Ok })
 }
 
@@ -66,7 +66,7 @@ fn open(file: &OsStr) -> Result<(Box<dyn Read + Send>, Option<u64>)> {
         let data = file.metadata()?;
         Ok((file, data.is_file().then_some(data.len())))
     });
-    let (file, bytes) = opened.map_err(|error| Failure::unreadable(&name, &error))?;
+    let (file, bytes) = opened.map_err(|error| CliError::unreadable(&name, &error))?;
     Ok((Box::new(file), bytes))
 }
 
@@ -77,42 +77,43 @@ struct Counts {
     bad: u64,
 }
 
-/// Lines on their way into a queue.
-struct Feed {
+/// Reads lines and enqueues them in batches.
+struct Importer {
     store: Arc<dyn Store>,
-    safety: Safety,
+    durability: DurabilityCheck,
     queue: QueueName,
     bar: ProgressBar,
     output: Output,
-    /// Jobs with the number of their line.
+    /// Jobs with their line numbers.
     batch: Vec<(u64, NewJob)>,
     batch_bytes: usize,
     counts: Counts,
 }
 
-impl Feed {
+impl Importer {
     async fn run(&mut self, mut input: BufReader<Box<dyn Read + Send>>) -> Result<()> {
         let mut number = 0;
         loop {
-            // Whoever writes slowly has each line taken at once, whoever writes fast has batches.
+            // Before blocking on input, send what there is: a slow writer is served line by line, a
+            // fast one in batches.
             let must_wait = !input.buffer().contains(&b'\n');
             let is_full = self.batch.len() >= BATCH_JOBS_MAX || self.batch_bytes >= BATCH_BYTES_MAX;
             if must_wait || is_full {
                 self.send().await?;
             }
             let line = tokio::task::block_in_place(|| next_line(&mut input, LINE_BYTES_MAX));
-            let line = line.map_err(|error| Failure::unreadable("the input", &error))?;
+            let line = line.map_err(|error| CliError::unreadable("the input", &error))?;
             number += 1;
             match line {
                 None => return self.send().await,
-                Some(Line::TooLong) => self.refuse(number, &too_long()),
-                Some(Line::Read(line)) => self.take(number, &line),
+                Some(Line::TooLong) => self.reject(number, &too_long()),
+                Some(Line::Read(line)) => self.add_line(number, &line),
             }
         }
     }
 
-    /// Adds the job of one line to the batch; blank lines are nothing.
-    fn take(&mut self, number: u64, line: &[u8]) {
+    /// Adds the job of one line to the batch. Blank lines are ignored.
+    fn add_line(&mut self, number: u64, line: &[u8]) {
         self.bar.inc(line.len() as u64 + 1);
         if line.trim_ascii().is_empty() {
             return;
@@ -122,11 +123,11 @@ impl Feed {
                 self.batch_bytes += job.payload.len();
                 self.batch.push((number, job));
             }
-            Err(error) => self.refuse(number, &error),
+            Err(error) => self.reject(number, &error),
         }
     }
 
-    /// Enqueues the batch and prints what became of it.
+    /// Enqueues the batch and prints the ids.
     async fn send(&mut self) -> Result<()> {
         let batch = std::mem::take(&mut self.batch);
         self.batch_bytes = 0;
@@ -136,13 +137,13 @@ impl Feed {
         let jobs = batch.iter().map(|(_, job)| job.clone()).collect();
         match enqueue(self.store.as_ref(), &self.queue, jobs).await {
             Ok(enqueued) => self.print(&enqueued),
-            // The store refuses one of them: find out which, and take the others.
+            // At least one job is invalid: enqueue them one by one to find it.
             Err(error) if error.kind() == ErrorKind::Invalid => {
                 for (number, job) in batch {
                     match enqueue(self.store.as_ref(), &self.queue, vec![job]).await {
                         Ok(enqueued) => self.print(&enqueued),
                         Err(error) if error.kind() == ErrorKind::Invalid => {
-                            self.refuse(number, &error);
+                            self.reject(number, &error);
                         }
                         Err(error) => return Err(error.into()),
                     }
@@ -154,25 +155,25 @@ impl Feed {
     }
 
     fn print(&mut self, enqueued: &[Enqueued]) {
-        self.safety.take(enqueued);
-        let duplicates = enqueued.iter().filter(|one| one.is_duplicate()).count() as u64;
+        self.durability.record(enqueued);
+        let duplicates = enqueued.iter().filter(|job| job.is_duplicate()).count() as u64;
         self.counts.duplicates += duplicates;
         self.counts.accepted += enqueued.len() as u64 - duplicates;
         self.bar
             .set_message(format!("{} accepted", self.counts.accepted));
         let replies = enqueued
             .iter()
-            .map(|one| EnqueueReply::new(&self.queue, one));
+            .map(|job| EnqueueReply::new(&self.queue, job));
         let replies: Vec<_> = replies.collect();
         let bar = self.bar.clone();
         bar.suspend(|| self.output.results(&replies, |reply| reply.id.clone()));
     }
 
-    fn refuse(&mut self, number: u64, error: &CoreError) {
+    fn reject(&mut self, number: u64, error: &CoreError) {
         self.counts.bad += 1;
-        let problem = Error::from(error).at_line(number);
+        let error = Error::from(error).at_line(number);
         let bar = self.bar.clone();
-        bar.suspend(|| self.output.problem(&problem));
+        bar.suspend(|| self.output.error(&error));
     }
 }
 
@@ -181,7 +182,7 @@ fn parse(line: &[u8]) -> windlass::Result<NewJob> {
         CoreError::invalid(
             "line",
             error,
-            "write UTF-8, and other bytes as payload_base64",
+            "use UTF-8, and payload_base64 for binary data",
         )
     })?;
     let job = EnqueueRequest::from_json(text)?.into_job()?;
@@ -194,6 +195,6 @@ fn too_long() -> CoreError {
     CoreError::invalid(
         "line",
         why,
-        "keep large data elsewhere and put a reference into the job",
+        "store large data elsewhere and put a reference into the job",
     )
 }

@@ -1,5 +1,5 @@
-//! `windlass exec-child WORKER -- PROGRAM …`: what a process of a worker is before it becomes the
-//! program. Not meant to be typed, and not parsed like what is: each job of `exec` waits for it.
+//! `windlass exec-child WORKER -- PROGRAM …`: prepares a worker's child process, then replaces itself
+//! with the program. Internal. It bypasses clap because every job of `exec` starts through it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -9,13 +9,13 @@ use windlass_exec::{Launch, guard};
 
 use crate::output::Output;
 
-/// This program, even when its file was replaced since it began.
+/// This executable, even if its file has been replaced since the process started.
 const SELF: &str = "/proc/self/exe";
 
-/// The first word after the program's name.
-const WORD: &str = "exec-child";
+/// Name of the internal command.
+const COMMAND: &str = "exec-child";
 
-/// How a worker starts its processes.
+/// Returns how a worker starts its processes.
 pub(crate) fn launch() -> Launch {
     let program = if Path::new(SELF).exists() {
         Some(SELF.into())
@@ -23,24 +23,26 @@ pub(crate) fn launch() -> Launch {
         std::env::current_exe().ok()
     };
     program.map_or_else(Launch::bare, |program| {
-        Launch::guarded(vec![program.into_os_string(), WORD.into()])
+        Launch::guarded(vec![program.into_os_string(), COMMAND.into()])
     })
 }
 
-/// Becomes the program where that is what was asked for, or ends as a shell does that cannot.
-pub(crate) fn run_if_asked(mut typed: impl Iterator<Item = OsString>) -> Option<ExitCode> {
-    typed.nth(1).filter(|word| word == WORD)?;
-    let worker = typed.next().and_then(|word| word.to_str()?.parse().ok());
-    let dashes = typed.next();
+/// Runs the internal command if the arguments name it. Returns the exit code if the program cannot be
+/// run, with the same codes as a shell.
+pub(crate) fn run_if_requested(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    arguments.nth(1).filter(|name| name == COMMAND)?;
+    let worker = arguments.next();
+    let worker = worker.and_then(|pid| pid.to_str()?.parse().ok());
+    let dashes = arguments.next();
     let (why, status) = match worker {
         Some(worker) if dashes.as_deref() == Some(OsStr::new("--")) => {
-            guard::become_program(worker, &typed.collect::<Vec<_>>())
+            guard::become_program(worker, &arguments.collect::<Vec<_>>())
         }
         _ => (
-            format!("{WORD} is only for workers: use `windlass exec`"),
+            format!("{COMMAND} is an internal command; use `windlass exec`"),
             guard::CANNOT_RUN,
         ),
     };
-    Output::new(false).talk(&why);
+    Output::new(false).note(&why);
     Some(ExitCode::from(status))
 }

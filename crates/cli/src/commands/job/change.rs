@@ -8,22 +8,22 @@ use windlass::{JobId, QueueName, UniqueKey};
 use windlass_api::request::filter;
 use windlass_api::{ChangeCounts, ChangeReply, Error, Verb};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
 
-/// What may be typed after every one of them.
+/// Arguments of all these commands.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("which").required(true)))]
 pub(crate) struct Jobs {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// The job, or several
+    /// Job ids
     #[arg(group = "which")]
     id: Vec<String>,
 
-    /// Every job of the queue that this can be done to
+    /// All jobs of the queue that the operation applies to
     #[arg(long, group = "which")]
     all: bool,
 
@@ -36,37 +36,37 @@ pub(crate) struct Jobs {
     kind: Option<String>,
 }
 
-/// What may be typed where live jobs are changed: others hold no unique key.
+/// Arguments of commands for live jobs; only these have a unique key.
 #[derive(Debug, Args)]
 pub(crate) struct LiveJobs {
     #[command(flatten)]
     jobs: Jobs,
 
-    /// The live job that holds this unique key
+    /// The live job with this unique key
     #[arg(long, value_name = "K", group = "which", allow_hyphen_values = true)]
     #[arg(conflicts_with_all = ["state", "kind"])]
     unique_key: Option<String>,
 }
 
-/// What may be typed after `cancel`.
+/// Arguments of `cancel`.
 #[derive(Debug, Args)]
 pub(crate) struct CancelledJobs {
     #[command(flatten)]
     live: LiveJobs,
 
-    /// Every job with exactly this payload; `-` reads standard input
+    /// All jobs with exactly this payload; `-` reads stdin
     #[arg(long, value_name = "P", group = "which", allow_hyphen_values = true)]
     #[arg(conflicts_with_all = ["state", "kind"])]
     payload: Option<OsString>,
 }
 
-/// Which jobs are meant.
-pub(crate) trait Which {
-    fn which(self) -> Result<(QueueName, Target)>;
+/// Arguments that select jobs.
+pub(crate) trait IntoTarget {
+    fn into_target(self) -> Result<(QueueName, Target)>;
 }
 
-impl Which for Jobs {
-    fn which(self) -> Result<(QueueName, Target)> {
+impl IntoTarget for Jobs {
+    fn into_target(self) -> Result<(QueueName, Target)> {
         let queue = QueueName::new(&self.queue)?;
         if self.all {
             let filter = filter(self.state.as_deref(), self.kind.as_deref())?;
@@ -77,29 +77,33 @@ impl Which for Jobs {
     }
 }
 
-impl Which for LiveJobs {
-    fn which(self) -> Result<(QueueName, Target)> {
+impl IntoTarget for LiveJobs {
+    fn into_target(self) -> Result<(QueueName, Target)> {
         let Some(key) = self.unique_key else {
-            return self.jobs.which();
+            return self.jobs.into_target();
         };
         let queue = QueueName::new(&self.jobs.queue)?;
         Ok((queue, Target::UniqueKey(UniqueKey::new(key)?)))
     }
 }
 
-impl Which for CancelledJobs {
-    fn which(self) -> Result<(QueueName, Target)> {
+impl IntoTarget for CancelledJobs {
+    fn into_target(self) -> Result<(QueueName, Target)> {
         let Some(payload) = self.payload else {
-            return self.live.which();
+            return self.live.into_target();
         };
         let queue = QueueName::new(&self.live.jobs.queue)?;
         Ok((queue, Target::Payload(bytes_or_stdin(payload)?)))
     }
 }
 
-/// Changes the jobs and prints what became of them.
-pub(crate) async fn run(verb: Verb, which: impl Which, session: &mut Session) -> Result<Exit> {
-    let (queue, target) = which.which()?;
+/// Changes the jobs and prints the outcome.
+pub(crate) async fn run(
+    verb: Verb,
+    arguments: impl IntoTarget,
+    session: &mut Session,
+) -> Result<Exit> {
+    let (queue, target) = arguments.into_target()?;
     let is_bulk = matches!(target, Target::Filter(_) | Target::Payload(_));
     let store = session.store().await?;
 
@@ -128,16 +132,16 @@ pub(crate) async fn run(verb: Verb, which: impl Which, session: &mut Session) ->
     print_counts(verb, &counts, session);
     let mut exit = Exit::Ok;
     for job in &named {
-        let Err(problem) = ChangeReply::of(verb, &queue, job) else {
+        let Err(error) = ChangeReply::of(verb, &queue, job) else {
             continue;
         };
-        let failure = Failure::from(problem);
-        session.output.problem(&failure.problem);
-        exit = failure.exit;
+        let error = CliError::from(error);
+        session.output.error(&error.details);
+        exit = error.exit;
     }
-    // Of ids every one has been told of; a payload has no other sign that nothing had it.
+    // Missing ids were reported one by one above; a payload without a match needs its own error.
     if matches!(target, Target::Payload(_)) && counts.is_empty() {
-        return Err(Failure::from(Error::payload_not_found(&queue)));
+        return Err(CliError::from(Error::no_payload(&queue)));
     }
     Ok(exit)
 }
@@ -147,8 +151,8 @@ fn print_counts(verb: Verb, counts: &ChangeCounts, session: &mut Session) {
         for (count, what) in [
             (counts.done, verb.past_tense()),
             (counts.will_stop, "asked to stop"),
-            (counts.wrong_state, "in a state that forbids it"),
-            (counts.conflict, "with a unique key that is held by another"),
+            (counts.wrong_state, "in the wrong state"),
+            (counts.conflict, "with a unique key in use by another job"),
             (counts.not_found, "not found"),
         ] {
             if count > 0 || what == verb.past_tense() {

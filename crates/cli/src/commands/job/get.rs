@@ -1,20 +1,20 @@
-//! `windlass job get`: everything known of one job.
+//! `windlass job get`: prints the details of a job.
 
 use clap::Args;
 use windlass::{JobId, QueueName};
 use windlass_api::{Error, JobReply};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// The job
+    /// Job id
     id: String,
 }
 
@@ -25,7 +25,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let store = session.store().await?;
 
     let Some(job) = store.get(&queue, &id).await? else {
-        return Err(Failure::from(Error::job_not_found(&queue, &id)));
+        return Err(CliError::from(Error::no_job(&queue, &id)));
     };
 
     let reply = JobReply::from(&job);
@@ -67,7 +67,10 @@ pub(in crate::commands) fn print(output: &mut Output, job: &JobReply) {
         ("started", job.started_at.clone()),
         ("finished", job.finished_at.clone()),
         ("worker", job.worker.clone()),
-        ("stop asked", job.cancel_requested.then(|| "yes".to_owned())),
+        (
+            "stop requested",
+            job.cancel_requested.then(|| "yes".to_owned()),
+        ),
         ("unique key", job.unique_key.clone()),
         ("headers", (!headers.is_empty()).then(|| headers.join(", "))),
         ("payload", job.payload.clone()),

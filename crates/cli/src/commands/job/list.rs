@@ -1,4 +1,4 @@
-//! `windlass job list`: jobs of a queue, a page at a time.
+//! `windlass job list`: lists the jobs of a queue, page by page.
 
 use clap::Args;
 use windlass::{Cursor, Error, Filter, Job, QueueName, Store};
@@ -9,14 +9,14 @@ use crate::exit::{Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Payloads and results are left out; `windlass job get` has them.\n\n\
+    after_help = "Payloads and results are not shown; use `windlass job get`.\n\n\
     Example:\n  windlass job list mail --state dead --limit 20"
 )]
 pub(crate) struct Arguments {
-    /// The queue
+    /// Queue name
     queue: String,
 
     /// Only jobs in this state: ready, scheduled, running, succeeded, dead or cancelled
@@ -27,31 +27,28 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     kind: Option<String>,
 
-    /// How many jobs at most
+    /// Maximum number of jobs
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
 
-    /// Where the last page ended, as it said
+    /// Cursor printed after the previous page
     #[arg(long, value_name = "C", allow_hyphen_values = true)]
     cursor: Option<String>,
 }
 
-/// Prints the jobs, and where the next page begins.
+/// Prints the jobs, and the cursor of the next page.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.queue)?;
     let filter = filter(arguments.state.as_deref(), arguments.kind.as_deref())?;
     if arguments.limit == 0 {
-        return Err(Error::invalid(
-            "limit",
-            "it is 0",
-            "ask for at least 1, for example --limit 50",
-        )
-        .into());
+        return Err(
+            Error::invalid("limit", "it is 0", "use at least 1, for example --limit 50").into(),
+        );
     }
     let store = session.store().await?;
     let from = arguments.cursor.map(Cursor);
 
-    let (jobs, next) = gather(store.as_ref(), &queue, &filter, from, arguments.limit).await?;
+    let (jobs, next) = collect(store.as_ref(), &queue, &filter, from, arguments.limit).await?;
 
     let reply: Vec<_> = jobs.iter().map(JobReply::from).collect();
     session
@@ -63,8 +60,8 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// A store's page may be short or empty although more follow: asks until the limit is reached.
-async fn gather(
+/// Reads pages until the limit is reached: a store may return short or empty pages before the last.
+async fn collect(
     store: &dyn Store,
     queue: &QueueName,
     filter: &Filter,
@@ -84,10 +81,10 @@ async fn gather(
 
 fn print(output: &mut Output, jobs: &[JobReply]) {
     if jobs.is_empty() {
-        output.talk("no such jobs");
+        output.note("no matching jobs");
     }
     let row = |job: &JobReply| {
-        let failed = job
+        let error = job
             .reason
             .map(ToOwned::to_owned)
             .or_else(|| job.error.clone());
@@ -98,7 +95,7 @@ fn print(output: &mut Output, jobs: &[JobReply]) {
             job.priority.to_string(),
             job.attempt.to_string(),
             job.due_at.clone(),
-            failed.unwrap_or_default().chars().take(40).collect(),
+            error.unwrap_or_default().chars().take(40).collect(),
         ]
     };
     let header = ["id", "state", "kind", "priority", "attempt", "due", "error"];

@@ -1,4 +1,4 @@
-//! `windlass job wait`: waits until a job has ended.
+//! `windlass job wait`: waits until a job ends.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -10,33 +10,33 @@ use windlass::{JobId, JobState, QueueName, Store};
 use windlass_api::{Error, JobEnd, JobReply, wait_for_end};
 
 pub(in crate::commands) use super::get::print as print_job;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::output::{Output, escape};
+use crate::parse;
 use crate::session::Session;
-use crate::typed;
 
-/// How often the bar looks.
-const LOOK: Duration = Duration::from_millis(500);
+/// Refresh interval of the progress bar.
+const REFRESH: Duration = Duration::from_millis(500);
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The job is printed when it has ended. Exit 1: it is dead or cancelled.\n\n\
+    after_help = "Prints the job when it ends. Exits with 1 if it is dead or cancelled.\n\n\
     Example:\n  windlass job wait mail ID --timeout 5m"
 )]
 pub(crate) struct Arguments {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// The job
+    /// Job id
     id: String,
 
-    /// How long to wait at most; exit 124 when it is over
+    /// Maximum time to wait; exits with 124 if it is exceeded [default: no limit]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     timeout: Option<String>,
 }
 
-/// The end of a job that was not kept.
+/// The end of a job that was not retained.
 #[derive(Debug, Serialize)]
 struct Reply<'a> {
     id: &'a str,
@@ -44,11 +44,11 @@ struct Reply<'a> {
     state: &'static str,
 }
 
-/// Waits, prints the job, and fails when the job did.
+/// Waits, prints the job, and fails if the job failed.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.queue)?;
     let id = JobId::new(&arguments.id)?;
-    let limit = typed::duration(arguments.timeout.as_deref())?;
+    let limit = parse::duration(arguments.timeout.as_deref())?;
     let store = session.store().await?;
 
     let end = tokio::select! {
@@ -76,19 +76,19 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
             Ok(exit_of(state))
         }
         JobEnd::Gone => Err(gone(&queue, &id)),
-        JobEnd::NotFound => Err(Failure::from(Error::job_not_found(&queue, &id))),
+        JobEnd::NotFound => Err(CliError::from(Error::no_job(&queue, &id))),
         JobEnd::TimedOut(job) => Err(timed_out(&id, job.state)),
     }
 }
 
-/// Shows on a terminal how far the job has come; ends with the wait.
+/// Shows the progress of the job on a terminal until it is dropped.
 async fn show_progress(store: &dyn Store, queue: &QueueName, id: &JobId) -> Infallible {
-    let bar = Clears(Output::progress_bar());
+    let bar = ClearOnDrop(Output::progress_bar());
     if bar.0.is_hidden() {
         return std::future::pending().await;
     }
     loop {
-        // A look that fails shows nothing new; the wait itself says what is wrong.
+        // Errors are ignored here; the wait itself reports them.
         if let Ok(Some(job)) = store.get(queue, id).await {
             let fraction = job
                 .progress
@@ -96,17 +96,17 @@ async fn show_progress(store: &dyn Store, queue: &QueueName, id: &JobId) -> Infa
                 .map_or(0.0, |progress| progress.fraction);
             bar.0.set_position(percent(fraction));
             let message = job.progress.and_then(|progress| progress.message);
-            let said = message.unwrap_or_else(|| job.state.to_string());
-            bar.0.set_message(escape(&said));
+            let message = message.unwrap_or_else(|| job.state.to_string());
+            bar.0.set_message(escape(&message));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(REFRESH).await;
     }
 }
 
-/// A bar that is gone when the wait is over.
-struct Clears(ProgressBar);
+/// Clears the progress bar when dropped.
+struct ClearOnDrop(ProgressBar);
 
-impl Drop for Clears {
+impl Drop for ClearOnDrop {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
@@ -121,7 +121,7 @@ fn percent(fraction: f64) -> u64 {
     (fraction * 100.0).round() as u64
 }
 
-/// The code for the end of a job.
+/// Returns the exit for the final state of a job.
 pub(in crate::commands) fn exit_of(state: JobState) -> Exit {
     if state == JobState::Succeeded {
         Exit::Ok
@@ -130,12 +130,12 @@ pub(in crate::commands) fn exit_of(state: JobState) -> Exit {
     }
 }
 
-/// The job was there and is not any more.
-pub(in crate::commands) fn gone(queue: &QueueName, id: &JobId) -> Failure {
-    Failure::from(Error::not_kept(queue, id))
+/// The job existed but has been removed.
+pub(in crate::commands) fn gone(queue: &QueueName, id: &JobId) -> CliError {
+    CliError::from(Error::left(queue, id))
 }
 
 /// The job did not end in time.
-pub(in crate::commands) fn timed_out(id: &JobId, state: JobState) -> Failure {
-    Failure::from(Error::wait_timed_out(id, state))
+pub(in crate::commands) fn timed_out(id: &JobId, state: JobState) -> CliError {
+    CliError::from(Error::not_ended(id, state))
 }

@@ -1,5 +1,4 @@
-//! Log lines on standard error that never hold up the dispatcher: when nobody reads them, some are
-//! left out.
+//! Non-blocking log lines on stderr: if stderr is not read, some are dropped.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,48 +8,48 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use windlass_stdio::Log;
 
-/// How many lines wait to be written at most.
-const WAITING_MAX: usize = 1000;
+/// Maximum number of buffered lines.
+const BUFFERED_MAX: usize = 1000;
 
-/// How long the end of the process waits for the last lines to be written.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long to wait for the last lines at the end.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The end of the log.
-pub(super) struct Logged(oneshot::Receiver<()>);
+/// Handle of the writer thread.
+pub(super) struct LogWriter(oneshot::Receiver<()>);
 
-/// A log that is written by a thread of its own, and its end.
-pub(super) fn start() -> (Log, Logged) {
-    let (send, mut lines) = mpsc::channel::<String>(WAITING_MAX);
-    let (ended, end) = oneshot::channel();
-    let left_out = Arc::new(AtomicU64::new(0));
-    let missing = Arc::clone(&left_out);
+/// Starts a thread that writes log lines.
+pub(super) fn start() -> (Log, LogWriter) {
+    let (send, mut lines) = mpsc::channel::<String>(BUFFERED_MAX);
+    let (finished, is_finished) = oneshot::channel();
+    let dropped = Arc::new(AtomicU64::new(0));
+    let dropped_so_far = Arc::clone(&dropped);
     std::thread::spawn(move || {
         while let Some(line) = lines.blocking_recv() {
-            let missing = missing.swap(0, Ordering::Relaxed);
-            if missing > 0 {
-                write(&serde_json::json!({ "log_level": "warning", "left_out": missing }));
+            let dropped = dropped_so_far.swap(0, Ordering::Relaxed);
+            if dropped > 0 {
+                write(&serde_json::json!({ "log_level": "warning", "left_out": dropped }));
             }
             write(&line);
         }
-        // Nobody may be waiting any more.
-        let _ = ended.send(());
+        // The receiver may be gone already.
+        let _ = finished.send(());
     });
     let log = Log::new(move |line| {
         if send.try_send(line.to_owned()).is_err() {
-            left_out.fetch_add(1, Ordering::Relaxed);
+            dropped.fetch_add(1, Ordering::Relaxed);
         }
     });
-    (log, Logged(end))
+    (log, LogWriter(is_finished))
 }
 
 fn write(line: &impl std::fmt::Display) {
-    // A log that nobody hears is no failure.
+    // A closed stderr is not an error.
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-impl Logged {
-    /// Waits for the last lines, though not for ever.
+impl LogWriter {
+    /// Waits for the last lines to be written, up to a timeout.
     pub(super) async fn finish(self) {
-        let _ = tokio::time::timeout(LAST_WORDS, self.0).await;
+        let _ = tokio::time::timeout(FLUSH_TIMEOUT, self.0).await;
     }
 }

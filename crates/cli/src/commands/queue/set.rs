@@ -1,27 +1,27 @@
-//! `windlass queue set`: changes settings of a queue, or prints them.
+//! `windlass queue set`: prints or changes the settings of a queue.
 
 use clap::Args;
 use windlass::QueueName;
 use windlass::store::{Setting, Settings};
 use windlass_api::SettingsReply;
 
-use super::talk_of_new;
+use super::note_if_new;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(after_help = settings_help())]
 pub(crate) struct Arguments {
-    /// The queue; changing a setting makes it where it is not there
+    /// Queue name; changing a setting creates the queue if missing
     queue: String,
 
-    /// What to change; without any the settings are printed
+    /// Settings to change; if omitted, the current settings are printed
     #[arg(value_name = "NAME=VALUE")]
     pairs: Vec<String>,
 }
 
-/// Changes what is named, and prints all settings.
+/// Changes the given settings, and prints all.
 pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.queue)?;
     let settings: Result<Vec<Setting>, _> =
@@ -33,7 +33,7 @@ pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         let store = session.store_or_create().await?;
         let is_new = store.stats(&queue).await?.is_none();
         let settings = store.set(&queue, settings).await?;
-        talk_of_new(&queue, is_new, session);
+        note_if_new(&queue, is_new, session);
         settings
     };
     let reply = SettingsReply::new(&queue, &settings);
@@ -47,34 +47,36 @@ pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// Every setting with its default, from the one table there is of them.
+/// Lists every setting with its default.
 fn settings_help() -> String {
     let settings = Settings::default().all();
     let line = |setting: &Setting| {
         let pair = format!("{}={}", setting.name(), setting.value());
-        format!("  {pair:<27} {}\n", meaning(setting.name()))
+        format!("  {pair:<27} {}\n", describe(setting.name()))
     };
     let lines: String = settings.iter().map(line).collect();
     format!(
-        "Settings with their defaults; a bound that is `all` is none:\n{lines}\n\
+        "Settings and their defaults (`all` means no limit):\n{lines}\n\
          Examples:\n  windlass queue set mail\n  windlass queue set mail dead_age=7d dead_count=all"
     )
 }
 
-/// What a setting is, in a few words.
-fn meaning(name: &str) -> &'static str {
+/// Describes a setting.
+fn describe(name: &str) -> &'static str {
     match name {
-        "dedup_for" => "how long ids that you chose are remembered after their jobs' end",
-        "dedup_max" => "how many such ids at most",
-        "requeue" => "where released and rescued jobs go: front, back",
-        "poison_after" => "how many expired leases make a job dead",
-        "keep_succeeded" => "which are kept: with_result, all, nothing",
-        "succeeded_age" => "how long succeeded jobs are kept",
-        "succeeded_count" | "dead_count" | "cancelled_count" => "how many of them at most",
-        "succeeded_bytes" | "dead_bytes" | "cancelled_bytes" => "how many bytes of them at most",
-        "dead_age" => "how long dead jobs are kept",
-        "cancelled_age" => "how long cancelled jobs are kept",
-        "partitions" => "over how many partitions Redis spreads the queue: 1 to 128, auto",
+        "dedup_for" => "how long caller-chosen ids stay reserved after their job ends",
+        "dedup_max" => "maximum number of such ids",
+        "requeue" => "where released and rescued jobs are added: front, back",
+        "poison_after" => "number of expired leases after which a job becomes dead",
+        "keep_succeeded" => "which succeeded jobs to keep: with_result, all, nothing",
+        "succeeded_age" => "how long to keep succeeded jobs",
+        "succeeded_count" | "dead_count" | "cancelled_count" => "maximum number of them to keep",
+        "succeeded_bytes" | "dead_bytes" | "cancelled_bytes" => {
+            "maximum total size of them, in bytes"
+        }
+        "dead_age" => "how long to keep dead jobs",
+        "cancelled_age" => "how long to keep cancelled jobs",
+        "partitions" => "number of partitions in Redis: 1 to 128, auto",
         _ => "",
     }
 }
@@ -84,9 +86,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_setting_has_its_line_in_the_help() {
+    fn every_setting_is_described_in_the_help() {
         for setting in Settings::default().all() {
-            assert_ne!(meaning(setting.name()), "", "{}", setting.name());
+            assert_ne!(describe(setting.name()), "", "{}", setting.name());
         }
     }
 }

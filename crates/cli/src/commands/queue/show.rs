@@ -1,4 +1,4 @@
-//! The figures of queues for people.
+//! Tables of queue stats.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use windlass_api::QueueReply;
 
 use crate::output::Output;
 
-/// All queues, one a line.
+/// Prints all queues, one per line.
 pub(super) fn list(output: &mut Output, queues: &[QueueReply]) {
     if queues.is_empty() {
-        output.talk("there is no queue yet");
+        output.note("no queues");
     }
     let row = |queue: &QueueReply| {
-        let figures = [
+        let counts = [
             queue.ready,
             queue.scheduled,
             queue.running,
@@ -22,7 +22,7 @@ pub(super) fn list(output: &mut Output, queues: &[QueueReply]) {
             queue.cancelled,
         ];
         let mut row = vec![queue.queue.clone()];
-        row.extend(figures.map(|figure| figure.to_string()));
+        row.extend(counts.map(|count| count.to_string()));
         row.push(oldest(queue));
         row.push(if queue.paused { "paused" } else { "" }.to_owned());
         row
@@ -41,9 +41,9 @@ pub(super) fn list(output: &mut Output, queues: &[QueueReply]) {
     output.table(&header, queues.iter().map(row).collect());
 }
 
-/// One queue, one figure a line.
+/// Prints one queue, one stat per line.
 pub(super) fn one(output: &mut Output, queue: &QueueReply) {
-    let number = |figure: u64| Some(figure.to_string());
+    let number = |count: u64| Some(count.to_string());
     let by_priority = queue.ready_by_priority.iter().enumerate();
     let by_priority: Vec<_> = by_priority
         .filter(|(_, count)| **count > 0)

@@ -1,20 +1,20 @@
-//! What the doors on standard input and output have in common: signals, bounds and how they end.
+//! Shared by `stdio` and `processor`: signals, limits and the exit code.
 
 use windlass_stdio::{CancellationToken, Cause, Ended, Returned};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;
 use crate::signals::Signals;
 
-/// The shortest and the longest bound of a line.
+/// Valid values of `--line-max`.
 const LINE_MAX_RANGE: std::ops::RangeInclusive<usize> = 1024..=256 * 1024 * 1024;
 
-/// Refuses a bound that no request fits in, or that memory does not bear.
+/// Checks `--line-max`.
 pub(crate) fn check_line_max(bytes: usize) -> Result<()> {
     if LINE_MAX_RANGE.contains(&bytes) {
         return Ok(());
     }
-    Err(Failure::usage(
+    Err(CliError::usage(
         format!("--line-max {bytes} is out of range"),
         format!(
             "use {} to {} bytes",
@@ -24,11 +24,11 @@ pub(crate) fn check_line_max(bytes: usize) -> Result<()> {
     ))
 }
 
-/// What SIGTERM and SIGINT cancel: the door reads no more, finishes and ends well. A second SIGINT
-/// does not wait for that.
+/// Returns a token that SIGTERM and SIGINT cancel: the command stops reading, finishes its requests
+/// and exits with 0. A second SIGINT exits immediately.
 pub(crate) fn stop(session: &Session) -> Result<CancellationToken> {
     let mut signals = Signals::listen()?;
-    session.clearing.begin();
+    session.interrupts.begin_cleanup();
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     tokio::spawn(async move {
@@ -38,22 +38,22 @@ pub(crate) fn stop(session: &Session) -> Result<CancellationToken> {
     Ok(stop)
 }
 
-/// The exit of a door: whoever closes the output has what it wanted.
+/// Returns the exit code. A closed stdout is not an error.
 pub(crate) fn outcome(session: &mut Session, ended: Ended) -> Result<Exit> {
     for returned in &ended.returned {
-        session.output.talk(&match returned {
-            Returned::Back(id) => format!("nobody heard of job {id}: it went back"),
+        session.output.note(&match returned {
+            Returned::Back(id) => format!("job {id} could not be delivered; it was returned to its queue"),
             Returned::Lost(id) => {
-                format!("nobody heard of job {id}: it was claimed at most once and is lost")
+                format!("job {id} could not be delivered; it was claimed at most once and is lost")
             }
             Returned::Later(id) => {
-                format!("nobody heard of job {id}: it goes back when its lease ends")
+                format!("job {id} could not be delivered; it returns to its queue when its lease expires")
             }
         });
     }
     match ended.cause {
         Cause::InputEnded | Cause::Stopped | Cause::OutputClosed => Ok(Exit::Ok),
-        Cause::OutputFailed(error) => Err(Failure::unwritable(&error.to_string())),
-        Cause::InputFailed(error) => Err(Failure::unreadable("standard input", &error)),
+        Cause::OutputFailed(error) => Err(CliError::unwritable(&error.to_string())),
+        Cause::InputFailed(error) => Err(CliError::unreadable("stdin", &error)),
     }
 }

@@ -1,4 +1,4 @@
-//! Jobs that are put in over HTTP: where the server is, and one request per job.
+//! Submits jobs over HTTP, one request per job.
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -8,54 +8,54 @@ use windlass_api::{Error, timestamp};
 use windlass_server::Client;
 
 use super::super::serve;
-use super::{Planned, Put};
-use crate::exit::{Exit, Failure, Result};
-use crate::variable;
+use super::{PlannedJob, SubmittedJob};
+use crate::env;
+use crate::exit::{CliError, Exit, Result};
 
-/// How many connections a burst uses at most.
+/// Maximum number of connections.
 const CONNECTIONS_MAX: usize = 16;
 
-/// How often the due time of a job is drawn that takes too long to arrive.
-const DRAWS_MAX: u32 = 5;
+/// Attempts per job: a due time may pass before the request arrives.
+const ATTEMPTS_MAX: u32 = 5;
 
-/// The variable of older systems that names the server.
+/// Environment variable with the server URL, as in the Delayed Queue App.
 const VARIABLE: &str = "API_ENDPOINT";
 
-/// A server, and whether somebody typed its URL.
+/// A server URL, and whether it comes from the command line.
 #[derive(Debug, Clone)]
 pub(super) struct Endpoint {
     url: String,
-    is_typed: bool,
+    is_flag: bool,
 }
 
 impl Endpoint {
-    /// The server that was named, if one was.
+    /// Returns the server of the flag or the environment, if set.
     pub(super) fn of(flag: Option<&str>) -> Result<Option<Self>> {
-        let url = variable::flag_or(flag, VARIABLE, |url| Ok(url.to_owned()))?;
+        let url = env::flag_or(flag, VARIABLE, |url| Ok(url.to_owned()))?;
         Ok(url.map(|url| Self {
             url: url.trim_end_matches('/').to_owned(),
-            is_typed: flag.is_some(),
+            is_flag: flag.is_some(),
         }))
     }
 
     pub(super) async fn connect(&self) -> Result<Client> {
-        let connected = Client::connect(&self.url).await.map_err(Failure::from);
-        connected.map_err(|failure| {
-            if self.is_typed {
-                failure
+        let connected = Client::connect(&self.url).await.map_err(CliError::from);
+        connected.map_err(|error| {
+            if self.is_flag {
+                error
             } else {
-                variable::blame(VARIABLE, failure)
+                env::name_variable(VARIABLE, error)
             }
         })
     }
 }
 
-/// Posts them over several connections at once.
+/// Posts the jobs over several connections.
 pub(super) async fn all(
     endpoint: &Endpoint,
     queue: Option<&QueueName>,
-    plan: Vec<Planned>,
-) -> Result<Vec<Put>> {
+    plan: Vec<PlannedJob>,
+) -> Result<Vec<SubmittedJob>> {
     let connections = CONNECTIONS_MAX.min(plan.len().max(1));
     let mut shares = vec![Vec::new(); connections];
     for (at, planned) in plan.into_iter().enumerate() {
@@ -65,50 +65,52 @@ pub(super) async fn all(
     for share in shares {
         posting.spawn(post_share(endpoint.clone(), queue.cloned(), share));
     }
-    let mut put = Vec::new();
+    let mut submitted = Vec::new();
     for share in posting.join_all().await {
-        put.extend(share?);
+        submitted.extend(share?);
     }
-    Ok(put)
+    Ok(submitted)
 }
 
 async fn post_share(
     endpoint: Endpoint,
     queue: Option<QueueName>,
-    share: Vec<Planned>,
-) -> Result<Vec<Put>> {
+    share: Vec<PlannedJob>,
+) -> Result<Vec<SubmittedJob>> {
     let mut client = endpoint.connect().await?;
     let token = serve::token();
-    let mut put = Vec::new();
+    let mut submitted = Vec::new();
     for planned in share {
-        let mut draws = 1;
-        put.push(loop {
-            let due = planned.draw();
+        let mut attempts = 1;
+        submitted.push(loop {
+            let due = planned.random_due();
             let (path, body, field) = request(queue.as_ref(), &planned.payload, due);
-            let reply = client
+            let response = client
                 .post(&path, token.as_deref(), body.to_string())
                 .await?;
-            let said: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-            let id = said[field].as_str().filter(|_| reply.status.is_success());
+            let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+            let id = body[field]
+                .as_str()
+                .filter(|_| response.status.is_success());
             if let Some(id) = id {
                 let id = id.to_owned();
-                break Put { id, due };
+                break SubmittedJob { id, due };
             }
-            // It fell due on its way, and a time that is past is refused: nothing was stored.
-            if !is_past(due) || draws == DRAWS_MAX {
-                return Err(refused(reply.status.as_u16(), &said));
+            // The server rejects due times in the past: retry with another if this one has passed.
+            if !is_past(due) || attempts == ATTEMPTS_MAX {
+                return Err(rejected(response.status.as_u16(), &body));
             }
-            draws += 1;
+            attempts += 1;
         });
     }
-    Ok(put)
+    Ok(submitted)
 }
 
 fn is_past(due: Timestamp) -> bool {
     due.as_ms() <= SystemClock.now_us() / 1000
 }
 
-/// Where a job is posted, with what, and where its id is in the answer.
+/// Returns the path, the body, and the name of the id field in the response.
 fn request(
     queue: Option<&QueueName>,
     payload: &str,
@@ -126,10 +128,10 @@ fn request(
     }
 }
 
-/// The server's no in its own words.
-pub(super) fn refused(status: u16, said: &Value) -> Failure {
-    let text = |field: &str| said[field].as_str().map(str::to_owned);
-    let message = text("detail").unwrap_or_else(|| "it gave no reason".to_owned());
+/// Converts an error response of the server.
+pub(super) fn rejected(status: u16, body: &Value) -> CliError {
+    let text = |field: &str| body[field].as_str().map(str::to_owned);
+    let message = text("detail").unwrap_or_else(|| "no details given".to_owned());
     let exit = match status {
         400..=400 | 411..=415 => Exit::Usage,
         401 | 403 => Exit::NotAllowed,
@@ -140,8 +142,8 @@ pub(super) fn refused(status: u16, said: &Value) -> Failure {
         _ => Exit::Failed,
     };
     let code = text("code").unwrap_or_else(|| "failed".to_owned());
-    let help = text("help")
-        .unwrap_or_else(|| "check that the URL is that of a Windlass server".to_owned());
-    let message = format!("the server refused with status {status}: {message}");
-    Failure::new(exit, Error::new(code, message, help))
+    let help =
+        text("help").unwrap_or_else(|| "check that the URL points to a Windlass server".to_owned());
+    let message = format!("the server replied with status {status}: {message}");
+    CliError::new(exit, Error::new(code, message, help))
 }

@@ -1,4 +1,4 @@
-//! How a program is run for a job: what it reads, what its result is, what its exit means.
+//! Flags for running a program per job: stdin, result and exit codes.
 
 use std::ffi::OsString;
 
@@ -6,59 +6,59 @@ use clap::{Args, ValueEnum};
 use windlass_exec::{Environment, ExecOptions, ExitMap, Keep, Stdin, Template};
 
 use super::child;
-use super::work::{self, Pace};
+use super::worker_args::{self, RunArgs};
 use crate::exit::Result;
 use crate::session::Session;
 
-/// The flags of a program; `exec` and `up` have them.
+/// Program flags, shared by `exec` and `up`.
 #[derive(Debug, Args)]
-pub(crate) struct Program {
-    /// CMD is one text for /bin/sh; a job's values are never part of it
+pub(crate) struct ProgramArgs {
+    /// Run CMD as a script with /bin/sh; job values are never inserted into it
     #[arg(long, requires = "command")]
     shell: bool,
 
-    /// What the process reads
+    /// What the process gets on stdin
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     #[arg(requires = "command")]
-    stdin: StdinWord,
+    stdin: StdinArg,
 
-    /// What is the result
+    /// What becomes the job's result
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     #[arg(requires = "command")]
-    result: ResultWord,
+    result: ResultArg,
 
-    /// What exit statuses mean: 3=permanent,9=retry:10m,4=snooze:1h,5=done
+    /// Map exit statuses to outcomes: 3=permanent,9=retry:10m,4=snooze:1h,5=done
     #[arg(long, value_name = "MAP", requires = "command")]
     on_exit: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum StdinWord {
-    /// The payload, byte for byte
+enum StdinArg {
+    /// The payload, unchanged
     #[default]
     Payload,
-    /// The whole job as one JSON object
+    /// The job as one JSON object
     Job,
     /// Nothing
     None,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum ResultWord {
-    /// All of standard output
+enum ResultArg {
+    /// All of stdout
     #[default]
     Stdout,
-    /// The last line of it that is not empty
+    /// The last non-empty line of stdout
     LastLine,
-    /// Nothing; the output is logged
+    /// Nothing; stdout is logged
     None,
 }
 
-impl Program {
-    /// How `command` is run.
+impl ProgramArgs {
+    /// Returns the options for running `command`.
     pub(crate) fn options(
         &self,
-        pace: &Pace,
+        run_args: &RunArgs,
         command: &[OsString],
         session: &Session,
     ) -> Result<ExecOptions> {
@@ -70,20 +70,20 @@ impl Program {
         Ok(ExecOptions {
             command: template,
             launch: child::launch(),
-            environment: Environment::beside_job(&pace.env)?,
+            environment: Environment::beside_job(&run_args.env)?,
             stdin: match self.stdin {
-                StdinWord::Payload => Stdin::Payload,
-                StdinWord::Job => Stdin::Job,
-                StdinWord::None => Stdin::Nothing,
+                StdinArg::Payload => Stdin::Payload,
+                StdinArg::Job => Stdin::Job,
+                StdinArg::None => Stdin::Nothing,
             },
             keep: match self.result {
-                ResultWord::Stdout => Keep::All,
-                ResultWord::LastLine => Keep::LastLine,
-                ResultWord::None => Keep::Nothing,
+                ResultArg::Stdout => Keep::All,
+                ResultArg::LastLine => Keep::LastLine,
+                ResultArg::None => Keep::Nothing,
             },
             exits: ExitMap::parse(&self.on_exit)?,
-            kill_after: pace.kill_after()?,
-            talk: work::talk(session),
+            kill_after: run_args.kill_after()?,
+            talk: worker_args::log_sink(session),
         })
     }
 }

@@ -1,5 +1,4 @@
-//! Where the file of an embedded store is: whether its folder can be written, whether the disk has
-//! room, and whether the sockets beside it still have somebody behind them.
+//! The folder of a SQLite store: permissions, free disk space, and wake-up sockets without a process.
 
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -10,105 +9,105 @@ use rustix::fs::{Access, access, statvfs};
 
 use super::{Check, Status};
 
-/// With less room than this on the disk, jobs may soon be refused: 64 MiB.
-const ROOM_MIN: u64 = 64 * 1024 * 1024;
+/// With less free space than this, enqueue may fail soon: 64 MiB.
+const FREE_MIN: u64 = 64 * 1024 * 1024;
 
-/// Looks at what is around the file, whether or not the store could be opened.
+/// Checks the folder, whether or not the store could be opened.
 pub(super) fn examine(path: &Path, checks: &mut Vec<Check>) {
-    // By a link the store is where the link points to.
+    // SQLite follows a symlink and keeps its other files next to the target.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let path = std::path::absolute(&path).unwrap_or(path);
     let Some(folder) = path.parent().filter(|folder| folder.is_dir()) else {
         return;
     };
     checks.push(writable(folder));
-    checks.extend(room(folder));
-    checks.extend(bells(&beside(&path, "-bells")));
+    checks.extend(free_space(folder));
+    checks.extend(sockets(&with_suffix(&path, "-bells")));
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(ending);
+    name.push(suffix);
     PathBuf::from(name)
 }
 
 fn writable(folder: &Path) -> Check {
     let shown = folder.display();
     match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
-        Ok(()) => Check::ok("folder", format!("{shown} can be written")),
+        Ok(()) => Check::ok("folder", format!("{shown} is writable")),
         Err(error) => Check::new(
             Status::Fail,
             "folder",
             format!(
-                "{shown} cannot be written ({}): the store keeps its log beside its file",
+                "{shown} is not writable ({}); SQLite needs to create its log there",
                 io::Error::from(error)
             ),
-            format!("give this user the right to write to {shown}, or move the store"),
+            format!("give this user write permission on {shown}, or move the store"),
         ),
     }
 }
 
-fn room(folder: &Path) -> Option<Check> {
+fn free_space(folder: &Path) -> Option<Check> {
     let disk = statvfs(folder).ok()?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-    let what = format!("{} MiB free on its disk", free / 1024 / 1024);
-    Some(if free >= ROOM_MIN {
-        Check::ok("room", what)
+    let message = format!("{} MiB free on the disk", free / 1024 / 1024);
+    Some(if free >= FREE_MIN {
+        Check::ok("space", message)
     } else {
         Check::new(
             Status::Warn,
-            "room",
-            format!("{what}: enqueue is refused when there is none"),
-            "make room, start workers, or keep fewer finished jobs with `windlass queue set`",
+            "space",
+            format!("{message}; enqueue fails when the disk is full"),
+            "free disk space, start workers, or keep fewer finished jobs with `windlass queue set`",
         )
     })
 }
 
-/// A process that waits for work has a socket here, and takes it away when it ends well.
-fn bells(folder: &Path) -> Option<Check> {
+/// Every process that waits for jobs has a socket here, and removes it on a clean exit.
+fn sockets(folder: &Path) -> Option<Check> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
-        // Nobody has waited yet.
+        // No process has waited yet.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
             return Some(Check::new(
                 Status::Warn,
-                "bells",
+                "sockets",
                 format!(
-                    "{} cannot be read ({error}): processes that wait find work a little later",
+                    "cannot read {} ({error}); waiting processes notice new jobs later",
                     folder.display()
                 ),
-                "make it a folder of the store's owner, or remove it",
+                "make it a folder owned by the store's user, or remove it",
             ));
         }
     };
     let sockets = entries
         .flatten()
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()));
-    let (gone, heard): (Vec<_>, Vec<_>) =
+    let (abandoned, live): (Vec<_>, Vec<_>) =
         sockets.partition(|entry| is_abandoned(folder, Path::new(&entry.file_name())));
-    let heard = format!("{} processes wait for work", heard.len());
-    Some(if gone.is_empty() {
-        Check::ok("bells", heard)
+    let live = format!("{} processes wait for jobs", live.len());
+    Some(if abandoned.is_empty() {
+        Check::ok("sockets", live)
     } else {
         Check::new(
             Status::Warn,
-            "bells",
+            "sockets",
             format!(
-                "{heard}, and {} sockets are left of processes that were killed",
-                gone.len()
+                "{live}, {} sockets left by killed processes",
+                abandoned.len()
             ),
-            "nothing: the next change of a job removes them; look why processes were killed",
+            "none needed, the next write removes them; find out why the processes were killed",
         )
     })
 }
 
-/// Whether nobody listens any more. Connecting sends nothing.
+/// Returns whether no process listens on the socket. Connecting sends nothing.
 fn is_abandoned(folder: &Path, name: &Path) -> bool {
     let Ok(socket) = UnixDatagram::unbound() else {
         return false;
     };
-    // The address of a socket is short; a folder that is open has a short name.
+    // Socket addresses have a short maximum length; /proc/self/fd gives the folder a short path.
     let Ok(open) = std::fs::File::open(folder) else {
         return false;
     };
@@ -132,28 +131,28 @@ mod tests {
     fn checks(path: &Path) -> Vec<String> {
         let mut checks = Vec::new();
         examine(path, &mut checks);
-        let seen = checks.iter().filter(|check| check.name != "room");
+        let seen = checks.iter().filter(|check| check.name != "space");
         seen.map(|check| format!("{} {:?}", check.name, check.status))
             .collect()
     }
 
     #[test]
-    fn a_socket_that_nobody_reads_is_told_from_one_that_somebody_does() {
+    fn a_socket_without_a_process_is_a_warning() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("jobs.db");
         assert_eq!(checks(&store), ["folder Ok"]);
 
-        let bells = beside(&store, "-bells");
-        std::fs::create_dir(&bells).unwrap();
-        let listener = UnixDatagram::bind(bells.join("1")).unwrap();
-        assert_eq!(checks(&store), ["folder Ok", "bells Ok"]);
+        let sockets = with_suffix(&store, "-bells");
+        std::fs::create_dir(&sockets).unwrap();
+        let listener = UnixDatagram::bind(sockets.join("1")).unwrap();
+        assert_eq!(checks(&store), ["folder Ok", "sockets Ok"]);
 
         drop(listener);
-        assert_eq!(checks(&store), ["folder Ok", "bells Warn"]);
+        assert_eq!(checks(&store), ["folder Ok", "sockets Warn"]);
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_left_to_the_store_to_tell() {
+    fn a_missing_folder_is_left_to_the_store_to_report() {
         assert!(checks(Path::new("/no/such/folder/jobs.db")).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! The troubles of a worker, told on standard error while it goes on: a store that is away, a lease that is lost.
+//! Prints warnings of the library on stderr, such as an unreachable store or a lost lease.
 
 use std::fmt;
 
@@ -10,35 +10,35 @@ use windlass_api::Error;
 
 use crate::output::Output;
 
-/// What is said by the library's own name; what jobs log has a way of its own.
+/// Tracing target of the library. The output of jobs is logged elsewhere.
 const TARGET: &str = "windlass";
 
-/// Tells from now on what the library warns of.
-pub(crate) fn tell(output: &Output) {
-    // There is one command in a process, so nobody was asked before.
-    let _ = set_global_default(Troubles(output.clone()));
+/// Installs the subscriber.
+pub(crate) fn init(output: &Output) {
+    // Fails only if a subscriber is already set; a process runs one command.
+    let _ = set_global_default(StderrLog(output.clone()));
 }
 
-struct Troubles(Output);
+struct StderrLog(Output);
 
-impl Subscriber for Troubles {
+impl Subscriber for StderrLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // What ends the command is told by its end, and not here as well.
+        // Errors end the command and are printed then.
         metadata.is_event() && metadata.target() == TARGET && *metadata.level() == Level::WARN
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut told = Told::default();
-        event.record(&mut told);
-        let text = told.text();
+        let mut warning = Warning::default();
+        event.record(&mut warning);
+        let text = warning.text();
         let mut output = self.0.clone();
-        match told.code {
-            Some(code) => output.problem(&Error::new(code, text, told.help)),
-            None => output.talk(&text),
+        match warning.code {
+            Some(code) => output.error(&Error::new(code, text, warning.help)),
+            None => output.note(&text),
         }
     }
 
-    // Spans are not enabled, so these are never asked for anything.
+    // Spans are disabled, so these are never called.
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1)
     }
@@ -52,26 +52,26 @@ impl Subscriber for Troubles {
     fn exit(&self, _: &Id) {}
 }
 
-/// One event, read.
+/// The fields of one event.
 #[derive(Default)]
-struct Told {
-    /// Which queue, job or worker it is about.
-    about: Vec<String>,
+struct Warning {
+    /// The queue, job or worker concerned.
+    subject: Vec<String>,
     message: String,
     code: Option<String>,
     help: String,
 }
 
-impl Told {
+impl Warning {
     fn text(&self) -> String {
-        if self.about.is_empty() {
+        if self.subject.is_empty() {
             return self.message.clone();
         }
-        format!("{}: {}", self.about.join(", "), self.message)
+        format!("{}: {}", self.subject.join(", "), self.message)
     }
 }
 
-impl Visit for Told {
+impl Visit for Warning {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
             "code" => self.code = Some(value.to_owned()),
@@ -83,7 +83,7 @@ impl Visit for Told {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         match field.name() {
             "message" => self.message = format!("{value:?}"),
-            name => self.about.push(format!("{name} {value:?}")),
+            name => self.subject.push(format!("{name} {value:?}")),
         }
     }
 }
@@ -93,12 +93,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trouble_says_what_it_is_about_what_happened_and_what_to_do() {
-        let told = Told {
-            about: vec!["queue mail".to_owned(), "id letter-1".to_owned()],
+    fn a_warning_names_its_subject_and_what_happened() {
+        let warning = Warning {
+            subject: vec!["queue mail".to_owned(), "id letter-1".to_owned()],
             message: "the lease is lost".to_owned(),
-            ..Told::default()
+            ..Warning::default()
         };
-        assert_eq!(told.text(), "queue mail, id letter-1: the lease is lost");
+        assert_eq!(warning.text(), "queue mail, id letter-1: the lease is lost");
     }
 }

@@ -1,4 +1,4 @@
-//! What `exec`, `worker` and `up` have in common: the flags of a worker, its signals and its summary.
+//! Shared by `exec`, `worker` and `up`: worker flags, signal handling and the summary.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,124 +11,124 @@ use windlass::{Existing, QueueName, Store};
 use windlass_exec::{Talk, exec::KILL_AFTER_DEFAULT};
 use windlass_worker::{Handle, Options, Runtime, Source, Stopper, Stores, Summary};
 
-use crate::exit::{Failure, Result};
+use crate::exit::{CliError, Result};
+use crate::parse;
 use crate::session::Session;
 use crate::signals::Signals;
-use crate::typed;
 
-/// How long a name of a worker is at most.
+/// Longest worker name.
 const NAME_CHARS_MAX: usize = 30;
 
-/// The flags of a worker and what it works on.
+/// Worker flags and the command to run.
 #[derive(Debug, Args)]
-pub(crate) struct Work {
-    /// A queue to take jobs from; may be given several times
+pub(crate) struct WorkerArgs {
+    /// Queue to claim jobs from; repeatable
     #[arg(long, value_name = "Q", required = true)]
     pub(crate) queue: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) pace: Pace,
+    pub(crate) run_args: RunArgs,
 
-    /// End when the queues are drained: nothing ready, scheduled or running
+    /// Exit when the queues are drained: nothing ready, scheduled or running
     #[arg(long)]
     burst: bool,
 
-    /// The program and its arguments
+    /// Program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }
 
-/// How a worker runs its jobs; `up` has the same flags.
+/// Flags for running jobs, shared with `up`.
 #[derive(Debug, Args)]
-pub(crate) struct Pace {
-    /// How many jobs run at once
+pub(crate) struct RunArgs {
+    /// Number of jobs to run at once
     #[arg(short = 'j', long = "jobs", value_name = "N", default_value_t = 1)]
     #[arg(requires = "command")]
     pub(crate) jobs: usize,
 
-    /// How long jobs are held without a renewal, which the worker sends by itself [default: 30s]
+    /// Lease duration; the worker renews it automatically [default: 30s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     #[arg(requires = "command")]
     lease: Option<String>,
 
-    /// How long an attempt may take where the job does not say
+    /// Time limit per attempt, for jobs without their own
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     #[arg(requires = "command")]
     timeout: Option<String>,
 
-    /// How long jobs may run on once the worker was asked to stop [default: 25s]
+    /// How long running jobs may continue after a stop signal [default: 25s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     #[arg(requires = "command")]
     grace: Option<String>,
 
-    /// How long after SIGTERM a process is killed [default: 5s]
+    /// Time from SIGTERM to SIGKILL for a process [default: 5s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     #[arg(requires = "command")]
     kill_after: Option<String>,
 
-    /// A variable to pass on, or to set: NAME or NAME=VALUE; may be given several times
+    /// Environment variable to pass on (NAME) or set (NAME=VALUE); repeatable
     #[arg(long, value_name = "NAME", requires = "command")]
     pub(crate) env: Vec<String>,
 }
 
-impl Work {
+impl WorkerArgs {
     pub(crate) fn queues(&self) -> Result<Vec<QueueName>> {
         queues(&self.queue)
     }
 
-    /// The options of the runtime, checked.
+    /// Returns the runtime options, validated.
     pub(crate) fn options(&self) -> Result<Options> {
-        let mut options = self.pace.options(self.queues()?, &self.command)?;
+        let mut options = self.run_args.options(self.queues()?, &self.command)?;
         options.is_burst = self.burst;
         options.check()?;
         Ok(options)
     }
 }
 
-impl Pace {
+impl RunArgs {
     pub(crate) fn kill_after(&self) -> Result<Duration> {
-        typed::duration_or(self.kill_after.as_deref(), KILL_AFTER_DEFAULT)
+        parse::duration_or(self.kill_after.as_deref(), KILL_AFTER_DEFAULT)
     }
 
     pub(crate) fn grace(&self) -> Result<Option<Duration>> {
-        typed::duration(self.grace.as_deref())
+        parse::duration(self.grace.as_deref())
     }
 
     fn timeout(&self) -> Result<Option<Duration>> {
-        let timeout = typed::duration(self.timeout.as_deref())?;
+        let timeout = parse::duration(self.timeout.as_deref())?;
         if timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Err(Failure::usage(
-                "--timeout is zero, so every attempt would end before it began",
-                "write --timeout 1ms or more, or leave it out for no limit",
+            return Err(CliError::usage(
+                "--timeout must be greater than zero",
+                "use --timeout 1ms or more, or omit it for no limit",
             ));
         }
         Ok(timeout)
     }
 
-    /// The options of the runtime as far as the flags say.
+    /// Returns the runtime options set by the flags.
     pub(crate) fn options(&self, queues: Vec<QueueName>, command: &[OsString]) -> Result<Options> {
         let mut options = Options::new(queues.into_iter().map(Source::new));
         options.name = name(command);
         options.concurrency = self.jobs;
         options.timeout = self.timeout()?;
-        options.lease = typed::duration_or(self.lease.as_deref(), options.lease)?;
+        options.lease = parse::duration_or(self.lease.as_deref(), options.lease)?;
         options.grace = self.grace()?.unwrap_or(options.grace);
         Ok(options)
     }
 }
 
-/// The queues that were named.
+/// Parses queue names.
 pub(crate) fn queues(names: &[String]) -> Result<Vec<QueueName>> {
     let queues = names.iter().map(QueueName::new);
     Ok(queues.collect::<windlass::Result<_>>()?)
 }
 
-/// A worker is called after its program.
+/// Names a worker after its program.
 fn name(command: &[OsString]) -> String {
     let program = command.first().map(Path::new).and_then(Path::file_name);
     let name = program.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let plain = name.chars().filter(|c| !c.is_control());
-    let name: String = plain.take(NAME_CHARS_MAX).collect();
+    let printable = name.chars().filter(|c| !c.is_control());
+    let name: String = printable.take(NAME_CHARS_MAX).collect();
     if name.is_empty() {
         "program".to_owned()
     } else {
@@ -136,43 +136,43 @@ fn name(command: &[OsString]) -> String {
     }
 }
 
-/// Remarks of the worker, on standard error.
-pub(crate) fn talk(session: &Session) -> Talk {
+/// Returns a sink that prints a worker's notes on stderr.
+pub(crate) fn log_sink(session: &Session) -> Talk {
     let output = session.output.clone();
-    Arc::new(move |text| output.clone().talk(text))
+    Arc::new(move |text| output.clone().note(text))
 }
 
-/// The store, made where it is not there: a worker may be started before the first job.
+/// Opens the store, creating it if missing: a worker may start before the first job exists.
 pub(crate) async fn stores(session: &Session) -> Result<(Arc<dyn Store>, Stores)> {
-    let url = session.lasting_store()?;
+    let url = session.persistent_store_url()?;
     let stores = windlass::open_stores(&url, Existing::OrCreate).await?;
     Ok((Arc::clone(stores.store()), stores))
 }
 
-/// Runs a worker to its end. The first signal lets jobs finish, the second does not; `stopping` is
-/// called at the first.
+/// Runs a worker. The first signal lets running jobs finish and calls `on_stop`; the second stops
+/// them.
 pub(crate) async fn run(
     stores: Stores,
     options: Options,
     handler: Arc<dyn Handle>,
     signals: &mut Signals,
-    stopping: impl Fn(),
+    on_stop: impl Fn(),
 ) -> Result<Summary> {
     let runtime = Runtime::new(stores, options, handler)?;
     let stopper = runtime.stopper();
     tokio::select! {
         summary = runtime.run() => Ok(summary?),
-        never = obey(&stopper, signals, stopping) => match never {},
+        never = handle_signals(&stopper, signals, on_stop) => match never {},
     }
 }
 
-async fn obey(
+async fn handle_signals(
     stopper: &Stopper,
     signals: &mut Signals,
-    stopping: impl Fn(),
+    on_stop: impl Fn(),
 ) -> std::convert::Infallible {
     signals.next().await;
-    stopping();
+    on_stop();
     stopper.stop();
     loop {
         signals.next().await;
@@ -180,7 +180,7 @@ async fn obey(
     }
 }
 
-/// What became of the jobs.
+/// Number of attempts per outcome.
 #[derive(Debug, Serialize)]
 struct Reply {
     succeeded: u64,
@@ -203,23 +203,23 @@ pub(crate) fn print(session: &mut Session, summary: &Summary) {
         lost: summary.lost,
     };
     session.output.result(&reply, |output| {
-        let figures = [
+        let counts = [
             ("succeeded", reply.succeeded),
-            ("failed and will run again", reply.failed),
+            ("failed (will be retried)", reply.failed),
             ("dead", reply.dead),
             ("released", reply.released),
             ("snoozed", reply.snoozed),
             ("cancelled", reply.cancelled),
-            ("lost", reply.lost),
+            ("lost their lease", reply.lost),
         ];
-        let said = figures.iter().filter(|(_, count)| *count > 0);
-        let said: Vec<_> = said
-            .map(|(word, count)| format!("{count} {word}"))
+        let counts = counts.iter().filter(|(_, count)| *count > 0);
+        let counts: Vec<_> = counts
+            .map(|(outcome, count)| format!("{count} {outcome}"))
             .collect();
-        output.line(&if said.is_empty() {
+        output.line(&if counts.is_empty() {
             "no jobs".to_owned()
         } else {
-            said.join(", ")
+            counts.join(", ")
         });
     });
 }

@@ -1,70 +1,95 @@
-//! `windlass clean`: the light clean or the deep one, once or as a cleaning process.
+//! `windlass maintain` and `windlass audit`: maintenance once or repeatedly, and the audit.
 
 use clap::Args;
 use windlass::store::{Maintained, limits};
 use windlass::{QueueName, Store};
 use windlass_api::{Error, MaintenanceReply};
 
-use super::again::{self, Again, Deep};
-use crate::exit::{Exit, Failure, Result};
+use super::repeat::{self, AuditSchedule, Repeat};
+use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
 
-/// What may be typed.
-#[derive(Debug, Args)]
+/// Arguments of `windlass maintain`, and of its old name `windlass clean`.
+#[derive(Debug, Default, Args)]
 #[command(
-    after_help = "Due jobs become ready, jobs of lost workers go back, finished ones that are kept no longer are removed. \
-    Workers do the same by themselves; this is for queues without one, and for the audit.\n\n\
+    after_help = "Makes due jobs ready, returns jobs of lost workers to their queue, and removes finished jobs past their \
+    retention. Workers do this automatically; run it for queues without workers.\n\n\
     Examples:\n  \
-    windlass clean --deep\n  \
-    windlass clean --every 1m --deep-every 24h"
+    windlass maintain\n  \
+    windlass maintain --every 1m --audit-every 24h"
 )]
 pub(crate) struct Arguments {
-    /// One queue [default: all]
+    /// Queue name [default: all queues]
     queue: Option<String>,
 
-    /// Audit every job and every counter as well, and repair what is wrong
-    #[arg(long)]
+    /// Also audit. Kept for `windlass clean --deep`, which is now `windlass audit`
+    #[arg(long, hide = true)]
     deep: bool,
 
-    /// Go on until told to stop, with this long between two cleans
+    /// Repeat until SIGTERM, waiting this long between runs
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     every: Option<String>,
 
-    /// With --every: how long between two deep cleans
-    #[arg(long, value_name = "D", requires = "every", allow_hyphen_values = true)]
-    deep_every: Option<String>,
+    /// With --every: also run an audit this often
+    #[arg(long, value_name = "D", alias = "deep-every")]
+    #[arg(requires = "every", allow_hyphen_values = true)]
+    audit_every: Option<String>,
 }
 
-/// Cleans and prints what was done, once or until SIGTERM, which ends it well.
+/// Arguments of `windlass audit`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Runs maintenance, then checks every job and counter, repairs errors, and lists the repairs.\n\n\
+    Example:\n  windlass audit mail"
+)]
+pub(crate) struct AuditArguments {
+    /// Queue name [default: all queues]
+    queue: Option<String>,
+}
+
+/// Runs maintenance and an audit once.
+pub(crate) async fn audit(arguments: AuditArguments, session: &mut Session) -> Result<Exit> {
+    let arguments = Arguments {
+        queue: arguments.queue,
+        deep: true,
+        ..Arguments::default()
+    };
+    run(arguments, session).await
+}
+
+/// Runs maintenance once, or repeatedly until SIGTERM, and prints what was done.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = arguments.queue.map(QueueName::new).transpose()?;
-    let every = again::read("--every", arguments.every.as_deref())?;
-    let deep = Deep::read(arguments.deep, arguments.deep_every.as_deref())?;
+    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
+    let audit_every = arguments.audit_every.as_deref();
+    let audits = AuditSchedule::parse("--audit-every", arguments.deep, audit_every)?;
     let store = session.store().await?;
     let is_once = every.is_none();
     if let Some(queue) = queue.as_ref().filter(|_| is_once)
         && store.stats(queue).await?.is_none()
     {
-        return Err(Failure::from(Error::queue_not_found(queue)));
+        return Err(CliError::from(Error::no_queue(queue)));
     }
-    let rounds = Again::until_terminated(every)?;
-    let work = |is_deep| clean(store.as_ref(), queue.as_ref(), is_deep);
-    let told = |output: &mut Output, reply: &MaintenanceReply| {
+    let rounds = Repeat::until_sigterm(every)?;
+    let work = |is_audit| maintain(store.as_ref(), queue.as_ref(), is_audit);
+    let print = |output: &mut Output, reply: &MaintenanceReply| {
         output.result(reply, |output| {
             if is_once || !reply.is_idle() {
                 print(output, reply);
             }
         });
     };
-    rounds.clean(deep, &mut session.output, work, told).await
+    rounds
+        .maintain(audits, &mut session.output, work, print)
+        .await
 }
 
-/// Cleans one queue or all: what was left to do when it came by, not what is added all the time.
-async fn clean(
+/// Runs maintenance on one queue or all, until no page is full; jobs added meanwhile are not chased.
+async fn maintain(
     store: &dyn Store,
     queue: Option<&QueueName>,
-    is_deep: bool,
+    is_audit: bool,
 ) -> windlass::Result<MaintenanceReply> {
     let queues = match queue {
         Some(queue) => vec![queue.clone()],
@@ -79,7 +104,7 @@ async fn clean(
                 break;
             }
         }
-        if is_deep {
+        if is_audit {
             let mut from = None;
             loop {
                 let audited = store.audit(queue, from).await?;
@@ -94,10 +119,10 @@ async fn clean(
     Ok(reply)
 }
 
-/// Whether a step stopped at its page, so that more may be left.
+/// Returns whether a call stopped at its page limit, so that more may be left.
 const fn is_page_full(maintained: Maintained) -> bool {
     let page = limits::PAGE as u64;
-    // What is forgotten shares the page of the jobs that are reaped, and of those pruned.
+    // Forgotten ids count towards the pages of reaped and of pruned jobs.
     maintained.promoted >= page
         || maintained.expired >= page
         || maintained.reaped + maintained.forgotten >= page
@@ -121,7 +146,7 @@ fn print(output: &mut Output, reply: &MaintenanceReply) {
             .id
             .as_ref()
             .map_or(String::new(), |id| format!(" job {id}"));
-        output.talk(&format!(
+        output.note(&format!(
             "{}{job}: {} ({})",
             repair.queue, repair.message, repair.code
         ));

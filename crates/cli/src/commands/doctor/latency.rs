@@ -1,4 +1,4 @@
-//! Whether the store takes writes, and how long a step takes.
+//! Whether the store accepts writes, and how long a write takes.
 
 use std::time::{Duration, Instant};
 
@@ -6,24 +6,24 @@ use windlass::store::WorkerCommand;
 use windlass::{BootId, Store, duration};
 
 use super::{Check, Status};
-use crate::exit::Failure;
+use crate::exit::CliError;
 
-/// How many steps are timed; the best of them says what the way to the store costs.
-const STEPS: usize = 5;
+/// Number of timed writes. The fastest is reported, as it shows the cost of reaching the store.
+const WRITES: usize = 5;
 
-/// Past this a step is slow: every claim and every end of a job takes one.
+/// Above this a write is slow: every claim and every outcome needs one.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// Sends steps that may write and have nothing to change: word for a worker that nobody knows.
+/// Sends write transactions that change nothing: commands for a worker that does not exist.
 pub(super) async fn examine(store: &dyn Store, is_redis: bool, checks: &mut Vec<Check>) {
     let mut best = Duration::MAX;
-    for _ in 0..STEPS {
+    for _ in 0..WRITES {
         let began = Instant::now();
         if let Err(error) = store
             .command(&BootId::generate(), WorkerCommand::Continue)
             .await
         {
-            checks.push(Check::failed("writes", &Failure::from(error)));
+            checks.push(Check::failed("writes", &CliError::from(error)));
             return;
         }
         best = best.min(began.elapsed());
@@ -31,9 +31,9 @@ pub(super) async fn examine(store: &dyn Store, is_redis: bool, checks: &mut Vec<
     checks.push(Check::ok(
         "writes",
         if is_redis {
-            "a script ran that may write"
+            "a write script ran"
         } else {
-            "a transaction ran that may write"
+            "a write transaction ran"
         },
     ));
     checks.push(latency(best, is_redis));
@@ -41,18 +41,19 @@ pub(super) async fn examine(store: &dyn Store, is_redis: bool, checks: &mut Vec<
 
 fn latency(best: Duration, is_redis: bool) -> Check {
     let ms = best.as_secs_f64() * 1000.0;
-    let what = format!("a step takes {ms:.1} ms at best");
+    let message = format!("fastest write took {ms:.1} ms");
     if best <= SLOW {
-        return Check::ok("latency", what);
+        return Check::ok("latency", message);
     }
     let limit = duration::format(SLOW);
     let fix = if is_redis {
-        "run workers near the server; look for slow commands with SLOWLOG GET"
+        "run workers closer to the server; find slow commands with SLOWLOG GET"
     } else {
-        "put the file on a faster disk, or look which process writes so much"
+        "move the file to a faster disk, or find out which process writes so much"
     };
-    let what = format!("{what}, more than {limit}: each claim and each end of a job takes one");
-    Check::new(Status::Warn, "latency", what, fix)
+    let message =
+        format!("{message}, more than {limit}; every claim and every outcome needs a write");
+    Check::new(Status::Warn, "latency", message, fix)
 }
 
 #[cfg(test)]
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slow_step_is_a_warning_with_a_fix() {
+    fn a_slow_write_is_a_warning_with_a_fix() {
         for is_redis in [false, true] {
             assert_eq!(latency(SLOW, is_redis).status, Status::Ok);
             let slow = latency(SLOW * 2, is_redis);

@@ -1,26 +1,26 @@
-//! The bar of a bench.
+//! The progress bar of a benchmark.
 
 use indicatif::ProgressBar;
 use windlass_bench::Progress;
 
 use crate::output::Output;
 
-/// A bar on a terminal; elsewhere nothing.
+/// A progress bar, shown on a terminal only.
 #[derive(Debug)]
-pub(super) struct Bar(ProgressBar);
+pub(super) struct BenchBar(ProgressBar);
 
-impl Bar {
+impl BenchBar {
     pub(super) fn new() -> Self {
         Self(Output::count_bar(0))
     }
 
-    /// Makes room for results.
+    /// Clears the bar before results are printed.
     pub(super) fn clear(&self) {
         self.0.finish_and_clear();
     }
 }
 
-impl Progress for Bar {
+impl Progress for BenchBar {
     fn begin(&self, what: &str, jobs: u64) {
         self.0.reset();
         self.0.set_length(jobs);
