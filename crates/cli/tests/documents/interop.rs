@@ -4,9 +4,9 @@ use rustix::process::Signal;
 use windlass_testkit::redis::{Server, until};
 
 use crate::page::texts;
-use crate::place::Place;
 use crate::sandbox::Sandbox;
 use crate::shell::{Running, Shell};
+use crate::test_store::TestStore;
 
 const PAGE: &str = include_str!("../../../../docs/interop.md");
 
@@ -17,11 +17,11 @@ fn ready(shell: &Shell, queue: &str) -> Option<u64> {
 }
 
 #[test]
-fn the_commands_of_the_page_on_older_systems_migrate_their_work() {
-    let mut shell = Shell::new(Sandbox::on(Place::redis()));
+fn the_commands_of_the_page_on_older_systems_carry_their_work_over() {
+    let mut shell = Shell::new(Sandbox::on(TestStore::redis()));
     let old = Server::start();
-    let to_new = shell.sandbox.place.server().url();
-    shell.substitute("redis://old:6379/0", &old.url());
+    let to_new = shell.sandbox.store.server().url();
+    shell.instead("redis://old:6379/0", &old.url());
     for url in [
         "redis://new:6379/0",
         "redis://127.0.0.1:6379/0",

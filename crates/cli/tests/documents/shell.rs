@@ -63,7 +63,7 @@ impl Shell {
             .env_remove("WINDLASS_HTTP_TOKEN")
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
-        self.sandbox.place.name_to(&mut command);
+        self.sandbox.store.configure(&mut command);
         command
     }
 

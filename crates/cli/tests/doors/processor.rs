@@ -6,8 +6,8 @@ use rustix::process::Signal;
 
 use super::crew::{Account, Crew, Fate};
 use super::door::Door;
-use super::place::Place;
 use super::sandbox::Sandbox;
+use super::test_store::TestStore;
 
 const JOBS: usize = 40;
 
@@ -66,7 +66,7 @@ fn all_jobs_finish_though_two_of_four_workers_die_in_a_file() {
 
 #[test]
 fn all_jobs_finish_though_two_of_four_workers_die_on_redis() {
-    all_jobs_finish(&Sandbox::on(Place::redis()));
+    all_jobs_finish(&Sandbox::on(TestStore::redis()));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::fs::OpenOptions;
 use rustix::process::Signal;
 
 use super::door::Door;
-use super::place::Place;
 use super::sandbox::{Ran, Sandbox, text};
+use super::test_store::TestStore;
 
 fn counts(sandbox: &Sandbox) -> (u64, u64) {
     let stats = sandbox.run("queue stats q --json").ok().json();
@@ -50,7 +50,7 @@ fn jobs_keep_their_order_in_a_file() {
 
 #[test]
 fn jobs_keep_their_order_on_redis() {
-    jobs_keep_their_order(&Sandbox::on(Place::redis()));
+    jobs_keep_their_order(&Sandbox::on(TestStore::redis()));
 }
 
 fn a_job_goes_its_whole_way(sandbox: &Sandbox) {
@@ -85,7 +85,7 @@ fn a_job_goes_its_whole_way_in_a_file() {
 
 #[test]
 fn a_job_goes_its_whole_way_on_redis() {
-    a_job_goes_its_whole_way(&Sandbox::on(Place::redis()));
+    a_job_goes_its_whole_way(&Sandbox::on(TestStore::redis()));
 }
 
 #[test]
@@ -141,7 +141,11 @@ fn a_reader_that_goes_away_ends_it_quietly_and_loses_nothing() {
     drop(stdin);
 
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("went back"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("it was returned to its queue"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(counts(&sandbox), (3, 0));
     assert_eq!(text(&sandbox.claim("q")["id"]), "1");
 }
@@ -187,12 +191,12 @@ fn a_bad_start_has_its_exit_status() {
 
 #[test]
 fn trouble_with_the_store_is_an_answer() {
-    let place = Place::redis();
+    let place = TestStore::redis();
     let url = place.server().url();
     let sandbox = Sandbox::on(place);
     let mut door = Door::open(&sandbox, &format!("stdio --store {url}?timeout=5s"));
     assert_eq!(door.ask(r#"{"op":"queues","ref":1}"#)["ok"], true);
-    sandbox.place.server().kill();
+    sandbox.store.server().kill();
     let reply = door.ask(r#"{"op":"enqueue","ref":2,"queue":"q","id":"a"}"#);
     assert_eq!((&reply["ref"], &reply["ok"]), (&2.into(), &false.into()));
     let code = text(&reply["error"]["code"]);
@@ -200,7 +204,7 @@ fn trouble_with_the_store_is_an_answer() {
         ["store_unreachable", "outcome_unknown"].contains(&code),
         "{reply}"
     );
-    sandbox.place.server().restart();
+    sandbox.store.server().restart();
     let again = door.ask(r#"{"op":"enqueue","ref":3,"queue":"q","id":"a"}"#);
     assert_eq!(again["ok"], true, "{again}");
     assert_eq!(door.close().0.code(), Some(0));

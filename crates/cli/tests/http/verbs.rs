@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::caller::Served;
-use crate::place::Place;
 use crate::sandbox::Sandbox;
+use crate::test_store::TestStore;
 
 fn goes_its_way(sandbox: &Sandbox) {
     let served = Served::new(sandbox);
@@ -60,12 +60,12 @@ fn a_job_goes_its_whole_way_over_http() {
 
 #[test]
 fn a_job_goes_its_whole_way_over_http_on_redis() {
-    goes_its_way(&Sandbox::on(Place::redis()));
+    goes_its_way(&Sandbox::on(TestStore::redis()));
 }
 
 #[test]
 fn bytes_come_back_byte_for_byte() {
-    for sandbox in [Sandbox::new(), Sandbox::on(Place::redis())] {
+    for sandbox in [Sandbox::new(), Sandbox::on(TestStore::redis())] {
         let served = Served::new(&sandbox);
         let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
         let octets = "content-type: application/octet-stream";
@@ -80,7 +80,7 @@ fn bytes_come_back_byte_for_byte() {
 
 #[test]
 fn a_stream_of_jobs_goes_in_and_comes_out() {
-    for sandbox in [Sandbox::new(), Sandbox::on(Place::redis())] {
+    for sandbox in [Sandbox::new(), Sandbox::on(TestStore::redis())] {
         let served = Served::new(&sandbox);
         let lines: String = (0..1000)
             .map(|n| format!("{{\"id\":\"j{n}\",\"payload\":{n}}}\n"))

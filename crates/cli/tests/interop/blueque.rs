@@ -6,11 +6,11 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 use windlass_testkit::redis::until;
 
-use super::place::Place;
 use super::sandbox::{Ran, Sandbox, has_fields, text};
+use super::test_store::TestStore;
 
 fn sandbox() -> Sandbox {
-    Sandbox::on(Place::redis())
+    Sandbox::on(TestStore::redis())
 }
 
 fn blueque(sandbox: &Sandbox, line: &str) -> Ran {
@@ -110,7 +110,7 @@ fn a_task_that_nobody_heard_of_goes_back() {
     let sandbox = sandbox();
     let id = enqueued(&sandbox, "");
     sandbox
-        .run_unheard("interop blueque listen video --json")
+        .run_with_closed_stdout("interop blueque listen video --json")
         .exits(1);
     assert_eq!(shown(&sandbox, &id)["status"], "pending");
 }
@@ -144,7 +144,7 @@ fn a_scheduled_task_moves_when_it_is_due() {
         0
     );
     let id = text(&later["id"]);
-    let server = sandbox.place.server();
+    let server = sandbox.store.server();
     server
         .command(&["ZADD", "blueque_scheduled_tasks_video", "1", id])
         .ok();

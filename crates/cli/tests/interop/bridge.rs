@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use windlass_testkit::redis::until;
 
-use super::place::Place;
 use super::sandbox::Sandbox;
+use super::test_store::TestStore;
 
 const MANY: usize = 2_000;
 const KILLS: usize = 6;
@@ -89,7 +89,7 @@ fn bury_listeners(sandbox: &Sandbox, prefix: &str) {
 }
 
 fn ask(sandbox: &Sandbox, words: &[&str]) -> windlass_testkit::redis::Reply {
-    sandbox.place.server().command(words)
+    sandbox.store.server().command(words)
 }
 
 fn bridge(sandbox: &Sandbox, origin: &Origin) -> Value {
@@ -120,7 +120,7 @@ fn ready(sandbox: &Sandbox) -> u64 {
 }
 
 fn carried_over(origin: &Origin) {
-    let sandbox = Sandbox::on(Place::redis());
+    let sandbox = Sandbox::on(TestStore::redis());
     (origin.put)(&sandbox, 250);
     assert_eq!(left(&sandbox), 250);
 
@@ -138,7 +138,7 @@ fn carried_over(origin: &Origin) {
 }
 
 fn killed(origin: &Origin) {
-    let sandbox = Sandbox::on(Place::redis());
+    let sandbox = Sandbox::on(TestStore::redis());
     (origin.put)(&sandbox, MANY);
     let line = format!("interop bridge --from {} --to new --follow", origin.from);
     for _ in 0..KILLS {
@@ -225,7 +225,7 @@ fn a_bridge_from_the_note_of_blueque_loses_nothing_when_it_is_killed() {
 
 #[test]
 fn what_the_queue_does_not_take_stays_where_it_was() {
-    let sandbox = Sandbox::on(Place::redis());
+    let sandbox = Sandbox::on(TestStore::redis());
     (WORK_QUEUE.put)(&sandbox, 3);
     let huge = "x".repeat(2 * 1024 * 1024);
     ask(&sandbox, &["SET", "old:item:id-1", &huge]);
@@ -241,7 +241,7 @@ fn what_the_queue_does_not_take_stays_where_it_was() {
 
 #[test]
 fn ids_that_no_job_can_have_are_carried_over_all_the_same() {
-    let sandbox = Sandbox::on(Place::redis());
+    let sandbox = Sandbox::on(TestStore::redis());
     let odd = "line\none";
     ask(&sandbox, &["SET", &format!("old:item:{odd}"), "data"]);
     ask(&sandbox, &["LPUSH", "old:queue", odd]);

@@ -9,9 +9,9 @@
 #[allow(dead_code, reason = "shared with tests that use all of it")]
 mod sandbox;
 
-#[path = "../programs/place.rs"]
+#[path = "../programs/test_store.rs"]
 #[allow(dead_code, reason = "shared with tests that use all of it")]
-mod place;
+mod test_store;
 
 mod blueque;
 mod bridge;

@@ -3,11 +3,11 @@
 use serde_json::json;
 use windlass_testkit::redis::until;
 
-use crate::place::Place;
 use crate::sandbox::{Sandbox, text};
+use crate::test_store::TestStore;
 
 fn sandbox() -> Sandbox {
-    Sandbox::on(Place::redis())
+    Sandbox::on(TestStore::redis())
 }
 
 /// The line with the flags that every command has.
@@ -86,7 +86,9 @@ fn bytes_that_are_no_text_go_through_and_a_bad_line_is_a_usage_error() {
 fn an_item_that_nobody_heard_of_goes_back() {
     let sandbox = sandbox();
     sandbox.run(&line("add data --id a", "0.3")).ok();
-    sandbox.run_unheard(&line("lease", "0.3")).exits(1);
+    sandbox
+        .run_with_closed_stdout(&line("lease", "0.3"))
+        .exits(1);
     let counts = sandbox.run(&line("counts", "0.3")).ok().json();
     assert_eq!(counts, json!({"queue": 1, "processing": 0}));
 }
@@ -94,7 +96,7 @@ fn an_item_that_nobody_heard_of_goes_back() {
 #[test]
 fn a_clean_brings_back_what_is_abandoned_and_a_deep_one_what_is_in_no_list() {
     let sandbox = sandbox();
-    let server = sandbox.place.server();
+    let server = sandbox.store.server();
     for id in ["abandoned", "stray"] {
         server
             .command(&["SET", &format!("p:item:{id}"), "data"])
@@ -121,7 +123,7 @@ fn a_clean_brings_back_what_is_abandoned_and_a_deep_one_what_is_in_no_list() {
 #[test]
 fn a_cleaning_process_cleans_until_it_is_told_to_stop() {
     let sandbox = sandbox();
-    let server = sandbox.place.server();
+    let server = sandbox.store.server();
     let words = "clean --every 20ms --deep-every 40ms --grace 1ms";
     let child = sandbox.start(&line(words, "0.3"));
     for id in ["a", "b"] {

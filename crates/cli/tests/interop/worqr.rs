@@ -6,11 +6,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use windlass_testkit::redis::until;
 
-use super::place::Place;
 use super::sandbox::{Ran, Sandbox, text};
+use super::test_store::TestStore;
 
 fn sandbox() -> Sandbox {
-    Sandbox::on(Place::redis())
+    Sandbox::on(TestStore::redis())
 }
 
 fn worqr(sandbox: &Sandbox, line: &str) -> Ran {
@@ -73,7 +73,7 @@ fn queues_can_be_looked_at_and_deleted() {
     assert_eq!(answer(&sandbox, "cancel mail b"), cancelled);
     let deleted = json!({"queue": "mail", "deleted": 2});
     assert_eq!(answer(&sandbox, "delete mail"), deleted);
-    assert_eq!(sandbox.place.server().command(&["DBSIZE"]).integer(), 1);
+    assert_eq!(sandbox.store.server().command(&["DBSIZE"]).integer(), 1);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn workers_are_kept_alive_stopped_and_cleaned_up() {
     );
     answer(&sandbox, "start-work mail --worker w");
     started(&sandbox);
-    let server = sandbox.place.server();
+    let server = sandbox.store.server();
     server.command(&["DEL", "worqr:workerTimers:w"]).ok();
     let cleaned = json!({"workers": ["w"], "returned": 1, "undecided": []});
     assert_eq!(answer(&sandbox, "cleanup"), cleaned);
@@ -178,7 +178,7 @@ fn a_worker_that_stays_is_alive_until_it_is_ended_and_leaves_nothing() {
     assert_eq!(line, "{\"worker\":\"w\"}\n");
     answer(&sandbox, "start-work mail --worker w");
     started(&sandbox);
-    let server = sandbox.place.server();
+    let server = sandbox.store.server();
     let timer = "worqr:workerTimers:w";
     server.command(&["EXPIRE", timer, "600"]).ok();
     until("it beats", || {

@@ -6,7 +6,7 @@ use windlass::{Existing, QueueName};
 use windlass_interop::bridge::{Bridge, Carried, From};
 use windlass_interop::{Server, blueque, redis_work_queue, worqr};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
 
@@ -63,7 +63,7 @@ struct Refused {
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.to)?;
     let from = from(&arguments)?;
-    let url = session.lasting_store()?;
+    let url = session.persistent_store_url()?;
     let server = match &arguments.server {
         Some(url) => Server::open(url).await?,
         None => super::server(session).await?,
@@ -94,8 +94,8 @@ async fn work(
     output: &mut Output,
 ) -> windlass::Result<()> {
     if is_following {
-        output.talk("following; end it with Ctrl-C");
-        let told = |error: &windlass::Error| output.talk(&format!("{error}; trying again"));
+        output.note("following; end it with Ctrl-C");
+        let told = |error: &windlass::Error| output.note(&format!("{error}; trying again"));
         bridge.follow(told).await
     } else {
         bridge.drain().await
@@ -118,7 +118,7 @@ fn print(session: &mut Session, carried: Carried) {
             report.carried, report.duplicates
         ));
         for refused in &report.refused {
-            output.talk(&format!("{} stays: {}", refused.id, refused.error));
+            output.note(&format!("{} stays: {}", refused.id, refused.error));
         }
     });
 }
@@ -164,8 +164,8 @@ fn from(arguments: &Arguments) -> Result<From> {
     }
 }
 
-fn unknown(flag: &str, value: &str) -> Failure {
-    Failure::usage(
+fn unknown(flag: &str, value: &str) -> CliError {
+    CliError::usage(
         format!("{flag} does not know {value:?}"),
         "see `windlass interop bridge --help`",
     )

@@ -11,7 +11,7 @@ pub(crate) async fn run(session: &mut Session) -> Result<Exit> {
     let seen = inspect::look(&server).await?;
     session.output.result(&seen, |output| {
         if seen.is_empty() {
-            output.talk("no queue of redis-work-queue, Worqr or Blueque is there");
+            output.note("no queue of redis-work-queue, Worqr or Blueque is there");
         }
         let header = ["system", "layout", "prefix", "queue", "waiting", "running"];
         output.table(&header, seen.iter().map(row).collect());

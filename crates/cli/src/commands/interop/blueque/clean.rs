@@ -5,10 +5,10 @@ use serde::Serialize;
 use windlass_interop::blueque::{CleanOptions, Cleaned};
 
 use super::place::Place;
-use crate::commands::again::{self, Again};
+use crate::commands::repeat::{self, Repeat};
 use crate::exit::{Exit, Result};
+use crate::parse;
 use crate::session::Session;
-use crate::typed;
 
 /// Who counts as dead.
 #[derive(Debug, Args)]
@@ -76,10 +76,10 @@ impl Judging {
         let mut options = CleanOptions::default();
         options.retry_lost = self.retry_lost;
         options.lost = self.lost;
-        options.silence = typed::duration(self.silence.as_deref())?;
+        options.silence = parse::duration(self.silence.as_deref())?;
         options.hosts = self.host;
         options.ignores_pids = self.ignore_pids;
-        options.settle = typed::duration_or(self.settle.as_deref(), options.settle)?;
+        options.settle = parse::duration_or(self.settle.as_deref(), options.settle)?;
         Ok(options)
     }
 }
@@ -96,10 +96,10 @@ impl Reply {
 
 /// Cleans and prints what was done.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let every = again::read("--every", arguments.every.as_deref())?;
+    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
     let options = arguments.judging.options()?;
     let queue = arguments.place.queue(&arguments.queue, session).await?;
-    let rounds = Again::begin(every, session)?;
+    let rounds = Repeat::until_signal(every, session)?;
     let mut reply = Reply::default();
     let work = || queue.clean(&options);
     let output = &mut session.output;

@@ -9,9 +9,9 @@ use windlass_interop::blueque::{CleanOptions, Listener, ListenerOptions, Queue};
 use super::clean::Judging;
 use super::place::Place;
 use super::reply;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
+use crate::parse;
 use crate::session::Session;
-use crate::typed;
 
 /// How long a script may take for a task without a word.
 const ALIVE_DEFAULT: Duration = Duration::from_secs(300);
@@ -95,7 +95,7 @@ struct Beaten {
 impl Who {
     fn options(self) -> Result<ListenerOptions> {
         let mut options = ListenerOptions::default();
-        options.alive = typed::duration_or(self.alive.as_deref(), ALIVE_DEFAULT)?;
+        options.alive = parse::duration_or(self.alive.as_deref(), ALIVE_DEFAULT)?;
         options.name = self.listener;
         Ok(options)
     }
@@ -103,7 +103,7 @@ impl Who {
 
 /// Takes the next task.
 pub(crate) async fn listen(arguments: Listen, session: &mut Session) -> Result<Exit> {
-    let wait = typed::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
+    let wait = parse::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
     let options = arguments.who.options()?;
     let is_named = options.name.is_some();
     let queue = arguments.place.queue(&arguments.queue, session).await?;
@@ -141,19 +141,19 @@ async fn settle(
         listener.leave().await?;
         return Ok(Exit::Ok);
     }
-    let Some(why) = session.output.unheard() else {
+    let Some(why) = session.output.undelivered() else {
         return Ok(Exit::Ok);
     };
     let mut options = CleanOptions::default();
     options.lost.push(listener.name().to_owned());
     options.retry_lost = true;
     queue.clean(&options).await?;
-    Err(Failure::unwritable(&why))
+    Err(CliError::unwritable(&why))
 }
 
 /// Gives a sign of life.
 pub(crate) async fn beat(arguments: Beat, session: &mut Session) -> Result<Exit> {
-    let alive = typed::duration_or(arguments.alive.as_deref(), ALIVE_DEFAULT)?;
+    let alive = parse::duration_or(arguments.alive.as_deref(), ALIVE_DEFAULT)?;
     let queue = arguments.place.queue(&arguments.queue, session).await?;
     queue.beat(&arguments.listener, alive).await?;
     let reply = Beaten {

@@ -17,10 +17,10 @@ use windlass_interop::blueque::{Blueque, CleanOptions, Listener, ListenerOptions
 
 use super::clean::Judging;
 use super::place::Place;
-use crate::commands::exec::{child, work};
+use crate::commands::exec::{child, worker_args};
 use crate::exit::{Exit, Result};
+use crate::parse;
 use crate::session::Session;
-use crate::typed;
 
 use task::Outcome;
 use upkeep::Upkeep;
@@ -128,10 +128,10 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 impl Arguments {
     async fn runner(self, session: &Session, stopped: watch::Receiver<bool>) -> Result<Runner> {
         let mut options = ListenerOptions::default();
-        options.alive = typed::duration_or(self.alive.as_deref(), options.alive)?;
+        options.alive = parse::duration_or(self.alive.as_deref(), options.alive)?;
         let judging = self.judging.options()?;
         let environment = Environment::new(&self.env)?;
-        let talk = work::talk(session);
+        let talk = worker_args::log_sink(session);
         let blueque = self.place.open(session).await?;
         Ok(Runner {
             queue: blueque.queue(&self.queue)?,
@@ -139,8 +139,8 @@ impl Arguments {
             options,
             judging,
             starter: Starter::new(child::launch(), environment, talk.clone())?,
-            grace: typed::duration_or(self.grace.as_deref(), Duration::ZERO)?,
-            kill_after: typed::duration_or(self.kill_after.as_deref(), KILL_AFTER_DEFAULT)?,
+            grace: parse::duration_or(self.grace.as_deref(), Duration::ZERO)?,
+            kill_after: parse::duration_or(self.kill_after.as_deref(), KILL_AFTER_DEFAULT)?,
             is_burst: self.burst,
             talk,
             stopped,

@@ -8,7 +8,7 @@ use windlass::{Bytes, Error, ErrorKind};
 use windlass_interop::blueque::{Processor, Task};
 
 use super::place::Place;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
 
@@ -111,7 +111,7 @@ impl Held {
     }
 }
 
-fn conflict(what: String) -> Failure {
+fn conflict(what: String) -> CliError {
     Error::new(
         ErrorKind::Conflict,
         what,

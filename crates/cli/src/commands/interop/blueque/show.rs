@@ -6,7 +6,7 @@ use windlass::{Error, ErrorKind};
 
 use super::place::Place;
 use super::reply;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;
 
 /// What may be typed.
@@ -58,7 +58,7 @@ struct QueueReply {
 }
 
 /// Nobody knows this task.
-pub(super) fn no_task(id: &str) -> Failure {
+pub(super) fn no_task(id: &str) -> CliError {
     Error::new(
         ErrorKind::NotFound,
         format!("there is no task {id}"),
@@ -91,7 +91,7 @@ pub(crate) async fn listeners(arguments: Listeners, session: &mut Session) -> Re
         .collect();
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.talk("nobody listens");
+            output.note("nobody listens");
         }
         let row = |one: &ListenerReply| {
             let life = match one.is_alive {
@@ -127,7 +127,7 @@ pub(crate) async fn queues(arguments: Queues, session: &mut Session) -> Result<E
     }
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.talk("there are no queues");
+            output.note("there are no queues");
         }
         let row = |one: &QueueReply| {
             let figures = [one.listeners, one.pending, one.scheduled, one.started];

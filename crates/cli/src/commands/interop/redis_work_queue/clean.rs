@@ -5,11 +5,11 @@ use serde::Serialize;
 use windlass_interop::redis_work_queue::{Cleaned, WorkQueue};
 
 use super::place::Place;
-use crate::commands::again::{self, Again, Deep};
+use crate::commands::repeat::{self, AuditSchedule, Repeat};
 use crate::exit::{Exit, Result};
 use crate::output::Output;
+use crate::parse;
 use crate::session::Session;
-use crate::typed;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -52,16 +52,22 @@ struct Reply {
 
 /// Cleans and prints what was done, once or until a signal ends it well.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let every = again::read("--every", arguments.every.as_deref())?;
-    let deep = Deep::read(arguments.deep, arguments.deep_every.as_deref())?;
-    let grace = typed::duration(arguments.grace.as_deref())?;
+    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
+    let deep = AuditSchedule::parse(
+        "--deep-every",
+        arguments.deep,
+        arguments.deep_every.as_deref(),
+    )?;
+    let grace = parse::duration(arguments.grace.as_deref())?;
     let mut queue = arguments.place.open(session).await?;
     if let Some(grace) = grace {
         queue = queue.with_grace(grace);
     }
-    let rounds = Again::begin(every, session)?;
+    let rounds = Repeat::until_signal(every, session)?;
     let work = |is_deep| clean(&queue, is_deep);
-    rounds.clean(deep, &mut session.output, work, print).await
+    rounds
+        .maintain(deep, &mut session.output, work, print)
+        .await
 }
 
 async fn clean(queue: &WorkQueue, is_deep: bool) -> windlass::Result<Reply> {

@@ -8,7 +8,7 @@ use windlass_api::Error;
 use windlass_interop::redis_work_queue::Item;
 
 use super::place::Place;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
 
@@ -84,7 +84,7 @@ pub(crate) async fn add(arguments: Add, session: &mut Session) -> Result<Exit> {
         .result(&reply, |output| output.line(&item.id));
     if !added {
         let remark = format!("item {} is there already; nothing changed", item.id);
-        session.output.talk(&remark);
+        session.output.note(&remark);
     }
     Ok(Exit::Ok)
 }
@@ -97,7 +97,7 @@ pub(crate) async fn complete(arguments: Complete, session: &mut Session) -> Resu
         let message =
             format!("there is no item {id:?} to complete: somebody else did, or it never was");
         let help = "discard this outcome; whoever completed it was told so";
-        return Err(Failure::from(Error::new("gone", message, help)));
+        return Err(CliError::from(Error::new("gone", message, help)));
     }
     let reply = CompleteReply {
         id: &id,

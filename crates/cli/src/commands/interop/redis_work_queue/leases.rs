@@ -9,9 +9,9 @@ use windlass_api::content::Content;
 use windlass_interop::redis_work_queue::{Item, WorkQueue};
 
 use super::place::Place;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
+use crate::parse;
 use crate::session::Session;
-use crate::typed;
 
 /// How long a lease lasts unless said otherwise, as everywhere in this program.
 const LEASE: Duration = Duration::from_secs(30);
@@ -106,8 +106,8 @@ struct ReleaseReply<'a> {
 
 /// Leases, and prints what was handed out; nothing is no failure.
 pub(crate) async fn lease(arguments: Lease, session: &mut Session) -> Result<Exit> {
-    let lease = typed::duration_or(arguments.time.as_deref(), LEASE)?;
-    let wait = typed::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
+    let lease = parse::duration_or(arguments.time.as_deref(), LEASE)?;
+    let wait = parse::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
     let mut queue = arguments.place.open(session).await?;
     if let Some(id) = arguments.session {
         queue = queue.with_session(id);
@@ -131,8 +131,8 @@ pub(crate) async fn lease(arguments: Lease, session: &mut Session) -> Result<Exi
             ]);
         }
     });
-    match (item, session.output.unheard()) {
-        (None, _) => session.output.talk("nothing to lease"),
+    match (item, session.output.undelivered()) {
+        (None, _) => session.output.note("nothing to lease"),
         (Some(item), Some(why)) => return Err(give_back(&queue, &item, &why).await),
         (Some(_), None) => {}
     }
@@ -140,7 +140,7 @@ pub(crate) async fn lease(arguments: Lease, session: &mut Session) -> Result<Exi
 }
 
 /// An item that nobody heard of goes back now, not when the lease ends.
-async fn give_back(queue: &WorkQueue, item: &Item, why: &str) -> Failure {
+async fn give_back(queue: &WorkQueue, item: &Item, why: &str) -> CliError {
     let id = &item.id;
     let (what, help) = match queue.release(id).await {
         Ok(_) => ("it went back", "lease again, with standard output read"),
@@ -150,12 +150,12 @@ async fn give_back(queue: &WorkQueue, item: &Item, why: &str) -> Failure {
         ),
     };
     let message = format!("the item {id:?} was leased and cannot be written: {why}; {what}");
-    Failure::from(Error::new("unwritable", message, help))
+    CliError::from(Error::new("unwritable", message, help))
 }
 
 /// Renews a lease, or says that it is lost.
 pub(crate) async fn renew(arguments: Renew, session: &mut Session) -> Result<Exit> {
-    let lease = typed::duration_or(arguments.lease.as_deref(), LEASE)?;
+    let lease = parse::duration_or(arguments.lease.as_deref(), LEASE)?;
     let queue = arguments.held.open(session).await?;
     let id = &arguments.held.id;
     if !queue.renew(id, lease).await? {
@@ -182,8 +182,8 @@ pub(crate) async fn release(arguments: Release, session: &mut Session) -> Result
     Ok(Exit::Ok)
 }
 
-fn lost(id: &str) -> Failure {
+fn lost(id: &str) -> CliError {
     let message = format!("this session does not hold item {id:?} any more; nothing changed");
     let help = "somebody else may have it by now: lease again";
-    Failure::from(Error::new("lease_lost", message, help))
+    CliError::from(Error::new("lease_lost", message, help))
 }

@@ -49,9 +49,9 @@ pub(crate) async fn run(arguments: Listen, session: &mut Session) -> Result<Exit
     };
     // A program can wait for this line: what happens after it is heard.
     session.output.result(&listening, |output| {
-        output.talk("listening; end it with Ctrl-C");
+        output.note("listening; end it with Ctrl-C");
     });
-    while session.output.unheard().is_none() {
+    while session.output.undelivered().is_none() {
         let event = listener.next().await;
         let line = line(&event);
         session.output.result(&line, |output| {

@@ -65,7 +65,7 @@ pub(crate) async fn queues(arguments: Queues, session: &mut Session) -> Result<E
     }
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.talk("no queue has tasks");
+            output.note("no queue has tasks");
         }
         let row = |one: &CountReply<'_>| vec![one.queue.to_owned(), one.count.to_string()];
         output.table(&["queue", "count"], reply.iter().map(row).collect());
@@ -80,7 +80,7 @@ pub(crate) async fn peek(arguments: Named, session: &mut Session) -> Result<Exit
     let reply = task.as_ref().map(TaskReply::new);
     session.output.result(&reply, |output| match &reply {
         Some(reply) => output.line(reply.shown()),
-        None => output.talk("no task waits"),
+        None => output.note("no task waits"),
     });
     Ok(Exit::Ok)
 }
@@ -113,8 +113,8 @@ pub(crate) async fn tasks(arguments: Tasks, session: &mut Session) -> Result<Exi
             output.line(task.shown());
         }
         match (reply.is_empty(), has_more) {
-            (true, false) => output.talk("no task waits"),
-            (_, true) => output.talk(&format!("there are more than --limit {limit}")),
+            (true, false) => output.note("no task waits"),
+            (_, true) => output.note(&format!("there are more than --limit {limit}")),
             (false, false) => {}
         }
     });

@@ -60,7 +60,7 @@ struct CancelReply<'a> {
 /// Enqueues.
 pub(crate) async fn enqueue(arguments: Enqueue, session: &mut Session) -> Result<Exit> {
     if arguments.unique && arguments.task.len() > 1 {
-        return Err(crate::exit::Failure::usage(
+        return Err(crate::exit::CliError::usage(
             "--unique takes one task: its clients know no several ones that are unique together",
             "enqueue them one by one",
         ));

@@ -6,9 +6,9 @@ use windlass::{Error, ErrorKind};
 use windlass_interop::worqr::{BEAT, Lifetime, TIMEOUT, WorkerOptions, Worqr};
 
 use super::place::Place;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
+use crate::parse;
 use crate::session::Session;
-use crate::typed;
 
 /// What may be typed.
 #[derive(Debug, Args)]
@@ -69,7 +69,7 @@ pub(crate) async fn start(arguments: StartWorker, session: &mut Session) -> Resu
     let lifetime = if arguments.permanent {
         Lifetime::Permanent
     } else {
-        Lifetime::Expiring(typed::duration_or(arguments.timeout.as_deref(), TIMEOUT)?)
+        Lifetime::Expiring(parse::duration_or(arguments.timeout.as_deref(), TIMEOUT)?)
     };
     let worqr = arguments.place.open(session).await?;
     if arguments.stay {
@@ -107,7 +107,7 @@ async fn stay(worqr: Worqr, id: String, lifetime: Lifetime, session: &mut Sessio
 
 /// Keeps a worker alive.
 pub(crate) async fn keep_alive(arguments: KeepAlive, session: &mut Session) -> Result<Exit> {
-    let timeout = typed::duration_or(arguments.timeout.as_deref(), TIMEOUT)?;
+    let timeout = parse::duration_or(arguments.timeout.as_deref(), TIMEOUT)?;
     let worqr = arguments.place.open(session).await?;
     if !worqr.keep_worker_alive(&arguments.worker, timeout).await? {
         return Err(died(&arguments.worker));
@@ -123,7 +123,7 @@ pub(crate) async fn list(arguments: Workers, session: &mut Session) -> Result<Ex
     let reply: Vec<_> = workers.map(|worker| WorkerReply { worker }).collect();
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.talk("there are no workers");
+            output.note("there are no workers");
         }
         for one in &reply {
             output.line(&one.worker);
@@ -137,7 +137,7 @@ fn told(session: &mut Session, worker: String, line: &str) {
     session.output.result(&reply, |output| output.line(line));
 }
 
-fn died(worker: &str) -> Failure {
+fn died(worker: &str) -> CliError {
     Error::new(
         ErrorKind::Conflict,
         format!("worker {worker} failed to stay alive: its timer ran out"),
