@@ -1,4 +1,4 @@
-//! The run without a named scenario.
+//! The run without a scenario.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ fn is_positive(value: &Value) -> bool {
 }
 
 #[test]
-fn a_bench_on_a_file_has_every_figure_and_none_that_only_redis_tells() {
+fn a_bench_on_sqlite_has_every_field_except_those_of_redis() {
     let sandbox = Sandbox::new();
 
     let report = sandbox
@@ -17,8 +17,8 @@ fn a_bench_on_a_file_has_every_figure_and_none_that_only_redis_tells() {
         .ok()
         .json();
 
-    for figure in ["enqueue_per_s", "process_per_s"] {
-        assert!(is_positive(&report[figure]), "{report}");
+    for field in ["enqueue_per_s", "process_per_s"] {
+        assert!(is_positive(&report[field]), "{report}");
     }
     has_fields(&report["wait_ms"], "p50 p99");
     for absent in ["bytes_per_job", "commands_per_job", "redis_cpu_us_per_job"] {
@@ -29,31 +29,31 @@ fn a_bench_on_a_file_has_every_figure_and_none_that_only_redis_tells() {
 }
 
 #[test]
-fn a_bench_on_a_private_redis_with_the_limit_has_every_figure() {
+fn a_bench_on_a_private_redis_with_the_limit_has_every_field() {
     let sandbox = Sandbox::new();
 
     let line = "bench --private --jobs 2000 --rounds 1 --limit --json";
     let report = sandbox.run(line).ok().json();
 
-    for figure in [
+    for field in [
         "enqueue_per_s",
         "process_per_s",
         "bytes_per_job",
         "commands_per_job",
     ] {
-        assert!(is_positive(&report[figure]), "{figure} in {report}");
+        assert!(is_positive(&report[field]), "{field} in {report}");
     }
     assert!(report["redis_cpu_us_per_job"].is_number(), "{report}");
-    for figure in ["enqueue_per_s", "process_per_s"] {
-        assert!(is_positive(&report["limit"][figure]), "{report}");
+    for field in ["enqueue_per_s", "process_per_s"] {
+        assert!(is_positive(&report["limit"][field]), "{report}");
     }
-    for figure in ["enqueue", "process"] {
-        assert!(is_positive(&report["ratio"][figure]), "{report}");
+    for field in ["enqueue", "process"] {
+        assert!(is_positive(&report["ratio"][field]), "{report}");
     }
 }
 
 #[test]
-fn a_file_has_a_limit_as_well() {
+fn sqlite_has_a_limit_too() {
     let line = "bench --jobs 300 --rounds 1 --limit --json";
     let report = Sandbox::new().run(line).ok().json();
     assert!(is_positive(&report["ratio"]["process"]), "{report}");

@@ -1,20 +1,16 @@
-//! `windlass bench` by the real program: small runs that end, with figures that can be true. No
-//! speed is asserted.
+//! `windlass bench` with the real program: small runs with plausible results. No speed is asserted.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
-)]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 #[path = "../cli/sandbox.rs"]
 #[allow(dead_code, reason = "shared with tests that use all of it")]
 mod sandbox;
 
-#[path = "../programs/place.rs"]
+#[path = "../programs/test_store.rs"]
 #[allow(dead_code, reason = "shared with tests that use all of it")]
-mod place;
+mod test_store;
 
-mod clearing;
+mod cleanup;
 mod contract;
 mod refusals;
 mod scenarios;

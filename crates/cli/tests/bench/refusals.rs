@@ -1,4 +1,4 @@
-//! What cannot be measured is refused with what to do next.
+//! Invalid benchmark runs fail with help.
 
 use super::sandbox::{Ran, Sandbox, text};
 
@@ -23,7 +23,7 @@ fn a_private_server_that_is_not_installed_is_an_error_that_says_how_to_get_it() 
 }
 
 #[test]
-fn flags_that_contradict_each_other_are_refused() {
+fn conflicting_flags_are_rejected() {
     let sandbox = Sandbox::new();
     for line in [
         "bench --aof always",

@@ -1,4 +1,4 @@
-//! Input that makes no sense is refused with usage, before a store is made for it.
+//! Invalid input is a usage error, and no store is created.
 
 use super::sandbox::Sandbox;
 
@@ -60,14 +60,16 @@ fn wrong_times_are_refused() {
         refuses(&["enqueue", "q", "x", "--timeout", duration]);
     }
     refuses(&["enqueue", "q", "x", "--timeout", "0s"]);
-    for moment in ["-5", "", "tomorrow", "2026-01-31", "99999999999999"] {
-        refuses(&["enqueue", "q", "x", "--at", moment]);
-        refuses(&["enqueue", "q", "x", "--expires", moment]);
+    for time in ["-5", "", "tomorrow", "2026-01-31", "99999999999999"] {
+        refuses(&["enqueue", "q", "x", "--at", time]);
+        refuses(&["enqueue", "q", "x", "--expires", time]);
     }
     for lease in ["0s", "25h", "-1s"] {
         refuses(&["claim", "q", "--lease", lease]);
     }
     refuses(&["enqueue", "q", "x", "--delay", "5s", "--at", "60"]);
+    refuses(&["maintain", "--every", "0s"]);
+    refuses(&["maintain", "--every", "1m", "--audit-every", "0s"]);
     refuses(&["clean", "--every", "0s"]);
 }
 
@@ -108,7 +110,9 @@ fn wrong_combinations_are_refused() {
         "enqueue q x --ndjson -",
         "enqueue q --ndjson - --id 1",
         "enqueue q --ndjson nowhere.ndjson",
+        "maintain --audit-every 1h",
         "clean --deep-every 1h",
+        "audit --every 1h",
         "claim q --dispatch --at-most-once",
         "claim q --dispatch --max 2",
     ] {
@@ -117,7 +121,7 @@ fn wrong_combinations_are_refused() {
 }
 
 #[test]
-fn names_at_their_longest_are_taken() {
+fn names_of_the_maximum_length_are_accepted() {
     let sandbox = Sandbox::new();
     let (queue, id) = ("q".repeat(128), "é".repeat(64));
     let words = ["enqueue", &queue, "x", "--id", &id, "--json"];

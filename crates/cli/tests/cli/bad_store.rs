@@ -1,5 +1,4 @@
-//! A store that cannot be used: the exit code, the words and the help people get, and that
-//! nothing of theirs is harmed.
+//! Unusable stores: exit code, message and help, and that the user's files stay unchanged.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
@@ -11,8 +10,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::sandbox::{Ran, Sandbox};
 
-/// Asserts that looking and enqueueing are both refused: with this exit code and error code, and
-/// with these words for people.
+/// Asserts that reading and enqueueing both fail with this exit code and error code, and that the
+/// message contains these words.
 fn assert_refused(sandbox: &Sandbox, store: &str, exit: i32, code: &str, words: &[&str]) {
     for line in [
         &["queue", "list", "--store", store][..],
@@ -95,7 +94,7 @@ fn a_text_file_is_bad_configuration_and_left_as_it_is() {
         b"dear aunt,\n"
     );
     let files = std::fs::read_dir(sandbox.path(".")).unwrap().count();
-    assert_eq!(files, 1, "nothing was put beside it");
+    assert_eq!(files, 1, "no other file was created");
 }
 
 #[test]
@@ -146,7 +145,7 @@ fn a_damaged_store_is_unreachable_and_the_help_says_how_to_save_it() {
 #[test]
 fn a_file_that_may_not_be_written_is_not_allowed() {
     let sandbox = filled();
-    // Root may write anything that is not mounted read-only: so that is what the run gets.
+    // A read-only mount, since root ignores file permissions.
     let folder = sandbox.path(".").canonicalize().unwrap();
     let store = format!("sqlite:{}", folder.join("windlass.db").display());
     for line in ["queue list", "enqueue q x"] {
@@ -168,7 +167,7 @@ fn a_file_that_may_not_be_written_is_not_allowed() {
     assert_eq!(ready(&sandbox), 100);
 }
 
-/// Runs a line of shell where `setup` may mount things that nobody else sees.
+/// Runs a shell command in a private mount namespace prepared by `setup`.
 pub(crate) fn in_namespace(setup: &str, line: &str) -> Ran {
     let output = Command::new("unshare")
         .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
@@ -180,7 +179,7 @@ pub(crate) fn in_namespace(setup: &str, line: &str) -> Ran {
     assert_ne!(
         output.status.code(),
         Some(99),
-        "this test mounts a file system in a user namespace of its own; allow that \
+        "this test mounts a file system in a private user namespace; allow that \
          (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0; \
          in a container: --security-opt seccomp=unconfined): {}",
         String::from_utf8_lossy(&output.stderr)
@@ -190,21 +189,21 @@ pub(crate) fn in_namespace(setup: &str, line: &str) -> Ran {
     Ran::from(output)
 }
 
-/// The program under test, as a word of shell.
+/// The program under test, quoted for the shell.
 pub(crate) fn program() -> String {
     quoted(Path::new(env!("CARGO_BIN_EXE_windlass")))
 }
 
-/// A path as one word of shell.
+/// A path quoted for the shell.
 pub(crate) fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 #[test]
-fn what_is_made_belongs_to_the_owner_alone() {
+fn created_files_are_accessible_to_the_owner_only() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue other x --store sqlite:open.db").ok();
-    // A process that stays keeps all files of the store in place.
+    // A running process keeps all files of the store from being removed.
     let mut child = sandbox.start("claim q --wait 60s --store sqlite:open.db");
     wait_for(|| sandbox.path("open.db-bells").exists());
 
@@ -219,7 +218,7 @@ fn what_is_made_belongs_to_the_owner_alone() {
 }
 
 #[test]
-fn processes_may_make_the_store_at_once() {
+fn processes_may_create_the_store_concurrently() {
     let sandbox = Sandbox::new();
     let children: Vec<Child> = (0..6).map(|_| sandbox.start("enqueue q x")).collect();
 
@@ -256,8 +255,8 @@ fn a_waiting_process_is_woken_along_a_long_path() {
     let store = format!("--store sqlite:{folder}/jobs.db");
     sandbox.run(&format!("enqueue other x {store}")).ok();
     let waiting = sandbox.start(&format!("claim q --wait 60s --json {store}"));
-    let bells = sandbox.path(&format!("{folder}/jobs.db-bells"));
-    wait_for(|| std::fs::read_dir(&bells).is_ok_and(|mut bells| bells.next().is_some()));
+    let sockets = sandbox.path(&format!("{folder}/jobs.db-bells"));
+    wait_for(|| std::fs::read_dir(&sockets).is_ok_and(|mut sockets| sockets.next().is_some()));
 
     sandbox.run(&format!("enqueue q wake {store}")).ok();
 
@@ -266,32 +265,32 @@ fn a_waiting_process_is_woken_along_a_long_path() {
 }
 
 #[test]
-fn a_process_stopped_in_its_turn_makes_others_answer_try_later() {
+fn a_process_stopped_with_the_write_lock_makes_others_exit_with_try_later() {
     let sandbox = filled();
-    let mut stopped = stopped_in_its_turn(&sandbox);
+    let mut stopped = stopped_with_write_lock(&sandbox);
 
     let ran = sandbox.run("enqueue q x --json").exits(75);
 
     assert_eq!(ran.error()["code"], "store_busy");
     assert!(ran.stderr.contains("nothing was done"), "{}", ran.stderr);
-    assert!(ready(&sandbox) >= 100, "looking is allowed");
+    assert!(ready(&sandbox) >= 100, "reading still works");
     kill_process(Pid::from_child(&stopped), Signal::CONT).unwrap();
     sandbox.run("enqueue q x").ok();
-    // It was held up for longer than a call may take: it goes on, or it says so and stops.
+    // It was paused for longer than a call may take: it either continues or reports that and stops.
     match stopped.wait().unwrap().code() {
         Some(0) => assert_eq!(ready(&sandbox), 100 + LINES as u64 + 1),
         code => assert_eq!(code, Some(75)),
     }
     assert!(
         ready(&sandbox) > 100,
-        "what was there, and what others enqueued since"
+        "the jobs from before, and those enqueued since"
     );
 }
 
 const LINES: usize = 20_000;
 
-/// A process that was stopped while it had its turn at the turnstile.
-fn stopped_in_its_turn(sandbox: &Sandbox) -> Child {
+/// Starts a process and stops it while it holds the write lock.
+fn stopped_with_write_lock(sandbox: &Sandbox) -> Child {
     let lines = "{\"payload\":1}\n".repeat(LINES);
     std::fs::write(sandbox.path("lines"), lines).unwrap();
     let mut child = sandbox
@@ -310,12 +309,15 @@ fn stopped_in_its_turn(sandbox: &Sandbox) -> Child {
         turnstile.unlock().unwrap();
         kill_process(pid, Signal::CONT).unwrap();
         let ended = child.try_wait().unwrap();
-        assert!(ended.is_none(), "it ended before it was met in its turn");
+        assert!(
+            ended.is_none(),
+            "it ended before it was caught with the lock"
+        );
         std::thread::yield_now();
     }
 }
 
-/// Whether every thread of a process stands still, or has ended.
+/// Returns whether every thread of a process is stopped or has ended.
 fn is_stopped(pid: Pid) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     threads.flatten().all(|thread| {
@@ -329,7 +331,7 @@ fn is_stopped(pid: Pid) -> bool {
 }
 
 #[test]
-fn a_store_locked_by_another_program_answers_try_later() {
+fn a_store_locked_by_another_program_exits_with_try_later() {
     let sandbox = filled();
     let theirs = rusqlite::Connection::open(sandbox.path("windlass.db")).unwrap();
     theirs.execute_batch("BEGIN EXCLUSIVE").unwrap();
@@ -342,7 +344,7 @@ fn a_store_locked_by_another_program_answers_try_later() {
         "{}",
         ran.stderr
     );
-    assert_eq!(ready(&sandbox), 100, "looking is allowed");
+    assert_eq!(ready(&sandbox), 100, "reading still works");
     theirs.execute_batch("ROLLBACK").unwrap();
     sandbox.run("enqueue q x").ok();
     assert_eq!(ready(&sandbox), 101);
@@ -368,7 +370,7 @@ fn a_database_of_another_program_is_left_as_it_is() {
 
     assert_eq!(std::fs::read(sandbox.path("music.db")).unwrap(), before);
     let files = std::fs::read_dir(sandbox.path(".")).unwrap().count();
-    assert_eq!(files, 1, "nothing was put beside it");
+    assert_eq!(files, 1, "no other file was created");
 }
 
 #[test]
@@ -384,12 +386,15 @@ fn a_payload_of_a_mebibyte_is_the_largest() {
     assert_eq!(ready(&sandbox), 1);
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 #[track_caller]
-fn wait_for(is_so: impl Fn() -> bool) {
+fn wait_for(condition: impl Fn() -> bool) {
     let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(30), "it never is");
+    while !condition() {
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "timed out waiting for the condition"
+        );
         std::thread::yield_now();
     }
 }

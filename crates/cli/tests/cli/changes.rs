@@ -1,4 +1,4 @@
-//! What operators do: cancel, retry, delete, promote, list and purge.
+//! Operator commands: cancel, retry, delete, promote, list and purge.
 
 use super::sandbox::{Sandbox, text};
 
@@ -51,7 +51,7 @@ fn every_job_with_the_same_payload_is_cancelled() {
 }
 
 #[test]
-fn a_payload_that_no_job_has_is_told_of() {
+fn a_payload_that_no_job_has_is_reported() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x").ok();
 
@@ -65,7 +65,7 @@ fn a_payload_that_no_job_has_is_told_of() {
 }
 
 #[test]
-fn a_key_or_a_payload_is_offered_only_where_it_can_be_met() {
+fn a_unique_key_or_payload_is_accepted_only_where_it_can_match() {
     let sandbox = Sandbox::new();
     sandbox
         .run("enqueue q x --id 1 --delay 1h --unique-key k")
@@ -131,7 +131,7 @@ fn all_dead_jobs_are_retried_at_once() {
 }
 
 #[test]
-fn a_finished_job_is_forgotten_and_a_live_one_is_not() {
+fn a_finished_job_is_deleted_and_a_live_one_is_not() {
     let sandbox = Sandbox::new();
     dead_job(&sandbox, "1");
     sandbox.run("enqueue q x --id 2").ok();
@@ -156,7 +156,7 @@ fn a_scheduled_job_is_promoted() {
 }
 
 #[test]
-fn one_refusal_among_several_jobs_is_told_and_the_others_are_done() {
+fn one_error_among_several_jobs_is_reported_and_the_others_are_changed() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
     sandbox.run("enqueue q x --id 2").ok();

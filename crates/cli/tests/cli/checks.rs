@@ -11,18 +11,18 @@ fn named(ran: &Ran, name: &str) -> Vec<Value> {
     checks.cloned().collect()
 }
 
-/// How every check of that name came out.
+/// Returns the statuses of all checks with this name.
 pub(crate) fn statuses(ran: &Ran, name: &str) -> Vec<Value> {
     let checks = named(ran, name);
     checks.iter().map(|check| check["status"].clone()).collect()
 }
 
-/// Asserts that one check of that name came out so, and says what is wrong and what to do.
+/// Asserts that there is one check with this name and status, with `what` in its message and a fix.
 #[track_caller]
-pub(crate) fn assert_told(ran: &Ran, name: &str, status: &str, what: &str) {
+pub(crate) fn assert_check(ran: &Ran, name: &str, status: &str, what: &str) {
     let checks = named(ran, name);
     let [check] = checks.as_slice() else {
-        panic!("not one {name}: {}", ran.text());
+        panic!("expected one {name}: {}", ran.text());
     };
     assert_eq!(check["status"], status, "{check}");
     let message = check["message"].as_str().unwrap();

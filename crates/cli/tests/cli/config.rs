@@ -1,4 +1,4 @@
-//! Where settings come from, and what happens when they make no sense.
+//! Sources of settings, and invalid settings.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -82,7 +82,7 @@ fn a_bad_url_in_the_environment_is_bad_configuration() {
     assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
 }
 
-/// What is said of a line that is run with one variable.
+/// Runs a command line with one environment variable.
 fn with(line: &str, variable: &str, value: &OsStr) -> (Sandbox, Ran) {
     let sandbox = Sandbox::new();
     let words: Vec<_> = line.split_whitespace().collect();
@@ -144,7 +144,7 @@ fn a_bad_flag_is_bad_usage_whatever_the_variable_says() {
 }
 
 #[test]
-fn a_flag_wins_over_its_variable_and_an_empty_variable_says_nothing() {
+fn a_flag_wins_over_its_variable_and_an_empty_variable_is_ignored() {
     let line = "submit --json --count 2 --within 1h";
     for value in ["abc", "7", ""] {
         let (_sandbox, ran) = with(line, "JOB_COUNT", value.as_ref());

@@ -1,13 +1,13 @@
-//! The health checks of a file: each is made to fail.
+//! The health checks of a SQLite store: each is made to fail.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use super::bad_store::{in_namespace, program, quoted};
-use super::checks::{assert_told, statuses};
+use super::checks::{assert_check, statuses};
 use super::sandbox::Sandbox;
 
-/// A hand in the store's file.
+/// Modifies the store's file directly.
 fn change(sandbox: &Sandbox, sql: &str) {
     let db = rusqlite::Connection::open(sandbox.path("windlass.db")).unwrap();
     assert_eq!(db.execute(sql, []).unwrap(), 1, "{sql}");
@@ -19,7 +19,7 @@ fn register(sandbox: &Sandbox) {
 }
 
 #[test]
-fn a_sound_store_is_healthy() {
+fn a_healthy_store_passes_every_check() {
     let sandbox = Sandbox::new();
     sandbox.run("queue pause q").ok();
     sandbox.run("queue resume q").ok();
@@ -41,7 +41,7 @@ fn a_sound_store_is_healthy() {
         assert_eq!(statuses(&ran, name), ["ok"], "{name}");
     }
     assert_eq!(statuses(&ran, "queue q"), ["ok"]);
-    assert!(statuses(&ran, "bells").is_empty());
+    assert!(statuses(&ran, "sockets").is_empty());
 }
 
 #[test]
@@ -53,24 +53,25 @@ fn what_needs_attention_is_a_warning_with_a_fix() {
 
     let ran = sandbox.run("doctor --json").ok();
 
-    assert_told(&ran, "permissions", "warn", "others on this machine");
+    assert_check(&ran, "permissions", "warn", "other users on this machine");
     let text = sandbox.run("doctor").ok().text();
     assert!(
-        text.contains("warn") && text.contains("fix: go on with `windlass queue resume paused`"),
+        text.contains("warn")
+            && text.contains("fix: resume it with `windlass queue resume paused`"),
         "{text}"
     );
 }
 
 #[test]
-fn a_store_that_is_not_there_is_a_failed_check() {
+fn a_missing_store_is_a_failed_check() {
     let ran = Sandbox::new().run("doctor --json").exits(69);
 
     assert_eq!(ran.json()["healthy"], false);
-    assert_told(&ran, "store", "fail", "there is no store");
+    assert_check(&ran, "store", "fail", "there is no store");
     assert_eq!(statuses(&ran, "folder"), ["ok"]);
 }
 
-/// The doctor, run where `setup` has mounted something.
+/// Runs the doctor in a mount namespace prepared by `setup`.
 fn doctor_in(setup: &str, folder: &std::path::Path) -> super::sandbox::Ran {
     let store = format!("sqlite:{}", folder.join("windlass.db").display());
     let store = quoted(std::path::Path::new(&store));
@@ -81,7 +82,7 @@ fn doctor_in(setup: &str, folder: &std::path::Path) -> super::sandbox::Ran {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_a_failed_check() {
+fn a_folder_that_is_not_writable_is_a_failed_check() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x").ok();
     let folder = sandbox.path(".").canonicalize().unwrap();
@@ -92,7 +93,7 @@ fn a_folder_that_cannot_be_written_is_a_failed_check() {
 
     let ran = doctor_in(&setup, &folder).exits(5);
 
-    assert_told(&ran, "folder", "fail", "cannot be written");
+    assert_check(&ran, "folder", "fail", "is not writable");
 }
 
 #[test]
@@ -108,43 +109,47 @@ fn a_disk_that_is_nearly_full_is_a_warning() {
 
     let ran = doctor_in(&setup, &folder).ok();
 
-    assert_told(&ran, "room", "warn", "MiB free");
+    assert_check(&ran, "space", "warn", "MiB free");
 }
 
 #[test]
-fn a_socket_of_a_killed_process_is_told_until_it_is_removed() {
+fn a_socket_of_a_killed_process_is_reported_until_it_is_removed() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue other x").ok();
-    let bells = || sandbox.run("doctor --json").ok();
+    let doctor = || sandbox.run("doctor --json").ok();
     let mut waiting = sandbox.start("claim q --wait 10m");
     let began = Instant::now();
-    while statuses(&bells(), "bells") != ["ok"] || !bells().text().contains("1 processes wait") {
-        assert!(began.elapsed() < Duration::from_secs(60), "it never waits");
+    while statuses(&doctor(), "sockets") != ["ok"] || !doctor().text().contains("1 processes wait")
+    {
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "the claim never waits"
+        );
     }
 
     waiting.kill().unwrap();
     waiting.wait().unwrap();
 
-    assert_told(&bells(), "bells", "warn", "processes that were killed");
+    assert_check(&doctor(), "sockets", "warn", "left by killed processes");
     sandbox.run("enqueue q x").ok();
-    assert_eq!(statuses(&bells(), "bells"), ["ok"]);
+    assert_eq!(statuses(&doctor(), "sockets"), ["ok"]);
 }
 
 #[test]
-fn a_store_that_takes_no_writes_is_a_failed_check() {
+fn a_store_that_rejects_writes_is_a_failed_check() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x").ok();
-    let _holder = sandbox.hold_store();
+    let _lock = sandbox.lock_store();
 
     let ran = sandbox.run("doctor --json").exits(1);
 
-    assert_told(&ran, "writes", "fail", "is locked by another process");
+    assert_check(&ran, "writes", "fail", "is locked by another process");
     assert_eq!(statuses(&ran, "store"), ["ok"]);
     assert!(statuses(&ran, "latency").is_empty());
 }
 
 #[test]
-fn a_worker_that_fell_silent_is_told() {
+fn a_silent_worker_is_reported() {
     let sandbox = Sandbox::new();
     register(&sandbox);
     assert_eq!(
@@ -155,11 +160,16 @@ fn a_worker_that_fell_silent_is_told() {
     change(&sandbox, "UPDATE worker SET last_seen = last_seen - 120000");
 
     let ran = sandbox.run("doctor --json").ok();
-    assert_told(&ran, "workers", "warn", "silent for a minute or more: w-1");
+    assert_check(
+        &ran,
+        "workers",
+        "warn",
+        "without a heartbeat for a minute or more: w-1",
+    );
 }
 
 #[test]
-fn jobs_that_wait_for_hours_beside_a_worker_are_told() {
+fn jobs_that_wait_for_hours_despite_a_worker_are_reported() {
     let sandbox = Sandbox::new();
     register(&sandbox);
     sandbox.run("enqueue q x").ok();
@@ -171,11 +181,11 @@ fn jobs_that_wait_for_hours_beside_a_worker_are_told() {
     change(&sandbox, "UPDATE job SET due_at = due_at - 7200000");
 
     let ran = sandbox.run("doctor --json").ok();
-    assert_told(&ran, "queue q", "warn", "workers do not keep up");
+    assert_check(&ran, "queue q", "warn", "workers do not keep up");
 }
 
 #[test]
-fn an_audit_tells_what_was_wrong_once() {
+fn an_audit_reports_an_error_once() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
     change(
@@ -185,16 +195,16 @@ fn an_audit_tells_what_was_wrong_once() {
 
     let ran = sandbox.run("doctor --audit --json").ok();
 
-    assert_told(&ran, "audit q", "warn", "figures");
+    assert_check(&ran, "audit q", "warn", "figures");
     let ran = sandbox.run("doctor --audit --json").ok();
     assert_eq!(statuses(&ran, "audit q"), ["ok"]);
 }
 
 #[test]
-fn a_page_that_is_not_whole_is_found_by_a_deep_look() {
+fn a_corrupt_page_is_found_by_a_deep_check() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
-    // An index that misses a row: only who reads all of it finds out.
+    // An index that misses a row is found only by reading all of it.
     let db = rusqlite::Connection::open(sandbox.path("windlass.db")).unwrap();
     let sql = "PRAGMA writable_schema = ON;
         UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'tombstone_until')

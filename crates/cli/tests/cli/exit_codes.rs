@@ -1,9 +1,9 @@
-//! Every exit code means what the contract says.
+//! Exit codes are those of the contract.
 
 use super::sandbox::Sandbox;
 
 #[test]
-fn a_reading_command_never_makes_a_store() {
+fn a_reading_command_never_creates_a_store() {
     let sandbox = Sandbox::new();
     for line in [
         "claim q",
@@ -28,6 +28,8 @@ fn a_reading_command_never_makes_a_store() {
         "queue set q",
         "workers",
         "workers fail w",
+        "maintain",
+        "audit",
         "clean",
     ] {
         let ran = sandbox.run(&format!("{line} --json")).exits(69);
@@ -40,7 +42,7 @@ fn a_reading_command_never_makes_a_store() {
 }
 
 #[test]
-fn a_writing_command_makes_the_store() {
+fn a_writing_command_creates_the_store() {
     for line in ["enqueue q x", "queue pause q", "queue set q requeue=back"] {
         let sandbox = Sandbox::new();
         sandbox.run(line).ok();
@@ -49,7 +51,7 @@ fn a_writing_command_makes_the_store() {
 }
 
 #[test]
-fn a_memory_store_is_refused() {
+fn a_memory_store_is_rejected() {
     let sandbox = Sandbox::new();
     for line in ["enqueue q x", "claim q", "queue list", "doctor"] {
         let ran = sandbox
@@ -60,7 +62,7 @@ fn a_memory_store_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_no_store_is_bad_configuration() {
+fn a_file_that_is_not_a_store_is_bad_configuration() {
     let sandbox = Sandbox::new();
     std::fs::write(
         sandbox.path("windlass.db"),
@@ -93,7 +95,7 @@ fn a_misspelt_command_gets_a_suggestion() {
 }
 
 #[test]
-fn help_and_version_are_no_failures() {
+fn help_and_version_succeed() {
     let sandbox = Sandbox::new();
     for line in [
         "--help",

@@ -1,4 +1,4 @@
-//! A disk that fills up: jobs are refused in words, none is lost, and workers go on.
+//! A full disk: enqueue fails with a clear error, no job is lost, and workers continue.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::bad_store::{in_namespace, program, quoted};
 use super::sandbox::Sandbox;
 
-/// Fills a small disk with jobs, then works on it, then makes room. `step` prints a name, the
-/// exit code and both outputs of a command, a line each.
+/// Fills a small disk with jobs, runs commands on it, then frees space. `step` prints the name, exit
+/// code, stdout and stderr of a command in one line.
 const SCRIPT: &str = r#"
 step() { name=$1; shift; out=$("$@" 2>"$err"); echo "$name|$?|$out|$(cat "$err")"; }
 cd "$disk"
@@ -38,7 +38,7 @@ step again "$program" enqueue q "$payload" --json
 step end "$program" queue stats q --json
 "#;
 
-/// One printed line: exit code or number, standard output, standard error.
+/// Parses a printed line: exit code or number, stdout, stderr.
 fn line<'a>(text: &'a str, name: &str) -> (u64, &'a str, &'a str) {
     let found = text
         .lines()
@@ -82,7 +82,7 @@ fn a_full_disk_refuses_jobs_loses_none_and_lets_workers_go_on() {
     let (code, out, err) = line(&text, "stats");
     assert_eq!(code, 0, "{err}");
     assert_eq!(json(out)["ready"], accepted);
-    // With not a byte left things work or say clearly why not.
+    // Without a free byte, commands either work or report the full disk.
     for name in ["brim_stats", "brim_claim"] {
         let (code, _, err) = line(&text, name);
         let is_clear = code == 0 || json(err)["error"]["code"] == "store_full";

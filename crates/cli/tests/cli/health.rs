@@ -1,9 +1,9 @@
-//! The health checks that any store has.
+//! The health checks of every store.
 
-use super::checks::{assert_told, statuses};
+use super::checks::{assert_check, statuses};
 use super::sandbox::{Sandbox, text};
 
-/// Makes a worker known that says this version.
+/// Registers a worker with this version.
 fn register(sandbox: &Sandbox, name: &str, version: &str) {
     let line =
         format!(r#"{{"op":"register","worker":"{name}","version":"{version}","queues":["q"]}}"#);
@@ -12,7 +12,7 @@ fn register(sandbox: &Sandbox, name: &str, version: &str) {
 }
 
 #[test]
-fn writes_get_through_and_a_step_is_timed() {
+fn writes_succeed_and_their_latency_is_measured() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x").ok();
 
@@ -25,7 +25,7 @@ fn writes_get_through_and_a_step_is_timed() {
 }
 
 #[test]
-fn workers_of_another_version_are_told() {
+fn workers_of_another_version_are_reported() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x").ok();
     register(&sandbox, "same", env!("CARGO_PKG_VERSION"));
@@ -35,13 +35,13 @@ fn workers_of_another_version_are_told() {
     register(&sandbox, "old", "0.0.1");
 
     let ran = sandbox.run("doctor --json").ok();
-    assert_told(&ran, "version", "warn", "old 0.0.1");
-    // Somebody takes its jobs.
+    assert_check(&ran, "version", "warn", "old 0.0.1");
+    // The queue has a worker.
     assert_eq!(statuses(&ran, "queue q"), ["ok"]);
 }
 
 #[test]
-fn jobs_without_a_worker_paused_queues_and_dead_jobs_are_told() {
+fn jobs_without_a_worker_paused_queues_and_dead_jobs_are_reported() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue waiting x").ok();
     sandbox.run("queue pause paused").ok();
@@ -52,13 +52,18 @@ fn jobs_without_a_worker_paused_queues_and_dead_jobs_are_told() {
 
     let ran = sandbox.run("doctor --json").ok();
 
-    assert_told(&ran, "queue waiting", "warn", "no worker takes them");
-    assert_told(&ran, "queue paused", "warn", "is paused");
-    assert_told(&ran, "queue dead", "warn", "1 dead");
+    assert_check(
+        &ran,
+        "queue waiting",
+        "warn",
+        "no worker claims from this queue",
+    );
+    assert_check(&ran, "queue paused", "warn", "paused, 0 jobs ready");
+    assert_check(&ran, "queue dead", "warn", "1 dead jobs");
 }
 
 #[test]
-fn an_audit_of_a_sound_store_finds_nothing() {
+fn an_audit_of_a_consistent_store_finds_nothing() {
     let sandbox = Sandbox::new();
     sandbox
         .feed("enqueue q --ndjson -", "{}\n".repeat(50).as_bytes())
@@ -68,5 +73,5 @@ fn an_audit_of_a_sound_store_finds_nothing() {
     let ran = sandbox.run("doctor --audit --json").ok();
 
     assert_eq!(statuses(&ran, "audit q"), ["ok"]);
-    assert!(ran.text().contains("50 jobs checked, 0 faults found"));
+    assert!(ran.text().contains("50 jobs checked, 0 errors repaired"));
 }

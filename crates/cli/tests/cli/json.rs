@@ -1,9 +1,9 @@
-//! The shape of every command's JSON.
+//! The JSON fields of every command.
 
 use super::sandbox::{Sandbox, has_fields, text};
 
 #[test]
-fn enqueue_answers_id_queue_state_and_duplicate() {
+fn enqueue_returns_id_queue_state_and_duplicate() {
     let sandbox = Sandbox::new();
     let reply = sandbox.run("enqueue q x --json").ok().json();
     has_fields(&reply, "id queue state duplicate");
@@ -18,7 +18,7 @@ fn enqueue_answers_id_queue_state_and_duplicate() {
 }
 
 #[test]
-fn claim_answers_a_list_of_jobs() {
+fn claim_returns_a_list_of_jobs() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x").ok();
 
@@ -29,7 +29,7 @@ fn claim_answers_a_list_of_jobs() {
 }
 
 #[test]
-fn a_job_has_every_field_even_when_there_is_nothing_in_it() {
+fn a_job_has_every_field_even_if_it_is_null() {
     let sandbox = Sandbox::new();
     let fields = "id queue state kind priority attempt progress created_at due_at started_at \
                   finished_at result error worker";
@@ -52,7 +52,7 @@ fn a_job_has_every_field_even_when_there_is_nothing_in_it() {
 }
 
 #[test]
-fn times_are_taken_as_rfc_3339_and_as_unix_seconds() {
+fn times_are_accepted_as_rfc_3339_and_as_unix_seconds() {
     let sandbox = Sandbox::new();
     for (id, at) in [("1", "2100-01-31T08:05:00.25Z"), ("2", "4105065900.25")] {
         sandbox
@@ -89,7 +89,7 @@ fn stats_count_what_is_stored_and_what_ever_was() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|one| text(&one["queue"]))
+        .map(|queue| text(&queue["queue"]))
         .collect();
     assert_eq!(names, ["a", "b"]);
 }
@@ -113,7 +113,7 @@ fn settings_are_shown_and_changed() {
 }
 
 #[test]
-fn pause_and_resume_say_so() {
+fn pause_and_resume_report_the_new_state() {
     let sandbox = Sandbox::new();
     assert_eq!(
         sandbox.run("queue pause q --json").ok().json()["paused"],
@@ -143,7 +143,7 @@ fn the_version_is_one_document() {
 }
 
 #[test]
-fn results_and_talk_never_mix() {
+fn results_and_notes_never_mix() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
 

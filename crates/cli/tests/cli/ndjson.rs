@@ -1,4 +1,4 @@
-//! One job per line: bad lines are told with their number, the rest goes on.
+//! One job per line: invalid lines are reported with their number and skipped.
 
 use super::sandbox::{Sandbox, text};
 
@@ -29,7 +29,7 @@ fn every_line_is_a_job_and_every_job_a_line() {
 }
 
 #[test]
-fn bad_lines_are_told_with_their_number_and_the_rest_goes_on() {
+fn invalid_lines_are_reported_with_their_number_and_the_rest_is_enqueued() {
     let sandbox = Sandbox::new();
     let large = "x".repeat(1024 * 1024 + 1);
     let lines = format!(
@@ -64,7 +64,7 @@ fn bad_lines_are_told_with_their_number_and_the_rest_goes_on() {
 }
 
 #[test]
-fn people_are_told_the_number_and_the_sum() {
+fn errors_name_the_line_and_a_summary_is_printed() {
     let sandbox = Sandbox::new();
     let ran = sandbox
         .feed(
@@ -76,14 +76,15 @@ fn people_are_told_the_number_and_the_sum() {
     assert_eq!(ran.text(), "1\n1\n");
     assert!(ran.stderr.contains("error: line 2: "), "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("1 accepted, 1 duplicates, 1 bad lines"),
+        ran.stderr
+            .contains("1 accepted, 1 duplicates, 1 invalid lines"),
         "{}",
         ran.stderr
     );
 }
 
 #[test]
-fn a_file_is_read_like_standard_input() {
+fn a_file_is_read_like_stdin() {
     let sandbox = Sandbox::new();
     std::fs::write(
         sandbox.path("jobs.ndjson"),
@@ -97,7 +98,7 @@ fn a_file_is_read_like_standard_input() {
 }
 
 #[test]
-fn a_line_with_a_timeout_of_zero_is_passed_over() {
+fn a_line_with_a_timeout_of_zero_is_skipped() {
     let sandbox = Sandbox::new();
     let lines = b"{\"id\":\"1\",\"timeout\":\"0s\"}\n{\"id\":\"2\",\"timeout\":\"1ms\"}\n";
 
@@ -108,7 +109,7 @@ fn a_line_with_a_timeout_of_zero_is_passed_over() {
 }
 
 #[test]
-fn nothing_to_read_is_nothing_to_do() {
+fn blank_input_enqueues_nothing() {
     let sandbox = Sandbox::new();
     assert!(
         sandbox
@@ -120,7 +121,7 @@ fn nothing_to_read_is_nothing_to_do() {
 }
 
 #[test]
-fn a_line_beyond_all_bounds_is_passed_over() {
+fn a_line_that_is_too_long_is_skipped() {
     let sandbox = Sandbox::new();
     let mut lines = vec![b'x'; 9 * 1024 * 1024];
     lines.extend(b"\n{\"id\":\"after\"}\n");
@@ -132,7 +133,7 @@ fn a_line_beyond_all_bounds_is_passed_over() {
 }
 
 #[test]
-fn work_goes_on_when_nobody_reads_the_answers() {
+fn enqueueing_continues_when_stdout_is_closed() {
     let sandbox = Sandbox::new();
     let lines = (0..5000)
         .map(|n| format!("{{\"payload\":\"{n}\"}}\n"))
@@ -157,7 +158,7 @@ fn work_goes_on_when_nobody_reads_the_answers() {
 }
 
 #[test]
-fn a_job_as_it_was_printed_is_taken_as_it_is() {
+fn a_printed_job_can_be_enqueued_again() {
     let sandbox = Sandbox::new();
     let options = "--id 1 --kind letter --priority 2 --delay 1h --unique-key k --max-attempts 3 \
         --timeout 1m --expires 2h --header to=Ann";

@@ -1,4 +1,4 @@
-//! Payloads and results come back byte for byte, up to the limit and no further.
+//! Payloads and results are preserved byte for byte, up to the size limit.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use super::sandbox::{Ran, Sandbox, text};
 const MIB: usize = 1024 * 1024;
 
 #[test]
-fn a_payload_of_exactly_1_mib_is_taken_and_one_byte_more_is_not() {
+fn a_payload_of_exactly_1_mib_is_accepted_and_one_byte_more_is_not() {
     let sandbox = Sandbox::new();
     let mut payload = vec![b'x'; MIB];
     sandbox.feed("enqueue q -", &payload).ok();
@@ -24,7 +24,7 @@ fn a_payload_of_exactly_1_mib_is_taken_and_one_byte_more_is_not() {
 }
 
 #[test]
-fn a_result_over_1_mib_is_refused_and_the_job_stays_held() {
+fn a_result_over_1_mib_is_rejected_and_the_lease_stays_valid() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
     let token = text(&sandbox.claim("q")["token"]).to_owned();
@@ -88,7 +88,7 @@ fn bytes_make_the_round_trip_through_ndjson() {
 }
 
 #[test]
-fn an_argument_is_a_payload_as_it_stands() {
+fn an_argument_is_used_as_the_payload_unchanged() {
     let sandbox = Sandbox::new();
     for payload in ["hello world", " spaces ", "{\"a\":1}"] {
         sandbox.run_words(&["enqueue", "q", payload]).ok();
@@ -99,7 +99,7 @@ fn an_argument_is_a_payload_as_it_stands() {
 }
 
 #[test]
-fn a_terminal_is_never_commanded_by_a_payload() {
+fn a_payload_cannot_control_the_terminal() {
     let sandbox = Sandbox::new();
     sandbox.feed("enqueue q - --id 1", b"\x1b[2J\x07").ok();
 
@@ -109,7 +109,7 @@ fn a_terminal_is_never_commanded_by_a_payload() {
     }
 }
 
-/// Runs a line with bytes on standard input that are all there before it starts.
+/// Runs a command line with bytes that are on stdin before it starts.
 fn run_with(sandbox: &Sandbox, words: &[&str], input: &[u8]) -> Ran {
     let (reader, mut writer) = std::io::pipe().unwrap();
     writer.write_all(input).unwrap();
@@ -118,17 +118,14 @@ fn run_with(sandbox: &Sandbox, words: &[&str], input: &[u8]) -> Ran {
 }
 
 #[test]
-fn bytes_that_nobody_asked_for_are_never_dropped_in_silence() {
+fn unread_bytes_on_stdin_are_never_dropped_silently() {
     let sandbox = Sandbox::new();
 
     let ran = run_with(&sandbox, &["enqueue", "q", "--json"], b"hello").exits(2);
 
     let error = ran.error();
     assert_eq!(error["code"], "usage");
-    assert!(
-        text(&error["help"]).contains("write - as PAYLOAD"),
-        "{error}"
-    );
+    assert!(text(&error["help"]).contains("use - as PAYLOAD"), "{error}");
     assert!(!sandbox.has_store());
     for (words, input, payload) in [
         (&["enqueue", "q", "-"][..], &b"hello"[..], "hello"),
@@ -142,7 +139,7 @@ fn bytes_that_nobody_asked_for_are_never_dropped_in_silence() {
 }
 
 #[test]
-fn a_pipe_that_stays_silent_does_not_hold_up_a_job_without_bytes() {
+fn an_idle_pipe_does_not_block_a_job_with_an_empty_payload() {
     let sandbox = Sandbox::new();
     let (reader, writer) = std::io::pipe().unwrap();
 
@@ -150,7 +147,7 @@ fn a_pipe_that_stays_silent_does_not_hold_up_a_job_without_bytes() {
     let ran = Ran::from(command.stdin(reader).output().unwrap()).ok();
 
     assert!(
-        ran.stderr.contains("the job has no bytes"),
+        ran.stderr.contains("the payload is empty"),
         "{}",
         ran.stderr
     );

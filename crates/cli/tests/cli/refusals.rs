@@ -1,4 +1,4 @@
-//! What is refused has its exit code, whatever the store.
+//! Exit codes of rejected commands, the same for every store.
 
 use super::sandbox::Sandbox;
 
@@ -16,6 +16,8 @@ fn what_does_not_exist_is_not_found() {
         "queue stats nowhere",
         "queue purge nowhere",
         "workers fail nobody",
+        "maintain nowhere",
+        "audit nowhere",
         "clean nowhere",
     ] {
         sandbox.run(line).exits(3);
@@ -23,7 +25,7 @@ fn what_does_not_exist_is_not_found() {
 }
 
 #[test]
-fn a_token_that_holds_nothing_is_a_conflict_or_gone() {
+fn an_unknown_token_is_a_conflict_or_gone() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
     for line in [

@@ -8,24 +8,24 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::place::{Holder, Place};
+use super::test_store::{StoreLock, TestStore};
 
-/// A folder and a store of its own, removed when the test ends.
+/// A private folder and store, removed when the test ends.
 pub(crate) struct Sandbox {
     folder: TempDir,
-    pub(crate) place: Place,
+    pub(crate) store: TestStore,
 }
 
 impl Sandbox {
     pub(crate) fn new() -> Self {
-        Self::on(Place::new())
+        Self::on(TestStore::new())
     }
 
-    /// A folder with a store that was made before.
-    pub(crate) fn on(place: Place) -> Self {
+    /// A folder with the given store.
+    pub(crate) fn on(store: TestStore) -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
-            place,
+            store,
         }
     }
 
@@ -34,17 +34,17 @@ impl Sandbox {
         self.folder.path().join(name)
     }
 
-    /// Whether anything was put into a store.
+    /// Returns whether the store exists.
     pub(crate) fn has_store(&self) -> bool {
-        self.place.is_made(self.folder.path())
+        self.store.exists(self.folder.path())
     }
 
-    /// Keeps all others from writing to the store, for as long as the answer is there.
-    pub(crate) fn hold_store(&self) -> Holder {
-        self.place.hold(self.folder.path())
+    /// Blocks all writes to the store until the lock is dropped.
+    pub(crate) fn lock_store(&self) -> StoreLock {
+        self.store.lock(self.folder.path())
     }
 
-    /// The program in the folder, untouched by the environment of whoever runs the tests.
+    /// The program, run in the folder without the caller's `WINDLASS_STORE`.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
         command
@@ -54,45 +54,45 @@ impl Sandbox {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        self.place.name_to(&mut command);
+        self.store.configure(&mut command);
         command
     }
 
-    /// Runs a line whose words have no spaces in them.
+    /// Runs a command line, split at spaces.
     pub(crate) fn run(&self, line: &str) -> Ran {
         let words: Vec<_> = line.split_whitespace().collect();
         self.run_words(&words)
     }
 
-    /// Runs a line word by word.
+    /// Runs a command line given as arguments.
     pub(crate) fn run_words<S: AsRef<OsStr>>(&self, words: &[S]) -> Ran {
         Ran::from(self.command(words).output().unwrap())
     }
 
-    /// Runs a line with bytes on standard input.
+    /// Runs a command line with bytes on stdin.
     pub(crate) fn feed(&self, line: &str, input: &[u8]) -> Ran {
         let words: Vec<_> = line.split_whitespace().collect();
         let mut child = self.command(&words).stdin(Stdio::piped()).spawn().unwrap();
-        // A program that refuses before it reads closes the pipe early.
+        // The program may exit before it reads stdin.
         let _ = child.stdin.take().unwrap().write_all(input);
         Ran::from(child.wait_with_output().unwrap())
     }
 
-    /// Runs a line whose standard output nobody reads.
-    pub(crate) fn run_unheard(&self, line: &str) -> Ran {
+    /// Runs a command line whose stdout is a closed pipe.
+    pub(crate) fn run_with_closed_stdout(&self, line: &str) -> Ran {
         let words: Vec<_> = line.split_whitespace().collect();
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         Ran::from(self.command(&words).stdout(writer).output().unwrap())
     }
 
-    /// Starts a line and leaves it running.
+    /// Starts a command line in the background.
     pub(crate) fn start(&self, line: &str) -> Child {
         let words: Vec<_> = line.split_whitespace().collect();
         self.command(&words).spawn().unwrap()
     }
 
-    /// Claims one job and answers its JSON.
+    /// Claims one job and returns its JSON.
     pub(crate) fn claim(&self, queue: &str) -> Value {
         let claimed = self.run(&format!("claim {queue} --json")).ok().json();
         assert_eq!(claimed.as_array().unwrap().len(), 1, "{claimed}");
@@ -100,7 +100,7 @@ impl Sandbox {
     }
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -136,14 +136,14 @@ impl Ran {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
-    /// The one JSON document on standard output.
+    /// The JSON document on stdout.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.stdout)
             .unwrap_or_else(|error| panic!("{error}: {} {}", self.text(), self.stderr))
     }
 
-    /// The JSON documents on standard output, one a line.
+    /// The JSON documents on stdout, one per line.
     #[track_caller]
     pub(crate) fn json_lines(&self) -> Vec<Value> {
         self.text()
@@ -152,7 +152,7 @@ impl Ran {
             .collect()
     }
 
-    /// The error on standard error: with a code, a message and help, and nothing beside it.
+    /// The error on stderr, which must have a code, a message and help.
     #[track_caller]
     pub(crate) fn error(&self) -> Value {
         let error: Value = serde_json::from_str(&self.stderr)

@@ -1,31 +1,31 @@
-//! Compares printed text with a file that a person has looked at.
+//! Compares printed text with a reviewed snapshot file.
 //!
-//! `WINDLASS_SNAPSHOT=write` writes the files anew; look at the difference before you keep it.
+//! `WINDLASS_SNAPSHOT=write` rewrites the files; review the diff before you commit it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A folder of snapshots, each a plain text file.
+/// A folder of snapshots, each a text file.
 pub(crate) struct Snapshots {
     folder: PathBuf,
     is_writing: bool,
     seen: BTreeSet<String>,
-    faults: Vec<String>,
+    errors: Vec<String>,
 }
 
 impl Snapshots {
-    /// The folder called `name` among all snapshots of the command line.
+    /// Opens the folder `name` in `tests/snapshots`.
     pub(crate) fn open(name: &str) -> Self {
         let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
         Self {
             folder: all.join(name),
-            is_writing: std::env::var_os("WINDLASS_SNAPSHOT").is_some_and(|word| word == "write"),
+            is_writing: std::env::var_os("WINDLASS_SNAPSHOT").is_some_and(|value| value == "write"),
             seen: BTreeSet::new(),
-            faults: Vec::new(),
+            errors: Vec::new(),
         }
     }
 
-    /// Compares one text with its file; what differs is told at the end.
+    /// Compares a text with its file. Differences are reported by [`finish`](Self::finish).
     pub(crate) fn compare(&mut self, name: &str, text: &str) {
         let file = format!("{name}.txt");
         let path = self.folder.join(&file);
@@ -38,13 +38,13 @@ impl Snapshots {
         match std::fs::read_to_string(&path) {
             Ok(kept) if kept == text => {}
             Ok(kept) => self
-                .faults
+                .errors
                 .push(format!("{name}: {}", difference(&kept, text))),
-            Err(error) => self.faults.push(format!("{name} has no snapshot: {error}")),
+            Err(error) => self.errors.push(format!("{name} has no snapshot: {error}")),
         }
     }
 
-    /// Fails for every text that differed, and for every file that nothing was compared with.
+    /// Fails if a text differs or a snapshot file is unused.
     pub(crate) fn finish(mut self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten() {
             let path = entry.unwrap().path();
@@ -55,19 +55,18 @@ impl Snapshots {
             if self.is_writing {
                 std::fs::remove_file(path).unwrap();
             } else {
-                self.faults
-                    .push(format!("{name} is of something that is gone"));
+                self.errors.push(format!("{name} is not used any more"));
             }
         }
         assert!(
-            self.faults.is_empty(),
-            "{}\n\nwhere this is what is wanted, run the test again with WINDLASS_SNAPSHOT=write",
-            self.faults.join("\n")
+            self.errors.is_empty(),
+            "{}\n\nif the change is intended, run the test again with WINDLASS_SNAPSHOT=write",
+            self.errors.join("\n")
         );
     }
 }
 
-/// The first line that is not the same.
+/// Returns the first line that differs.
 fn difference(kept: &str, text: &str) -> String {
     let (mut kept, mut text) = (kept.lines(), text.lines());
     let mut number = 0;
@@ -79,7 +78,7 @@ fn difference(kept: &str, text: &str) -> String {
             return format!("line {number}\n  was: {}\n  is:  {}", show(was), show(is));
         }
         if was.is_none() {
-            return "only the ends of lines differ".to_owned();
+            return "only line endings differ".to_owned();
         }
     }
 }

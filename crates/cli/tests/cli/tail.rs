@@ -9,19 +9,19 @@ use serde_json::Value;
 
 use super::sandbox::Sandbox;
 
-/// The lines that it prints, as they come.
-fn heard_by(tail: &mut Child) -> Receiver<Value> {
+/// Reads the printed events in the background.
+fn events_of(tail: &mut Child) -> Receiver<Value> {
     let stdout = BufReader::new(tail.stdout.take().unwrap());
-    let (heard, lines) = mpsc::channel();
+    let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
         for line in stdout.lines().map_while(Result::ok) {
-            let _ = heard.send(serde_json::from_str::<Value>(&line).unwrap());
+            let _ = sender.send(serde_json::from_str::<Value>(&line).unwrap());
         }
     });
     lines
 }
 
-/// The first event. Nobody says when the listening has begun: jobs come until one is seen.
+/// Returns the first event. Enqueues jobs until one is seen, since the start of the watch is not visible.
 fn until_seen(sandbox: &Sandbox, lines: &Receiver<Value>) -> Value {
     let seen = (0..100).find_map(|number| {
         sandbox.run(&format!("enqueue q x --id {number}")).ok();
@@ -36,7 +36,7 @@ fn jobs_are_seen_as_they_come_and_end_in_named_and_in_new_queues() {
         let sandbox = Sandbox::new();
         sandbox.run("queue pause q").ok();
         let mut tail = sandbox.start(line);
-        let lines = heard_by(&mut tail);
+        let lines = events_of(&mut tail);
 
         let seen = until_seen(&sandbox, &lines);
         tail.kill().unwrap();
@@ -51,25 +51,28 @@ fn jobs_are_seen_as_they_come_and_end_in_named_and_in_new_queues() {
 }
 
 #[test]
-fn what_may_be_lost_of_a_new_queue_is_told() {
+fn possibly_lost_events_of_a_new_queue_are_reported() {
     let sandbox = Sandbox::new();
     sandbox.run("queue pause q").ok();
     let mut tail = sandbox.start("tail --json");
-    let lines = heard_by(&mut tail);
-    // Once an event of the first queue is seen, the listening has begun.
+    let lines = events_of(&mut tail);
+    // Once an event of the first queue is seen, the watch is active.
     until_seen(&sandbox, &lines);
 
     sandbox.run("enqueue new x").ok();
-    let mut heard = std::iter::from_fn(|| lines.recv_timeout(Duration::from_secs(10)).ok());
-    let told = heard.find(|line| line["event"] != "job");
+    let mut events = std::iter::from_fn(|| lines.recv_timeout(Duration::from_secs(10)).ok());
+    let resync = events.find(|line| line["event"] != "job");
     tail.kill().unwrap();
     tail.wait().unwrap();
 
-    assert_eq!(told.expect("it is told")["event"], "resync");
+    assert_eq!(
+        resync.expect("a resync event is printed")["event"],
+        "resync"
+    );
 }
 
 #[test]
-fn a_queue_that_is_not_there_is_not_found() {
+fn a_missing_queue_is_not_found() {
     let sandbox = Sandbox::new();
     sandbox.run("queue pause q").ok();
 

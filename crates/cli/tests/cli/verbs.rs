@@ -1,4 +1,4 @@
-//! The verbs one by one, as a script in any language would use them.
+//! The commands for workers, as used by scripts.
 
 use super::sandbox::{Sandbox, text};
 
@@ -30,10 +30,10 @@ fn a_script_works_through_a_job() {
     sandbox
         .run(&format!("renew mail {id} --token {token} --lease 1m"))
         .ok();
-    let settled = sandbox.run(&format!(
+    let completed = sandbox.run(&format!(
         "complete mail {id} --token {token} --result sent --json"
     ));
-    assert_eq!(settled.ok().json()["outcome"], "completed");
+    assert_eq!(completed.ok().json()["outcome"], "completed");
 
     let shown = sandbox
         .run(&format!("job get mail {id} --json"))
@@ -46,7 +46,7 @@ fn a_script_works_through_a_job() {
 }
 
 #[test]
-fn a_repeated_complete_is_told_the_same_again() {
+fn a_repeated_complete_gets_the_same_reply() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
     let token = text(&sandbox.claim("q")["token"]).to_owned();
@@ -149,7 +149,7 @@ fn a_released_job_goes_first_and_a_snoozed_one_waits() {
 }
 
 #[test]
-fn an_offered_job_is_held_once_it_is_accepted() {
+fn an_offered_job_is_leased_once_it_is_accepted() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
     let claimed = sandbox.run("claim q --dispatch --json").ok().json();
@@ -164,7 +164,7 @@ fn an_offered_job_is_held_once_it_is_accepted() {
 }
 
 #[test]
-fn a_job_claimed_at_most_once_is_done_when_handed_out() {
+fn a_job_claimed_at_most_once_is_completed_by_the_claim() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
 
@@ -193,7 +193,7 @@ fn the_same_id_is_the_same_job() {
 }
 
 #[test]
-fn a_held_unique_key_answers_with_its_holder() {
+fn a_duplicate_unique_key_returns_the_existing_job() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1 --unique-key k").ok();
 

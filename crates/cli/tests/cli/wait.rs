@@ -1,4 +1,4 @@
-//! Waiting for work and for outcomes, across processes.
+//! Waiting for jobs and for outcomes across processes.
 
 use super::sandbox::{Ran, Sandbox, text};
 
@@ -15,7 +15,7 @@ fn a_waiting_claim_gets_a_job_that_comes_later() {
 }
 
 #[test]
-fn a_wait_for_work_that_never_comes_ends_with_nothing() {
+fn a_claim_that_waits_in_vain_returns_an_empty_list() {
     let sandbox = Sandbox::new();
     sandbox.run("queue pause other").ok();
 
@@ -26,8 +26,8 @@ fn a_wait_for_work_that_never_comes_ends_with_nothing() {
 }
 
 #[test]
-fn an_enqueue_that_waits_answers_with_the_outcome() {
-    for (wait, settle, code, state) in [
+fn an_enqueue_that_waits_returns_the_outcome() {
+    for (wait, outcome, code, state) in [
         ("--wait=10m", "complete q 1 --token", 0, "succeeded"),
         (
             "--wait",
@@ -42,7 +42,7 @@ fn an_enqueue_that_waits_answers_with_the_outcome() {
 
         let claimed = sandbox.run("claim q --wait 2m --json").ok().json();
         sandbox
-            .run(&format!("{settle} {}", text(&claimed[0]["token"])))
+            .run(&format!("{outcome} {}", text(&claimed[0]["token"])))
             .ok();
 
         let job = Ran::from(waiting.wait_with_output().unwrap())
@@ -54,7 +54,7 @@ fn an_enqueue_that_waits_answers_with_the_outcome() {
 }
 
 #[test]
-fn job_wait_answers_with_a_job_that_has_ended() {
+fn job_wait_returns_a_job_that_has_ended() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
     let token = text(&sandbox.claim("q")["token"]).to_owned();
@@ -69,7 +69,7 @@ fn job_wait_answers_with_a_job_that_has_ended() {
 }
 
 #[test]
-fn patience_that_runs_out_is_a_time_out() {
+fn a_wait_that_exceeds_its_limit_is_a_timeout() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1 --delay 1h").ok();
 

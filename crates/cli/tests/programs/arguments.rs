@@ -40,7 +40,7 @@ fn a_payload_is_one_argument_and_never_code() {
 }
 
 #[test]
-fn a_value_that_looks_like_an_option_is_refused_unless_dashes_stand_before_it() {
+fn a_value_that_looks_like_an_option_is_rejected_unless_it_follows_a_double_dash() {
     let sandbox = Sandbox::new();
     sandbox.job("1", r#"{"file":"-rf"}"#, "");
     exec(&sandbox, &["echo", "{payload.file}"]).ok();
@@ -54,7 +54,7 @@ fn a_value_that_looks_like_an_option_is_refused_unless_dashes_stand_before_it() 
 }
 
 #[test]
-fn a_value_that_is_missing_or_impossible_ends_its_job_and_no_other() {
+fn a_missing_or_invalid_value_fails_its_job_and_no_other() {
     let sandbox = Sandbox::new();
     sandbox.job("missing", r#"{"a":1}"#, "");
     sandbox.feed("enqueue q - --id nul", b"a\0b").ok();
@@ -82,7 +82,7 @@ fn a_value_that_is_missing_or_impossible_ends_its_job_and_no_other() {
 }
 
 #[test]
-fn a_huge_value_ends_its_job_and_no_other() {
+fn a_huge_value_fails_its_job_and_no_other() {
     let sandbox = Sandbox::new();
     sandbox.large_job("huge", "");
     sandbox.job("fine", "x", "");

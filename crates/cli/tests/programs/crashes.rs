@@ -1,4 +1,4 @@
-//! Resident processes that fall over: what becomes of their jobs, and of the next process.
+//! Crashes of resident processes: their jobs, and the restart.
 
 use std::io::{BufRead, BufReader};
 
@@ -6,7 +6,7 @@ use super::running::state_and_reason;
 use super::sandbox::{Sandbox, text};
 
 #[test]
-fn a_crash_in_the_middle_of_an_answer_is_no_answer() {
+fn a_reply_cut_off_by_a_crash_does_not_count() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "--max-attempts 2");
     let script = r#". ./lib.sh
@@ -28,7 +28,7 @@ fn a_crash_in_the_middle_of_an_answer_is_no_answer() {
 }
 
 #[test]
-fn a_crash_is_told_with_its_status_and_the_last_lines() {
+fn a_crash_is_reported_with_its_status_and_the_last_lines() {
     let sandbox = Sandbox::new();
     for id in ["1", "2"] {
         sandbox.job(id, "x", "--max-attempts 1");
@@ -39,19 +39,19 @@ fn a_crash_is_told_with_its_status_and_the_last_lines() {
 
     for id in ["1", "2"] {
         let job = sandbox.shown(id);
-        for said in ["exit status 3", "segmentation of something"] {
-            assert!(text(&job["error"]).contains(said), "{said}: {job}");
+        for expected in ["exit status 3", "segmentation of something"] {
+            assert!(text(&job["error"]).contains(expected), "{expected}: {job}");
         }
     }
 }
 
 #[test]
-fn an_answer_that_was_written_before_the_end_counts() {
+fn a_reply_written_before_the_exit_counts() {
     let sandbox = Sandbox::new();
     for id in ["1", "2", "3"] {
         sandbox.job(id, "x", "--max-attempts 1");
     }
-    // A worker that takes one job and ends, as leaky ones do.
+    // A worker that exits after each job, as leaky ones do.
     sandbox
         .worker("", r#". ./lib.sh; next_job; done_with "$id" "$token" fine"#)
         .ok();
@@ -62,7 +62,7 @@ fn an_answer_that_was_written_before_the_end_counts() {
 }
 
 #[test]
-fn a_job_that_takes_its_process_down_ends_alone() {
+fn a_job_that_crashes_its_process_is_isolated_and_becomes_dead() {
     let sandbox = Sandbox::new();
     sandbox.job("bad", "poison", "");
     for id in ["1", "2", "3", "4"] {
@@ -88,7 +88,7 @@ fn a_job_that_takes_its_process_down_ends_alone() {
 }
 
 #[test]
-fn a_program_that_falls_over_at_its_start_burns_no_attempt_and_waits_longer_each_time() {
+fn a_program_that_crashes_at_start_uses_no_attempt_and_backs_off() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "");
     let mut worker = sandbox.start_worker("", "echo 'no such module' >&2; exit 1");
@@ -103,7 +103,7 @@ fn a_program_that_falls_over_at_its_start_burns_no_attempt_and_waits_longer_each
     }
     worker.stopped();
 
-    // Each is drawn from the upper half of twice the one before.
+    // Each is random, in the upper half of twice the previous one.
     assert!(waits[4] > waits[0] * 4, "{waits:?}");
     let job = sandbox.shown("1");
     assert_eq!(
@@ -113,7 +113,7 @@ fn a_program_that_falls_over_at_its_start_burns_no_attempt_and_waits_longer_each
 }
 
 #[test]
-fn a_program_that_is_not_there_burns_no_attempt() {
+fn a_missing_program_uses_no_attempt() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "");
     let mut worker = sandbox.start("worker --queue q --stdio -- ./not-there");

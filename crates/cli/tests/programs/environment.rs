@@ -1,4 +1,4 @@
-//! A program sees a short list of variables, and the job.
+//! The environment of a program: a short list of variables, and the job.
 
 use super::sandbox::{Ran, Sandbox, text};
 
@@ -31,7 +31,7 @@ fn a_secret_of_the_worker_is_not_seen_by_its_programs() {
 }
 
 #[test]
-fn what_is_asked_for_is_seen() {
+fn requested_variables_are_passed_on() {
     let (_sandbox, seen) = seen(&[
         "--env",
         "SECRET",
@@ -48,7 +48,7 @@ fn what_is_asked_for_is_seen() {
 }
 
 #[test]
-fn the_job_is_seen() {
+fn the_job_is_in_the_environment() {
     let (_sandbox, seen) = seen(&[]);
     for line in [
         "WINDLASS_JOB_ID=1",
@@ -68,7 +68,7 @@ fn the_job_is_seen() {
 }
 
 #[test]
-fn the_whole_job_can_be_read_as_json() {
+fn the_job_can_be_read_as_json() {
     let sandbox = Sandbox::new();
     let line = r#"{"id":"1","payload":{"a":[1,2]},"headers":{"traceparent":"00-1-2-01"}}"#;
     sandbox

@@ -1,10 +1,10 @@
-//! What each class of exit status does to its job.
+//! The outcome of a job for each class of exit status.
 
 use super::running::state_and_reason;
 use super::sandbox::{Sandbox, text};
 
 #[test]
-fn each_class_of_exit_status_ends_the_job_as_it_should() {
+fn each_class_of_exit_status_has_its_outcome() {
     let sandbox = Sandbox::new();
     let cases = [
         ("0", "succeeded", ""),
@@ -43,7 +43,7 @@ fn each_class_of_exit_status_ends_the_job_as_it_should() {
 }
 
 #[test]
-fn a_failed_attempt_is_made_again() {
+fn a_failed_attempt_is_retried() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "--max-attempts 2");
 
@@ -59,7 +59,7 @@ fn a_failed_attempt_is_made_again() {
 }
 
 #[test]
-fn a_status_may_be_given_another_meaning() {
+fn an_exit_status_can_be_mapped_to_another_outcome() {
     let sandbox = Sandbox::new();
     sandbox.job("3", "3", "");
     sandbox.job("64", "64", "");
@@ -81,7 +81,7 @@ fn a_status_may_be_given_another_meaning() {
 }
 
 #[test]
-fn a_signal_is_named_and_the_last_lines_are_told() {
+fn a_signal_is_named_and_the_last_lines_are_reported() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "--max-attempts 1");
 
@@ -95,7 +95,7 @@ fn a_signal_is_named_and_the_last_lines_are_told() {
 }
 
 #[test]
-fn a_program_that_is_not_there_slows_the_worker_down() {
+fn a_missing_program_slows_the_worker_down() {
     let sandbox = Sandbox::new();
     for id in ["1", "2", "3", "4"] {
         sandbox.job(id, "x", "--max-attempts 1");

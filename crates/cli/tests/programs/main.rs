@@ -1,9 +1,6 @@
-//! Any program as a worker, held by running real processes: one file per subject.
+//! `exec` and `worker` with real processes: one file per subject.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
-)]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 #[path = "../cli/sandbox.rs"]
 #[allow(dead_code, reason = "shared with tests that use all of it")]
@@ -14,8 +11,6 @@ mod crashes;
 mod environment;
 mod exits;
 mod output;
-#[allow(dead_code, reason = "shared with tests that use all of it")]
-mod place;
 mod progress;
 mod protocol;
 mod redis;
@@ -23,5 +18,7 @@ mod resident_stop;
 mod running;
 mod sizes;
 mod stop;
+#[allow(dead_code, reason = "shared with tests that use all of it")]
+mod test_store;
 mod tree;
 mod usage;

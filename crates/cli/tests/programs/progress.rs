@@ -1,11 +1,11 @@
-//! Progress over descriptor 3.
+//! Progress over file descriptor 3.
 
 use windlass_testkit::redis::until;
 
 use super::sandbox::Sandbox;
 
 #[test]
-fn progress_is_seen_while_the_job_runs_and_bad_lines_do_no_harm() {
+fn progress_is_visible_while_the_job_runs_and_invalid_lines_are_ignored() {
     let sandbox = Sandbox::new();
     sandbox.gate("gate");
     sandbox.job("1", "x", "");

@@ -1,4 +1,4 @@
-//! The lines of a resident worker: answers in any order, wrong ones, and lines that are none.
+//! The protocol of resident workers: replies in any order, invalid replies, and other output.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ fn a_few_lines_of_shell_are_a_worker() {
 }
 
 #[test]
-fn answers_may_come_in_any_order() {
+fn replies_may_come_in_any_order() {
     let sandbox = Sandbox::new();
     for id in ["1", "2", "3"] {
         sandbox.job(id, id, "");
@@ -42,7 +42,7 @@ fn answers_may_come_in_any_order() {
 }
 
 #[test]
-fn a_wrong_or_repeated_answer_is_refused_and_harms_nobody() {
+fn a_wrong_or_repeated_reply_is_ignored_and_has_no_effect() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "");
     sandbox.job("2", "x", "");
@@ -68,7 +68,7 @@ fn a_wrong_or_repeated_answer_is_refused_and_harms_nobody() {
 }
 
 #[test]
-fn stray_prints_become_log_lines_of_the_job_and_are_warned_of_once() {
+fn other_output_is_logged_with_the_job_and_warned_about_once() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "--max-attempts 1");
     let script = r#". ./lib.sh
@@ -80,8 +80,8 @@ fn stray_prints_become_log_lines_of_the_job_and_are_warned_of_once() {
 
     let job = sandbox.shown("1");
     assert_eq!(state_and_reason(&job), ("dead", "permanent"));
-    for said in ["Oops: no", "stray one", "{\"stray\":2}"] {
-        assert!(text(&job["error"]).contains(said), "{said}: {job}");
+    for expected in ["Oops: no", "stray one", "{\"stray\":2}"] {
+        assert!(text(&job["error"]).contains(expected), "{expected}: {job}");
     }
     assert_eq!(
         ran.stderr.matches("none of the protocol's").count(),
@@ -92,7 +92,7 @@ fn stray_prints_become_log_lines_of_the_job_and_are_warned_of_once() {
 }
 
 #[test]
-fn in_strict_mode_a_stray_print_is_a_failure() {
+fn in_strict_mode_other_output_is_a_failure() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "--max-attempts 1");
     let script = ". ./lib.sh; next_job; echo stray; next_job";
@@ -107,7 +107,7 @@ fn in_strict_mode_a_stray_print_is_a_failure() {
 }
 
 #[test]
-fn progress_logs_snoozes_and_follow_up_jobs_are_understood() {
+fn progress_logs_snoozes_and_follow_up_jobs_are_supported() {
     let sandbox = Sandbox::new();
     sandbox.gate("gate");
     sandbox.job("1", "x", "");
@@ -162,7 +162,7 @@ fn a_process_that_asks_for_one_job_at_a_time_gets_one() {
     for id in ["1", "2", "3", "4"] {
         sandbox.job(id, "x", "");
     }
-    // The answer to its question comes next, not another job.
+    // The next line is the reply to its request, not another job.
     let script = r#". ./lib.sh
         echo '{"type":"ready","concurrency":1}'
         while next_job; do

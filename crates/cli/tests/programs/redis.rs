@@ -1,13 +1,13 @@
-//! The same on Redis.
+//! Workers on Redis.
 
 use std::io::{BufRead, BufReader};
 
-use super::place::Place;
 use super::sandbox::Sandbox;
+use super::test_store::TestStore;
 
 #[test]
 fn exec_works_on_redis() {
-    let sandbox = Sandbox::on(Place::redis());
+    let sandbox = Sandbox::on(TestStore::redis());
     for id in ["1", "2", "3"] {
         sandbox.job(id, id, "");
     }
@@ -23,7 +23,7 @@ fn exec_works_on_redis() {
 
 #[test]
 fn a_resident_worker_works_on_redis() {
-    let sandbox = Sandbox::on(Place::redis());
+    let sandbox = Sandbox::on(TestStore::redis());
     for id in ["1", "2", "3"] {
         sandbox.job(id, id, "");
     }
@@ -37,28 +37,28 @@ fn a_resident_worker_works_on_redis() {
 }
 
 #[test]
-fn a_worker_whose_server_is_away_says_so_and_works_on_when_it_is_back() {
-    let sandbox = Sandbox::on(Place::redis());
+fn a_worker_whose_server_is_down_reports_it_and_resumes_when_it_is_back() {
+    let sandbox = Sandbox::on(TestStore::redis());
     let mut worker = sandbox.start_exec("", "echo done > done");
     let mut lines = BufReader::new(worker.take_stderr()).lines();
     sandbox.job("1", "1", "");
     assert_eq!(sandbox.line_of("done"), "done");
 
-    sandbox.place.server().kill();
+    sandbox.store.server().kill();
 
-    let told = lines
+    let error = lines
         .by_ref()
         .map(Result::unwrap)
         .find(|line| line.starts_with("error: "));
-    let told = told.expect("it says something before it ends");
+    let error = error.expect("an error is printed");
     assert!(
-        told.contains("cannot be reached") || told.contains("connection"),
-        "{told}"
+        error.contains("cannot be reached") || error.contains("connection"),
+        "{error}"
     );
     let help = lines.next().unwrap().unwrap();
     assert!(help.starts_with("  help: "), "{help}");
 
-    sandbox.place.server().restart();
+    sandbox.store.server().restart();
     std::fs::remove_file(sandbox.path("done")).unwrap();
     sandbox.job("2", "2", "");
     assert_eq!(sandbox.line_of("done"), "done");

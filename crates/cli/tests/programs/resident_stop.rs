@@ -1,4 +1,4 @@
-//! Resident workers that are told to stop, and jobs that are.
+//! Stopping resident workers and cancelling their jobs.
 
 use super::running::gone;
 use super::sandbox::{Sandbox, text};
@@ -21,7 +21,7 @@ fn a_worker_that_drains_finishes_its_job_within_the_grace() {
 }
 
 #[test]
-fn a_job_that_is_not_done_in_time_is_given_back_and_its_process_is_gone() {
+fn a_job_that_exceeds_the_grace_is_released_and_its_process_is_gone() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "");
     let script = ". ./lib.sh; trap '' TERM; next_job; echo $$ > pid; while :; do sleep 1000; done";
@@ -40,7 +40,7 @@ fn a_job_that_is_not_done_in_time_is_given_back_and_its_process_is_gone() {
 }
 
 #[test]
-fn a_cancelled_job_may_say_so_itself() {
+fn a_cancelled_job_may_report_its_own_end() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "");
     let script = r#". ./lib.sh
@@ -59,14 +59,14 @@ fn a_cancelled_job_may_say_so_itself() {
 }
 
 #[test]
-fn an_answer_after_a_cancel_was_given_up_is_refused_and_neighbours_go_on() {
+fn a_reply_after_the_cancel_timeout_is_ignored_and_other_jobs_continue() {
     let sandbox = Sandbox::new();
     sandbox.gate("gate");
     sandbox.job("slow", "x", "");
     sandbox.job("other", "x", "");
     let script = r#". ./lib.sh
         next_job; first=$id; first_token=$token; next_job; echo > begun
-        # Whichever came first: the one that was given up is answered before its neighbour.
+        # In either order: reply to the cancelled job before the other one.
         slow=$token; other=$first_token
         if [ "$first" = slow ]; then slow=$first_token; other=$token; fi
         read -r _ < gate
@@ -108,7 +108,7 @@ fn a_process_that_hangs_on_its_only_job_is_replaced() {
 }
 
 #[test]
-fn what_a_process_started_is_gone_with_it() {
+fn the_children_of_a_process_are_gone_with_it() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "");
     let script = r#". ./lib.sh

@@ -1,4 +1,4 @@
-//! Workers to run and to wait for, and the processes that they leave or do not leave.
+//! Helpers to run workers, and to wait for them and their processes.
 
 use std::fs;
 use std::path::Path;
@@ -14,27 +14,27 @@ use windlass_testkit::redis::wait::PATIENCE;
 use super::sandbox::{Ran, Sandbox, text};
 
 impl Sandbox {
-    /// Puts a job into the queue `q`.
+    /// Enqueues a job in queue `q`.
     pub(crate) fn job(&self, id: &str, payload: &str, flags: &str) {
         let mut words = vec!["enqueue", "q", payload, "--id", id];
         words.extend(flags.split_whitespace());
         self.run_words(&words).ok();
     }
 
-    /// Puts a job as large as they may be into the queue `q`.
+    /// Enqueues a job of the maximum size in queue `q`.
     pub(crate) fn large_job(&self, id: &str, flags: &str) {
         let line = format!("enqueue q - --id {id} {flags}");
         self.feed(&line, &vec![b'x'; 1024 * 1024]).ok();
     }
 
-    /// A job of the queue `q` as it is now.
+    /// Returns a job of queue `q`.
     pub(crate) fn shown(&self, id: &str) -> Value {
         self.run_words(&["job", "get", "q", id, "--json"])
             .ok()
             .json()
     }
 
-    /// Waits until a job of the queue `q` is in a state.
+    /// Waits until a job of queue `q` is in this state.
     pub(crate) fn shown_in(&self, id: &str, state: &str) -> Value {
         until("the state of the job", || {
             let job = self.shown(id);
@@ -46,14 +46,14 @@ impl Sandbox {
         })
     }
 
-    /// Runs all jobs of the queue `q` with a script of the shell.
+    /// Runs all jobs of queue `q` with a shell script.
     pub(crate) fn exec(&self, flags: &str, script: &str) -> Ran {
         let mut command = self.exec_command(flags);
         command.args(["--burst", "--json"]).args(tail(script));
         finished(command.spawn().unwrap())
     }
 
-    /// Starts `exec` with a script, and leaves it running.
+    /// Starts `exec` with a script in the background.
     pub(crate) fn start_exec(&self, flags: &str, script: &str) -> Running {
         Running::new(self.exec_command(flags).args(tail(script)).spawn().unwrap())
     }
@@ -64,14 +64,14 @@ impl Sandbox {
         self.command(&words)
     }
 
-    /// Runs all jobs of the queue `q` with a resident script of the shell.
+    /// Runs all jobs of queue `q` with a resident shell script.
     pub(crate) fn worker(&self, flags: &str, script: &str) -> Ran {
         let mut command = self.worker_command(flags);
         command.arg("--burst").args(tail(script));
         finished(command.spawn().unwrap())
     }
 
-    /// Starts `worker --stdio` with a script, and leaves it running.
+    /// Starts `worker --stdio` with a script in the background.
     pub(crate) fn start_worker(&self, flags: &str, script: &str) -> Running {
         Running::new(
             self.worker_command(flags)
@@ -88,7 +88,7 @@ impl Sandbox {
         self.command(&words)
     }
 
-    /// Waits for a file with a line in it.
+    /// Waits for a line in a file and returns it.
     pub(crate) fn line_of(&self, file: &str) -> String {
         until(file, || match fs::read_to_string(self.path(file)) {
             Ok(text) if text.ends_with('\n') => Ok(text.trim().to_owned()),
@@ -96,7 +96,7 @@ impl Sandbox {
         })
     }
 
-    /// Makes a gate: a script that says `read _ < gate` waits until it is opened.
+    /// Creates a gate: a script that runs `read _ < gate` blocks until it is opened.
     pub(crate) fn gate(&self, name: &str) {
         let made = Command::new("mkfifo")
             .arg(self.path(name))
@@ -105,7 +105,7 @@ impl Sandbox {
         assert!(made.success());
     }
 
-    /// Opens a gate; waits until somebody stands there.
+    /// Opens a gate; blocks until a script waits at it.
     pub(crate) fn open(&self, name: &str) {
         fs::write(self.path(name), "go\n").unwrap();
     }
@@ -115,7 +115,7 @@ fn tail(script: &str) -> [&str; 4] {
     ["--", "sh", "-c", script]
 }
 
-/// What resident scripts have in common: `next_job` reads on to the next job, `done_with` answers.
+/// Shell functions for resident scripts: `next_job` reads the next job, `done_with` completes one.
 const LIB: &str = r#"
 field() { printf '%s\n' "$line" | sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p'; }
 next_job() {
@@ -127,7 +127,7 @@ next_job() {
 done_with() { printf '{"type":"done","id":"%s","token":"%s","result":"%s"}\n' "$1" "$2" "$3"; }
 "#;
 
-/// A worker that is left running; it is killed when the test ends before it.
+/// A worker in the background; killed when dropped.
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
@@ -152,30 +152,30 @@ impl Running {
         self.0.as_mut().unwrap().stderr.take().unwrap()
     }
 
-    /// Waits for its end.
+    /// Waits until it exits.
     pub(crate) fn ended(mut self) -> Ran {
         finished(self.0.take().unwrap())
     }
 
-    /// Tells it to stop, and waits for its end.
+    /// Sends SIGTERM and waits until it exits.
     pub(crate) fn stopped(self) -> Ran {
         self.signal(Signal::TERM);
         self.ended()
     }
 }
 
-/// Waits for the end of a program; one that does not end is killed, and its test fails.
+/// Waits until a program exits; kills it after a timeout, which fails the test.
 fn finished(child: Child) -> Ran {
     let pid = Pid::from_child(&child);
     let (ended, watch) = mpsc::channel::<()>();
-    let dog = thread::spawn(move || {
+    let watchdog = thread::spawn(move || {
         if watch.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             let _ = kill_process(pid, Signal::KILL);
         }
     });
     let output = child.wait_with_output().unwrap();
     drop(ended);
-    dog.join().unwrap();
+    watchdog.join().unwrap();
     Ran::from(output)
 }
 
@@ -188,9 +188,9 @@ impl Drop for Running {
     }
 }
 
-/// Waits until a process is gone; one that only waits to be reaped is.
+/// Waits until a process is gone. A zombie counts as gone.
 pub(crate) fn gone(pid: &str) {
-    until("the end of a process", || {
+    until("the process to exit", || {
         let shown = Command::new("ps")
             .args(["-o", "stat=", "-p", pid])
             .output()
@@ -199,17 +199,17 @@ pub(crate) fn gone(pid: &str) {
         match state.trim() {
             "" => Ok(()),
             state if state.starts_with('Z') => Ok(()),
-            state => Err(format!("process {pid} is there: {state}")),
+            state => Err(format!("process {pid} still exists: {state}")),
         }
     });
 }
 
-/// Whether a file is there.
+/// Returns whether a file exists.
 pub(crate) fn exists(path: &Path) -> bool {
     path.try_exists().unwrap()
 }
 
-/// The state, and why.
+/// The state of a job and its reason.
 pub(crate) fn state_and_reason(job: &Value) -> (&str, &str) {
     (text(&job["state"]), job["reason"].as_str().unwrap_or(""))
 }

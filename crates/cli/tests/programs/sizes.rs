@@ -1,4 +1,4 @@
-//! Large and binary jobs through a resident worker, and lines that are too long.
+//! Large and binary jobs in a resident worker, and lines that are too long.
 
 use super::sandbox::{Sandbox, text};
 
@@ -7,7 +7,7 @@ fn a_payload_of_a_mebibyte_goes_there_and_back() {
     let sandbox = Sandbox::new();
     let payload = "x".repeat(1024 * 1024);
     sandbox.feed("enqueue q - --id 1", payload.as_bytes()).ok();
-    // No tool of the shell takes so long an argument: only its own words are used.
+    // Only shell built-ins: the payload is too long for the arguments of another program.
     let script = r#". ./lib.sh
         read -r hello; IFS= read -r line
         token=${line#*'"token":"'}; token=${token%%'"'*}
@@ -53,7 +53,7 @@ fn a_line_that_is_too_long_breaks_the_protocol() {
 }
 
 #[test]
-fn a_process_that_does_not_read_is_found_out() {
+fn a_process_that_does_not_read_is_detected() {
     let sandbox = Sandbox::new();
     sandbox.large_job("1", "--max-attempts 1");
 

@@ -1,4 +1,4 @@
-//! A worker that is told to stop lets jobs finish, and gives back those that do not.
+//! A stopping worker lets jobs finish, and releases those that do not.
 
 use rustix::process::Signal;
 use windlass_testkit::redis::until;
@@ -7,7 +7,7 @@ use super::running::gone;
 use super::sandbox::Sandbox;
 
 #[test]
-fn a_job_under_way_may_finish_within_the_grace() {
+fn a_running_job_may_finish_within_the_grace() {
     for signal in [Signal::TERM, Signal::INT] {
         let sandbox = Sandbox::new();
         sandbox.gate("gate");
@@ -30,7 +30,7 @@ fn a_job_under_way_may_finish_within_the_grace() {
 }
 
 #[test]
-fn a_job_that_takes_too_long_is_given_back_and_no_attempt_is_counted() {
+fn a_job_that_exceeds_the_grace_is_released_and_no_attempt_is_counted() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "");
     let worker = sandbox.start_exec("--json --grace 500ms", "echo $$ > pid; sleep 1000; true");
@@ -48,7 +48,7 @@ fn a_job_that_takes_too_long_is_given_back_and_no_attempt_is_counted() {
 }
 
 #[test]
-fn a_program_that_ends_well_because_it_was_told_to_has_not_done_its_job() {
+fn a_program_that_exits_with_0_after_sigterm_has_not_completed_its_job() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "--max-attempts 1 --timeout 8s");
 
@@ -62,7 +62,7 @@ fn a_program_that_ends_well_because_it_was_told_to_has_not_done_its_job() {
 }
 
 #[test]
-fn a_second_signal_means_now() {
+fn a_second_signal_stops_the_worker_immediately() {
     for signal in [Signal::TERM, Signal::INT] {
         let sandbox = Sandbox::new();
         sandbox.job("1", "x", "");
@@ -87,7 +87,7 @@ fn a_second_signal_means_now() {
 }
 
 #[test]
-fn a_burst_ends_when_nothing_is_left() {
+fn a_burst_ends_when_the_queue_is_drained() {
     let sandbox = Sandbox::new();
     assert_eq!(sandbox.exec("", "true").ok().json()["succeeded"], 0);
     for id in ["1", "2", "3"] {

@@ -1,16 +1,16 @@
-//! A process ends with everything that it started, whatever ends it.
+//! A process and all its descendants end together, however it ends.
 
 use rustix::process::Signal;
 
-use super::place::Place;
 use super::running::gone;
 use super::sandbox::{Sandbox, text};
+use super::test_store::TestStore;
 
-/// Leaves a grandchild behind that would live for long.
+/// Leaves a long-lived grandchild behind.
 const ORPHAN: &str = "sleep 1000 >/dev/null 2>&1 & echo $! > orphan.new; mv orphan.new orphan;";
 
 #[test]
-fn what_a_program_leaves_behind_is_gone_after_its_normal_end() {
+fn processes_left_behind_are_gone_after_a_normal_exit() {
     for end in ["exit 0", "exit 1", "kill -9 $$"] {
         let sandbox = Sandbox::new();
         sandbox.job("1", "x", "--max-attempts 1");
@@ -20,7 +20,7 @@ fn what_a_program_leaves_behind_is_gone_after_its_normal_end() {
 }
 
 #[test]
-fn a_grandchild_that_holds_the_output_does_not_hold_up_the_job() {
+fn a_grandchild_that_keeps_stdout_open_does_not_block_the_job() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "");
     sandbox
@@ -31,7 +31,7 @@ fn a_grandchild_that_holds_the_output_does_not_hold_up_the_job() {
 }
 
 #[test]
-fn at_a_timeout_the_whole_tree_is_told_to_end() {
+fn a_timeout_terminates_the_whole_process_tree() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "--max-attempts 1 --timeout 8s");
     sandbox.exec("", &format!("{ORPHAN} sleep 1000")).ok();
@@ -41,7 +41,7 @@ fn at_a_timeout_the_whole_tree_is_told_to_end() {
 }
 
 #[test]
-fn who_ignores_the_request_is_killed() {
+fn a_process_that_ignores_sigterm_is_killed() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "--max-attempts 1");
     let script = format!("trap '' TERM; {ORPHAN} while :; do sleep 1000; done");
@@ -54,10 +54,10 @@ fn who_ignores_the_request_is_killed() {
 }
 
 #[test]
-fn a_grandchild_has_its_time_to_clear_up_although_its_parent_is_gone() {
+fn a_grandchild_has_time_to_clean_up_although_its_parent_is_gone() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "--max-attempts 1");
-    // The outer shell is gone at the first signal; the inner one has something to do.
+    // The outer shell exits at the first signal; the inner one still cleans up.
     let inner = "trap 'sleep 0.2; echo yes > cleared; exit' TERM; echo ready > inner; while :; do sleep 0.05; done";
     let script = format!("sh -c \"{inner}\"; true");
     let worker = sandbox.start_exec("--kill-after 1m", &script);
@@ -69,7 +69,7 @@ fn a_grandchild_has_its_time_to_clear_up_although_its_parent_is_gone() {
 }
 
 #[test]
-fn a_cancelled_job_ends_with_its_tree() {
+fn a_cancelled_job_ends_with_its_process_tree() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "");
     let worker = sandbox.start_exec("", &format!("{ORPHAN} sleep 1000"));
@@ -81,9 +81,9 @@ fn a_cancelled_job_ends_with_its_tree() {
 }
 
 #[test]
-fn who_lost_its_lease_is_killed_at_once() {
-    // Stopped in the middle of a write, the worker would hold a file; a server it cannot hold.
-    let sandbox = Sandbox::on(Place::redis());
+fn a_process_whose_lease_is_lost_is_killed_at_once() {
+    // On Redis, because a worker stopped in the middle of a write would keep a SQLite file locked.
+    let sandbox = Sandbox::on(TestStore::redis());
     sandbox.job("1", "x", "");
     let script = "trap '' TERM; echo $$ > pid; while :; do sleep 1000; done";
     let worker = sandbox.start_exec("--lease 10s --kill-after 1h --json", script);

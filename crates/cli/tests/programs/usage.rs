@@ -1,9 +1,9 @@
-//! What makes no sense is refused before anything happens.
+//! Invalid command lines are rejected before anything else happens.
 
 use super::sandbox::Sandbox;
 
 #[test]
-fn a_line_that_makes_no_sense_is_bad_usage() {
+fn an_invalid_command_line_is_a_usage_error() {
     let sandbox = Sandbox::new();
     for line in [
         "exec --queue q",

@@ -1,20 +1,20 @@
-//! Who may come in: passwords, users with few rights, and that no secret is ever printed.
+//! Authentication and ACLs, and that no secret is ever printed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use windlass_testkit::redis::{Server, ServerOptions};
 
-use super::place::{Place, Servers};
 use super::sandbox::{Ran, Sandbox, text};
+use super::test_store::{Servers, TestStore};
 
 const SECRET: &str = "hunter2";
 
-/// The page for operators, whose rule is tried here word for word.
+/// The operator documentation, whose ACL rule is tested verbatim.
 const PAGE: &str = include_str!("../../../../docs/redis.md");
 
 fn on(sandbox: &Sandbox, line: &str, login: &str) -> Ran {
-    let port = sandbox.place.server().port();
+    let port = sandbox.store.server().port();
     let ran = sandbox.run(&format!("{line} --store redis://{login}127.0.0.1:{port}/0"));
     let printed = format!("{}{}", ran.text(), ran.stderr);
     assert!(!printed.contains(SECRET), "{line}: {printed}");
@@ -26,17 +26,17 @@ fn with_password() -> Sandbox {
         .tcp()
         .line(format!("requirepass {SECRET}"))
         .start();
-    Sandbox::on(Place::single(server))
+    Sandbox::on(TestStore::single(server))
 }
 
 #[test]
-fn a_password_lets_in_and_its_absence_does_not() {
+fn the_password_is_required() {
     let sandbox = with_password();
 
     on(&sandbox, "enqueue q x", ":hunter2@").ok();
     on(&sandbox, "doctor", ":hunter2@").ok();
     on(&sandbox, "config show", ":hunter2@").ok();
-    for (login, word) in [
+    for (login, expected) in [
         ("", "asks for a password"),
         (":wrong-hunter2@", "does not accept the user and password"),
         ("joe:hunter2@", "does not accept the user and password"),
@@ -45,14 +45,14 @@ fn a_password_lets_in_and_its_absence_does_not() {
             let ran = on(&sandbox, line, login).exits(69);
             let error = ran.error();
             assert_eq!(error["code"], "store_unreachable", "{login}");
-            assert!(text(&error["message"]).contains(word), "{error}");
+            assert!(text(&error["message"]).contains(expected), "{error}");
         }
         on(&sandbox, "doctor", login).exits(69);
     }
 }
 
 #[test]
-fn the_demo_takes_its_password_along_and_shows_it_to_nobody() {
+fn the_demo_uses_its_password_and_never_prints_it() {
     let sandbox = with_password();
 
     on(&sandbox, "demo --jobs 50 --workers 2", ":hunter2@").ok();
@@ -64,9 +64,9 @@ fn add_user(server: &Server, rule: &str) {
 }
 
 #[test]
-fn a_user_who_may_not_is_told_so() {
-    let sandbox = Sandbox::on(Place::single(ServerOptions::new().tcp().start()));
-    let server = sandbox.place.server();
+fn a_user_without_permission_gets_an_error() {
+    let sandbox = Sandbox::on(TestStore::single(ServerOptions::new().tcp().start()));
+    let server = sandbox.store.server();
     sandbox.run("enqueue q x").ok();
     add_user(
         server,
@@ -80,7 +80,7 @@ fn a_user_who_may_not_is_told_so() {
     assert!(text(&error["help"]).contains("ACL"), "{error}");
 }
 
-/// The rule on the page: the lines of the block that begins with ACL SETUSER.
+/// Returns the documented rule: the block that starts with ACL SETUSER.
 fn documented_rule() -> String {
     let start = PAGE
         .find("ACL SETUSER windlass")
@@ -89,11 +89,11 @@ fn documented_rule() -> String {
     rule.replace('\\', " ").replace("SECRET", SECRET)
 }
 
-/// What the store says by itself, beside its scripts. The last one guards a key's type in them.
-const BESIDE_SCRIPTS: &str = "asking blpop cluster|slots config|get eval evalsha get hgetall info \
+/// Commands that the store sends outside of scripts. The last one checks a key's type in them.
+const OUTSIDE_SCRIPTS: &str = "asking blpop cluster|slots config|get eval evalsha get hgetall info \
     ping sadd select set sismember sscan ssubscribe time wait strlen";
 
-/// Every command that the scripts in a folder call.
+/// Collects the commands that the scripts in a folder call.
 fn called_in(folder: &Path, commands: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -103,18 +103,18 @@ fn called_in(folder: &Path, commands: &mut BTreeSet<String>) {
             let text = std::fs::read_to_string(&path).unwrap();
             for call in text.split("redis.call(").skip(1) {
                 let what = call.split([',', ')']).next().unwrap();
-                let words = what.split('\'').skip(1).step_by(2);
-                let is_command = |word: &&str| word.chars().all(|c| c.is_ascii_uppercase());
-                commands.extend(words.filter(is_command).map(str::to_lowercase));
+                let names = what.split('\'').skip(1).step_by(2);
+                let is_command = |name: &&str| name.chars().all(|c| c.is_ascii_uppercase());
+                commands.extend(names.filter(is_command).map(str::to_lowercase));
             }
         }
     }
 }
 
 #[test]
-fn the_rights_on_the_page_are_those_that_are_used_and_no_more() {
+fn the_documented_permissions_are_exactly_those_in_use() {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store-redis/lua");
-    let mut used: BTreeSet<String> = BESIDE_SCRIPTS
+    let mut used: BTreeSet<String> = OUTSIDE_SCRIPTS
         .split_whitespace()
         .map(str::to_owned)
         .collect();
@@ -136,9 +136,9 @@ fn the_rights_on_the_page_are_those_that_are_used_and_no_more() {
 }
 
 #[test]
-fn the_rights_on_the_page_are_enough_at_sentinels() {
-    let sandbox = Sandbox::on(Place::sentinels());
-    let Servers::Sentinels(group) = &sandbox.place.servers else {
+fn the_documented_permissions_are_sufficient_for_sentinels() {
+    let sandbox = Sandbox::on(TestStore::sentinels());
+    let Servers::Sentinels(group) = &sandbox.store.servers else {
         panic!("sentinels were started");
     };
     let start = PAGE.find("- At sentinels: `").expect("the page has a rule");
@@ -156,9 +156,9 @@ fn the_rights_on_the_page_are_enough_at_sentinels() {
 }
 
 #[test]
-fn the_rights_on_the_page_are_enough_for_everything() {
-    let sandbox = Sandbox::on(Place::single(ServerOptions::new().tcp().start()));
-    let server = sandbox.place.server();
+fn the_documented_permissions_are_sufficient_for_everything() {
+    let sandbox = Sandbox::on(TestStore::single(ServerOptions::new().tcp().start()));
+    let server = sandbox.store.server();
     add_user(server, &documented_rule());
     let run = |line: &str| on(&sandbox, line, "windlass:hunter2@");
     let claim = || {
@@ -207,7 +207,7 @@ fn the_rights_on_the_page_are_enough_for_everything() {
     run("queue list").ok();
     run("queue purge q").ok();
     run("workers").ok();
-    run("clean --deep").ok();
+    run("audit").ok();
     run("doctor").ok();
     add_user(server, "ACL SETUSER windlass +scan +unlink");
     run("demo --jobs 300 --workers 2").ok();

@@ -1,12 +1,12 @@
-//! Servers that cannot be used: the exit code, the words and the help people get.
+//! Unusable servers: exit code, message and help.
 
 use windlass_testkit::redis::{Server, ServerOptions};
 
-use super::place::Place;
 use super::sandbox::{Sandbox, text};
+use super::test_store::TestStore;
 
-/// Asserts that looking and enqueueing are both refused: with this exit code and error code, and
-/// with these words for people.
+/// Asserts that reading and enqueueing both fail with this exit code and error code, and that the
+/// message contains these words.
 fn assert_refused(sandbox: &Sandbox, exit: i32, code: &str, words: &[&str]) {
     for line in ["queue list", "enqueue q x"] {
         let ran = sandbox.run(line).exits(exit);
@@ -26,10 +26,10 @@ fn assert_refused(sandbox: &Sandbox, exit: i32, code: &str, words: &[&str]) {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_unreachable() {
+fn a_stopped_server_is_unreachable() {
     for server in [Server::start(), ServerOptions::new().tcp().start()] {
         server.kill();
-        let sandbox = Sandbox::on(Place::single(server));
+        let sandbox = Sandbox::on(TestStore::single(server));
         assert_refused(
             &sandbox,
             69,
@@ -40,11 +40,11 @@ fn a_server_that_is_not_there_is_unreachable() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_is_unreachable_in_time() {
+fn a_server_that_does_not_reply_is_unreachable_after_the_timeout() {
     let server = Server::start();
     server.stop();
-    let sandbox = Sandbox::on(Place::single(server));
-    let store = format!("{}?timeout=500ms", sandbox.place.url());
+    let sandbox = Sandbox::on(TestStore::single(server));
+    let store = format!("{}?timeout=500ms", sandbox.store.url());
 
     let ran = sandbox.run(&format!("queue list --json --store {store}"));
 
@@ -58,7 +58,7 @@ fn an_empty_server_is_an_empty_store() {
         let ran = sandbox.run(&format!("{line} --json")).ok();
         assert_eq!(ran.text(), "[]\n", "{line}");
     }
-    sandbox.run("clean").ok();
+    sandbox.run("maintain").ok();
     sandbox.run("job get q 1").exits(3);
     sandbox.run("queue stats q").exits(3);
 }
@@ -67,7 +67,7 @@ fn an_empty_server_is_an_empty_store() {
 fn a_newer_store_is_bad_configuration() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x").ok();
-    let server = sandbox.place.server();
+    let server = sandbox.store.server();
     server.command(&["SET", "windlass:{*}:schema", "99"]).ok();
 
     assert_refused(
@@ -79,9 +79,9 @@ fn a_newer_store_is_bad_configuration() {
 }
 
 #[test]
-fn a_key_of_somebody_else_is_bad_configuration() {
+fn a_key_of_another_program_is_bad_configuration() {
     let sandbox = Sandbox::new();
-    let server = sandbox.place.server();
+    let server = sandbox.store.server();
     server
         .command(&["SET", "windlass:{*}:schema", "dear aunt"])
         .ok();
@@ -90,11 +90,11 @@ fn a_key_of_somebody_else_is_bad_configuration() {
 }
 
 #[test]
-fn a_server_that_throws_keys_away_is_bad_configuration() {
+fn a_server_that_evicts_keys_is_bad_configuration() {
     let server = ServerOptions::new()
         .line("maxmemory-policy allkeys-lru")
         .start();
-    let sandbox = Sandbox::on(Place::single(server));
+    let sandbox = Sandbox::on(TestStore::single(server));
 
     assert_refused(
         &sandbox,
@@ -111,7 +111,7 @@ fn a_replica_is_not_allowed_to_be_written() {
     let replica = ServerOptions::new()
         .line(format!("replicaof 127.0.0.1 {}", primary.port()))
         .start();
-    let sandbox = Sandbox::on(Place::single(replica));
+    let sandbox = Sandbox::on(TestStore::single(replica));
 
     assert_refused(&sandbox, 5, "store_read_only", &["is a replica", "primary"]);
 }
@@ -119,7 +119,7 @@ fn a_replica_is_not_allowed_to_be_written() {
 #[test]
 fn a_full_server_refuses_jobs_loses_none_and_lets_workers_go_on() {
     let server = ServerOptions::new().max_memory(8 * 1024 * 1024).start();
-    let sandbox = Sandbox::on(Place::single(server));
+    let sandbox = Sandbox::on(TestStore::single(server));
     let payload = vec![b'x'; 300_000];
     let accepted = (0..100)
         .take_while(|_| sandbox.feed("enqueue q - --json", &payload).code == Some(0))
@@ -146,7 +146,7 @@ fn a_full_server_refuses_jobs_loses_none_and_lets_workers_go_on() {
 }
 
 #[test]
-fn a_wrong_url_is_bad_usage_and_its_password_stays_unsaid() {
+fn an_invalid_url_is_a_usage_error_and_its_password_is_never_printed() {
     let sandbox = Sandbox::new();
     for url in [
         "redis://",

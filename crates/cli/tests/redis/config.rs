@@ -1,14 +1,14 @@
-//! Every way to name a Redis store leads to it.
+//! Sources of a Redis store URL.
 
 use windlass_testkit::redis::Server;
 
-use super::place::Place;
 use super::sandbox::{Ran, Sandbox, text};
+use super::test_store::TestStore;
 
 #[test]
-fn flag_environment_and_file_all_name_a_server() {
+fn flag_environment_and_file_can_all_set_the_server() {
     let sandbox = Sandbox::new();
-    let url = sandbox.place.url().to_owned();
+    let url = sandbox.store.url().to_owned();
     sandbox.run("enqueue q by-environment").ok();
     std::fs::write(
         sandbox.path("windlass.toml"),
@@ -45,8 +45,8 @@ fn a_wrong_redis_url_outside_the_flag_is_bad_configuration() {
 
 #[test]
 fn two_prefixes_are_two_stores() {
-    let sandbox = Sandbox::on(Place::single(Server::start()));
-    let other = format!("--store {}?prefix=other", sandbox.place.url());
+    let sandbox = Sandbox::on(TestStore::single(Server::start()));
+    let other = format!("--store {}?prefix=other", sandbox.store.url());
 
     sandbox.run("enqueue q here --id 1").ok();
     sandbox.run(&format!("enqueue q there --id 1 {other}")).ok();
@@ -56,7 +56,7 @@ fn two_prefixes_are_two_stores() {
     assert_eq!(there[0]["payload"], "there");
     assert!(
         sandbox
-            .place
+            .store
             .keys()
             .iter()
             .all(|key| key.starts_with("windlass:{") || key.starts_with("other:{"))

@@ -1,9 +1,6 @@
-//! The command line contract on Redis: the same tests as on a file, and what only servers do.
+//! The command line contract on Redis: the tests shared with SQLite, and those specific to Redis.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
-)]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 #[path = "../cli/bad_input.rs"]
 mod bad_input;
@@ -11,24 +8,24 @@ mod bad_input;
 mod changes;
 #[path = "../cli/checks.rs"]
 mod checks;
-#[path = "../cli/clean.rs"]
-mod clean;
 #[path = "../cli/health.rs"]
 mod health;
 #[path = "../cli/json.rs"]
 mod json;
+#[path = "../cli/maintain.rs"]
+mod maintain;
 #[path = "../cli/ndjson.rs"]
 mod ndjson;
+#[path = "../cli/notes.rs"]
+mod notes;
 #[path = "../cli/payload.rs"]
 mod payload;
 #[path = "../cli/refusals.rs"]
 mod refusals;
-#[path = "../cli/remarks.rs"]
-mod remarks;
 #[path = "../cli/sandbox.rs"]
 mod sandbox;
-#[path = "../cli/unheard.rs"]
-mod unheard;
+#[path = "../cli/undelivered.rs"]
+mod undelivered;
 #[path = "../cli/verbs.rs"]
 mod verbs;
 #[path = "../cli/wait.rs"]
@@ -36,9 +33,9 @@ mod wait;
 
 mod access;
 mod bad_server;
-mod between;
 mod config;
 mod demo;
 mod doctor;
-mod forms;
-mod place;
+mod proxy;
+mod test_store;
+mod topologies;

@@ -1,6 +1,6 @@
-//! Replaces what differs from run to run: times, ids, tokens, ports, ages.
+//! Masks values that differ between runs: times, ids, tokens, ports, ages.
 
-/// Words before a number that nobody can foresee.
+/// Text before a number that varies.
 const BEFORE_NUMBERS: [&str; 21] = [
     "\"oldest_ms\":",
     "\"next_due_ms\":",
@@ -9,7 +9,7 @@ const BEFORE_NUMBERS: [&str; 21] = [
     "\"finished\":",
     "last minute in ",
     "last minute out ",
-    // A demo on a busy machine may rescue a job once more, or too often.
+    // On a busy machine the demo may rescue more jobs.
     "\"accepted\":30,\"succeeded\":",
     "\"succeeded\":N,\"dead\":",
     "\"retried\":",
@@ -26,26 +26,26 @@ const BEFORE_NUMBERS: [&str; 21] = [
     "http://127.0.0.1:",
 ];
 
-/// Lines of which only the first word can be foreseen.
+/// Lines of which only the beginning is stable.
 const LOOSE_LINES: [&str; 8] = [
     "finished ",
     "retried ",
     "rescued ",
     "time ",
-    "waited ",
+    "wait time ",
     "enqueue  ",
     "process  ",
-    "late by ",
+    "lateness: ",
 ];
 
-/// Checks of the doctor that depend on the machine: how they come out is not compared.
-const LOOSE_CHECKS: [&str; 3] = ["latency", "room", "size"];
+/// Checks of the doctor that depend on the machine; their result is masked.
+const LOOSE_CHECKS: [&str; 3] = ["latency", "space", "size"];
 
-/// The text with a word in place of each thing that differs.
+/// Replaces everything that varies with a placeholder.
 pub(super) fn mask(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
-        // What to do about a check that is not compared.
+        // The fix of a masked check is masked too.
         let is_loose = lines.last().is_some_and(|last| last.ends_with(": …"));
         if !(is_loose && line.starts_with("      fix: ")) {
             lines.push(mask_line(line));
@@ -55,7 +55,7 @@ pub(super) fn mask(text: &str) -> String {
     if lines.iter().map(String::as_str).eq(text.lines()) {
         return lines.into_iter().map(masked).collect();
     }
-    // Columns are as wide as what was in them.
+    // Column widths depend on the values.
     let lines = lines.iter().map(|line| squeeze(line));
     lines.map(masked).collect()
 }
@@ -74,7 +74,7 @@ fn mask_line(line: &str) -> String {
     for check in LOOSE_CHECKS {
         text = mask_check(&text, check);
     }
-    // By a link the folder has two names.
+    // The folder may be a symlink and have two names.
     let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
     for folder in [real, folder] {
         let folder = folder.display().to_string();
@@ -83,7 +83,7 @@ fn mask_line(line: &str) -> String {
     text
 }
 
-/// Replaces a check of the doctor, in a line of its own or in JSON.
+/// Masks a check of the doctor, as text or JSON.
 fn mask_check(text: &str, name: &str) -> String {
     let is_line = text.split_once(": ").is_some_and(|(start, _)| {
         let (status, named) = start.split_at_checked(6).unwrap_or_default();
@@ -102,7 +102,7 @@ fn mask_check(text: &str, name: &str) -> String {
     }
 }
 
-/// Replaces words that are times, ids, tokens or ages by what they are.
+/// Masks times, ids, tokens and ages.
 fn mask_words(line: &str) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-:.".contains(c);
     let mut masked = String::new();
@@ -156,7 +156,7 @@ fn is_age(word: &str) -> bool {
     })
 }
 
-/// The token in what was printed, where there is one.
+/// Returns the token in an output, if there is one.
 pub(super) fn token(text: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let mut words = text.split(|c| !is_part(c));
@@ -176,7 +176,7 @@ fn mask_after(text: &str, before: &str) -> String {
     masked
 }
 
-/// Replaces every path under a folder of temporary files.
+/// Masks paths in the folder for temporary files.
 fn mask_path(text: &str, folder: &str) -> String {
     let folder = format!("{folder}/");
     let mut parts = text.split(&folder);
@@ -199,7 +199,10 @@ fn squeeze(line: &str) -> String {
 #[test]
 fn what_differs_is_masked_and_the_rest_is_not() {
     for (text, masked) in [
-        ("held until 2026-11-16T07:45:27.835Z\n", "held until TIME\n"),
+        (
+            "lease valid until 2026-11-16T07:45:27.835Z\n",
+            "lease valid until TIME\n",
+        ),
         ("01m7hmvhdqacwh4d2zehq2p8q0", "ID\n"),
         ("1763279127835000-0a1b2c3d  1  x", "TOKEN  1  x\n"),
         ("oldest     51ms", "oldest  AGE\n"),
@@ -211,11 +214,14 @@ fn what_differs_is_masked_and_the_rest_is_not() {
         ("oldest     1s", "oldest  AGE\n"),
         ("oldest     1m1s25ms", "oldest  AGE\n"),
         ("id    1", "id    1\n"),
-        ("ok    room: 7 MiB", "…  room: …\n"),
-        ("warn  room: 7 MiB\n      fix: make room", "…  room: …\n"),
+        ("ok    space: 7 MiB", "…  space: …\n"),
         (
-            "{\"name\":\"room\",\"status\":\"ok\"}",
-            "{\"name\":\"room\",…}\n",
+            "warn  space: 7 MiB\n      fix: free disk space",
+            "…  space: …\n",
+        ),
+        (
+            "{\"name\":\"space\",\"status\":\"ok\"}",
+            "{\"name\":\"space\",…}\n",
         ),
     ] {
         assert_eq!(mask(text), masked);

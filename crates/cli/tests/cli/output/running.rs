@@ -1,4 +1,4 @@
-//! Scenes of commands that run until they are told to stop, and of those that need a program.
+//! Transcripts of commands that run until a signal, and of those that need a program.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Child;
@@ -9,17 +9,17 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::super::sandbox::{Ran, Sandbox};
 use super::shown;
 
-/// A worker in a few words of shell: answers each job with its payload.
+/// A worker in shell: completes each job with its payload.
 const ECHO: &str = r#"while read -r line; do case $line in *'"type":"job"'*)
     echo "$line" | sed 's/.*"id":"\([^"]*\)".*"token":"\([^"]*\)".*"payload":"\([^"]*\)".*/{"type":"done","id":"\1","token":"\2","result":"\3"}/'
 esac; done"#;
 
 const REGISTER: &str = r#"{"op":"register","worker":"w-1","host":"box","pid":7,"queues":["mail"]}"#;
 
-/// How long an event may take to be seen.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait for an event.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Name and text of each.
+/// Returns the name and text of each transcript.
 pub(super) fn transcripts() -> Vec<(&'static str, String)> {
     vec![
         (
@@ -36,11 +36,11 @@ pub(super) fn transcripts() -> Vec<(&'static str, String)> {
     ]
 }
 
-fn twice(play: impl Fn(&str) -> String) -> String {
-    format!("{}\n{}", play(""), play("--json "))
+fn twice(run: impl Fn(&str) -> String) -> String {
+    format!("{}\n{}", run(""), run("--json "))
 }
 
-/// Starts a line, reads the first line it prints, and tells it to stop.
+/// Starts a command line, waits for its first line of output, and sends SIGTERM.
 fn stopped(line: &str, json: &str) -> String {
     let sandbox = Sandbox::new();
     let line = format!("{json}{line}");
@@ -48,7 +48,7 @@ fn stopped(line: &str, json: &str) -> String {
     shown(&line, &ended(child))
 }
 
-/// Waits for one line of a child and ends it; answers all it printed.
+/// Waits for one line of output, then terminates the child; returns all its output.
 fn ended(mut child: Child) -> Ran {
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut printed = String::new();
@@ -71,10 +71,10 @@ fn tail(json: &str) -> String {
         stdout.read_line(&mut printed).unwrap();
         printed
     });
-    // Nobody says when the listening has begun: jobs come until one is seen.
+    // The start of the watch is not visible: add jobs until an event is seen.
     let began = Instant::now();
     while !reading.is_finished() {
-        assert!(began.elapsed() < PATIENCE, "no event is seen");
+        assert!(began.elapsed() < EVENT_TIMEOUT, "no event was printed");
         sandbox.run("job delete mail --all").ok();
         sandbox.run("enqueue mail hello --id 1").ok();
         sandbox.run("job cancel mail 1").ok();

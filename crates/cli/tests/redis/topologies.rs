@@ -1,14 +1,14 @@
-//! One server, Sentinel and Cluster: the same commands, the same answers.
+//! Single server, Sentinel and Cluster: the same commands with the same results.
 
 use std::collections::BTreeSet;
 
 use windlass_testkit::redis::{Fsync, ServerOptions};
 
-use super::place::{Place, Servers};
 use super::sandbox::{Sandbox, text};
+use super::test_store::{Servers, TestStore};
 
-/// Works through jobs as a script would.
-fn work(sandbox: &Sandbox) {
+/// Runs through the life of a job, as a script would.
+fn exercise(sandbox: &Sandbox) {
     for queue in ["a", "b", "c", "d"] {
         let reply = sandbox
             .run(&format!("enqueue {queue} hello --id 1 --json"))
@@ -34,23 +34,23 @@ fn work(sandbox: &Sandbox) {
         .map(|queue| text(&queue["queue"]))
         .collect();
     assert_eq!(names, ["a", "b", "c", "d"]);
-    let cleaned = sandbox.run("clean --deep --json").ok().json();
-    assert_eq!(cleaned["repaired"], 0, "{cleaned}");
+    let audited = sandbox.run("audit --json").ok().json();
+    assert_eq!(audited["repaired"], 0, "{audited}");
     sandbox.run("doctor").ok();
 }
 
 #[test]
-fn a_server_on_a_port_is_worked_with() {
-    work(&Sandbox::on(Place::single(
+fn every_command_works_over_tcp() {
+    exercise(&Sandbox::on(TestStore::single(
         ServerOptions::new().tcp().start(),
     )));
 }
 
 #[test]
-fn a_primary_known_to_sentinels_is_worked_with_before_and_after_a_failover() {
-    let sandbox = Sandbox::on(Place::sentinels());
-    work(&sandbox);
-    let Servers::Sentinels(group) = &sandbox.place.servers else {
+fn every_command_works_with_sentinels_before_and_after_a_failover() {
+    let sandbox = Sandbox::on(TestStore::sentinels());
+    exercise(&sandbox);
+    let Servers::Sentinels(group) = &sandbox.store.servers else {
         panic!("sentinels were started");
     };
 
@@ -62,9 +62,9 @@ fn a_primary_known_to_sentinels_is_worked_with_before_and_after_a_failover() {
 }
 
 #[test]
-fn a_cluster_is_worked_with_and_a_queue_spread_over_it() {
-    let sandbox = Sandbox::on(Place::cluster());
-    work(&sandbox);
+fn every_command_works_with_a_cluster_and_a_partitioned_queue() {
+    let sandbox = Sandbox::on(TestStore::cluster());
+    exercise(&sandbox);
     let set = sandbox
         .run("queue set wide partitions=4 --json")
         .ok()
@@ -75,7 +75,7 @@ fn a_cluster_is_worked_with_and_a_queue_spread_over_it() {
         .feed("enqueue wide --ndjson -", lines.as_bytes())
         .ok();
 
-    // Each of these processes knows nothing of the others: it has to find every partition itself.
+    // Each process starts without knowledge of the others and has to find every partition.
     let mut ids = BTreeSet::new();
     loop {
         let claimed = sandbox
@@ -104,18 +104,18 @@ fn a_cluster_is_worked_with_and_a_queue_spread_over_it() {
 }
 
 #[test]
-fn the_answer_names_the_durability_that_was_reached() {
+fn the_reply_has_the_durability_that_was_reached() {
     let server = ServerOptions::new().append_only(Fsync::Always).start();
-    let sandbox = Sandbox::on(Place::single(server));
-    let url = sandbox.place.url().to_owned();
+    let sandbox = Sandbox::on(TestStore::single(server));
+    let url = sandbox.store.url().to_owned();
     let reached = |options: &str| {
         let line = format!("enqueue q x --id 1 --json --store {url}?timeout=6s{options}");
-        // The first one is new, the others are its duplicates: they wait for their level as well.
+        // The first job is new, the others are duplicates, which wait for their level too.
         sandbox.run(&line).ok().json()["durability"].clone()
     };
 
     assert_eq!(reached(""), "memory");
     assert_eq!(reached("&durability=synced"), "synced");
-    // There is no replica: the job is stored, and nobody is told more than that.
+    // There is no replica, so the job is stored with the lower level.
     assert_eq!(reached("&durability=replicated:1"), "memory");
 }

@@ -1,4 +1,4 @@
-//! A bench leaves nothing behind, however it ends.
+//! A benchmark leaves nothing behind, however it ends.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 #[test]
-fn servers_that_others_use_are_as_before() {
+fn a_shared_server_is_left_unchanged() {
     let server = Server::start();
     let sandbox = Sandbox::new();
     let on = |line: &str| sandbox.run(&format!("{line} --json --store {}", server.url()));

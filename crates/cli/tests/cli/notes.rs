@@ -1,13 +1,12 @@
-//! What people are told beside the result: on standard error, and not where JSON was asked for.
+//! Notes on stderr next to the result, which `--json` suppresses.
 
 use super::sandbox::Sandbox;
 
-/// Asserts that a line succeeds, prints this, and remarks on it in these words; with --json it
-/// prints only its result.
-fn assert_remarked(sandbox: &Sandbox, line: &str, result: &str, remark: &str) {
+/// Asserts that a command line succeeds, prints `result`, and prints `note` on stderr.
+fn assert_noted(sandbox: &Sandbox, line: &str, result: &str, note: &str) {
     let ran = sandbox.run(line).ok();
     assert_eq!(ran.text(), result, "{line}");
-    assert!(ran.stderr.contains(remark), "{line}: {}", ran.stderr);
+    assert!(ran.stderr.contains(note), "{line}: {}", ran.stderr);
 }
 
 #[test]
@@ -20,10 +19,10 @@ fn a_claim_of_nothing_says_why() {
 
     for (queue, why) in [
         ("paused", "queue paused is paused"),
-        ("unknown", "there is no queue unknown yet"),
-        ("drained", "nothing to claim"),
+        ("unknown", "queue unknown does not exist yet"),
+        ("drained", "no job available"),
     ] {
-        assert_remarked(&sandbox, &format!("claim {queue}"), "", why);
+        assert_noted(&sandbox, &format!("claim {queue}"), "", why);
         let ran = sandbox.run(&format!("claim {queue} --json")).ok();
         assert_eq!((ran.text().as_str(), ran.stderr.as_str()), ("[]\n", ""));
     }
@@ -31,15 +30,15 @@ fn a_claim_of_nothing_says_why() {
 }
 
 #[test]
-fn a_queue_that_is_made_by_the_way_is_told() {
+fn a_queue_that_a_command_creates_is_noted() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue other x").ok();
-    let made = |queue: &str| format!("there was no queue {queue}: it is made now");
+    let created = |queue: &str| format!("queue {queue} did not exist and was created");
 
-    assert_remarked(&sandbox, "queue pause a", "paused\n", &made("a"));
-    assert_remarked(&sandbox, "queue resume b", "resumed\n", &made("b"));
+    assert_noted(&sandbox, "queue pause a", "paused\n", &created("a"));
+    assert_noted(&sandbox, "queue resume b", "resumed\n", &created("b"));
     let ran = sandbox.run("queue set c dead_age=1h").ok();
-    assert!(ran.stderr.contains(&made("c")), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&created("c")), "{}", ran.stderr);
 
     for line in [
         "queue pause a",
@@ -53,7 +52,7 @@ fn a_queue_that_is_made_by_the_way_is_told() {
 }
 
 #[test]
-fn a_claim_of_more_than_there_may_be_is_refused_in_words() {
+fn a_claim_of_more_than_the_limit_is_rejected() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x").ok();
 

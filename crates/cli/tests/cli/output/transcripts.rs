@@ -1,10 +1,10 @@
-//! The lines of each scene, by the name of its command.
+//! The command lines of each transcript.
 
-/// A scene: the name of its file, and the lines that are run.
-type Scene = (&'static str, &'static [&'static str]);
+/// The name of the snapshot file, and the command lines to run.
+type Transcript = (&'static str, &'static [&'static str]);
 
-/// Every command that ends by itself.
-pub(super) const SCENES: [Scene; 34] = [
+/// Every command that exits by itself.
+pub(super) const TRANSCRIPTS: [Transcript; 36] = [
     (
         "windlass-accept",
         &[
@@ -12,6 +12,15 @@ pub(super) const SCENES: [Scene; 34] = [
             "@claim mail --dispatch",
             "accept mail 1 --token {token}",
             "accept mail 1 --token 1-00000000",
+        ],
+    ),
+    (
+        "windlass-audit",
+        &[
+            "@enqueue mail hello --id 1",
+            "@claim mail --lease 1ms",
+            "audit",
+            "audit nowhere",
         ],
     ),
     (
@@ -183,6 +192,15 @@ pub(super) const SCENES: [Scene; 34] = [
         ],
     ),
     (
+        "windlass-maintain",
+        &[
+            "@enqueue mail hello --id 1",
+            "@claim mail --lease 1ms",
+            "maintain",
+            "maintain nowhere",
+        ],
+    ),
+    (
         "windlass-processor",
         &[
             "processor --tick 1h --service-uuid me --service-host box <<< {\"topic\":\"tick\"}\\n{\"topic\":\"dance\"}\\nno JSON",
@@ -284,19 +302,19 @@ pub(super) const SCENES: [Scene; 34] = [
     ("windlass-submit", &["submit --count 2 --within 10s"]),
     ("windlass-version", &["version"]),
     (
+        "windlass-workers-command",
+        &[
+            "@stdio <<< {\"op\":\"register\",\"worker\":\"w-1\",\"host\":\"box\",\"pid\":7,\"queues\":[\"mail\"]}",
+            "workers command w-1 pause",
+            "workers command w-2 stop",
+        ],
+    ),
+    (
         "windlass-workers-fail",
         &[
             "@stdio <<< {\"op\":\"register\",\"worker\":\"w-1\",\"host\":\"box\",\"pid\":7,\"queues\":[\"mail\"]}",
             "workers fail w-1",
             "workers fail w-2",
-        ],
-    ),
-    (
-        "windlass-workers-tell",
-        &[
-            "@stdio <<< {\"op\":\"register\",\"worker\":\"w-1\",\"host\":\"box\",\"pid\":7,\"queues\":[\"mail\"]}",
-            "workers tell w-1 quiet",
-            "workers tell w-2 stop",
         ],
     ),
 ];

@@ -1,15 +1,15 @@
-//! Results that reach nobody: a closed pipe, a disk without room.
+//! Results that cannot be delivered: a closed pipe, a full disk.
 
 use super::sandbox::{Ran, Sandbox, text};
 
-/// How many jobs are ready and how many run.
+/// Returns the numbers of ready and of running jobs.
 fn counts(sandbox: &Sandbox) -> (u64, u64) {
     let stats = sandbox.run("queue stats q --json").ok().json();
     let count = |name: &str| stats[name].as_u64().unwrap();
     (count("ready"), count("running"))
 }
 
-fn on_a_full_disk(sandbox: &Sandbox, line: &str) -> Ran {
+fn run_on_full_disk(sandbox: &Sandbox, line: &str) -> Ran {
     let full = std::fs::OpenOptions::new()
         .write(true)
         .open("/dev/full")
@@ -19,7 +19,7 @@ fn on_a_full_disk(sandbox: &Sandbox, line: &str) -> Ran {
 }
 
 #[test]
-fn a_claim_that_nobody_hears_gives_its_jobs_back_in_their_order() {
+fn a_claim_on_a_closed_pipe_returns_its_jobs_in_their_order() {
     for line in [
         "claim q --max 2 --lease 1h --json",
         "claim q --max 2 --lease 1h",
@@ -30,9 +30,13 @@ fn a_claim_that_nobody_hears_gives_its_jobs_back_in_their_order() {
             sandbox.run(&format!("enqueue q x --id {id}")).ok();
         }
 
-        let ran = sandbox.run_unheard(line).exits(1);
+        let ran = sandbox.run_with_closed_stdout(line).exits(1);
 
-        assert!(ran.stderr.contains("went back"), "{line}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("they were returned to queue q"),
+            "{line}: {}",
+            ran.stderr
+        );
         assert_eq!(counts(&sandbox), (3, 0), "{line}");
         let job = sandbox.claim("q");
         assert_eq!((text(&job["id"]), &job["expiries"]), ("1", &0.into()));
@@ -40,23 +44,23 @@ fn a_claim_that_nobody_hears_gives_its_jobs_back_in_their_order() {
 }
 
 #[test]
-fn a_claim_that_cannot_be_written_gives_its_jobs_back() {
+fn a_claim_that_cannot_be_written_returns_its_jobs() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
 
-    let ran = on_a_full_disk(&sandbox, "claim q --json").exits(1);
+    let ran = run_on_full_disk(&sandbox, "claim q --json").exits(1);
 
     assert_eq!(ran.error()["code"], "unwritable");
     assert_eq!(counts(&sandbox), (1, 0));
 }
 
 #[test]
-fn a_claim_at_most_once_that_nobody_hears_says_which_jobs_are_lost() {
+fn a_claim_at_most_once_on_a_closed_pipe_says_which_jobs_are_lost() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id once-1").ok();
 
     let ran = sandbox
-        .run_unheard("claim q --at-most-once --json")
+        .run_with_closed_stdout("claim q --at-most-once --json")
         .exits(1);
 
     let error = ran.error();
@@ -70,7 +74,7 @@ fn a_claim_at_most_once_that_nobody_hears_says_which_jobs_are_lost() {
 }
 
 #[test]
-fn a_reader_of_anything_else_may_go_away() {
+fn any_other_command_succeeds_on_a_closed_pipe() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
 
@@ -80,7 +84,7 @@ fn a_reader_of_anything_else_may_go_away() {
         "enqueue q x --id 2",
         "claim empty --json",
     ] {
-        let ran = sandbox.run_unheard(line).ok();
+        let ran = sandbox.run_with_closed_stdout(line).ok();
         assert_eq!(ran.stderr, "", "{line}");
     }
     assert_eq!(counts(&sandbox), (2, 0));

@@ -1,29 +1,29 @@
-//! The store of each test: a server of its own, named in the environment.
+//! The store of each test: private Redis servers, configured with the environment.
 
 use std::path::Path;
 use std::process::Command;
 
 use windlass_testkit::redis::{Cluster, Connection, Sentinels, Server};
 
-/// Servers that end with the test.
-pub(crate) struct Place {
+/// Servers, stopped at the end of the test.
+pub(crate) struct TestStore {
     pub(crate) servers: Servers,
     url: String,
 }
 
-/// What runs.
+/// The running servers.
 pub(crate) enum Servers {
     Single(Server),
     Sentinels(Sentinels),
     Cluster(Cluster),
 }
 
-/// A connection on whose word the server takes no writes; it takes them again when this is dropped.
-pub(crate) struct Holder {
+/// Pauses writes on the server until dropped.
+pub(crate) struct StoreLock {
     connection: Connection,
 }
 
-impl Place {
+impl TestStore {
     pub(crate) fn new() -> Self {
         Self::single(Server::start())
     }
@@ -55,21 +55,21 @@ impl Place {
         &self.url
     }
 
-    pub(crate) fn name_to(&self, command: &mut Command) {
+    pub(crate) fn configure(&self, command: &mut Command) {
         command.env("WINDLASS_STORE", &self.url);
     }
 
-    /// Whether there is any key.
-    pub(crate) fn is_made(&self, _folder: &Path) -> bool {
+    /// Returns whether any key exists.
+    pub(crate) fn exists(&self, _folder: &Path) -> bool {
         !self.keys().is_empty()
     }
 
-    /// Every key there is.
+    /// Returns all keys.
     pub(crate) fn keys(&self) -> Vec<String> {
         let primaries: Vec<&Server> = match &self.servers {
             Servers::Single(server) => vec![server],
             Servers::Sentinels(sentinels) => vec![sentinels.primary()],
-            // At first the primaries, and no test here makes a replica one of them.
+            // The first three nodes are the primaries; no test here fails one over.
             Servers::Cluster(cluster) => cluster.nodes()[..3].iter().collect(),
         };
         let mut keys: Vec<String> = primaries
@@ -81,23 +81,23 @@ impl Place {
         keys
     }
 
-    /// The one server.
+    /// The only server.
     pub(crate) fn server(&self) -> &Server {
         match &self.servers {
             Servers::Single(server) => server,
-            _ => panic!("there are several servers"),
+            _ => panic!("not a single server"),
         }
     }
 
-    pub(crate) fn hold(&self, _folder: &Path) -> Holder {
+    pub(crate) fn lock(&self, _folder: &Path) -> StoreLock {
         let mut connection = self.server().connect().unwrap();
         let pause = connection.command(&["CLIENT", "PAUSE", "60000", "WRITE"]);
         pause.unwrap().ok();
-        Holder { connection }
+        StoreLock { connection }
     }
 }
 
-impl Drop for Holder {
+impl Drop for StoreLock {
     fn drop(&mut self) {
         let _ = self.connection.command(&["CLIENT", "UNPAUSE"]);
     }

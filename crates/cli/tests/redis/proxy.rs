@@ -1,4 +1,4 @@
-//! Something between a command and its server: a long way, or a clock that is wrong.
+//! A proxy between a command and its server that adds latency or changes the clock.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,31 +6,30 @@ use std::time::Duration;
 
 use windlass_testkit::redis::Server;
 
-/// How the reply of `TIME` begins: two texts, the first of ten digits.
+/// Start of the reply to `TIME`: two strings, the first of ten digits.
 const TIME: &[u8] = b"*2\r\n$10\r\n";
 
-/// What is done to every reply.
+/// Changes applied to every reply.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Between {
-    /// How much later it arrives.
+pub(crate) struct Proxy {
+    /// Added latency.
     pub(crate) delay: Duration,
-    /// How many seconds the server's clock is ahead.
+    /// Seconds added to the server's clock.
     pub(crate) ahead: u64,
 }
 
-impl Between {
-    /// Stands before a server that listens on a port; answers the URL of the store there. It ends
-    /// with the test.
+impl Proxy {
+    /// Starts a proxy for a server on TCP and returns its URL. It runs until the test ends.
     pub(crate) fn start(self, server: &Server) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("redis://{}/0", listener.local_addr().unwrap());
-        let to = server.port();
+        let port = server.port();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let server = TcpStream::connect(("127.0.0.1", to)).unwrap();
-                let (asks, takes) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-                std::thread::spawn(move || pass(asks, takes, |_| {}));
-                std::thread::spawn(move || pass(server, client, |reply| self.change(reply)));
+                let server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                let (requests, target) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                std::thread::spawn(move || forward(requests, target, |_| {}));
+                std::thread::spawn(move || forward(server, client, |reply| self.change(reply)));
             }
         });
         url
@@ -38,7 +37,7 @@ impl Between {
 
     #[expect(
         clippy::disallowed_methods,
-        reason = "a long way is what is tested; nothing waits for it to pass"
+        reason = "latency is what is tested; no assertion depends on it"
     )]
     fn change(self, reply: &mut [u8]) {
         std::thread::sleep(self.delay);
@@ -54,7 +53,7 @@ impl Between {
     }
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&mut [u8])) {
+fn forward(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&mut [u8])) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(length @ 1..) = from.read(&mut buffer) {
         change(&mut buffer[..length]);
@@ -62,6 +61,6 @@ fn pass(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&mut [u8])) {
             return;
         }
     }
-    // Whoever is gone already hears nothing.
+    // The other end may be closed already.
     let _ = to.shutdown(std::net::Shutdown::Both);
 }
