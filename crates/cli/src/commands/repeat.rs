@@ -112,7 +112,7 @@ impl Repeat {
         }
     }
 
-    /// Waits for the next round. Returns false if there is none.
+    /// Waits for the next round. Returns false after the last one.
     async fn next(&mut self) -> bool {
         let Some((every, signals)) = &mut self.0 else {
             return false;
