@@ -23,7 +23,8 @@ enum Command {
     /// List workers; the same as `windlass workers`
     List,
     /// Send a command to a worker, delivered with its next heartbeat
-    Command {
+    #[command(name = "command")]
+    Send {
         /// Worker id, as printed by `windlass workers`
         id: String,
         /// Command to send
@@ -64,7 +65,7 @@ struct FailReply {
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     match arguments.command {
         None | Some(Command::List) => list(session).await,
-        Some(Command::Command { id, command }) => {
+        Some(Command::Send { id, command }) => {
             send_command(&BootId::new(id)?, command, session).await
         }
         Some(Command::Fail { id }) => fail(&BootId::new(id)?, session).await,
