@@ -137,8 +137,8 @@ pub const CODES: &[Code] = &[
     code(
         "store_damaged",
         (Some(69), Some(500)),
-        "What is stored cannot be read.",
-        "`windlass audit` mends what can be mended; else restore a backup.",
+        "The stored data is corrupt.",
+        "Run `windlass audit` to repair it; otherwise restore a backup.",
     ),
     code(
         "store_newer",

@@ -23,7 +23,7 @@ use windlass_core::limits::NUMBER_MAX;
 use windlass_core::{Error, ErrorKind, JobId, Result, Timestamp, Token};
 
 const DAMAGED_HELP: &str =
-    "run `windlass audit` to mend what can be mended, and restore a backup if it comes back";
+    "run `windlass clean --deep` to mend what can be mended, and restore a backup if it comes back";
 
 /// Something stored that cannot be read: which part, and what is wrong with it.
 pub(crate) fn damaged(part: &str, why: impl Display) -> Error {

@@ -266,7 +266,7 @@ fn disagreement() -> Error {
     Error::new(
         ErrorKind::StoreBusy,
         "the partitions of the queue do not agree on how many they are",
-        "repeat the call in a moment; if it goes on, run `windlass audit`",
+        "repeat the call in a moment; if it goes on, run `windlass clean --deep`",
     )
 }
 

@@ -107,6 +107,6 @@ pub(crate) fn short(why: &str) -> Error {
     Error::new(
         ErrorKind::StoreDamaged,
         format!("the reply of Redis cannot be read: {why}"),
-        "check what else writes under this key prefix, then run `windlass audit`",
+        "check what else writes under this key prefix, then run `windlass clean --deep`",
     )
 }

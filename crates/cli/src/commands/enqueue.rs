@@ -262,7 +262,7 @@ async fn wait(
             print(&EnqueueReply::new(queue, enqueued), session);
             Ok(wait::exit_of(enqueued.state()))
         }
-        JobEnd::EndedUnkept(state) => {
+        JobEnd::EndedNotKept(state) => {
             session.output.note(state.as_str());
             print(&EnqueueReply::new(queue, enqueued).ended(state), session);
             Ok(wait::exit_of(state))

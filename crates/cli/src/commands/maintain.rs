@@ -69,7 +69,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     if let Some(queue) = queue.as_ref().filter(|_| is_once)
         && store.stats(queue).await?.is_none()
     {
-        return Err(CliError::from(Error::no_queue(queue)));
+        return Err(CliError::from(Error::queue_not_found(queue)));
     }
     let rounds = Repeat::until_sigterm(every)?;
     let work = |is_audit| maintain(store.as_ref(), queue.as_ref(), is_audit);

@@ -2,7 +2,7 @@
 
 use windlass::store::{JobLease, OutcomeStatus};
 use windlass::{Error as CoreError, JobId, QueueName, Token};
-use windlass_api::{Error, SettleReply};
+use windlass_api::{Error, OutcomeReply};
 
 use crate::args::JobLeaseArgs;
 use crate::exit::{CliError, Exit, Result};
@@ -28,7 +28,7 @@ pub(super) fn print(
         [OutcomeStatus::LeaseLost] => Err(lost(id)),
         [OutcomeStatus::Gone] => Err(CliError::from(Error::gone(queue, id))),
         [status] => {
-            let reply = SettleReply::settled(queue, id, *status);
+            let reply = OutcomeReply::from_status(queue, id, *status);
             session
                 .output
                 .result(&reply, |output| output.line(reply.outcome));

@@ -145,5 +145,5 @@ fn note_if_new(queue: &QueueName, is_new: bool, session: &mut Session) {
 }
 
 fn no_queue(queue: &QueueName) -> CliError {
-    CliError::from(Error::no_queue(queue))
+    CliError::from(Error::queue_not_found(queue))
 }

@@ -58,5 +58,5 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 }
 
 fn lease_lost() -> CliError {
-    CliError::from(Error::nothing_held())
+    CliError::from(Error::token_lost())
 }

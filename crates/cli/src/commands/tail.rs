@@ -47,7 +47,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let store = session.store().await?;
     for queue in &named {
         if store.stats(queue).await?.is_none() {
-            return Err(CliError::from(Error::no_queue(queue)));
+            return Err(CliError::from(Error::queue_not_found(queue)));
         }
     }
     session

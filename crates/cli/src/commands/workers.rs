@@ -108,7 +108,7 @@ async fn send_command(id: &BootId, command: CommandArg, session: &mut Session) -
 }
 
 fn unknown_worker(id: &BootId) -> CliError {
-    CliError::from(Error::no_worker(id))
+    CliError::from(Error::worker_not_found(id))
 }
 
 async fn fail(id: &BootId, session: &mut Session) -> Result<Exit> {

@@ -21,7 +21,7 @@ fn the_commands_of_the_page_on_older_systems_carry_their_work_over() {
     let mut shell = Shell::new(Sandbox::on(TestStore::redis()));
     let old = Server::start();
     let to_new = shell.sandbox.store.server().url();
-    shell.instead("redis://old:6379/0", &old.url());
+    shell.substitute("redis://old:6379/0", &old.url());
     for url in [
         "redis://new:6379/0",
         "redis://127.0.0.1:6379/0",

@@ -157,6 +157,6 @@ fn wrong_type(key: &str, found: &str, wanted: &str) -> Error {
         ErrorKind::StoreDamaged,
         format!("wrong_type: the key {key} holds a {found}, where Windlass keeps a {wanted}"),
         "find out what wrote it; move it away with RENAME, or DEL it if nothing needs it, then run \
-         `windlass audit` again: what the queue kept there is mended as far as it can be",
+         `windlass clean --deep` again: what the queue kept there is mended as far as it can be",
     )
 }

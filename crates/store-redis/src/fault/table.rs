@@ -228,14 +228,14 @@ pub(super) static TABLE: &[Row] = &[
         Fatal,
         StoreDamaged,
         "holds something else under a key of Windlass",
-        "find the key with `windlass audit`, or give Windlass keys of its own with ?prefix=NAME",
+        "find the key with `windlass clean --deep`, or give Windlass keys of its own with ?prefix=NAME",
     ),
     row(
         "DAMAGED",
         Fatal,
         StoreDamaged,
         "holds data of Windlass that make no sense",
-        "run `windlass audit`; if that does not mend it, restore a backup",
+        "run `windlass clean --deep`; if that does not mend it, restore a backup",
     ),
     row(
         "NEWER",

@@ -141,7 +141,7 @@ pub(crate) async fn run(
     }
     // Missing ids were reported one by one above; a payload without a match needs its own error.
     if matches!(target, Target::Payload(_)) && counts.is_empty() {
-        return Err(CliError::from(Error::no_payload(&queue)));
+        return Err(CliError::from(Error::payload_not_found(&queue)));
     }
     Ok(exit)
 }

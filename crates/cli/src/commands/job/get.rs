@@ -25,7 +25,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let store = session.store().await?;
 
     let Some(job) = store.get(&queue, &id).await? else {
-        return Err(CliError::from(Error::no_job(&queue, &id)));
+        return Err(CliError::from(Error::job_not_found(&queue, &id)));
     };
 
     let reply = JobReply::from(&job);

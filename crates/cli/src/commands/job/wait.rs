@@ -76,7 +76,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
             Ok(exit_of(state))
         }
         JobEnd::Gone => Err(gone(&queue, &id)),
-        JobEnd::NotFound => Err(CliError::from(Error::no_job(&queue, &id))),
+        JobEnd::NotFound => Err(CliError::from(Error::job_not_found(&queue, &id))),
         JobEnd::TimedOut(job) => Err(timed_out(&id, job.state)),
     }
 }
@@ -132,10 +132,10 @@ pub(in crate::commands) fn exit_of(state: JobState) -> Exit {
 
 /// The job existed but has been removed.
 pub(in crate::commands) fn gone(queue: &QueueName, id: &JobId) -> CliError {
-    CliError::from(Error::left(queue, id))
+    CliError::from(Error::not_kept(queue, id))
 }
 
 /// The job did not end in time.
 pub(in crate::commands) fn timed_out(id: &JobId, state: JobState) -> CliError {
-    CliError::from(Error::not_ended(id, state))
+    CliError::from(Error::wait_timed_out(id, state))
 }
