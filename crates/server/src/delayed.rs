@@ -10,10 +10,10 @@ use windlass_core::limits::FUTURE_MAX;
 use windlass_core::time::as_ms;
 use windlass_core::{Clock, Due, JobId, SystemClock, Timestamp};
 
-use crate::call::{Call, check_reach};
-use crate::door::{BODY_BYTES_MAX, Door};
+use crate::error::Refusal;
 use crate::idempotency::{self, Key};
-use crate::refusal::Refusal;
+use crate::request::{Call, check_reach};
+use crate::state::{BODY_BYTES_MAX, Door};
 
 /// From here on a due time is taken for milliseconds: in seconds it were the year 5138.
 const MS_FROM: f64 = 1e11;

@@ -17,11 +17,11 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use windlass_core::QueueName;
 
-use crate::answer::{Answered, text};
-use crate::call::{Call, check_reach};
-use crate::door::Door;
-use crate::refusal::Refusal;
+use crate::error::Refusal;
+use crate::handlers::{Answered, text};
+use crate::request::{Call, check_reach};
 use crate::scope::Grant;
+use crate::state::Door;
 
 pub(crate) use hub::Hub;
 use hub::{Event, Place};

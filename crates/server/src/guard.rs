@@ -1,6 +1,6 @@
 //! What stands before every route: the host, the origin, the token, and the headers of all answers.
 
-mod failures;
+mod auth_failures;
 mod origin;
 
 use std::net::IpAddr;
@@ -11,13 +11,13 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, header};
 use axum::middleware::Next;
 
-use crate::door::Door;
-use crate::pass::Pass;
-use crate::refusal::Refusal;
+use crate::caller::Pass;
+use crate::error::Refusal;
 use crate::scope::Scope;
+use crate::state::Door;
 use crate::table::{EVENTS, ROUTES};
 
-pub(crate) use failures::Failures;
+pub(crate) use auth_failures::Failures;
 
 /// The longest path and query.
 const URL_BYTES_MAX: usize = 8 * 1024;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use windlass_api::Fields;
 
-use crate::refusal::Refusal;
+use crate::error::Refusal;
 
 /// The longest key.
 const KEY_BYTES_MAX: usize = 255;

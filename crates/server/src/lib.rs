@@ -11,31 +11,31 @@
 //! `answer` answers it, `refusal` is how the door says no. `delayed`, `events`, `metrics` and `page`
 //! are the routes that are no verbs. [`client`] is the other end, for `windlass submit` and tests.
 
-mod answer;
-mod call;
+mod caller;
 pub mod client;
-mod counts;
+mod counters;
 mod delayed;
-mod door;
+mod error;
 mod events;
 mod guard;
+mod handlers;
 mod idempotency;
 mod metrics;
 mod openapi;
 mod page;
-mod pass;
-mod patience;
-mod refusal;
+mod request;
 mod router;
 pub mod scope;
 mod serve;
+mod state;
 mod table;
+mod timeouts;
 pub mod token;
 
 pub use client::Client;
-pub use patience::Waits;
 pub use scope::{Grant, Scope};
 pub use serve::{Options, Server};
+pub use timeouts::Waits;
 pub use token::Tokens;
 pub use tokio_util::sync::CancellationToken;
 

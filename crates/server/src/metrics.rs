@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use windlass_core::Stats;
 
-use crate::answer::{Answered, reached, text};
-use crate::door::Door;
+use crate::handlers::{Answered, reached, text};
 use crate::scope::Grant;
+use crate::state::Door;
 
 /// How many queues have figures of their own; the others are added up as `(other)`, so that nobody
 /// can make a series for every name.

@@ -6,7 +6,7 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::refusal::ProblemDocument;
+use crate::error::ProblemDocument;
 use crate::scope::Scope;
 use crate::table::{ROUTES, Route, Way};
 

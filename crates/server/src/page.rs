@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use crate::answer::text;
+use crate::handlers::text;
 use crate::table::ROUTES;
 
 /// The one style of the page. The policy of the page names it by its digest and allows no other.

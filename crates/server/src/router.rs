@@ -10,13 +10,13 @@ use axum::http::Response;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, on};
 
-use crate::answer::answer;
-use crate::call::{Call, path_of};
-use crate::door::Door;
+use crate::caller::Pass;
+use crate::error::Refusal;
 use crate::guard::{self, RequestId};
-use crate::pass::Pass;
-use crate::refusal::Refusal;
+use crate::handlers::answer;
+use crate::request::{Call, path_of};
 use crate::scope::Scope;
+use crate::state::Door;
 use crate::table::{ROUTES, Route};
 
 /// All routes behind the guard, and what is no route as well.

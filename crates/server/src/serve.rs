@@ -20,10 +20,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{Error, ErrorKind, QueueName, Result, Store};
 
-use crate::door::Door;
 use crate::guard::{HEADER_BYTES_MAX, Peer};
-use crate::patience::{Pace, Patient, Waits};
 use crate::router::router;
+use crate::state::Door;
+use crate::timeouts::{Pace, Patient, Waits};
 use crate::token::Tokens;
 
 /// How many headers a request has at most.

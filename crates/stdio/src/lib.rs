@@ -26,16 +26,16 @@
 //! back what nobody heard of; `reply` puts answers into their shape. [`session`] is the door of all
 //! verbs, [`processor`] the dispatcher.
 
-mod lines;
+mod line_reader;
 mod object;
-mod outlet;
 pub mod processor;
 mod reply;
 pub mod session;
-mod unheard;
+mod undelivered;
+mod writer;
 
-pub use lines::LINE_BYTES_MAX_DEFAULT;
+pub use line_reader::LINE_BYTES_MAX_DEFAULT;
 pub use processor::{Identity, Log, Processor, ProcessorOptions};
 pub use session::{Cause, Ended, Options, serve};
 pub use tokio_util::sync::CancellationToken;
-pub use unheard::Returned;
+pub use undelivered::Returned;

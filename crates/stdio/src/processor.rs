@@ -9,9 +9,9 @@ mod envelope;
 mod jobs;
 mod list;
 mod log;
+mod maintenance;
 mod registry;
 mod topic;
-mod upkeep;
 mod workers;
 
 use std::collections::BTreeSet;
@@ -26,11 +26,11 @@ use windlass_api::Error;
 use windlass_core::limits::check_lease;
 use windlass_core::{BootId, Clock, QueueName, Result, Store, SystemClock};
 
-use crate::lines::{LINE_BYTES_MAX_DEFAULT, Line, Lines};
-use crate::outlet::Outlet;
+use crate::line_reader::{LINE_BYTES_MAX_DEFAULT, Line, Lines};
 use crate::reply::{Answer, fields};
 use crate::session::{Cause, Ended};
-use crate::unheard::{Claimed, give_back};
+use crate::undelivered::{Claimed, give_back};
+use crate::writer::Outlet;
 use envelope::{Message, Origin, Payload};
 use topic::{Op, Topic};
 

@@ -4,10 +4,10 @@
 //! of one queue that follow each other go to the store in one call. Unordered, many requests run at
 //! once and are answered as they end.
 
-mod gather;
-mod patience;
+mod batch;
+mod in_flight;
 mod request;
-mod underway;
+mod wait;
 
 use std::io;
 
@@ -15,12 +15,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use windlass_core::Store;
 
-use crate::lines::{LINE_BYTES_MAX_DEFAULT, Lines};
-use crate::outlet::Outlet;
-use crate::unheard::{Returned, give_back};
-use gather::Gathered;
+use crate::line_reader::{LINE_BYTES_MAX_DEFAULT, Lines};
+use crate::undelivered::{Returned, give_back};
+use crate::writer::Outlet;
+use batch::Gathered;
+use in_flight::UnderWay;
 use request::Request;
-use underway::UnderWay;
 
 /// How a session behaves.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::caller::Served;
+use crate::server::Served;
 use crate::sandbox::Sandbox;
 
 /// The page whose pull worker is run here, so that it stays true.

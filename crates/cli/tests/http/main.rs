@@ -13,7 +13,7 @@ mod sandbox;
 #[allow(dead_code, reason = "shared with tests that use all of it")]
 mod test_store;
 
-mod caller;
+mod server;
 mod due;
 mod secrets;
 mod serving;

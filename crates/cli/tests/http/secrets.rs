@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::caller::Served;
+use crate::server::Served;
 use crate::sandbox::Sandbox;
 
 const CANARY: &str = "canary-s3cr3t-0123456789abcdef0123456789abcdef";

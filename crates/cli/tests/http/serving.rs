@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::caller::Served;
+use crate::server::Served;
 use crate::sandbox::Sandbox;
 
 /// Puts the job `a` in, and answers its result when it has succeeded.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::caller::Served;
+use crate::server::Served;
 use crate::sandbox::Sandbox;
 
 #[test]

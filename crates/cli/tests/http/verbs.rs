@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::caller::Served;
+use crate::server::Served;
+use crate::place::Place;
 use crate::sandbox::Sandbox;
 use crate::test_store::TestStore;
 

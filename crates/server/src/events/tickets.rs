@@ -9,10 +9,10 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tokio::time::{Duration, Instant};
 
-use crate::answer::{Answered, json};
-use crate::door::Door;
-use crate::pass::Pass;
-use crate::refusal::Refusal;
+use crate::caller::Pass;
+use crate::error::Refusal;
+use crate::handlers::{Answered, json};
+use crate::state::Door;
 
 /// How long a ticket is good.
 const LIFE: Duration = Duration::from_secs(30);

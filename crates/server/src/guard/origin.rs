@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};
 
-use crate::refusal::Refusal;
+use crate::error::Refusal;
 
 /// Refuses a host that this server is not called: a name may have been made to point here by
 /// somebody else. Addresses and `localhost` cannot.

@@ -14,7 +14,7 @@ use windlass_core::{
 use super::{Outgoing, Processor};
 use crate::object::Object;
 use crate::reply::json;
-use crate::unheard::Claimed;
+use crate::undelivered::Claimed;
 
 impl Processor {
     /// Offers jobs of a queue to its idle workers. Trouble is logged: it will be tried again.

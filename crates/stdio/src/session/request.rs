@@ -4,9 +4,9 @@ use serde_json::value::RawValue;
 use windlass_api::{EnqueueRequest, Error, Fields};
 use windlass_core::{Error as CoreError, NewJob, QueueName};
 
-use crate::lines::Line;
+use crate::line_reader::Line;
 use crate::reply::{Answer, written};
-use crate::unheard::Claimed;
+use crate::undelivered::Claimed;
 
 /// What a line asks for, and who asks.
 #[derive(Debug)]

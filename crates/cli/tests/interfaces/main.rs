@@ -1,0 +1,21 @@
+//! The doors on standard input and output, held by running the real program.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
+
+#[path = "../cli/sandbox.rs"]
+#[allow(dead_code, reason = "shared with tests that use all of it")]
+mod sandbox;
+
+#[path = "../programs/test_store.rs"]
+#[allow(dead_code, reason = "shared with tests that use all of it")]
+mod test_store;
+
+mod simulated_workers;
+mod pipes;
+mod hostile;
+mod hostile_lines;
+mod processor;
+mod stdio;

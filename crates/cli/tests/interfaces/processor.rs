@@ -1,0 +1,155 @@
+//! `windlass processor`: workers that live and die around the real program.
+
+use std::collections::BTreeSet;
+
+use rustix::process::Signal;
+
+use super::simulated_workers::{Account, Crew, Fate};
+use super::pipes::Door;
+use super::place::Place;
+use super::sandbox::Sandbox;
+use super::test_store::TestStore;
+
+const JOBS: usize = 40;
+
+const FATES: [Fate; 4] = [
+    Fate::DiesAfterAccepting,
+    Fate::DiesBeforeAccepting,
+    Fate::Lives,
+    Fate::Lives,
+];
+
+/// Every job is finished once, and every assignment has its account.
+fn judge(sandbox: &Sandbox, accounts: &[(String, String, Account)]) {
+    let finished: Vec<_> = accounts
+        .iter()
+        .filter(|(_, _, account)| *account == Account::Finished)
+        .map(|(_, job, _)| job)
+        .collect();
+    let jobs: BTreeSet<_> = finished.iter().collect();
+    assert_eq!((finished.len(), jobs.len()), (JOBS, JOBS), "{accounts:?}");
+    let open: Vec<_> = accounts
+        .iter()
+        .filter(|(_, _, account)| *account == Account::Open)
+        .collect();
+    assert_eq!(open, Vec::<&_>::new());
+    let stats = sandbox.run("queue stats q --json").ok().json();
+    for (name, count) in [
+        ("ready", 0),
+        ("running", 0),
+        ("dead", 0),
+        ("succeeded", JOBS),
+    ] {
+        assert_eq!(stats[name], count, "{name} in {stats}");
+    }
+    assert_eq!(stats["total"]["enqueued"], JOBS);
+}
+
+fn all_jobs_finish(sandbox: &Sandbox) {
+    let mut crew = Crew::start(sandbox, &FATES);
+    crew.add_jobs(JOBS);
+    crew.work_until(JOBS);
+    let accounts = crew.end();
+    judge(sandbox, &accounts);
+    // Each was given a job and died; one that had just said it was idle may be offered another.
+    for dead in ["worker-0", "worker-1"] {
+        let of = accounts.iter().filter(|(who, _, _)| who == dead);
+        let fates: Vec<_> = of.map(|(_, _, account)| *account).collect();
+        assert!(fates.contains(&Account::Died), "{dead}: {accounts:?}");
+        assert!(!fates.contains(&Account::Finished), "{dead}: {accounts:?}");
+    }
+}
+
+#[test]
+fn all_jobs_finish_though_two_of_four_workers_die_in_a_file() {
+    all_jobs_finish(&Sandbox::new());
+}
+
+#[test]
+fn all_jobs_finish_though_two_of_four_workers_die_on_redis() {
+    all_jobs_finish(&Sandbox::on(TestStore::redis()));
+}
+
+#[test]
+fn a_processor_that_is_killed_loses_nothing() {
+    let sandbox = Sandbox::new();
+    let mut crew = Crew::start(&sandbox, &FATES);
+    crew.add_jobs(JOBS);
+    for finished in [5, 15, 25] {
+        crew.work_until(finished);
+        crew.kill_and_restart();
+    }
+    crew.work_until(JOBS);
+    judge(&sandbox, &crew.end());
+}
+
+#[test]
+fn two_processors_share_a_store() {
+    let sandbox = Sandbox::new();
+    // Long ticks: what is dispatched is dispatched by a message.
+    let mut first = Door::open(&sandbox, "processor --service-uuid p1 --tick 1h");
+    let mut second = Door::open(&sandbox, "processor --service-uuid p2 --tick 1h");
+    let idle = r#"{"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}"#;
+    assert_eq!(first.ask(idle)["payload"]["ok"], true);
+
+    let added = second.ask(r#"{"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}"#);
+    let assignment = second.hear();
+    let accept = r#"{"topic":"workers/w1/job_accepted","payload":{"uuid":"j","queue_name":"q"}}"#;
+    let accepted = first.ask(accept);
+
+    assert_eq!(added["payload"]["ok"], true);
+    assert_eq!(
+        assignment["topic"],
+        "default/job_queue/workers/w1/job_assignment"
+    );
+    assert_eq!(accepted["payload"]["state"], "accepted", "{accepted}");
+    for door in [first, second] {
+        assert_eq!(door.close().0.code(), Some(0));
+    }
+}
+
+#[test]
+fn names_come_from_the_environment_and_logs_are_json() {
+    let sandbox = Sandbox::new();
+    let input = b"{\"topic\":\"in/job_queue/dance\"}\n";
+    let mut command = sandbox.command(&["processor"]);
+    command
+        .env("NAMESPACE_LISTENER", "in")
+        .env("NAMESPACE_PUBLISHER", "out")
+        .env("SERVICE_NAME", "queue")
+        .env("SERVICE_UUID", "me")
+        .env("SERVICE_HOST", "box")
+        .stdin(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), input).unwrap();
+    let ran = super::sandbox::Ran::from(child.wait_with_output().unwrap()).ok();
+
+    let reply = ran.json();
+    let names = ["topic", "service_name", "service_uuid", "service_host"].map(|name| &reply[name]);
+    assert_eq!(names, ["out/job_queue/error_reply", "queue", "me", "box"]);
+    let logs: Vec<serde_json::Value> = ran
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(logs.len(), 3, "{logs:?}");
+    for log in logs {
+        for field in ["log_level", "created_at", "log_message"] {
+            assert!(log[field].is_string(), "{log}");
+        }
+    }
+}
+
+#[test]
+fn a_signal_to_stop_ends_it_well() {
+    let sandbox = Sandbox::new();
+    let mut door = Door::open(&sandbox, "processor");
+    assert_eq!(door.ask(r#"{"topic":"tick"}"#)["payload"]["ok"], true);
+    door.signal(Signal::TERM);
+    let input = door.take_input();
+    let (status, _) = door.close();
+    drop(input);
+    assert_eq!(status.code(), Some(0));
+    let workers = sandbox.run("workers --json").ok().json();
+    assert_eq!(workers, serde_json::json!([]));
+}

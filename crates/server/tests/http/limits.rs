@@ -1,0 +1,145 @@
+//! What is too deep, too many, or from the wrong place.
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::fixture::{Caller, LONG, Scene, problem};
+
+const JOBS: &str = "/v1/queues/q/jobs";
+
+async fn refused(scene: &Scene, request: Request<Body>) -> (u16, String) {
+    let mut caller = scene.client().await;
+    problem(&caller.0.ask(request).await.unwrap())
+}
+
+fn post(path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Request<Body> {
+    let mut request = Request::post(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.body(body.into()).unwrap()
+}
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+#[tokio::test]
+async fn hostile_json_is_refused_and_the_server_lives() {
+    let scene = Scene::new().await;
+    let deep = format!("{{\"payload\":{}", "[".repeat(1_000_000));
+    let keys: String = (0..50_000).map(|n| format!("\"k{n}\":1,")).collect();
+    // Whole, and all the same too deep.
+    let nested = format!("{{\"payload\":{}{}}}", "[".repeat(200), "]".repeat(200));
+    for text in [
+        deep.as_str(),
+        nested.as_str(),
+        &format!("{{{keys}\"z\":1}}"),
+        r#"{"payload":1,"payload":2}"#,
+        r#"{"priority":1e999}"#,
+        r#"{"priority":18446744073709551616}"#,
+        r#"{"kind":"\ud800"}"#,
+        "{\"id\":\"a\0b\"}",
+        r#"{"id":"a\u0000b"}"#,
+        "{",
+        "null",
+    ] {
+        let short: String = text.chars().take(60).collect();
+        let found = refused(&scene, post(JOBS, &[JSON], text.to_owned())).await;
+        assert_eq!(found, (400, "invalid".to_owned()), "{short}");
+    }
+    let bad_bytes = refused(&scene, post(JOBS, &[JSON], vec![b'{', 0xff, b'}'])).await;
+    assert_eq!(bad_bytes.0, 400);
+    assert_eq!(scene.store.queues().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn forms_compressed_bodies_and_other_sites_are_refused() {
+    let scene = Scene::new().await;
+    for (headers, status) in [
+        (
+            &[("content-type", "application/x-www-form-urlencoded")][..],
+            415,
+        ),
+        (&[("content-type", "text/plain")], 415),
+        (&[], 415),
+        (&[JSON, ("content-encoding", "gzip")], 415),
+        (&[JSON, ("origin", "http://evil.example")], 403),
+        (&[JSON, ("origin", "null")], 403),
+        (&[JSON, ("sec-fetch-site", "cross-site")], 403),
+        (&[JSON, ("sec-fetch-site", "same-site")], 403),
+        (&[JSON, ("host", "evil.example")], 421),
+    ] {
+        let found = refused(&scene, post(JOBS, headers, "{}")).await;
+        assert_eq!(found.0, status, "{headers:?}");
+    }
+    assert_eq!(scene.store.queues().await.unwrap(), []);
+    let mut caller = scene.client().await;
+    let ours = post(JOBS, &[JSON, ("sec-fetch-site", "same-origin")], "{}");
+    assert_eq!(caller.0.ask(ours).await.unwrap().status, 201);
+}
+
+#[tokio::test]
+async fn no_get_changes_anything() {
+    let scene = Scene::new().await;
+    let mut caller = scene.client().await;
+    caller.post(JOBS, json!({"id":"a","payload":"x"})).await;
+    let before = caller.get("/v1/queues/q/jobs/a").await.body;
+    for (method, path, _) in windlass_server::routes() {
+        if method == "GET" && path != "/v1/events" && !path.ends_with("/wait") {
+            let path = path.replace("{queue}", "q").replace("{id}", "a");
+            caller.get(&path).await;
+            caller.ask("HEAD", &path, Value::Null).await;
+        }
+    }
+    assert_eq!(caller.get("/v1/queues/q/jobs/a").await.body, before);
+    assert_eq!(scene.store.queues().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_request_too_many_is_told_so_and_probes_are_answered() {
+    let scene = Scene::with(|options| options.requests_max = 1).await;
+    let (mut waits, mut asks) = (scene.client().await, scene.client().await);
+    let waiting = tokio::spawn(async move {
+        // Whoever comes first has the only place, and it is to be this one.
+        let claim = json!({"wait":"60s"});
+        while waits.post("/v1/queues/q/claim", claim.clone()).await.status == 503 {}
+    });
+    let until = async |asks: &mut Caller, status: u16| {
+        let asking = async {
+            loop {
+                let reply = asks.get("/v1/queues").await;
+                if reply.status == status {
+                    return reply;
+                }
+            }
+        };
+        timeout(LONG, asking).await.expect("it is answered so")
+    };
+
+    let refused = until(&mut asks, 503).await;
+    let probe = asks.get("/healthz").await;
+    waiting.abort();
+    until(&mut asks, 200).await;
+
+    assert_eq!(problem(&refused), (503, "overloaded".to_owned()));
+    assert!(refused.headers.contains_key("retry-after"));
+    assert_eq!(probe.status, 200);
+}
+
+#[tokio::test]
+async fn a_connection_too_many_is_told_so_and_the_others_go_on() {
+    let scene = Scene::with(|options| options.connections_max = 2).await;
+    let (mut one, mut two) = (scene.client().await, scene.client().await);
+    assert_eq!(one.get("/healthz").await.status, 200);
+    assert_eq!(two.get("/healthz").await.status, 200);
+    let mut third = TcpStream::connect(scene.address()).await.unwrap();
+    let mut answer = String::new();
+
+    let _ = third.read_to_string(&mut answer).await;
+
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert_eq!(one.get("/healthz").await.status, 200);
+}

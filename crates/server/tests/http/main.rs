@@ -1,0 +1,21 @@
+//! The HTTP door, held by real connections to a real server on the memory store: one file per subject.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
+
+mod bounds;
+mod claims;
+mod crowd;
+mod delayed;
+mod events;
+mod export_import;
+mod fixture;
+mod hostile;
+mod limits;
+mod scopes;
+mod security_page;
+mod slow;
+mod streams;
+mod verbs;
