@@ -1,4 +1,4 @@
-//! What a caller goes by: what it may do, and how much of it.
+//! The caller of a request: its permissions and its limits.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,80 +6,82 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Duration, Instant};
 
-use crate::error::Refusal;
+use crate::error::HttpError;
 use crate::scope::Grant;
 
-/// The pass of one token; all who show the token share it.
+/// An authenticated caller. All requests with the same token share one limiter.
 #[derive(Debug, Clone)]
-pub(crate) struct Pass {
+pub(crate) struct Caller {
     pub(crate) grant: Grant,
-    pub(crate) meter: Arc<Meter>,
+    pub(crate) limiter: Arc<Limiter>,
 }
 
-impl Pass {
+impl Caller {
     pub(crate) fn new(grant: Grant, rate: Option<NonZeroU32>, streams: usize) -> Self {
         let streams = streams.min(Semaphore::MAX_PERMITS);
-        let meter = Meter {
-            pace: rate.map(Pace::new),
+        let limiter = Limiter {
+            rate_limit: rate.map(RateLimit::new),
             streams: Arc::new(Semaphore::new(streams)),
         };
         Self {
             grant,
-            meter: Arc::new(meter),
+            limiter: Arc::new(limiter),
         }
     }
 }
 
-/// How much one token has asked for.
+/// The limits of one token.
 #[derive(Debug)]
-pub(crate) struct Meter {
-    pace: Option<Pace>,
+pub(crate) struct Limiter {
+    rate_limit: Option<RateLimit>,
     streams: Arc<Semaphore>,
 }
 
-impl Meter {
-    /// Counts a request, or refuses it.
-    pub(crate) fn count(&self) -> Result<(), Refusal> {
-        let Some(pace) = &self.pace else {
+impl Limiter {
+    /// Counts a request, or rejects it if the token is over its rate limit.
+    pub(crate) fn check_rate(&self) -> Result<(), HttpError> {
+        let Some(rate_limit) = &self.rate_limit else {
             return Ok(());
         };
-        pace.step().map_err(|wait| {
-            let why = format!("the token has made its {} requests of a second", pace.rate);
-            let help = "send fewer, or many jobs in one; the rate is set where the token is";
-            Refusal::new("too_many_requests", why, help).after(wait)
+        rate_limit.acquire().map_err(|wait| {
+            let rate = rate_limit.rate;
+            let why = format!("rate limit exceeded: {rate} requests per second for this token");
+            let help = "send fewer requests, or send jobs in batches; \
+                rate=N in the token file sets the limit";
+            HttpError::new("too_many_requests", why, help).retry_after(wait)
         })
     }
 
-    /// Room for one more stream of events of this token.
-    pub(crate) fn seat(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        let seat = Arc::clone(&self.streams).try_acquire_owned();
-        seat.map_err(|_| {
-            let why = "the token has as many streams of events open as it may";
-            let help = "close one, or let several readers share it";
-            Refusal::new("too_many_requests", why, help)
+    /// Reserves an event stream of this token.
+    pub(crate) fn open_stream(&self) -> Result<OwnedSemaphorePermit, HttpError> {
+        let permit = Arc::clone(&self.streams).try_acquire_owned();
+        permit.map_err(|_| {
+            let why = "too many event streams are open for this token";
+            let help = "close one; streams=N in the token file sets the limit";
+            HttpError::new("too_many_requests", why, help)
         })
     }
 }
 
-/// Requests of one second: all at once or spread, as they come.
+/// A rate limit in requests per second. All requests of a second may come in one burst.
 #[derive(Debug)]
-struct Pace {
+struct RateLimit {
     rate: NonZeroU32,
-    /// When all that was asked for would be done, one after the other.
+    /// When all accepted requests would be done at exactly this rate.
     done: Mutex<Instant>,
 }
 
-/// What may be asked for at once.
+/// How much of the rate may be used in one burst.
 const BURST: Duration = Duration::from_secs(1);
 
-impl Pace {
+impl RateLimit {
     fn new(rate: NonZeroU32) -> Self {
         let done = Mutex::new(Instant::now());
         Self { rate, done }
     }
 
-    /// One more; or how long until there is room for it.
-    fn step(&self) -> Result<(), Duration> {
+    /// Accepts a request, or returns how long to wait.
+    fn acquire(&self) -> Result<(), Duration> {
         let now = Instant::now();
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         let next = (*done).max(now) + BURST / self.rate.get();
@@ -97,35 +99,37 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_token_has_its_requests_of_a_second_and_no_more() {
-        let pass = Pass::new(Grant::all(), NonZeroU32::new(10), 0);
+    async fn a_token_has_its_requests_per_second_and_no_more() {
+        let caller = Caller::new(Grant::all(), NonZeroU32::new(10), 0);
         for second in 0..3 {
             for request in 0..10 {
-                assert!(pass.meter.count().is_ok(), "{second} {request}");
+                assert!(caller.limiter.check_rate().is_ok(), "{second} {request}");
             }
-            let refusal = pass.meter.count().unwrap_err();
-            assert_eq!(refusal.status, 429);
+            let error = caller.limiter.check_rate().unwrap_err();
+            assert_eq!(error.status, 429);
             tokio::time::advance(Duration::from_secs(1)).await;
         }
-        // A long rest saves nothing up.
+        // Unused requests do not accumulate.
         tokio::time::advance(Duration::from_secs(60)).await;
-        let taken = (0..100).filter(|_| pass.meter.count().is_ok()).count();
-        assert_eq!(taken, 10);
+        let accepted = (0..100)
+            .filter(|_| caller.limiter.check_rate().is_ok())
+            .count();
+        assert_eq!(accepted, 10);
     }
 
     #[test]
-    fn without_a_rate_nothing_is_refused() {
-        let pass = Pass::new(Grant::all(), None, usize::MAX);
-        assert!((0..10_000).all(|_| pass.meter.count().is_ok()));
-        assert!(pass.meter.seat().is_ok());
+    fn without_a_rate_nothing_is_rejected() {
+        let caller = Caller::new(Grant::all(), None, usize::MAX);
+        assert!((0..10_000).all(|_| caller.limiter.check_rate().is_ok()));
+        assert!(caller.limiter.open_stream().is_ok());
     }
 
     #[test]
     fn a_stream_that_ends_makes_room_for_another() {
-        let pass = Pass::new(Grant::all(), None, 1);
-        let seat = pass.meter.seat().unwrap();
-        assert_eq!(pass.meter.seat().unwrap_err().status, 429);
-        drop(seat);
-        assert!(pass.meter.seat().is_ok());
+        let caller = Caller::new(Grant::all(), None, 1);
+        let permit = caller.limiter.open_stream().unwrap();
+        assert_eq!(caller.limiter.open_stream().unwrap_err().status, 429);
+        drop(permit);
+        assert!(caller.limiter.open_stream().is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! A client for one connection: what `windlass submit` and the tests speak with.
+//! An HTTP client with one connection, for `windlass submit` and tests.
 
 use std::time::Duration;
 
@@ -13,41 +13,41 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use windlass_core::{Error, ErrorKind, Result};
 
-/// How long a connection may take.
-const CONNECT_WAIT: Duration = Duration::from_secs(10);
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The largest answer that is read.
+/// The largest response body.
 const REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A connection to a server.
 #[derive(Debug)]
-pub struct Client {
+pub struct HttpClient {
     sender: SendRequest<Body>,
     authority: String,
 }
 
-/// An answer, read whole.
+/// A response with its complete body.
 #[derive(Debug)]
 pub struct Reply {
-    /// Its status.
+    /// The status.
     pub status: StatusCode,
-    /// Its headers.
+    /// The headers.
     pub headers: HeaderMap,
-    /// Its body.
+    /// The body.
     pub body: Bytes,
 }
 
-impl Client {
+impl HttpClient {
     /// Connects to `http://HOST:PORT`.
     pub async fn connect(url: &str) -> Result<Self> {
-        let bad = |why: &str| Error::invalid("URL", why, "write it like http://127.0.0.1:7700");
-        let uri: Uri = url.parse().map_err(|_| bad("it cannot be read"))?;
+        let bad = |why: &str| Error::invalid("URL", why, "use a URL such as http://127.0.0.1:7700");
+        let uri: Uri = url.parse().map_err(|_| bad("cannot be parsed"))?;
         if uri.scheme() != Some(&Scheme::HTTP) {
-            return Err(bad("only http:// is spoken here"));
+            return Err(bad("only http:// is supported"));
         }
-        let authority = uri.authority().ok_or_else(|| bad("it names no host"))?;
+        let authority = uri.authority().ok_or_else(|| bad("missing host"))?;
         if authority.as_str().contains('@') {
-            return Err(bad("it holds a secret, which does not belong there"));
+            return Err(bad("credentials in the URL are not supported"));
         }
         let (host, port) = (authority.host(), authority.port_u16().unwrap_or(80));
         let host = host
@@ -55,14 +55,14 @@ impl Client {
             .trim_end_matches(']')
             .to_owned();
         let unreachable = |why: String| {
-            let what = format!("the server at http://{authority} cannot be reached: {why}");
-            let help = "start one with `windlass serve`, or name it with --url";
+            let what = format!("cannot connect to http://{authority}: {why}");
+            let help = "start a server with `windlass serve`, or set its URL with --url";
             Error::new(ErrorKind::StoreUnreachable, what, help)
         };
-        let stream = tokio::time::timeout(CONNECT_WAIT, TcpStream::connect((host, port)));
+        let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect((host, port)));
         let stream = stream
             .await
-            .map_err(|_| unreachable("it did not answer in time".to_owned()))?
+            .map_err(|_| unreachable(format!("timed out ({CONNECT_TIMEOUT:?})")))?
             .map_err(|error| unreachable(error.to_string()))?;
         let _ = stream.set_nodelay(true);
         let (sender, connection) = handshake(TokioIo::new(stream))
@@ -75,11 +75,14 @@ impl Client {
         })
     }
 
-    /// Asks, and gives the answer before its body was read.
-    pub async fn open(&mut self, mut request: Request<Body>) -> Result<Response<Incoming>> {
+    /// Sends a request, and returns the response before its body is read.
+    pub async fn send_streaming(
+        &mut self,
+        mut request: Request<Body>,
+    ) -> Result<Response<Incoming>> {
         let broken = |error: hyper::Error| {
-            let what = "the server gave no answer: the request may or may not have happened";
-            let help = "repeat it; with an id or an Idempotency-Key nothing happens twice";
+            let what = "connection lost before the response; the request may or may not have been executed";
+            let help = "retry; with a job id or an Idempotency-Key this creates no duplicates";
             Error::new(ErrorKind::OutcomeUnknown, what, help).caused_by(error)
         };
         if let Ok(host) = self.authority.parse() {
@@ -89,13 +92,13 @@ impl Client {
         self.sender.send_request(request).await.map_err(broken)
     }
 
-    /// Asks, and reads the whole answer.
-    pub async fn ask(&mut self, request: Request<Body>) -> Result<Reply> {
-        let (parts, body) = self.open(request).await?.into_parts();
+    /// Sends a request, and reads the complete response.
+    pub async fn send(&mut self, request: Request<Body>) -> Result<Reply> {
+        let (parts, body) = self.send_streaming(request).await?.into_parts();
         let body = axum::body::to_bytes(Body::new(body), REPLY_BYTES_MAX).await;
         let body = body.map_err(|error| {
-            let what = "the answer of the server cannot be read to its end";
-            Error::new(ErrorKind::OutcomeUnknown, what, "repeat the request").caused_by(error)
+            let what = "connection lost while reading the response";
+            Error::new(ErrorKind::OutcomeUnknown, what, "retry the request").caused_by(error)
         })?;
         Ok(Reply {
             status: parts.status,
@@ -104,7 +107,7 @@ impl Client {
         })
     }
 
-    /// Posts JSON.
+    /// Sends a `POST` request with a JSON body.
     pub async fn post(
         &mut self,
         path: &str,
@@ -113,13 +116,13 @@ impl Client {
     ) -> Result<Reply> {
         let request = Request::post(path).header(header::CONTENT_TYPE, "application/json");
         let request = with_token(request, token).body(json.into());
-        self.ask(request.map_err(|_| unsendable())?).await
+        self.send(request.map_err(|_| invalid_request())?).await
     }
 
-    /// Looks at something.
+    /// Sends a `GET` request.
     pub async fn get(&mut self, path: &str, token: Option<&str>) -> Result<Reply> {
         let request = with_token(Request::get(path), token).body(Body::empty());
-        self.ask(request.map_err(|_| unsendable())?).await
+        self.send(request.map_err(|_| invalid_request())?).await
     }
 }
 
@@ -130,7 +133,7 @@ fn with_token(request: Builder, token: Option<&str>) -> Builder {
     }
 }
 
-fn unsendable() -> Error {
-    let why = "its path or its token cannot be sent";
-    Error::invalid("request", why, "use plain characters")
+fn invalid_request() -> Error {
+    let why = "the path or the token contains invalid characters";
+    Error::invalid("request", why, "use visible ASCII characters")
 }

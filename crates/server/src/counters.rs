@@ -1,20 +1,20 @@
-//! What this server has done so far, for `/metrics`.
+//! Counters of this server, for `/metrics`.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use axum::http::StatusCode;
 
-/// Counts since the server began.
+/// Counters since the server started.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
-    /// Requests by the first digit of their status.
+pub(crate) struct Counters {
+    /// Requests by the first digit of the status.
     by_class: [AtomicU64; 5],
     connections: AtomicI64,
-    refused_connections: AtomicU64,
+    rejected_connections: AtomicU64,
 }
 
-impl Counts {
-    pub(crate) fn answered(&self, status: StatusCode) {
+impl Counters {
+    pub(crate) fn request_done(&self, status: StatusCode) {
         let class = usize::from(status.as_u16() / 100).clamp(1, 5) - 1;
         self.by_class[class].fetch_add(1, Ordering::Relaxed);
     }
@@ -27,11 +27,11 @@ impl Counts {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn refused(&self) {
-        self.refused_connections.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn connection_rejected(&self) {
+        self.rejected_connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Requests by class: `1xx` first.
+    /// Returns the number of requests by status class, `1xx` first.
     pub(crate) fn requests(&self) -> [u64; 5] {
         [0, 1, 2, 3, 4].map(|class: usize| self.by_class[class].load(Ordering::Relaxed))
     }
@@ -40,7 +40,7 @@ impl Counts {
         self.connections.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn refused_connections(&self) -> u64 {
-        self.refused_connections.load(Ordering::Relaxed)
+    pub(crate) fn rejected_connections(&self) -> u64 {
+        self.rejected_connections.load(Ordering::Relaxed)
     }
 }

@@ -1,4 +1,4 @@
-//! The delayed queue's own route: `POST /` with a payload and a due time.
+//! The route of the Delayed Queue App: `POST /` with a payload and a due time.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, header};
@@ -10,26 +10,26 @@ use windlass_core::limits::FUTURE_MAX;
 use windlass_core::time::as_ms;
 use windlass_core::{Clock, Due, JobId, SystemClock, Timestamp};
 
-use crate::error::Refusal;
+use crate::error::HttpError;
 use crate::idempotency::{self, Key};
-use crate::request::{Call, check_reach};
-use crate::state::{BODY_BYTES_MAX, Door};
+use crate::request::{ApiRequest, check_queue_access};
+use crate::state::{AppState, BODY_BYTES_MAX};
 
-/// From here on a due time is taken for milliseconds: in seconds it were the year 5138.
-const MS_FROM: f64 = 1e11;
+/// Larger numbers are milliseconds: in seconds this would be the year 5138.
+const MS_MIN: f64 = 1e11;
 
-/// What is asked; read by name, so this is for the document.
+/// The request body. Fields are read by name; this type only documents them.
 #[derive(Debug, JsonSchema)]
 #[expect(dead_code, non_snake_case, reason = "the names are the older system's")]
 pub(crate) struct DelayedRequest {
-    /// Any JSON: a string stands for its bytes, anything else keeps its exact text.
+    /// The payload, any JSON. A string is stored as its bytes; other JSON is stored as its exact text.
     payload: Value,
-    /// Seconds since 1970, with or without a fraction, as a number or in quotes; from 1e11 on
-    /// milliseconds. It has to lie ahead.
+    /// When the job becomes due, as a number or a string: unix seconds, optionally with a fraction,
+    /// or unix milliseconds (1e11 and larger). Must be in the future.
     dueTime: Value,
 }
 
-/// What is answered.
+/// The reply.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DelayedReply {
@@ -37,80 +37,85 @@ pub(crate) struct DelayedReply {
     job_id: String,
 }
 
-/// Puts a job off; nothing is stored where anything is wrong.
-pub(crate) async fn answer(door: &Door, mut call: Call) -> Result<Response<Body>, Refusal> {
-    check_reach(&call.grant, &door.delayed_queue)?;
-    call.no_query()?;
-    let text = call.json(BODY_BYTES_MAX).await?;
+/// Schedules a job. An invalid request stores nothing.
+pub(crate) async fn handle(
+    state: &AppState,
+    mut request: ApiRequest,
+) -> Result<Response<Body>, HttpError> {
+    check_queue_access(&request.grant, &state.delayed_queue)?;
+    request.no_query()?;
+    let text = request.json(BODY_BYTES_MAX).await?;
     let mut fields = Fields::parse(&text)?;
     let due: Option<Value> = fields.take("dueTime")?;
-    let key = Key::of(&call.headers)?;
+    let key = Key::from_headers(&request.headers)?;
     let now_ms = SystemClock.now_us() / 1000;
-    let due = match (due_of(due.as_ref(), now_ms), &key) {
+    let due = match (parse_due(due.as_ref(), now_ms), &key) {
         (Ok(due), _) => due,
-        // A request that is repeated when its job is due already is a repeated request all the same.
-        (Err(Wrong::Past(refusal)), Some(key)) => {
+        // A retry may arrive after its job became due; it still gets the original reply.
+        (Err(DueTimeError::Past(error)), Some(key)) => {
             let id = JobId::new(key.id(0))?;
-            let job = door.store.get(&door.delayed_queue, &id).await?;
-            return job.ok_or(refusal).and_then(|job| reply(&job.id));
+            let job = state.store.get(&state.delayed_queue, &id).await?;
+            return job.ok_or(error).and_then(|job| reply(&job.id));
         }
-        (Err(Wrong::Past(refusal) | Wrong::NoTime(refusal)), _) => return Err(refusal),
+        (Err(DueTimeError::Past(error) | DueTimeError::Invalid(error)), _) => return Err(error),
     };
     if let Some(key) = &key {
-        idempotency::name_job(&mut fields, key, 0)?;
+        idempotency::set_job_id(&mut fields, key, 0)?;
     }
-    let request: EnqueueRequest = fields.read()?;
-    if request.payload.is_none() {
-        let help = "send {\"payload\": …, \"dueTime\": …}; the payload may be any JSON";
-        return Err(Refusal::new("invalid", "the payload is missing", help));
+    let enqueue: EnqueueRequest = fields.read()?;
+    if enqueue.payload.is_none() {
+        let help = "send {\"payload\": …, \"dueTime\": …}; the payload can be any JSON";
+        return Err(HttpError::new("invalid", "missing field payload", help));
     }
-    if request.delay.is_some() || request.at.is_some() {
-        let help = "say when with dueTime alone";
-        return Err(Refusal::new("invalid", "the due time is given twice", help));
+    if enqueue.delay.is_some() || enqueue.at.is_some() {
+        let help = "set only dueTime; remove delay and at";
+        return Err(HttpError::new("invalid", "the due time is set twice", help));
     }
-    let mut job = request.into_job()?;
+    let mut job = enqueue.into_job()?;
     job.due = Due::At(due);
-    let answers = door.store.enqueue(&door.delayed_queue, vec![job]).await?;
-    let first = answers.first().ok_or_else(Error::missing_reply)?;
+    let enqueued = state.store.enqueue(&state.delayed_queue, vec![job]).await?;
+    let first = enqueued.first().ok_or_else(Error::no_answer)?;
     reply(first.id())
 }
 
-fn reply(id: &JobId) -> Result<Response<Body>, Refusal> {
+fn reply(id: &JobId) -> Result<Response<Body>, HttpError> {
     let job_id = id.to_string();
     let reply = DelayedReply { job_id };
     let text = serde_json::to_string(&reply).map_err(|_| Error::missing_reply())?;
     let mut response = Response::new(Body::from(text));
-    let media = HeaderValue::from_static("application/json; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, media);
+    let media_type = HeaderValue::from_static("application/json; charset=utf-8");
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, media_type);
     Ok(response)
 }
 
-/// What is wrong with a due time.
+/// Why a due time was rejected.
 #[derive(Debug)]
-enum Wrong {
-    /// It is a time, and does not lie ahead.
-    Past(Refusal),
-    /// It is no time that can be meant.
-    NoTime(Refusal),
+enum DueTimeError {
+    /// The time is not in the future.
+    Past(HttpError),
+    /// The value is not a valid time.
+    Invalid(HttpError),
 }
 
-/// The moment that is meant. It is rounded up: nothing falls due early.
-fn due_of(due: Option<&Value>, now_ms: u64) -> Result<Timestamp, Wrong> {
-    let refusal = |why: &str| {
-        let help = "send dueTime in seconds since 1970, ahead of now, for example \
+/// Parses a due time. Rounds up to whole milliseconds so that no job is due early.
+fn parse_due(due: Option<&Value>, now_ms: u64) -> Result<Timestamp, DueTimeError> {
+    let error = |why: &str| {
+        let help = "set dueTime to unix seconds in the future, such as \
             {\"payload\":\"hello\",\"dueTime\":1893456000}";
-        Refusal::new("invalid", format!("invalid due time: {why}"), help)
+        HttpError::new("invalid", format!("invalid due time: {why}"), help)
     };
-    let bad = |why: &str| Wrong::NoTime(refusal(why));
+    let invalid = |why: &str| DueTimeError::Invalid(error(why));
     let number = match due {
-        None => return Err(bad("it is missing")),
+        None => return Err(invalid("missing")),
         Some(Value::Number(number)) => number.as_f64(),
-        Some(Value::String(text)) => number_of(text.trim()),
+        Some(Value::String(text)) => parse_number(text.trim()),
         Some(_) => None,
     };
     let number = number.filter(|number| number.is_finite());
-    let number = number.ok_or_else(|| bad("it is not a number"))?;
-    let ms = if number >= MS_FROM {
+    let number = number.ok_or_else(|| invalid("not a number"))?;
+    let ms = if number >= MS_MIN {
         number
     } else {
         number * 1000.0
@@ -121,22 +126,22 @@ fn due_of(due: Option<&Value>, now_ms: u64) -> Result<Timestamp, Wrong> {
     )]
     let (now, furthest) = (now_ms as f64, (now_ms + as_ms(FUTURE_MAX)) as f64);
     if ms <= now {
-        return Err(Wrong::Past(refusal("it does not lie ahead")));
+        return Err(DueTimeError::Past(error("not in the future")));
     }
     if ms > furthest {
-        return Err(bad("it lies more than a hundred years ahead"));
+        return Err(invalid("more than 100 years in the future"));
     }
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "it lies between now and a hundred years from now"
+        reason = "the value is between now and 100 years from now"
     )]
     let ms = ms.ceil() as u64;
     Ok(Timestamp::from_ms(ms))
 }
 
-/// A number in quotes: digits and a fraction, nothing cleverer.
-fn number_of(text: &str) -> Option<f64> {
+/// Parses digits with an optional fraction. Exponents, signs and `inf` are rejected.
+fn parse_number(text: &str) -> Option<f64> {
     let is_plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');
     text.parse().ok().filter(|_| is_plain)
 }
@@ -160,13 +165,13 @@ mod tests {
             (json!("1700000000001"), NOW + 1),
             (json!(1.700_000_001e9), NOW + 1000),
         ] {
-            let read = due_of(Some(&due), NOW).unwrap();
+            let read = parse_due(Some(&due), NOW).unwrap();
             assert_eq!(read, Timestamp::from_ms(ms), "{due}");
         }
     }
 
     #[test]
-    fn what_is_no_time_ahead_is_refused_with_its_reason() {
+    fn a_due_time_that_is_not_in_the_future_is_rejected_with_its_reason() {
         for (due, why) in [
             (None, "missing"),
             (Some(json!(null)), "not a number"),
@@ -177,19 +182,19 @@ mod tests {
             (Some(json!("1e10")), "not a number"),
             (Some(json!([1_700_000_001])), "not a number"),
             (Some(json!(true)), "not a number"),
-            (Some(json!(1_700_000_000)), "ahead"),
-            (Some(json!(-5)), "ahead"),
-            (Some(json!(0)), "ahead"),
-            (Some(json!(99_999_999_999.0)), "a hundred years"),
-            (Some(json!(1e18)), "a hundred years"),
-            (Some(json!(1e300)), "a hundred years"),
-            (Some(json!(u64::MAX)), "a hundred years"),
+            (Some(json!(1_700_000_000)), "not in the future"),
+            (Some(json!(-5)), "not in the future"),
+            (Some(json!(0)), "not in the future"),
+            (Some(json!(99_999_999_999.0)), "100 years"),
+            (Some(json!(1e18)), "100 years"),
+            (Some(json!(1e300)), "100 years"),
+            (Some(json!(u64::MAX)), "100 years"),
         ] {
-            let refusal = match due_of(due.as_ref(), NOW).unwrap_err() {
-                Wrong::Past(refusal) | Wrong::NoTime(refusal) => refusal,
+            let error = match parse_due(due.as_ref(), NOW).unwrap_err() {
+                DueTimeError::Past(error) | DueTimeError::Invalid(error) => error,
             };
-            assert_eq!(refusal.status, 400);
-            assert!(refusal.problem.message.contains(why), "{due:?} {refusal:?}");
+            assert_eq!(error.status, 400);
+            assert!(error.inner.message.contains(why), "{due:?} {error:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How the door says no: RFC 9457, with our codes and the statuses of their table.
+//! Error responses as RFC 9457 problem details, with Windlass error codes.
 
 use std::time::Duration;
 
@@ -8,47 +8,50 @@ use serde::Serialize;
 use windlass_api::{Code, Error};
 use windlass_core::Error as CoreError;
 
-/// How many seconds a caller should wait who was told to come back, unless there is a reason.
+/// The default `Retry-After` in seconds.
 const RETRY_AFTER: u64 = 1;
 
-/// A problem and its status.
+/// An error with its HTTP status.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct HttpError {
     pub(crate) status: StatusCode,
-    pub(crate) problem: Error,
+    pub(crate) inner: Error,
     retry_after: u64,
 }
 
-/// A problem as it is sent.
+/// An error as sent to the client: an RFC 9457 problem details object.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "Error")]
 pub(crate) struct ProblemDocument {
-    /// The code again, as a URN.
+    /// The error code as a URN.
     #[serde(rename = "type")]
     kind: String,
+    /// The standard reason phrase of the status.
     title: &'static str,
+    /// The HTTP status.
     status: u16,
-    /// What happened and why.
+    /// What failed and why.
     detail: String,
-    /// Programs match on this; it never changes.
+    /// The stable error code. Match on this in programs.
     code: String,
     /// What to do next.
     help: String,
+    /// The id of the request, also sent as the header `x-request-id`.
     request_id: String,
-    /// The detail again, for callers of the delayed queue.
+    /// The same text as `detail`. Only on `POST /`, for clients of the Delayed Queue App.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
 }
 
-/// The status of a code; one that this door does not know is a fault.
+/// Returns the HTTP status of an error code (default: 500).
 pub(crate) fn status_of(code: &str) -> StatusCode {
     let status = Code::find(code).and_then(|code| code.status);
     let status = status.and_then(|status| StatusCode::from_u16(status).ok());
     status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-impl Refusal {
-    /// A refusal with a code of the door's own.
+impl HttpError {
+    /// Creates an error.
     pub(crate) fn new(
         code: &'static str,
         message: impl Into<String>,
@@ -57,23 +60,24 @@ impl Refusal {
         Self::from(Error::new(code, message, help))
     }
 
-    /// Says how long to wait before it is worth trying again.
-    pub(crate) fn after(mut self, wait: Duration) -> Self {
-        let is_more = wait.subsec_nanos() > 0;
-        self.retry_after = (wait.as_secs() + u64::from(is_more)).max(RETRY_AFTER);
+    /// Sets `Retry-After`, rounded up to whole seconds.
+    pub(crate) fn retry_after(mut self, wait: Duration) -> Self {
+        let has_fraction = wait.subsec_nanos() > 0;
+        self.retry_after = (wait.as_secs() + u64::from(has_fraction)).max(RETRY_AFTER);
         self
     }
 
-    /// The answer. `is_old` is for callers that look for `message`.
-    pub(crate) fn response(self, request_id: &str, is_old: bool) -> Response<Body> {
-        let message = is_old.then(|| self.problem.message.clone());
+    /// Builds the response. With `is_legacy` it is plain JSON with a `message`, as clients of the
+    /// Delayed Queue App expect.
+    pub(crate) fn response(self, request_id: &str, is_legacy: bool) -> Response<Body> {
+        let message = is_legacy.then(|| self.inner.message.clone());
         let document = ProblemDocument {
-            kind: format!("urn:windlass:problem:{}", self.problem.code),
+            kind: format!("urn:windlass:problem:{}", self.inner.code),
             title: self.status.canonical_reason().unwrap_or("Error"),
             status: self.status.as_u16(),
-            detail: self.problem.message,
-            code: self.problem.code.into_owned(),
-            help: self.problem.help,
+            detail: self.inner.message,
+            code: self.inner.code.into_owned(),
+            help: self.inner.help,
             request_id: request_id.to_owned(),
             message,
         };
@@ -81,16 +85,16 @@ impl Refusal {
         let mut response = Response::new(Body::from(text));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
-        let media = if is_old {
+        let media_type = if is_legacy {
             "application/json; charset=utf-8"
         } else {
             "application/problem+json"
         };
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         match self.status {
             StatusCode::UNAUTHORIZED => {
-                let way = HeaderValue::from_static("Bearer realm=\"windlass\"");
-                headers.insert(header::WWW_AUTHENTICATE, way);
+                let scheme = HeaderValue::from_static("Bearer realm=\"windlass\"");
+                headers.insert(header::WWW_AUTHENTICATE, scheme);
             }
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
                 headers.insert(header::RETRY_AFTER, self.retry_after.into());
@@ -101,17 +105,17 @@ impl Refusal {
     }
 }
 
-impl From<Error> for Refusal {
-    fn from(problem: Error) -> Self {
+impl From<Error> for HttpError {
+    fn from(error: Error) -> Self {
         Self {
-            status: status_of(&problem.code),
-            problem,
+            status: status_of(&error.code),
+            inner: error,
             retry_after: RETRY_AFTER,
         }
     }
 }
 
-impl From<CoreError> for Refusal {
+impl From<CoreError> for HttpError {
     fn from(error: CoreError) -> Self {
         Self::from(Error::from(&error))
     }
@@ -123,11 +127,11 @@ mod tests {
     use windlass_core::ErrorKind;
 
     #[test]
-    fn whoever_has_to_wait_is_told_for_how_long() {
+    fn retry_after_is_rounded_up_to_whole_seconds() {
         for (ms, seconds) in [(0, "1"), (1, "1"), (1000, "1"), (1001, "2"), (60_000, "60")] {
-            let refusal = Refusal::new("too_many_requests", "why", "help");
-            let response = refusal
-                .after(Duration::from_millis(ms))
+            let error = HttpError::new("too_many_requests", "why", "help");
+            let response = error
+                .retry_after(Duration::from_millis(ms))
                 .response("r", false);
             assert_eq!(response.headers()[header::RETRY_AFTER], seconds, "{ms}");
         }
@@ -151,10 +155,10 @@ mod tests {
             (ErrorKind::Internal, 500),
         ] {
             assert_eq!(status_of(kind.code()), status, "{kind:?}");
-            let refusal = Refusal::from(CoreError::new(kind, "what", "help"));
-            let response = refusal.response("r-1", false);
-            let is_later = response.headers().contains_key(header::RETRY_AFTER);
-            assert_eq!(is_later, status == 503, "{kind:?}");
+            let error = HttpError::from(CoreError::new(kind, "what", "help"));
+            let response = error.response("r-1", false);
+            let has_retry_after = response.headers().contains_key(header::RETRY_AFTER);
+            assert_eq!(has_retry_after, status == 503, "{kind:?}");
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Server-sent events: hints of the store with ids of this server, and a short memory to resume from.
+//! Server-sent events: notifications of the store, numbered by this server and buffered so that
+//! clients can resume.
 //!
-//! Notifier may be lost on their way from the store, and this server forgets when it ends; so whoever
-//! reads is told `resync` whenever something may have been missed, and should look again.
+//! Notifications can be lost, and the buffer does not survive a restart. Whenever a client may have
+//! missed events, it receives `resync` and should read the current state again.
 
 mod hub;
 mod tickets;
@@ -17,98 +18,100 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use windlass_core::QueueName;
 
-use crate::error::Refusal;
-use crate::handlers::{Answered, text};
-use crate::request::{Call, check_reach};
+use crate::error::HttpError;
+use crate::handlers::{HandlerResult, text};
+use crate::request::{ApiRequest, check_queue_access};
 use crate::scope::Grant;
-use crate::state::Door;
+use crate::state::AppState;
 
 pub(crate) use hub::Hub;
-use hub::{Event, Place};
-pub(crate) use tickets::{TicketReply, Tickets, answer as ticket};
+use hub::{Event, EventCursor};
+pub(crate) use tickets::{TicketReply, Tickets, issue as ticket};
 
-/// Opens a stream of events.
-pub(crate) fn answer(door: &Arc<Door>, call: &Call) -> Answered {
-    let mut fields = call.query_fields()?;
-    let mut word = |name: &str| match fields.remove(name) {
+/// Opens an event stream.
+pub(crate) fn handle(state: &Arc<AppState>, request: &ApiRequest) -> HandlerResult {
+    let mut fields = request.query_fields()?;
+    let mut take = |name: &str| match fields.remove(name) {
         Some(Value::String(text)) => Some(text),
         _ => None,
     };
-    // The guard has looked at the ticket.
-    let (queue, last, _ticket) = (word("queue"), word("last_event_id"), word("ticket"));
+    // The ticket was already redeemed by the middleware.
+    let (queue, last, _ticket) = (take("queue"), take("last_event_id"), take("ticket"));
     if !fields.is_empty() {
-        let why = "the query has an unknown field";
-        let help = "use queue, last_event_id and ticket, or nothing";
-        return Err(Refusal::new("invalid", why, help));
+        let why = "unknown query parameter";
+        let help = "expected: queue, last_event_id, ticket";
+        return Err(HttpError::new("invalid", why, help));
     }
     let queue = queue.map(QueueName::new).transpose()?;
     if let Some(queue) = &queue {
-        check_reach(&call.grant, queue)?;
+        check_queue_access(&request.grant, queue)?;
     }
-    let token_seat = call.meter.seat()?;
-    let seat = door.hub.seat().ok_or_else(|| {
-        let why = "too many streams of events are open";
-        Refusal::new("overloaded", why, "close some, or try again later")
+    let token_permit = request.limiter.open_stream()?;
+    let permit = state.hub.open_stream().ok_or_else(|| {
+        let why = "too many event streams are open";
+        HttpError::new("overloaded", why, "close some, or retry later")
     })?;
-    let header = call.headers.get("last-event-id");
+    let header = request.headers.get("last-event-id");
     let last = header.map_or(last.as_deref(), |id| Some(id.to_str().unwrap_or("")));
     let reader = Reader {
-        door: Arc::clone(door),
-        place: door.hub.place(last),
+        state: Arc::clone(state),
+        cursor: state.hub.cursor(last),
         queue,
-        grant: call.grant.clone(),
-        has_begun: false,
-        _seats: [token_seat, seat],
+        grant: request.grant.clone(),
+        has_started: false,
+        _permits: [token_permit, permit],
     };
-    let parts = stream::unfold(reader, |mut reader| async {
-        let part = reader.next().await?;
-        Some((Ok::<_, Infallible>(part), reader))
+    let chunks = stream::unfold(reader, |mut reader| async {
+        let chunk = reader.next().await?;
+        Some((Ok::<_, Infallible>(chunk), reader))
     });
-    Ok(text("text/event-stream", Body::from_stream(parts)))
+    Ok(text("text/event-stream", Body::from_stream(chunks)))
 }
 
-/// One open stream.
+/// An open event stream.
 struct Reader {
-    door: Arc<Door>,
-    place: Place,
+    state: Arc<AppState>,
+    cursor: EventCursor,
     queue: Option<QueueName>,
     grant: Grant,
-    has_begun: bool,
-    _seats: [OwnedSemaphorePermit; 2],
+    has_started: bool,
+    _permits: [OwnedSemaphorePermit; 2],
 }
 
 impl Reader {
-    /// The next part; nothing when the server stops.
+    /// Returns the next chunk, or `None` when the server stops.
     async fn next(&mut self) -> Option<Bytes> {
-        if !self.has_begun {
-            self.has_begun = true;
-            // The answer begins at once, and says how soon to come back.
+        if !self.has_started {
+            self.has_started = true;
+            // Sends the headers at once, and sets the reconnect delay of the client.
             return Some(Bytes::from_static(b"retry: 1000\n\n"));
         }
         loop {
             let next = timeout(
-                self.door.waits.heartbeat,
-                self.door.hub.next(&mut self.place),
+                self.state.timeouts.keep_alive,
+                self.state.hub.next(&mut self.cursor),
             );
             let event = tokio::select! {
                 event = next => event,
-                () = self.door.stopping.cancelled() => return None,
+                () = self.state.stopping.cancelled() => return None,
             };
             match event {
-                // Both ends know by it that the other lives.
+                // A comment keeps the connection alive and detects clients that are gone.
                 Err(_) => return Some(Bytes::from_static(b": still here\n\n")),
-                Ok(event) if self.is_for(&event) => return Some(event.text(self.door.hub.boot())),
+                Ok(event) if self.matches(&event) => {
+                    return Some(event.text(self.state.hub.boot()));
+                }
                 Ok(_) => {}
             }
         }
     }
 
-    fn is_for(&self, event: &Event) -> bool {
+    fn matches(&self, event: &Event) -> bool {
         let Some(queue) = event.queue() else {
             return true;
         };
-        let is_wanted = self.queue.as_ref().is_none_or(|wanted| wanted == queue);
-        is_wanted && self.grant.reaches(queue)
+        let is_selected = self.queue.as_ref().is_none_or(|wanted| wanted == queue);
+        is_selected && self.grant.allows_queue(queue)
     }
 }
 
@@ -124,57 +127,57 @@ mod tests {
     use crate::serve::Options;
     use crate::table::{EVENTS, ROUTES};
 
-    /// A call for events, by everybody.
-    fn call(door: &Door) -> Call {
+    /// A request for events without a token.
+    fn request(state: &AppState) -> ApiRequest {
         let route = ROUTES.iter().find(|route| route.path == EVENTS).unwrap();
-        Call {
+        ApiRequest {
             route,
             path: Vec::new(),
             query: String::new(),
             headers: HeaderMap::new(),
             body: Body::empty(),
-            grant: door.everybody.grant.clone(),
-            meter: Arc::clone(&door.everybody.meter),
-            body_wait: door.waits.body,
+            grant: state.anonymous.grant.clone(),
+            limiter: Arc::clone(&state.anonymous.limiter),
+            body_timeout: state.timeouts.body,
         }
     }
 
-    fn door() -> Arc<Door> {
+    fn app_state() -> Arc<AppState> {
         let store = MemoryStore::new(Arc::new(SystemClock));
         let options = Options::new("127.0.0.1:0".parse().unwrap()).unwrap();
-        Arc::new(Door::new(Arc::new(store), options))
+        Arc::new(AppState::new(Arc::new(store), options))
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stream_without_events_says_now_and_then_that_it_is_there() {
-        let door = door();
-        let answer = answer(&door, &call(&door)).unwrap();
-        let mut parts = answer.into_body().into_data_stream();
-        let began = Instant::now();
-        let mut beats = 0;
+    async fn a_stream_without_events_sends_keep_alives() {
+        let state = app_state();
+        let response = handle(&state, &request(&state)).unwrap();
+        let mut chunks = response.into_body().into_data_stream();
+        let started = Instant::now();
+        let mut keep_alives = 0;
         let reading = async {
-            while beats < 4 {
-                let part = parts.next().await.unwrap().unwrap();
-                beats += u32::from(part.starts_with(b": still here"));
+            while keep_alives < 4 {
+                let chunk = chunks.next().await.unwrap().unwrap();
+                keep_alives += u32::from(chunk.starts_with(b": still here"));
             }
         };
-        let read = timeout(door.waits.heartbeat * 10, reading).await;
+        let read = timeout(state.timeouts.keep_alive * 10, reading).await;
 
-        assert!(read.is_ok(), "it says nothing");
-        let (least, most) = (door.waits.heartbeat * 4, door.waits.heartbeat * 5);
-        let took = began.elapsed();
-        assert!((least..most).contains(&took), "{took:?}");
+        assert!(read.is_ok(), "no keep-alive was sent");
+        let (min, max) = (state.timeouts.keep_alive * 4, state.timeouts.keep_alive * 5);
+        let elapsed = started.elapsed();
+        assert!((min..max).contains(&elapsed), "{elapsed:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_ends_when_the_server_stops() {
-        let door = door();
-        let answer = answer(&door, &call(&door)).unwrap();
-        let mut parts = answer.into_body().into_data_stream();
-        assert!(parts.next().await.is_some());
+        let state = app_state();
+        let response = handle(&state, &request(&state)).unwrap();
+        let mut chunks = response.into_body().into_data_stream();
+        assert!(chunks.next().await.is_some());
 
-        door.stopping.cancel();
+        state.stopping.cancel();
 
-        while parts.next().await.is_some() {}
+        while chunks.next().await.is_some() {}
     }
 }

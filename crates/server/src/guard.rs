@@ -1,4 +1,4 @@
-//! What stands before every route: the host, the origin, the token, and the headers of all answers.
+//! The middleware of every route: checks host, origin and token, and sets the common headers.
 
 mod auth_failures;
 mod origin;
@@ -11,69 +11,69 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, header};
 use axum::middleware::Next;
 
-use crate::caller::Pass;
-use crate::error::Refusal;
+use crate::caller::Caller;
+use crate::error::HttpError;
 use crate::scope::Scope;
-use crate::state::Door;
+use crate::state::AppState;
 use crate::table::{EVENTS, ROUTES};
 
-pub(crate) use auth_failures::Failures;
+pub(crate) use auth_failures::AuthFailures;
 
 /// The longest path and query.
 const URL_BYTES_MAX: usize = 8 * 1024;
 
-/// The most bytes of all headers.
+/// The largest total size of the headers.
 pub(crate) const HEADER_BYTES_MAX: usize = 16 * 1024;
 
-/// The longest id of a request that is echoed.
+/// The longest request id that is echoed.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
-/// Who is at the other end of the connection.
+/// The address of the client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// The id of a request, for logs on both sides.
+/// The id of a request, for logs on both ends.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestId(pub(crate) String);
 
-/// Lets a request in, or answers it here; and finishes every answer.
-pub(crate) async fn stand(
-    State(door): State<Arc<Door>>,
+/// Checks a request before it reaches its route, and sets the common headers of every response.
+pub(crate) async fn middleware(
+    State(state): State<Arc<AppState>>,
     mut request: Request,
     next: Next,
 ) -> Response<Body> {
     let id = request_id(request.headers());
-    // Callers of the delayed queue look for `message`.
-    let is_old = request.uri().path() == "/";
-    let admitted = admit(&door, &request);
-    let permit = Arc::clone(&door.requests).try_acquire_owned();
-    let mut response = match (admitted, permit) {
-        (Err(refusal), _) => refusal.response(&id, is_old),
-        (Ok(pass), Err(_)) if !door.is_probe(&pass) => overloaded().response(&id, is_old),
-        (Ok(pass), _permit) => {
-            request.extensions_mut().insert(pass);
+    // Clients of the Delayed Queue App expect errors in `message`.
+    let is_legacy = request.uri().path() == "/";
+    let checked = check(&state, &request);
+    let permit = Arc::clone(&state.requests).try_acquire_owned();
+    let mut response = match (checked, permit) {
+        (Err(error), _) => error.response(&id, is_legacy),
+        (Ok(caller), Err(_)) if !state.is_probe(&caller) => overloaded().response(&id, is_legacy),
+        (Ok(caller), _permit) => {
+            request.extensions_mut().insert(caller);
             request.extensions_mut().insert(RequestId(id.clone()));
             next.run(request).await
         }
     };
-    door.counts.answered(response.status());
-    finish(response.headers_mut(), &id);
+    state.counters.request_done(response.status());
+    set_common_headers(response.headers_mut(), &id);
     response
 }
 
-fn overloaded() -> Refusal {
-    let why = "too many requests are under way";
-    Refusal::new("overloaded", why, "try again in a moment")
+fn overloaded() -> HttpError {
+    let why = "too many requests are in flight";
+    HttpError::new("overloaded", why, "retry in a few seconds")
 }
 
-/// Checks what can be checked without knowing the route.
-fn admit(door: &Door, request: &Request) -> Result<Pass, Refusal> {
+/// Runs all checks that do not depend on the route. Returns the caller.
+fn check(state: &AppState, request: &Request) -> Result<Caller, HttpError> {
     let uri = request.uri();
     let url_bytes = uri.path().len() + uri.query().map_or(0, str::len);
     if url_bytes > URL_BYTES_MAX {
-        let why = format!("the URL has {url_bytes} bytes, the limit is {URL_BYTES_MAX}");
-        let help = "put fields into the body";
-        return Err(Refusal::new("url_too_long", why, help));
+        let why = format!("URL too long: {url_bytes} bytes; maximum {URL_BYTES_MAX}");
+        let help = "send fields in the body";
+        return Err(HttpError::new("url_too_long", why, help));
     }
     let bytes = |headers: &HeaderMap| -> usize {
         let each = headers.iter();
@@ -81,16 +81,16 @@ fn admit(door: &Door, request: &Request) -> Result<Pass, Refusal> {
             .sum()
     };
     if bytes(request.headers()) > HEADER_BYTES_MAX {
-        let why = format!("the headers are too large, the limit is {HEADER_BYTES_MAX} bytes");
-        return Err(Refusal::new(
+        let why = format!("headers too large; maximum {HEADER_BYTES_MAX} bytes");
+        return Err(HttpError::new(
             "too_large",
             why,
             "send fewer or shorter headers",
         ));
     }
-    origin::check_host(&door.hosts, request)?;
-    let pass = authenticate(door, request)?;
-    pass.meter.count()?;
+    origin::check_host(&state.hosts, request)?;
+    let caller = authenticate(state, request)?;
+    caller.limiter.check_rate()?;
     let is_unsafe = !matches!(
         *request.method(),
         Method::GET | Method::HEAD | Method::OPTIONS
@@ -99,47 +99,48 @@ fn admit(door: &Door, request: &Request) -> Result<Pass, Refusal> {
         origin::check_origin(request.headers())?;
     }
     if request.headers().contains_key(header::CONTENT_ENCODING) {
-        let why = "compressed bodies are not taken";
-        let help = "send the body as it is, without content-encoding";
-        return Err(Refusal::new("wrong_media_type", why, help));
+        let why = "compressed bodies are not supported";
+        let help = "send the body uncompressed, without content-encoding";
+        return Err(HttpError::new("wrong_media_type", why, help));
     }
-    Ok(pass)
+    Ok(caller)
 }
 
-fn authenticate(door: &Door, request: &Request) -> Result<Pass, Refusal> {
+fn authenticate(state: &AppState, request: &Request) -> Result<Caller, HttpError> {
     let path = request.uri().path();
     let is_open = |scope| scope == Scope::Open;
     if ROUTES
         .iter()
         .any(|route| is_open(route.scope) && route.path == path)
     {
-        // Probes have no token; nothing behind them asks what the grant is.
-        return Ok(door.probe.clone());
+        // Health checks need no token.
+        return Ok(state.probe.clone());
     }
-    if door.is_open() {
-        return Ok(door.everybody.clone());
+    if state.is_open() {
+        return Ok(state.anonymous.clone());
     }
     let found = match request.headers().get(header::AUTHORIZATION) {
-        Some(header) => bearer(header).map(|secret| door.pass(secret).cloned()),
-        None => ticket(request).map(|ticket| door.tickets.redeem(&ticket)),
+        Some(header) => bearer_token(header).map(|secret| state.caller(secret).cloned()),
+        None => ticket_parameter(request).map(|ticket| state.tickets.redeem(&ticket)),
     };
     let Some(found) = found else {
-        let help = "send the header authorization: Bearer TOKEN";
-        return Err(Refusal::new("unauthorized", "no token was sent", help));
+        let help = "set the header authorization: Bearer TOKEN";
+        return Err(HttpError::new("unauthorized", "missing token", help));
     };
-    if let Some(pass) = found {
-        return Ok(pass);
+    if let Some(caller) = found {
+        return Ok(caller);
     }
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
-    door.failures.count(peer)?;
-    let help = "check the token, and whether the server's file of tokens has its digest; \
-        a ticket is good once, for 30 s";
-    let why = "the token or ticket is not known";
-    Err(Refusal::new("unauthorized", why, help))
+    state.auth_failures.count(peer)?;
+    let help = "check that the server's token file contains the SHA-256 of the token; \
+        a ticket is valid once, for 30s";
+    let why = "unknown token or ticket";
+    Err(HttpError::new("unauthorized", why, help))
 }
 
-/// The ticket in the query: only where a browser opens a stream of events, which can send no header.
-fn ticket(request: &Request) -> Option<String> {
+/// Returns the ticket in the query. Accepted only for event streams, where browsers cannot send
+/// headers.
+fn ticket_parameter(request: &Request) -> Option<String> {
     if request.uri().path() != EVENTS || request.method() != Method::GET {
         return None;
     }
@@ -149,24 +150,23 @@ fn ticket(request: &Request) -> Option<String> {
     found.map(|(_, ticket)| ticket.into_owned())
 }
 
-fn bearer(value: &HeaderValue) -> Option<&str> {
-    let (way, secret) = value.to_str().ok()?.split_once(' ')?;
-    way.eq_ignore_ascii_case("bearer").then(|| secret.trim())
+fn bearer_token(value: &HeaderValue) -> Option<&str> {
+    let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
 }
 
-/// The caller's id of the request where it can be echoed, else one of ours.
+/// Returns the request id sent by the client if it is safe to echo, else a random one.
 fn request_id(headers: &HeaderMap) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
-    let given = headers.get("x-request-id").and_then(|id| id.to_str().ok());
-    let given = given.filter(|id| !id.is_empty() && id.len() <= REQUEST_ID_BYTES_MAX);
-    given
-        .filter(|id| id.chars().all(is_plain))
+    let sent = headers.get("x-request-id").and_then(|id| id.to_str().ok());
+    let sent = sent.filter(|id| !id.is_empty() && id.len() <= REQUEST_ID_BYTES_MAX);
+    sent.filter(|id| id.chars().all(is_plain))
         .map_or_else(|| format!("{:016x}", fastrand::u64(..)), str::to_owned)
 }
 
-/// The headers of every answer: its id, and what keeps browsers from making anything of it. A page
-/// may have a policy of its own.
-fn finish(headers: &mut HeaderMap, id: &str) {
+/// Sets the headers of every response: the request id, and headers that stop browsers from
+/// interpreting the body. Keeps a content security policy that is already set.
+fn set_common_headers(headers: &mut HeaderMap, id: &str) {
     if let Ok(id) = HeaderValue::from_str(id) {
         headers.insert("x-request-id", id);
     }
@@ -181,8 +181,8 @@ fn finish(headers: &mut HeaderMap, id: &str) {
             HeaderValue::from_static(value),
         );
     }
-    let nothing = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+    let policy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
-        .or_insert(HeaderValue::from_static(nothing));
+        .or_insert(HeaderValue::from_static(policy));
 }

@@ -1,4 +1,4 @@
-//! From a request to its answer: one short way for each sort of route.
+//! Request handlers, one per kind of route.
 
 mod claim;
 mod export;
@@ -18,103 +18,107 @@ use serde_json::Value;
 use windlass_api::{Error, Fields, QueueReply, dispatch};
 use windlass_core::{Bytes, Job, QueueName};
 
-use crate::caller::Pass;
-use crate::error::Refusal;
+use crate::caller::Caller;
+use crate::error::HttpError;
 use crate::idempotency::{self, Key};
-use crate::request::Call;
+use crate::request::ApiRequest;
 use crate::scope::Grant;
-use crate::state::{BATCH_BYTES_MAX, BODY_BYTES_MAX, Door};
-use crate::table::Way;
+use crate::state::{AppState, BATCH_BYTES_MAX, BODY_BYTES_MAX};
+use crate::table::Handler;
 use crate::{delayed, events, metrics, openapi, page};
 
-/// How long the store may take to show that it answers.
-const READY_WAIT: Duration = Duration::from_secs(2);
+/// How long `/readyz` waits for the store.
+const READY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// An answer, or a refusal.
-pub(crate) type Answered = Result<Response<Body>, Refusal>;
+/// What a handler returns.
+pub(crate) type HandlerResult = Result<Response<Body>, HttpError>;
 
-/// Answers a request whose caller has the scope for it.
-pub(crate) async fn answer(door: &Arc<Door>, call: Call) -> Answered {
-    call.check_queue()?;
-    match call.route.way {
-        Way::Verb => verb(door, call).await,
-        Way::Enqueue => enqueue(door, call).await,
-        Way::Batch => batch(door, call).await,
-        Way::Import => import::import(door, call),
-        Way::Export => export::export(door, &call),
-        Way::Payload => content(door, call, |job| job.payload).await,
-        Way::Result => content(door, call, |job| job.result).await,
-        Way::Claim => claim::claim(door, call).await,
-        Way::Queues => queues(door, &call.grant).await,
-        Way::Workers => workers::list(door, &call.grant).await,
-        Way::Worker => workers::one(door, call).await,
-        Way::Register => workers::register(door, call).await,
-        Way::Heartbeat => workers::heartbeat(door, call).await,
-        Way::Events => events::answer(door, &call),
-        Way::Ticket => ticket(door, call).await,
-        Way::Metrics => metrics::answer(door, &call.grant).await,
-        Way::Health => Ok(plain("ok\n")),
-        Way::Ready => ready(door).await,
-        Way::OpenApi => Ok(text("application/json", openapi::document())),
-        Way::Docs => Ok(page::answer()),
-        Way::Delayed => delayed::answer(door, call).await,
+/// Handles a request whose caller has the required scope.
+pub(crate) async fn handle(state: &Arc<AppState>, request: ApiRequest) -> HandlerResult {
+    request.check_queue()?;
+    match request.route.handler {
+        Handler::Operation => operation(state, request).await,
+        Handler::Enqueue => enqueue(state, request).await,
+        Handler::Batch => batch(state, request).await,
+        Handler::Import => import::import(state, request),
+        Handler::Export => export::export(state, &request),
+        Handler::Payload => content(state, request, |job| job.payload).await,
+        Handler::Result => content(state, request, |job| job.result).await,
+        Handler::Claim => claim::claim(state, request).await,
+        Handler::Queues => queues(state, &request.grant).await,
+        Handler::Workers => workers::list(state, &request.grant).await,
+        Handler::Worker => workers::operation(state, request).await,
+        Handler::Register => workers::register(state, request).await,
+        Handler::Heartbeat => workers::heartbeat(state, request).await,
+        Handler::Events => events::handle(state, &request),
+        Handler::Ticket => ticket(state, request).await,
+        Handler::Metrics => metrics::handle(state, &request.grant).await,
+        Handler::Health => Ok(plain("ok\n")),
+        Handler::Ready => ready(state).await,
+        Handler::OpenApi => Ok(text("application/json", openapi::document())),
+        Handler::Docs => Ok(page::handle()),
+        Handler::Delayed => delayed::handle(state, request).await,
     }
 }
 
-async fn verb(door: &Door, mut call: Call) -> Answered {
-    let fields = call.fields(BODY_BYTES_MAX).await?;
-    let answer = dispatch(door.store.as_ref(), call.route.op, fields);
-    let answer = if call.route.op == "wait" {
-        // It only looks: dropping it loses nothing.
+async fn operation(state: &AppState, mut request: ApiRequest) -> HandlerResult {
+    let fields = request.fields(BODY_BYTES_MAX).await?;
+    let reply = dispatch(state.store.as_ref(), request.route.op, fields);
+    let reply = if request.route.op == "wait" {
+        // `wait` only reads, so it is safe to drop.
         tokio::select! {
-            answer = answer => answer?,
-            () = door.stopping.cancelled() => return Err(Error::shutting_down().into()),
+            reply = reply => reply?,
+            () = state.stopping.cancelled() => return Err(Error::cut_short().into()),
         }
     } else {
-        answer.await?
+        reply.await?
     };
-    Ok(json_text(answer.get().to_owned()))
+    Ok(json_text(reply.get().to_owned()))
 }
 
-/// One job: as JSON, or as bytes with the rest of it in the query.
-async fn enqueue(door: &Door, mut call: Call) -> Answered {
-    let is_bytes = call.media_type() == "application/octet-stream";
+/// Enqueues one job, sent as JSON, or as raw bytes with the other fields in the query.
+async fn enqueue(state: &AppState, mut request: ApiRequest) -> HandlerResult {
+    let is_bytes = request.media_type() == "application/octet-stream";
     let mut fields = if is_bytes {
-        let mut fields = call.query_fields()?;
-        let payload = call.bytes(BODY_BYTES_MAX).await?;
+        let mut fields = request.query_fields()?;
+        let payload = request.bytes(BODY_BYTES_MAX).await?;
         fields.insert("payload_base64".to_owned(), STANDARD.encode(payload).into());
-        gather_headers(&mut fields);
+        collect_headers(&mut fields);
         let mut fields = Fields::parse(&Value::Object(fields).to_string())?;
-        call.put_path(&mut fields)?;
+        request.add_path_fields(&mut fields)?;
         fields
     } else {
-        call.fields(BODY_BYTES_MAX).await?
+        request.fields(BODY_BYTES_MAX).await?
     };
-    if let Some(key) = Key::of(&call.headers)? {
-        idempotency::name_job(&mut fields, &key, 0)?;
+    if let Some(key) = Key::from_headers(&request.headers)? {
+        idempotency::set_job_id(&mut fields, &key, 0)?;
     }
-    let answer = dispatch(door.store.as_ref(), call.route.op, fields).await?;
-    let said: Said = serde_json::from_str(answer.get()).unwrap_or_default();
-    let mut response = json_text(answer.get().to_owned());
-    if !said.duplicate {
+    let reply = dispatch(state.store.as_ref(), request.route.op, fields).await?;
+    let enqueued: Enqueued = serde_json::from_str(reply.get()).unwrap_or_default();
+    let mut response = json_text(reply.get().to_owned());
+    if !enqueued.duplicate {
         *response.status_mut() = StatusCode::CREATED;
     }
     Ok(response)
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
-struct Said {
+struct Enqueued {
     duplicate: bool,
 }
 
-/// Headers of a job in a query: `header.NAME=VALUE`.
-fn gather_headers(fields: &mut serde_json::Map<String, Value>) {
-    let named = |name: &String| name.starts_with("header.");
-    let names: Vec<_> = fields.keys().filter(|name| named(name)).cloned().collect();
+/// Moves job headers in the query, `header.NAME=VALUE`, into the field `headers`.
+fn collect_headers(fields: &mut serde_json::Map<String, Value>) {
+    let is_header = |name: &String| name.starts_with("header.");
+    let names: Vec<_> = fields
+        .keys()
+        .filter(|name| is_header(name))
+        .cloned()
+        .collect();
     let mut headers = serde_json::Map::new();
     for name in names {
-        if let (Some(value), Some(plain)) = (fields.remove(&name), name.strip_prefix("header.")) {
-            headers.insert(plain.to_owned(), value);
+        if let (Some(value), Some(header)) = (fields.remove(&name), name.strip_prefix("header.")) {
+            headers.insert(header.to_owned(), value);
         }
     }
     if !headers.is_empty() {
@@ -122,34 +126,38 @@ fn gather_headers(fields: &mut serde_json::Map<String, Value>) {
     }
 }
 
-async fn batch(door: &Door, mut call: Call) -> Answered {
-    call.no_query()?;
-    let text = call.json(BATCH_BYTES_MAX).await?;
+async fn batch(state: &AppState, mut request: ApiRequest) -> HandlerResult {
+    request.no_query()?;
+    let text = request.json(BATCH_BYTES_MAX).await?;
     let mut fields = Fields::parse(&text)?;
-    if let Some(key) = Key::of(&call.headers)? {
-        fields = idempotency::name_batch(&mut fields, &key)?;
+    if let Some(key) = Key::from_headers(&request.headers)? {
+        fields = idempotency::set_batch_ids(&mut fields, &key)?;
     }
-    call.put_path(&mut fields)?;
-    let answer = dispatch(door.store.as_ref(), call.route.op, fields).await?;
-    Ok(json_text(answer.get().to_owned()))
+    request.add_path_fields(&mut fields)?;
+    let reply = dispatch(state.store.as_ref(), request.route.op, fields).await?;
+    Ok(json_text(reply.get().to_owned()))
 }
 
-/// Bytes of a job as they are.
-async fn content(door: &Door, call: Call, of: impl Fn(Job) -> Option<Bytes>) -> Answered {
-    let (queue, id, what) = (call.queue()?, call.id()?, call.route.op);
-    drop(call);
-    let job = door.store.get(&queue, &id).await?;
-    let job = job.ok_or_else(|| Error::job_not_found(&queue, &id))?;
-    let bytes = of(job).ok_or_else(|| {
+/// Returns the payload or the result of a job as raw bytes.
+async fn content(
+    state: &AppState,
+    request: ApiRequest,
+    select: impl Fn(Job) -> Option<Bytes>,
+) -> HandlerResult {
+    let (queue, id, what) = (request.queue()?, request.id()?, request.route.op);
+    drop(request);
+    let job = state.store.get(&queue, &id).await?;
+    let job = job.ok_or_else(|| Error::no_job(&queue, &id))?;
+    let bytes = select(job).ok_or_else(|| {
         let why = format!("job {id:?} has no {what}");
-        let help = format!("see its state with GET /v1/queues/{queue}/jobs/ID");
-        Refusal::new("not_found", why, help)
+        let help = format!("check its state with GET /v1/queues/{queue}/jobs/ID");
+        HttpError::new("not_found", why, help)
     })?;
     let mut response = Response::new(Body::from(bytes));
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_TYPE, "application/octet-stream"),
-        // Whatever is in it, a browser shall not show it.
+        // Browsers must not render untrusted bytes.
         (header::CONTENT_DISPOSITION, "attachment"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
@@ -157,65 +165,68 @@ async fn content(door: &Door, call: Call, of: impl Fn(Job) -> Option<Bytes>) -> 
     Ok(response)
 }
 
-/// A ticket for a stream of events, as good as what the caller goes by.
-async fn ticket(door: &Door, mut call: Call) -> Answered {
-    call.no_query()?;
-    if !call.json(BODY_BYTES_MAX).await?.is_empty() {
-        let why = "this route takes no body";
-        return Err(Refusal::new("invalid", why, "send nothing"));
+/// Issues a ticket for an event stream with the permissions of the caller.
+async fn ticket(state: &AppState, mut request: ApiRequest) -> HandlerResult {
+    request.no_query()?;
+    if !request.json(BODY_BYTES_MAX).await?.is_empty() {
+        let why = "this route accepts no body";
+        return Err(HttpError::new("invalid", why, "send an empty body"));
     }
-    let (grant, meter) = (call.grant, call.meter);
-    events::ticket(door, Pass { grant, meter })
+    let (grant, limiter) = (request.grant, request.limiter);
+    events::ticket(state, Caller { grant, limiter })
 }
 
-/// The figures of all queues that the caller reaches.
-async fn queues(door: &Door, grant: &Grant) -> Answered {
+/// Returns the stats of all queues the caller may access.
+async fn queues(state: &AppState, grant: &Grant) -> HandlerResult {
     let mut replies = Vec::new();
-    for queue in reached(door, grant).await? {
-        // One that went away meanwhile is not there.
-        if let Some(stats) = door.store.stats(&queue).await? {
+    for queue in accessible_queues(state, grant).await? {
+        // The queue may have been removed since it was listed.
+        if let Some(stats) = state.store.stats(&queue).await? {
             replies.push(QueueReply::new(&queue, &stats));
         }
     }
     json(&replies)
 }
 
-/// All queues that the caller reaches.
-pub(crate) async fn reached(door: &Door, grant: &Grant) -> Result<Vec<QueueName>, Refusal> {
-    let mut queues = door.store.queues().await?;
-    queues.retain(|queue| grant.reaches(queue));
+/// Returns all queues the caller may access.
+pub(crate) async fn accessible_queues(
+    state: &AppState,
+    grant: &Grant,
+) -> Result<Vec<QueueName>, HttpError> {
+    let mut queues = state.store.queues().await?;
+    queues.retain(|queue| grant.allows_queue(queue));
     Ok(queues)
 }
 
-async fn ready(door: &Door) -> Answered {
-    if door.stopping.is_cancelled() {
-        let help = "ask another server, or this one once it runs again";
-        return Err(Refusal::new("not_ready", "the server is stopping", help));
+async fn ready(state: &AppState) -> HandlerResult {
+    if state.stopping.is_cancelled() {
+        let help = "use another server, or retry after the restart";
+        return Err(HttpError::new("not_ready", "the server is stopping", help));
     }
     let not_ready = |why: String| {
         let help = "run `windlass doctor` with the same --store as the server";
-        Refusal::new("not_ready", why, help)
+        HttpError::new("not_ready", why, help)
     };
-    match tokio::time::timeout(READY_WAIT, door.store.queues()).await {
+    match tokio::time::timeout(READY_TIMEOUT, state.store.queues()).await {
         Ok(Ok(_)) => Ok(plain("ready\n")),
-        // Why the store does not answer may name its address: that is not for everybody.
+        // The full error may contain the address of the store, and this route needs no token.
         Ok(Err(error)) => Err(not_ready(format!(
-            "the store does not answer: {}",
+            "the store is unavailable: {}",
             error.code()
         ))),
         Err(_) => Err(not_ready(format!(
-            "the store did not answer within {READY_WAIT:?}"
+            "the store did not respond within {READY_TIMEOUT:?}"
         ))),
     }
 }
 
-/// A value as JSON.
-pub(crate) fn json(value: &impl Serialize) -> Answered {
+/// Returns a value as a JSON response.
+pub(crate) fn json(value: &impl Serialize) -> HandlerResult {
     let text = serde_json::to_string(value).map_err(|error| {
-        let help = "this is a fault of Windlass: report it";
-        Refusal::new(
+        let help = "this is a bug in Windlass; please report it";
+        HttpError::new(
             "internal",
-            format!("the answer cannot be written: {error}"),
+            format!("cannot serialize the reply: {error}"),
             help,
         )
     })?;
@@ -230,10 +241,12 @@ fn plain(body: &'static str) -> Response<Body> {
     text("text/plain; charset=utf-8", body)
 }
 
-/// Text of some media type.
-pub(crate) fn text(media: &'static str, body: impl Into<Body>) -> Response<Body> {
+/// Returns a response of the given media type.
+pub(crate) fn text(media_type: &'static str, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
-    let media = HeaderValue::from_static(media);
-    response.headers_mut().insert(header::CONTENT_TYPE, media);
+    let media_type = HeaderValue::from_static(media_type);
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, media_type);
     response
 }

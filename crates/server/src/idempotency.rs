@@ -1,35 +1,37 @@
-//! `Idempotency-Key`: a request that is repeated makes the same ids, so its jobs are duplicates.
+//! `Idempotency-Key`: job ids are derived from the key, so the jobs of a repeated request are
+//! duplicates.
 
 use axum::http::HeaderMap;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use windlass_api::Fields;
 
-use crate::error::Refusal;
+use crate::error::HttpError;
 
 /// The longest key.
 const KEY_BYTES_MAX: usize = 255;
 
-/// The key of a request.
+/// The idempotency key of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Key(String);
 
 impl Key {
-    /// The key, where one was sent.
-    pub(crate) fn of(headers: &HeaderMap) -> Result<Option<Self>, Refusal> {
+    /// Reads the key from the headers.
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Result<Option<Self>, HttpError> {
         let Some(value) = headers.get("idempotency-key") else {
             return Ok(None);
         };
         let text = value.to_str().unwrap_or_default();
         if text.is_empty() || text.len() > KEY_BYTES_MAX {
-            let why = format!("the Idempotency-Key needs 1 to {KEY_BYTES_MAX} ASCII characters");
-            let help = "draw one for each request, for example a UUID";
-            return Err(Refusal::new("invalid", why, help));
+            let why =
+                format!("invalid Idempotency-Key: expected 1 to {KEY_BYTES_MAX} ASCII characters");
+            let help = "use a new value for each request, such as a UUID";
+            return Err(HttpError::new("invalid", why, help));
         }
         Ok(Some(Self(text.to_owned())))
     }
 
-    /// The id of one job of the request.
+    /// Returns the id of the job at index `item`.
     pub(crate) fn id(&self, item: usize) -> String {
         let mut hash = Sha256::new();
         hash.update(self.0.as_bytes());
@@ -44,15 +46,15 @@ impl Key {
     }
 }
 
-/// Gives a job its id, unless the caller did.
-pub(crate) fn name_job(fields: &mut Fields, key: &Key, item: usize) -> Result<(), Refusal> {
-    let own: Option<String> = fields.take("id")?;
-    fields.put("id", &own.unwrap_or_else(|| key.id(item)))?;
+/// Sets the id of a job, if it has none.
+pub(crate) fn set_job_id(fields: &mut Fields, key: &Key, item: usize) -> Result<(), HttpError> {
+    let id: Option<String> = fields.take("id")?;
+    fields.put("id", &id.unwrap_or_else(|| key.id(item)))?;
     Ok(())
 }
 
-/// Gives each job of a batch its id.
-pub(crate) fn name_batch(fields: &mut Fields, key: &Key) -> Result<Fields, Refusal> {
+/// Sets the id of each job of a batch that has none.
+pub(crate) fn set_batch_ids(fields: &mut Fields, key: &Key) -> Result<Fields, HttpError> {
     #[derive(Serialize)]
     struct Batch {
         jobs: Vec<Fields>,
@@ -60,19 +62,19 @@ pub(crate) fn name_batch(fields: &mut Fields, key: &Key) -> Result<Fields, Refus
 
     let mut jobs: Vec<Fields> = fields.take("jobs")?.unwrap_or_default();
     for (item, job) in jobs.iter_mut().enumerate() {
-        name_job(job, key, item)?;
+        set_job_id(job, key, item)?;
     }
     if serde_json::to_string(fields).is_ok_and(|rest| rest != "{}") {
-        let help = "send one field, jobs";
-        return Err(Refusal::new(
+        let help = "send only the field jobs";
+        return Err(HttpError::new(
             "invalid",
-            "the batch has unknown fields",
+            "unknown field in the batch",
             help,
         ));
     }
     let text = serde_json::to_string(&Batch { jobs }).map_err(|_| {
-        let help = "this is a fault of Windlass: report it";
-        Refusal::new("internal", "the batch cannot be written", help)
+        let help = "this is a bug in Windlass; please report it";
+        HttpError::new("internal", "cannot serialize the batch", help)
     })?;
     Ok(Fields::parse(&text)?)
 }
@@ -90,13 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn an_id_of_the_callers_own_stays() {
+    fn an_id_set_by_the_client_is_kept() {
         let key = Key("k".to_owned());
         let text = r#"{"jobs":[{"payload":{"a" : 1.0}},{"id":"mine"}]}"#;
-        let named = name_batch(&mut Fields::parse(text).unwrap(), &key).unwrap();
-        let named = serde_json::to_string(&named).unwrap();
-        assert!(named.contains(r#"{"a" : 1.0}"#), "{named}");
-        assert!(named.contains(r#"{"id":"mine"}"#), "{named}");
-        assert!(named.contains(&key.id(0)), "{named}");
+        let batch = set_batch_ids(&mut Fields::parse(text).unwrap(), &key).unwrap();
+        let batch = serde_json::to_string(&batch).unwrap();
+        assert!(batch.contains(r#"{"a" : 1.0}"#), "{batch}");
+        assert!(batch.contains(r#"{"id":"mine"}"#), "{batch}");
+        assert!(batch.contains(&key.id(0)), "{batch}");
     }
 }

@@ -1,15 +1,15 @@
-//! The HTTP door: every verb over HTTP, for programs of any language.
+//! The HTTP API: every operation over HTTP, for programs in any language.
 //!
-//! It translates and decides nothing: a path, a query and a body become the fields of a verb, and
-//! the verb's reply becomes the answer. There is no state but what a restart may lose.
+//! The server only translates: path, query and body become the fields of an API operation, and the
+//! operation's reply becomes the response. It keeps no state that must survive a restart.
 //!
 //! # Map
 //!
-//! `table` is the one list of routes; `router` and `openapi` are made from it. `serve` listens and
-//! bounds connections, `patience` ends slow ones; `guard` stands before every route ([`scope`], [`token`]),
-//! and `pass` is what it hands to a caller; `call` reads a request,
-//! `answer` answers it, `refusal` is how the door says no. `delayed`, `events`, `metrics` and `page`
-//! are the routes that are no verbs. [`client`] is the other end, for `windlass submit` and tests.
+//! `table` is the list of routes; `router` and `openapi` are built from it. `serve` accepts and limits
+//! connections, `timeouts` closes slow ones. The middleware in `guard` authenticates every request
+//! ([`scope`], [`token`]) and attaches a `caller` to it. `request` reads requests, `handlers` responds
+//! to them, `error` turns errors into responses. `delayed`, `events`, `metrics` and `page` are the
+//! routes outside the operations. [`client`] is the client used by `windlass submit` and by tests.
 
 mod caller;
 pub mod client;
@@ -32,14 +32,14 @@ mod table;
 mod timeouts;
 pub mod token;
 
-pub use client::Client;
+pub use client::HttpClient;
 pub use scope::{Grant, Scope};
-pub use serve::{Options, Server};
-pub use timeouts::Waits;
+pub use serve::{HttpServer, Options};
+pub use timeouts::Timeouts;
 pub use token::Tokens;
 pub use tokio_util::sync::CancellationToken;
 
-/// A route as others see it: how it is asked, where, and the scope it asks for.
+/// Returns the method, path and required scope of every route.
 pub fn routes() -> impl Iterator<Item = (&'static str, &'static str, Scope)> {
     table::ROUTES
         .iter()

@@ -1,21 +1,21 @@
-//! `/metrics`: figures of queues and of this server as text for Prometheus.
+//! `/metrics`: stats of queues and metrics of this server in the Prometheus text format.
 
 use std::fmt::Write;
 
 use windlass_core::Stats;
 
-use crate::handlers::{Answered, reached, text};
+use crate::handlers::{HandlerResult, accessible_queues, text};
 use crate::scope::Grant;
-use crate::state::Door;
+use crate::state::AppState;
 
-/// How many queues have figures of their own; the others are added up as `(other)`, so that nobody
-/// can make a series for every name.
+/// How many queues have their own series. The others are added up as `(other)`, so that clients
+/// cannot create an unlimited number of series.
 const QUEUES_MAX: usize = 500;
 
-/// The figures of one queue or of several.
+/// A queue name, or `(other)`, and its stats.
 type Row = (String, Stats);
 
-/// One family of figures: its name, its sort, what it is, and its samples for a queue.
+/// A metric family: name, type, help text, and the samples of a queue.
 type Family = (
     &'static str,
     &'static str,
@@ -23,34 +23,34 @@ type Family = (
     fn(&Stats) -> Vec<(&'static str, u64)>,
 );
 
-/// Without a label of its own, a sample is the only one of its queue.
-const ONLY: &str = "";
+/// The label of a family with one sample per queue.
+const NO_LABEL: &str = "";
 
 #[rustfmt::skip]
 const FAMILIES: [Family; 5] = [
-    ("windlass_jobs", "gauge", "Jobs stored now, by state.", |stats| vec![
+    ("windlass_jobs", "gauge", "Jobs currently stored, by state.", |stats| vec![
         ("state=\"ready\"", stats.ready), ("state=\"scheduled\"", stats.scheduled),
         ("state=\"running\"", stats.running), ("state=\"succeeded\"", stats.succeeded),
         ("state=\"dead\"", stats.dead), ("state=\"cancelled\"", stats.cancelled),
     ]),
-    ("windlass_jobs_total", "counter", "Jobs over the life of the queue, by what happened to them.", |stats| vec![
+    ("windlass_jobs_total", "counter", "Jobs since the queue was created, by event.", |stats| vec![
         ("event=\"enqueued\"", stats.total.enqueued), ("event=\"succeeded\"", stats.total.succeeded),
         ("event=\"dead\"", stats.total.dead), ("event=\"cancelled\"", stats.total.cancelled),
         ("event=\"rescued\"", stats.total.rescued),
     ]),
-    ("windlass_oldest_ready_milliseconds", "gauge", "How long the oldest ready job has been waiting.",
-        |stats| vec![(ONLY, stats.oldest_ms.unwrap_or(0))]),
-    ("windlass_stored_bytes", "gauge", "Bytes of payloads, results and errors.", |stats| vec![(ONLY, stats.bytes)]),
-    ("windlass_paused", "gauge", "1 where claims are not answered.", |stats| vec![(ONLY, u64::from(stats.is_paused))]),
+    ("windlass_oldest_ready_milliseconds", "gauge", "Age of the oldest ready job.",
+        |stats| vec![(NO_LABEL, stats.oldest_ms.unwrap_or(0))]),
+    ("windlass_stored_bytes", "gauge", "Stored bytes of payloads, results and errors.", |stats| vec![(NO_LABEL, stats.bytes)]),
+    ("windlass_paused", "gauge", "1 if the queue is paused, else 0.", |stats| vec![(NO_LABEL, u64::from(stats.is_paused))]),
 ];
 
-/// All figures the caller may see.
-pub(crate) async fn answer(door: &Door, grant: &Grant) -> Answered {
+/// Returns the metrics of the server and of all queues the caller may access.
+pub(crate) async fn handle(state: &AppState, grant: &Grant) -> HandlerResult {
     let mut rows: Vec<Row> = Vec::new();
     let mut others = Stats::default();
     let mut has_others = false;
-    for queue in reached(door, grant).await? {
-        let Some(stats) = door.store.stats(&queue).await? else {
+    for queue in accessible_queues(state, grant).await? {
+        let Some(stats) = state.store.stats(&queue).await? else {
             continue;
         };
         if rows.len() < QUEUES_MAX {
@@ -61,22 +61,22 @@ pub(crate) async fn answer(door: &Door, grant: &Grant) -> Answered {
         }
     }
     if has_others {
-        // No queue can have this name.
+        // Parentheses are not allowed in queue names.
         rows.push(("(other)".to_owned(), others));
     }
-    let mut body = of_queues(&rows);
-    of_server(door, &mut body);
+    let mut body = queue_metrics(&rows);
+    write_server_metrics(state, &mut body);
     Ok(text("text/plain; version=0.0.4; charset=utf-8", body))
 }
 
-fn of_queues(rows: &[Row]) -> String {
+fn queue_metrics(rows: &[Row]) -> String {
     let mut text = String::new();
-    for (name, sort, what, samples) in FAMILIES {
-        head(&mut text, name, sort, what);
+    for (name, kind, help, samples) in FAMILIES {
+        write_header(&mut text, name, kind, help);
         for (queue, stats) in rows {
             for (label, value) in samples(stats) {
                 let comma = if label.is_empty() { "" } else { "," };
-                // The names of queues have no characters that need care. Writing to a String cannot fail.
+                // Queue names need no escaping. Writing to a String cannot fail.
                 let _ = writeln!(text, "{name}{{queue=\"{queue}\"{comma}{label}}} {value}");
             }
         }
@@ -84,40 +84,35 @@ fn of_queues(rows: &[Row]) -> String {
     text
 }
 
-fn of_server(door: &Door, text: &mut String) {
+fn write_server_metrics(state: &AppState, text: &mut String) {
     let name = "windlass_http_requests_total";
-    head(
-        text,
-        name,
-        "counter",
-        "Requests answered, by class of status.",
-    );
-    for (class, count) in (1..).zip(door.counts.requests()) {
+    write_header(text, name, "counter", "Requests served, by status class.");
+    for (class, count) in (1..).zip(state.counters.requests()) {
         let _ = writeln!(text, "{name}{{class=\"{class}xx\"}} {count}");
     }
     let name = "windlass_http_connections";
-    head(text, name, "gauge", "Connections open now.");
-    let _ = writeln!(text, "{name} {}", door.counts.connections());
-    let name = "windlass_http_requests_under_way";
-    head(
+    write_header(text, name, "gauge", "Open connections.");
+    let _ = writeln!(text, "{name} {}", state.counters.connections());
+    let name = "windlass_http_requests_in_flight";
+    write_header(
         text,
         name,
         "gauge",
-        "Requests being answered now, this one among them.",
+        "Requests in flight, including this one.",
     );
-    let _ = writeln!(text, "{name} {}", door.under_way());
+    let _ = writeln!(text, "{name} {}", state.in_flight());
     let name = "windlass_http_connections_refused_total";
-    head(
+    write_header(
         text,
         name,
         "counter",
-        "Connections closed because there were too many.",
+        "Connections rejected because the limit was reached.",
     );
-    let _ = writeln!(text, "{name} {}", door.counts.refused_connections());
+    let _ = writeln!(text, "{name} {}", state.counters.rejected_connections());
 }
 
-fn head(text: &mut String, name: &str, sort: &str, what: &str) {
-    let _ = writeln!(text, "# HELP {name} {what}\n# TYPE {name} {sort}");
+fn write_header(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
 #[cfg(test)]
@@ -125,12 +120,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_written_as_prometheus_reads_them() {
+    fn metrics_are_written_in_the_prometheus_text_format() {
         let stats = Stats {
             ready: 3,
             ..Stats::default()
         };
-        let text = of_queues(&[("mail".to_owned(), stats)]);
+        let text = queue_metrics(&[("mail".to_owned(), stats)]);
         assert!(text.contains("# TYPE windlass_jobs gauge\n"), "{text}");
         assert!(
             text.contains("windlass_jobs{queue=\"mail\",state=\"ready\"} 3\n"),

@@ -1,4 +1,4 @@
-//! The `OpenAPI` document, made from the table of routes and the types behind it.
+//! The `OpenAPI` document, built from the table of routes and the request and reply types.
 
 use std::sync::LazyLock;
 
@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 use crate::error::ProblemDocument;
 use crate::scope::Scope;
-use crate::table::{ROUTES, Route, Way};
+use crate::table::{Handler, ROUTES, Route};
 
-/// The document as text.
+/// Returns the document as text.
 pub(crate) fn document() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| build().to_string());
     &TEXT
@@ -26,12 +26,12 @@ fn build() -> Value {
     let requests = settings(SchemaSettings::draft2020_12().for_deserialize());
     let replies = settings(SchemaSettings::draft2020_12().for_serialize());
     let (mut requests, mut replies) = (requests.into_generator(), replies.into_generator());
-    let problem = replies.subschema_for::<ProblemDocument>();
+    let error = replies.subschema_for::<ProblemDocument>();
     let mut paths: Map<String, Value> = Map::new();
     for route in ROUTES {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         let method = route.method.as_str().to_ascii_lowercase();
-        path[method] = operation(route, &mut requests, &mut replies, &json!(problem));
+        path[method] = operation(route, &mut requests, &mut replies, &json!(error));
     }
     let mut schemas = requests.take_definitions(true);
     schemas.extend(replies.take_definitions(true));
@@ -40,7 +40,7 @@ fn build() -> Value {
         "info": {
             "title": "Windlass",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "A reliable job queue. Problems carry a stable `code`, and `help`.",
+            "description": "A reliable job queue. Errors have a stable `code`, and `help` that says what to do.",
         },
         "paths": paths,
         "components": {
@@ -54,7 +54,7 @@ fn operation(
     route: &Route,
     requests: &mut SchemaGenerator,
     replies: &mut SchemaGenerator,
-    problem: &Value,
+    error: &Value,
 ) -> Value {
     let path_names: Vec<_> = route.path_fields().collect();
     let mut parameters: Vec<Value> = path_names.iter().map(|name| path_parameter(name)).collect();
@@ -66,26 +66,26 @@ fn operation(
         "operationId": operation_id(route),
         "summary": route.summary,
         "description": format!("Scope: `{}`.", route.scope.as_str()),
-        "responses": responses(route, replies, problem),
+        "responses": responses(route, replies, error),
     });
     match request {
         Some(schema) if route.method.has_body() => {
             operation["requestBody"] = body(route, &schema);
         }
         Some(schema) => parameters.extend(query_parameters(&schema)),
-        None if route.way == Way::Import => {
+        None if route.handler == Handler::Import => {
             let line = json!({ "type": "string" });
             operation["requestBody"] = json!({ "required": true, "content": { "application/x-ndjson": { "schema": line } } });
         }
         None => {}
     }
     if matches!(
-        route.way,
-        Way::Enqueue | Way::Batch | Way::Import | Way::Delayed
+        route.handler,
+        Handler::Enqueue | Handler::Batch | Handler::Import | Handler::Delayed
     ) {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false,
-            "description": "The same key makes the same ids: a repeated request is a duplicate.",
+            "description": "Makes the request safe to retry: job ids are derived from the key, so a repeated request creates no new jobs.",
             "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
         }));
     }
@@ -97,14 +97,10 @@ fn operation(
 }
 
 fn operation_id(route: &Route) -> String {
-    let is_one = route.path.contains("{id}") && route.method.has_body();
-    let one = if is_one { "_job" } else { "" };
-    let by_delete = if route.method.as_str() == "DELETE" {
-        "_job"
-    } else {
-        one
-    };
-    format!("{}{by_delete}", route.op)
+    let is_single = route.path.contains("{id}") && route.method.has_body();
+    let is_delete = route.method.as_str() == "DELETE";
+    let suffix = if is_single || is_delete { "_job" } else { "" };
+    format!("{}{suffix}", route.op)
 }
 
 fn path_parameter(name: &str) -> Value {
@@ -115,7 +111,7 @@ fn path_parameter(name: &str) -> Value {
     json!({ "name": name, "in": "path", "required": true, "schema": schema })
 }
 
-/// A request without the fields that are in the path.
+/// Removes the path parameters from the schema of a request.
 fn without(mut schema: Value, names: &[&str]) -> Value {
     for name in names {
         if let Some(properties) = schema["properties"].as_object_mut() {
@@ -130,7 +126,7 @@ fn without(mut schema: Value, names: &[&str]) -> Value {
     {
         schema.remove("required");
     }
-    // Indexing made them appear where they were not.
+    // Indexing inserts null for missing keys.
     if let Some(schema) = schema.as_object_mut() {
         schema.retain(|_, value| !value.is_null());
     }
@@ -140,7 +136,7 @@ fn without(mut schema: Value, names: &[&str]) -> Value {
 fn body(route: &Route, schema: &Value) -> Value {
     let is_required = schema.get("required").is_some();
     let mut content = json!({ "application/json": { "schema": schema } });
-    if route.way == Way::Enqueue {
+    if route.handler == Handler::Enqueue {
         content["application/octet-stream"] =
             json!({ "schema": { "type": "string", "format": "binary" } });
     }
@@ -149,7 +145,8 @@ fn body(route: &Route, schema: &Value) -> Value {
 
 fn query_parameters(schema: &Value) -> Vec<Value> {
     let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
+    let is_required =
+        |name: &str| required.is_some_and(|names| names.iter().any(|field| field == name));
     let properties = schema.get("properties").and_then(Value::as_object);
     let properties = properties.into_iter().flatten();
     properties
@@ -159,7 +156,7 @@ fn query_parameters(schema: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// A query has no null: a field that is not there is absent.
+/// Removes null from a schema: query parameters are omitted instead.
 fn not_null(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if schema.get("default").is_some_and(Value::is_null)
@@ -173,35 +170,35 @@ fn not_null(schema: &Value) -> Value {
     schema
 }
 
-fn responses(route: &Route, replies: &mut SchemaGenerator, problem: &Value) -> Value {
-    let media = match route.way {
-        Way::Import | Way::Export => "application/x-ndjson",
-        Way::Payload | Way::Result => "application/octet-stream",
-        Way::Events => "text/event-stream",
-        Way::Metrics | Way::Health | Way::Ready => "text/plain",
-        Way::Docs => "text/html",
+fn responses(route: &Route, replies: &mut SchemaGenerator, error: &Value) -> Value {
+    let media_type = match route.handler {
+        Handler::Import | Handler::Export => "application/x-ndjson",
+        Handler::Payload | Handler::Result => "application/octet-stream",
+        Handler::Events => "text/event-stream",
+        Handler::Metrics | Handler::Health | Handler::Ready => "text/plain",
+        Handler::Docs => "text/html",
         _ => "application/json",
     };
     let schema = match route.reply {
         Some(shape) => Value::from(shape(replies)),
-        None if media == "application/json" => json!({ "type": "object" }),
+        None if media_type == "application/json" => json!({ "type": "object" }),
         None => json!({ "type": "string" }),
     };
-    let good = json!({ "description": "Done", "content": { media: { "schema": schema } } });
-    let content = json!({ "application/problem+json": { "schema": problem } });
-    let old = json!({ "application/json": { "schema": problem } });
-    let content = if route.way == Way::Delayed {
-        old
+    let success =
+        json!({ "description": "Success", "content": { media_type: { "schema": schema } } });
+    let error_type = if route.handler == Handler::Delayed {
+        "application/json"
     } else {
-        content
+        "application/problem+json"
     };
     let mut all = json!({
-        "200": good,
-        "default": { "description": "A problem", "content": content },
+        "200": success,
+        "default": { "description": "Error", "content": { error_type: { "schema": error } } },
     });
-    if route.way == Way::Enqueue {
+    if route.handler == Handler::Enqueue {
         all["201"] = all["200"].clone();
-        all["200"]["description"] = json!("It was there before");
+        all["201"]["description"] = json!("Created");
+        all["200"]["description"] = json!("Duplicate: the job already exists");
     }
     all
 }
@@ -211,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_document_has_every_route_once_and_every_reference_leads_somewhere() {
+    fn the_document_has_every_route_once_and_every_reference_resolves() {
         let document = build();
         let mut ids = Vec::new();
         for route in ROUTES {
@@ -224,8 +221,8 @@ mod tests {
         ids.dedup();
         assert_eq!(ids.len(), count, "{ids:?}");
         let text = document.to_string();
-        for part in text.split("#/components/schemas/").skip(1) {
-            let name = part.split('"').next().unwrap();
+        for rest in text.split("#/components/schemas/").skip(1) {
+            let name = rest.split('"').next().unwrap();
             assert!(
                 document["components"]["schemas"][name].is_object(),
                 "{name}"
@@ -234,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_path_is_not_in_the_body() {
+    fn path_parameters_are_not_in_the_body() {
         let document = build();
         let accept = &document["paths"]["/v1/queues/{queue}/jobs/{id}/accept"]["post"];
         let schema = &accept["requestBody"]["content"]["application/json"]["schema"];

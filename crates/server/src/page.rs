@@ -1,4 +1,4 @@
-//! `/docs`: the table of routes as a plain page, without a script.
+//! `/docs`: the table of routes as an HTML page without scripts.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::handlers::text;
 use crate::table::ROUTES;
 
-/// The one style of the page. The policy of the page names it by its digest and allows no other.
+/// The style sheet. The content security policy of the page allows only this one, by its digest.
 const STYLE: &str = "\
 :root{color-scheme:light dark}\
 body{font:16px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem}\
@@ -28,13 +28,13 @@ tr{display:block;padding:.6rem 0;border-bottom:1px solid #8884}\
 td{display:inline;border:0;padding:0 .5rem 0 0}\
 td:last-child{display:block}}";
 
-/// The page.
-pub(crate) fn answer() -> Response<Body> {
+/// Returns the page.
+pub(crate) fn handle() -> Response<Body> {
     static PAGE: LazyLock<String> = LazyLock::new(page);
     static POLICY: LazyLock<Option<HeaderValue>> =
         LazyLock::new(|| HeaderValue::from_str(&policy()).ok());
     let mut response = text("text/html; charset=utf-8", PAGE.as_str());
-    // Without a policy of its own it gets the one of all answers, and is plain.
+    // Without this policy the page gets the common one, which blocks the style sheet.
     if let Some(policy) = POLICY.clone() {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
@@ -53,14 +53,14 @@ fn policy() -> String {
 fn page() -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-        <meta name=\"viewport\" content=\"width=device-width\"><title>Windlass over HTTP</title>\
+        <meta name=\"viewport\" content=\"width=device-width\"><title>Windlass HTTP API</title>\
         <style>{STYLE}</style></head><body>\n\
-        <h1>Windlass over HTTP</h1>\n<p>Every route, and the scope that a token needs for it. \
-        The shapes of requests and replies are in <a href=\"/openapi.json\">/openapi.json</a>.</p>\n\
-        <table>\n<thead><tr><th>Method</th><th>Path</th><th>Scope</th><th>What it does</th></tr></thead>\n<tbody>\n",
+        <h1>Windlass HTTP API</h1>\n<p>All routes, with the scope a token needs. \
+        Request and response schemas are in <a href=\"/openapi.json\">/openapi.json</a>.</p>\n\
+        <table>\n<thead><tr><th>Method</th><th>Path</th><th>Scope</th><th>Description</th></tr></thead>\n<tbody>\n",
     );
     for route in ROUTES {
-        // Writing to a String cannot fail. All of it is from the table: nothing is anybody's input.
+        // Writing to a String cannot fail. Nothing here is user input, so no escaping is needed.
         let _ = writeln!(
             page,
             "<tr><td class=\"method\">{}</td><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",

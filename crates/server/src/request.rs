@@ -1,4 +1,4 @@
-//! One request as the ways to answer it see it: path, query, body, and who asks.
+//! A request as handlers see it: path, query, body and caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,71 +12,73 @@ use serde_json::{Map, Value};
 use windlass_api::{Fields, depth};
 use windlass_core::{JobId, QueueName};
 
-use crate::caller::Meter;
-use crate::error::Refusal;
+use crate::caller::Limiter;
+use crate::error::HttpError;
 use crate::scope::Grant;
 use crate::table::Route;
 
-/// The fields that are numbers wherever a query has them.
-const NUMBERS: [&str; 4] = ["limit", "priority", "max_attempts", "max"];
+/// The query parameters that are numbers.
+const NUMERIC: [&str; 4] = ["limit", "priority", "max_attempts", "max"];
 
-/// More than any route takes.
+/// The most query parameters of a request; no route accepts as many.
 const QUERY_FIELDS_MAX: usize = 64;
 
-/// A request on its way.
+/// A request to one of the routes.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct ApiRequest {
     pub(crate) route: &'static Route,
     pub(crate) path: Vec<(String, String)>,
     pub(crate) query: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
     pub(crate) grant: Grant,
-    pub(crate) meter: Arc<Meter>,
-    /// How long the body may take.
-    pub(crate) body_wait: Duration,
+    pub(crate) limiter: Arc<Limiter>,
+    /// How long the body may take to arrive.
+    pub(crate) body_timeout: Duration,
 }
 
-/// The parts of a path, decoded.
-pub(crate) fn path_of(params: &RawPathParams) -> Vec<(String, String)> {
+/// Returns the decoded path parameters.
+pub(crate) fn path_parameters(params: &RawPathParams) -> Vec<(String, String)> {
     let pairs = params.iter();
     pairs
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
 }
 
-impl Call {
-    fn part(&self, name: &str) -> Option<&str> {
-        let found = self.path.iter().find(|(part, _)| part == name);
+impl ApiRequest {
+    fn path_parameter(&self, name: &str) -> Option<&str> {
+        let found = self.path.iter().find(|(parameter, _)| parameter == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The queue of the path.
-    pub(crate) fn queue(&self) -> Result<QueueName, Refusal> {
-        Ok(QueueName::new(self.part("queue").unwrap_or_default())?)
+    /// Returns the queue in the path.
+    pub(crate) fn queue(&self) -> Result<QueueName, HttpError> {
+        let name = self.path_parameter("queue").unwrap_or_default();
+        Ok(QueueName::new(name)?)
     }
 
-    /// The job of the path.
-    pub(crate) fn id(&self) -> Result<JobId, Refusal> {
-        Ok(JobId::new(self.part("id").unwrap_or_default())?)
+    /// Returns the job id in the path.
+    pub(crate) fn id(&self) -> Result<JobId, HttpError> {
+        let id = self.path_parameter("id").unwrap_or_default();
+        Ok(JobId::new(id)?)
     }
 
-    /// The worker of the path.
+    /// Returns the worker id in the path.
     pub(crate) fn worker(&self) -> &str {
-        self.part("worker").unwrap_or_default()
+        self.path_parameter("worker").unwrap_or_default()
     }
 
-    /// Refuses a queue that the caller may not touch.
-    pub(crate) fn check_queue(&self) -> Result<(), Refusal> {
-        if self.part("queue").is_none() {
+    /// Rejects a queue the caller may not access.
+    pub(crate) fn check_queue(&self) -> Result<(), HttpError> {
+        if self.path_parameter("queue").is_none() {
             return Ok(());
         }
         let queue = self.queue()?;
-        check_reach(&self.grant, &queue)
+        check_queue_access(&self.grant, &queue)
     }
 
-    /// All fields of a verb: those of the path beside those of the body or the query.
-    pub(crate) async fn fields(&mut self, bytes_max: usize) -> Result<Fields, Refusal> {
+    /// Returns the fields of the operation: path parameters plus the body or the query.
+    pub(crate) async fn fields(&mut self, bytes_max: usize) -> Result<Fields, HttpError> {
         let mut fields = if self.route.method.has_body() {
             self.no_query()?;
             let text = self.json(bytes_max).await?;
@@ -88,39 +90,40 @@ impl Call {
         } else {
             Fields::parse(&Value::Object(self.query_fields()?).to_string())?
         };
-        self.put_path(&mut fields)?;
+        self.add_path_fields(&mut fields)?;
         Ok(fields)
     }
 
-    /// Adds the fields of the path.
-    pub(crate) fn put_path(&self, fields: &mut Fields) -> Result<(), Refusal> {
+    /// Adds the path parameters to the fields.
+    pub(crate) fn add_path_fields(&self, fields: &mut Fields) -> Result<(), HttpError> {
         for (name, value) in &self.path {
             fields.put(name, value)?;
         }
         Ok(())
     }
 
-    /// Refuses a query where fields go into the body; a misplaced secret is not looked at.
-    pub(crate) fn no_query(&self) -> Result<(), Refusal> {
+    /// Rejects a query on routes that take their fields in the body. The error does not repeat it,
+    /// since it may contain a misplaced secret.
+    pub(crate) fn no_query(&self) -> Result<(), HttpError> {
         if self.query.is_empty() {
             return Ok(());
         }
-        let help = "put the fields into the body, as JSON";
-        Err(Refusal::new(
+        let help = "send the fields in the body, as JSON";
+        Err(HttpError::new(
             "invalid",
-            "this route takes nothing in the query",
+            "this route accepts no query parameters",
             help,
         ))
     }
 
-    /// The query as an object.
-    pub(crate) fn query_fields(&self) -> Result<Map<String, Value>, Refusal> {
+    /// Returns the query as a JSON object.
+    pub(crate) fn query_fields(&self) -> Result<Map<String, Value>, HttpError> {
         let mut fields = Map::new();
         for (name, text) in form_urlencoded::parse(self.query.as_bytes()) {
-            let value = if NUMBERS.contains(&name.as_ref()) {
+            let value = if NUMERIC.contains(&name.as_ref()) {
                 let number = text.parse::<u64>().map_err(|_| {
-                    let why = format!("{name} in the query is not a whole number");
-                    Refusal::new("invalid", why, format!("write it like {name}=10"))
+                    let why = format!("invalid query parameter {name}: expected a whole number");
+                    HttpError::new("invalid", why, format!("use a value such as {name}=10"))
                 })?;
                 Value::from(number)
             } else {
@@ -128,14 +131,15 @@ impl Call {
             };
             let is_new = fields.insert(name.into_owned(), value).is_none();
             if !is_new || fields.len() > QUERY_FIELDS_MAX {
-                let why = "the query says a thing twice, or too many things";
-                return Err(Refusal::new("invalid", why, "give each field once"));
+                let why = "duplicate or too many query parameters";
+                let help = format!("send each parameter once, at most {QUERY_FIELDS_MAX} in all");
+                return Err(HttpError::new("invalid", why, help));
             }
         }
         Ok(fields)
     }
 
-    /// The media type, without what follows it, in lower case.
+    /// Returns the media type of the body in lower case, without parameters.
     pub(crate) fn media_type(&self) -> String {
         let text = self.headers.get(header::CONTENT_TYPE);
         let text = text.and_then(|value| value.to_str().ok()).unwrap_or("");
@@ -143,80 +147,80 @@ impl Call {
         first.trim().to_ascii_lowercase()
     }
 
-    /// The body as JSON text; empty where there is none.
+    /// Reads the body as JSON text. Returns an empty string if there is no body.
     ///
-    /// The media type is asked for: a form of another site cannot set it.
-    pub(crate) async fn json(&mut self, bytes_max: usize) -> Result<String, Refusal> {
-        let media = self.media_type();
+    /// The media type is required because a form on another site cannot set it.
+    pub(crate) async fn json(&mut self, bytes_max: usize) -> Result<String, HttpError> {
+        let media_type = self.media_type();
         let bytes = self.bytes(bytes_max).await?;
         if bytes.is_empty() {
             return Ok(String::new());
         }
-        if media != "application/json" {
-            let why = "the body is not said to be JSON";
-            let help = "send it with the header content-type: application/json";
-            return Err(Refusal::new("wrong_media_type", why, help));
+        if media_type != "application/json" {
+            let why = "the content type is not JSON";
+            let help = "set the header content-type: application/json";
+            return Err(HttpError::new("wrong_media_type", why, help));
         }
         let text = String::from_utf8(bytes.into()).map_err(|_| {
-            let help = "send bytes as payload_base64, or as application/octet-stream";
-            Refusal::new("invalid", "the body is not UTF-8", help)
+            let help = "send binary payloads as payload_base64, or as application/octet-stream";
+            HttpError::new("invalid", "the body is not UTF-8", help)
         })?;
         depth::check(&text)?;
         Ok(text)
     }
 
-    /// The body as bytes.
-    pub(crate) async fn bytes(&mut self, bytes_max: usize) -> Result<Bytes, Refusal> {
+    /// Reads the body as bytes.
+    pub(crate) async fn bytes(&mut self, bytes_max: usize) -> Result<Bytes, HttpError> {
         let too_large = || {
-            let why = format!("the body is too large, the limit is {bytes_max} bytes");
-            let help = "send less at once, or keep large data elsewhere";
-            Refusal::new("too_large", why, help)
+            let why = format!("body too large; maximum {bytes_max} bytes");
+            let help = "split the request, or store large data elsewhere";
+            HttpError::new("too_large", why, help)
         };
-        let said = self.headers.get(header::CONTENT_LENGTH);
-        let said = said.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-        if said.is_some_and(|said| said > bytes_max) {
+        let length = self.headers.get(header::CONTENT_LENGTH);
+        let length = length.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        if length.is_some_and(|length| length > bytes_max) {
             return Err(too_large());
         }
         let mut stream = std::mem::take(&mut self.body).into_data_stream();
-        let mut gathered = BytesMut::new();
-        let all = async {
+        let mut bytes = BytesMut::new();
+        let read = async {
             while let Some(chunk) = stream.next().await {
-                let chunk = chunk.map_err(|_| broken())?;
-                if gathered.len() + chunk.len() > bytes_max {
+                let chunk = chunk.map_err(|_| incomplete())?;
+                if bytes.len() + chunk.len() > bytes_max {
                     return Err(too_large());
                 }
-                gathered.extend_from_slice(&chunk);
+                bytes.extend_from_slice(&chunk);
             }
             Ok(())
         };
-        match tokio::time::timeout(self.body_wait, all).await {
+        match tokio::time::timeout(self.body_timeout, read).await {
             Ok(done) => done?,
-            Err(_) => return Err(too_slow(self.body_wait)),
+            Err(_) => return Err(too_slow(self.body_timeout)),
         }
-        Ok(gathered.freeze())
+        Ok(bytes.freeze())
     }
 }
 
-/// Refuses a queue that the caller may not touch.
-pub(crate) fn check_reach(grant: &Grant, queue: &QueueName) -> Result<(), Refusal> {
-    if grant.reaches(queue) {
+/// Rejects a queue the caller may not access.
+pub(crate) fn check_queue_access(grant: &Grant, queue: &QueueName) -> Result<(), HttpError> {
+    if grant.allows_queue(queue) {
         return Ok(());
     }
-    let why = format!("the token is not good for the queue {queue}");
-    let help = "use a token whose pattern matches this queue";
-    Err(Refusal::new("forbidden", why, help))
+    let why = format!("the token does not allow the queue {queue}");
+    let help = "use a token with a queue pattern that matches it";
+    Err(HttpError::new("forbidden", why, help))
 }
 
-/// The body ended in the middle.
-pub(crate) fn broken() -> Refusal {
-    let help = "send it again, whole";
-    Refusal::new("invalid", "the body cannot be read", help)
+/// The error for a body that ended early.
+pub(crate) fn incomplete() -> HttpError {
+    let help = "send the request again";
+    HttpError::new("invalid", "cannot read the body: it is incomplete", help)
 }
 
-/// The body took too long.
-pub(crate) fn too_slow(wait: Duration) -> Refusal {
-    let why = format!("the body did not arrive within {wait:?}");
-    Refusal::new("too_slow", why, "send less at once")
+/// The error for a body that took too long.
+pub(crate) fn too_slow(timeout: Duration) -> HttpError {
+    let why = format!("the body did not arrive within {timeout:?}");
+    HttpError::new("too_slow", why, "send smaller requests")
 }
 
 #[cfg(test)]
@@ -224,32 +228,35 @@ mod tests {
     use futures_util::stream;
 
     use super::*;
-    use crate::caller::Pass;
+    use crate::caller::Caller;
     use crate::table::ROUTES;
 
-    fn call(body: Body) -> Call {
-        let Pass { grant, meter } = Pass::new(Grant::all(), None, 0);
-        Call {
+    fn request(body: Body) -> ApiRequest {
+        let Caller { grant, limiter } = Caller::new(Grant::all(), None, 0);
+        ApiRequest {
             route: &ROUTES[0],
             path: Vec::new(),
             query: String::new(),
             headers: HeaderMap::new(),
             body,
             grant,
-            meter,
-            body_wait: Duration::from_secs(30),
+            limiter,
+            body_timeout: Duration::from_secs(30),
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_does_not_end_is_given_up() {
+    async fn a_body_that_does_not_end_times_out() {
         let drip = stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             Some((Ok::<_, std::convert::Infallible>("x"), ()))
         });
-        let refusal = call(Body::from_stream(drip)).bytes(1000).await.unwrap_err();
+        let error = request(Body::from_stream(drip))
+            .bytes(1000)
+            .await
+            .unwrap_err();
         assert_eq!(
-            (refusal.status.as_u16(), &*refusal.problem.code),
+            (error.status.as_u16(), &*error.inner.code),
             (408, "too_slow")
         );
     }
@@ -257,10 +264,10 @@ mod tests {
     #[tokio::test]
     async fn a_body_of_unknown_length_is_bounded_as_well() {
         let endless = stream::repeat_with(|| Ok::<_, std::convert::Infallible>("0123456789"));
-        let refusal = call(Body::from_stream(endless))
+        let error = request(Body::from_stream(endless))
             .bytes(1000)
             .await
             .unwrap_err();
-        assert_eq!(refusal.status.as_u16(), 413);
+        assert_eq!(error.status.as_u16(), 413);
     }
 }

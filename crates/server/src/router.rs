@@ -1,4 +1,4 @@
-//! The router, made from the table.
+//! The router, built from the table of routes.
 
 use std::sync::Arc;
 
@@ -10,102 +10,103 @@ use axum::http::Response;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, on};
 
-use crate::caller::Pass;
-use crate::error::Refusal;
+use crate::caller::Caller;
+use crate::error::HttpError;
 use crate::guard::{self, RequestId};
-use crate::handlers::answer;
-use crate::request::{Call, path_of};
+use crate::handlers;
+use crate::request::{ApiRequest, path_parameters};
 use crate::scope::Scope;
-use crate::state::Door;
+use crate::state::AppState;
 use crate::table::{ROUTES, Route};
 
-/// All routes behind the guard, and what is no route as well.
-pub(crate) fn router(door: &Arc<Door>) -> Router {
+/// Builds the router. The guard also runs for unknown paths and methods.
+pub(crate) fn router(state: &Arc<AppState>) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
-        router = router.route(route.path, method(Arc::clone(door), route));
+        router = router.route(route.path, method(Arc::clone(state), route));
     }
     router
-        .method_not_allowed_fallback(wrong_method)
-        .fallback(nowhere)
-        .layer(from_fn_with_state(Arc::clone(door), guard::stand))
+        .method_not_allowed_fallback(method_not_allowed)
+        .fallback(not_found)
+        .layer(from_fn_with_state(Arc::clone(state), guard::middleware))
 }
 
-fn method(door: Arc<Door>, route: &'static Route) -> MethodRouter {
+fn method(state: Arc<AppState>, route: &'static Route) -> MethodRouter {
     on(
         route.method.filter(),
         move |params: Result<RawPathParams, RawPathParamsRejection>, request: Request| {
-            let door = Arc::clone(&door);
-            async move { handle(&door, route, params, request).await }
+            let state = Arc::clone(&state);
+            async move { respond(&state, route, params, request).await }
         },
     )
 }
 
-async fn handle(
-    door: &Arc<Door>,
+async fn respond(
+    state: &Arc<AppState>,
     route: &'static Route,
     params: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Response<Body> {
-    let id = id_of(&request);
+    let id = request_id(&request);
     let params = params.map_err(|_| {
-        let why = "a part of the path is not UTF-8 once it is decoded";
-        Refusal::new("invalid", why, "write the bytes of UTF-8 as %XX")
+        let why = "a path parameter is not valid UTF-8";
+        HttpError::new("invalid", why, "percent-encode the UTF-8 bytes as %XX")
     });
-    let answered = match params.and_then(|params| call(door, route, &params, request)) {
-        Ok(call) => answer(door, call).await,
-        Err(refusal) => Err(refusal),
+    let result = match params.and_then(|params| api_request(state, route, &params, request)) {
+        Ok(request) => handlers::handle(state, request).await,
+        Err(error) => Err(error),
     };
-    answered.unwrap_or_else(|refusal| refusal.response(&id, route.path == "/"))
+    result.unwrap_or_else(|error| error.response(&id, route.path == "/"))
 }
 
-/// The request, where its caller has the scope.
-fn call(
-    door: &Door,
+/// Builds the request for the handler. Fails if the caller does not have the scope of the route.
+fn api_request(
+    state: &AppState,
     route: &'static Route,
     params: &RawPathParams,
     request: Request,
-) -> Result<Call, Refusal> {
+) -> Result<ApiRequest, HttpError> {
     let (mut parts, body) = request.into_parts();
-    // The guard left it; without one nothing is granted.
-    let pass = parts.extensions.remove::<Pass>();
-    let pass = pass.filter(|pass| pass.grant.has(route.scope) || route.scope == Scope::Open);
-    let Pass { grant, meter } = pass.ok_or_else(|| {
-        let why = format!("the token does not have the scope {}", route.scope.as_str());
-        Refusal::new("forbidden", why, "use a token that has it")
+    // Set by the guard. Without a caller nothing is granted.
+    let caller = parts.extensions.remove::<Caller>();
+    let caller =
+        caller.filter(|caller| caller.grant.has(route.scope) || route.scope == Scope::Open);
+    let Caller { grant, limiter } = caller.ok_or_else(|| {
+        let why = format!("the token lacks the scope {}", route.scope.as_str());
+        HttpError::new("forbidden", why, "use a token with this scope")
     })?;
-    Ok(Call {
+    Ok(ApiRequest {
         route,
-        path: path_of(params),
+        path: path_parameters(params),
         query: parts.uri.query().unwrap_or_default().to_owned(),
         headers: parts.headers,
         body,
         grant,
-        meter,
-        body_wait: door.waits.body,
+        limiter,
+        body_timeout: state.timeouts.body,
     })
 }
 
-fn id_of(request: &Request) -> String {
+fn request_id(request: &Request) -> String {
     let id = request.extensions().get::<RequestId>();
     id.map(|id| id.0.clone()).unwrap_or_default()
 }
 
-async fn nowhere(request: Request) -> Response<Body> {
-    let help = "see the routes at /docs or /openapi.json";
-    let refusal = Refusal::new("not_found", "there is no such route", help);
-    refusal.response(&id_of(&request), request.uri().path() == "/")
+async fn not_found(request: Request) -> Response<Body> {
+    let help = "see /docs or /openapi.json for all routes";
+    let error = HttpError::new("not_found", "unknown route", help);
+    error.response(&request_id(&request), request.uri().path() == "/")
 }
 
-async fn wrong_method(request: Request) -> Response<Body> {
+async fn method_not_allowed(request: Request) -> Response<Body> {
     let path = request.uri().path();
     if path == "/" {
-        // The older system answers so, and its callers expect it.
-        let refusal = Refusal::new("not_found", "not found", "use POST");
-        return refusal.response(&id_of(&request), true);
+        // The Delayed Queue App responds like this, and its clients expect it.
+        let error = HttpError::new("not_found", "not found", "use POST");
+        return error.response(&request_id(&request), true);
     }
-    let help = "see the routes at /docs or /openapi.json";
-    let why = "the route does not take this method";
-    let refusal = Refusal::new("method_not_allowed", why, help);
-    refusal.response(&id_of(&request), false)
+    let help = "see /docs or /openapi.json for all routes";
+    let why = "method not allowed for this route";
+    let error = HttpError::new("method_not_allowed", why, help);
+    error.response(&request_id(&request), false)
 }

@@ -1,23 +1,23 @@
-//! What a caller may do: scopes, and the queues they hold for.
+//! Permissions of a caller: scopes, and the queues they apply to.
 
 use windlass_core::{Error, QueueName, Result};
 
-/// What a route asks of its caller. A token has some of them; `admin` stands for all.
+/// The permission a route requires. A token has one or more scopes; `admin` includes all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// Nothing: for probes, even without a token.
+    /// No token required; for health checks.
     Open,
-    /// Any token will do.
+    /// Any token.
     Any,
-    /// Look at queues, jobs and workers.
+    /// Read queues, jobs and workers.
     Read,
-    /// Put jobs in.
+    /// Enqueue jobs.
     Enqueue,
-    /// Claim jobs and settle them.
+    /// Claim jobs and report their outcomes.
     Work,
-    /// Cancel, retry, pause and the like.
+    /// Operate queues: cancel, retry, pause and so on.
     Operate,
-    /// Change settings, remove what waits, repair.
+    /// Change settings, purge queues, run audits.
     Admin,
 }
 
@@ -31,7 +31,7 @@ impl Scope {
         Self::Admin,
     ];
 
-    /// The word for it.
+    /// Returns the name of the scope.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -44,16 +44,16 @@ impl Scope {
         }
     }
 
-    fn from_text(word: &str) -> Result<Self> {
-        let found = Self::GRANTED.iter().find(|scope| scope.as_str() == word);
+    fn from_text(name: &str) -> Result<Self> {
+        let found = Self::GRANTED.iter().find(|scope| scope.as_str() == name);
         found.copied().ok_or_else(|| {
-            let help = "use read, enqueue, work, operate or admin, with commas between";
-            Error::invalid("scope", "there is none of this name", help)
+            let help = "use read, enqueue, work, operate or admin, separated by commas";
+            Error::invalid("scope", "unknown name", help)
         })
     }
 }
 
-/// What one caller may do.
+/// The permissions of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     scopes: Vec<Scope>,
@@ -61,7 +61,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// Everything, on every queue.
+    /// Grants every scope on every queue.
     pub fn all() -> Self {
         Self {
             scopes: vec![Scope::Admin],
@@ -69,7 +69,7 @@ impl Grant {
         }
     }
 
-    /// Reads scopes and patterns, each with commas between.
+    /// Parses comma-separated scopes and comma-separated queue patterns.
     pub fn parse(scopes: &str, queues: &str) -> Result<Self> {
         let scopes = scopes.split(',').map(Scope::from_text);
         let queues = queues.split(',').map(Pattern::parse);
@@ -79,27 +79,27 @@ impl Grant {
         })
     }
 
-    /// Whether a route that asks for this is open to the caller.
+    /// Returns whether the caller may use routes that require `scope`.
     pub fn has(&self, scope: Scope) -> bool {
         matches!(scope, Scope::Open | Scope::Any)
             || self.scopes.contains(&scope)
             || self.scopes.contains(&Scope::Admin)
     }
 
-    /// Whether the caller may touch this queue.
-    pub fn reaches(&self, queue: &QueueName) -> bool {
+    /// Returns whether the caller may access the queue.
+    pub fn allows_queue(&self, queue: &QueueName) -> bool {
         self.queues
             .iter()
             .any(|pattern| pattern.matches(queue.as_str()))
     }
 
-    /// Whether the caller may touch every queue.
-    pub fn reaches_all(&self) -> bool {
+    /// Returns whether the caller may access every queue.
+    pub fn allows_all_queues(&self) -> bool {
         self.queues.iter().any(|pattern| pattern.0 == "*")
     }
 }
 
-/// A name of a queue in which `*` stands for any characters. It has to match from end to end.
+/// A queue name in which `*` matches any characters. It must match the complete name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pattern(String);
 
@@ -107,8 +107,8 @@ impl Pattern {
     fn parse(text: &str) -> Result<Self> {
         let plain = text.replace('*', "a");
         QueueName::new(&plain).map_err(|_| {
-            let help = "write a queue's name, with * for any characters: mail-*";
-            Error::invalid("queue pattern", "no queue can have such a name", help)
+            let help = "use a queue name, with * for any characters, such as mail-*";
+            Error::invalid("queue pattern", "it cannot match any queue name", help)
         })?;
         Ok(Self(text.to_owned()))
     }
@@ -168,8 +168,8 @@ mod tests {
         let grant = Grant::parse("read,work", "mail-*").unwrap();
         assert!(grant.has(Scope::Read) && grant.has(Scope::Work) && grant.has(Scope::Any));
         assert!(!grant.has(Scope::Enqueue) && !grant.has(Scope::Operate));
-        assert!(!grant.has(Scope::Admin) && !grant.reaches_all());
-        assert!(Grant::all().has(Scope::Operate) && Grant::all().reaches_all());
+        assert!(!grant.has(Scope::Admin) && !grant.allows_all_queues());
+        assert!(Grant::all().has(Scope::Operate) && Grant::all().allows_all_queues());
         assert!(Grant::parse("root", "*").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Listening: connections, how many and for how long, and the end of it all.
+//! The server: accepts and limits connections, and shuts down gracefully.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,49 +22,49 @@ use windlass_core::{Error, ErrorKind, QueueName, Result, Store};
 
 use crate::guard::{HEADER_BYTES_MAX, Peer};
 use crate::router::router;
-use crate::state::Door;
-use crate::timeouts::{Pace, Patient, Waits};
+use crate::state::AppState;
+use crate::timeouts::{RequestTracker, TimeoutStream, Timeouts};
 use crate::token::Tokens;
 
-/// How many headers a request has at most.
+/// The most headers of a request.
 const HEADERS_MAX: usize = 100;
 
-/// How long requests may go on once the server stops.
+/// How long requests may continue after the server was stopped.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How long to wait when no connection can be taken, for want of descriptors for example.
+/// How long to wait after a failed accept, for example when no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How a server is opened.
+/// Options of a server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where it listens.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Who may come in; without tokens everybody may do everything.
+    /// Accepted tokens. If empty, no token is required and every request is allowed.
     pub tokens: Tokens,
-    /// Listen beyond this machine without tokens.
+    /// Allow listening on a non-loopback address without tokens.
     pub is_insecure: bool,
-    /// Names it is called by, besides `localhost` and addresses.
+    /// Accepted `Host` names, in addition to `localhost` and IP addresses.
     pub hosts: Vec<String>,
-    /// Where `POST /` puts jobs.
+    /// The queue of `POST /`.
     pub delayed_queue: QueueName,
-    /// How many connections it has at most.
+    /// The most open connections.
     pub connections_max: usize,
-    /// How many requests are under way at most, those that wait among them.
+    /// The most requests in flight, including waiting claims.
     pub requests_max: usize,
-    /// How many streams of events are open at most.
+    /// The most open event streams.
     pub streams_max: usize,
-    /// How many of them one token has, where its line does not say.
+    /// The most open event streams per token, unless the token file sets `streams=N`.
     pub token_streams_max: usize,
-    /// How many requests a second one token makes, where its line does not say; without tokens, all
-    /// callers together.
+    /// The most requests per second per token, unless the token file sets `rate=N`. Without tokens
+    /// the limit applies to all requests together.
     pub token_rate_max: Option<NonZeroU32>,
-    /// How long it waits for the other end.
-    pub waits: Waits,
+    /// How long to wait for clients.
+    pub timeouts: Timeouts,
 }
 
 impl Options {
-    /// A server on this address, without tokens.
+    /// Returns the default options for a server on this address, without tokens.
     pub fn new(listen: SocketAddr) -> Result<Self> {
         Ok(Self {
             listen,
@@ -77,66 +77,66 @@ impl Options {
             streams_max: 1024,
             token_streams_max: 100,
             token_rate_max: None,
-            waits: Waits::default(),
+            timeouts: Timeouts::default(),
         })
     }
 
-    /// Refuses to open the door to everybody by accident.
+    /// Rejects a server that would accidentally be open to other machines.
     pub fn check(&self) -> Result<()> {
         if self.listen.ip().is_loopback() || !self.tokens.is_empty() || self.is_insecure {
             return Ok(());
         }
         let why = format!(
-            "{} can be reached from other machines, and no token is asked for",
+            "{} is reachable from other machines, and no token is configured",
             self.listen
         );
-        let help = "give tokens with --tokens FILE or WINDLASS_HTTP_TOKEN, or listen on 127.0.0.1; \
-            --insecure opens it to everybody";
+        let help = "set tokens with --tokens FILE or WINDLASS_HTTP_TOKEN, or listen on 127.0.0.1; \
+            --insecure allows access without a token";
         Err(Error::invalid("address", why, help))
     }
 }
 
-/// A server that listens.
+/// A server bound to an address.
 #[derive(Debug)]
-pub struct Server {
+pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
     router: Router,
-    door: Arc<Door>,
+    state: Arc<AppState>,
     connections: Arc<Semaphore>,
 }
 
-impl Server {
-    /// Listens. From now on connections are taken, and answered once it runs.
+impl HttpServer {
+    /// Binds the address. Connections are queued until [`HttpServer::run`] serves them.
     pub async fn bind(store: Arc<dyn Store>, options: Options) -> Result<Self> {
         options.check()?;
-        let cannot = |error: std::io::Error| {
-            let what = format!("{} cannot be listened on", options.listen);
-            let help = "choose another address with --listen, for example 127.0.0.1:7701";
+        let failed = |error: std::io::Error| {
+            let what = format!("cannot listen on {}", options.listen);
+            let help = "choose another address, such as --listen 127.0.0.1:7701";
             Error::new(ErrorKind::Invalid, what, help).caused_by(error)
         };
-        let listener = TcpListener::bind(options.listen).await.map_err(cannot)?;
-        let address = listener.local_addr().map_err(cannot)?;
+        let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
         let connections = Arc::new(Semaphore::new(options.connections_max));
-        let door = Arc::new(Door::new(store, options));
+        let state = Arc::new(AppState::new(store, options));
         Ok(Self {
             listener,
             address,
-            router: router(&door),
-            door,
+            router: router(&state),
+            state,
             connections,
         })
     }
 
-    /// Where it is.
+    /// Returns the URL of the server.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Serves until it is stopped; then lets requests end, for a while.
+    /// Serves until `stop` is cancelled, then waits up to 10 s for requests in flight.
     pub async fn run(self, stop: CancellationToken) {
         let all = Arc::clone(&self.connections);
-        let most = u32::try_from(all.available_permits()).unwrap_or(u32::MAX);
+        let count = u32::try_from(all.available_permits()).unwrap_or(u32::MAX);
         loop {
             let accepted = tokio::select! {
                 accepted = self.listener.accept() => accepted,
@@ -144,71 +144,72 @@ impl Server {
             };
             match accepted {
                 Ok((stream, peer)) => self.connect(stream, peer),
-                // A connection that was gone at once, or no descriptor left: others go on.
+                // The client is already gone, or no file descriptors are left.
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             }
         }
         drop(self.listener);
-        self.door.stopping.cancel();
-        // Every permit back means that every connection has ended.
-        let _ = tokio::time::timeout(GRACE, all.acquire_many(most)).await;
+        self.state.stopping.cancel();
+        // Once all permits are back, all connections are closed.
+        let _ = tokio::time::timeout(GRACE, all.acquire_many(count)).await;
     }
 
     fn connect(&self, stream: TcpStream, peer: SocketAddr) {
         let Ok(permit) = Arc::clone(&self.connections).try_acquire_owned() else {
-            self.door.counts.refused();
-            // One try: whoever does not take it at once gets nothing.
+            self.state.counters.connection_rejected();
+            // Best effort: never wait for this client.
             let _ = stream.try_write(
                 b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
             );
             return;
         };
-        // Answers are small, and somebody waits for them.
+        // Responses are small and latency matters.
         let _ = stream.set_nodelay(true);
         let service = PeerService {
             inner: TowerToHyperService::new(self.router.clone()),
             peer: Peer(peer.ip()),
-            pace: Arc::default(),
+            tracker: Arc::default(),
         };
-        tokio::spawn(connection(stream, service, Arc::clone(&self.door), permit));
+        tokio::spawn(connection(stream, service, Arc::clone(&self.state), permit));
     }
 }
 
 async fn connection(
     stream: TcpStream,
     service: PeerService,
-    door: Arc<Door>,
+    state: Arc<AppState>,
     permit: OwnedSemaphorePermit,
 ) {
-    door.counts.connected();
-    let stream = Patient::new(stream, door.waits, Arc::clone(&service.pace));
+    state.counters.connected();
+    let stream = TimeoutStream::new(stream, state.timeouts, Arc::clone(&service.tracker));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
-        // The stream is less patient; this is for a head that came with the body before it.
-        .header_read_timeout(door.waits.idle + door.waits.header)
+        // `TimeoutStream` has stricter limits; this one covers headers that arrived together with
+        // the previous body.
+        .header_read_timeout(state.timeouts.idle + state.timeouts.header)
         .max_buf_size(HEADER_BYTES_MAX * 2)
         .max_headers(HEADERS_MAX)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(serving);
-    let is_ended = tokio::select! {
-        // Whatever went wrong, it is the other end's or the network's.
+    let is_done = tokio::select! {
+        // Connection errors are caused by the client or the network.
         _ = &mut serving => true,
-        () = door.stopping.cancelled() => false,
+        () = state.stopping.cancelled() => false,
     };
-    if !is_ended {
+    if !is_done {
         serving.as_mut().graceful_shutdown();
         let _ = tokio::time::timeout(GRACE, serving).await;
     }
-    door.counts.disconnected();
+    state.counters.disconnected();
     drop(permit);
 }
 
-/// The router, told who is at the other end; and the connection, told when a request is under way.
+/// Adds the client address to requests, and tracks which requests are in flight.
 #[derive(Debug, Clone)]
 struct PeerService {
     inner: TowerToHyperService<Router>,
     peer: Peer,
-    pace: Arc<Pace>,
+    tracker: Arc<RequestTracker>,
 }
 
 impl Service<Request<Incoming>> for PeerService {
@@ -218,11 +219,11 @@ impl Service<Request<Incoming>> for PeerService {
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         request.extensions_mut().insert(self.peer);
-        let under_way = self.pace.begin();
-        let answering = self.inner.call(request);
+        let in_flight = self.tracker.start();
+        let responding = self.inner.call(request);
         Box::pin(async move {
-            let response = answering.await?;
-            Ok(response.map(|body| under_way.until_end_of(body)))
+            let response = responding.await?;
+            Ok(response.map(|body| in_flight.track(body)))
         })
     }
 }
@@ -232,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_door_to_other_machines_needs_a_token_or_the_word_insecure() {
+    fn listening_for_other_machines_needs_a_token_or_the_flag_insecure() {
         for (listen, is_open) in [
             ("127.0.0.1:0", true),
             ("[::1]:0", true),

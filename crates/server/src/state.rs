@@ -1,4 +1,4 @@
-//! What every way to answer has at hand: the store, the rules of this door, and its counts.
+//! The state shared by all requests of one server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,98 +7,98 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{QueueName, Store};
 
-use crate::caller::Pass;
-use crate::counters::Counts;
+use crate::caller::Caller;
+use crate::counters::Counters;
 use crate::events::{Hub, Tickets};
-use crate::guard::Failures;
+use crate::guard::AuthFailures;
 use crate::scope::Grant;
 use crate::serve::Options;
-use crate::timeouts::Waits;
-use crate::token::{Known, Tokens};
+use crate::timeouts::Timeouts;
+use crate::token::{TokenEntry, Tokens};
 
-/// The largest body of most routes.
+/// The largest request body of most routes.
 pub(crate) const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// The largest body of a batch.
+/// The largest request body of a batch.
 pub(crate) const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// One server's door.
-pub(crate) struct Door {
+/// The shared state of a server.
+pub(crate) struct AppState {
     pub(crate) store: Arc<dyn Store>,
     tokens: Tokens,
-    /// What each of the tokens gives, in their order.
-    passes: Vec<Pass>,
-    /// For everybody, where there are no tokens.
-    pub(crate) everybody: Pass,
-    /// For probes, which are not counted.
-    pub(crate) probe: Pass,
-    /// Names it is called by, besides `localhost` and addresses.
+    /// The caller of each token, in the order of `tokens`.
+    callers: Vec<Caller>,
+    /// The caller of every request if no tokens are configured.
+    pub(crate) anonymous: Caller,
+    /// The caller of health checks, which are not rate limited.
+    pub(crate) probe: Caller,
+    /// Accepted `Host` names, in addition to `localhost` and IP addresses.
     pub(crate) hosts: Vec<String>,
-    /// Where `POST /` puts jobs.
+    /// The queue of `POST /`.
     pub(crate) delayed_queue: QueueName,
-    /// Set when the server stops: whoever waits is answered.
+    /// Cancelled when the server stops; waiting requests then return early.
     pub(crate) stopping: CancellationToken,
-    pub(crate) waits: Waits,
+    pub(crate) timeouts: Timeouts,
     pub(crate) hub: Hub,
     pub(crate) tickets: Tickets,
-    pub(crate) counts: Counts,
-    pub(crate) failures: Failures,
+    pub(crate) counters: Counters,
+    pub(crate) auth_failures: AuthFailures,
     pub(crate) requests: Arc<Semaphore>,
     requests_max: usize,
 }
 
-impl Door {
+impl AppState {
     pub(crate) fn new(store: Arc<dyn Store>, options: Options) -> Self {
-        let pass = |known: &Known| {
-            let rate = known.quota.rate.or(options.token_rate_max);
-            let streams = known.quota.streams.unwrap_or(options.token_streams_max);
-            Pass::new(known.grant.clone(), rate, streams)
+        let caller = |entry: &TokenEntry| {
+            let rate = entry.quota.rate.or(options.token_rate_max);
+            let streams = entry.quota.streams.unwrap_or(options.token_streams_max);
+            Caller::new(entry.grant.clone(), rate, streams)
         };
         let all = Grant::all();
         Self {
             hub: Hub::new(Arc::clone(&store), options.streams_max),
             store,
-            passes: options.tokens.all().iter().map(pass).collect(),
-            everybody: Pass::new(all.clone(), options.token_rate_max, usize::MAX),
-            probe: Pass::new(all, None, 0),
+            callers: options.tokens.all().iter().map(caller).collect(),
+            anonymous: Caller::new(all.clone(), options.token_rate_max, usize::MAX),
+            probe: Caller::new(all, None, 0),
             tokens: options.tokens,
             hosts: options.hosts,
             delayed_queue: options.delayed_queue,
             stopping: CancellationToken::new(),
-            waits: options.waits,
+            timeouts: options.timeouts,
             tickets: Tickets::default(),
-            counts: Counts::default(),
-            failures: Failures::default(),
+            counters: Counters::default(),
+            auth_failures: AuthFailures::default(),
             requests: Arc::new(Semaphore::new(options.requests_max)),
             requests_max: options.requests_max,
         }
     }
 
-    /// Whether everybody is let in.
+    /// Returns whether no token is required.
     pub(crate) fn is_open(&self) -> bool {
         self.tokens.is_empty()
     }
 
-    /// What a token gives; nothing where it is unknown.
-    pub(crate) fn pass(&self, secret: &str) -> Option<&Pass> {
-        self.passes.get(self.tokens.find(secret)?)
+    /// Returns the caller of a token, or `None` if the token is unknown.
+    pub(crate) fn caller(&self, secret: &str) -> Option<&Caller> {
+        self.callers.get(self.tokens.find(secret)?)
     }
 
-    /// Whether this is the pass of a probe: it is answered even when there is no room for others,
-    /// lest somebody restarts a server because it is busy.
-    pub(crate) fn is_probe(&self, pass: &Pass) -> bool {
-        Arc::ptr_eq(&pass.meter, &self.probe.meter)
+    /// Returns whether the request is a health check. Those are served even under overload, so that
+    /// a busy server is not restarted.
+    pub(crate) fn is_probe(&self, caller: &Caller) -> bool {
+        Arc::ptr_eq(&caller.limiter, &self.probe.limiter)
     }
 
-    /// How many requests are being answered now.
-    pub(crate) fn under_way(&self) -> usize {
+    /// Returns the number of requests in flight.
+    pub(crate) fn in_flight(&self) -> usize {
         let free = self.requests.available_permits();
         self.requests_max.saturating_sub(free)
     }
 }
 
-impl fmt::Debug for Door {
+impl fmt::Debug for AppState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Door").finish_non_exhaustive()
+        f.debug_struct("AppState").finish_non_exhaustive()
     }
 }

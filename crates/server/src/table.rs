@@ -1,5 +1,5 @@
-//! The one table of routes: the router, the `OpenAPI` document, the reference page and the sweep of
-//! scopes are made from it.
+//! The table of routes. The router, the `OpenAPI` document, the page `/docs` and the tests of scopes
+//! are built from it.
 
 mod rows;
 
@@ -11,10 +11,10 @@ use crate::scope::Scope;
 
 pub(crate) use rows::ROUTES;
 
-/// The route of events, which the guard knows by its path.
+/// The path of event streams, which the guard handles specially.
 pub(crate) const EVENTS: &str = "/v1/events";
 
-/// How a route is asked.
+/// The HTTP method of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Get,
@@ -33,7 +33,7 @@ impl Method {
         }
     }
 
-    /// Whether fields come in the body; else they come in the query.
+    /// Returns whether fields are sent in the body instead of the query.
     pub(crate) const fn has_body(self) -> bool {
         matches!(self, Self::Post | Self::Put)
     }
@@ -48,21 +48,21 @@ impl Method {
     }
 }
 
-/// How a route is answered. Most are verbs and nothing else.
+/// The handler of a route. Most routes only run an API operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    Verb,
+pub(crate) enum Handler {
+    Operation,
     Enqueue,
     Batch,
     Import,
     Export,
     Payload,
     Result,
-    /// A verb whose answer holds jobs that must not be lost with it.
+    /// An operation whose reply carries claimed jobs, which are released if it is not delivered.
     Claim,
     Queues,
     Workers,
-    /// A verb on one worker, whose queues the caller has to reach.
+    /// An operation on one worker, if the caller may access its queues.
     Worker,
     Register,
     Heartbeat,
@@ -76,8 +76,8 @@ pub(crate) enum Way {
     Delayed,
 }
 
-/// Makes the schema of a request or a reply.
-pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
+/// Generates the schema of a request or a reply.
+pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
 
 /// One route.
 #[derive(Debug, Clone, Copy)]
@@ -85,53 +85,53 @@ pub(crate) struct Route {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
     pub(crate) scope: Scope,
-    /// The verb behind it; for routes that are none, a name.
+    /// The API operation, or a name for routes without one.
     pub(crate) op: &'static str,
-    pub(crate) way: Way,
+    pub(crate) handler: Handler,
     pub(crate) summary: &'static str,
-    pub(crate) request: Option<Shape>,
-    pub(crate) reply: Option<Shape>,
+    pub(crate) request: Option<SchemaFn>,
+    pub(crate) reply: Option<SchemaFn>,
 }
 
 impl Route {
-    /// A verb on one queue.
+    /// An operation on one queue.
     const fn queue<R: QueueRequest>(
         method: Method,
         path: &'static str,
         scope: Scope,
         summary: &'static str,
     ) -> Self {
-        Self::verb::<R, R::Reply>(method, path, scope, R::OP, summary)
+        Self::operation::<R, R::Reply>(method, path, scope, R::OP, summary)
     }
 
-    /// A verb on the whole store.
+    /// An operation on the whole store.
     const fn store<R: StoreRequest>(
         method: Method,
         path: &'static str,
         scope: Scope,
         summary: &'static str,
     ) -> Self {
-        Self::verb::<R, R::Reply>(method, path, scope, R::OP, summary)
+        Self::operation::<R, R::Reply>(method, path, scope, R::OP, summary)
     }
 
-    /// A verb, whose request and reply have shapes.
-    const fn verb<R: JsonSchema, A: JsonSchema>(
+    /// An operation with the schemas of its request and its reply.
+    const fn operation<R: JsonSchema, A: JsonSchema>(
         method: Method,
         path: &'static str,
         scope: Scope,
         op: &'static str,
         summary: &'static str,
     ) -> Self {
-        let route = Self::other(method, path, scope, Way::Verb, op, summary);
-        route.asked::<R>().answered::<A>()
+        let route = Self::other(method, path, scope, Handler::Operation, op, summary);
+        route.with_request::<R>().with_reply::<A>()
     }
 
-    /// A route without shapes: most that are no verbs.
+    /// A route without schemas, for most routes that are not operations.
     const fn other(
         method: Method,
         path: &'static str,
         scope: Scope,
-        way: Way,
+        handler: Handler,
         op: &'static str,
         summary: &'static str,
     ) -> Self {
@@ -140,29 +140,29 @@ impl Route {
             path,
             scope,
             op,
-            way,
+            handler,
             summary,
             request: None,
             reply: None,
         }
     }
 
-    const fn by(mut self, way: Way) -> Self {
-        self.way = way;
+    const fn handled_by(mut self, handler: Handler) -> Self {
+        self.handler = handler;
         self
     }
 
-    const fn asked<R: JsonSchema>(mut self) -> Self {
+    const fn with_request<R: JsonSchema>(mut self) -> Self {
         self.request = Some(request::<R>);
         self
     }
 
-    const fn answered<R: JsonSchema>(mut self) -> Self {
+    const fn with_reply<R: JsonSchema>(mut self) -> Self {
         self.reply = Some(reply::<R>);
         self
     }
 
-    /// The names in the path.
+    /// Returns the names of the path parameters.
     pub(crate) fn path_fields(&self) -> impl Iterator<Item = &'static str> {
         let parts = self.path.split('/');
         parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verb_has_a_route_and_no_route_is_there_twice() {
+    fn every_operation_has_a_route_and_no_route_is_there_twice() {
         for op in windlass_api::ops() {
             assert!(ROUTES.iter().any(|route| route.op == op), "{op}");
         }
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn only_probes_are_open_and_no_get_asks_for_more_than_reading() {
+    fn only_health_checks_are_open_and_no_get_requires_more_than_read() {
         for route in ROUTES {
-            let is_probe = matches!(route.way, Way::Health | Way::Ready);
+            let is_probe = matches!(route.handler, Handler::Health | Handler::Ready);
             assert_eq!(route.scope == Scope::Open, is_probe, "{route:?}");
-            let is_look = matches!(route.scope, Scope::Open | Scope::Any | Scope::Read);
-            // A ticket is drawn for reading, and changes nothing that is stored.
-            let is_get = route.method == Method::Get || route.way == Way::Ticket;
-            assert_eq!(is_get, is_look, "{route:?}");
+            let is_read = matches!(route.scope, Scope::Open | Scope::Any | Scope::Read);
+            // Issuing a ticket requires `read` and changes nothing in the store.
+            let is_get = route.method == Method::Get || route.handler == Handler::Ticket;
+            assert_eq!(is_get, is_read, "{route:?}");
         }
     }
 }

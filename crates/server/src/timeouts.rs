@@ -1,5 +1,5 @@
-//! A connection that gives up on the other end: a head that does not come whole, a rest that takes
-//! too long, an answer that nobody takes.
+//! Timeouts of a connection: for incomplete headers, for idle connections, and for responses that
+//! are not read.
 
 mod tracker;
 
@@ -12,79 +12,79 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-pub(crate) use tracker::Pace;
+pub(crate) use tracker::RequestTracker;
 
-/// How long the server waits for the other end.
+/// How long the server waits for clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waits {
-    /// For a request line with its headers: from the first byte on, or from the connection on.
+pub struct Timeouts {
+    /// For the request line and headers, from the first byte or from the connect (default: 10s).
     pub header: Duration,
-    /// For a whole body; for each part of one that is a stream.
+    /// For a complete body, or for each chunk of an import (default: 30s).
     pub body: Duration,
-    /// For the next request of a connection.
+    /// For the next request on a connection (default: 60s).
     pub idle: Duration,
-    /// For anything of an answer to be taken.
+    /// For the client to read any bytes of a response (default: 30s).
     pub stalled: Duration,
-    /// Without an event so long, a stream of events says that it is still there.
-    pub heartbeat: Duration,
+    /// How long an event stream is silent before it sends a keep-alive comment (default: 15s).
+    pub keep_alive: Duration,
 }
 
-impl Default for Waits {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             header: Duration::from_secs(10),
             body: Duration::from_secs(30),
             idle: Duration::from_secs(60),
             stalled: Duration::from_secs(30),
-            heartbeat: Duration::from_secs(15),
+            keep_alive: Duration::from_secs(15),
         }
     }
 }
 
-/// What is waited for, while no request is under way: by the number of the request.
+/// What the connection waits for while no request is in flight, with the number of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Awaited {
-    /// Its first byte.
+    /// The first byte of the request.
     Start(u64),
-    /// The rest of its head.
-    Rest(u64),
+    /// The rest of its headers.
+    Headers(u64),
 }
 
-/// A stream that fails when the other end takes too long.
+/// A stream that fails with [`io::ErrorKind::TimedOut`] if the client is too slow.
 #[derive(Debug)]
-pub(crate) struct Patient<S> {
+pub(crate) struct TimeoutStream<S> {
     stream: S,
-    waits: Waits,
-    pace: Arc<Pace>,
+    timeouts: Timeouts,
+    tracker: Arc<RequestTracker>,
     awaited: Awaited,
-    read_end: Pin<Box<Sleep>>,
-    write_end: Pin<Box<Sleep>>,
+    read_deadline: Pin<Box<Sleep>>,
+    write_deadline: Pin<Box<Sleep>>,
     is_stalled: bool,
 }
 
-impl<S> Patient<S> {
-    pub(crate) fn new(stream: S, waits: Waits, pace: Arc<Pace>) -> Self {
+impl<S> TimeoutStream<S> {
+    pub(crate) fn new(stream: S, timeouts: Timeouts, tracker: Arc<RequestTracker>) -> Self {
         Self {
             stream,
-            waits,
-            pace,
-            // Whoever connects has something to say.
-            awaited: Awaited::Rest(0),
-            read_end: Box::pin(sleep(waits.header)),
-            write_end: Box::pin(sleep(waits.stalled)),
+            timeouts,
+            tracker,
+            // A new connection must send a request at once.
+            awaited: Awaited::Headers(0),
+            read_deadline: Box::pin(sleep(timeouts.header)),
+            write_deadline: Box::pin(sleep(timeouts.stalled)),
             is_stalled: false,
         }
     }
 
-    fn await_next(&mut self, awaited: Awaited, wait: Duration) {
+    fn await_next(&mut self, awaited: Awaited, timeout: Duration) {
         if self.awaited != awaited {
             self.awaited = awaited;
-            self.read_end.as_mut().reset(Instant::now() + wait);
+            self.read_deadline.as_mut().reset(Instant::now() + timeout);
         }
     }
 
-    /// Passes on how a write went, unless it has stalled for too long.
-    fn judge_write<T>(
+    /// Returns the result of a write, or an error if writing has stalled for too long.
+    fn check_write<T>(
         &mut self,
         wrote: Poll<io::Result<T>>,
         cx: &mut Context<'_>,
@@ -95,15 +95,15 @@ impl<S> Patient<S> {
         }
         if !self.is_stalled {
             self.is_stalled = true;
-            let end = Instant::now() + self.waits.stalled;
-            self.write_end.as_mut().reset(end);
+            let end = Instant::now() + self.timeouts.stalled;
+            self.write_deadline.as_mut().reset(end);
         }
-        let end = self.write_end.as_mut().poll(cx);
+        let end = self.write_deadline.as_mut().poll(cx);
         end.map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -111,34 +111,34 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     ) -> Poll<io::Result<()>> {
         let filled = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        let Some(number) = self.pace.awaited() else {
-            // What comes now is a body, which has a limit of its own.
+        let Some(number) = self.tracker.awaited() else {
+            // This is a request body, which has a separate timeout.
             return read;
         };
         if read.is_ready() {
             if buffer.filled().len() > filled {
-                let wait = self.waits.header;
-                self.await_next(Awaited::Rest(number), wait);
+                let timeout = self.timeouts.header;
+                self.await_next(Awaited::Headers(number), timeout);
             }
             return read;
         }
-        if self.awaited != Awaited::Rest(number) {
-            let wait = self.waits.idle;
-            self.await_next(Awaited::Start(number), wait);
+        if self.awaited != Awaited::Headers(number) {
+            let timeout = self.timeouts.idle;
+            self.await_next(Awaited::Start(number), timeout);
         }
-        let end = self.read_end.as_mut().poll(cx);
+        let end = self.read_deadline.as_mut().poll(cx);
         end.map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.judge_write(wrote, cx)
+        self.check_write(wrote, cx)
     }
 
     fn poll_write_vectored(
@@ -147,7 +147,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
-        self.judge_write(wrote, cx)
+        self.check_write(wrote, cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -156,7 +156,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
-        self.judge_write(flushed, cx)
+        self.check_write(flushed, cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -171,73 +171,87 @@ mod tests {
 
     use super::*;
 
-    const WAITS: Waits = Waits {
+    const TIMEOUTS: Timeouts = Timeouts {
         header: Duration::from_secs(10),
         body: Duration::from_secs(30),
         idle: Duration::from_secs(60),
         stalled: Duration::from_secs(30),
-        heartbeat: Duration::from_secs(15),
+        keep_alive: Duration::from_secs(15),
     };
 
-    fn connection() -> (Patient<DuplexStream>, Arc<Pace>, DuplexStream) {
+    fn connection() -> (
+        TimeoutStream<DuplexStream>,
+        Arc<RequestTracker>,
+        DuplexStream,
+    ) {
         let (ours, theirs) = duplex(16);
-        let pace = Arc::new(Pace::default());
-        (Patient::new(ours, WAITS, Arc::clone(&pace)), pace, theirs)
+        let tracker = Arc::new(RequestTracker::default());
+        (
+            TimeoutStream::new(ours, TIMEOUTS, Arc::clone(&tracker)),
+            tracker,
+            theirs,
+        )
     }
 
-    /// Reads until it fails; how long that took, in whole seconds.
-    async fn given_up_after(ours: &mut Patient<DuplexStream>) -> u64 {
-        let began = Instant::now();
+    /// Reads until a timeout. Returns how long that took, in seconds.
+    async fn seconds_to_timeout(ours: &mut TimeoutStream<DuplexStream>) -> u64 {
+        let started = Instant::now();
         let mut bytes = Vec::new();
         let error = ours.read_to_end(&mut bytes).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        began.elapsed().as_secs()
+        started.elapsed().as_secs()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_that_does_not_read_is_given_up() {
+    async fn a_client_that_does_not_read_times_out() {
         let (mut ours, _pace, _theirs) = connection();
-        let began = Instant::now();
+        let started = Instant::now();
 
-        let written = timeout(WAITS.stalled * 2, ours.write_all(&[0; 64])).await;
+        let written = timeout(TIMEOUTS.stalled * 2, ours.write_all(&[0; 64])).await;
 
-        let error = written.expect("it does not wait for ever").unwrap_err();
+        let error = written.expect("it does not wait forever").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert_eq!(began.elapsed().as_secs(), WAITS.stalled.as_secs());
+        assert_eq!(started.elapsed().as_secs(), TIMEOUTS.stalled.as_secs());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_connects_and_says_nothing_is_given_up() {
+    async fn a_client_that_connects_and_sends_nothing_times_out() {
         let (mut ours, _pace, _theirs) = connection();
-        assert_eq!(given_up_after(&mut ours).await, WAITS.header.as_secs());
+        assert_eq!(
+            seconds_to_timeout(&mut ours).await,
+            TIMEOUTS.header.as_secs()
+        );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_head_that_trickles_in_is_given_up() {
+    async fn headers_that_trickle_in_time_out() {
         let (mut ours, _pace, mut theirs) = connection();
         tokio::spawn(async move {
-            for _ in 0..WAITS.idle.as_secs() {
+            for _ in 0..TIMEOUTS.idle.as_secs() {
                 let _ = theirs.write_all(b"x").await;
                 sleep(Duration::from_secs(1)).await;
             }
         });
-        assert_eq!(given_up_after(&mut ours).await, WAITS.header.as_secs());
+        assert_eq!(
+            seconds_to_timeout(&mut ours).await,
+            TIMEOUTS.header.as_secs()
+        );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_may_rest_between_requests_for_longer() {
-        let (mut ours, pace, mut theirs) = connection();
+    async fn a_connection_may_be_idle_between_requests_for_longer() {
+        let (mut ours, tracker, mut theirs) = connection();
         theirs.write_all(b"head").await.unwrap();
         ours.read_exact(&mut [0; 4]).await.unwrap();
-        drop(pace.begin());
+        drop(tracker.start());
 
-        assert_eq!(given_up_after(&mut ours).await, WAITS.idle.as_secs());
+        assert_eq!(seconds_to_timeout(&mut ours).await, TIMEOUTS.idle.as_secs());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_next_head_has_its_own_time_from_its_first_byte_on() {
-        let (mut ours, pace, mut theirs) = connection();
-        drop(pace.begin());
+    async fn the_next_headers_have_a_separate_timeout_from_their_first_byte() {
+        let (mut ours, tracker, mut theirs) = connection();
+        drop(tracker.start());
         let late = Duration::from_secs(50);
         tokio::spawn(async move {
             sleep(late).await;
@@ -245,22 +259,22 @@ mod tests {
             sleep(Duration::from_secs(100)).await;
         });
 
-        let after = given_up_after(&mut ours).await;
+        let after = seconds_to_timeout(&mut ours).await;
 
-        assert_eq!(after, (late + WAITS.header).as_secs());
+        assert_eq!(after, (late + TIMEOUTS.header).as_secs());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_under_way_is_not_cut_off() {
-        let (mut ours, pace, theirs) = connection();
-        let _under_way = pace.begin();
+    async fn a_request_in_flight_does_not_time_out() {
+        let (mut ours, tracker, theirs) = connection();
+        let _in_flight = tracker.start();
         let later = Duration::from_secs(600);
         tokio::spawn(async move {
             sleep(later).await;
             drop(theirs);
         });
 
-        // It ends because the other end does.
+        // It ends because the client disconnects.
         assert_eq!(ours.read_to_end(&mut Vec::new()).await.unwrap(), 0);
     }
 }

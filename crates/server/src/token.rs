@@ -1,4 +1,4 @@
-//! Bearer tokens: kept as digests, compared in constant time, never shown.
+//! Bearer tokens. They are stored as digests, compared in constant time and never shown.
 
 mod digest;
 
@@ -11,58 +11,54 @@ use windlass_core::{Error, ErrorKind, Result};
 use crate::scope::Grant;
 use digest::Digest;
 
-/// The fewest characters of a token: with 16 symbols they make 128 bits.
+/// The minimum length of a token: 128 bits as hex digits.
 const SECRET_CHARS_MIN: usize = 32;
 
-/// The largest file of tokens that is read.
+/// The largest token file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The tokens that open the door, as digests.
+/// The accepted tokens, as digests.
 #[derive(Clone, Default)]
-pub struct Tokens(Vec<Known>);
+pub struct Tokens(Vec<TokenEntry>);
 
-/// One token, and what it is good for.
+/// A token with its permissions and limits.
 #[derive(Clone)]
-pub(crate) struct Known {
+pub(crate) struct TokenEntry {
     digest: Digest,
     pub(crate) grant: Grant,
     pub(crate) quota: Quota,
 }
 
-/// How much a token may ask for, where its line says so.
+/// The limits of a token, if the token file sets them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Quota {
-    /// Requests a second.
+    /// Requests per second.
     pub(crate) rate: Option<NonZeroU32>,
-    /// Streams of events at a time.
+    /// Open event streams.
     pub(crate) streams: Option<usize>,
 }
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tokens({} of them)", self.0.len())
+        write!(f, "Tokens({})", self.0.len())
     }
 }
 
 impl Tokens {
-    /// Reads a file: on each line a name, the SHA-256 of the token in hex, its scopes and, unless
-    /// it is good for all, its queues. `rate=N` and `streams=N` at the end bound its requests a
-    /// second and its streams. `#` begins a remark.
+    /// Reads a token file. Each line is `NAME SHA256 SCOPES [QUEUES] [rate=N] [streams=N]`: the
+    /// SHA-256 of the token in hex, its scopes, queue patterns (default: all queues), and limits of
+    /// requests per second and of open event streams. `#` starts a comment.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let unreadable = |error: std::io::Error| {
-            let what = format!("the file of tokens {shown} cannot be read");
-            let help = "check its name and permissions";
+            let what = format!("cannot read the token file {shown}");
+            let help = "check the path and the permissions of the file";
             Error::new(ErrorKind::Invalid, what, help).caused_by(error)
         };
         let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
         if bytes > FILE_BYTES_MAX {
-            let why = format!("it has {bytes} bytes, the limit is {FILE_BYTES_MAX}");
-            return Err(Error::invalid(
-                "file of tokens",
-                why,
-                "remove what is not needed",
-            ));
+            let why = format!("{bytes} bytes is too large; maximum {FILE_BYTES_MAX}");
+            return Err(Error::invalid("token file", why, "remove unused tokens"));
         }
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
         Self::parse(&text).map_err(|error| {
@@ -71,115 +67,114 @@ impl Tokens {
         })
     }
 
-    /// Reads the text of such a file. What is wrong is told by its line, never by its words.
+    /// Parses the text of a token file. Errors give the line number but never its content.
     pub fn parse(text: &str) -> Result<Self> {
-        let mut known = Vec::new();
+        let mut entries = Vec::new();
         for (at, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default();
             if line.trim().is_empty() {
                 continue;
             }
-            let found = parse_line(line).map_err(|error| {
+            let entry = parse_line(line).map_err(|error| {
                 let what = format!("line {}: {error}", at + 1);
                 Error::new(error.kind(), what, error.help().to_owned())
             })?;
-            known.push(found);
+            entries.push(entry);
         }
-        if known.is_empty() {
-            let help = "write one as `NAME SHA256 SCOPES QUEUES`: see `windlass serve --help`";
-            return Err(Error::invalid("file of tokens", "it names none", help));
+        if entries.is_empty() {
+            let help = "add a line `NAME SHA256 SCOPES QUEUES`; see `windlass serve --help`";
+            return Err(Error::invalid("token file", "no tokens found", help));
         }
-        Ok(Self(known))
+        Ok(Self(entries))
     }
 
-    /// One token that may do everything.
+    /// Creates a set with one token that has every permission.
     pub fn single(secret: &str) -> Result<Self> {
         let is_plain = secret.chars().all(|c| c.is_ascii_graphic());
         if secret.len() < SECRET_CHARS_MIN || !is_plain {
-            let why = format!("it needs at least {SECRET_CHARS_MIN} visible characters");
-            let help = "draw one with `openssl rand -hex 32`";
+            let why = format!("expected at least {SECRET_CHARS_MIN} visible ASCII characters");
+            let help = "generate one with `openssl rand -hex 32`";
             return Err(Error::invalid("token", why, help));
         }
-        Ok(Self(vec![Known {
+        Ok(Self(vec![TokenEntry {
             digest: Digest::of(secret),
             grant: Grant::all(),
             quota: Quota::default(),
         }]))
     }
 
-    /// All of both.
+    /// Combines two sets of tokens.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What this token may do; nothing where it is unknown. Every known one is looked at, so that
-    /// the time it takes says nothing.
+    /// Returns the permissions of a token, or `None` if it is unknown. Compares all entries, so that
+    /// the time taken does not depend on the token.
     pub fn grant(&self, secret: &str) -> Option<&Grant> {
         self.find(secret).map(|at| &self.0[at].grant)
     }
 
-    /// Which of [`Tokens::all`] this token is.
+    /// Returns the index of a token in [`Tokens::all`].
     pub(crate) fn find(&self, secret: &str) -> Option<usize> {
-        let shown = Digest::of(secret);
+        let digest = Digest::of(secret);
         let mut found = None;
-        for (at, known) in self.0.iter().enumerate() {
-            if known.digest.is_same(&shown) {
+        for (at, entry) in self.0.iter().enumerate() {
+            if entry.digest.is_same(&digest) {
                 found = Some(at);
             }
         }
         found
     }
 
-    /// All of them.
-    pub(crate) fn all(&self) -> &[Known] {
+    /// Returns all entries.
+    pub(crate) fn all(&self) -> &[TokenEntry] {
         &self.0
     }
 }
 
-fn parse_line(line: &str) -> Result<Known> {
+fn parse_line(line: &str) -> Result<TokenEntry> {
     let words: Vec<_> = line.split_whitespace().collect();
-    // No queue has a name with this sign in it.
-    let (bounds, words): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| word.contains('='));
+    // `=` is not allowed in queue names.
+    let (limits, words): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| word.contains('='));
     let (digest, scopes, queues) = match words.as_slice() {
         [_, digest, scopes] => (digest, scopes, "*"),
         [_, digest, scopes, queues] => (digest, scopes, *queues),
         _ => {
-            let help =
-                "write NAME SHA256 SCOPES [QUEUES], for example `ann 9f86… read,enqueue mail-*`";
+            let help = "use NAME SHA256 SCOPES [QUEUES], such as `ann 9f86… read,enqueue mail-*`";
             return Err(Error::invalid(
                 "token",
-                "it does not have three or four words",
+                "expected three or four fields",
                 help,
             ));
         }
     };
     let digest = Digest::from_hex(digest).ok_or_else(|| {
         let help = "hash the token with `printf %s TOKEN | sha256sum`";
-        Error::invalid("digest", "it is not 64 hex digits", help)
+        Error::invalid("digest", "expected 64 hex digits", help)
     })?;
-    Ok(Known {
+    Ok(TokenEntry {
         digest,
         grant: Grant::parse(scopes, queues)?,
-        quota: parse_quota(&bounds)?,
+        quota: parse_quota(&limits)?,
     })
 }
 
-fn parse_quota(bounds: &[&str]) -> Result<Quota> {
+fn parse_quota(limits: &[&str]) -> Result<Quota> {
     let bad = || {
-        let help = "write rate=N for requests a second and streams=N for streams, each once";
-        Error::invalid("bound of a token", "it cannot be read", help)
+        let help = "use rate=N (requests per second) and streams=N (open event streams), each once";
+        Error::invalid("token limit", "cannot be parsed", help)
     };
     let mut quota = Quota::default();
-    for bound in bounds {
-        let (name, number) = bound.split_once('=').ok_or_else(bad)?;
-        let was_there = match name {
+    for limit in limits {
+        let (name, number) = limit.split_once('=').ok_or_else(bad)?;
+        let is_duplicate = match name {
             "rate" => quota
                 .rate
                 .replace(number.parse().map_err(|_| bad())?)
@@ -190,7 +185,7 @@ fn parse_quota(bounds: &[&str]) -> Result<Quota> {
                 .is_some(),
             _ => return Err(bad()),
         };
-        if was_there {
+        if is_duplicate {
             return Err(bad());
         }
     }
@@ -211,16 +206,16 @@ mod tests {
         let tokens = Tokens::parse(&file).unwrap();
 
         let grant = tokens.grant("test").unwrap();
-        assert!(grant.has(Scope::Enqueue) && !grant.reaches_all());
+        assert!(grant.has(Scope::Enqueue) && !grant.allows_all_queues());
         for wrong in ["", "tes", "test ", "Test", DIGEST] {
             assert!(tokens.grant(wrong).is_none(), "{wrong}");
         }
     }
 
     #[test]
-    fn a_line_may_bound_what_its_token_asks_for() {
-        let bounded = format!("ann {DIGEST} read rate=50 streams=0\nbob {DIGEST} read mail-*");
-        let tokens = Tokens::parse(&bounded).unwrap();
+    fn a_line_may_limit_its_token() {
+        let file = format!("ann {DIGEST} read rate=50 streams=0\nbob {DIGEST} read mail-*");
+        let tokens = Tokens::parse(&file).unwrap();
         let [ann, bob] = tokens.all() else {
             panic!("two tokens");
         };
@@ -228,12 +223,12 @@ mod tests {
             (ann.quota.rate, ann.quota.streams),
             (NonZeroU32::new(50), Some(0))
         );
-        assert!(ann.grant.reaches_all());
+        assert!(ann.grant.allows_all_queues());
         assert_eq!(bob.quota, Quota::default());
     }
 
     #[test]
-    fn a_bad_file_is_told_by_its_line_and_shows_nothing_of_it() {
+    fn an_error_in_the_file_has_the_line_number_and_shows_nothing_of_it() {
         for bad in [
             "hunter2hunter2",
             "ann hunter2 read",
@@ -255,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_token_is_refused_and_no_token_is_shown() {
+    fn a_short_token_is_rejected_and_no_token_is_shown() {
         assert!(Tokens::single("hunter2").is_err());
         let secret = "s3cr3t-".repeat(6);
         let tokens = Tokens::single(&secret).unwrap();

@@ -7,7 +7,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::http::Request;
 use windlass::{Client, NewJob, Result};
-use windlass_server::{CancellationToken, Client as Caller, Options, Server};
+use windlass_server::{CancellationToken, HttpClient as Caller, Options, HttpServer};
 
 use crate::fault;
 use crate::load::{QUEUE, payload, shares};
@@ -30,7 +30,7 @@ pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
     let url = stage.place.fresh().await?;
     let client = stage.client(&url).await?;
     let options = Options::new(([127, 0, 0, 1], 0).into())?;
-    let server = Server::bind(Arc::clone(client.store()), options).await?;
+    let server = HttpServer::bind(Arc::clone(client.store()), options).await?;
     let door = Door {
         address: server.url(),
         body: format!(r#"{{"payload":"{}"}}"#, "x".repeat(stage.plan.payload)),
@@ -141,7 +141,7 @@ impl Door {
         let request = Request::post(format!("/v1/queues/{QUEUE}/jobs/import"))
             .header("content-type", "application/x-ndjson")
             .body(Body::from(lines));
-        let reply = caller.ask(request.map_err(fault::internal)?).await?;
+        let reply = caller.send(request.map_err(fault::internal)?).await?;
         let answers = reply.body.split(|byte| *byte == b'\n');
         let accepted = answers
             .filter(|line| !line.is_empty() && !contains(line, b"\"error\""))

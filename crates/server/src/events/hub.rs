@@ -1,4 +1,4 @@
-//! The one listener to the store's hints, and the last of them for those who come back.
+//! Listens to the notifications of the store once, and buffers the last ones for all streams.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,28 +11,28 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 use windlass_core::{Notification, QueueName, Store};
 
-/// How many events are remembered.
-const KEPT_MAX: usize = 4096;
+/// How many events are buffered.
+const EVENTS_MAX: usize = 4096;
 
-/// How often new queues are looked for.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often to check for new queues.
+const QUEUE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A hint and its number.
+/// A notification and its number.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     number: u64,
-    hint: Notification,
+    notification: Notification,
 }
 
 impl Event {
-    /// The queue it speaks of; nothing when it speaks of all.
+    /// Returns the queue of the event, or `None` if it concerns all queues.
     pub(super) fn queue(&self) -> Option<&QueueName> {
-        self.hint.queue()
+        self.notification.queue()
     }
 
-    /// The event as it is sent.
+    /// Formats the event for the stream.
     pub(super) fn text(&self, boot: &str) -> Bytes {
-        let (name, data) = match &self.hint {
+        let (name, data) = match &self.notification {
             Notification::Work(queue) => ("work", json!({ "queue": queue.as_str() })),
             Notification::Cancel(queue, id) => (
                 "cancel",
@@ -51,68 +51,74 @@ impl Event {
     }
 }
 
-/// Where a reader stands: the number of the next event it wants.
+/// The position of a stream: the number of its next event.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct EventCursor {
     next: u64,
-    /// It may have missed something, and was not told yet.
-    is_behind: bool,
+    /// Events may have been missed, and no `resync` was sent yet.
+    needs_resync: bool,
 }
 
-/// Passes events on to all readers.
+/// Distributes events to all streams.
 #[derive(Debug)]
 pub(crate) struct Hub {
     shared: Arc<Shared>,
     store: Arc<dyn Store>,
-    seats: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
     is_listening: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Shared {
-    /// Drawn at the start: ids of another life mean nothing here.
+    /// Random per server start: event ids of an earlier run are not valid.
     boot: String,
-    kept: Mutex<Kept>,
-    news: Notify,
+    buffer: Mutex<EventBuffer>,
+    added: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct EventBuffer {
     next: u64,
     events: VecDeque<Event>,
 }
 
 impl Shared {
-    fn add(&self, hint: Notification) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = kept.next;
-        kept.next += 1;
-        if kept.events.len() == KEPT_MAX {
-            kept.events.pop_front();
+    fn add(&self, notification: Notification) {
+        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = buffer.next;
+        buffer.next += 1;
+        if buffer.events.len() == EVENTS_MAX {
+            buffer.events.pop_front();
         }
-        kept.events.push_back(Event { number, hint });
-        drop(kept);
-        self.news.notify_waiters();
+        buffer.events.push_back(Event {
+            number,
+            notification,
+        });
+        drop(buffer);
+        self.added.notify_waiters();
     }
 
-    /// The event a reader wants, if it is there by now.
-    fn look(&self, place: &mut Place) -> Option<Event> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = kept.next - kept.events.len() as u64;
-        if place.next < first {
-            // It was too slow, or away for too long.
-            place.next = first;
-            place.is_behind = true;
+    /// Returns the next event of a stream, if there is one.
+    fn next_event(&self, cursor: &mut EventCursor) -> Option<Event> {
+        let buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = buffer.next - buffer.events.len() as u64;
+        if cursor.next < first {
+            // The stream was too slow, or disconnected for too long.
+            cursor.next = first;
+            cursor.needs_resync = true;
         }
-        if place.is_behind {
-            place.is_behind = false;
-            let number = place.next.saturating_sub(1);
-            let hint = Notification::Resync;
-            return Some(Event { number, hint });
+        if cursor.needs_resync {
+            cursor.needs_resync = false;
+            let number = cursor.next.saturating_sub(1);
+            let notification = Notification::Resync;
+            return Some(Event {
+                number,
+                notification,
+            });
         }
-        let at = usize::try_from(place.next - first).ok()?;
-        let event = kept.events.get(at)?.clone();
-        place.next += 1;
+        let at = usize::try_from(cursor.next - first).ok()?;
+        let event = buffer.events.get(at)?.clone();
+        cursor.next += 1;
         Some(event)
     }
 }
@@ -121,19 +127,19 @@ impl Hub {
     pub(crate) fn new(store: Arc<dyn Store>, streams_max: usize) -> Self {
         let shared = Shared {
             boot: format!("{:012x}", fastrand::u64(..1 << 48)),
-            kept: Mutex::default(),
-            news: Notify::new(),
+            buffer: Mutex::default(),
+            added: Notify::new(),
         };
-        // Numbers begin at 1, so that there is one before the first.
+        // Numbers start at 1, so that there is a number before the first event.
         shared
-            .kept
+            .buffer
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .next = 1;
         Self {
             shared: Arc::new(shared),
             store,
-            seats: Arc::new(Semaphore::new(streams_max.min(Semaphore::MAX_PERMITS))),
+            streams: Arc::new(Semaphore::new(streams_max.min(Semaphore::MAX_PERMITS))),
             is_listening: AtomicBool::new(false),
         }
     }
@@ -142,96 +148,96 @@ impl Hub {
         &self.shared.boot
     }
 
-    /// Room for one more stream. The first one starts the listener.
-    pub(super) fn seat(&self) -> Option<OwnedSemaphorePermit> {
-        let seat = Arc::clone(&self.seats).try_acquire_owned().ok()?;
+    /// Reserves a stream. The first call starts the listener.
+    pub(super) fn open_stream(&self) -> Option<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.streams).try_acquire_owned().ok()?;
         if !self.is_listening.swap(true, Ordering::AcqRel) {
             let shared = Arc::downgrade(&self.shared);
             tokio::spawn(listen(Arc::clone(&self.store), shared));
         }
-        Some(seat)
+        Some(permit)
     }
 
-    /// Where a reader begins: after the event it saw last, or now.
-    pub(super) fn place(&self, last: Option<&str>) -> Place {
-        let kept = self
+    /// Returns the start position of a stream: after the last event it received, or now.
+    pub(super) fn cursor(&self, last: Option<&str>) -> EventCursor {
+        let buffer = self
             .shared
-            .kept
+            .buffer
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let Some(last) = last else {
-            let next = kept.next;
-            return Place {
+            let next = buffer.next;
+            return EventCursor {
                 next,
-                is_behind: false,
+                needs_resync: false,
             };
         };
         let number = last
             .rsplit_once('-')
             .filter(|(boot, _)| *boot == self.shared.boot)
             .and_then(|(_, number)| number.parse::<u64>().ok())
-            .filter(|number| *number < kept.next);
+            .filter(|number| *number < buffer.next);
         match number {
-            Some(number) => Place {
+            Some(number) => EventCursor {
                 next: number + 1,
-                is_behind: false,
+                needs_resync: false,
             },
-            None => Place {
-                next: kept.next,
-                is_behind: true,
+            None => EventCursor {
+                next: buffer.next,
+                needs_resync: true,
             },
         }
     }
 
-    /// The next event of a reader.
-    pub(super) async fn next(&self, place: &mut Place) -> Event {
+    /// Waits for the next event of a stream.
+    pub(super) async fn next(&self, cursor: &mut EventCursor) -> Event {
         loop {
-            let news = self.shared.news.notified();
-            tokio::pin!(news);
-            // From here on no news is missed.
-            news.as_mut().enable();
-            if let Some(event) = self.shared.look(place) {
+            let added = self.shared.added.notified();
+            tokio::pin!(added);
+            // Registered before the check, so that no event is missed.
+            added.as_mut().enable();
+            if let Some(event) = self.shared.next_event(cursor) {
                 return event;
             }
-            news.await;
+            added.await;
         }
     }
 }
 
-/// Listens to all queues for as long as the hub lives.
+/// Listens to all queues until the hub is dropped.
 async fn listen(store: Arc<dyn Store>, shared: Weak<Shared>) {
     let mut queues = Vec::new();
     let mut watch = None;
     loop {
-        let Ok(now) = store.queues().await else {
-            // Whatever happens meanwhile is not seen.
+        let Ok(current) = store.queues().await else {
+            // Events are missed until the store is back; a `resync` follows.
             watch = None;
             queues.clear();
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(QUEUE_POLL_INTERVAL).await;
             if shared.strong_count() == 0 {
                 return;
             }
             continue;
         };
-        if watch.is_none() || now != queues {
-            watch = store.watch(&now).await.ok();
-            queues = now;
-            // What happened before the watch began gave no hint.
+        if watch.is_none() || current != queues {
+            watch = store.watch(&current).await.ok();
+            queues = current;
+            // Changes before the watch started produced no notification.
             let Some(shared) = shared.upgrade() else {
                 return;
             };
             shared.add(Notification::Resync);
         }
-        let until = Instant::now() + LOOK;
+        let until = Instant::now() + QUEUE_POLL_INTERVAL;
         let Some(watch) = &mut watch else {
             tokio::time::sleep_until(until).await;
             continue;
         };
-        while let Ok(Some(hint)) = timeout_at(until, watch.next()).await {
+        while let Ok(Some(notification)) = timeout_at(until, watch.next()).await {
             let Some(shared) = shared.upgrade() else {
                 return;
             };
-            shared.add(hint);
+            shared.add(notification);
         }
         tokio::time::sleep_until(until).await;
         if shared.strong_count() == 0 {
@@ -256,35 +262,35 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_comes_back_gets_what_it_missed() {
+    async fn a_client_that_reconnects_gets_the_events_it_missed() {
         let hub = hub();
         for name in ["a", "b", "c"] {
             hub.shared.add(work(name));
         }
-        let mut place = hub.place(Some(&format!("{}-1", hub.boot())));
+        let mut cursor = hub.cursor(Some(&format!("{}-1", hub.boot())));
 
-        assert_eq!(hub.next(&mut place).await.hint, work("b"));
-        assert_eq!(hub.next(&mut place).await.hint, work("c"));
+        assert_eq!(hub.next(&mut cursor).await.notification, work("b"));
+        assert_eq!(hub.next(&mut cursor).await.notification, work("c"));
     }
 
     #[tokio::test]
-    async fn a_gap_is_told_as_resync() {
+    async fn a_gap_is_reported_as_resync() {
         let hub = hub();
         hub.shared.add(work("a"));
         for unknown in ["ffff-1", "nonsense", "", &format!("{}-99", hub.boot())] {
-            let mut place = hub.place(Some(unknown));
+            let mut cursor = hub.cursor(Some(unknown));
             assert_eq!(
-                hub.next(&mut place).await.hint,
+                hub.next(&mut cursor).await.notification,
                 Notification::Resync,
                 "{unknown}"
             );
         }
 
-        let mut slow = hub.place(None);
-        for _ in 0..=KEPT_MAX {
+        let mut slow = hub.cursor(None);
+        for _ in 0..=EVENTS_MAX {
             hub.shared.add(work("b"));
         }
-        assert_eq!(hub.next(&mut slow).await.hint, Notification::Resync);
-        assert_eq!(hub.next(&mut slow).await.hint, work("b"));
+        assert_eq!(hub.next(&mut slow).await.notification, Notification::Resync);
+        assert_eq!(hub.next(&mut slow).await.notification, work("b"));
     }
 }

@@ -1,5 +1,5 @@
-//! Wrong tokens, counted by address. A right one is never refused for them: behind a proxy all
-//! callers have one address, and whoever guesses must not lock the others out.
+//! Counts unknown tokens per address. Requests with a valid token are never rejected because of
+//! them: behind a proxy all clients share one address, and one that guesses must not lock out others.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,24 +7,24 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::time::{Duration, Instant};
 
-use crate::error::Refusal;
+use crate::error::HttpError;
 
-/// How many wrong tokens an address may show within the window.
+/// How many unknown tokens an address may send per window.
 const FAILURES_MAX: u32 = 30;
 
-/// How long failures count.
+/// How long failures are counted.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// How many addresses are remembered; when there are more, all are forgotten.
+/// How many addresses are tracked. When the limit is reached, all are cleared.
 const ADDRESSES_MAX: usize = 10_000;
 
-/// Who failed how often, and since when.
+/// The start of the window and the number of failures, per address.
 #[derive(Debug, Default)]
-pub(crate) struct Failures(Mutex<HashMap<IpAddr, (Instant, u32)>>);
+pub(crate) struct AuthFailures(Mutex<HashMap<IpAddr, (Instant, u32)>>);
 
-impl Failures {
-    /// Counts a wrong token; refuses an address that showed too many.
-    pub(super) fn count(&self, peer: Option<IpAddr>) -> Result<(), Refusal> {
+impl AuthFailures {
+    /// Counts an unknown token. Returns an error if the address sent too many.
+    pub(super) fn count(&self, peer: Option<IpAddr>) -> Result<(), HttpError> {
         let Some(peer) = peer else { return Ok(()) };
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= ADDRESSES_MAX && !seen.contains_key(&peer) {
@@ -38,10 +38,10 @@ impl Failures {
             *count += 1;
             return Ok(());
         }
-        let why = "too many wrong tokens came from this address";
-        let help = "wait a minute, or use a token that is known: it is let in at any time";
-        let rest = WINDOW.saturating_sub(since.elapsed());
-        Err(Refusal::new("too_many_requests", why, help).after(rest))
+        let why = "too many unknown tokens from this address";
+        let help = "wait a minute, or use a valid token, which is always accepted";
+        let remaining = WINDOW.saturating_sub(since.elapsed());
+        Err(HttpError::new("too_many_requests", why, help).retry_after(remaining))
     }
 }
 
@@ -51,7 +51,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_address_that_guesses_has_to_wait_and_others_do_not() {
-        let failures = Failures::default();
+        let failures = AuthFailures::default();
         let (guesser, other) = (
             Some("10.0.0.1".parse().unwrap()),
             Some("10.0.0.2".parse().unwrap()),
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn many_addresses_do_not_need_much_memory() {
-        let failures = Failures::default();
+        let failures = AuthFailures::default();
         for n in 0..(ADDRESSES_MAX + 10) {
             let peer = IpAddr::from(u32::try_from(n).unwrap().to_be_bytes());
             assert!(failures.count(Some(peer)).is_ok());

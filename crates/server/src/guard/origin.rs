@@ -1,25 +1,25 @@
-//! Host and Origin: what keeps a page of another site from using a caller's browser.
+//! Host and Origin checks, against DNS rebinding and cross-site requests.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};
 
-use crate::error::Refusal;
+use crate::error::HttpError;
 
-/// Refuses a host that this server is not called: a name may have been made to point here by
-/// somebody else. Addresses and `localhost` cannot.
-pub(super) fn check_host(hosts: &[String], request: &Request) -> Result<(), Refusal> {
-    let mut said = request.headers().get_all(header::HOST).iter();
-    let host = said.next().and_then(|host| host.to_str().ok());
-    let is_one = said.next().is_none();
-    let name = host.filter(|_| is_one).and_then(name_of);
+/// Rejects unknown host names: an attacker can point a name at this server. IP addresses and
+/// `localhost` are always accepted.
+pub(super) fn check_host(hosts: &[String], request: &Request) -> Result<(), HttpError> {
+    let mut values = request.headers().get_all(header::HOST).iter();
+    let host = values.next().and_then(|host| host.to_str().ok());
+    let is_single = values.next().is_none();
+    let name = host.filter(|_| is_single).and_then(host_name);
     let is_known = name.is_some_and(|name| {
         is_address(name)
             || name.eq_ignore_ascii_case("localhost")
             || hosts.iter().any(|known| name.eq_ignore_ascii_case(known))
     });
-    // A request for another site, as a proxy gets them, is not for us either.
+    // A request line with another authority, as sent to proxies, is not for this server.
     let is_ours = request
         .uri()
         .authority()
@@ -27,13 +27,13 @@ pub(super) fn check_host(hosts: &[String], request: &Request) -> Result<(), Refu
     if is_known && is_ours {
         return Ok(());
     }
-    let why = "this server is not known by the host of the request";
-    let help = "use its address, or start it with --host NAME";
-    Err(Refusal::new("wrong_host", why, help))
+    let why = "unknown host name in the request";
+    let help = "use the IP address of the server, or start it with --host NAME";
+    Err(HttpError::new("wrong_host", why, help))
 }
 
-/// A host without its port.
-fn name_of(host: &str) -> Option<&str> {
+/// Returns a host without its port, or `None` if it is malformed.
+fn host_name(host: &str) -> Option<&str> {
     if host.starts_with('[') {
         let end = host.find(']')?;
         let port = &host[end + 1..];
@@ -58,8 +58,9 @@ fn is_address(name: &str) -> bool {
     )
 }
 
-/// Refuses what a browser sends for a page of another site. Programs send neither header.
-pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
+/// Rejects requests that a browser sends for a page of another site. Other programs send neither
+/// header.
+pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), HttpError> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or(""));
     let is_ours = match (text("sec-fetch-site"), text("origin")) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
@@ -74,8 +75,8 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
         return Ok(());
     }
     let why = "the request comes from a page of another site";
-    let help = "call the API from a program, or from a page of this server";
-    Err(Refusal::new("forbidden", why, help))
+    let help = "call the API from a program, or from a page served by this server";
+    Err(HttpError::new("forbidden", why, help))
 }
 
 #[cfg(test)]
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_another_site_is_refused() {
+    fn a_page_of_another_site_is_rejected() {
         let check = |pairs: &[(&'static str, &'static str)]| {
             let mut headers = HeaderMap::new();
             headers.insert("host", "localhost:7700".parse().unwrap());

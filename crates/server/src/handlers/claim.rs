@@ -1,4 +1,5 @@
-//! Answers that hold jobs: when nobody hears one, its jobs go back now, not when the lease ends.
+//! Responses that carry claimed jobs. If a response cannot be delivered, its jobs are released at
+//! once instead of when the lease expires.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,39 +15,39 @@ use windlass_api::{Error, Fields, dispatch};
 use windlass_core::wait::Deadline;
 use windlass_core::{JobId, JobLease, QueueName, Store, Token, duration};
 
-use super::Answered;
-use crate::request::Call;
-use crate::state::{BODY_BYTES_MAX, Door};
+use super::HandlerResult;
+use crate::request::ApiRequest;
+use crate::state::{AppState, BODY_BYTES_MAX};
 
-/// The longest a claim waits; whoever wants to wait longer asks again.
+/// The longest a claim waits. To wait longer, clients claim again.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// After so long a waiting claim looks whether its caller is still there.
+/// How often a waiting claim checks that its client is still connected.
 const SLICE: Duration = Duration::from_secs(1);
 
-/// How often a release without an answer is repeated.
-const REPEATS_MAX: u32 = 3;
+/// How often a release is retried if its outcome is unknown.
+const RETRIES_MAX: u32 = 3;
 
-/// Claims in a task of its own: when the caller goes away, so does this future, and a claim must
-/// not be dropped half-way.
-pub(super) async fn claim(door: &Arc<Door>, mut call: Call) -> Answered {
-    let queue = call.queue()?;
-    let mut fields = call.fields(BODY_BYTES_MAX).await?;
-    let wait = waiting(&mut fields, call.route.op)?;
-    let (heard, hears) = oneshot::channel();
-    let (door, op) = (Arc::clone(door), call.route.op);
+/// Claims jobs in a separate task: this future is dropped if the client disconnects, and a claim in
+/// progress must not be.
+pub(super) async fn claim(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerResult {
+    let queue = request.queue()?;
+    let mut fields = request.fields(BODY_BYTES_MAX).await?;
+    let wait = take_wait(&mut fields, request.route.op)?;
+    let (sender, receiver) = oneshot::channel();
+    let (state, op) = (Arc::clone(state), request.route.op);
     tokio::spawn(async move {
-        let answer = wait_for_jobs(&door, op, &fields, wait, &heard).await;
-        let answer = answer.map(|reply| Claimed::new(&door.store, &queue, reply));
-        // Unheard, it is dropped here, and gives back what it holds.
-        let _ = heard.send(answer);
+        let reply = wait_for_jobs(&state, op, &fields, wait, &sender).await;
+        let guard = reply.map(|reply| ClaimGuard::new(&state.store, &queue, reply));
+        // If the client is gone, the guard is dropped here and releases the jobs.
+        let _ = sender.send(guard);
     });
-    let claimed = hears.await.map_err(|_| Error::missing_reply())??;
-    Ok(claimed.response())
+    let guard = receiver.await.map_err(|_| Error::no_answer())??;
+    Ok(guard.into_response())
 }
 
-/// How long the caller waits for jobs; only a claim does.
-fn waiting(fields: &mut Fields, op: &str) -> Result<Duration, Error> {
+/// Takes the field `wait` out of a claim. Other operations do not wait.
+fn take_wait(fields: &mut Fields, op: &str) -> Result<Duration, Error> {
     if op != "claim" {
         return Ok(Duration::ZERO);
     }
@@ -58,11 +59,11 @@ fn waiting(fields: &mut Fields, op: &str) -> Result<Duration, Error> {
 }
 
 async fn wait_for_jobs(
-    door: &Door,
+    state: &AppState,
     op: &str,
     fields: &Fields,
     wait: Duration,
-    heard: &oneshot::Sender<Result<Claimed, Error>>,
+    client: &oneshot::Sender<Result<ClaimGuard, Error>>,
 ) -> Result<Box<RawValue>, Error> {
     let text = serde_json::to_string(fields).map_err(|_| Error::missing_reply())?;
     let deadline = Deadline::after(Some(wait));
@@ -72,36 +73,36 @@ async fn wait_for_jobs(
             let slice = deadline.clamp(SLICE).as_millis();
             fields.put("wait", &format!("{slice}ms"))?;
         }
-        let reply = dispatch(door.store.as_ref(), op, fields).await?;
+        let reply = dispatch(state.store.as_ref(), op, fields).await?;
         let is_over = wait.is_zero() || deadline.is_over();
-        let is_unheard = heard.is_closed() || door.stopping.is_cancelled();
-        if is_over || is_unheard || reply.get() != "[]" {
+        let must_stop = client.is_closed() || state.stopping.is_cancelled();
+        if is_over || must_stop || reply.get() != "[]" {
             return Ok(reply);
         }
     }
 }
 
-/// A reply and the jobs in it. Dropped before it was sent, it gives them back.
-struct Claimed {
+/// A reply with claimed jobs. Releases them if dropped before the reply was sent.
+struct ClaimGuard {
     reply: Option<Box<RawValue>>,
     store: Arc<dyn Store>,
     queue: QueueName,
 }
 
-/// What a reply says of a job that it hands out.
+/// A claimed job in a reply.
 #[derive(Debug, Deserialize)]
-struct Held {
+struct ClaimedJob {
     id: String,
     token: String,
 }
 
-/// A reply with jobs beside other things.
+/// A reply to `complete`, with the jobs claimed by the same call.
 #[derive(Debug, Deserialize)]
-struct Beside {
-    claimed: Vec<Held>,
+struct CompleteReply {
+    claimed: Vec<ClaimedJob>,
 }
 
-impl Claimed {
+impl ClaimGuard {
     fn new(store: &Arc<dyn Store>, queue: &QueueName, reply: Box<RawValue>) -> Self {
         Self {
             reply: Some(reply),
@@ -110,58 +111,60 @@ impl Claimed {
         }
     }
 
-    /// The answer: its body counts as sent when the connection asks for what comes after it.
-    fn response(self) -> Response<Body> {
+    /// Turns the reply into a response. Its body counts as sent once the connection polls for the
+    /// next chunk.
+    fn into_response(self) -> Response<Body> {
         let text = self.reply.as_ref().map(|reply| reply.get().to_owned());
         let first = Bytes::from(text.unwrap_or_default());
-        let parts = stream::unfold((self, Some(first)), |(mut claimed, part)| async move {
-            if let Some(part) = part {
-                return Some((Ok::<_, std::convert::Infallible>(part), (claimed, None)));
+        let chunks = stream::unfold((self, Some(first)), |(mut guard, chunk)| async move {
+            if let Some(chunk) = chunk {
+                return Some((Ok::<_, std::convert::Infallible>(chunk), (guard, None)));
             }
-            // The lease is the caller's from now on.
-            drop(claimed.reply.take());
+            // Sent: from now on the client owns the lease.
+            drop(guard.reply.take());
             None
         });
-        let mut response = Response::new(Body::from_stream(parts));
+        let mut response = Response::new(Body::from_stream(chunks));
         let media = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, media);
         response
     }
 }
 
-impl Drop for Claimed {
+impl Drop for ClaimGuard {
     fn drop(&mut self) {
         let Some(reply) = self.reply.take() else {
             return;
         };
-        let holds = holds(reply.get());
-        if holds.is_empty() {
+        let leases = leases(reply.get());
+        if leases.is_empty() {
             return;
         }
         let (store, queue) = (Arc::clone(&self.store), self.queue.clone());
-        // Outside of a runtime the server is gone, and the lease will do it.
+        // Without a runtime the server has stopped; the leases expire on their own.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { give_back(store.as_ref(), &queue, &holds).await });
+            runtime.spawn(async move { release(store.as_ref(), &queue, &leases).await });
         }
     }
 }
 
-fn holds(reply: &str) -> Vec<JobLease> {
-    let held: Vec<Held> = serde_json::from_str(reply)
-        .or_else(|_| serde_json::from_str(reply).map(|beside: Beside| beside.claimed))
+/// Returns the leases of the claimed jobs in a reply.
+fn leases(reply: &str) -> Vec<JobLease> {
+    let jobs: Vec<ClaimedJob> = serde_json::from_str(reply)
+        .or_else(|_| serde_json::from_str(reply).map(|reply: CompleteReply| reply.claimed))
         .unwrap_or_default();
-    let hold = |held: &Held| {
-        let token: Token = held.token.parse().ok()?;
-        Some(JobLease::new(JobId::new(&held.id).ok()?, token))
+    let lease = |job: &ClaimedJob| {
+        let token: Token = job.token.parse().ok()?;
+        Some(JobLease::new(JobId::new(&job.id).ok()?, token))
     };
-    held.iter().filter_map(hold).collect()
+    jobs.iter().filter_map(lease).collect()
 }
 
-/// Releases, and repeats what got no answer: the token makes that safe. If it cannot be done, the
-/// end of the lease does it.
-async fn give_back(store: &dyn Store, queue: &QueueName, holds: &[JobLease]) {
-    for _ in 0..=REPEATS_MAX {
-        match store.release(queue, holds.to_vec()).await {
+/// Releases jobs, and retries if the outcome is unknown; the token makes that safe. If it fails, the
+/// jobs become ready again when the lease expires.
+async fn release(store: &dyn Store, queue: &QueueName, leases: &[JobLease]) {
+    for _ in 0..=RETRIES_MAX {
+        match store.release(queue, leases.to_vec()).await {
             Err(error) if error.is_unknown() => {}
             _ => return,
         }

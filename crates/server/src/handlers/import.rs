@@ -1,4 +1,4 @@
-//! Import: a job per line of NDJSON, with a line of answer for each.
+//! Import: one job per line of NDJSON, with one reply line for each.
 
 mod line_splitter;
 
@@ -12,69 +12,69 @@ use serde::Serialize;
 use windlass_api::{EnqueueReply, EnqueueRequest, Error, depth};
 use windlass_core::{JobId, NewJob, QueueName, Store};
 
-use super::Answered;
-use super::stream::{Parts, streamed, write_line};
-use crate::error::Refusal;
+use super::HandlerResult;
+use super::stream::{ChunkSender, streamed, write_line};
+use crate::error::HttpError;
 use crate::idempotency::Key;
-use crate::request::{Call, broken, too_slow};
-use crate::state::Door;
-use line_splitter::{Line, Lines};
+use crate::request::{ApiRequest, incomplete, too_slow};
+use crate::state::AppState;
+use line_splitter::{Line, LineSplitter};
 
-/// How many jobs go to the store in one call.
+/// The most jobs sent to the store in one call.
 const BATCH_JOBS: usize = 500;
 
-/// How many of their bytes.
+/// The most payload bytes sent to the store in one call.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// The longest line: a payload of 1 MiB with every byte escaped, and its fields.
+/// The longest line: a 1 MiB payload with every byte escaped, plus the other fields.
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Enqueues a job per line.
-pub(super) fn import(door: &Arc<Door>, mut call: Call) -> Answered {
-    call.no_query()?;
-    let media = call.media_type();
+/// Enqueues one job per line.
+pub(super) fn import(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerResult {
+    request.no_query()?;
+    let media_type = request.media_type();
     if !matches!(
-        media.as_str(),
+        media_type.as_str(),
         "application/x-ndjson" | "application/ndjson"
     ) {
-        let help = "send a job per line with the header content-type: application/x-ndjson";
-        return Err(Refusal::new(
+        let help = "set the header content-type: application/x-ndjson and send one job per line";
+        return Err(HttpError::new(
             "wrong_media_type",
-            "the body is not said to be NDJSON",
+            "the content type is not NDJSON",
             help,
         ));
     }
     let import = Import {
-        store: Arc::clone(&door.store),
-        queue: call.queue()?,
-        key: Key::of(&call.headers)?,
-        part_wait: call.body_wait,
-        waiting: Vec::new(),
-        waiting_bytes: 0,
+        store: Arc::clone(&state.store),
+        queue: request.queue()?,
+        key: Key::from_headers(&request.headers)?,
+        chunk_timeout: request.body_timeout,
+        pending: Vec::new(),
+        pending_bytes: 0,
         line: 0,
-        part: Vec::new(),
+        output: Vec::new(),
     };
-    let body = std::mem::take(&mut call.body).into_data_stream();
-    let (parts, response) = streamed();
-    tokio::spawn(import.run(body, parts));
+    let body = std::mem::take(&mut request.body).into_data_stream();
+    let (chunks, response) = streamed();
+    tokio::spawn(import.run(body, chunks));
     Ok(response)
 }
 
-/// An import on its way.
+/// A running import.
 struct Import {
     store: Arc<dyn Store>,
     queue: QueueName,
     key: Option<Key>,
-    /// How long the next part may take.
-    part_wait: Duration,
-    /// Lines whose jobs go to the store next, or whose refusal is told among them.
-    waiting: Vec<(u64, Result<NewJob, Error>)>,
-    waiting_bytes: usize,
+    /// How long the next chunk of the body may take.
+    chunk_timeout: Duration,
+    /// Lines of the next batch: jobs to enqueue, and invalid lines to report in order.
+    pending: Vec<(u64, Result<NewJob, Error>)>,
+    pending_bytes: usize,
     line: u64,
-    part: Vec<u8>,
+    output: Vec<u8>,
 }
 
-/// What became of one line.
+/// The reply to one line.
 #[derive(Debug, Serialize)]
 struct LineReply<'a> {
     line: u64,
@@ -84,72 +84,76 @@ struct LineReply<'a> {
     error: Option<&'a Error>,
 }
 
-/// The import ended before its input did.
-struct Ended;
+/// The import stopped before the end of its input.
+struct Stopped;
 
 impl Import {
-    async fn run(mut self, body: BodyDataStream, parts: Parts) {
-        // Whoever was to hear the answers may be gone; what is stored is stored.
-        let _ = self.read(body, &parts).await;
+    async fn run(mut self, body: BodyDataStream, chunks: ChunkSender) {
+        // The client may have disconnected; jobs already enqueued stay enqueued.
+        let _ = self.read(body, &chunks).await;
     }
 
-    async fn read(&mut self, mut body: BodyDataStream, parts: &Parts) -> Result<(), Ended> {
-        let mut lines = Lines::new(LINE_BYTES_MAX);
+    async fn read(
+        &mut self,
+        mut body: BodyDataStream,
+        chunks: &ChunkSender,
+    ) -> Result<(), Stopped> {
+        let mut lines = LineSplitter::new(LINE_BYTES_MAX);
         loop {
-            // Whoever sends slowly has each line stored at once, whoever sends fast has batches.
-            let next = if self.waiting.is_empty() {
-                tokio::time::timeout(self.part_wait, body.next()).await
+            // Lines of a slow sender are stored at once; lines of a fast one in batches.
+            let next = if self.pending.is_empty() {
+                tokio::time::timeout(self.chunk_timeout, body.next()).await
             } else if let Some(next) = body.next().now_or_never() {
                 Ok(next)
             } else {
-                self.flush(parts).await?;
+                self.flush(chunks).await?;
                 continue;
             };
             match next {
                 Ok(Some(Ok(chunk))) => lines.push(&chunk),
-                Ok(Some(Err(_))) => return self.stop(broken(), parts).await,
-                Err(_) => return self.stop(too_slow(self.part_wait), parts).await,
+                Ok(Some(Err(_))) => return self.stop(incomplete(), chunks).await,
+                Err(_) => return self.stop(too_slow(self.chunk_timeout), chunks).await,
                 Ok(None) => break,
             }
             while let Some(line) = lines.next() {
-                self.take(&line);
-                if self.waiting.len() >= BATCH_JOBS || self.waiting_bytes >= BATCH_BYTES {
-                    self.flush(parts).await?;
+                self.add(&line);
+                if self.pending.len() >= BATCH_JOBS || self.pending_bytes >= BATCH_BYTES {
+                    self.flush(chunks).await?;
                 }
             }
         }
         if let Some(line) = lines.last() {
-            self.take(&line);
+            self.add(&line);
         }
-        self.flush(parts).await
+        self.flush(chunks).await
     }
 
-    /// Reads a line; an empty one is none.
-    fn take(&mut self, line: &Line) {
+    /// Adds a line to the batch. Empty lines are ignored.
+    fn add(&mut self, line: &Line) {
         self.line += 1;
         let job = match line {
-            Line::Whole(line) if line.trim_ascii().is_empty() => return,
-            Line::Whole(line) => self.job(line),
+            Line::Complete(line) if line.trim_ascii().is_empty() => return,
+            Line::Complete(line) => self.job(line),
             Line::TooLong => {
-                let why = format!("the line is longer than {LINE_BYTES_MAX} bytes");
-                let help = "keep large data elsewhere and put a reference into the job";
+                let why = format!("line too long; maximum {LINE_BYTES_MAX} bytes");
+                let help = "store large data elsewhere and put a reference to it into the job";
                 Err(Error::new("too_large", why, help))
             }
         };
-        self.waiting_bytes += job.as_ref().map_or(0, |job| job.payload.len());
-        self.waiting.push((self.line, job));
+        self.pending_bytes += job.as_ref().map_or(0, |job| job.payload.len());
+        self.pending.push((self.line, job));
     }
 
     fn job(&self, line: &[u8]) -> Result<NewJob, Error> {
         let text = std::str::from_utf8(line).map_err(|_| {
-            let help = "send bytes as payload_base64";
+            let help = "send binary payloads as payload_base64";
             Error::new("invalid", "the line is not UTF-8", help)
         })?;
         depth::check(text)?;
         let request = EnqueueRequest::from_json(text)?;
-        let is_named = request.id.is_some();
+        let has_id = request.id.is_some();
         let mut job = request.into_job()?;
-        if let (Some(key), false) = (&self.key, is_named) {
+        if let (Some(key), false) = (&self.key, has_id) {
             let at = usize::try_from(self.line).unwrap_or(usize::MAX);
             job = job.id(JobId::new(key.id(at))?);
         }
@@ -157,62 +161,64 @@ impl Import {
         Ok(job)
     }
 
-    /// Hands the waiting jobs to the store and answers their lines.
-    async fn flush(&mut self, parts: &Parts) -> Result<(), Ended> {
-        let waiting = std::mem::take(&mut self.waiting);
-        self.waiting_bytes = 0;
-        if waiting.is_empty() {
+    /// Enqueues the pending jobs and replies to their lines.
+    async fn flush(&mut self, chunks: &ChunkSender) -> Result<(), Stopped> {
+        let pending = std::mem::take(&mut self.pending);
+        self.pending_bytes = 0;
+        if pending.is_empty() {
             return Ok(());
         }
-        let jobs: Vec<_> = waiting
+        let jobs: Vec<_> = pending
             .iter()
             .filter_map(|(_, job)| job.as_ref().ok().cloned())
             .collect();
-        let answers = if jobs.is_empty() {
+        let enqueued = if jobs.is_empty() {
             Vec::new()
         } else {
             match self.store.enqueue(&self.queue, jobs).await {
-                Ok(answers) => answers,
+                Ok(enqueued) => enqueued,
                 Err(error) => {
-                    let first = waiting.first().map_or(0, |(line, _)| *line);
-                    let mut refusal = Refusal::from(error);
-                    refusal.problem.message = format!(
-                        "nothing is known of line {first} and those after it: {}",
-                        refusal.problem.message
+                    let first = pending.first().map_or(0, |(line, _)| *line);
+                    let mut error = HttpError::from(error);
+                    error.inner.message = format!(
+                        "import stopped; the outcome of line {first} and later lines is unknown: {}",
+                        error.inner.message
                     );
-                    return self.end(refusal, parts).await;
+                    return self.end(error, chunks).await;
                 }
             }
         };
-        let mut answers = answers.iter();
-        for (line, job) in &waiting {
+        let mut enqueued = enqueued.iter();
+        for (line, job) in &pending {
             let reply = match job {
-                Ok(_) => answers.next().map(|it| EnqueueReply::new(&self.queue, it)),
+                Ok(_) => enqueued
+                    .next()
+                    .map(|job| EnqueueReply::new(&self.queue, job)),
                 Err(_) => None,
             };
             let error = job.as_ref().err();
             let line = *line;
-            write_line(&mut self.part, &LineReply { line, reply, error });
+            write_line(&mut self.output, &LineReply { line, reply, error });
         }
-        self.send(parts).await
+        self.send(chunks).await
     }
 
-    /// Stores what came whole, and tells why the rest is not read.
-    async fn stop(&mut self, refusal: Refusal, parts: &Parts) -> Result<(), Ended> {
-        self.flush(parts).await?;
-        self.end(refusal, parts).await
+    /// Enqueues the complete lines, and reports why the rest is not read.
+    async fn stop(&mut self, error: HttpError, chunks: &ChunkSender) -> Result<(), Stopped> {
+        self.flush(chunks).await?;
+        self.end(error, chunks).await
     }
 
-    async fn end(&mut self, refusal: Refusal, parts: &Parts) -> Result<(), Ended> {
-        let problem = refusal.problem.at_line(self.line);
-        let error = serde_json::json!({ "error": problem, "stopped": true });
-        write_line(&mut self.part, &error);
-        self.send(parts).await?;
-        Err(Ended)
+    async fn end(&mut self, error: HttpError, chunks: &ChunkSender) -> Result<(), Stopped> {
+        let error = error.inner.at_line(self.line);
+        let last = serde_json::json!({ "error": error, "stopped": true });
+        write_line(&mut self.output, &last);
+        self.send(chunks).await?;
+        Err(Stopped)
     }
 
-    async fn send(&mut self, parts: &Parts) -> Result<(), Ended> {
-        let part = Bytes::from(std::mem::take(&mut self.part));
-        parts.send(part).await.map_err(|_| Ended)
+    async fn send(&mut self, chunks: &ChunkSender) -> Result<(), Stopped> {
+        let chunk = Bytes::from(std::mem::take(&mut self.output));
+        chunks.send(chunk).await.map_err(|_| Stopped)
     }
 }

@@ -1,4 +1,4 @@
-//! NDJSON streams: answers that are written line by line, as fast as they are read.
+//! Streamed NDJSON responses with backpressure.
 
 use axum::body::Body;
 use axum::http::Response;
@@ -7,26 +7,26 @@ use futures_util::stream;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-/// How many parts wait for a reader before the other side is not read any further.
-const PARTS_MAX: usize = 16;
+/// How many chunks are buffered for a slow reader before the producer has to wait.
+const CHUNKS_MAX: usize = 16;
 
-/// Where parts of a body go.
-pub(super) type Parts = mpsc::Sender<Bytes>;
+/// Sends chunks of a response body.
+pub(super) type ChunkSender = mpsc::Sender<Bytes>;
 
-/// A body that is written as its parts come.
-pub(super) fn streamed() -> (Parts, Response<Body>) {
-    let (parts, receiver) = mpsc::channel(PARTS_MAX);
+/// Creates a streamed response, and the sender of its chunks.
+pub(super) fn streamed() -> (ChunkSender, Response<Body>) {
+    let (chunks, receiver) = mpsc::channel(CHUNKS_MAX);
     let body = stream::unfold(receiver, |mut receiver| async {
-        let part = receiver.recv().await?;
-        Some((Ok::<_, std::convert::Infallible>(part), receiver))
+        let chunk = receiver.recv().await?;
+        Some((Ok::<_, std::convert::Infallible>(chunk), receiver))
     });
     let response = super::text("application/x-ndjson", Body::from_stream(body));
-    (parts, response)
+    (chunks, response)
 }
 
-/// Puts a line of answer into a part.
-pub(super) fn write_line(part: &mut Vec<u8>, value: &impl Serialize) {
-    // Replies are structs of plain values.
-    let _ = serde_json::to_writer(&mut *part, value);
-    part.push(b'\n');
+/// Appends a value to a chunk as one line of JSON.
+pub(super) fn write_line(chunk: &mut Vec<u8>, value: &impl Serialize) {
+    // Serializing a struct of plain values to memory cannot fail.
+    let _ = serde_json::to_writer(&mut *chunk, value);
+    chunk.push(b'\n');
 }

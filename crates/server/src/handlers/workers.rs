@@ -1,92 +1,98 @@
-//! Workers: a caller reaches those whose queues it reaches.
+//! Workers. A caller may access a worker if it may access all queues of the worker.
 
 use windlass_api::request::{Heartbeat, Register};
 use windlass_api::{Fields, WorkerReply, dispatch};
 use windlass_core::{Clock, QueueName, SystemClock, Timestamp, WorkerRecord};
 
-use super::{Answered, json, json_text};
-use crate::error::Refusal;
-use crate::request::{Call, check_reach};
+use super::{HandlerResult, json, json_text};
+use crate::error::HttpError;
+use crate::request::{ApiRequest, check_queue_access};
 use crate::scope::Grant;
-use crate::state::{BODY_BYTES_MAX, Door};
+use crate::state::{AppState, BODY_BYTES_MAX};
 
-fn reaches(grant: &Grant, worker: &WorkerRecord) -> bool {
+fn allows_worker(grant: &Grant, worker: &WorkerRecord) -> bool {
     let queues = &worker.new.queues;
-    // One that names no queue may be anybody's.
-    grant.reaches_all() || !queues.is_empty() && queues.iter().all(|queue| grant.reaches(queue))
+    // A worker without queues may serve any queue.
+    grant.allows_all_queues()
+        || !queues.is_empty() && queues.iter().all(|queue| grant.allows_queue(queue))
 }
 
-/// The workers that the caller reaches.
-pub(super) async fn list(door: &Door, grant: &Grant) -> Answered {
+/// Lists the workers the caller may access.
+pub(super) async fn list(state: &AppState, grant: &Grant) -> HandlerResult {
     let now = Timestamp::from_ms(SystemClock.now_us() / 1000);
-    let workers = door.store.workers().await?;
-    let seen = workers.iter().filter(|worker| reaches(grant, worker));
-    let replies: Vec<_> = seen.map(|worker| WorkerReply::new(worker, now)).collect();
+    let workers = state.store.workers().await?;
+    let accessible = workers.iter().filter(|worker| allows_worker(grant, worker));
+    let replies: Vec<_> = accessible
+        .map(|worker| WorkerReply::new(worker, now))
+        .collect();
     json(&replies)
 }
 
-/// A verb on one worker.
-pub(super) async fn one(door: &Door, mut call: Call) -> Answered {
-    check_worker(door, &call.grant, call.worker()).await?;
-    let fields = call.fields(BODY_BYTES_MAX).await?;
-    verb(door, call.route.op, fields).await
+/// Runs an operation on one worker.
+pub(super) async fn operation(state: &AppState, mut request: ApiRequest) -> HandlerResult {
+    check_worker(state, &request.grant, request.worker()).await?;
+    let fields = request.fields(BODY_BYTES_MAX).await?;
+    run(state, request.route.op, fields).await
 }
 
-/// Refuses a worker of queues that the caller does not reach; one that nobody knows is for the
-/// verb to tell.
-async fn check_worker(door: &Door, grant: &Grant, id: &str) -> Result<(), Refusal> {
-    if grant.reaches_all() {
+/// Rejects a worker with queues the caller may not access. Unknown workers pass: the operation
+/// itself reports them.
+async fn check_worker(state: &AppState, grant: &Grant, id: &str) -> Result<(), HttpError> {
+    if grant.allows_all_queues() {
         return Ok(());
     }
-    let workers = door.store.workers().await?;
+    let workers = state.store.workers().await?;
     let found = workers.iter().find(|worker| worker.new.boot.as_str() == id);
-    if found.is_none_or(|worker| reaches(grant, worker)) {
+    if found.is_none_or(|worker| allows_worker(grant, worker)) {
         return Ok(());
     }
-    let why = "the token is not good for all queues of this worker";
-    let help = "use a token whose pattern matches them";
-    Err(Refusal::new("forbidden", why, help))
+    let why = "the token does not allow all queues of this worker";
+    let help = "use a token whose queue patterns match all of them";
+    Err(HttpError::new("forbidden", why, help))
 }
 
-/// Makes a worker known, with queues that the caller reaches; it may not take the place of one that
-/// the caller does not.
-pub(super) async fn register(door: &Door, mut call: Call) -> Answered {
-    let fields = call.fields(BODY_BYTES_MAX).await?;
-    // Read as the verb reads it, so that no shape of it gets by.
-    let named: Register = fields.read()?;
-    check_all(&call.grant, &named.queues)?;
-    if named.queues.is_empty() && !call.grant.reaches_all() {
-        let why = "the token is not good for a worker that names no queues";
-        let help = "name its queues; the token's pattern has to match them";
-        return Err(Refusal::new("forbidden", why, help));
+/// Registers a worker with queues the caller may access. It may not replace a worker the caller may
+/// not access.
+pub(super) async fn register(state: &AppState, mut request: ApiRequest) -> HandlerResult {
+    let fields = request.fields(BODY_BYTES_MAX).await?;
+    // Parsed with the type the operation uses, so both see the same queues.
+    let register: Register = fields.read()?;
+    check_all(&request.grant, &register.queues)?;
+    if register.queues.is_empty() && !request.grant.allows_all_queues() {
+        let why = "the token does not allow workers without queues";
+        let help = "list the queues of the worker; the token's patterns must match them";
+        return Err(HttpError::new("forbidden", why, help));
     }
-    if let Some(id) = named.worker {
-        check_worker(door, &call.grant, &id).await?;
+    if let Some(id) = register.worker {
+        check_worker(state, &request.grant, &id).await?;
     }
-    verb(door, call.route.op, fields).await
+    run(state, request.route.op, fields).await
 }
 
-/// Shows that a worker lives; the jobs it names are of queues that the caller reaches.
-pub(super) async fn heartbeat(door: &Door, mut call: Call) -> Answered {
-    check_worker(door, &call.grant, call.worker()).await?;
-    let fields = call.fields(BODY_BYTES_MAX).await?;
-    let named: Heartbeat = fields.read()?;
-    check_all(&call.grant, named.running.iter().map(|job| &job.queue))?;
-    verb(door, call.route.op, fields).await
+/// Records a heartbeat. The caller must be allowed to access the queues of all running jobs in it.
+pub(super) async fn heartbeat(state: &AppState, mut request: ApiRequest) -> HandlerResult {
+    check_worker(state, &request.grant, request.worker()).await?;
+    let fields = request.fields(BODY_BYTES_MAX).await?;
+    let heartbeat: Heartbeat = fields.read()?;
+    check_all(
+        &request.grant,
+        heartbeat.running.iter().map(|job| &job.queue),
+    )?;
+    run(state, request.route.op, fields).await
 }
 
-/// Refuses names of queues that the caller does not reach.
+/// Rejects queues the caller may not access.
 fn check_all<'a>(
     grant: &Grant,
     queues: impl IntoIterator<Item = &'a String>,
-) -> Result<(), Refusal> {
+) -> Result<(), HttpError> {
     for name in queues {
-        check_reach(grant, &QueueName::new(name)?)?;
+        check_queue_access(grant, &QueueName::new(name)?)?;
     }
     Ok(())
 }
 
-async fn verb(door: &Door, op: &str, fields: Fields) -> Answered {
-    let answer = dispatch(door.store.as_ref(), op, fields).await?;
-    Ok(json_text(answer.get().to_owned()))
+async fn run(state: &AppState, op: &str, fields: Fields) -> HandlerResult {
+    let reply = dispatch(state.store.as_ref(), op, fields).await?;
+    Ok(json_text(reply.get().to_owned()))
 }

@@ -1,4 +1,4 @@
-//! The rows of the table.
+//! The rows of the table of routes.
 
 use windlass_api::request::{
     Accept, Audit, Cancel, Claim, CommandWorker, Complete, Delete, Enqueue, EnqueueAll, Fail,
@@ -7,7 +7,7 @@ use windlass_api::request::{
 };
 
 use super::Method::{Delete as DELETE, Get as GET, Post as POST, Put as PUT};
-use super::{EVENTS, Route, Way};
+use super::{EVENTS, Handler, Route};
 use crate::delayed::{DelayedReply, DelayedRequest};
 use crate::events::TicketReply;
 use crate::scope::Scope;
@@ -16,83 +16,89 @@ use crate::scope::Scope;
 #[rustfmt::skip]
 pub(crate) const ROUTES: &[Route] = &[
     // Queues.
-    Route::store::<Queues>(GET, "/v1/queues", Scope::Read, "The figures of all queues").by(Way::Queues),
-    Route::queue::<Stats>(GET, "/v1/queues/{queue}", Scope::Read, "The figures of a queue"),
-    Route::queue::<ShowSettings>(GET, "/v1/queues/{queue}/settings", Scope::Read, "The settings of a queue"),
-    Route::queue::<Set>(PUT, "/v1/queues/{queue}/settings", Scope::Admin, "Change settings of a queue"),
-    Route::queue::<Pause>(POST, "/v1/queues/{queue}/pause", Scope::Operate, "Stop answering claims"),
-    Route::queue::<Resume>(POST, "/v1/queues/{queue}/resume", Scope::Operate, "Answer claims again"),
-    Route::queue::<Purge>(POST, "/v1/queues/{queue}/purge", Scope::Admin, "Remove a page of ready and scheduled jobs"),
-    Route::queue::<Maintain>(POST, "/v1/queues/{queue}/maintain", Scope::Operate, "Promote, reap and prune a page now"),
-    Route::queue::<Audit>(POST, "/v1/queues/{queue}/audit", Scope::Admin, "Check and repair a page of the queue"),
-    // Putting jobs in.
-    Route::queue::<Enqueue>(POST, "/v1/queues/{queue}/jobs", Scope::Enqueue, "Enqueue a job").by(Way::Enqueue),
-    Route::queue::<EnqueueAll>(POST, "/v1/queues/{queue}/jobs/batch", Scope::Enqueue, "Enqueue many jobs in one step").by(Way::Batch),
-    Route::other(POST, "/v1/queues/{queue}/jobs/import", Scope::Enqueue, Way::Import, "import", "Enqueue a job per line of NDJSON; a line of answer for each"),
-    // Looking at jobs.
-    Route::queue::<List>(GET, "/v1/queues/{queue}/jobs", Scope::Read, "A page of jobs, without payloads and results"),
-    Route::other(GET, "/v1/queues/{queue}/jobs/export", Scope::Read, Way::Export, "export", "All jobs with their payloads, one per line of NDJSON").asked::<ExportRequest>(),
-    Route::queue::<Get>(GET, "/v1/queues/{queue}/jobs/{id}", Scope::Read, "Everything known of a job"),
-    Route::other(GET, "/v1/queues/{queue}/jobs/{id}/payload", Scope::Read, Way::Payload, "payload", "The payload, byte for byte"),
-    Route::other(GET, "/v1/queues/{queue}/jobs/{id}/result", Scope::Read, Way::Result, "result", "The result, byte for byte"),
-    Route::queue::<Wait>(GET, "/v1/queues/{queue}/jobs/{id}/wait", Scope::Read, "Wait until a job has ended, up to a minute"),
-    // Working.
-    Route::queue::<Claim>(POST, "/v1/queues/{queue}/claim", Scope::Work, "Take jobs under a lease; waits for some, up to a minute").by(Way::Claim),
-    Route::queue::<Renew>(POST, "/v1/queues/{queue}/renew", Scope::Work, "Hold on to what a token holds"),
-    Route::queue::<Complete>(POST, "/v1/queues/{queue}/complete", Scope::Work, "End jobs well, and claim the next in the same step").by(Way::Claim),
-    Route::queue::<Fail>(POST, "/v1/queues/{queue}/fail", Scope::Work, "End attempts badly: again later, or dead"),
-    Route::queue::<Release>(POST, "/v1/queues/{queue}/release", Scope::Work, "Give jobs back, attempts not counted"),
-    Route::queue::<Accept>(POST, "/v1/queues/{queue}/jobs/{id}/accept", Scope::Work, "Accept a dispatched job"),
-    Route::queue::<Progress>(POST, "/v1/queues/{queue}/jobs/{id}/progress", Scope::Work, "Say how far a job has come; renews nothing"),
-    Route::queue::<Complete>(POST, "/v1/queues/{queue}/jobs/{id}/complete", Scope::Work, "End a job well").by(Way::Claim),
-    Route::queue::<Fail>(POST, "/v1/queues/{queue}/jobs/{id}/fail", Scope::Work, "End an attempt badly"),
-    Route::queue::<Release>(POST, "/v1/queues/{queue}/jobs/{id}/release", Scope::Work, "Give a job back, attempt not counted"),
-    Route::queue::<Snooze>(POST, "/v1/queues/{queue}/jobs/{id}/snooze", Scope::Work, "Put a job off, attempt not counted"),
-    // Operating.
-    Route::queue::<Cancel>(POST, "/v1/queues/{queue}/cancel", Scope::Operate, "Cancel jobs; running ones are asked to stop"),
-    Route::queue::<Retry>(POST, "/v1/queues/{queue}/retry", Scope::Operate, "Make dead jobs ready again"),
-    Route::queue::<Delete>(POST, "/v1/queues/{queue}/delete", Scope::Operate, "Forget finished jobs"),
-    Route::queue::<Promote>(POST, "/v1/queues/{queue}/promote", Scope::Operate, "Make scheduled jobs ready now"),
-    Route::queue::<Cancel>(POST, "/v1/queues/{queue}/jobs/{id}/cancel", Scope::Operate, "Cancel a job"),
-    Route::queue::<Retry>(POST, "/v1/queues/{queue}/jobs/{id}/retry", Scope::Operate, "Make a dead job ready again"),
-    Route::queue::<Promote>(POST, "/v1/queues/{queue}/jobs/{id}/promote", Scope::Operate, "Make a scheduled job ready now"),
-    Route::queue::<Delete>(DELETE, "/v1/queues/{queue}/jobs/{id}", Scope::Operate, "Forget a finished job"),
+    Route::store::<Queues>(GET, "/v1/queues", Scope::Read, "Lists all queues with their stats").handled_by(Handler::Queues),
+    Route::queue::<Stats>(GET, "/v1/queues/{queue}", Scope::Read, "Returns the stats of a queue"),
+    Route::queue::<ShowSettings>(GET, "/v1/queues/{queue}/settings", Scope::Read, "Returns the settings of a queue"),
+    Route::queue::<Set>(PUT, "/v1/queues/{queue}/settings", Scope::Admin, "Updates the settings of a queue"),
+    Route::queue::<Pause>(POST, "/v1/queues/{queue}/pause", Scope::Operate, "Pauses a queue: claims return no jobs"),
+    Route::queue::<Resume>(POST, "/v1/queues/{queue}/resume", Scope::Operate, "Resumes a paused queue"),
+    Route::queue::<Purge>(POST, "/v1/queues/{queue}/purge", Scope::Admin, "Deletes a page of ready and scheduled jobs"),
+    Route::queue::<Maintain>(POST, "/v1/queues/{queue}/maintain", Scope::Operate, "Runs maintenance on a page: promotes due jobs, returns jobs with expired leases, prunes finished jobs"),
+    Route::queue::<Audit>(POST, "/v1/queues/{queue}/audit", Scope::Admin, "Audits a page of the queue and repairs what is inconsistent"),
+    // Enqueueing jobs.
+    Route::queue::<Enqueue>(POST, "/v1/queues/{queue}/jobs", Scope::Enqueue, "Enqueues a job").handled_by(Handler::Enqueue),
+    Route::queue::<EnqueueAll>(POST, "/v1/queues/{queue}/jobs/batch", Scope::Enqueue, "Enqueues a batch of jobs in one call").handled_by(Handler::Batch),
+    Route::other(POST, "/v1/queues/{queue}/jobs/import", Scope::Enqueue, Handler::Import, "import", "Enqueues one job per line of NDJSON and streams one reply line for each"),
+    // Reading jobs.
+    Route::queue::<List>(GET, "/v1/queues/{queue}/jobs", Scope::Read, "Lists jobs, one page at a time, without payloads and results"),
+    Route::other(GET, "/v1/queues/{queue}/jobs/export", Scope::Read, Handler::Export, "export", "Exports all jobs with their payloads, one per line of NDJSON").with_request::<ExportRequest>(),
+    Route::queue::<Get>(GET, "/v1/queues/{queue}/jobs/{id}", Scope::Read, "Returns a job with its payload and result"),
+    Route::other(GET, "/v1/queues/{queue}/jobs/{id}/payload", Scope::Read, Handler::Payload, "payload", "Returns the payload of a job as raw bytes"),
+    Route::other(GET, "/v1/queues/{queue}/jobs/{id}/result", Scope::Read, Handler::Result, "result", "Returns the result of a job as raw bytes"),
+    Route::queue::<Wait>(GET, "/v1/queues/{queue}/jobs/{id}/wait", Scope::Read, "Waits until a job has finished, for up to 60 seconds"),
+    // Working on jobs.
+    Route::queue::<Claim>(POST, "/v1/queues/{queue}/claim", Scope::Work, "Claims ready jobs and leases them to the caller; waits for jobs for up to 60 seconds").handled_by(Handler::Claim),
+    Route::queue::<Renew>(POST, "/v1/queues/{queue}/renew", Scope::Work, "Renews the lease of a token"),
+    Route::queue::<Complete>(POST, "/v1/queues/{queue}/complete", Scope::Work, "Completes jobs and optionally claims more in the same call").handled_by(Handler::Claim),
+    Route::queue::<Fail>(POST, "/v1/queues/{queue}/fail", Scope::Work, "Fails jobs: each is retried later or becomes dead"),
+    Route::queue::<Release>(POST, "/v1/queues/{queue}/release", Scope::Work, "Releases jobs to the queue without counting the attempts"),
+    Route::queue::<Accept>(POST, "/v1/queues/{queue}/jobs/{id}/accept", Scope::Work, "Accepts a dispatched job"),
+    Route::queue::<Progress>(POST, "/v1/queues/{queue}/jobs/{id}/progress", Scope::Work, "Reports the progress of a job; does not renew the lease"),
+    Route::queue::<Complete>(POST, "/v1/queues/{queue}/jobs/{id}/complete", Scope::Work, "Completes a job").handled_by(Handler::Claim),
+    Route::queue::<Fail>(POST, "/v1/queues/{queue}/jobs/{id}/fail", Scope::Work, "Fails a job: it is retried later or becomes dead"),
+    Route::queue::<Release>(POST, "/v1/queues/{queue}/jobs/{id}/release", Scope::Work, "Releases a job to the queue without counting the attempt"),
+    Route::queue::<Snooze>(POST, "/v1/queues/{queue}/jobs/{id}/snooze", Scope::Work, "Snoozes a job: runs it later without counting the attempt"),
+    // Operating on jobs.
+    Route::queue::<Cancel>(POST, "/v1/queues/{queue}/cancel", Scope::Operate, "Cancels jobs; running jobs are asked to stop"),
+    Route::queue::<Retry>(POST, "/v1/queues/{queue}/retry", Scope::Operate, "Retries dead jobs"),
+    Route::queue::<Delete>(POST, "/v1/queues/{queue}/delete", Scope::Operate, "Deletes finished jobs"),
+    Route::queue::<Promote>(POST, "/v1/queues/{queue}/promote", Scope::Operate, "Makes scheduled jobs ready now"),
+    Route::queue::<Cancel>(POST, "/v1/queues/{queue}/jobs/{id}/cancel", Scope::Operate, "Cancels a job; a running job is asked to stop"),
+    Route::queue::<Retry>(POST, "/v1/queues/{queue}/jobs/{id}/retry", Scope::Operate, "Retries a dead job"),
+    Route::queue::<Promote>(POST, "/v1/queues/{queue}/jobs/{id}/promote", Scope::Operate, "Makes a scheduled job ready now"),
+    Route::queue::<Delete>(DELETE, "/v1/queues/{queue}/jobs/{id}", Scope::Operate, "Deletes a finished job"),
     // Workers.
-    Route::store::<Workers>(GET, "/v1/workers", Scope::Read, "Workers that were seen lately").by(Way::Workers),
-    Route::store::<Register>(POST, "/v1/workers", Scope::Work, "Make a worker known").by(Way::Register),
-    Route::store::<Heartbeat>(POST, "/v1/workers/{worker}/heartbeat", Scope::Work, "Show that a worker lives, renew what it holds, and learn how to go on").by(Way::Heartbeat),
-    Route::store::<Leave>(POST, "/v1/workers/{worker}/leave", Scope::Work, "Take a worker off the record; what it holds goes back").by(Way::Worker),
-    Route::store::<FailWorker>(POST, "/v1/workers/{worker}/fail", Scope::Operate, "Declare a worker dead; what it holds goes back now").by(Way::Worker),
-    Route::store::<CommandWorker>(POST, "/v1/workers/{worker}/command", Scope::Operate, "Queue a command for the worker's next heartbeat").by(Way::Worker),
-    // What is not a verb.
-    Route::other(GET, EVENTS, Scope::Read, Way::Events, "events", "What happens to jobs, as server-sent events").asked::<EventsRequest>(),
-    Route::other(POST, "/v1/events/ticket", Scope::Read, Way::Ticket, "ticket", "Draw a ticket that opens one stream of events, for browsers").answered::<TicketReply>(),
-    Route::other(GET, "/metrics", Scope::Read, Way::Metrics, "metrics", "Figures of all queues and of this server, for Prometheus"),
-    Route::other(GET, "/openapi.json", Scope::Any, Way::OpenApi, "openapi", "This document"),
-    Route::other(GET, "/docs", Scope::Any, Way::Docs, "docs", "The routes on one page, for people"),
-    Route::other(GET, "/healthz", Scope::Open, Way::Health, "health", "Whether the server runs"),
-    Route::other(GET, "/readyz", Scope::Open, Way::Ready, "ready", "Whether the store answers"),
-    Route::other(POST, "/", Scope::Enqueue, Way::Delayed, "delayed", "Put a job off until a time; for callers of the delayed queue").asked::<DelayedRequest>().answered::<DelayedReply>(),
+    Route::store::<Workers>(GET, "/v1/workers", Scope::Read, "Lists the registered workers").handled_by(Handler::Workers),
+    Route::store::<Register>(POST, "/v1/workers", Scope::Work, "Registers a worker").handled_by(Handler::Register),
+    Route::store::<Heartbeat>(POST, "/v1/workers/{worker}/heartbeat", Scope::Work, "Records a heartbeat, renews the leases of the worker and returns its next command").handled_by(Handler::Heartbeat),
+    Route::store::<Leave>(POST, "/v1/workers/{worker}/leave", Scope::Work, "Unregisters a worker and releases its jobs").handled_by(Handler::Worker),
+    Route::store::<FailWorker>(POST, "/v1/workers/{worker}/fail", Scope::Operate, "Declares a worker dead and returns its jobs to their queues now").handled_by(Handler::Worker),
+    Route::store::<CommandWorker>(POST, "/v1/workers/{worker}/command", Scope::Operate, "Queues a command for the worker's next heartbeat").handled_by(Handler::Worker),
+    // Everything else.
+    Route::other(GET, EVENTS, Scope::Read, Handler::Events, "events", "Streams job events as server-sent events").with_request::<EventsRequest>(),
+    Route::other(POST, "/v1/events/ticket", Scope::Read, Handler::Ticket, "ticket", "Issues a one-time ticket for an event stream, for browsers").with_reply::<TicketReply>(),
+    Route::other(GET, "/metrics", Scope::Read, Handler::Metrics, "metrics", "Returns metrics of all queues and of this server, for Prometheus"),
+    Route::other(GET, "/openapi.json", Scope::Any, Handler::OpenApi, "openapi", "Returns this document"),
+    Route::other(GET, "/docs", Scope::Any, Handler::Docs, "docs", "Returns a page that lists all routes"),
+    Route::other(GET, "/healthz", Scope::Open, Handler::Health, "health", "Returns 200 if the server is running"),
+    Route::other(GET, "/readyz", Scope::Open, Handler::Ready, "ready", "Returns 200 if the store is available"),
+    Route::other(POST, "/", Scope::Enqueue, Handler::Delayed, "delayed", "Schedules a job for a due time; compatible with the Delayed Queue App").with_request::<DelayedRequest>().with_reply::<DelayedReply>(),
 ];
 
-/// Which jobs are exported.
+/// The query of an export.
 #[derive(Debug, schemars::JsonSchema)]
-#[expect(dead_code, reason = "read by name; this is for the document")]
+#[expect(
+    dead_code,
+    reason = "fields are read by name; the type only documents them"
+)]
 struct ExportRequest {
-    /// Only jobs in this state, or in one of several with commas between.
+    /// Export only jobs in these states, separated by commas.
     state: Option<String>,
-    /// Only jobs of this kind.
+    /// Export only jobs of this kind.
     kind: Option<String>,
 }
 
-/// Which events are sent.
+/// The query of an event stream.
 #[derive(Debug, schemars::JsonSchema)]
-#[expect(dead_code, reason = "read by name; this is for the document")]
+#[expect(
+    dead_code,
+    reason = "fields are read by name; the type only documents them"
+)]
 struct EventsRequest {
-    /// Only those of this queue.
+    /// Send only events of this queue.
     queue: Option<String>,
-    /// Resume after this event, where no header `Last-Event-ID` can be sent.
+    /// Resume after this event, for clients that cannot send the header `Last-Event-ID`.
     last_event_id: Option<String>,
-    /// Instead of a token, where no header can be sent.
+    /// A one-time ticket, for clients that cannot send the header `Authorization`.
     ticket: Option<String>,
 }

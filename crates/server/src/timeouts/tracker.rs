@@ -1,4 +1,4 @@
-//! The requests of one connection, counted: between them a head is waited for.
+//! Tracks the requests of a connection, to know when it waits for headers.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,55 +9,55 @@ use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-/// How many requests have begun, and how many have ended.
+/// Counts the requests that have started and ended.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
-    begun: AtomicU64,
+pub(crate) struct RequestTracker {
+    started: AtomicU64,
     ended: AtomicU64,
 }
 
-/// A request under way; dropped, it has ended.
+/// A request in flight. Ends when dropped.
 #[derive(Debug)]
-pub(crate) struct UnderWay(Arc<Pace>);
+pub(crate) struct InFlightRequest(Arc<RequestTracker>);
 
-impl Drop for UnderWay {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
         self.0.ended.fetch_add(1, Ordering::AcqRel);
     }
 }
 
-impl Pace {
-    /// A head was read.
-    pub(crate) fn begin(self: &Arc<Self>) -> UnderWay {
-        self.begun.fetch_add(1, Ordering::AcqRel);
-        UnderWay(Arc::clone(self))
+impl RequestTracker {
+    /// Starts a request, after its headers were read.
+    pub(crate) fn start(self: &Arc<Self>) -> InFlightRequest {
+        self.started.fetch_add(1, Ordering::AcqRel);
+        InFlightRequest(Arc::clone(self))
     }
 
-    /// The number of the request that is waited for; nothing while one is under way.
+    /// Returns the number of the request the connection waits for, or `None` while one is in flight.
     pub(super) fn awaited(&self) -> Option<u64> {
         let ended = self.ended.load(Ordering::Acquire);
-        (self.begun.load(Ordering::Acquire) == ended).then_some(ended)
+        (self.started.load(Ordering::Acquire) == ended).then_some(ended)
     }
 }
 
-/// The body of an answer: the request has ended when it has.
+/// A response body. The request ends when the body is dropped.
 #[derive(Debug)]
-pub(crate) struct Followed {
+pub(crate) struct TrackedBody {
     body: Body,
-    _under_way: UnderWay,
+    _in_flight: InFlightRequest,
 }
 
-impl UnderWay {
-    /// Ties the end of the request to that of its answer.
-    pub(crate) fn until_end_of(self, body: Body) -> Body {
-        Body::new(Followed {
+impl InFlightRequest {
+    /// Wraps a response body so that the request ends with it.
+    pub(crate) fn track(self, body: Body) -> Body {
+        Body::new(TrackedBody {
             body,
-            _under_way: self,
+            _in_flight: self,
         })
     }
 }
 
-impl HttpBody for Followed {
+impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -1,19 +1,19 @@
-//! The digest of a token: of one length whatever the token is, and compared in constant time.
+//! The digest of a token: fixed length, compared in constant time.
 
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
-/// The SHA-256 of a token. It cannot be compared but by [`Digest::is_same`].
+/// The SHA-256 of a token. It can only be compared with [`Digest::is_same`].
 #[derive(Clone)]
 pub(super) struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of a token.
+    /// Returns the digest of a token.
     pub(super) fn of(secret: &str) -> Self {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
 
-    /// Reads 64 hex digits; nothing where they are none.
+    /// Parses 64 hex digits.
     pub(super) fn from_hex(text: &str) -> Option<Self> {
         if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
@@ -25,7 +25,7 @@ impl Digest {
         Some(Self(bytes))
     }
 
-    /// Whether both are the same; how long it takes does not say where they differ.
+    /// Compares in constant time.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }

@@ -1,11 +1,11 @@
-//! The delayed queue's route.
+//! The route of the Delayed Queue App.
 
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 use windlass_core::{Clock, JobState, QueueName, SystemClock};
 
-use crate::fixture::{Caller, Scene};
+use crate::fixture::{Fixture, TestClient};
 
 #[expect(
     clippy::cast_precision_loss,
@@ -16,10 +16,10 @@ fn now() -> f64 {
 }
 
 #[tokio::test]
-async fn a_job_is_put_off_and_its_payload_comes_back_unchanged() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
-    for (payload, kept, is_json) in [
+async fn a_job_is_scheduled_and_its_payload_comes_back_unchanged() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
+    for (payload, stored, is_json) in [
         (json!("5"), "5", false),
         (json!(5), "5", true),
         (json!({"a":[1,null]}), r#"{"a":[1,null]}"#, true),
@@ -27,31 +27,31 @@ async fn a_job_is_put_off_and_its_payload_comes_back_unchanged() {
         (json!(""), "", false),
     ] {
         let job = json!({"payload":payload,"dueTime":now() + 100.0});
-        let reply = caller.post("/", job).await;
-        let media = reply.headers["content-type"].to_str().unwrap();
-        assert_eq!(media, "application/json; charset=utf-8");
-        let id = Caller::json(&reply, 200)["jobId"]
+        let reply = client.post("/", job).await;
+        let media_type = reply.headers["content-type"].to_str().unwrap();
+        assert_eq!(media_type, "application/json; charset=utf-8");
+        let id = TestClient::json(&reply, 200)["jobId"]
             .as_str()
             .unwrap()
             .to_owned();
         assert_eq!((id.len(), id.to_lowercase()), (26, id.clone()));
 
         let path = format!("/v1/queues/delayed/jobs/{id}");
-        let job = Caller::json(&caller.get(&path).await, 200);
+        let job = TestClient::json(&client.get(&path).await, 200);
 
         assert_eq!(
             (&job["state"], &job["payload"]),
-            (&json!("scheduled"), &json!(kept))
+            (&json!("scheduled"), &json!(stored))
         );
-        let said = job["headers"]["content-type"] == "application/json";
-        assert_eq!(said, is_json, "{payload}");
+        let has_json_type = job["headers"]["content-type"] == "application/json";
+        assert_eq!(has_json_type, is_json, "{payload}");
     }
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_in_a_message_and_nothing_is_stored() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+async fn an_invalid_request_has_a_message_and_stores_nothing() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     let later = now() + 100.0;
     for body in [
         json!({"payload":"x"}),
@@ -65,65 +65,65 @@ async fn what_is_wrong_is_told_in_a_message_and_nothing_is_stored() {
         json!({"payload":"x","dueTime":later,"extra":1}),
         json!([1]),
     ] {
-        let reply = caller.post("/", body.clone()).await;
-        let said = Caller::json(&reply, 400);
-        assert!(said["message"].is_string(), "{body} {said}");
+        let reply = client.post("/", body.clone()).await;
+        let reply_body = TestClient::json(&reply, 400);
+        assert!(reply_body["message"].is_string(), "{body} {reply_body}");
     }
-    let reply = caller.get("/").await;
-    assert_eq!(Caller::json(&reply, 404)["message"], "not found");
-    assert_eq!(scene.store.queues().await.unwrap(), []);
+    let reply = client.get("/").await;
+    assert_eq!(TestClient::json(&reply, 404)["message"], "not found");
+    assert_eq!(fixture.store.queues().await.unwrap(), []);
 }
 
 #[tokio::test]
 async fn a_repeated_request_makes_no_second_job() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     let mut put = async |key: &str, due: f64| {
         let body = json!({"payload":"x","dueTime":due}).to_string();
         let request = Request::post("/")
             .header("content-type", "application/json")
             .header("idempotency-key", key)
             .body(Body::from(body));
-        caller.0.ask(request.unwrap()).await.unwrap()
+        client.0.send(request.unwrap()).await.unwrap()
     };
 
     let due = now() + 100.0;
-    let first = Caller::json(&put("order-7", due).await, 200);
-    let again = Caller::json(&put("order-7", due).await, 200);
-    // Whoever repeats it late is told the same; whoever comes with it late is refused.
-    let late = Caller::json(&put("order-7", now() - 1.0).await, 200);
+    let first = TestClient::json(&put("order-7", due).await, 200);
+    let again = TestClient::json(&put("order-7", due).await, 200);
+    // A late retry gets the original reply; a late first request is rejected.
+    let late = TestClient::json(&put("order-7", now() - 1.0).await, 200);
     let new = put("order-8", now() - 1.0).await;
-    let other = Caller::json(&put("order-9", due).await, 200);
+    let other = TestClient::json(&put("order-9", due).await, 200);
     let no_key = put("", due).await;
 
     assert_eq!((&again, &late), (&first, &first));
-    assert!(Caller::json(&new, 400)["message"].is_string());
+    assert!(TestClient::json(&new, 400)["message"].is_string());
     assert_ne!(other["jobId"], first["jobId"]);
-    assert!(Caller::json(&no_key, 400)["message"].is_string());
+    assert!(TestClient::json(&no_key, 400)["message"].is_string());
     let queue = QueueName::new("delayed").unwrap();
-    let stats = scene.store.stats(&queue).await.unwrap().unwrap();
+    let stats = fixture.store.stats(&queue).await.unwrap().unwrap();
     assert_eq!(stats.scheduled, 2);
 }
 
 #[tokio::test]
-async fn the_queue_is_settable_and_pickup_shows() {
+async fn the_queue_can_be_set_and_the_start_of_a_job_shows() {
     let name = QueueName::new("later").unwrap();
     let queue = name.clone();
-    let scene = Scene::with(move |options| options.delayed_queue = queue).await;
-    let mut caller = scene.client().await;
+    let fixture = Fixture::with(move |options| options.delayed_queue = queue).await;
+    let mut client = fixture.client().await;
     let ms = (now() * 1000.0 + 60_000.0).floor();
-    let reply = caller.post("/", json!({"payload":"x","dueTime":ms})).await;
-    let id = Caller::json(&reply, 200)["jobId"]
+    let reply = client.post("/", json!({"payload":"x","dueTime":ms})).await;
+    let id = TestClient::json(&reply, 200)["jobId"]
         .as_str()
         .unwrap()
         .to_owned();
-    caller
+    client
         .post(&format!("/v1/queues/later/jobs/{id}/promote"), Value::Null)
         .await;
-    caller.post("/v1/queues/later/claim", Value::Null).await;
+    client.post("/v1/queues/later/claim", Value::Null).await;
 
-    let job = Caller::json(
-        &caller.get(&format!("/v1/queues/later/jobs/{id}")).await,
+    let job = TestClient::json(
+        &client.get(&format!("/v1/queues/later/jobs/{id}")).await,
         200,
     );
 

@@ -1,4 +1,4 @@
-//! What is exported can be imported as it is: jobs move from one store to another.
+//! An export can be imported unchanged, to move jobs from one store to another.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use windlass_core::{
     Due, Headers, Job, JobId, JobState, Kind, NewJob, Priority, QueueName, Timestamp, UniqueKey,
 };
 
-use crate::fixture::{Caller, Scene};
+use crate::fixture::{Fixture, TestClient};
 
 fn queue() -> QueueName {
     QueueName::new("q").unwrap()
 }
 
-/// Jobs of all sorts.
+/// Jobs with every kind of field.
 fn jobs() -> Vec<NewJob> {
     let id = |text: &str| JobId::new(text).unwrap();
     let mut headers = Headers::default();
@@ -38,7 +38,7 @@ fn jobs() -> Vec<NewJob> {
         attempts,
         NewJob::new((0..=255).collect::<Vec<u8>>()).id(id("bytes")),
         NewJob::new("").id(id("empty")),
-        // Every byte of it is written as six.
+        // Every byte is escaped as six.
         NewJob::new(vec![1; 1024 * 1024]).id(id("escaped")),
         NewJob::new("later").at(far),
         NewJob::new("sooner")
@@ -47,8 +47,8 @@ fn jobs() -> Vec<NewJob> {
     ]
 }
 
-/// What has to be the same in both stores.
-fn facts(job: &Job) -> Value {
+/// The fields that must be the same in both stores.
+fn comparable(job: &Job) -> Value {
     json!({
         "id": job.id.as_str(),
         "payload": job.payload.as_deref(),
@@ -59,26 +59,26 @@ fn facts(job: &Job) -> Value {
         "timeout": job.timeout,
         "expires_at": job.expires_at.map(Timestamp::as_ms),
         "unique_key": job.unique_key.as_ref().map(UniqueKey::as_str),
-        // What is due by now is due at once wherever it comes to.
+        // Jobs that are already due are imported as due now.
         "due_at": (job.state == JobState::Scheduled).then(|| job.due_at.as_ms()),
     })
 }
 
-async fn all(scene: &Scene, ids: &[JobId]) -> Vec<Value> {
+async fn all(fixture: &Fixture, ids: &[JobId]) -> Vec<Value> {
     let mut found = Vec::new();
     for id in ids {
-        let job = scene.store.get(&queue(), id).await.unwrap().unwrap();
-        found.push(facts(&job));
+        let job = fixture.store.get(&queue(), id).await.unwrap().unwrap();
+        found.push(comparable(&job));
     }
     found
 }
 
-async fn import(scene: &Scene, text: impl Into<Body>) -> Vec<Value> {
+async fn import(fixture: &Fixture, text: impl Into<Body>) -> Vec<Value> {
     let request = Request::post("/v1/queues/q/jobs/import")
         .header("content-type", "application/x-ndjson")
         .body(text.into());
-    let mut caller = scene.client().await;
-    let reply = caller.0.ask(request.unwrap()).await.unwrap();
+    let mut client = fixture.client().await;
+    let reply = client.0.send(request.unwrap()).await.unwrap();
     let text = String::from_utf8(reply.body.to_vec()).unwrap();
     let lines = text.lines();
     lines
@@ -88,20 +88,20 @@ async fn import(scene: &Scene, text: impl Into<Body>) -> Vec<Value> {
 
 #[tokio::test]
 async fn exported_jobs_are_the_same_where_they_are_imported() {
-    let (from, to) = (Scene::new().await, Scene::new().await);
+    let (from, to) = (Fixture::new().await, Fixture::new().await);
     let jobs = jobs();
     let ids: Vec<_> = jobs.iter().map(|job| job.id.clone()).collect();
     from.store.enqueue(&queue(), jobs).await.unwrap();
-    let mut caller = from.client().await;
-    let claim = caller
+    let mut client = from.client().await;
+    let claim = client
         .post("/v1/queues/q/claim", json!({"lease":"1h"}))
         .await;
-    let claimed = Caller::json(&claim, 200)[0]["id"]
+    let claimed = TestClient::json(&claim, 200)[0]["id"]
         .as_str()
         .unwrap()
         .to_owned();
 
-    let exported = caller.get("/v1/queues/q/jobs/export").await;
+    let exported = client.get("/v1/queues/q/jobs/export").await;
     let replies = import(&to, exported.body.clone()).await;
     let again = import(&to, exported.body).await;
 
@@ -111,45 +111,45 @@ async fn exported_jobs_are_the_same_where_they_are_imported() {
         assert_eq!(again["duplicate"], true, "{again}");
     }
     assert_eq!(all(&to, &ids).await, all(&from, &ids).await);
-    // What was running waits again.
+    // The running job is ready again.
     let claimed = JobId::new(claimed).unwrap();
     let claimed = to.store.get(&queue(), &claimed).await.unwrap().unwrap();
     assert_eq!((claimed.state, claimed.attempt), (JobState::Ready, 1));
 }
 
 #[tokio::test]
-async fn what_has_ended_is_told_so_and_not_run_again() {
-    let (from, to) = (Scene::new().await, Scene::new().await);
-    let mut caller = from.client().await;
+async fn finished_jobs_are_reported_and_not_run_again() {
+    let (from, to) = (Fixture::new().await, Fixture::new().await);
+    let mut client = from.client().await;
     let keep = json!({"settings":{"keep_succeeded":"all"}});
-    caller.ask("PUT", "/v1/queues/q/settings", keep).await;
-    for id in ["done", "off", "waits"] {
-        caller.post("/v1/queues/q/jobs", json!({"id":id})).await;
+    client.send("PUT", "/v1/queues/q/settings", keep).await;
+    for id in ["done", "off", "timeouts"] {
+        client.post("/v1/queues/q/jobs", json!({"id":id})).await;
     }
-    let claimed = caller.post("/v1/queues/q/claim", json!({})).await;
-    let token = Caller::json(&claimed, 200)[0]["token"].clone();
+    let claimed = client.post("/v1/queues/q/claim", json!({})).await;
+    let token = TestClient::json(&claimed, 200)[0]["token"].clone();
     let done = json!({"token":token,"result":"yes"});
-    caller.post("/v1/queues/q/jobs/done/complete", done).await;
-    caller
+    client.post("/v1/queues/q/jobs/done/complete", done).await;
+    client
         .post("/v1/queues/q/jobs/off/cancel", Value::Null)
         .await;
 
-    let everything = caller.get("/v1/queues/q/jobs/export").await;
+    let everything = client.get("/v1/queues/q/jobs/export").await;
     let replies = import(&to, everything.body.clone()).await;
     let path = "/v1/queues/q/jobs/export?state=scheduled,ready,running";
-    let live = caller.get(path).await;
+    let live = client.get(path).await;
     let text = String::from_utf8(everything.body.to_vec()).unwrap();
     let again = text.replace(r#""state":"cancelled","#, "");
     let again = import(&to, again).await;
 
     let count =
         |replies: &[Value], is: fn(&Value) -> bool| replies.iter().filter(|it| is(it)).count();
-    let is_refused = |reply: &Value| reply["error"]["code"] == "invalid";
-    assert_eq!((replies.len(), count(&replies, is_refused)), (3, 2));
-    assert_eq!(count(&again, is_refused), 1);
+    let is_rejected = |reply: &Value| reply["error"]["code"] == "invalid";
+    assert_eq!((replies.len(), count(&replies, is_rejected)), (3, 2));
+    assert_eq!(count(&again, is_rejected), 1);
     let live = String::from_utf8(live.body.to_vec()).unwrap();
     assert_eq!(live.lines().count(), 1, "{live}");
-    assert!(live.contains(r#""id":"waits""#), "{live}");
+    assert!(live.contains(r#""id":"timeouts""#), "{live}");
     let stats = to.store.stats(&queue()).await.unwrap().unwrap();
     assert_eq!(stats.ready, 2);
 }

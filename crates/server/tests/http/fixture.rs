@@ -1,4 +1,4 @@
-//! A server on a fresh memory store, and a caller.
+//! A server on a new memory store, and a client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,31 +8,31 @@ use axum::http::Request;
 use serde_json::Value;
 use windlass_core::{Store, SystemClock};
 use windlass_server::client::Reply;
-use windlass_server::{CancellationToken, Client, Options, Server, Tokens};
+use windlass_server::{CancellationToken, HttpClient, HttpServer, Options, Tokens};
 use windlass_store_memory::MemoryStore;
 
-/// How long anything may take that has to happen: the machine may be busy with other things.
+/// The deadline of anything that must happen; generous, since the machine may be busy.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 
-/// A server; it stops when the test ends.
-pub(crate) struct Scene {
+/// A running server. Stops when dropped.
+pub(crate) struct Fixture {
     pub(crate) url: String,
     pub(crate) store: Arc<dyn Store>,
     stop: CancellationToken,
 }
 
-impl Drop for Scene {
+impl Drop for Fixture {
     fn drop(&mut self) {
         self.stop.cancel();
     }
 }
 
-impl Scene {
+impl Fixture {
     pub(crate) async fn new() -> Self {
         Self::with(|_| {}).await
     }
 
-    /// A server with these tokens: the secret, its scopes, its queues.
+    /// Starts a server with tokens: secret, scopes, queues.
     pub(crate) async fn with_tokens(tokens: &[(&str, &str, &str)]) -> Self {
         Self::with(|options| options.tokens = tokens_of(tokens)).await
     }
@@ -41,13 +41,13 @@ impl Scene {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
         let mut options = Options::new("127.0.0.1:0".parse().unwrap()).unwrap();
         change(&mut options);
-        let server = Server::bind(Arc::clone(&store), options).await.unwrap();
+        let server = HttpServer::bind(Arc::clone(&store), options).await.unwrap();
         let (url, stop) = (server.url(), CancellationToken::new());
         tokio::spawn(server.run(stop.clone()));
         Self { url, store, stop }
     }
 
-    /// Asks the server to stop.
+    /// Stops the server.
     pub(crate) fn stop(&self) {
         self.stop.cancel();
     }
@@ -56,12 +56,12 @@ impl Scene {
         self.url.strip_prefix("http://").unwrap()
     }
 
-    pub(crate) async fn client(&self) -> Caller {
-        Caller(Client::connect(&self.url).await.unwrap())
+    pub(crate) async fn client(&self) -> TestClient {
+        TestClient(HttpClient::connect(&self.url).await.unwrap())
     }
 }
 
-/// Tokens: the secret, its scopes, and its queues with what bounds it.
+/// Parses tokens: secret, scopes, and queues with limits.
 pub(crate) fn tokens_of(tokens: &[(&str, &str, &str)]) -> Tokens {
     let line = |(secret, scopes, queues): &(&str, &str, &str)| {
         format!("{secret} {} {scopes} {queues}", sha256(secret))
@@ -70,12 +70,12 @@ pub(crate) fn tokens_of(tokens: &[(&str, &str, &str)]) -> Tokens {
     Tokens::parse(&lines.join("\n")).unwrap()
 }
 
-/// Somebody who asks.
-pub(crate) struct Caller(pub(crate) Client);
+/// A client with one connection.
+pub(crate) struct TestClient(pub(crate) HttpClient);
 
-impl Caller {
-    /// Asks with a JSON body, or none.
-    pub(crate) async fn ask(&mut self, method: &str, path: &str, body: Value) -> Reply {
+impl TestClient {
+    /// Sends a request with a JSON body, or without a body if it is null.
+    pub(crate) async fn send(&mut self, method: &str, path: &str, body: Value) -> Reply {
         let request = Request::builder().method(method).uri(path);
         let request = if body.is_null() {
             request.body(Body::empty())
@@ -83,21 +83,21 @@ impl Caller {
             let request = request.header("content-type", "application/json");
             request.body(Body::from(body.to_string()))
         };
-        self.0.ask(request.unwrap()).await.unwrap()
+        self.0.send(request.unwrap()).await.unwrap()
     }
 
-    /// Asks with a token.
-    pub(crate) async fn ask_as(&mut self, token: &str, method: &str, path: &str) -> Reply {
+    /// Sends a request with a token and no body.
+    pub(crate) async fn send_as(&mut self, token: &str, method: &str, path: &str) -> Reply {
         let request = Request::builder().method(method).uri(path);
         let request = request.header("authorization", format!("Bearer {token}"));
         self.0
-            .ask(request.body(Body::empty()).unwrap())
+            .send(request.body(Body::empty()).unwrap())
             .await
             .unwrap()
     }
 
-    /// One of the server's own figures.
-    pub(crate) async fn figure(&mut self, name: &str) -> usize {
+    /// Returns a metric of the server.
+    pub(crate) async fn metric(&mut self, name: &str) -> usize {
         let metrics = self.get("/metrics").await;
         let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
         let mut lines = metrics.lines();
@@ -105,26 +105,26 @@ impl Caller {
         found.unwrap().parse().unwrap()
     }
 
-    /// Waits until a figure of the server is as wanted.
-    pub(crate) async fn wait_for(&mut self, name: &str, is_so: impl Fn(usize) -> bool) {
+    /// Waits until a metric of the server matches.
+    pub(crate) async fn wait_for(&mut self, name: &str, matches: impl Fn(usize) -> bool) {
         let waiting = async {
-            while !is_so(self.figure(name).await) {
+            while !matches(self.metric(name).await) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         let waited = tokio::time::timeout(LONG, waiting).await;
-        assert!(waited.is_ok(), "{name} did not become what it should");
+        assert!(waited.is_ok(), "{name} did not reach the expected value");
     }
 
     pub(crate) async fn get(&mut self, path: &str) -> Reply {
-        self.ask("GET", path, Value::Null).await
+        self.send("GET", path, Value::Null).await
     }
 
     pub(crate) async fn post(&mut self, path: &str, body: Value) -> Reply {
-        self.ask("POST", path, body).await
+        self.send("POST", path, body).await
     }
 
-    /// Asks and wants this status; answers the JSON.
+    /// Asserts the status of a reply and returns its JSON.
     #[track_caller]
     pub(crate) fn json(reply: &Reply, status: u16) -> Value {
         let text = String::from_utf8_lossy(&reply.body);
@@ -133,12 +133,12 @@ impl Caller {
     }
 }
 
-/// The problem of a reply: its status and code; it has everything a problem has.
+/// Asserts that a reply is a complete problem+json document. Returns its status and code.
 #[track_caller]
 pub(crate) fn problem(reply: &Reply) -> (u16, String) {
     let document: Value = serde_json::from_slice(&reply.body).unwrap();
-    let media = reply.headers["content-type"].to_str().unwrap();
-    assert_eq!(media, "application/problem+json");
+    let media_type = reply.headers["content-type"].to_str().unwrap();
+    assert_eq!(media_type, "application/problem+json");
     for field in ["type", "title", "detail", "code", "help", "request_id"] {
         assert!(document[field].is_string(), "{document}");
     }
@@ -149,7 +149,7 @@ pub(crate) fn problem(reply: &Reply) -> (u16, String) {
     (reply.status.as_u16(), code)
 }
 
-/// The digest of a token as the file has it.
+/// Returns the digest of a token as in a token file.
 pub(crate) fn sha256(secret: &str) -> String {
     use sha2::{Digest, Sha256};
     let digest: [u8; 32] = Sha256::digest(secret.as_bytes()).into();

@@ -1,5 +1,5 @@
-//! Text that would be a script in a page: stored in every field and sent in every parameter, it
-//! comes back as data and never as a page.
+//! Text that would run as a script in a page: stored in every field and sent in every parameter, it
+//! is returned as data and never as HTML.
 
 mod corpus;
 
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use windlass_server::client::Reply;
 use windlass_server::routes;
 
-use crate::fixture::{Caller, Scene};
+use crate::fixture::{Fixture, TestClient};
 use corpus::CORPUS;
 
 fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// What every answer has, whatever it answers: no browser makes a page of it.
+/// Checks the headers of a response that stop browsers from rendering it.
 fn check(what: &str, reply: &Reply) {
     let header = |name: &str| reply.headers[name].to_str().unwrap_or_default();
     assert_eq!(header("x-content-type-options"), "nosniff", "{what}");
@@ -36,8 +36,8 @@ fn check(what: &str, reply: &Reply) {
         "{what}: {policy}"
     );
     let text = String::from_utf8_lossy(&reply.body);
-    let media = header("content-type").split(';').next().unwrap_or_default();
-    match media {
+    let media_type = header("content-type").split(';').next().unwrap_or_default();
+    match media_type {
         "application/json" | "application/problem+json" => {
             let value: Result<Value, _> = serde_json::from_str(&text);
             assert!(value.is_ok(), "{what}: {text}");
@@ -53,17 +53,17 @@ fn check(what: &str, reply: &Reply) {
         }
         "text/html" | "text/plain" => {
             for hostile in CORPUS {
-                // What is shorter is in every page.
+                // Shorter texts can occur in any page.
                 let is_echo = hostile.len() > 3 && text.contains(hostile);
                 assert!(!is_echo, "{what} echoes {hostile:?}");
             }
         }
-        _ => panic!("{what} answers {media:?}"),
+        _ => panic!("{what} returns {media_type:?}"),
     }
 }
 
-/// A job in each state with the text in every field that takes it, and a worker of this name.
-async fn store(caller: &mut Caller, text: &str, number: usize) -> Vec<Reply> {
+/// Stores jobs and a worker with the text in every field that accepts it. Returns all replies.
+async fn store(client: &mut TestClient, text: &str, number: usize) -> Vec<Reply> {
     let id = format!(
         "{number}{}",
         text.chars().filter(|c| !c.is_control()).collect::<String>()
@@ -73,19 +73,19 @@ async fn store(caller: &mut Caller, text: &str, number: usize) -> Vec<Reply> {
         "id": id, "payload": text, "kind": text, "unique_key": text,
         "headers": { "x-text": text, "content-type": "text/html" },
     });
-    // Not every field takes every text; what does not is left out, and refused as data.
-    let mut replies = vec![caller.post(&format!("{queue}/jobs"), job).await];
+    // Not every field accepts every text; rejected fields are left out in a second request.
+    let mut replies = vec![client.post(&format!("{queue}/jobs"), job).await];
     if replies[0].status != 201 {
         let job = json!({ "id": id, "payload": text, "headers": { "content-type": "text/html" } });
-        replies.push(caller.post(&format!("{queue}/jobs"), job).await);
+        replies.push(client.post(&format!("{queue}/jobs"), job).await);
     }
     replies.push(
-        caller
+        client
             .post(&format!("{queue}/jobs"), json!({ text: text }))
             .await,
     );
     replies.push(
-        caller
+        client
             .post(
                 &format!("{queue}/jobs"),
                 json!({ "headers": { text: "x" } }),
@@ -93,36 +93,36 @@ async fn store(caller: &mut Caller, text: &str, number: usize) -> Vec<Reply> {
             .await,
     );
     let worker = json!({ "worker": id, "name": text, "host": text, "version": text, "queues": [] });
-    replies.push(caller.post("/v1/workers", worker).await);
+    replies.push(client.post("/v1/workers", worker).await);
     let named = json!({ "queues": [text], "name": text });
-    replies.push(caller.post("/v1/workers", named).await);
+    replies.push(client.post("/v1/workers", named).await);
     let claim = json!({ "worker": id, "max": 10 });
-    replies.push(caller.post(&format!("{queue}/claim"), claim).await);
+    replies.push(client.post(&format!("{queue}/claim"), claim).await);
     let claimed: Value = serde_json::from_slice(&replies[replies.len() - 1].body).unwrap();
     if let Some(token) = claimed.get(0).map(|job| job["token"].clone()) {
         let job = format!("{queue}/jobs/{}", encoded(&id));
         let progress = json!({ "token": token, "fraction": 0.5, "message": text });
-        replies.push(caller.post(&format!("{job}/progress"), progress).await);
+        replies.push(client.post(&format!("{job}/progress"), progress).await);
         let ended = if number.is_multiple_of(2) {
             ("complete", json!({ "token": token, "result": text }))
         } else {
             let error = json!({ "token": token, "error": text, "permanent": true });
             ("fail", error)
         };
-        replies.push(caller.post(&format!("{job}/{}", ended.0), ended.1).await);
+        replies.push(client.post(&format!("{job}/{}", ended.0), ended.1).await);
     }
     replies
 }
 
 #[tokio::test]
 async fn hostile_text_in_any_stored_field_comes_back_as_data() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     let keep = json!({"settings":{"keep_succeeded":"all"}});
     for (number, text) in CORPUS.iter().enumerate() {
         let settings = format!("/v1/queues/q{number}/settings");
-        caller.ask("PUT", &settings, keep.clone()).await;
-        for reply in store(&mut caller, text, number).await {
+        client.send("PUT", &settings, keep.clone()).await;
+        for reply in store(&mut client, text, number).await {
             check(text, &reply);
         }
         let id: String = text.chars().filter(|c| !c.is_control()).collect();
@@ -138,21 +138,21 @@ async fn hostile_text_in_any_stored_field_comes_back_as_data() {
             } else {
                 path
             };
-            check(&format!("{path} of {text:?}"), &caller.get(&path).await);
+            check(&format!("{path} of {text:?}"), &client.get(&path).await);
         }
-        let job = caller.get(&format!("/v1/queues/q{number}/jobs/{id}")).await;
-        let job = Caller::json(&job, 200);
-        assert_eq!(job["payload"], *text, "it is stored");
-        let kept = if number % 2 == 0 {
+        let job = client.get(&format!("/v1/queues/q{number}/jobs/{id}")).await;
+        let job = TestClient::json(&job, 200);
+        assert_eq!(job["payload"], *text, "the payload is stored");
+        let stored = if number % 2 == 0 {
             &job["result"]
         } else {
             &job["error"]
         };
-        assert_eq!(kept, text, "it is kept");
+        assert_eq!(stored, text, "the result or error is stored");
     }
 }
 
-/// The parameters of queries.
+/// Query parameters.
 const PARAMETERS: [&str; 10] = [
     "state",
     "kind",
@@ -166,7 +166,7 @@ const PARAMETERS: [&str; 10] = [
     "header.x",
 ];
 
-/// A route with the text in its query, and in each part of its path.
+/// Returns the paths of a route with the text in the query and in each path parameter.
 fn paths(method: &str, path: &str, hostile: &str) -> Vec<String> {
     let parts = [("{queue}", "q"), ("{id}", "a"), ("{worker}", "w")];
     let filled = |path: &str| {
@@ -178,7 +178,6 @@ fn paths(method: &str, path: &str, hostile: &str) -> Vec<String> {
         paths.push(format!("{}/{hostile}", filled(path)));
     }
     for (name, _) in parts {
-        // Nobody waits for a job that is not there.
         if path.contains(name) {
             paths.push(filled(&path.replace(name, hostile)));
         }
@@ -188,15 +187,15 @@ fn paths(method: &str, path: &str, hostile: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn hostile_text_in_any_parameter_comes_back_as_data() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
-    caller.post("/v1/queues/q/jobs", json!({"id":"a"})).await;
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
+    client.post("/v1/queues/q/jobs", json!({"id":"a"})).await;
     for text in CORPUS {
         let hostile = encoded(text);
         for (method, path, _) in routes() {
             for path in paths(method, path, &hostile) {
                 let what = format!("{method} {path}");
-                check(&what, &caller.ask(method, &path, Value::Null).await);
+                check(&what, &client.send(method, &path, Value::Null).await);
             }
         }
         for parameter in PARAMETERS {
@@ -206,7 +205,7 @@ async fn hostile_text_in_any_parameter_comes_back_as_data() {
                 "/v1/queues/q/jobs/a",
             ] {
                 let path = format!("{path}?{parameter}={hostile}");
-                check(&path, &caller.get(&path).await);
+                check(&path, &client.get(&path).await);
             }
         }
         let request = Request::get("/v1/queues/none")
@@ -216,7 +215,7 @@ async fn hostile_text_in_any_parameter_comes_back_as_data() {
             )
             .header("accept", "text/html")
             .body(Body::empty());
-        let reply = caller.0.ask(request.unwrap()).await.unwrap();
+        let reply = client.0.send(request.unwrap()).await.unwrap();
         check(text, &reply);
         let echo = reply.headers["x-request-id"].to_str().unwrap();
         assert!(!echo.contains(['<', '>', '"', '\'', '&', ' ']), "{echo}");

@@ -1,4 +1,4 @@
-//! What is too deep, too many, or from the wrong place.
+//! Requests that are nested too deeply, too many, or from the wrong origin.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -7,13 +7,13 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::fixture::{Caller, LONG, Scene, problem};
+use crate::fixture::{Fixture, LONG, TestClient, problem};
 
 const JOBS: &str = "/v1/queues/q/jobs";
 
-async fn refused(scene: &Scene, request: Request<Body>) -> (u16, String) {
-    let mut caller = scene.client().await;
-    problem(&caller.0.ask(request).await.unwrap())
+async fn error_of(fixture: &Fixture, request: Request<Body>) -> (u16, String) {
+    let mut client = fixture.client().await;
+    problem(&client.0.send(request).await.unwrap())
 }
 
 fn post(path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Request<Body> {
@@ -27,11 +27,11 @@ fn post(path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Request<
 const JSON: (&str, &str) = ("content-type", "application/json");
 
 #[tokio::test]
-async fn hostile_json_is_refused_and_the_server_lives() {
-    let scene = Scene::new().await;
+async fn hostile_json_is_rejected_and_the_server_keeps_running() {
+    let fixture = Fixture::new().await;
     let deep = format!("{{\"payload\":{}", "[".repeat(1_000_000));
     let keys: String = (0..50_000).map(|n| format!("\"k{n}\":1,")).collect();
-    // Whole, and all the same too deep.
+    // Valid JSON, but nested too deeply.
     let nested = format!("{{\"payload\":{}{}}}", "[".repeat(200), "]".repeat(200));
     for text in [
         deep.as_str(),
@@ -47,17 +47,17 @@ async fn hostile_json_is_refused_and_the_server_lives() {
         "null",
     ] {
         let short: String = text.chars().take(60).collect();
-        let found = refused(&scene, post(JOBS, &[JSON], text.to_owned())).await;
+        let found = error_of(&fixture, post(JOBS, &[JSON], text.to_owned())).await;
         assert_eq!(found, (400, "invalid".to_owned()), "{short}");
     }
-    let bad_bytes = refused(&scene, post(JOBS, &[JSON], vec![b'{', 0xff, b'}'])).await;
+    let bad_bytes = error_of(&fixture, post(JOBS, &[JSON], vec![b'{', 0xff, b'}'])).await;
     assert_eq!(bad_bytes.0, 400);
-    assert_eq!(scene.store.queues().await.unwrap(), []);
+    assert_eq!(fixture.store.queues().await.unwrap(), []);
 }
 
 #[tokio::test]
-async fn forms_compressed_bodies_and_other_sites_are_refused() {
-    let scene = Scene::new().await;
+async fn forms_compressed_bodies_and_other_sites_are_rejected() {
+    let fixture = Fixture::new().await;
     for (headers, status) in [
         (
             &[("content-type", "application/x-www-form-urlencoded")][..],
@@ -72,57 +72,64 @@ async fn forms_compressed_bodies_and_other_sites_are_refused() {
         (&[JSON, ("sec-fetch-site", "same-site")], 403),
         (&[JSON, ("host", "evil.example")], 421),
     ] {
-        let found = refused(&scene, post(JOBS, headers, "{}")).await;
+        let found = error_of(&fixture, post(JOBS, headers, "{}")).await;
         assert_eq!(found.0, status, "{headers:?}");
     }
-    assert_eq!(scene.store.queues().await.unwrap(), []);
-    let mut caller = scene.client().await;
+    assert_eq!(fixture.store.queues().await.unwrap(), []);
+    let mut client = fixture.client().await;
     let ours = post(JOBS, &[JSON, ("sec-fetch-site", "same-origin")], "{}");
-    assert_eq!(caller.0.ask(ours).await.unwrap().status, 201);
+    assert_eq!(client.0.send(ours).await.unwrap().status, 201);
 }
 
 #[tokio::test]
 async fn no_get_changes_anything() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
-    caller.post(JOBS, json!({"id":"a","payload":"x"})).await;
-    let before = caller.get("/v1/queues/q/jobs/a").await.body;
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
+    client.post(JOBS, json!({"id":"a","payload":"x"})).await;
+    let before = client.get("/v1/queues/q/jobs/a").await.body;
     for (method, path, _) in windlass_server::routes() {
         if method == "GET" && path != "/v1/events" && !path.ends_with("/wait") {
             let path = path.replace("{queue}", "q").replace("{id}", "a");
-            caller.get(&path).await;
-            caller.ask("HEAD", &path, Value::Null).await;
+            client.get(&path).await;
+            client.send("HEAD", &path, Value::Null).await;
         }
     }
-    assert_eq!(caller.get("/v1/queues/q/jobs/a").await.body, before);
-    assert_eq!(scene.store.queues().await.unwrap().len(), 1);
+    assert_eq!(client.get("/v1/queues/q/jobs/a").await.body, before);
+    assert_eq!(fixture.store.queues().await.unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn a_request_too_many_is_told_so_and_probes_are_answered() {
-    let scene = Scene::with(|options| options.requests_max = 1).await;
-    let (mut waits, mut asks) = (scene.client().await, scene.client().await);
+async fn a_request_over_the_limit_gets_503_and_health_checks_still_work() {
+    let fixture = Fixture::with(|options| options.requests_max = 1).await;
+    let (mut waiter, mut client) = (fixture.client().await, fixture.client().await);
     let waiting = tokio::spawn(async move {
-        // Whoever comes first has the only place, and it is to be this one.
+        // Retries until it has the only slot.
         let claim = json!({"wait":"60s"});
-        while waits.post("/v1/queues/q/claim", claim.clone()).await.status == 503 {}
+        while waiter
+            .post("/v1/queues/q/claim", claim.clone())
+            .await
+            .status
+            == 503
+        {}
     });
-    let until = async |asks: &mut Caller, status: u16| {
-        let asking = async {
+    let until = async |client: &mut TestClient, status: u16| {
+        let polling = async {
             loop {
-                let reply = asks.get("/v1/queues").await;
+                let reply = client.get("/v1/queues").await;
                 if reply.status == status {
                     return reply;
                 }
             }
         };
-        timeout(LONG, asking).await.expect("it is answered so")
+        timeout(LONG, polling)
+            .await
+            .expect("a reply with this status")
     };
 
-    let refused = until(&mut asks, 503).await;
-    let probe = asks.get("/healthz").await;
+    let refused = until(&mut client, 503).await;
+    let probe = client.get("/healthz").await;
     waiting.abort();
-    until(&mut asks, 200).await;
+    until(&mut client, 200).await;
 
     assert_eq!(problem(&refused), (503, "overloaded".to_owned()));
     assert!(refused.headers.contains_key("retry-after"));
@@ -130,12 +137,12 @@ async fn a_request_too_many_is_told_so_and_probes_are_answered() {
 }
 
 #[tokio::test]
-async fn a_connection_too_many_is_told_so_and_the_others_go_on() {
-    let scene = Scene::with(|options| options.connections_max = 2).await;
-    let (mut one, mut two) = (scene.client().await, scene.client().await);
+async fn a_connection_over_the_limit_gets_503_and_the_others_continue() {
+    let fixture = Fixture::with(|options| options.connections_max = 2).await;
+    let (mut one, mut two) = (fixture.client().await, fixture.client().await);
     assert_eq!(one.get("/healthz").await.status, 200);
     assert_eq!(two.get("/healthz").await.status, 200);
-    let mut third = TcpStream::connect(scene.address()).await.unwrap();
+    let mut third = TcpStream::connect(fixture.address()).await.unwrap();
     let mut answer = String::new();
 
     let _ = third.read_to_string(&mut answer).await;

@@ -1,4 +1,4 @@
-//! The HTTP door, held by real connections to a real server on the memory store: one file per subject.
+//! Tests of the HTTP API over real connections to a server on the memory store, one file per topic.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,8 +1,8 @@
-//! The page of security names tests that exist.
+//! `docs/security.md` names tests that exist.
 
 use std::path::Path;
 
-/// The rows of the table: their item, and the files and names in backticks of the last column.
+/// Returns the rows of the table: the item, and the texts in backticks in the last column.
 fn rows(page: &str) -> Vec<(&str, Vec<&str>)> {
     let rows = page.lines().filter(|line| line.starts_with("| S"));
     rows.map(|row| {
@@ -14,7 +14,7 @@ fn rows(page: &str) -> Vec<(&str, Vec<&str>)> {
 }
 
 #[test]
-fn every_item_of_the_page_of_security_has_tests_that_exist() {
+fn every_item_of_the_security_page_has_tests_that_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = include_str!("../../../../docs/security.md");
     let rows = rows(page);
@@ -32,7 +32,7 @@ fn every_item_of_the_page_of_security_has_tests_that_exist() {
             }
             let text = text
                 .as_ref()
-                .unwrap_or_else(|| panic!("{item}: a file comes first"));
+                .unwrap_or_else(|| panic!("{item}: the file must come before its tests"));
             assert!(
                 text.contains(&format!("fn {word}(")),
                 "{item}: no test {word}"

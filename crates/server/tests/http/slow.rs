@@ -1,4 +1,4 @@
-//! Whoever takes too long is cut off; the waits are shortened here, and nothing has to be quick.
+//! Slow clients are disconnected. Timeouts are shortened here; no test depends on speed.
 
 use std::time::Duration;
 
@@ -7,76 +7,75 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 use windlass_core::{JobId, NewJob, QueueName};
-use windlass_server::Waits;
+use windlass_server::Timeouts;
 
-use crate::fixture::{LONG, Scene};
+use crate::fixture::{Fixture, LONG};
 
 const SHORT: Duration = Duration::from_secs(1);
 
-/// Waits that nobody in a test waits for, but the one that is set.
-async fn scene(set: impl FnOnce(&mut Waits)) -> Scene {
-    let mut waits = Waits {
+/// Starts a server with timeouts longer than any test, except the one that is set.
+async fn fixture(set: impl FnOnce(&mut Timeouts)) -> Fixture {
+    let mut timeouts = Timeouts {
         header: LONG * 2,
         body: LONG * 2,
         idle: LONG * 2,
         stalled: LONG * 2,
-        heartbeat: LONG * 2,
+        keep_alive: LONG * 2,
     };
-    set(&mut waits);
-    Scene::with(|options| options.waits = waits).await
+    set(&mut timeouts);
+    Fixture::with(|options| options.timeouts = timeouts).await
 }
 
 /// Reads until the server closes the connection.
 async fn until_closed(stream: &mut TcpStream) -> String {
-    let mut answer = Vec::new();
-    let ended = timeout(LONG, stream.read_to_end(&mut answer)).await;
-    assert!(ended.is_ok(), "it was left open");
-    String::from_utf8_lossy(&answer).into_owned()
+    let mut response = Vec::new();
+    let ended = timeout(LONG, stream.read_to_end(&mut response)).await;
+    assert!(ended.is_ok(), "the connection is still open");
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 #[tokio::test]
-async fn a_head_that_never_ends_is_cut_off() {
-    let scene = scene(|waits| waits.header = SHORT).await;
-    let began = Instant::now();
-    let mut stream = TcpStream::connect(scene.address()).await.unwrap();
+async fn headers_that_never_end_are_cut_off() {
+    let fixture = fixture(|timeouts| timeouts.header = SHORT).await;
+    let started = Instant::now();
+    let mut stream = TcpStream::connect(fixture.address()).await.unwrap();
     let head = b"GET /healthz HTTP/1.1\r\nhost: local";
     stream.write_all(head).await.unwrap();
 
     until_closed(&mut stream).await;
 
-    assert!(began.elapsed() >= SHORT, "{:?}", began.elapsed());
+    assert!(started.elapsed() >= SHORT, "{:?}", started.elapsed());
 }
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_and_not_before_its_time() {
-    let scene = scene(|waits| waits.idle = SHORT * 3).await;
-    let began = Instant::now();
-    let mut stream = TcpStream::connect(scene.address()).await.unwrap();
+    let fixture = fixture(|timeouts| timeouts.idle = SHORT * 3).await;
+    let started = Instant::now();
+    let mut stream = TcpStream::connect(fixture.address()).await.unwrap();
     let head = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     stream.write_all(head).await.unwrap();
 
     let answer = until_closed(&mut stream).await;
 
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    assert!(began.elapsed() >= SHORT * 3, "{:?}", began.elapsed());
+    assert!(started.elapsed() >= SHORT * 3, "{:?}", started.elapsed());
 }
 
 #[tokio::test]
-async fn a_connection_may_rest_for_longer_than_a_head_may_take() {
+async fn a_connection_may_be_idle_for_longer_than_headers_may_take() {
     let header = Duration::from_secs(8);
-    let scene = scene(|waits| waits.header = header).await;
-    let mut caller = scene.client().await;
-    assert_eq!(caller.get("/healthz").await.status, 200);
-    // Nothing is waited for but time.
+    let fixture = fixture(|timeouts| timeouts.header = header).await;
+    let mut client = fixture.client().await;
+    assert_eq!(client.get("/healthz").await.status, 200);
     tokio::time::sleep(header + SHORT).await;
 
-    assert_eq!(caller.get("/healthz").await.status, 200);
+    assert_eq!(client.get("/healthz").await.status, 200);
 }
 
 #[tokio::test]
-async fn a_body_that_never_ends_is_answered_and_cut_off() {
-    let scene = scene(|waits| waits.body = SHORT).await;
-    let mut stream = TcpStream::connect(scene.address()).await.unwrap();
+async fn a_body_that_never_ends_gets_an_error_and_is_cut_off() {
+    let fixture = fixture(|timeouts| timeouts.body = SHORT).await;
+    let mut stream = TcpStream::connect(fixture.address()).await.unwrap();
     let head = "POST /v1/queues/q/jobs HTTP/1.1\r\nhost: localhost\r\n\
         content-type: application/json\r\ncontent-length: 100\r\n\r\n{\"pay";
     stream.write_all(head.as_bytes()).await.unwrap();
@@ -88,10 +87,10 @@ async fn a_body_that_never_ends_is_answered_and_cut_off() {
 }
 
 #[tokio::test]
-async fn an_import_that_stands_still_is_told_so_and_keeps_what_came() {
-    // The first line has to come within it.
-    let scene = scene(|waits| waits.body = SHORT * 6).await;
-    let mut stream = TcpStream::connect(scene.address()).await.unwrap();
+async fn an_import_that_stalls_gets_an_error_and_keeps_the_lines_received() {
+    // The first line must arrive within it.
+    let fixture = fixture(|timeouts| timeouts.body = SHORT * 6).await;
+    let mut stream = TcpStream::connect(fixture.address()).await.unwrap();
     let head = "POST /v1/queues/q/jobs/import HTTP/1.1\r\nhost: localhost\r\n\
         content-type: application/x-ndjson\r\ncontent-length: 1000\r\n\r\n{\"id\":\"a\"}\n{\"id\":";
     stream.write_all(head.as_bytes()).await.unwrap();
@@ -103,12 +102,12 @@ async fn an_import_that_stands_still_is_told_so_and_keeps_what_came() {
     assert!(stopped.contains("\"stopped\":true"), "{answer}");
 }
 
-/// A reader with little room, who reads nothing.
-async fn reader(scene: &Scene, path: &str) -> TcpStream {
+/// A client with a small receive buffer that reads nothing.
+async fn stalled_reader(fixture: &Fixture, path: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut stream = socket
-        .connect(scene.address().parse().unwrap())
+        .connect(fixture.address().parse().unwrap())
         .await
         .unwrap();
     let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
@@ -117,41 +116,41 @@ async fn reader(scene: &Scene, path: &str) -> TcpStream {
 }
 
 #[tokio::test]
-async fn a_reader_of_events_who_does_not_read_is_cut_off() {
-    let scene = scene(|waits| waits.stalled = SHORT).await;
-    let mut caller = scene.client().await;
-    caller.post("/v1/queues/q/jobs", json!({})).await;
-    let _reader = reader(&scene, "/v1/events").await;
+async fn a_client_that_does_not_read_its_events_is_cut_off() {
+    let fixture = fixture(|timeouts| timeouts.stalled = SHORT).await;
+    let mut client = fixture.client().await;
+    client.post("/v1/queues/q/jobs", json!({})).await;
+    let _reader = stalled_reader(&fixture, "/v1/events").await;
     let connections = "windlass_http_connections";
-    caller.wait_for(connections, |count| count == 2).await;
+    client.wait_for(connections, |count| count == 2).await;
     let queue = QueueName::new("q").unwrap();
-    let began = Instant::now();
+    let started = Instant::now();
     let mut number = 0;
 
-    // What the reader does not take fills the buffers of both ends; then it stalls.
-    while caller.figure(connections).await == 2 {
-        assert!(began.elapsed() < LONG, "it was left open");
+    // Unread events fill the buffers of both ends, then writing stalls.
+    while client.metric(connections).await == 2 {
+        assert!(started.elapsed() < LONG, "the connection is still open");
         let jobs = (0..1000).map(|_| {
             number += 1;
             NewJob::new("").id(JobId::new(format!("{number:0>120}")).unwrap())
         });
-        scene.store.enqueue(&queue, jobs.collect()).await.unwrap();
-        while scene.store.purge(&queue).await.unwrap() > 0 {}
+        fixture.store.enqueue(&queue, jobs.collect()).await.unwrap();
+        while fixture.store.purge(&queue).await.unwrap() > 0 {}
     }
 }
 
 #[tokio::test]
-async fn a_reader_of_an_export_who_does_not_read_is_cut_off() {
-    let scene = scene(|waits| waits.stalled = SHORT).await;
-    let mut caller = scene.client().await;
+async fn a_client_that_does_not_read_its_export_is_cut_off() {
+    let fixture = fixture(|timeouts| timeouts.stalled = SHORT).await;
+    let mut client = fixture.client().await;
     let queue = QueueName::new("q").unwrap();
     for _ in 0..40 {
         let job = NewJob::new(vec![b'x'; 1024 * 1024]);
-        scene.store.enqueue(&queue, vec![job]).await.unwrap();
+        fixture.store.enqueue(&queue, vec![job]).await.unwrap();
     }
-    let _reader = reader(&scene, "/v1/queues/q/jobs/export").await;
+    let _reader = stalled_reader(&fixture, "/v1/queues/q/jobs/export").await;
     let connections = "windlass_http_connections";
-    caller.wait_for(connections, |count| count == 2).await;
+    client.wait_for(connections, |count| count == 2).await;
 
-    caller.wait_for(connections, |count| count == 1).await;
+    client.wait_for(connections, |count| count == 1).await;
 }

@@ -1,21 +1,21 @@
-//! NDJSON in and out.
+//! NDJSON import and export.
 
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 use windlass_server::client::Reply;
 
-use crate::fixture::{Caller, Scene, problem};
+use crate::fixture::{Fixture, TestClient, problem};
 
-async fn import(caller: &mut Caller, key: Option<&str>, text: impl Into<Body>) -> Reply {
+async fn import(client: &mut TestClient, key: Option<&str>, text: impl Into<Body>) -> Reply {
     let mut request = Request::post("/v1/queues/q/jobs/import");
     if let Some(key) = key {
         request = request.header("idempotency-key", key);
     }
     let request = request.header("content-type", "application/x-ndjson");
-    caller
+    client
         .0
-        .ask(request.body(text.into()).unwrap())
+        .send(request.body(text.into()).unwrap())
         .await
         .unwrap()
 }
@@ -28,12 +28,12 @@ fn lines(reply: &Reply) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn each_line_has_its_answer_and_a_bad_one_stops_nothing() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+async fn each_line_has_its_reply_and_an_invalid_one_stops_nothing() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     let text = "{\"id\":\"a\",\"payload\":{\"n\" : 1}}\n\n{bad\n[1]\n{\"id\":\"a\"}\n{\"priority\":99}\n{\"id\":\"z\"}";
 
-    let replies = lines(&import(&mut caller, None, text).await);
+    let replies = lines(&import(&mut client, None, text).await);
 
     let seen: Vec<_> = replies
         .iter()
@@ -62,16 +62,16 @@ async fn each_line_has_its_answer_and_a_bad_one_stops_nothing() {
 }
 
 #[tokio::test]
-async fn many_lines_go_in_and_come_out_whole() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+async fn many_lines_are_imported_and_exported_completely() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     let text: String = (0..3000)
         .map(|n| format!("{{\"payload\":\"job {n}\"}}\n"))
         .collect();
 
-    let first = lines(&import(&mut caller, Some("k"), text.clone()).await);
-    let again = lines(&import(&mut caller, Some("k"), text).await);
-    let out = lines(&caller.get("/v1/queues/q/jobs/export?state=ready").await);
+    let first = lines(&import(&mut client, Some("k"), text.clone()).await);
+    let again = lines(&import(&mut client, Some("k"), text).await);
+    let out = lines(&client.get("/v1/queues/q/jobs/export?state=ready").await);
 
     assert_eq!((first.len(), again.len(), out.len()), (3000, 3000, 3000));
     assert!(again.iter().all(|reply| reply["duplicate"] == true));
@@ -85,28 +85,28 @@ async fn many_lines_go_in_and_come_out_whole() {
 }
 
 #[tokio::test]
-async fn a_stream_that_says_it_is_something_else_is_refused() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
-    let reply = caller.post("/v1/queues/q/jobs/import", json!({})).await;
+async fn an_import_of_another_media_type_is_rejected() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
+    let reply = client.post("/v1/queues/q/jobs/import", json!({})).await;
     assert_eq!(problem(&reply), (415, "wrong_media_type".to_owned()));
-    let reply = caller.get("/v1/queues/q/jobs/export?state=odd").await;
+    let reply = client.get("/v1/queues/q/jobs/export?state=odd").await;
     assert_eq!(problem(&reply), (400, "invalid".to_owned()));
 }
 
 #[tokio::test]
-async fn a_line_too_long_is_told_and_the_others_are_taken() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
-    let most = 8 * 1024 * 1024;
+async fn a_line_too_long_is_reported_and_the_others_are_imported() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
+    let max = 8 * 1024 * 1024;
     let line = |bytes: usize| format!("{{\"id\":\"x\"}}{}", " ".repeat(bytes - 10));
     let text = format!(
         "{{\"id\":\"a\"}}\n{}\n{}\n{{\"id\":\"z\"}}\n",
-        line(most),
-        line(most + 1)
+        line(max),
+        line(max + 1)
     );
 
-    let replies = lines(&import(&mut caller, None, text).await);
+    let replies = lines(&import(&mut client, None, text).await);
 
     let ids: Vec<_> = replies.iter().map(|reply| &reply["id"]).collect();
     assert_eq!(

@@ -1,36 +1,36 @@
-//! Every verb over HTTP, and how replies look.
+//! Every operation over HTTP, and the format of replies.
 
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 
-use crate::fixture::{Caller, Scene, problem};
+use crate::fixture::{Fixture, TestClient, problem};
 
 #[tokio::test]
-async fn a_job_goes_its_whole_way() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+async fn a_job_goes_from_enqueue_to_complete() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
 
     let job = json!({"id":"a","payload":{"n":1},"priority":2,"kind":"letter"});
-    let job = Caller::json(&caller.post("/v1/queues/q/jobs", job).await, 201);
+    let job = TestClient::json(&client.post("/v1/queues/q/jobs", job).await, 201);
     let worker = json!({"name":"w","queues":["q"]});
-    let worker = Caller::json(&caller.post("/v1/workers", worker).await, 200);
+    let worker = TestClient::json(&client.post("/v1/workers", worker).await, 200);
     let worker = worker["worker"].as_str().unwrap().to_owned();
     let claim = json!({"max":5,"worker":worker});
-    let claimed = Caller::json(&caller.post("/v1/queues/q/claim", claim).await, 200);
+    let claimed = TestClient::json(&client.post("/v1/queues/q/claim", claim).await, 200);
     let token = claimed[0]["token"].clone();
-    let renewed = caller
+    let renewed = client
         .post("/v1/queues/q/renew", json!({"token":token}))
         .await;
     let progress = json!({"token":token,"fraction":0.5,"message":"half"});
-    let noted = caller.post("/v1/queues/q/jobs/a/progress", progress).await;
+    let noted = client.post("/v1/queues/q/jobs/a/progress", progress).await;
     let heartbeat = json!({"running":[{"queue":"q","id":"a","token":token}]});
-    let heartbeat = caller
+    let heartbeat = client
         .post(&format!("/v1/workers/{worker}/heartbeat"), heartbeat)
         .await;
-    let seen = Caller::json(&caller.get("/v1/queues/q/jobs/a").await, 200);
+    let seen = TestClient::json(&client.get("/v1/queues/q/jobs/a").await, 200);
     let done = json!({"token":token,"result":{"ok":true}});
-    let done = caller.post("/v1/queues/q/jobs/a/complete", done).await;
+    let done = client.post("/v1/queues/q/jobs/a/complete", done).await;
 
     assert_eq!(
         (&job["state"], &job["duplicate"]),
@@ -38,25 +38,25 @@ async fn a_job_goes_its_whole_way() {
     );
     assert_eq!(claimed[0]["payload"], r#"{"n":1}"#);
     assert_eq!(claimed[0]["headers"]["content-type"], "application/json");
-    assert_eq!(Caller::json(&renewed, 200)["cancel"], json!([]));
-    assert_eq!(Caller::json(&noted, 200)["outcome"], "noted");
-    assert_eq!(Caller::json(&heartbeat, 200)["command"], "continue");
+    assert_eq!(TestClient::json(&renewed, 200)["cancel"], json!([]));
+    assert_eq!(TestClient::json(&noted, 200)["outcome"], "noted");
+    assert_eq!(TestClient::json(&heartbeat, 200)["command"], "continue");
     assert_eq!(
         (&seen["state"], &seen["progress"]),
         (&json!("running"), &json!(0.5))
     );
-    assert_eq!(Caller::json(&done, 200)["outcome"], "completed");
-    let ended = Caller::json(
-        &caller.get("/v1/queues/q/jobs/a/wait?timeout=60s").await,
+    assert_eq!(TestClient::json(&done, 200)["outcome"], "completed");
+    let ended = TestClient::json(
+        &client.get("/v1/queues/q/jobs/a/wait?timeout=60s").await,
         200,
     );
     assert_eq!(ended["state"], "succeeded");
 }
 
 #[tokio::test]
-async fn attempts_end_in_every_way() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+async fn attempts_end_with_every_outcome() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     for (verb, body, state) in [
         ("fail", json!({"error":"no"}), "scheduled"),
         ("fail", json!({"error":"no","permanent":true}), "dead"),
@@ -64,22 +64,22 @@ async fn attempts_end_in_every_way() {
         ("snooze", json!({"delay":"1h"}), "scheduled"),
     ] {
         let queue = format!("/v1/queues/{verb}-{state}");
-        caller
+        client
             .post(&format!("{queue}/jobs"), json!({"id":"a"}))
             .await;
-        let claimed = caller.post(&format!("{queue}/claim"), Value::Null).await;
+        let claimed = client.post(&format!("{queue}/claim"), Value::Null).await;
         let mut body = body;
-        body["token"] = Caller::json(&claimed, 200)[0]["token"].clone();
+        body["token"] = TestClient::json(&claimed, 200)[0]["token"].clone();
 
-        let ended = caller.post(&format!("{queue}/jobs/a/{verb}"), body).await;
+        let ended = client.post(&format!("{queue}/jobs/a/{verb}"), body).await;
 
         assert_eq!(ended.status, 200, "{verb} {ended:?}");
-        let job = Caller::json(&caller.get(&format!("{queue}/jobs/a")).await, 200);
+        let job = TestClient::json(&client.get(&format!("{queue}/jobs/a")).await, 200);
         assert_eq!(job["state"], state, "{verb}");
     }
 }
 
-/// How, where, with what, and a field of the answer with its value.
+/// Method, path, body, and a field of the reply with its value.
 #[rustfmt::skip]
 const CHANGES: [(&str, &str, &str, &str, &str); 13] = [
     ("POST", "/v1/queues/q/jobs/a/promote", "null", "outcome", "\"promoted\""),
@@ -99,74 +99,81 @@ const CHANGES: [(&str, &str, &str, &str, &str); 13] = [
 
 #[tokio::test]
 async fn operators_change_jobs_and_queues() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     for id in ["a", "b", "c"] {
         let job = json!({"id":id,"delay":"1h"});
-        caller.post("/v1/queues/q/jobs", job).await;
+        client.post("/v1/queues/q/jobs", job).await;
     }
     for (method, path, body, field, value) in CHANGES {
-        let reply = caller.ask(method, path, body.parse().unwrap()).await;
+        let reply = client.send(method, path, body.parse().unwrap()).await;
         let value: Value = value.parse().unwrap();
-        assert_eq!(Caller::json(&reply, 200)[field], value, "{method} {path}");
+        assert_eq!(
+            TestClient::json(&reply, 200)[field],
+            value,
+            "{method} {path}"
+        );
     }
-    let queues = Caller::json(&caller.get("/v1/queues").await, 200);
+    let queues = TestClient::json(&client.get("/v1/queues").await, 200);
     assert_eq!(queues[0]["queue"], "q");
 }
 
 #[tokio::test]
-async fn workers_are_listed_told_and_failed() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+async fn workers_are_listed_commanded_and_failed() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     let worker = json!({"worker":"w-1","queues":["q"]});
-    caller.post("/v1/workers", worker).await;
-    caller.post("/v1/queues/q/jobs", json!({"id":"a"})).await;
-    caller
+    client.post("/v1/workers", worker).await;
+    client.post("/v1/queues/q/jobs", json!({"id":"a"})).await;
+    client
         .post("/v1/queues/q/claim", json!({"worker":"w-1"}))
         .await;
 
-    let told = caller
+    let commanded = client
         .post("/v1/workers/w-1/command", json!({"command":"pause"}))
         .await;
-    let heartbeat = caller.post("/v1/workers/w-1/heartbeat", json!({})).await;
-    let listed = Caller::json(&caller.get("/v1/workers").await, 200);
-    let left = caller.post("/v1/workers/w-1/leave", Value::Null).await;
-    let failed = caller.post("/v1/workers/w-2/fail", Value::Null).await;
+    let heartbeat = client.post("/v1/workers/w-1/heartbeat", json!({})).await;
+    let listed = TestClient::json(&client.get("/v1/workers").await, 200);
+    let left = client.post("/v1/workers/w-1/leave", Value::Null).await;
+    let failed = client.post("/v1/workers/w-2/fail", Value::Null).await;
 
-    assert_eq!(Caller::json(&told, 200)["command"], "pause");
-    assert_eq!(Caller::json(&heartbeat, 200)["command"], "pause");
+    assert_eq!(TestClient::json(&commanded, 200)["command"], "pause");
+    assert_eq!(TestClient::json(&heartbeat, 200)["command"], "pause");
     assert_eq!(listed[0]["id"], "w-1");
-    assert_eq!(Caller::json(&left, 200)["released"], 1);
+    assert_eq!(TestClient::json(&left, 200)["released"], 1);
     assert_eq!(problem(&failed), (404, "not_found".to_owned()));
 }
 
 #[tokio::test]
 async fn a_dispatched_job_is_accepted() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
-    caller.post("/v1/queues/q/jobs", json!({"id":"a"})).await;
-    let claimed = caller
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
+    client.post("/v1/queues/q/jobs", json!({"id":"a"})).await;
+    let claimed = client
         .post("/v1/queues/q/claim", json!({"mode":"dispatch"}))
         .await;
-    let token = Caller::json(&claimed, 200)[0]["token"].clone();
+    let token = TestClient::json(&claimed, 200)[0]["token"].clone();
 
-    let accepted = caller
+    let accepted = client
         .post("/v1/queues/q/jobs/a/accept", json!({"token":token}))
         .await;
 
-    assert_eq!(Caller::json(&accepted, 200)["outcome"], "accepted");
+    assert_eq!(TestClient::json(&accepted, 200)["outcome"], "accepted");
 }
 
 #[tokio::test]
-async fn a_listing_goes_on_where_it_stopped() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+async fn a_listing_continues_at_its_cursor() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     let jobs: Vec<_> = (0..7).map(|n| json!({"id":format!("j{n}")})).collect();
-    let batch = caller
+    let batch = client
         .post("/v1/queues/q/jobs/batch", json!({"jobs":jobs}))
         .await;
     assert_eq!(
-        Caller::json(&batch, 200)["jobs"].as_array().unwrap().len(),
+        TestClient::json(&batch, 200)["jobs"]
+            .as_array()
+            .unwrap()
+            .len(),
         7
     );
 
@@ -175,7 +182,7 @@ async fn a_listing_goes_on_where_it_stopped() {
         "/v1/queues/q/jobs?limit=3&state=ready".to_owned(),
     );
     loop {
-        let page = Caller::json(&caller.get(&path).await, 200);
+        let page = TestClient::json(&client.get(&path).await, 200);
         for job in page["jobs"].as_array().unwrap() {
             seen.push(job["id"].as_str().unwrap().to_owned());
         }
@@ -192,21 +199,21 @@ async fn a_listing_goes_on_where_it_stopped() {
 
 #[tokio::test]
 async fn bytes_come_back_byte_for_byte() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     let bytes: Vec<u8> = (0..=255).chain([0, 0xff, b'\n']).collect();
     let request = Request::post("/v1/queues/q/jobs?id=a&priority=1&max_attempts=3&header.x=y")
         .header("content-type", "application/octet-stream")
         .body(Body::from(bytes.clone()));
-    let put = caller.0.ask(request.unwrap()).await.unwrap();
-    let payload = caller.get("/v1/queues/q/jobs/a/payload").await;
-    let none = caller.get("/v1/queues/q/jobs/a/result").await;
+    let put = client.0.send(request.unwrap()).await.unwrap();
+    let payload = client.get("/v1/queues/q/jobs/a/payload").await;
+    let none = client.get("/v1/queues/q/jobs/a/result").await;
 
-    assert_eq!(Caller::json(&put, 201)["id"], "a");
+    assert_eq!(TestClient::json(&put, 201)["id"], "a");
     assert_eq!(payload.body, bytes);
     assert_eq!(payload.headers["content-type"], "application/octet-stream");
     assert_eq!(problem(&none), (404, "not_found".to_owned()));
-    let job = Caller::json(&caller.get("/v1/queues/q/jobs/a").await, 200);
+    let job = TestClient::json(&client.get("/v1/queues/q/jobs/a").await, 200);
     assert_eq!(
         (&job["priority"], &job["headers"]["x"]),
         (&json!(1), &json!("y"))
@@ -215,11 +222,11 @@ async fn bytes_come_back_byte_for_byte() {
 
 #[tokio::test]
 async fn json_keeps_its_exact_text() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     let job = r#"{"id":"a","payload":{"n" : 1.0, "n" : [ ]}}"#;
-    let put = caller.0.post("/v1/queues/q/jobs", None, job).await.unwrap();
-    let payload = caller.get("/v1/queues/q/jobs/a/payload").await;
+    let put = client.0.post("/v1/queues/q/jobs", None, job).await.unwrap();
+    let payload = client.get("/v1/queues/q/jobs/a/payload").await;
 
     assert_eq!(put.status, 201);
     assert_eq!(payload.body, r#"{"n" : 1.0, "n" : [ ]}"#);
@@ -227,24 +234,24 @@ async fn json_keeps_its_exact_text() {
 
 #[tokio::test]
 async fn a_repeated_request_makes_no_second_job() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     let mut put = async |path: &str, body: Value| {
         let request = Request::post(path)
             .header("content-type", "application/json")
             .header("idempotency-key", "order-7")
             .body(Body::from(body.to_string()));
-        caller.0.ask(request.unwrap()).await.unwrap()
+        client.0.send(request.unwrap()).await.unwrap()
     };
 
-    let first = Caller::json(&put("/v1/queues/q/jobs", json!({"payload":"x"})).await, 201);
-    let again = Caller::json(&put("/v1/queues/q/jobs", json!({"payload":"x"})).await, 200);
-    // No id is none, however it is said.
+    let first = TestClient::json(&put("/v1/queues/q/jobs", json!({"payload":"x"})).await, 201);
+    let again = TestClient::json(&put("/v1/queues/q/jobs", json!({"payload":"x"})).await, 200);
+    // An id of null is the same as no id.
     let null = put("/v1/queues/q/jobs", json!({"payload":"x","id":null})).await;
-    assert_eq!(Caller::json(&null, 200)["id"], first["id"]);
+    assert_eq!(TestClient::json(&null, 200)["id"], first["id"]);
     let batch = json!({"jobs":[{"payload":"1"},{"payload":"2"}]});
-    let many = Caller::json(&put("/v1/queues/r/jobs/batch", batch.clone()).await, 200);
-    let more = Caller::json(&put("/v1/queues/r/jobs/batch", batch).await, 200);
+    let many = TestClient::json(&put("/v1/queues/r/jobs/batch", batch.clone()).await, 200);
+    let more = TestClient::json(&put("/v1/queues/r/jobs/batch", batch).await, 200);
 
     assert_eq!(
         (&first["id"], &again["duplicate"]),
@@ -257,9 +264,9 @@ async fn a_repeated_request_makes_no_second_job() {
     }
 }
 
-/// How, where, with what, and the status and code of the refusal.
+/// Method, path, body, and the status and code of the error.
 #[rustfmt::skip]
-const REFUSALS: [(&str, &str, &str, u16, &str); 20] = [
+const ERRORS: [(&str, &str, &str, u16, &str); 20] = [
     ("GET", "/v1/queues/none", "null", 404, "not_found"),
     ("GET", "/v1/queues/q/jobs/none", "null", 404, "not_found"),
     ("GET", "/v1/queues/q%20q", "null", 400, "invalid"),
@@ -283,26 +290,26 @@ const REFUSALS: [(&str, &str, &str, u16, &str); 20] = [
 ];
 
 #[tokio::test]
-async fn refusals_are_problems_with_their_codes() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
-    caller.post("/v1/queues/q/jobs", json!({"id":"a"})).await;
-    for (method, path, body, status, code) in REFUSALS {
-        let reply = caller.ask(method, path, body.parse().unwrap()).await;
+async fn errors_are_problem_documents_with_their_codes() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
+    client.post("/v1/queues/q/jobs", json!({"id":"a"})).await;
+    for (method, path, body, status, code) in ERRORS {
+        let reply = client.send(method, path, body.parse().unwrap()).await;
         let found = problem(&reply);
         assert_eq!(found, (status, code.to_owned()), "{method} {path}");
     }
 }
 
 #[tokio::test]
-async fn an_id_of_the_caller_is_echoed_and_a_bad_one_is_not() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+async fn a_valid_request_id_is_echoed_and_an_invalid_one_is_not() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     let mut echo = async |id: &str| {
         let request = Request::get("/healthz").header("x-request-id", id);
-        let reply = caller
+        let reply = client
             .0
-            .ask(request.body(Body::empty()).unwrap())
+            .send(request.body(Body::empty()).unwrap())
             .await
             .unwrap();
         reply.headers["x-request-id"].to_str().unwrap().to_owned()
@@ -316,16 +323,16 @@ async fn an_id_of_the_caller_is_echoed_and_a_bad_one_is_not() {
 }
 
 #[tokio::test]
-async fn pages_for_people_and_machines_are_there() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
-    caller
+async fn the_docs_the_openapi_document_and_the_metrics_are_served() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
+    client
         .post("/v1/queues/mail/jobs", json!({"payload":"x"}))
         .await;
 
-    let document = Caller::json(&caller.get("/openapi.json").await, 200);
-    let docs = caller.get("/docs").await;
-    let metrics = caller.get("/metrics").await;
+    let document = TestClient::json(&client.get("/openapi.json").await, 200);
+    let docs = client.get("/docs").await;
+    let metrics = client.get("/metrics").await;
     let metrics = String::from_utf8(metrics.body.to_vec()).unwrap();
 
     assert_eq!(document["openapi"], "3.1.0");
@@ -344,21 +351,21 @@ async fn pages_for_people_and_machines_are_there() {
         metrics.contains("windlass_http_requests_total{class=\"2xx\"}"),
         "{metrics}"
     );
-    assert_eq!(caller.get("/healthz").await.body, "ok\n");
-    assert_eq!(caller.get("/readyz").await.body, "ready\n");
+    assert_eq!(client.get("/healthz").await.body, "ok\n");
+    assert_eq!(client.get("/readyz").await.body, "ready\n");
 }
 
 #[tokio::test]
 async fn many_queues_do_not_make_many_series() {
-    let scene = Scene::new().await;
-    let mut caller = scene.client().await;
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
     for n in 0..600 {
         let queue = windlass_core::QueueName::new(format!("q{n:03}")).unwrap();
         let job = windlass_core::NewJob::new("x");
-        scene.store.enqueue(&queue, vec![job]).await.unwrap();
+        fixture.store.enqueue(&queue, vec![job]).await.unwrap();
     }
 
-    let metrics = caller.get("/metrics").await;
+    let metrics = client.get("/metrics").await;
 
     let metrics = String::from_utf8(metrics.body.to_vec()).unwrap();
     let ready = metrics

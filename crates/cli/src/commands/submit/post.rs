@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 use windlass::store::{Clock, SystemClock};
 use windlass::{QueueName, Timestamp};
 use windlass_api::{Error, timestamp};
-use windlass_server::Client;
+use windlass_server::HttpClient;
 
 use super::super::serve;
 use super::{PlannedJob, SubmittedJob};

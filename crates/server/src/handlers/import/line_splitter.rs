@@ -1,80 +1,80 @@
-//! A stream of bytes cut into lines of bounded length.
+//! Splits a stream of bytes into lines of bounded length.
 
 use bytes::{Bytes, BytesMut};
 
-/// What there is of a line.
+/// One line of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// All of it, without its end.
-    Whole(Bytes),
-    /// It is longer than allowed; what more comes of it is passed over.
+    /// A complete line, without its line break.
+    Complete(Bytes),
+    /// A line over the limit. The rest of it is skipped.
     TooLong,
 }
 
-/// Bytes that came, on their way to be lines.
+/// Buffers input and returns it line by line.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct LineSplitter {
     bytes_max: usize,
-    rest: BytesMut,
-    /// So many bytes of the rest are known to end no line.
-    seen: usize,
-    is_passing_over: bool,
+    buffer: BytesMut,
+    /// How many bytes of the buffer were already searched for a line break.
+    searched: usize,
+    is_skipping: bool,
 }
 
-impl Lines {
+impl LineSplitter {
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
-            rest: BytesMut::new(),
-            seen: 0,
-            is_passing_over: false,
+            buffer: BytesMut::new(),
+            searched: 0,
+            is_skipping: false,
         }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.rest.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next line, if it is there by now.
+    /// Returns the next complete line, if there is one.
     pub(super) fn next(&mut self) -> Option<Line> {
         loop {
-            let unseen = self.rest.get(self.seen..).unwrap_or_default();
-            let Some(at) = unseen.iter().position(|byte| *byte == b'\n') else {
-                return self.unended();
+            let new = self.buffer.get(self.searched..).unwrap_or_default();
+            let Some(at) = new.iter().position(|byte| *byte == b'\n') else {
+                return self.keep_partial();
             };
-            let mut line = self.rest.split_to(self.seen + at + 1);
-            self.seen = 0;
+            let mut line = self.buffer.split_to(self.searched + at + 1);
+            self.searched = 0;
             line.truncate(line.len() - 1);
-            if !std::mem::take(&mut self.is_passing_over) {
-                return Some(self.judge(line.freeze()));
+            if !std::mem::take(&mut self.is_skipping) {
+                return Some(self.check_length(line.freeze()));
             }
         }
     }
 
-    /// The last line, which has no end.
+    /// Returns the last line, which has no line break.
     pub(super) fn last(mut self) -> Option<Line> {
-        let rest = std::mem::take(&mut self.rest).freeze();
-        let is_line = !rest.is_empty() && !self.is_passing_over;
-        is_line.then(|| self.judge(rest))
+        let rest = std::mem::take(&mut self.buffer).freeze();
+        let is_line = !rest.is_empty() && !self.is_skipping;
+        is_line.then(|| self.check_length(rest))
     }
 
-    fn judge(&self, line: Bytes) -> Line {
+    fn check_length(&self, line: Bytes) -> Line {
         if line.len() > self.bytes_max {
             Line::TooLong
         } else {
-            Line::Whole(line)
+            Line::Complete(line)
         }
     }
 
-    /// Keeps what may become a line, and no more than that.
-    fn unended(&mut self) -> Option<Line> {
-        let was_passing_over = self.is_passing_over;
-        self.is_passing_over |= self.rest.len() > self.bytes_max;
-        if self.is_passing_over {
-            self.rest = BytesMut::new();
+    /// Keeps an incomplete line, or drops it if it is already over the limit.
+    fn keep_partial(&mut self) -> Option<Line> {
+        let was_skipping = self.is_skipping;
+        self.is_skipping |= self.buffer.len() > self.bytes_max;
+        if self.is_skipping {
+            self.buffer = BytesMut::new();
         }
-        self.seen = self.rest.len();
-        (self.is_passing_over && !was_passing_over).then_some(Line::TooLong)
+        self.searched = self.buffer.len();
+        (self.is_skipping && !was_skipping).then_some(Line::TooLong)
     }
 }
 
@@ -82,46 +82,46 @@ impl Lines {
 mod tests {
     use super::*;
 
-    /// The lines of some parts; too long ones as `!`.
-    fn cut(bytes_max: usize, parts: &[&str]) -> Vec<String> {
+    /// Splits chunks into lines; lines over the limit are shown as `!`.
+    fn split(bytes_max: usize, chunks: &[&str]) -> Vec<String> {
         let shown = |line| match line {
-            Line::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
+            Line::Complete(line) => String::from_utf8(line.to_vec()).unwrap(),
             Line::TooLong => "!".to_owned(),
         };
-        let mut lines = Lines::new(bytes_max);
-        let mut cut = Vec::new();
-        for part in parts {
-            lines.push(part.as_bytes());
+        let mut lines = LineSplitter::new(bytes_max);
+        let mut found = Vec::new();
+        for chunk in chunks {
+            lines.push(chunk.as_bytes());
             while let Some(line) = lines.next() {
-                cut.push(shown(line));
+                found.push(shown(line));
             }
-            assert!(lines.rest.len() <= bytes_max, "too much is kept");
+            assert!(lines.buffer.len() <= bytes_max, "the buffer is too large");
         }
-        cut.extend(lines.last().map(shown));
-        cut
+        found.extend(lines.last().map(shown));
+        found
     }
 
     #[test]
-    fn lines_are_whole_wherever_the_parts_end() {
+    fn lines_are_complete_wherever_the_chunks_end() {
         let text = "one\n\nthree\nfour";
         for at in 0..=text.len() {
             let (first, second) = text.split_at(at);
-            assert_eq!(cut(10, &[first, second]), ["one", "", "three", "four"]);
+            assert_eq!(split(10, &[first, second]), ["one", "", "three", "four"]);
         }
         let bytes: Vec<String> = text.chars().map(String::from).collect();
         let bytes: Vec<&str> = bytes.iter().map(String::as_str).collect();
-        assert_eq!(cut(10, &bytes), ["one", "", "three", "four"]);
-        assert_eq!(cut(10, &["one\n"]), ["one"]);
-        assert_eq!(cut(10, &[]), [""; 0]);
+        assert_eq!(split(10, &bytes), ["one", "", "three", "four"]);
+        assert_eq!(split(10, &["one\n"]), ["one"]);
+        assert_eq!(split(10, &[]), [""; 0]);
     }
 
     #[test]
-    fn a_line_too_long_is_told_once_and_passed_over() {
-        assert_eq!(cut(3, &["abc\nd"]), ["abc", "d"]);
-        assert_eq!(cut(3, &["abcd\ne"]), ["!", "e"]);
-        assert_eq!(cut(3, &["ab", "cd", "efgh", "i\nj\n"]), ["!", "j"]);
-        assert_eq!(cut(3, &["abcd", "\n", "\n"]), ["!", ""]);
-        assert_eq!(cut(3, &["a\nbcdef"]), ["a", "!"]);
-        assert_eq!(cut(3, &["bcdef", "gh"]), ["!"]);
+    fn a_line_too_long_is_reported_once_and_skipped() {
+        assert_eq!(split(3, &["abc\nd"]), ["abc", "d"]);
+        assert_eq!(split(3, &["abcd\ne"]), ["!", "e"]);
+        assert_eq!(split(3, &["ab", "cd", "efgh", "i\nj\n"]), ["!", "j"]);
+        assert_eq!(split(3, &["abcd", "\n", "\n"]), ["!", ""]);
+        assert_eq!(split(3, &["a\nbcdef"]), ["a", "!"]);
+        assert_eq!(split(3, &["bcdef", "gh"]), ["!"]);
     }
 }

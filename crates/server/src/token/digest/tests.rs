@@ -1,12 +1,12 @@
-//! The comparison of digests: how it is built, and, where the machine is quiet, how long it takes.
+//! The comparison of digests: how it is implemented and, on an idle machine, how long it takes.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use super::*;
 
-/// Does not compile once `Digest` can be compared with `==`: two impls would fit.
-trait IsNotEq<Way> {
+/// Fails to compile if `Digest` implements `PartialEq`: two impls would apply.
+trait IsNotEq<Marker> {
     const HOLDS: bool = true;
 }
 
@@ -40,16 +40,16 @@ fn only_the_same_digest_is_the_same() {
     }
 }
 
-/// How many samples each class has.
+/// The number of samples per class.
 const SAMPLES: usize = 100_000;
 
-/// How many comparisons a sample has: one alone is shorter than the clock can tell.
+/// Comparisons per sample: a single one is too short to measure.
 const REPEATS: u32 = 16;
 
-/// Beyond this the difference of two means is no chance (the bound of dudect).
+/// Above this t value the difference of the means is significant (the threshold of dudect).
 const T_MAX: f64 = 4.5;
 
-/// The sum of values, that of their squares, and how many they are.
+/// The sum of the values, the sum of their squares, and their count.
 #[derive(Default)]
 struct Sums(f64, f64, f64);
 
@@ -64,38 +64,38 @@ impl Sums {
         self.0 / self.2
     }
 
-    fn spread(&self) -> f64 {
+    fn variance_of_mean(&self) -> f64 {
         (self.1 / self.2 - self.mean() * self.mean()) / self.2
     }
 }
 
-/// Welch's t of how long `is_same` takes for two guesses, drawn in turn at random.
+/// Returns Welch's t of the time `is_same` takes for two guesses, picked at random.
 fn t_of(guesses: [&Digest; 2], is_same: impl Fn(&Digest) -> bool) -> f64 {
-    let mut took: Vec<(usize, f64)> = (0..2 * SAMPLES)
+    let mut samples: Vec<(usize, f64)> = (0..2 * SAMPLES)
         .map(|_| {
             let class = usize::from(fastrand::bool());
             let guess = guesses[class];
-            let began = Instant::now();
+            let started = Instant::now();
             for _ in 0..REPEATS {
                 black_box(is_same(black_box(guess)));
             }
-            (class, began.elapsed().as_secs_f64() * 1e9)
+            (class, started.elapsed().as_secs_f64() * 1e9)
         })
         .collect();
-    // Samples in which the machine did something else say nothing: the slowest tenth is left out.
-    let mut sorted: Vec<_> = took.iter().map(|(_, ns)| *ns).collect();
+    // The slowest tenth is dropped: those samples were disturbed by other work of the machine.
+    let mut sorted: Vec<_> = samples.iter().map(|(_, ns)| *ns).collect();
     sorted.sort_by(f64::total_cmp);
-    let most = sorted[sorted.len() * 9 / 10];
-    took.retain(|(_, ns)| *ns <= most);
+    let max = sorted[sorted.len() * 9 / 10];
+    samples.retain(|(_, ns)| *ns <= max);
     let mut sums = [Sums::default(), Sums::default()];
-    for (class, ns) in took {
+    for (class, ns) in samples {
         sums[class].add(ns);
     }
     let [first, second] = sums;
-    (first.mean() - second.mean()) / (first.spread() + second.spread()).sqrt()
+    (first.mean() - second.mean()) / (first.variance_of_mean() + second.variance_of_mean()).sqrt()
 }
 
-/// Guesses whose digests have no byte, and all bytes but the last, in common with ours.
+/// Returns a digest that differs in every byte, and one that differs only in the last.
 fn guesses(ours: &Digest) -> [Digest; 2] {
     let mut far = ours.clone();
     far.0.iter_mut().for_each(|byte| *byte ^= 0xff);
@@ -105,13 +105,13 @@ fn guesses(ours: &Digest) -> [Digest; 2] {
 }
 
 #[test]
-#[ignore = "it measures time: run it alone, on a quiet machine, in release mode"]
-fn how_long_a_comparison_takes_does_not_say_how_much_of_a_guess_is_right() {
+#[ignore = "measures time: run it alone, on an idle machine, in release mode"]
+fn how_long_a_comparison_takes_does_not_depend_on_how_much_of_a_guess_is_right() {
     let ours = Digest::of("test");
     let [far, near] = guesses(&ours);
 
     let constant = t_of([&far, &near], |guess| ours.is_same(guess));
-    // The measurement can tell: a comparison that stops at the first difference is found out.
+    // Check of the method itself: it must detect a comparison that stops at the first difference.
     let leaking = t_of([&far, &near], |guess| {
         ours.0.iter().zip(&guess.0).all(|(one, other)| one == other)
     });

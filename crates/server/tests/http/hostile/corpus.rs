@@ -1,6 +1,6 @@
-//! Sixty texts that run, break out or mislead where somebody makes a page, a log or a line of them.
+//! Sixty texts that are dangerous if put into a page, a log or a line without escaping.
 
-/// One for each way we know of.
+/// One text per known technique.
 #[rustfmt::skip]
 pub(super) const CORPUS: [&str; 60] = [
     // Elements.
@@ -21,7 +21,7 @@ pub(super) const CORPUS: [&str; 60] = [
     "\" onmouseover=\"alert(1)", "' onmouseover='alert(1)", "` onmouseover=`alert(1)", "\"><script>alert(1)</script>", "'><script>alert(1)</script>",
     "javascript:alert(1)", "JaVaScRiPt:alert(1)", "';alert(1);//", "\";alert(1);//", "\\\";alert(1);//", "${alert(1)}", "{{constructor.constructor('alert(1)')()}}",
     "expression(alert(1))", "url(javascript:alert(1))",
-    // Encodings and lines.
+    // Encodings and line breaks.
     "&lt;script&gt;alert(1)&lt;/script&gt;", "%3Cscript%3Ealert(1)%3C/script%3E", "+ADw-script+AD4-alert(1)+ADw-/script+AD4-", "\u{ff1c}script\u{ff1e}alert(1)",
     "\u{2028}alert(1)\u{2029}", "x\r\nset-cookie: a=b\r\n\r\n<script>alert(1)</script>", "data: x\n\nevent: job\ndata: {}\n\n", "\u{202e}<\u{1b}]0;x\u{7}>",
 ];
