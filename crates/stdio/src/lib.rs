@@ -1,8 +1,8 @@
-//! The doors that speak JSON lines over a pair of pipes.
+//! JSON lines over a pair of pipes.
 //!
-//! [`serve`] answers one request per line with one reply per line; [`Processor`] is the dispatcher of
-//! the Processor Job Queue. Both read any reader and write any writer. Doors translate and the store
-//! decides: what a job may do next is never thought about here.
+//! [`serve`] reads one request per line and writes one reply per line; [`Processor`] is the dispatcher
+//! of the Processor Job Queue. Both work with any reader and writer. They only translate: all rules
+//! about jobs are in the store.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -22,9 +22,9 @@
 //!
 //! # Map
 //!
-//! `lines` and `object` read what comes, within bounds; `outlet` writes, and `unheard` gives
-//! back what nobody heard of; `reply` puts answers into their shape. [`session`] is the door of all
-//! verbs, [`processor`] the dispatcher.
+//! `line_reader` and `object` read input with bounded memory; `writer` writes lines, and `undelivered`
+//! releases claimed jobs whose reply could not be written; `reply` formats replies. [`session`] serves
+//! all operations, [`processor`] is the dispatcher.
 
 mod line_reader;
 mod object;
@@ -36,6 +36,6 @@ mod writer;
 
 pub use line_reader::LINE_BYTES_MAX_DEFAULT;
 pub use processor::{Identity, Log, Processor, ProcessorOptions};
-pub use session::{Cause, Ended, Options, serve};
+pub use session::{Cause, Options, SessionEnd, serve};
 pub use tokio_util::sync::CancellationToken;
-pub use undelivered::Returned;
+pub use undelivered::UndeliveredJob;

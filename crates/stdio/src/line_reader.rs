@@ -1,4 +1,4 @@
-//! Lines of a pipe, read with a bound: whatever comes, memory does not grow.
+//! Reads lines with bounded memory.
 
 use std::io;
 
@@ -6,34 +6,34 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use windlass_api::{Error, depth};
 use windlass_core::Error as CoreError;
 
-/// The longest line unless said: 2 MiB for the payload in any form, and room for the fields.
+/// The default maximum line length: 2 MiB for an encoded payload, plus the other fields.
 pub const LINE_BYTES_MAX_DEFAULT: usize = 2 * 1024 * 1024 + 64 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One line that is not blank.
+/// A line that is not blank.
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// Counted from 1, blank lines among them.
+    /// The line number, counted from 1 and including blank lines.
     pub(crate) number: u64,
-    /// Its text without the line end, or why it has none.
+    /// The text without the line break, or why it cannot be read.
     pub(crate) text: Result<String, Error>,
 }
 
 impl Line {
-    /// A line that came another way.
-    pub(crate) fn of(number: u64, text: &str) -> Self {
+    /// Creates a line from text.
+    pub(crate) fn new(number: u64, text: &str) -> Self {
         let text = read(text.as_bytes());
         Self {
             number,
-            text: text.map_err(|problem| problem.at_line(number)),
+            text: text.map_err(|error| error.at_line(number)),
         }
     }
 }
 
-/// Reads lines.
+/// Reads a stream line by line.
 #[derive(Debug)]
-pub(crate) struct Lines<R> {
+pub(crate) struct LineReader<R> {
     reader: BufReader<R>,
     bytes_max: usize,
     line: Vec<u8>,
@@ -41,7 +41,7 @@ pub(crate) struct Lines<R> {
     number: u64,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
     pub(crate) fn new(reader: R, bytes_max: usize) -> Self {
         Self {
             reader: BufReader::with_capacity(64 * 1024, reader),
@@ -52,7 +52,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line that is not blank; nothing at the end. A call that is dropped loses nothing.
+    /// Returns the next line that is not blank, or `None` at the end. Cancel safe.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let chunk = match self.reader.fill_buf().await {
@@ -67,7 +67,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let part = &chunk[..end.unwrap_or(chunk.len())];
             self.length += part.len() as u64;
             if self.length > self.bytes_max as u64 {
-                // What is too long is counted and thrown away.
+                // Count the bytes of a line over the limit, but do not store them.
                 self.line = Vec::new();
             } else {
                 self.line.extend_from_slice(part);
@@ -82,7 +82,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// Ends the line that was read; nothing where it is blank.
+    /// Finishes the current line. Returns `None` if it is blank.
     fn finish(&mut self) -> Option<Line> {
         let line = std::mem::take(&mut self.line);
         let length = std::mem::take(&mut self.length);
@@ -98,15 +98,15 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         };
         Some(Line {
             number: self.number,
-            text: text.map_err(|problem| problem.at_line(self.number)),
+            text: text.map_err(|error| error.at_line(self.number)),
         })
     }
 }
 
 fn read(line: &[u8]) -> Result<String, Error> {
     let text = std::str::from_utf8(line).map_err(|error| {
-        let why = format!("it is not UTF-8 from byte {} on", error.valid_up_to() + 1);
-        let help = "write UTF-8; bytes of a payload go into payload_base64";
+        let why = format!("not UTF-8 from byte {} on", error.valid_up_to() + 1);
+        let help = "send UTF-8; send binary payloads as payload_base64";
         Error::from(CoreError::invalid("line", why, help))
     })?;
     depth::check(text)?;
@@ -114,8 +114,8 @@ fn read(line: &[u8]) -> Result<String, Error> {
 }
 
 fn too_long(length: u64, bytes_max: usize) -> Error {
-    let why = format!("it has {length} bytes, the limit is {bytes_max}");
-    let help = "send less in one line, or raise the limit with --line-max";
+    let why = format!("{length} bytes is too long; maximum {bytes_max}");
+    let help = "send shorter lines, or raise the limit with --line-max";
     CoreError::invalid("line", why, help).into()
 }
 
@@ -124,17 +124,17 @@ mod tests {
     use super::*;
 
     async fn read_all(text: &[u8], bytes_max: usize) -> Vec<(u64, String)> {
-        let mut lines = Lines::new(text, bytes_max);
+        let mut lines = LineReader::new(text, bytes_max);
         let mut all = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
-            let text = line.text.unwrap_or_else(|problem| problem.message);
+            let text = line.text.unwrap_or_else(|error| error.message);
             all.push((line.number, text));
         }
         all
     }
 
     #[tokio::test]
-    async fn blank_lines_are_counted_and_passed_over() {
+    async fn blank_lines_are_counted_and_skipped() {
         let text = b"\xef\xbb\xbfone\r\n\n \t\r\n\xef\xbb\xbf\ntwo\nlast";
         let lines = read_all(text, 100).await;
         let expected = [(1, "one"), (5, "two"), (6, "last")];
@@ -142,28 +142,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_that_cannot_be_read_are_told_with_their_number() {
+    async fn lines_that_cannot_be_read_are_reported_with_their_number() {
         let text = b"far too long\nfive5\nb\xffd\n123456";
         let lines = read_all(text, 5).await;
-        let told: Vec<_> = lines
-            .iter()
-            .map(|(at, text)| format!("{at} {text}"))
-            .collect();
-        assert_eq!(
-            told,
-            [
-                "1 invalid line: it has 12 bytes, the limit is 5",
-                "2 five5",
-                "3 invalid line: it is not UTF-8 from byte 2 on",
-                "4 invalid line: it has 6 bytes, the limit is 5",
-            ]
-        );
+        let invalid = |why: &str| CoreError::invalid("line", why, "").to_string();
+        let expected = [
+            (1, invalid("12 bytes is too long; maximum 5")),
+            (2, "five5".to_owned()),
+            (3, invalid("not UTF-8 from byte 2 on")),
+            (4, invalid("6 bytes is too long; maximum 5")),
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[tokio::test]
-    async fn an_endless_line_is_not_held() {
+    async fn an_endless_line_is_not_stored() {
         let text = vec![b'x'; 1_000_000];
-        let mut lines = Lines::new(&text[..], 10);
+        let mut lines = LineReader::new(&text[..], 10);
         let line = lines.next().await.unwrap().unwrap();
         assert!(line.text.unwrap_err().message.contains("1000000 bytes"));
         assert_eq!(lines.line.capacity(), 0);

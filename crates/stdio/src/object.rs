@@ -1,4 +1,4 @@
-//! One JSON object of any size with its values as they stand: payloads keep their text.
+//! A JSON object whose values keep their exact text.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -7,58 +7,61 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor}
 use serde_json::value::RawValue;
 use windlass_core::{Error, Result};
 
-/// The most characters of a parser's complaint that are passed on: it may quote a value in full.
-const COMPLAINT_MAX: usize = 300;
+/// The longest parser error that is reported: it may quote a complete value.
+const PARSE_ERROR_CHARS_MAX: usize = 300;
 
-/// The fields of an object in their order; none is there twice.
+/// The fields of an object in their order, without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Object<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Object<'a> {
-    /// Reads an object; `what` says which in a refusal.
+    /// Parses an object; `what` names it in errors.
     pub(crate) fn parse(what: &str, text: &'a str) -> Result<Self> {
-        let bad = |why: &str| Error::invalid(what, why, "write one JSON object in one line");
-        // The parser would take a list for an object, too.
+        let invalid = |why: &str| Error::invalid(what, why, "send one JSON object per line");
+        // The parser would also accept an array.
         if !text.trim_start().starts_with('{') {
-            return Err(bad("it is not an object"));
+            return Err(invalid("expected an object"));
         }
-        serde_json::from_str(text).map_err(|error| bad(&short(&error)))
+        serde_json::from_str(text).map_err(|error| invalid(&short(&error)))
     }
 
-    /// A field as it stands.
+    /// Returns the raw text of a field.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a RawValue> {
         let found = self.0.iter().find(|(field, _)| field == name);
         found.map(|(_, value)| *value)
     }
 
-    /// A field read as what it should be; nothing where it is absent or null.
+    /// Returns a field, or `None` if it is missing or null.
     pub(crate) fn get<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         let Some(raw) = self.raw(name) else {
             return Ok(None);
         };
         serde_json::from_str(raw.get()).map_err(|error| {
-            let help =
-                "send what is expected there; docs/processor.md has the fields of every message";
+            let help = "docs/processor.md lists the fields of every message";
             Error::invalid(&format!("field {name}"), short(&error), help)
         })
     }
 
-    /// A field that has to be there.
-    pub(crate) fn need<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+    /// Returns a required field.
+    pub(crate) fn require<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         self.get(name)?.ok_or_else(|| {
-            let help = format!("say it in the payload: {{\"{name}\":…}}");
-            Error::invalid("message", format!("it has no {name}"), help)
+            let help = format!("add it to the payload: {{\"{name}\":…}}");
+            Error::invalid("message", format!("missing field {name}"), help)
         })
     }
 
-    /// The fields one by one.
+    /// Iterates over the fields.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), *value))
     }
 }
 
 fn short(error: &serde_json::Error) -> String {
-    error.to_string().chars().take(COMPLAINT_MAX).collect()
+    error
+        .to_string()
+        .chars()
+        .take(PARSE_ERROR_CHARS_MAX)
+        .collect()
 }
 
 impl<'de> Deserialize<'de> for Object<'de> {
@@ -78,7 +81,7 @@ impl<'de> Deserialize<'de> for Object<'de> {
                 while let Some((name, value)) = map.next_entry::<String, &'de RawValue>()? {
                     if !names.insert(name.clone()) {
                         let short: String = name.chars().take(40).collect();
-                        let why = format!("the field {short:?} is there twice");
+                        let why = format!("duplicate field {short:?}");
                         return Err(serde::de::Error::custom(why));
                     }
                     fields.push((name, value));
@@ -96,11 +99,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_keep_their_text_and_no_field_is_there_twice() {
+    fn values_keep_their_text_and_duplicate_fields_are_rejected() {
         let object = Object::parse("message", r#"{"a" : {"b" : 1.0}, "c":null}"#).unwrap();
         assert_eq!(object.raw("a").unwrap().get(), r#"{"b" : 1.0}"#);
         assert_eq!(object.get::<u8>("c").unwrap(), None);
-        assert!(object.need::<u8>("c").is_err());
+        assert!(object.require::<u8>("c").is_err());
         for bad in ["", "[]", "7", "{}x", r#"{"a":1,"a":1}"#, r#"{"a":1"#] {
             assert!(Object::parse("message", bad).is_err(), "{bad}");
         }

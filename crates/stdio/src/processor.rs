@@ -1,8 +1,8 @@
-//! The dispatcher of the Processor Job Queue: messages in, answers and assignments out.
+//! The dispatcher of the Processor Job Queue: messages in, replies and assignments out.
 //!
-//! A job creator adds jobs, workers say that they are idle, and each idle worker is pushed a job,
-//! which it accepts and finishes. Jobs and workers are in the store, so that a processor may end at
-//! any moment and another, or several at once, go on where it was: nothing is kept here.
+//! Job creators add jobs, workers report that they are idle, and each idle worker is assigned a job,
+//! which it accepts and finishes. Jobs and workers are kept in the store, so a processor can stop at
+//! any time and another one, or several at once, can continue.
 
 mod dispatch;
 mod envelope;
@@ -26,46 +26,47 @@ use windlass_api::Error;
 use windlass_core::limits::check_lease;
 use windlass_core::{BootId, Clock, QueueName, Result, Store, SystemClock};
 
-use crate::line_reader::{LINE_BYTES_MAX_DEFAULT, Line, Lines};
-use crate::reply::{Answer, fields};
-use crate::session::{Cause, Ended};
-use crate::undelivered::{Claimed, give_back};
-use crate::writer::Outlet;
+use crate::line_reader::{LINE_BYTES_MAX_DEFAULT, Line, LineReader};
+use crate::reply::{ReplyResult, fields};
+use crate::session::{Cause, SessionEnd};
+use crate::undelivered::{UndeliveredClaim, release_all};
+use crate::writer::LineWriter;
 use envelope::{Message, Origin, Payload};
 use topic::{Op, Topic};
 
 pub use envelope::{Identity, check_namespace};
 pub use log::Log;
 
-/// How often maintenance runs by itself unless said.
+/// The default interval of maintenance.
 pub const TICK_DEFAULT: Duration = Duration::from_secs(3);
 
-/// How many queues that were heard of are looked after although nobody works on them.
-const HEARD_MAX: usize = 1000;
+/// The most queues without workers that are remembered for maintenance.
+const KNOWN_QUEUES_MAX: usize = 1000;
 
-/// How a processor behaves.
+/// Options of a processor.
 #[derive(Debug, Clone)]
 pub struct ProcessorOptions {
-    /// Who it is on the bus.
+    /// The identity in outgoing envelopes.
     pub identity: Identity,
-    /// The namespace taken off incoming topics.
+    /// The namespace of incoming topics (default: `default`).
     pub listener: String,
-    /// The namespace of outgoing topics.
+    /// The namespace of outgoing topics (default: `default`).
     pub publisher: String,
-    /// How often maintenance runs by itself.
+    /// The interval of maintenance (default: 3s).
     pub tick: Duration,
-    /// How long a job is offered to a worker before it goes back to the front.
+    /// How long a worker may take to accept a job before the job returns to the front of its queue
+    /// (default: 9s).
     pub lease: Duration,
-    /// How long a worker may be silent: then it is expired and the jobs it accepted go back.
+    /// How long a worker may be silent before it expires and its jobs are requeued (default: 9s).
     pub worker_expiry: Duration,
-    /// The longest line that is read as a message.
+    /// The maximum length of a message line.
     pub line_bytes_max: usize,
-    /// For `created_at` of what goes out; all else goes by the store's clock.
+    /// The clock for `created_at` of outgoing messages. Everything else uses the clock of the store.
     pub clock: Arc<dyn Clock>,
 }
 
 impl ProcessorOptions {
-    /// Every default: the namespace `default`, and three ticks of three seconds for everything.
+    /// Returns the default options.
     pub fn new(identity: Identity) -> Self {
         Self {
             identity,
@@ -85,34 +86,34 @@ impl ProcessorOptions {
 pub struct Processor {
     store: Arc<dyn Store>,
     options: ProcessorOptions,
-    /// Under which id the store knows it: its own record tells the store's time.
-    me: BootId,
+    /// The id of this processor's worker record, which is used to read the store's clock.
+    boot_id: BootId,
     log: Log,
-    heard: Mutex<BTreeSet<QueueName>>,
+    known_queues: Mutex<BTreeSet<QueueName>>,
 }
 
-/// What goes out for one message.
+/// The outgoing lines for one message.
 #[derive(Debug, Default)]
-struct Outgoing(Vec<(String, Option<Claimed>)>);
+struct Outgoing(Vec<(String, Option<UndeliveredClaim>)>);
 
 impl Outgoing {
-    fn put(&mut self, line: String, claimed: Option<Claimed>) {
+    fn put(&mut self, line: String, claimed: Option<UndeliveredClaim>) {
         self.0.push((line, claimed));
     }
 }
 
-/// What a message brought about: its answer, and the queue that may have jobs to dispatch now.
+/// The result of a message: its reply, and the queue that may have jobs to dispatch now.
 struct Handled {
-    answer: Answer,
+    reply: ReplyResult,
     assignments: Outgoing,
     queue: Option<QueueName>,
 }
 
 impl Handled {
-    /// Nothing but an answer.
-    fn answer(answer: Answer) -> Self {
+    /// A result with only a reply.
+    fn reply(reply: ReplyResult) -> Self {
         Self {
-            answer,
+            reply,
             assignments: Outgoing::default(),
             queue: None,
         }
@@ -120,7 +121,7 @@ impl Handled {
 }
 
 impl Processor {
-    /// A processor on a store; what its options say is checked.
+    /// Creates a processor. Fails if the options are invalid.
     pub fn new(store: Arc<dyn Store>, options: ProcessorOptions, log: Log) -> Result<Self> {
         check_lease(options.lease)?;
         check_lease(options.worker_expiry)?;
@@ -129,34 +130,34 @@ impl Processor {
             check_namespace(namespace)?;
         }
         Ok(Self {
-            me: BootId::new(&options.identity.service_uuid)?,
+            boot_id: BootId::new(&options.identity.service_uuid)?,
             store,
             options,
             log,
-            heard: Mutex::default(),
+            known_queues: Mutex::default(),
         })
     }
 
-    /// Handles messages until the input ends, `stop` is cancelled or nobody reads what goes out.
-    pub async fn run<R, W>(&self, reader: R, writer: W, stop: CancellationToken) -> Ended
+    /// Handles messages until the input ends, `stop` is cancelled or the output is closed.
+    pub async fn run<R, W>(&self, reader: R, writer: W, stop: CancellationToken) -> SessionEnd
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        let mut lines = Lines::new(reader, self.options.line_bytes_max);
-        let mut outlet = Outlet::new(writer);
+        let mut lines = LineReader::new(reader, self.options.line_bytes_max);
+        let mut writer = LineWriter::new(writer);
         let mut ticks = interval_at(Instant::now() + self.options.tick, self.options.tick);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut answered, mut refused) = (0, 0);
-        self.inform("started");
-        // Another processor may have left something to do.
+        let (mut replies, mut errors) = (0, 0);
+        self.info("started");
+        // An earlier processor may have left work.
         let mut outgoing = self.tick().await.0;
         let cause = loop {
             for (line, claimed) in outgoing.0 {
-                outlet.put(&line, claimed);
+                writer.put(&line, claimed);
             }
-            if outlet.has_lines()
-                && let Err(error) = outlet.flush().await
+            if writer.has_lines()
+                && let Err(error) = writer.flush().await
             {
                 break Cause::output(error);
             }
@@ -169,29 +170,29 @@ impl Processor {
                     Err(error) => break Cause::InputFailed(error),
                     Ok(Some(line)) => {
                         let (outgoing, is_ok) = self.handle_line(line).await;
-                        answered += u64::from(!outgoing.0.is_empty());
-                        refused += u64::from(!is_ok);
+                        replies += u64::from(!outgoing.0.is_empty());
+                        errors += u64::from(!is_ok);
                         outgoing
                     }
                 },
             };
         };
-        self.inform(&format!(
-            "{answered} messages answered, {refused} refused; ends"
+        self.info(&format!(
+            "stopped: {replies} messages answered, {errors} with errors"
         ));
-        // Whoever goes on need not wonder; one that could not be told forgets in a day.
-        let _ = self.store.leave(&self.me, None).await;
-        Ended {
+        // Best effort: if this fails, the record of the worker expires after a day.
+        let _ = self.store.leave(&self.boot_id, None).await;
+        SessionEnd {
             cause,
-            answered,
-            refused,
-            returned: give_back(self.store.as_ref(), outlet.into_unheard()).await,
+            replies,
+            errors,
+            undelivered: release_all(self.store.as_ref(), writer.into_undelivered()).await,
         }
     }
 
-    /// Handles one message and answers the lines that go out for it; `number` is told in refusals.
+    /// Handles one message and returns the outgoing lines. `number` is the line number in errors.
     pub async fn handle(&self, number: u64, text: &str) -> Vec<String> {
-        let (outgoing, _) = self.handle_line(Line::of(number, text)).await;
+        let (outgoing, _) = self.handle_line(Line::new(number, text)).await;
         outgoing.0.into_iter().map(|(line, _)| line).collect()
     }
 
@@ -199,47 +200,47 @@ impl Processor {
         let number = line.number;
         let text = match line.text {
             Ok(text) => text,
-            Err(problem) => return self.refuse(None, problem),
+            Err(error) => return self.reject(None, error),
         };
-        let message = match Message::read(&text) {
+        let message = match Message::parse(&text) {
             Ok(message) => message,
             Err((reference, error)) => {
-                return self.refuse(reference, Error::from(error).at_line(number));
+                return self.reject(reference, Error::from(error).at_line(number));
             }
         };
-        let topic = Topic::read(&message.topic, &self.options.listener);
-        let (op, word, worker) = match topic {
-            Topic::Message { op, word, worker } => (op, word, worker),
-            Topic::Ours => return (Outgoing::default(), true),
+        let topic = Topic::parse(&message.topic, &self.options.listener);
+        let (op, name, worker) = match topic {
+            Topic::Message { op, name, worker } => (op, name, worker),
+            Topic::Outgoing => return (Outgoing::default(), true),
             Topic::Unknown => {
-                let problem = topic::unknown(&message.topic).at_line(number);
-                return self.refuse(message.reference, problem);
+                let error = topic::unknown(&message.topic).at_line(number);
+                return self.reject(message.reference, error);
             }
         };
-        let read = message.origin().and_then(|origin| {
+        let parsed = message.origin().and_then(|origin| {
             let payload = message.payload()?;
             Ok((origin, payload))
         });
-        let handled = match read {
-            Ok((origin, payload)) => self.obey(op, &origin, &payload, worker).await,
-            Err(error) => Handled::answer(Err(error.into())),
+        let handled = match parsed {
+            Ok((origin, payload)) => self.execute(op, &origin, &payload, worker).await,
+            Err(error) => Handled::reply(Err(error.into())),
         };
-        let answer = handled.answer.map_err(|problem| problem.at_line(number));
-        if let Err(problem) = &answer {
-            self.warn(&format!("{word} refused: {}", problem.message));
+        let reply = handled.reply.map_err(|error| error.at_line(number));
+        if let Err(error) = &reply {
+            self.warn(&format!("{name} failed: {}", error.message));
         }
         let mut outgoing = Outgoing::default();
-        outgoing.put(self.answered(word, message.reference, &answer), None);
+        outgoing.put(self.reply_line(name, message.reference, &reply), None);
         outgoing.0.extend(handled.assignments.0);
         if let Some(queue) = handled.queue {
-            self.hear(&queue);
+            self.remember_queue(&queue);
             outgoing.0.extend(self.dispatch(&queue).await.0);
         }
-        (outgoing, answer.is_ok())
+        (outgoing, reply.is_ok())
     }
 
-    /// Does what a message asks for.
-    async fn obey(
+    /// Executes a message.
+    async fn execute(
         &self,
         op: Op,
         origin: &Origin,
@@ -247,52 +248,54 @@ impl Processor {
         worker: Option<&str>,
     ) -> Handled {
         if op == Op::Tick {
-            let (assignments, figures) = self.tick().await;
-            let answer = figures.and_then(|figures| fields(&figures));
+            let (assignments, stats) = self.tick().await;
+            let reply = stats.and_then(|stats| fields(&stats));
             return Handled {
                 assignments,
-                ..Handled::answer(answer)
+                ..Handled::reply(reply)
             };
         }
         let queue = match payload.queue() {
             Ok(queue) => queue,
-            Err(error) => return Handled::answer(Err(error.into())),
+            Err(error) => return Handled::reply(Err(error.into())),
         };
-        let answer = match op {
+        let reply = match op {
             Op::AddJob => self.add_job(&queue, payload).await,
             Op::DelJob => self.del_job(&queue, payload).await,
             Op::WorkerIdle | Op::JobAccepted | Op::WorkerBusy | Op::JobFinished => {
-                self.heard_from(op, &queue, (origin, worker), payload).await
+                self.worker_message(op, &queue, (origin, worker), payload)
+                    .await
             }
-            // Looking changes nothing that would need a dispatch.
-            _ => return Handled::answer(self.list(op, &queue, payload).await),
+            // Lists only read, so there is nothing to dispatch.
+            _ => return Handled::reply(self.list(op, &queue, payload).await),
         };
-        // A refused message may still have shown that a worker has nothing to do.
-        let may_dispatch = answer.is_ok() || op == Op::JobFinished;
+        // Even a rejected `job_finished` shows that a worker is idle.
+        let may_dispatch = reply.is_ok() || op == Op::JobFinished;
         Handled {
             queue: may_dispatch.then_some(queue),
-            ..Handled::answer(answer)
+            ..Handled::reply(reply)
         }
     }
 
-    fn refuse(&self, reference: Option<&RawValue>, problem: Error) -> (Outgoing, bool) {
-        self.warn(&format!("a message is refused: {}", problem.message));
+    fn reject(&self, reference: Option<&RawValue>, error: Error) -> (Outgoing, bool) {
+        self.warn(&format!("message rejected: {}", error.message));
         let mut outgoing = Outgoing::default();
-        outgoing.put(self.answered("error", reference, &Err(problem)), None);
+        outgoing.put(self.reply_line("error", reference, &Err(error)), None);
         (outgoing, false)
     }
 
-    /// The queues to look after.
-    fn heard(&self) -> BTreeSet<QueueName> {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.clone()
+    /// Returns the queues known from messages.
+    fn known_queues(&self) -> BTreeSet<QueueName> {
+        let queues = self.known_queues.lock();
+        queues.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Remembers a queue to look after.
-    fn hear(&self, queue: &QueueName) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        if heard.len() < HEARD_MAX && !heard.contains(queue) {
-            heard.insert(queue.clone());
+    /// Remembers a queue for maintenance.
+    fn remember_queue(&self, queue: &QueueName) {
+        let queues = self.known_queues.lock();
+        let mut queues = queues.unwrap_or_else(PoisonError::into_inner);
+        if queues.len() < KNOWN_QUEUES_MAX && !queues.contains(queue) {
+            queues.insert(queue.clone());
         }
     }
 }

@@ -1,30 +1,30 @@
-//! Answers in their shape: the caller's reference, whether it went well, and the answer's own fields.
+//! The format of replies: the reference of the request, `ok`, and the fields of the reply or the error.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_api::Error;
 
-/// What was answered, or why nothing was.
-pub(crate) type Answer = Result<Box<RawValue>, Error>;
+/// The JSON of a reply, or an error.
+pub(crate) type ReplyResult = Result<Box<RawValue>, Error>;
 
 #[derive(Serialize)]
-struct Refusal<'a> {
+struct ErrorBody<'a> {
     error: &'a Error,
 }
 
-/// Writes an answer as an object: `name` with the caller's reference, `ok`, and beside them the
-/// fields of the answer; one that is a list stands under `list`.
-pub(crate) fn written(
+/// Formats a reply as an object: the reference of the request as `name`, `ok`, and the fields of the
+/// reply. A reply that is a list is put into the field `list`.
+pub(crate) fn format_reply(
     (name, reference): (&str, Option<&RawValue>),
-    answer: &Answer,
+    reply: &ReplyResult,
     list: &str,
 ) -> String {
-    let refusal;
-    let (is_ok, body) = match answer {
+    let error_body;
+    let (is_ok, body) = match reply {
         Ok(body) => (true, body.get()),
-        Err(problem) => {
-            refusal = json(&Refusal { error: problem });
-            (false, refusal.as_str())
+        Err(error) => {
+            error_body = json(&ErrorBody { error });
+            (false, error_body.as_str())
         }
     };
     let reference = reference.map_or("null", RawValue::get);
@@ -36,13 +36,13 @@ pub(crate) fn written(
     }
 }
 
-/// The fields of an answer.
-pub(crate) fn fields(fields: &impl Serialize) -> Answer {
+/// Serializes the fields of a reply.
+pub(crate) fn fields(fields: &impl Serialize) -> ReplyResult {
     serde_json::value::to_raw_value(fields).map_err(|error| {
-        let help = "this is a fault of Windlass: report it";
+        let help = "this is a bug in Windlass; please report it";
         Error::new(
             "internal",
-            format!("the answer cannot be written: {error}"),
+            format!("cannot serialize the reply: {error}"),
             help,
         )
     })
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_stands_beside_the_reference() {
+    fn a_reply_has_the_reference_and_its_fields() {
         let reference = raw(r#"{"a" : 1.0}"#);
         for (reference, body, text) in [
             (None, "{}", r#"{"ref":null,"ok":true}"#),
@@ -72,11 +72,14 @@ mod tests {
             ),
             (None, "[1]", r#"{"ref":null,"ok":true,"jobs":[1]}"#),
         ] {
-            assert_eq!(written(("ref", reference), &Ok(raw(body)), "jobs"), text);
+            assert_eq!(
+                format_reply(("ref", reference), &Ok(raw(body)), "jobs"),
+                text
+            );
         }
-        let problem = Error::new("invalid", "no", "yes").at_line(7);
+        let error = Error::new("invalid", "no", "yes").at_line(7);
         assert_eq!(
-            written(("ref", None), &Err(problem), "jobs"),
+            format_reply(("ref", None), &Err(error), "jobs"),
             r#"{"ref":null,"ok":false,"error":{"code":"invalid","message":"no","help":"yes","line":7}}"#
         );
     }

@@ -1,8 +1,8 @@
-//! The door of all verbs: one JSON request per line in, one reply per line out.
+//! Serves all operations: one JSON request per line in, one reply per line out.
 //!
-//! Requests are carried out one after the other, so that each sees what the one before it did; jobs
-//! of one queue that follow each other go to the store in one call. Unordered, many requests run at
-//! once and are answered as they end.
+//! Requests run one after the other, so that each sees the effects of the previous one. Consecutive
+//! enqueues of one queue go to the store in one call. In unordered mode many requests run at once, and
+//! replies are written as they complete.
 
 mod batch;
 mod in_flight;
@@ -15,19 +15,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use windlass_core::Store;
 
-use crate::line_reader::{LINE_BYTES_MAX_DEFAULT, Lines};
-use crate::undelivered::{Returned, give_back};
-use crate::writer::Outlet;
-use batch::Gathered;
-use in_flight::UnderWay;
+use crate::line_reader::{LINE_BYTES_MAX_DEFAULT, LineReader};
+use crate::undelivered::{UndeliveredJob, release_all};
+use crate::writer::LineWriter;
+use batch::Batcher;
+use in_flight::InFlight;
 use request::Request;
 
-/// How a session behaves.
+/// Options of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// The longest line that is read as a request.
+    /// The maximum length of a request line.
     pub line_bytes_max: usize,
-    /// Requests are carried out and answered in their order; else as they come and end.
+    /// Run requests one after the other and reply in order. Otherwise requests run concurrently.
     pub is_ordered: bool,
 }
 
@@ -43,15 +43,15 @@ impl Default for Options {
 /// Why a session ended.
 #[derive(Debug)]
 pub enum Cause {
-    /// The input has no more lines.
+    /// End of input.
     InputEnded,
-    /// It was told to stop.
+    /// The stop token was cancelled.
     Stopped,
-    /// Nobody reads the output any more.
+    /// The reader closed the output.
     OutputClosed,
-    /// The output cannot be written.
+    /// Writing the output failed.
     OutputFailed(io::Error),
-    /// The input cannot be read.
+    /// Reading the input failed.
     InputFailed(io::Error),
 }
 
@@ -66,41 +66,41 @@ impl Cause {
 
 /// How a session ended.
 #[derive(Debug)]
-pub struct Ended {
-    /// Why.
+pub struct SessionEnd {
+    /// Why the session ended.
     pub cause: Cause,
-    /// How many lines were answered.
-    pub answered: u64,
-    /// How many of them were refused.
-    pub refused: u64,
-    /// Jobs that were claimed and could not be told of.
-    pub returned: Vec<Returned>,
+    /// How many requests got a reply.
+    pub replies: u64,
+    /// How many of the replies were errors.
+    pub errors: u64,
+    /// Jobs that were claimed but whose reply could not be written.
+    pub undelivered: Vec<UndeliveredJob>,
 }
 
-/// Answers requests until the input ends, `stop` is cancelled or nobody reads the answers; what is
-/// under way then is finished.
+/// Serves requests until the input ends, `stop` is cancelled or the output is closed. Requests in
+/// flight are finished.
 pub async fn serve<R, W>(
     store: &dyn Store,
     reader: R,
     writer: W,
     options: Options,
     stop: CancellationToken,
-) -> Ended
+) -> SessionEnd
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let cut = stop.child_token();
+    let cancel_waits = stop.child_token();
     let mut session = Session {
         store,
-        lines: Lines::new(reader, options.line_bytes_max),
-        outlet: Outlet::new(writer),
-        under_way: UnderWay::new(options.is_ordered),
-        gathered: Gathered::default(),
+        lines: LineReader::new(reader, options.line_bytes_max),
+        writer: LineWriter::new(writer),
+        in_flight: InFlight::new(options.is_ordered),
+        batcher: Batcher::default(),
         end: None,
-        cut,
-        answered: 0,
-        refused: 0,
+        cancel_waits,
+        replies: 0,
+        errors: 0,
     };
     let cause = session.run(&stop).await;
     session.finish(cause).await
@@ -108,77 +108,77 @@ where
 
 struct Session<'a, R, W> {
     store: &'a dyn Store,
-    lines: Lines<R>,
-    outlet: Outlet<W>,
-    under_way: UnderWay<'a>,
-    gathered: Gathered,
-    /// No more lines are read, and why.
+    lines: LineReader<R>,
+    writer: LineWriter<W>,
+    in_flight: InFlight<'a>,
+    batcher: Batcher,
+    /// Set when no more lines are read.
     end: Option<Cause>,
-    /// Whoever waits for work should not do so any longer.
-    cut: CancellationToken,
-    answered: u64,
-    refused: u64,
+    /// Cancelled to end waiting claims early.
+    cancel_waits: CancellationToken,
+    replies: u64,
+    errors: u64,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Session<'_, R, W> {
     async fn run(&mut self, stop: &CancellationToken) -> Cause {
         loop {
-            if !self.gathered.is_empty() && self.under_way.has_room() {
-                let group = self.gathered.take();
-                self.under_way.begin(self.store, group, &self.cut);
+            if !self.batcher.is_empty() && self.in_flight.has_room() {
+                let batch = self.batcher.take();
+                self.in_flight.start(self.store, batch, &self.cancel_waits);
                 continue;
             }
-            let is_idle = self.gathered.is_empty() && self.under_way.is_empty();
+            let is_idle = self.batcher.is_empty() && self.in_flight.is_empty();
             if self.end.is_some() && is_idle {
-                return match self.outlet.flush().await {
+                return match self.writer.flush().await {
                     Err(error) => Cause::output(error),
                     Ok(()) => self.end.take().unwrap_or(Cause::InputEnded),
                 };
             }
-            let may_read = self.end.is_none() && self.gathered.has_room();
+            let may_read = self.end.is_none() && self.batcher.has_room();
             tokio::select! {
                 biased;
                 () = stop.cancelled(), if self.end.is_none() => self.end = Some(Cause::Stopped),
-                done = self.under_way.next(), if !self.under_way.is_empty() => {
-                    for done in done {
-                        self.answered += 1;
-                        self.refused += u64::from(!done.is_ok);
-                        self.outlet.put(&done.line, done.claimed);
+                responses = self.in_flight.next(), if !self.in_flight.is_empty() => {
+                    for response in responses {
+                        self.replies += 1;
+                        self.errors += u64::from(!response.is_ok);
+                        self.writer.put(&response.line, response.claimed);
                     }
                 }
                 line = self.lines.next(), if may_read => match line {
-                    Ok(Some(line)) => self.gathered.put(Request::read(line)),
+                    Ok(Some(line)) => self.batcher.put(Request::parse(line)),
                     Ok(None) => self.end = Some(Cause::InputEnded),
                     Err(error) => self.end = Some(Cause::InputFailed(error)),
                 },
-                // Only when all others wait: what is ready should not wait with them.
-                flushed = self.outlet.flush(), if self.outlet.has_lines() => {
+                // Flush only if nothing else is ready, so that replies are written in batches.
+                flushed = self.writer.flush(), if self.writer.has_lines() => {
                     if let Err(error) = flushed {
                         return Cause::output(error);
                     }
                 }
             }
-            if self.outlet.is_full()
-                && let Err(error) = self.outlet.flush().await
+            if self.writer.is_full()
+                && let Err(error) = self.writer.flush().await
             {
                 return Cause::output(error);
             }
         }
     }
 
-    /// Lets what is under way end although nobody will hear of it, and gives back what it claimed.
-    async fn finish(mut self, cause: Cause) -> Ended {
-        self.cut.cancel();
-        let mut unheard = self.outlet.into_unheard();
-        while !self.under_way.is_empty() {
-            let done = self.under_way.next().await.into_iter();
-            unheard.extend(done.filter_map(|done| done.claimed));
+    /// Finishes the requests in flight, and releases the jobs whose reply cannot be delivered.
+    async fn finish(mut self, cause: Cause) -> SessionEnd {
+        self.cancel_waits.cancel();
+        let mut undelivered = self.writer.into_undelivered();
+        while !self.in_flight.is_empty() {
+            let responses = self.in_flight.next().await.into_iter();
+            undelivered.extend(responses.filter_map(|response| response.claimed));
         }
-        Ended {
+        SessionEnd {
             cause,
-            answered: self.answered,
-            refused: self.refused,
-            returned: give_back(self.store, unheard).await,
+            replies: self.replies,
+            errors: self.errors,
+            undelivered: release_all(self.store, undelivered).await,
         }
     }
 }

@@ -1,86 +1,94 @@
-//! Claims whose reply reached nobody: their jobs go back now, not when the lease ends.
+//! Claims whose reply could not be delivered. Their jobs are released at once instead of when the
+//! lease expires.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_core::{JobId, JobLease, OutcomeStatus, QueueName, Result, Store, Token};
 
-/// How often a release without an answer is repeated.
-const REPEATS_MAX: u32 = 3;
+/// How often a release is retried if its outcome is unknown.
+const RETRIES_MAX: u32 = 3;
 
-/// Jobs that somebody was about to be told of.
+/// Claimed jobs in a reply that is not yet delivered.
 #[derive(Debug)]
-pub(crate) struct Claimed {
+pub(crate) struct UndeliveredClaim {
     pub(crate) queue: QueueName,
-    pub(crate) holds: Vec<JobLease>,
+    pub(crate) leases: Vec<JobLease>,
 }
 
-/// A claimed job as replies show it.
+/// A claimed job in a reply.
 #[derive(Deserialize)]
-struct Shown {
+struct ClaimedJob {
     id: String,
     queue: String,
     token: String,
 }
 
 #[derive(Deserialize)]
-struct ShownNext {
-    claimed: Vec<Shown>,
+struct CompleteReply {
+    claimed: Vec<ClaimedJob>,
 }
 
-impl Claimed {
-    /// The jobs that a reply to `op` hands out.
-    pub(crate) fn of(op: &str, reply: &RawValue) -> Option<Self> {
-        let shown: Vec<Shown> = match op {
+impl UndeliveredClaim {
+    /// Returns the claimed jobs in a reply to `op`.
+    pub(crate) fn from_reply(op: &str, reply: &RawValue) -> Option<Self> {
+        let jobs: Vec<ClaimedJob> = match op {
             "claim" => serde_json::from_str(reply.get()).ok()?,
-            "complete" => serde_json::from_str::<ShownNext>(reply.get()).ok()?.claimed,
+            "complete" => {
+                serde_json::from_str::<CompleteReply>(reply.get())
+                    .ok()?
+                    .claimed
+            }
             _ => return None,
         };
-        let queue = QueueName::new(&shown.first()?.queue).ok()?;
-        let hold = |job: &Shown| {
+        let queue = QueueName::new(&jobs.first()?.queue).ok()?;
+        let lease = |job: &ClaimedJob| {
             let token: Token = job.token.parse().ok()?;
             Some(JobLease::new(JobId::new(&job.id).ok()?, token))
         };
-        let holds = shown.iter().filter_map(hold).collect();
-        Some(Self { queue, holds })
+        let leases = jobs.iter().filter_map(lease).collect();
+        Some(Self { queue, leases })
     }
 }
 
-/// What became of a job that nobody was told of.
+/// What happened to a claimed job whose reply could not be delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Returned {
+pub enum UndeliveredJob {
     /// It is back at the front of its queue.
-    Back(JobId),
-    /// It was done when it was handed out (claimed at most once): it is lost.
+    Released(JobId),
+    /// It was claimed at most once, so it is lost.
     Lost(JobId),
-    /// The store did not answer: it comes back when its lease ends.
-    Later(JobId),
+    /// The release failed: the job becomes ready when its lease expires.
+    Leased(JobId),
 }
 
-/// Gives the jobs of claims back, the newest claim first so that they end up in their order.
-pub(crate) async fn give_back(store: &dyn Store, claims: Vec<Claimed>) -> Vec<Returned> {
-    let mut returned = Vec::new();
+/// Releases the jobs of all claims, newest claim first, so that they keep their order.
+pub(crate) async fn release_all(
+    store: &dyn Store,
+    claims: Vec<UndeliveredClaim>,
+) -> Vec<UndeliveredJob> {
+    let mut undelivered = Vec::new();
     for claim in claims.into_iter().rev() {
-        let answers = release(store, &claim).await;
-        for (at, hold) in claim.holds.into_iter().enumerate() {
-            returned.push(match &answers {
-                Err(_) => Returned::Later(hold.id),
-                Ok(settled) if settled.get(at) == Some(&OutcomeStatus::Gone) => {
-                    Returned::Lost(hold.id)
+        let statuses = release(store, &claim).await;
+        for (at, lease) in claim.leases.into_iter().enumerate() {
+            undelivered.push(match &statuses {
+                Err(_) => UndeliveredJob::Leased(lease.id),
+                Ok(statuses) if statuses.get(at) == Some(&OutcomeStatus::Gone) => {
+                    UndeliveredJob::Lost(lease.id)
                 }
-                Ok(_) => Returned::Back(hold.id),
+                Ok(_) => UndeliveredJob::Released(lease.id),
             });
         }
     }
-    returned
+    undelivered
 }
 
-/// Releases, and repeats what got no answer: the token makes that safe.
-async fn release(store: &dyn Store, claim: &Claimed) -> Result<Vec<OutcomeStatus>> {
-    let mut repeats = 0;
+/// Releases jobs, and retries if the outcome is unknown; the token makes that safe.
+async fn release(store: &dyn Store, claim: &UndeliveredClaim) -> Result<Vec<OutcomeStatus>> {
+    let mut retries = 0;
     loop {
-        match store.release(&claim.queue, claim.holds.clone()).await {
-            Err(error) if error.is_unknown() && repeats < REPEATS_MAX => repeats += 1,
-            answer => return answer,
+        match store.release(&claim.queue, claim.leases.clone()).await {
+            Err(error) if error.is_unknown() && retries < RETRIES_MAX => retries += 1,
+            result => return result,
         }
     }
 }

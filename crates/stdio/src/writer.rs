@@ -1,70 +1,70 @@
-//! What goes out: lines gather while others are ready, and claims count as heard when written.
+//! Writes lines in batches. A claim counts as delivered once its line is flushed.
 
 use std::io;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use crate::undelivered::Claimed;
+use crate::undelivered::UndeliveredClaim;
 
-/// How many bytes gather before they must go out.
-const GATHERED_MAX: usize = 64 * 1024;
+/// The buffer size at which lines must be flushed.
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
-/// Writes lines.
+/// Buffers and writes lines.
 #[derive(Debug)]
-pub(crate) struct Outlet<W> {
+pub(crate) struct LineWriter<W> {
     writer: W,
-    gathered: Vec<u8>,
-    /// How much of it the writer has taken.
-    taken: usize,
-    unheard: Vec<Claimed>,
+    buffer: Vec<u8>,
+    /// How many bytes of the buffer are written.
+    written: usize,
+    undelivered: Vec<UndeliveredClaim>,
 }
 
-impl<W: AsyncWrite + Unpin> Outlet<W> {
+impl<W: AsyncWrite + Unpin> LineWriter<W> {
     pub(crate) fn new(writer: W) -> Self {
         Self {
             writer,
-            gathered: Vec::new(),
-            taken: 0,
-            unheard: Vec::new(),
+            buffer: Vec::new(),
+            written: 0,
+            undelivered: Vec::new(),
         }
     }
 
-    /// Adds a line, and the jobs it tells of.
-    pub(crate) fn put(&mut self, line: &str, claimed: Option<Claimed>) {
-        self.gathered.extend_from_slice(line.as_bytes());
-        self.gathered.push(b'\n');
-        self.unheard.extend(claimed);
+    /// Adds a line, and the claimed jobs in it.
+    pub(crate) fn put(&mut self, line: &str, claimed: Option<UndeliveredClaim>) {
+        self.buffer.extend_from_slice(line.as_bytes());
+        self.buffer.push(b'\n');
+        self.undelivered.extend(claimed);
     }
 
-    /// Whether something waits to go out.
+    /// Returns whether there are unwritten lines.
     pub(crate) fn has_lines(&self) -> bool {
-        !self.gathered.is_empty()
+        !self.buffer.is_empty()
     }
 
-    /// Whether so much waits that nothing more should be added.
+    /// Returns whether the buffer must be flushed before more lines are added.
     pub(crate) fn is_full(&self) -> bool {
-        self.gathered.len() >= GATHERED_MAX
+        self.buffer.len() >= BUFFER_BYTES_MAX
     }
 
-    /// Writes all that waits. A call that is dropped goes on where it was with the next.
+    /// Writes all lines. Cancel safe: the next call continues where a dropped one stopped.
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
-        while self.taken < self.gathered.len() {
-            match self.writer.write(&self.gathered[self.taken..]).await? {
+        while self.written < self.buffer.len() {
+            match self.writer.write(&self.buffer[self.written..]).await? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
-                count => self.taken += count,
+                count => self.written += count,
             }
         }
         self.writer.flush().await?;
-        self.taken = 0;
-        self.gathered.clear();
-        // One long line should not be paid for ever after.
-        self.gathered.shrink_to(GATHERED_MAX);
-        self.unheard.clear();
+        self.written = 0;
+        self.buffer.clear();
+        // Do not keep the memory of one long line.
+        self.buffer.shrink_to(BUFFER_BYTES_MAX);
+        self.undelivered.clear();
         Ok(())
     }
 
-    /// The claims that were not written whole.
-    pub(crate) fn into_unheard(self) -> Vec<Claimed> {
-        self.unheard
+    /// Returns the claims that were not completely written.
+    pub(crate) fn into_undelivered(self) -> Vec<UndeliveredClaim> {
+        self.undelivered
     }
 }

@@ -1,4 +1,4 @@
-//! Pushing jobs to idle workers: as many as there are of both.
+//! Assigns ready jobs to idle workers.
 
 use std::collections::HashSet;
 
@@ -14,29 +14,29 @@ use windlass_core::{
 use super::{Outgoing, Processor};
 use crate::object::Object;
 use crate::reply::json;
-use crate::undelivered::Claimed;
+use crate::undelivered::UndeliveredClaim;
 
 impl Processor {
-    /// Offers jobs of a queue to its idle workers. Trouble is logged: it will be tried again.
+    /// Assigns jobs of a queue to its idle workers. Errors are logged; the next tick retries.
     pub(super) async fn dispatch(&self, queue: &QueueName) -> Outgoing {
         let mut outgoing = Outgoing::default();
         if let Err(error) = self.dispatch_into(queue, &mut outgoing).await {
             let Error { message, help, .. } = Error::from(&error);
-            self.complain(&format!(
-                "jobs of queue {queue} are not dispatched for now: {message}; {help}"
+            self.error(&format!(
+                "cannot dispatch jobs of queue {queue}, will retry: {message}; {help}"
             ));
         }
         outgoing
     }
 
     async fn dispatch_into(&self, queue: &QueueName, outgoing: &mut Outgoing) -> Result<()> {
-        // What was not accepted in time comes back first, so that it goes out first.
+        // Requeue jobs that were not accepted in time first, so that they are assigned first.
         self.store.maintain(queue, PAGE).await?;
         let stats = self.store.stats(queue).await?;
         if stats.is_none_or(|stats| stats.ready == 0 || stats.is_paused) {
             return Ok(());
         }
-        for worker in self.idle(queue).await? {
+        for worker in self.idle_workers(queue).await? {
             let request = ClaimRequest {
                 claimer: Claimer::Single {
                     worker: Some(worker.clone()),
@@ -48,10 +48,10 @@ impl Processor {
                 break;
             };
             for job in &claim.jobs {
-                let hold = JobLease::new(job.id.clone(), claim.token);
-                let claimed = Claimed {
+                let lease = JobLease::new(job.id.clone(), claim.token);
+                let claimed = UndeliveredClaim {
                     queue: queue.clone(),
-                    holds: vec![hold],
+                    leases: vec![lease],
                 };
                 outgoing.put(self.assignment(queue, &worker, &claim, job), Some(claimed));
             }
@@ -59,10 +59,9 @@ impl Processor {
         Ok(())
     }
 
-    /// Workers of a queue with nothing to do, the one heard of last first: it is the likeliest to be
-    /// still there.
-    async fn idle(&self, queue: &QueueName) -> Result<Vec<BootId>> {
-        let (mut workers, now) = self.group().await?;
+    /// Returns the idle workers of a queue, the one seen last first: it is the most likely to be alive.
+    async fn idle_workers(&self, queue: &QueueName) -> Result<Vec<BootId>> {
+        let (mut workers, now) = self.workers_and_time().await?;
         workers.retain(|worker| {
             worker.new.queues.contains(queue)
                 && !worker.running.iter().any(|(running, _)| running == queue)
@@ -73,8 +72,8 @@ impl Processor {
             return Ok(Vec::new());
         }
         let holders = self.holders(queue).await?;
-        let taken: HashSet<_> = holders.into_iter().map(|(worker, _)| worker).collect();
-        workers.retain(|worker| !taken.contains(&worker.new.boot));
+        let busy: HashSet<_> = holders.into_iter().map(|(worker, _)| worker).collect();
+        workers.retain(|worker| !busy.contains(&worker.new.boot));
         workers.sort_by_key(|worker| std::cmp::Reverse(worker.last_seen));
         Ok(workers.into_iter().map(|worker| worker.new.boot).collect())
     }
@@ -88,12 +87,12 @@ impl Processor {
     ) -> String {
         let at = timestamp::format(claim.token.issued_at());
         let topic = format!("workers/{worker}/job_assignment");
-        self.wrapped(&topic, None, &payload(queue, job, &at))
+        self.envelope(&topic, None, &payload(queue, job, &at))
     }
 }
 
-/// The stored payload plus `dispatched_at`; `uuid` and `queue_name`, which the worker answers with,
-/// are added to jobs that came by another door without them.
+/// Returns the stored payload plus `dispatched_at`. `uuid` and `queue_name`, which the worker needs
+/// for its messages, are added if missing, as in jobs enqueued through another interface.
 fn payload(queue: &QueueName, job: &ClaimedJob, dispatched_at: &str) -> String {
     let content = Content::of(&job.payload);
     let text = match &content {
@@ -103,7 +102,7 @@ fn payload(queue: &QueueName, job: &ClaimedJob, dispatched_at: &str) -> String {
     let object = Object::parse("payload", text);
     let mut fields: Vec<String> = Vec::new();
     if let Ok(object) = &object {
-        // A job that was given back may carry the moment of an earlier dispatch.
+        // A requeued job may contain the time of an earlier dispatch.
         let kept = object.fields().filter(|(name, _)| *name != "dispatched_at");
         fields.extend(kept.map(|(name, value)| field(name, value)));
     }
@@ -129,7 +128,7 @@ fn payload(queue: &QueueName, job: &ClaimedJob, dispatched_at: &str) -> String {
 }
 
 fn field(name: &str, value: &RawValue) -> String {
-    // A job of another door may have line ends between its values; within them JSON has none.
+    // The stored JSON may have line breaks between values, but never within strings.
     let value = value.get().replace(['\n', '\r'], " ");
     format!("{}:{value}", json(&name))
 }

@@ -1,4 +1,4 @@
-//! The envelope that every message comes and goes in.
+//! The envelope of every message.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -6,9 +6,9 @@ use windlass_core::{Error, Result};
 
 use super::Processor;
 use crate::object::Object;
-use crate::reply::{Answer, json, written};
+use crate::reply::{ReplyResult, format_reply, json};
 
-/// Who a processor is on the bus.
+/// The identity of a processor in its envelopes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[expect(missing_docs, reason = "the names are those of the envelope")]
 pub struct Identity {
@@ -17,16 +17,16 @@ pub struct Identity {
     pub service_host: String,
 }
 
-/// One message.
+/// An incoming message.
 #[derive(Debug)]
 pub(super) struct Message<'a> {
     pub(super) topic: String,
-    /// What the answer repeats; it may stand in the envelope or in the payload.
+    /// Repeated in the reply. Read from the envelope or the payload.
     pub(super) reference: Option<&'a RawValue>,
     envelope: Object<'a>,
 }
 
-/// Who sent a message, as far as it says.
+/// The sender of a message.
 #[derive(Debug)]
 pub(super) struct Origin {
     pub(super) uuid: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct Origin {
     pub(super) host: Option<String>,
 }
 
-/// What a message carries, and its exact text.
+/// The payload of a message, and its exact text.
 #[derive(Debug)]
 pub(super) struct Payload<'a> {
     pub(super) text: &'a str,
@@ -42,17 +42,17 @@ pub(super) struct Payload<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads the envelope; fields that mean nothing here are passed over. A refusal comes with the
-    /// reference where there is one.
-    pub(super) fn read(text: &'a str) -> Result<Self, (Option<&'a RawValue>, Error)> {
+    /// Parses the envelope; unknown fields are ignored. An error carries the reference, if there is
+    /// one.
+    pub(super) fn parse(text: &'a str) -> Result<Self, (Option<&'a RawValue>, Error)> {
         let envelope = Object::parse("message", text).map_err(|error| (None, error))?;
         let payload = envelope.raw("payload");
         let within = payload.and_then(|payload| Object::parse("payload", payload.get()).ok());
         let within = within.and_then(|payload| payload.raw("reference"));
         let reference = envelope.raw("reference").or(within);
         let topic = envelope.get("topic").and_then(|topic: Option<String>| {
-            let help = "say what it is, for example \"topic\":\"default/job_queue/add_job\"";
-            topic.ok_or_else(|| Error::invalid("message", "it has no topic", help))
+            let help = "add a topic, such as \"topic\":\"default/job_queue/add_job\"";
+            topic.ok_or_else(|| Error::invalid("message", "missing field topic", help))
         });
         Ok(Self {
             topic: topic.map_err(|error| (reference, error))?,
@@ -61,7 +61,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Reads who sent it.
+    /// Returns the sender.
     pub(super) fn origin(&self) -> Result<Origin> {
         Ok(Origin {
             uuid: self.envelope.get("service_uuid")?,
@@ -70,7 +70,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Reads what it carries; nothing is an empty object.
+    /// Returns the payload (default: an empty object).
     pub(super) fn payload(&self) -> Result<Payload<'a>> {
         let text = self.envelope.raw("payload").map_or("{}", RawValue::get);
         let text = if text == "null" { "{}" } else { text };
@@ -91,26 +91,26 @@ struct Envelope<'a> {
 }
 
 impl Processor {
-    /// The answer to a message, as a line.
-    pub(super) fn answered(
+    /// Formats the reply to a message as a line.
+    pub(super) fn reply_line(
         &self,
-        word: &str,
+        name: &str,
         reference: Option<&RawValue>,
-        answer: &Answer,
+        reply: &ReplyResult,
     ) -> String {
-        let payload = written(("reference", reference), answer, "jobs");
-        self.wrapped(&format!("{word}_reply"), reference, &payload)
+        let payload = format_reply(("reference", reference), reply, "jobs");
+        self.envelope(&format!("{name}_reply"), reference, &payload)
     }
 
-    /// A payload in the envelope of this processor.
-    pub(super) fn wrapped(
+    /// Puts a payload into the envelope of this processor.
+    pub(super) fn envelope(
         &self,
         topic: &str,
         reference: Option<&RawValue>,
         payload: &str,
     ) -> String {
         let Ok(payload) = serde_json::from_str(payload) else {
-            // Written by us from what was read: it is JSON.
+            // Unreachable: the payload was serialized by us.
             return String::from("{}");
         };
         json(&Envelope {
@@ -123,7 +123,7 @@ impl Processor {
     }
 }
 
-/// Refuses a namespace that cannot stand in a topic.
+/// Checks that a namespace can be used in a topic.
 pub fn check_namespace(namespace: &str) -> Result<()> {
     let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && !"+#".contains(c);
     if !namespace.is_empty() && namespace.len() <= 100 && namespace.chars().all(is_plain) {
@@ -132,6 +132,6 @@ pub fn check_namespace(namespace: &str) -> Result<()> {
     Err(Error::invalid(
         "namespace",
         format!("{:?}", namespace.chars().take(40).collect::<String>()),
-        "use 1 to 100 bytes without blanks, + and #",
+        "use 1 to 100 bytes without whitespace, + and #",
     ))
 }

@@ -1,4 +1,4 @@
-//! What job creators say: `add_job` and `del_job`.
+//! Messages of job creators: `add_job` and `del_job`.
 
 use serde::Serialize;
 use windlass_api::Error;
@@ -9,22 +9,22 @@ use windlass_core::{
 
 use super::Processor;
 use super::envelope::Payload;
-use crate::reply::{Answer, fields};
+use crate::reply::{ReplyResult, fields};
 
-/// The job a message is about, and what it is now.
+/// The reply to a message about a job.
 #[derive(Serialize)]
-pub(super) struct JobAnswer<'a> {
+pub(super) struct JobReply<'a> {
     pub(super) uuid: &'a str,
     pub(super) queue_name: &'a str,
     pub(super) state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) progress: Option<f64>,
-    /// Somebody deleted the job: its worker should stop.
+    /// The job was deleted; its worker should stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cancel: Option<bool>,
 }
 
-impl<'a> JobAnswer<'a> {
+impl<'a> JobReply<'a> {
     pub(super) fn new(queue: &'a QueueName, id: &'a JobId, state: &'static str) -> Self {
         Self {
             uuid: id.as_str(),
@@ -38,11 +38,11 @@ impl<'a> JobAnswer<'a> {
 
 impl Payload<'_> {
     pub(super) fn queue(&self) -> Result<QueueName> {
-        QueueName::new(self.fields.need::<String>("queue_name")?)
+        QueueName::new(self.fields.require::<String>("queue_name")?)
     }
 
     pub(super) fn job(&self) -> Result<JobId> {
-        JobId::new(self.fields.need::<String>("uuid")?)
+        JobId::new(self.fields.require::<String>("uuid")?)
     }
 
     fn priority(&self) -> Result<Priority> {
@@ -52,8 +52,8 @@ impl Payload<'_> {
 }
 
 impl Processor {
-    /// Stores a job; its payload is the message's, byte for byte.
-    pub(super) async fn add_job(&self, queue: &QueueName, payload: &Payload<'_>) -> Answer {
+    /// Enqueues a job. Its payload is the payload of the message, byte for byte.
+    pub(super) async fn add_job(&self, queue: &QueueName, payload: &Payload<'_>) -> ReplyResult {
         let id = payload.job()?;
         let mut headers = Headers::default();
         headers.set("content-type", "application/json")?;
@@ -61,16 +61,16 @@ impl Processor {
             .id(id.clone())
             .priority(payload.priority()?)
             .headers(headers);
-        let answers = self.store.enqueue(queue, vec![job]).await?;
-        let first = answers.first().ok_or_else(Error::missing_reply)?;
+        let enqueued = self.store.enqueue(queue, vec![job]).await?;
+        let first = enqueued.first().ok_or_else(Error::no_answer)?;
         if first.is_duplicate() {
             return Err(duplicate(queue, &id, first.state()));
         }
-        fields(&JobAnswer::new(queue, &id, "queued"))
+        fields(&JobReply::new(queue, &id, "queued"))
     }
 
-    /// Removes a job that waits or has ended; one that a worker has is asked to stop.
-    pub(super) async fn del_job(&self, queue: &QueueName, payload: &Payload<'_>) -> Answer {
+    /// Deletes a waiting or finished job. A running job is asked to stop.
+    pub(super) async fn del_job(&self, queue: &QueueName, payload: &Payload<'_>) -> ReplyResult {
         let id = payload.job()?;
         let target = Target::Ids(vec![id.clone()]);
         let changes = self.store.cancel(queue, &target, None).await?;
@@ -85,15 +85,15 @@ impl Processor {
                 return Err(Error::job_not_found(queue, &id));
             }
         };
-        fields(&JobAnswer::new(queue, &id, state))
+        fields(&JobReply::new(queue, &id, state))
     }
 }
 
 fn duplicate(queue: &QueueName, id: &JobId, state: JobState) -> Error {
     let error = CoreError::invalid(
         "job",
-        format!("the queue {queue} has had job {id:?} already, and it is {state}"),
-        "add each job once; another job needs a uuid of its own",
+        format!("{id:?} already exists in queue {queue} and is {state}"),
+        "add each job once, and give each job a unique uuid",
     );
     Error {
         code: "duplicate".into(),

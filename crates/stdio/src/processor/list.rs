@@ -1,4 +1,4 @@
-//! What is asked about queues: `list_queue_jobs`, `_dispatched`, `_progress` and `_workers`.
+//! Lists: `list_queue_jobs`, `list_queue_dispatched`, `list_queue_progress` and `list_queue_workers`.
 
 use std::collections::HashMap;
 
@@ -11,25 +11,25 @@ use windlass_core::{
 use super::Processor;
 use super::envelope::Payload;
 use super::topic::Op;
-use crate::reply::{Answer, fields};
+use crate::reply::{ReplyResult, fields};
 
-/// How many there are on one page unless said, and at most.
+/// The default and the maximum page size.
 const LIMIT_DEFAULT: usize = 100;
 const LIMIT_MAX: usize = 500;
 
-/// How many pages of the store are looked through for one of ours.
+/// How many pages of the store are scanned to fill one page.
 const PAGES_MAX: usize = 20;
 
 #[derive(Serialize)]
-struct JobsAnswer<'a> {
+struct JobsReply<'a> {
     queue_name: &'a str,
     jobs: Vec<ListedJob>,
-    /// Where the next page begins; nothing at the end.
+    /// The start of the next page; null on the last page.
     cursor: Option<String>,
 }
 
 #[derive(Serialize)]
-struct WorkersAnswer<'a> {
+struct WorkersReply<'a> {
     queue_name: &'a str,
     workers: Vec<ListedWorker>,
 }
@@ -62,28 +62,28 @@ struct ListedWorker {
     progress: Option<f64>,
 }
 
-/// Bounds of a time; both are left out.
+/// An exclusive time range.
 #[derive(Debug, Default)]
-struct Between {
+struct TimeRange {
     later_than: Option<Timestamp>,
     earlier_than: Option<Timestamp>,
 }
 
-impl Between {
-    fn read(payload: &Payload<'_>) -> Result<Self> {
+impl TimeRange {
+    fn parse(payload: &Payload<'_>) -> Result<Self> {
         Ok(Self {
             later_than: bound(payload, "later_than")?,
             earlier_than: bound(payload, "earlier_than")?,
         })
     }
 
-    fn has(&self, at: Timestamp) -> bool {
+    fn contains(&self, at: Timestamp) -> bool {
         self.later_than.is_none_or(|bound| at > bound)
             && self.earlier_than.is_none_or(|bound| at < bound)
     }
 }
 
-/// A moment in any form that doors read; infinities are no bound.
+/// Parses a time in any supported format. Null and infinities mean no bound.
 fn bound(payload: &Payload<'_>, name: &str) -> Result<Option<Timestamp>> {
     let Some(raw) = payload.fields.raw(name) else {
         return Ok(None);
@@ -100,22 +100,29 @@ fn bound(payload: &Payload<'_>, name: &str) -> Result<Option<Timestamp>> {
 }
 
 impl Processor {
-    pub(super) async fn list(&self, op: Op, queue: &QueueName, payload: &Payload<'_>) -> Answer {
-        let between = Between::read(payload)?;
+    pub(super) async fn list(
+        &self,
+        op: Op,
+        queue: &QueueName,
+        payload: &Payload<'_>,
+    ) -> ReplyResult {
+        let range = TimeRange::parse(payload)?;
         if op == Op::ListWorkers {
-            return self.list_workers(queue, &between).await;
+            return self.list_workers(queue, &range).await;
         }
         let limit: Option<usize> = payload.fields.get("limit")?;
         let limit = limit.unwrap_or(LIMIT_DEFAULT);
         if limit == 0 {
-            return Err(Error::invalid("limit", "it is 0", "ask for at least 1").into());
+            return Err(
+                Error::invalid("limit", "0 is too small; minimum 1", "use 1 to 500").into(),
+            );
         }
         let limit = limit.min(LIMIT_MAX);
-        let word: Option<String> = payload.fields.get("state")?;
-        let asked = word.as_deref().map(state_of).transpose()?;
+        let wanted: Option<String> = payload.fields.get("state")?;
+        let state_filter = wanted.as_deref().map(parse_state).transpose()?;
         let filter = Filter {
             state: match op {
-                Op::ListJobs => asked,
+                Op::ListJobs => state_filter,
                 _ => Some(JobState::Running),
             },
             kind: None,
@@ -125,39 +132,42 @@ impl Processor {
         for _ in 0..PAGES_MAX {
             let room = limit - jobs.len();
             let page = self.store.list(queue, &filter, from, room).await?;
-            let is_meant = |job: &Job| match op {
+            let is_listed = |job: &Job| match op {
                 Op::ListDispatched => job.accepted_at.is_none(),
                 Op::ListProgress => job.accepted_at.is_some(),
                 _ => true,
             };
-            let is_in_state = |job: &Job| word.as_deref().is_none_or(|word| state(job) == word);
-            let found = page.items.into_iter().filter(is_meant);
+            let is_in_state = |job: &Job| {
+                let wanted = wanted.as_deref();
+                wanted.is_none_or(|wanted| state_name(job) == wanted)
+            };
+            let found = page.items.into_iter().filter(is_listed);
             let found = found.filter(is_in_state);
-            jobs.extend(found.filter(|job| between.has(time_of(op, job))));
+            jobs.extend(found.filter(|job| range.contains(time_of(op, job))));
             from = page.next;
             if from.is_none() || jobs.len() >= limit {
                 break;
             }
         }
-        fields(&JobsAnswer {
+        fields(&JobsReply {
             queue_name: queue.as_str(),
             jobs: jobs.into_iter().map(ListedJob::from).collect(),
             cursor: from.map(|from| from.0),
         })
     }
 
-    async fn list_workers(&self, queue: &QueueName, between: &Between) -> Answer {
-        let (workers, now) = self.group().await?;
+    async fn list_workers(&self, queue: &QueueName, range: &TimeRange) -> ReplyResult {
+        let (workers, now) = self.workers_and_time().await?;
         let holders: HashMap<_, _> = self.holders(queue).await?.into_iter().collect();
         let mut listed = Vec::new();
         for worker in workers {
-            let is_meant = worker.new.queues.contains(queue)
+            let is_listed = worker.new.queues.contains(queue)
                 && !self.is_expired(&worker, now)
-                && between.has(worker.last_seen);
-            if is_meant {
-                let runs = worker.running.iter().find(|(running, _)| running == queue);
+                && range.contains(worker.last_seen);
+            if is_listed {
+                let accepted = worker.running.iter().find(|(running, _)| running == queue);
                 let offered = holders.get(&worker.new.boot);
-                let id = runs.map(|(_, id)| id).or(offered).cloned();
+                let id = accepted.map(|(_, id)| id).or(offered).cloned();
                 let job = match &id {
                     Some(id) => self.store.get(queue, id).await?,
                     None => None,
@@ -165,14 +175,14 @@ impl Processor {
                 listed.push(ListedWorker::new(worker, id.as_ref(), job.as_ref()));
             }
         }
-        fields(&WorkersAnswer {
+        fields(&WorkersReply {
             queue_name: queue.as_str(),
             workers: listed,
         })
     }
 }
 
-/// The time that the bounds of a listing speak of.
+/// Returns the time of a job that the time range applies to.
 fn time_of(op: Op, job: &Job) -> Timestamp {
     let at = match op {
         Op::ListDispatched => job.started_at,
@@ -186,8 +196,8 @@ fn time_of(op: Op, job: &Job) -> Timestamp {
     at.unwrap_or_default()
 }
 
-/// Where a job is, in the words of this door.
-fn state(job: &Job) -> &'static str {
+/// Returns the Processor Job Queue's name for the state of a job.
+fn state_name(job: &Job) -> &'static str {
     match job.state {
         JobState::Ready => "queued",
         JobState::Running if job.accepted_at.is_none() => "dispatched",
@@ -198,9 +208,9 @@ fn state(job: &Job) -> &'static str {
     }
 }
 
-/// The store's state behind a word of this door.
-fn state_of(word: &str) -> Result<JobState> {
-    match word {
+/// Parses the Processor Job Queue's name of a state.
+fn parse_state(name: &str) -> Result<JobState> {
+    match name {
         "queued" => Ok(JobState::Ready),
         "dispatched" | "accepted" | "processing" => Ok(JobState::Running),
         "finished" => Ok(JobState::Succeeded),
@@ -209,7 +219,10 @@ fn state_of(word: &str) -> Result<JobState> {
         "cancelled" => Ok(JobState::Cancelled),
         _ => Err(Error::invalid(
             "state",
-            format!("{:?}", word.chars().take(40).collect::<String>()),
+            format!(
+                "unknown name {:?}",
+                name.chars().take(40).collect::<String>()
+            ),
             "use queued, scheduled, dispatched, accepted, processing, finished, dead or cancelled",
         )),
     }
@@ -219,7 +232,7 @@ impl From<Job> for ListedJob {
     fn from(job: Job) -> Self {
         let progress = job.progress.as_ref();
         Self {
-            state: state(&job),
+            state: state_name(&job),
             priority: job.priority.level(),
             created_at: timestamp::format(job.created_at),
             dispatched_at: job.started_at.map(timestamp::format),
@@ -235,7 +248,7 @@ impl From<Job> for ListedJob {
 }
 
 impl ListedWorker {
-    /// A worker and the job it says it runs or is offered.
+    /// A worker and the job it runs or is offered.
     fn new(worker: WorkerRecord, id: Option<&JobId>, job: Option<&Job>) -> Self {
         let progress = job.and_then(|job| job.progress.as_ref());
         let accepted_at = job.and_then(|job| job.accepted_at);

@@ -1,4 +1,4 @@
-//! What the processor says of itself: one JSON object per line, in the envelope of the older system.
+//! The log of the processor: one JSON object per line, in the format of the Processor Job Queue.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use windlass_core::Timestamp;
 use super::Processor;
 use crate::reply::json;
 
-/// Takes log lines; it should not wait.
+/// Receives log lines. It should not block.
 #[derive(Clone)]
 pub struct Log(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl Log {
-    /// Hands each line to `write`.
+    /// Creates a log that passes each line to `write`.
     pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(write))
     }
 
-    /// Says nothing.
+    /// Creates a log that discards all lines.
     pub fn silent() -> Self {
         Self::new(|_| {})
     }
@@ -40,22 +40,22 @@ struct Entry<'a> {
 }
 
 impl Processor {
-    /// Something a person may want to know.
-    pub(super) fn inform(&self, message: &str) {
-        self.say("info", message);
+    /// Logs an informational message.
+    pub(super) fn info(&self, message: &str) {
+        self.log("info", message);
     }
 
-    /// Something went wrong and was dealt with.
+    /// Logs an error that was handled.
     pub(super) fn warn(&self, message: &str) {
-        self.say("warning", message);
+        self.log("warning", message);
     }
 
-    /// Something went wrong and is left undone for now.
-    pub(super) fn complain(&self, message: &str) {
-        self.say("error", message);
+    /// Logs an error that needs a retry.
+    pub(super) fn error(&self, message: &str) {
+        self.log("error", message);
     }
 
-    fn say(&self, log_level: &'static str, log_message: &str) {
+    fn log(&self, log_level: &'static str, log_message: &str) {
         let entry = Entry {
             log_level,
             created_at: self.now_text(),
@@ -64,7 +64,7 @@ impl Processor {
         (self.log.0)(&json(&entry));
     }
 
-    /// The present moment, for people.
+    /// Returns the current time as text.
     pub(super) fn now_text(&self) -> String {
         timestamp::format(Timestamp::from_ms(self.options.clock.now_us() / 1000))
     }

@@ -1,4 +1,4 @@
-//! The workers of a processor in the store's own registry: who lives, in which groups, on what.
+//! The workers of a processor in the worker registry of the store.
 
 use windlass_api::Error;
 use windlass_core::{
@@ -9,10 +9,10 @@ use windlass_core::{
 use super::Processor;
 use super::envelope::Origin;
 
-/// How many jobs are looked at in one call.
+/// How many jobs are read per call.
 const PAGE: usize = 500;
 
-/// The worker a message comes from.
+/// The worker that sent a message.
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) boot: BootId,
@@ -21,13 +21,13 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Who says so in the envelope or, failing that, in the path of the topic.
-    pub(super) fn of(origin: &Origin, path: Option<&str>) -> Result<Self> {
+    /// Reads the worker id from the envelope or, if missing, from the topic.
+    pub(super) fn new(origin: &Origin, path: Option<&str>) -> Result<Self> {
         let id = origin.uuid.as_deref().or(path).ok_or_else(|| {
-            let help = "say who with \"service_uuid\"";
-            CoreError::invalid("message", "it names no worker", help)
+            let help = "add \"service_uuid\":\"ID\"";
+            CoreError::invalid("message", "missing worker id", help)
         })?;
-        // It becomes a part of a topic.
+        // The id is used in topics.
         if !id
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "._:-".contains(c))
@@ -35,7 +35,7 @@ impl Sender {
             let help = "use letters, digits, dot, underscore, colon and hyphen";
             return Err(CoreError::invalid(
                 "service_uuid",
-                "it is no plain word",
+                "it contains characters that are not allowed",
                 help,
             ));
         }
@@ -49,29 +49,32 @@ impl Sender {
 }
 
 impl Processor {
-    /// What tells workers of this namespace from all others.
-    pub(super) fn mark(&self) -> String {
+    /// Returns the version text that identifies workers of this namespace.
+    pub(super) fn version_tag(&self) -> String {
         format!("processor:{}", self.options.publisher)
     }
 
-    /// A worker as the store knows it.
+    /// Returns the record of a worker.
     pub(super) async fn worker(&self, sender: &Sender) -> Result<Option<WorkerRecord>, Error> {
         let workers = self.store.workers().await?;
         let known = workers
             .into_iter()
             .find(|worker| worker.new.boot == sender.boot);
         match known {
-            Some(worker) if worker.new.version != self.mark() => Err(Error::new(
+            Some(worker) if worker.new.version != self.version_tag() => Err(Error::new(
                 "conflict",
-                format!("there is another worker {:?} already", sender.boot),
-                "give each worker a service_uuid of its own",
+                format!(
+                    "worker id {:?} is already used by another worker",
+                    sender.boot
+                ),
+                "give each worker a unique service_uuid",
             )),
             known => Ok(known),
         }
     }
 
-    /// Notes that a worker lives and what it runs in a queue; what it holds in others is renewed.
-    pub(super) async fn note(
+    /// Records that a worker is alive and which job it runs in a queue. Renews its jobs in other queues.
+    pub(super) async fn record_heartbeat(
         &self,
         sender: &Sender,
         known: Option<WorkerRecord>,
@@ -90,31 +93,32 @@ impl Processor {
             boot: sender.boot.clone(),
             running,
         };
-        let is_member = queues.contains(queue);
-        if is_member && self.store.heartbeat(heartbeat.clone()).await? != WorkerCommand::Reregister
+        let is_registered = queues.contains(queue);
+        if is_registered
+            && self.store.heartbeat(heartbeat.clone()).await? != WorkerCommand::Reregister
         {
             return Ok(());
         }
-        if !is_member {
+        if !is_registered {
             queues.push(queue.clone());
         }
-        self.store.register(self.record(sender, queues)).await?;
+        self.store.register(self.new_worker(sender, queues)).await?;
         self.store.heartbeat(heartbeat).await?;
         Ok(())
     }
 
-    fn record(&self, sender: &Sender, queues: Vec<QueueName>) -> NewWorker {
+    fn new_worker(&self, sender: &Sender, queues: Vec<QueueName>) -> NewWorker {
         NewWorker {
             boot: sender.boot.clone(),
             name: sender.name.clone(),
             host: sender.host.clone(),
             pid: 0,
-            version: self.mark(),
+            version: self.version_tag(),
             queues,
         }
     }
 
-    /// Renews a job that a worker has accepted in another queue; it may be lost by now.
+    /// Renews an accepted job of a worker in another queue, if the worker still has it.
     async fn renew(&self, queue: &QueueName, id: &JobId, sender: &Sender) -> Result<()> {
         let job = self.store.get(queue, id).await?;
         let Some(job) = job.filter(|job| job.worker.as_ref() == Some(&sender.boot)) else {
@@ -128,16 +132,17 @@ impl Processor {
         Ok(())
     }
 
-    /// All workers of this namespace, and the store's time: that of the processor's own heartbeat.
-    pub(super) async fn group(&self) -> Result<(Vec<WorkerRecord>, Timestamp)> {
+    /// Returns all workers of this namespace, and the time of the store, taken from the processor's own
+    /// heartbeat.
+    pub(super) async fn workers_and_time(&self) -> Result<(Vec<WorkerRecord>, Timestamp)> {
         let heartbeat = || Heartbeat {
-            boot: self.me.clone(),
+            boot: self.boot_id.clone(),
             running: Vec::new(),
         };
         if self.store.heartbeat(heartbeat()).await? == WorkerCommand::Reregister {
             self.store
                 .register(NewWorker {
-                    boot: self.me.clone(),
+                    boot: self.boot_id.clone(),
                     name: "processor".to_owned(),
                     host: self.options.identity.service_host.clone(),
                     pid: std::process::id(),
@@ -147,19 +152,21 @@ impl Processor {
                 .await?;
         }
         let mut workers = self.store.workers().await?;
-        let own = workers.iter().find(|worker| worker.new.boot == self.me);
+        let own = workers
+            .iter()
+            .find(|worker| worker.new.boot == self.boot_id);
         let now = own.map(|worker| worker.last_seen).unwrap_or_default();
-        workers.retain(|worker| worker.new.version == self.mark());
+        workers.retain(|worker| worker.new.version == self.version_tag());
         Ok((workers, now))
     }
 
-    /// Whether a worker has been silent for too long.
+    /// Returns whether a worker has been silent for too long.
     pub(super) fn is_expired(&self, worker: &WorkerRecord, now: Timestamp) -> bool {
         now.since(worker.last_seen) >= self.options.worker_expiry
     }
 
-    /// The jobs of a queue that a worker has, as it said, or as the queue says where it is new.
-    pub(super) async fn held_by(
+    /// Returns the jobs a worker has in a queue: from its record or, if it has none, from the queue.
+    pub(super) async fn jobs_of(
         &self,
         queue: &QueueName,
         sender: &Sender,
@@ -174,7 +181,7 @@ impl Processor {
         Ok(own.map(|(_, id)| id).collect())
     }
 
-    /// Who has a job of the queue, offered or accepted.
+    /// Returns the workers with an offered or accepted job of the queue, and the jobs.
     pub(super) async fn holders(&self, queue: &QueueName) -> Result<Vec<(BootId, JobId)>> {
         holders(self.store.as_ref(), queue).await
     }
@@ -188,8 +195,8 @@ async fn holders(store: &dyn Store, queue: &QueueName) -> Result<Vec<(BootId, Jo
     let (mut holders, mut from) = (Vec::new(), None);
     loop {
         let page = store.list(queue, &filter, from, PAGE).await?;
-        let held = page.items.into_iter();
-        holders.extend(held.filter_map(|job| Some((job.worker?, job.id))));
+        let jobs = page.items.into_iter();
+        holders.extend(jobs.filter_map(|job| Some((job.worker?, job.id))));
         from = page.next;
         if from.is_none() {
             return Ok(holders);

@@ -1,9 +1,9 @@
-//! Topics: what a message is about, and which worker it comes from.
+//! Topics: the name of a message, and the worker that sent it.
 
 use windlass_api::Error;
-use windlass_core::Error as CoreError;
+use windlass_core::{Error as CoreError, ErrorKind};
 
-/// What a message asks for.
+/// The operation of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
     AddJob,
@@ -19,8 +19,8 @@ pub(super) enum Op {
     ListWorkers,
 }
 
-/// Every word that is understood; older systems had other words for some.
-const WORDS: [(&str, Op); 17] = [
+/// All message names, including the alternative names of older versions.
+const NAMES: [(&str, Op); 17] = [
     ("add_job", Op::AddJob),
     ("del_job", Op::DelJob),
     ("worker_idle", Op::WorkerIdle),
@@ -40,40 +40,40 @@ const WORDS: [(&str, Op); 17] = [
     ("list_worker_queue", Op::ListWorkers),
 ];
 
-/// A topic that was read.
+/// A parsed topic.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Topic<'a> {
-    /// One for us.
+    /// A message for the processor.
     Message {
         op: Op,
-        word: &'a str,
-        /// The worker in its path.
+        name: &'a str,
+        /// The worker in the topic.
         worker: Option<&'a str>,
     },
-    /// What a processor sends: on a shared bus it comes back, and answering it would never end.
-    Ours,
+    /// A message sent by a processor. It comes back on a shared bus, and replying would loop forever.
+    Outgoing,
     Unknown,
 }
 
 impl<'a> Topic<'a> {
-    /// Reads a topic; the namespace and `job_queue/` may be left out.
-    pub(super) fn read(topic: &'a str, listener: &str) -> Self {
+    /// Parses a topic. The namespace and `job_queue/` are optional.
+    pub(super) fn parse(topic: &'a str, listener: &str) -> Self {
         let rest = topic.strip_prefix(listener);
         let rest = rest.and_then(|rest| rest.strip_prefix('/'));
         let rest = rest.unwrap_or(topic);
         let rest = rest.strip_prefix("job_queue/").unwrap_or(rest);
         if rest.ends_with("_reply") || rest.ends_with("job_assignment") {
-            return Self::Ours;
+            return Self::Outgoing;
         }
         let of_worker = rest.strip_prefix("workers/");
-        let (worker, word) = match of_worker.and_then(|rest| rest.split_once('/')) {
-            Some((worker, word)) => (Some(worker), word),
+        let (worker, name) = match of_worker.and_then(|rest| rest.split_once('/')) {
+            Some((worker, name)) => (Some(worker), name),
             None => (None, rest),
         };
-        match WORDS.iter().find(|(known, _)| *known == word) {
+        match NAMES.iter().find(|(known, _)| *known == name) {
             Some((_, op)) => Self::Message {
                 op: *op,
-                word,
+                name,
                 worker,
             },
             None => Self::Unknown,
@@ -81,12 +81,13 @@ impl<'a> Topic<'a> {
     }
 }
 
-/// The refusal of a topic that nobody knows.
+/// Returns the error for an unknown topic.
 pub(super) fn unknown(topic: &str) -> Error {
     let short: String = topic.chars().take(80).collect();
-    let words: Vec<_> = WORDS.iter().map(|(word, _)| *word).collect();
-    let help = format!("use <namespace>/job_queue/ and one of {}", words.join(", "));
-    CoreError::invalid("topic", format!("{short:?} is not known"), help).into()
+    let names: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
+    let names = names.join(", ");
+    let help = format!("expected <namespace>/job_queue/NAME, with NAME one of: {names}");
+    CoreError::new(ErrorKind::Invalid, format!("unknown topic {short:?}"), help).into()
 }
 
 #[cfg(test)]
@@ -94,12 +95,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn topics_are_read_with_and_without_what_may_be_left_out() {
-        let read = |topic| match Topic::read(topic, "ns") {
+    fn topics_are_parsed_with_and_without_their_optional_parts() {
+        let parse = |topic| match Topic::parse(topic, "ns") {
             Topic::Message { op, worker, .. } => Some((op, worker)),
-            Topic::Ours | Topic::Unknown => None,
+            Topic::Outgoing | Topic::Unknown => None,
         };
-        for (topic, read_as) in [
+        for (topic, expected) in [
             ("ns/job_queue/add_job", Some((Op::AddJob, None))),
             ("job_queue/add_job", Some((Op::AddJob, None))),
             ("tick", Some((Op::Tick, None))),
@@ -113,18 +114,18 @@ mod tests {
             ("ns/job_queue/dance", None),
             ("", None),
         ] {
-            assert_eq!(read(topic), read_as, "{topic}");
+            assert_eq!(parse(topic), expected, "{topic}");
         }
     }
 
     #[test]
-    fn what_a_processor_sends_is_not_answered() {
+    fn messages_of_a_processor_get_no_reply() {
         for topic in [
             "ns/job_queue/add_job_reply",
             "other/job_queue/error_reply",
             "ns/job_queue/workers/w-1/job_assignment",
         ] {
-            assert_eq!(Topic::read(topic, "ns"), Topic::Ours);
+            assert_eq!(Topic::parse(topic, "ns"), Topic::Outgoing);
         }
     }
 }

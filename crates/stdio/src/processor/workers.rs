@@ -1,7 +1,7 @@
-//! What workers say: `worker_idle`, `job_accepted`, `worker_busy` and `job_finished`.
+//! Messages of workers: `worker_idle`, `job_accepted`, `worker_busy` and `job_finished`.
 //!
-//! A worker shows who it is, not a token: the token of the job it was offered is looked up, and the
-//! store compares it. A worker whose job went to another in between is told so.
+//! Workers send their id instead of a lease token: the processor looks up the token of the job, and
+//! the store checks it. A worker whose job was given to another one gets the error `lease_lost`.
 
 use serde::{Deserialize, Serialize};
 use windlass_api::Error;
@@ -12,12 +12,12 @@ use windlass_core::{
 
 use super::Processor;
 use super::envelope::{Origin, Payload};
-use super::jobs::JobAnswer;
+use super::jobs::JobReply;
 use super::registry::Sender;
 use super::topic::Op;
-use crate::reply::{Answer, fields};
+use crate::reply::{ReplyResult, fields};
 
-/// How far a worker has come, as it says so.
+/// The progress a worker reports.
 #[derive(Debug, Default, Deserialize)]
 struct Status {
     progress: Option<f64>,
@@ -25,36 +25,38 @@ struct Status {
 }
 
 #[derive(Serialize)]
-struct IdleAnswer<'a> {
+struct IdleReply<'a> {
     queue_name: &'a str,
     worker: &'a str,
-    /// Jobs that it had accepted and gave back by being idle.
+    /// Accepted jobs that were released because the worker is idle.
     released: Vec<String>,
 }
 
 impl Processor {
-    /// Does what a worker's message asks for, and notes that the worker lives even where that is
-    /// refused.
-    pub(super) async fn heard_from(
+    /// Executes a message of a worker. Records that the worker is alive even if the message is
+    /// rejected.
+    pub(super) async fn worker_message(
         &self,
         op: Op,
         queue: &QueueName,
         (origin, path): (&Origin, Option<&str>),
         payload: &Payload<'_>,
-    ) -> Answer {
-        let sender = Sender::of(origin, path)?;
+    ) -> ReplyResult {
+        let sender = Sender::new(origin, path)?;
         let known = self.worker(&sender).await?;
         if op == Op::WorkerIdle {
-            let released = self.release_held(queue, &sender, known.as_ref()).await?;
-            self.note(&sender, known, queue, None).await?;
-            return fields(&IdleAnswer {
+            let released = self
+                .release_accepted(queue, &sender, known.as_ref())
+                .await?;
+            self.record_heartbeat(&sender, known, queue, None).await?;
+            return fields(&IdleReply {
                 queue_name: queue.as_str(),
                 worker: sender.boot.as_str(),
                 released,
             });
         }
         let id = payload.job()?;
-        let answer = match op {
+        let reply = match op {
             Op::JobAccepted => self.job_accepted(queue, &id, &sender).await,
             Op::WorkerBusy => match status(payload) {
                 Ok(status) => self.worker_busy(queue, &id, &sender, status).await,
@@ -62,44 +64,44 @@ impl Processor {
             },
             _ => self.job_finished(queue, &id, &sender, payload).await,
         };
-        // Who says that it is at work has no hand free, whether the job is its own or not.
-        let runs = op != Op::JobFinished;
-        self.note(&sender, known, queue, runs.then_some(&id))
+        // A worker that reports work is busy, even if it no longer owns the job.
+        let is_busy = op != Op::JobFinished;
+        self.record_heartbeat(&sender, known, queue, is_busy.then_some(&id))
             .await?;
-        answer
+        reply
     }
 
-    /// The jobs of a queue that an idle worker had accepted go back; one that is only offered to it
-    /// may be on its way, and stays.
-    async fn release_held(
+    /// Releases the accepted jobs of an idle worker. An offered job is kept: its assignment may still
+    /// be on the way.
+    async fn release_accepted(
         &self,
         queue: &QueueName,
         sender: &Sender,
         known: Option<&WorkerRecord>,
     ) -> Result<Vec<String>, Error> {
         let mut released = Vec::new();
-        for id in self.held_by(queue, sender, known).await? {
-            let Ok((hold, job)) = self.hold(queue, &id, sender).await else {
+        for id in self.jobs_of(queue, sender, known).await? {
+            let Ok((lease, job)) = self.find_lease(queue, &id, sender).await else {
                 continue;
             };
             if job.accepted_at.is_some() {
-                self.store.release(queue, vec![hold]).await?;
+                self.store.release(queue, vec![lease]).await?;
                 released.push(id.to_string());
             }
         }
         Ok(released)
     }
 
-    async fn job_accepted(&self, queue: &QueueName, id: &JobId, sender: &Sender) -> Answer {
-        let (hold, job) = self.hold(queue, id, sender).await?;
+    async fn job_accepted(&self, queue: &QueueName, id: &JobId, sender: &Sender) -> ReplyResult {
+        let (lease, job) = self.find_lease(queue, id, sender).await?;
         if job.is_cancel_requested && job.accepted_at.is_none() {
-            self.store.release(queue, vec![hold]).await?;
+            self.store.release(queue, vec![lease]).await?;
             return Err(deleted(id));
         }
-        let lease = self.options.worker_expiry;
-        match self.store.accept(queue, hold, lease).await? {
-            LeaseStatus::Valid => fields(&JobAnswer::new(queue, id, "accepted")),
-            LeaseStatus::Lost => Err(not_theirs(id, sender)),
+        let expiry = self.options.worker_expiry;
+        match self.store.accept(queue, lease, expiry).await? {
+            LeaseStatus::Valid => fields(&JobReply::new(queue, id, "accepted")),
+            LeaseStatus::Lost => Err(lease_lost(id, sender)),
         }
     }
 
@@ -109,58 +111,58 @@ impl Processor {
         id: &JobId,
         sender: &Sender,
         status: Status,
-    ) -> Answer {
-        let (hold, job) = self.hold(queue, id, sender).await?;
-        let lease = self.options.worker_expiry;
-        // Whoever is at work has accepted, even if that was never heard.
-        let held = if job.accepted_at.is_none() {
-            self.store.accept(queue, hold.clone(), lease).await?
+    ) -> ReplyResult {
+        let (lease, job) = self.find_lease(queue, id, sender).await?;
+        let expiry = self.options.worker_expiry;
+        // A busy worker has accepted its job, even if that message was lost.
+        let lease_status = if job.accepted_at.is_none() {
+            self.store.accept(queue, lease.clone(), expiry).await?
         } else {
-            let token = hold.token;
+            let token = lease.token;
             let renewal = Renewal::Single { token };
-            let renewed = self.store.renew(queue, renewal, lease).await?;
+            let renewed = self.store.renew(queue, renewal, expiry).await?;
             if renewed.lost.is_empty() {
                 LeaseStatus::Valid
             } else {
                 LeaseStatus::Lost
             }
         };
-        let held = match (held, status.progress) {
+        let lease_status = match (lease_status, status.progress) {
             (LeaseStatus::Valid, Some(fraction)) => {
                 let message = status.message;
-                self.store.progress(queue, hold, fraction, message).await?
+                self.store.progress(queue, lease, fraction, message).await?
             }
-            (held, _) => held,
+            (lease_status, _) => lease_status,
         };
-        match held {
-            LeaseStatus::Valid => fields(&JobAnswer {
+        match lease_status {
+            LeaseStatus::Valid => fields(&JobReply {
                 progress: status.progress,
                 cancel: Some(job.is_cancel_requested),
-                ..JobAnswer::new(queue, id, "processing")
+                ..JobReply::new(queue, id, "processing")
             }),
-            LeaseStatus::Lost => Err(not_theirs(id, sender)),
+            LeaseStatus::Lost => Err(lease_lost(id, sender)),
         }
     }
 
-    /// Ends a job; what the worker said of it is the result.
+    /// Completes a job. The payload of the message becomes the result.
     async fn job_finished(
         &self,
         queue: &QueueName,
         id: &JobId,
         sender: &Sender,
         payload: &Payload<'_>,
-    ) -> Answer {
-        let (hold, _) = self.hold(queue, id, sender).await?;
-        let completion = hold.completion().result(payload.text.to_owned());
+    ) -> ReplyResult {
+        let (lease, _) = self.find_lease(queue, id, sender).await?;
+        let completion = lease.completion().result(payload.text.to_owned());
         let completed = self.store.complete(queue, vec![completion], None).await?;
         match completed.statuses.first() {
-            Some(OutcomeStatus::Completed) => fields(&JobAnswer::new(queue, id, "finished")),
-            _ => Err(not_theirs(id, sender)),
+            Some(OutcomeStatus::Completed) => fields(&JobReply::new(queue, id, "finished")),
+            _ => Err(lease_lost(id, sender)),
         }
     }
 
-    /// The hold of a worker on a job it was offered, as long as it is its own.
-    async fn hold(
+    /// Returns the lease of a worker on a job. Fails if the job belongs to another worker.
+    async fn find_lease(
         &self,
         queue: &QueueName,
         id: &JobId,
@@ -169,51 +171,52 @@ impl Processor {
         let job = self.store.get(queue, id).await?;
         let job = job.ok_or_else(|| Error::job_not_found(queue, id))?;
         if job.state.is_final() {
-            return Err(ended(id, job.state));
+            return Err(finished(id, job.state));
         }
         match job.token {
             Some(token) if job.worker.as_ref() == Some(&sender.boot) => {
                 Ok((JobLease::new(id.clone(), token), job))
             }
-            _ => Err(not_theirs(id, sender)),
+            _ => Err(lease_lost(id, sender)),
         }
     }
 }
 
-/// What is said of progress, checked before anything is done: under `status`, or beside it.
+/// Returns the reported progress, from `status` or from the top level. It is checked before any
+/// change is made.
 fn status(payload: &Payload<'_>) -> Result<Status> {
-    let within: Status = payload.fields.get("status")?.unwrap_or_default();
+    let nested: Status = payload.fields.get("status")?.unwrap_or_default();
     let status = Status {
-        progress: within.progress.or(payload.fields.get("progress")?),
-        message: within.message,
+        progress: nested.progress.or(payload.fields.get("progress")?),
+        message: nested.message,
     };
     status.progress.map_or(Ok(()), Progress::check)?;
     Ok(status)
 }
 
-fn not_theirs(id: &JobId, sender: &Sender) -> Error {
+fn lease_lost(id: &JobId, sender: &Sender) -> Error {
     Error::new(
         "lease_lost",
         format!(
-            "job {id:?} is not the job of worker {:?} any more, or never was; nothing changed",
+            "job {id:?} is not leased to worker {:?}; nothing changed",
             sender.boot
         ),
-        "stop it and send worker_idle; another worker may have it",
+        "stop the job and send worker_idle; another worker may be running it",
     )
 }
 
-fn ended(id: &JobId, state: JobState) -> Error {
+fn finished(id: &JobId, state: JobState) -> Error {
     Error::new(
         "wrong_state",
-        format!("job {id:?} has ended: it is {state}"),
-        "send worker_idle to be given another",
+        format!("job {id:?} is already {state}"),
+        "send worker_idle to get another job",
     )
 }
 
 fn deleted(id: &JobId) -> Error {
     Error::new(
         "cancelled",
-        format!("job {id:?} was deleted while it was on its way"),
-        "send worker_idle to be given another",
+        format!("job {id:?} was deleted before it was accepted"),
+        "send worker_idle to get another job",
     )
 }

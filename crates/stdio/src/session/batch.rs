@@ -1,141 +1,145 @@
-//! Requests that go to the store together: jobs of one queue that follow each other.
+//! Batching: consecutive enqueues of one queue go to the store in one call.
 //!
-//! There is no timer. What is read while the requests before it are under way gathers; so does what
-//! is refused without the store, whose answer has its place in the order.
+//! No timer: requests are batched only while earlier ones are in flight. Invalid requests join a
+//! batch to keep their position in the order of replies.
 
 use tokio_util::sync::CancellationToken;
 use windlass_api::{EnqueueReply, Error};
 use windlass_core::{Enqueued, ErrorKind, NewJob, QueueName, Result, Store};
 
-use super::request::{Asked, Done, Request};
+use super::request::{Request, RequestKind, Response};
 use super::wait;
-use crate::reply::{Answer, fields};
+use crate::reply::{ReplyResult, fields};
 
-/// How many requests go together.
+/// The most requests per batch.
 const REQUESTS_MAX: usize = 64;
 
-/// How many bytes of requests go together; a single longer one goes alone.
+/// The most request bytes per batch. A single longer request is sent alone.
 pub(super) const BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Requests that go together.
+/// Requests that are sent to the store together.
 #[derive(Debug, Default)]
-pub(super) struct Group {
+pub(super) struct Batch {
     requests: Vec<Request>,
     pub(super) bytes: usize,
 }
 
-/// Requests that were read and wait for those before them.
+/// Collects requests while earlier ones are in flight.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
-    group: Group,
-    /// One that does not go along: nothing is read behind it.
-    spare: Option<Request>,
+pub(super) struct Batcher {
+    batch: Batch,
+    /// A request that does not fit the batch. No further request is read until it moves up.
+    next: Option<Request>,
 }
 
-impl Gathered {
+impl Batcher {
     pub(super) fn is_empty(&self) -> bool {
-        self.group.requests.is_empty()
+        self.batch.requests.is_empty()
     }
 
-    /// Whether one more may be read.
+    /// Returns whether another request may be added.
     pub(super) fn has_room(&self) -> bool {
-        let is_small = self.group.requests.len() < REQUESTS_MAX && self.group.bytes < BYTES_MAX;
-        self.spare.is_none() && is_small
+        let is_small = self.batch.requests.len() < REQUESTS_MAX && self.batch.bytes < BYTES_MAX;
+        self.next.is_none() && is_small
     }
 
     pub(super) fn put(&mut self, request: Request) {
-        if self.group.takes(&request) {
-            self.group.push(request);
+        if self.batch.accepts(&request) {
+            self.batch.push(request);
         } else {
-            self.spare = Some(request);
+            self.next = Some(request);
         }
     }
 
-    /// Those that are next.
-    pub(super) fn take(&mut self) -> Group {
-        let group = std::mem::take(&mut self.group);
-        if let Some(request) = self.spare.take() {
-            self.group.push(request);
+    /// Takes the current batch.
+    pub(super) fn take(&mut self) -> Batch {
+        let batch = std::mem::take(&mut self.batch);
+        if let Some(request) = self.next.take() {
+            self.batch.push(request);
         }
-        group
+        batch
     }
 }
 
-impl Group {
+impl Batch {
     fn push(&mut self, request: Request) {
         self.bytes += request.bytes;
         self.requests.push(request);
     }
 
-    /// Whether a request goes along with those that are here.
-    fn takes(&self, request: &Request) -> bool {
-        let queue = match &request.asked {
-            Asked::Enqueue(queue, _) => Some(queue),
-            Asked::Refused(_) => None,
-            Asked::Verb(..) => return self.requests.is_empty(),
+    /// Returns whether a request can join this batch.
+    fn accepts(&self, request: &Request) -> bool {
+        let queue = match &request.kind {
+            RequestKind::Enqueue(queue, _) => Some(queue),
+            RequestKind::Invalid(_) => None,
+            RequestKind::Operation(..) => return self.requests.is_empty(),
         };
-        self.requests.iter().all(|other| match &other.asked {
-            Asked::Enqueue(other, _) => queue.is_none_or(|queue| queue == other),
-            Asked::Refused(_) => true,
-            Asked::Verb(..) => false,
+        self.requests.iter().all(|other| match &other.kind {
+            RequestKind::Enqueue(other, _) => queue.is_none_or(|queue| queue == other),
+            RequestKind::Invalid(_) => true,
+            RequestKind::Operation(..) => false,
         })
     }
 
-    /// Carries all out and answers each, in their order.
-    pub(super) async fn answer(self, store: &dyn Store, cut: CancellationToken) -> Vec<Done> {
-        let mut stored = self.enqueue(store).await.into_iter();
-        let mut done = Vec::with_capacity(self.requests.len());
-        for Request { asked, asker, .. } in self.requests {
-            done.push(match asked {
-                Asked::Enqueue(..) => {
-                    let answer = stored.next();
-                    asker.told("", answer.unwrap_or_else(|| Err(Error::missing_reply())))
+    /// Executes all requests. Returns the responses in order.
+    pub(super) async fn execute(
+        self,
+        store: &dyn Store,
+        cancel_waits: CancellationToken,
+    ) -> Vec<Response> {
+        let mut enqueued = self.enqueue(store).await.into_iter();
+        let mut responses = Vec::with_capacity(self.requests.len());
+        for Request { kind, reply_to, .. } in self.requests {
+            responses.push(match kind {
+                RequestKind::Enqueue(..) => {
+                    let reply = enqueued.next();
+                    reply_to.reply("", reply.unwrap_or_else(|| Err(Error::no_answer())))
                 }
-                Asked::Refused(problem) => asker.told("", Err(problem)),
-                Asked::Verb(op, fields) => {
-                    let answer = wait::dispatch(store, &op, fields, &cut).await;
-                    asker.told(&op, answer)
+                RequestKind::Invalid(error) => reply_to.reply("", Err(error)),
+                RequestKind::Operation(op, fields) => {
+                    let reply = wait::dispatch(store, &op, fields, &cancel_waits).await;
+                    reply_to.reply(&op, reply)
                 }
             });
         }
-        done
+        responses
     }
 
-    /// Stores the jobs of all in one call.
-    async fn enqueue(&self, store: &dyn Store) -> Vec<Answer> {
-        let asked = self
+    /// Enqueues the jobs of all requests in one call.
+    async fn enqueue(&self, store: &dyn Store) -> Vec<ReplyResult> {
+        let enqueues = self
             .requests
             .iter()
-            .filter_map(|request| match &request.asked {
-                Asked::Enqueue(queue, job) => Some((queue, job.as_ref().clone())),
-                Asked::Verb(..) | Asked::Refused(_) => None,
+            .filter_map(|request| match &request.kind {
+                RequestKind::Enqueue(queue, job) => Some((queue, job.as_ref().clone())),
+                RequestKind::Operation(..) | RequestKind::Invalid(_) => None,
             });
-        let (queues, jobs): (Vec<&QueueName>, Vec<NewJob>) = asked.unzip();
+        let (queues, jobs): (Vec<&QueueName>, Vec<NewJob>) = enqueues.unzip();
         let Some(queue) = queues.first() else {
             return Vec::new();
         };
-        let answers = store.enqueue(queue, jobs.clone()).await;
-        match answers {
-            // One of them is at fault, and none was stored: each by itself.
+        let enqueued = store.enqueue(queue, jobs.clone()).await;
+        match enqueued {
+            // One job is invalid and none was stored: enqueue them one by one.
             Err(error) if error.kind() == ErrorKind::Invalid && jobs.len() > 1 => {
-                let mut answers = Vec::with_capacity(jobs.len());
+                let mut results = Vec::with_capacity(jobs.len());
                 for job in jobs {
-                    let answer = store.enqueue(queue, vec![job]).await;
-                    answers.extend(replies(queue, 1, answer));
+                    let enqueued = store.enqueue(queue, vec![job]).await;
+                    results.extend(replies(queue, 1, enqueued));
                 }
-                answers
+                results
             }
-            answers => replies(queue, jobs.len(), answers),
+            enqueued => replies(queue, jobs.len(), enqueued),
         }
     }
 }
 
-/// One reply for each of the jobs.
-fn replies(queue: &QueueName, count: usize, answers: Result<Vec<Enqueued>>) -> Vec<Answer> {
-    match answers {
-        Ok(answers) => answers
+/// Returns one reply per job.
+fn replies(queue: &QueueName, count: usize, enqueued: Result<Vec<Enqueued>>) -> Vec<ReplyResult> {
+    match enqueued {
+        Ok(enqueued) => enqueued
             .iter()
-            .map(|answer| fields(&EnqueueReply::new(queue, answer)))
+            .map(|job| fields(&EnqueueReply::new(queue, job)))
             .collect(),
         Err(error) => vec![Err(Error::from(error)); count],
     }
@@ -152,12 +156,12 @@ mod tests {
     use super::*;
     use crate::line_reader::Line;
 
-    fn gathered(lines: &[Value]) -> Gathered {
-        let mut gathered = Gathered::default();
+    fn batcher_of(lines: &[Value]) -> Batcher {
+        let mut batcher = Batcher::default();
         for (line, number) in lines.iter().zip(1..) {
-            gathered.put(Request::read(Line::of(number, &line.to_string())));
+            batcher.put(Request::parse(Line::new(number, &line.to_string())));
         }
-        gathered
+        batcher
     }
 
     fn enqueue(queue: &str, id: &str) -> Value {
@@ -165,16 +169,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn jobs_that_go_together_do_not_share_their_faults() {
+    async fn jobs_in_one_batch_do_not_share_their_errors() {
         let store = MemoryStore::new(Arc::new(SystemClock));
         let mut large = enqueue("q", "large");
         large["payload"] = "x".repeat(1024 * 1024 + 1).into();
         let lines = [enqueue("q", "a"), large, json!(7), enqueue("q", "b")];
 
-        let group = gathered(&lines).take();
-        let done = group.answer(&store, CancellationToken::new()).await;
+        let batch = batcher_of(&lines).take();
+        let responses = batch.execute(&store, CancellationToken::new()).await;
 
-        let is_ok: Vec<_> = done.iter().map(|done| done.is_ok).collect();
+        let is_ok: Vec<_> = responses.iter().map(|response| response.is_ok).collect();
         assert_eq!(is_ok, [true, false, false, true]);
         let queue = QueueName::new("q").unwrap();
         let stats = store.stats(&queue).await.unwrap().unwrap();
@@ -182,20 +186,20 @@ mod tests {
     }
 
     #[test]
-    fn only_jobs_of_one_queue_go_together() {
+    fn only_enqueues_of_one_queue_are_batched() {
         let (a, b) = (enqueue("q", "a"), enqueue("q", "b"));
-        let (other, verb) = (enqueue("other", "c"), json!({"op": "queues"}));
-        for (lines, together) in [
+        let (other, list) = (enqueue("other", "c"), json!({"op": "queues"}));
+        for (lines, batched) in [
             (vec![a.clone(), b.clone()], 2),
             (vec![a.clone(), json!([]), b.clone()], 3),
             (vec![json!([]), a.clone(), b], 3),
             (vec![a.clone(), other], 1),
-            (vec![a.clone(), verb.clone()], 1),
-            (vec![verb, a], 1),
+            (vec![a.clone(), list.clone()], 1),
+            (vec![list, a], 1),
         ] {
-            let mut gathered = gathered(&lines);
-            assert_eq!(gathered.take().requests.len(), together, "{lines:?}");
-            assert_eq!(gathered.take().requests.len(), lines.len() - together);
+            let mut batcher = batcher_of(&lines);
+            assert_eq!(batcher.take().requests.len(), batched, "{lines:?}");
+            assert_eq!(batcher.take().requests.len(), lines.len() - batched);
         }
     }
 }

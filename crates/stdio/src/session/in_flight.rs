@@ -1,4 +1,4 @@
-//! What is under way at the store, and what of it has ended.
+//! Batches of requests in flight.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,27 +6,27 @@ use std::task::{Context, Poll};
 use tokio_util::sync::CancellationToken;
 use windlass_core::Store;
 
-use super::batch::{BYTES_MAX, Group};
-use super::request::Done;
+use super::batch::{BYTES_MAX, Batch};
+use super::request::Response;
 
-/// How many are under way at once where order does not matter.
-const GROUPS_MAX: usize = 64;
+/// The most batches in flight in unordered mode.
+const BATCHES_MAX: usize = 64;
 
-/// Groups of requests that are being carried out.
-pub(super) struct UnderWay<'a> {
+/// The batches in flight.
+pub(super) struct InFlight<'a> {
     running: Vec<(Running<'a>, usize)>,
-    groups_max: usize,
+    batches_max: usize,
     bytes: usize,
 }
 
-type Running<'a> = Pin<Box<dyn Future<Output = Vec<Done>> + Send + 'a>>;
+type Running<'a> = Pin<Box<dyn Future<Output = Vec<Response>> + Send + 'a>>;
 
-impl<'a> UnderWay<'a> {
-    /// One after the other, or many at once.
+impl<'a> InFlight<'a> {
+    /// Allows one batch at a time if ordered, many otherwise.
     pub(super) fn new(is_ordered: bool) -> Self {
         Self {
             running: Vec::new(),
-            groups_max: if is_ordered { 1 } else { GROUPS_MAX },
+            batches_max: if is_ordered { 1 } else { BATCHES_MAX },
             bytes: 0,
         }
     }
@@ -35,29 +35,34 @@ impl<'a> UnderWay<'a> {
         self.running.is_empty()
     }
 
-    /// Whether one more may begin.
+    /// Returns whether another batch may start.
     pub(super) fn has_room(&self) -> bool {
-        self.is_empty() || (self.running.len() < self.groups_max && self.bytes < BYTES_MAX)
+        self.is_empty() || (self.running.len() < self.batches_max && self.bytes < BYTES_MAX)
     }
 
-    pub(super) fn begin(&mut self, store: &'a dyn Store, group: Group, cut: &CancellationToken) {
-        let bytes = group.bytes;
+    pub(super) fn start(
+        &mut self,
+        store: &'a dyn Store,
+        batch: Batch,
+        cancel_waits: &CancellationToken,
+    ) {
+        let bytes = batch.bytes;
         self.bytes += bytes;
-        let running = Box::pin(group.answer(store, cut.clone()));
+        let running = Box::pin(batch.execute(store, cancel_waits.clone()));
         self.running.push((running, bytes));
     }
 
-    /// The next answers; waits for ever where nothing is under way. Dropping the call loses nothing.
-    pub(super) async fn next(&mut self) -> Vec<Done> {
+    /// Returns the next responses. Never completes if nothing is in flight. Cancel safe.
+    pub(super) async fn next(&mut self) -> Vec<Response> {
         std::future::poll_fn(|context| self.poll(context)).await
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<Done>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<Response>> {
         for (at, (running, bytes)) in self.running.iter_mut().enumerate() {
-            if let Poll::Ready(done) = running.as_mut().poll(context) {
+            if let Poll::Ready(responses) = running.as_mut().poll(context) {
                 self.bytes -= *bytes;
                 drop(self.running.remove(at));
-                return Poll::Ready(done);
+                return Poll::Ready(responses);
             }
         }
         Poll::Pending

@@ -1,55 +1,55 @@
-//! One line as a request, and its answer as a line.
+//! Parses a line as a request, and formats its reply as a line.
 
 use serde_json::value::RawValue;
 use windlass_api::{EnqueueRequest, Error, Fields};
 use windlass_core::{Error as CoreError, NewJob, QueueName};
 
 use crate::line_reader::Line;
-use crate::reply::{Answer, written};
-use crate::undelivered::Claimed;
+use crate::reply::{ReplyResult, format_reply};
+use crate::undelivered::UndeliveredClaim;
 
-/// What a line asks for, and who asks.
+/// A parsed request.
 #[derive(Debug)]
 pub(super) struct Request {
-    pub(super) asked: Asked,
-    pub(super) asker: Asker,
-    /// How much room it takes.
+    pub(super) kind: RequestKind,
+    pub(super) reply_to: ReplyTo,
+    /// The length of the line.
     pub(super) bytes: usize,
 }
 
-/// What an answer repeats.
+/// What the reply repeats of the request.
 #[derive(Debug)]
-pub(super) struct Asker {
+pub(super) struct ReplyTo {
     number: u64,
     reference: Option<Box<RawValue>>,
 }
 
 #[derive(Debug)]
-pub(super) enum Asked {
-    /// One more job: such requests may go to the store together.
+pub(super) enum RequestKind {
+    /// Enqueues a job. Such requests can be batched.
     Enqueue(QueueName, Box<NewJob>),
-    /// Any other verb.
-    Verb(String, Fields),
-    /// Nothing that can be done.
-    Refused(Error),
+    /// Any other operation.
+    Operation(String, Fields),
+    /// A line that is not a valid request.
+    Invalid(Error),
 }
 
-/// A request that has its answer.
+/// The reply to a request, as a line.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct Response {
     pub(super) line: String,
     pub(super) is_ok: bool,
-    pub(super) claimed: Option<Claimed>,
+    pub(super) claimed: Option<UndeliveredClaim>,
 }
 
 impl Request {
-    pub(super) fn read(line: Line) -> Self {
+    pub(super) fn parse(line: Line) -> Self {
         let bytes = line.text.as_ref().map_or(0, String::len);
         let mut reference = None;
-        let asked = line.text.and_then(|text| parse(&text, &mut reference));
+        let kind = line.text.and_then(|text| parse(&text, &mut reference));
         Self {
-            asked: asked.unwrap_or_else(Asked::Refused),
-            asker: Asker {
+            kind: kind.unwrap_or_else(RequestKind::Invalid),
+            reply_to: ReplyTo {
                 number: line.number,
                 reference,
             },
@@ -58,41 +58,43 @@ impl Request {
     }
 }
 
-impl Asker {
-    /// The line with the answer to `op`.
-    pub(super) fn told(self, op: &str, answer: Answer) -> Done {
-        let answer = answer.map_err(|problem| problem.at_line(self.number));
-        Done {
-            line: written(("ref", self.reference.as_deref()), &answer, list_name(op)),
-            is_ok: answer.is_ok(),
-            claimed: answer.ok().and_then(|reply| Claimed::of(op, &reply)),
+impl ReplyTo {
+    /// Formats the reply to `op`.
+    pub(super) fn reply(self, op: &str, reply: ReplyResult) -> Response {
+        let reply = reply.map_err(|error| error.at_line(self.number));
+        Response {
+            line: format_reply(("ref", self.reference.as_deref()), &reply, list_name(op)),
+            is_ok: reply.is_ok(),
+            claimed: reply
+                .ok()
+                .and_then(|reply| UndeliveredClaim::from_reply(op, &reply)),
         }
     }
 }
 
-fn parse(text: &str, reference: &mut Option<Box<RawValue>>) -> Result<Asked, Error> {
+fn parse(text: &str, reference: &mut Option<Box<RawValue>>) -> Result<RequestKind, Error> {
     let mut fields = Fields::parse(text)?;
     *reference = fields.take("ref")?;
     let op: Option<String> = fields.take("op")?;
     let op = op.ok_or_else(|| {
         let ops = windlass_api::ops().join(", ");
-        let help = format!("say which with \"op\": one of {ops}");
-        CoreError::invalid("request", "it names no verb", help)
+        let help = format!("set \"op\" to one of: {ops}");
+        CoreError::invalid("request", "missing field op", help)
     })?;
     if op != "enqueue" {
-        return Ok(Asked::Verb(op, fields));
+        return Ok(RequestKind::Operation(op, fields));
     }
     let queue: Option<String> = fields.take("queue")?;
     let queue = queue.ok_or_else(|| {
-        let help = "say which with \"queue\":\"NAME\"";
-        CoreError::invalid("request", "it names no queue", help)
+        let help = "add \"queue\":\"NAME\"";
+        CoreError::invalid("request", "missing field queue", help)
     })?;
     let queue = QueueName::new(queue)?;
     let job = fields.read::<EnqueueRequest>()?.into_job()?;
-    Ok(Asked::Enqueue(queue, Box::new(job)))
+    Ok(RequestKind::Enqueue(queue, Box::new(job)))
 }
 
-/// The field that a list stands under.
+/// Returns the field name of a reply that is a list.
 fn list_name(op: &str) -> &'static str {
     match op {
         "queues" => "queues",

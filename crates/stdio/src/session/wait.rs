@@ -1,4 +1,4 @@
-//! Requests that wait, in a way that can be cut short: a session that ends does not wait with them.
+//! Operations that wait. They end early when the session ends.
 
 use std::time::Duration;
 
@@ -7,54 +7,54 @@ use windlass_api::{Error, Fields};
 use windlass_core::wait::Deadline;
 use windlass_core::{Result, Store, duration};
 
-use crate::reply::Answer;
+use crate::reply::ReplyResult;
 
-/// How long a claim waits in one call. It is never dropped half-way, since its jobs would be held by
-/// nobody until their lease ends; so this is how long the end of a session waits for it.
+/// How long a claim waits per call. A claim in progress is never dropped, since its jobs would stay
+/// leased without an owner; so this is also the longest that the end of a session is delayed.
 const SLICE: Duration = Duration::from_secs(1);
 
-/// The longest a door lets a claim wait.
+/// The longest a claim waits.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// Answers a verb; one that waits ends early when `cut` is cancelled.
+/// Runs an operation. One that waits ends early when `cancel` is cancelled.
 pub(super) async fn dispatch(
     store: &dyn Store,
     op: &str,
     fields: Fields,
-    cut: &CancellationToken,
-) -> Answer {
+    cancel: &CancellationToken,
+) -> ReplyResult {
     match op {
-        "claim" => claim(store, fields, cut).await,
-        // It only looks: dropping it loses nothing.
+        "claim" => claim(store, fields, cancel).await,
+        // `wait` only reads, so it is safe to drop.
         "wait" => tokio::select! {
-            answer = windlass_api::dispatch(store, op, fields) => answer,
-            () = cut.cancelled() => Err(Error::shutting_down()),
+            reply = windlass_api::dispatch(store, op, fields) => reply,
+            () = cancel.cancelled() => Err(Error::cut_short()),
         },
         _ => windlass_api::dispatch(store, op, fields).await,
     }
 }
 
-/// Claims in slices of the wait that was asked for.
-async fn claim(store: &dyn Store, mut fields: Fields, cut: &CancellationToken) -> Answer {
+/// Claims in slices of the requested wait.
+async fn claim(store: &dyn Store, mut fields: Fields, cancel: &CancellationToken) -> ReplyResult {
     let Some(wait) = fields.take::<String>("wait")? else {
         return windlass_api::dispatch(store, "claim", fields).await;
     };
     let deadline = Deadline::after(Some(duration::parse(&wait)?.min(WAIT_MAX)));
     let text = serde_json::to_string(&fields).unwrap_or_default();
     loop {
-        let slice = if cut.is_cancelled() {
+        let slice = if cancel.is_cancelled() {
             Duration::ZERO
         } else {
             deadline.clamp(SLICE)
         };
-        let answer = windlass_api::dispatch(store, "claim", sliced(&text, slice)?).await?;
-        if answer.get() != "[]" || slice.is_zero() || deadline.is_over() {
-            return Ok(answer);
+        let reply = windlass_api::dispatch(store, "claim", with_wait(&text, slice)?).await?;
+        if reply.get() != "[]" || slice.is_zero() || deadline.is_over() {
+            return Ok(reply);
         }
     }
 }
 
-fn sliced(text: &str, slice: Duration) -> Result<Fields> {
+fn with_wait(text: &str, slice: Duration) -> Result<Fields> {
     let mut fields = Fields::parse(text)?;
     fields.put("wait", &format!("{}ms", slice.as_millis()))?;
     Ok(fields)

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::task::JoinHandle;
 use windlass_core::{NewJob, QueueName, Stats, Store};
-use windlass_stdio::{CancellationToken, Cause, Ended, Options, Returned, serve};
+use windlass_stdio::{CancellationToken, Cause, Options, SessionEnd, UndeliveredJob, serve};
 
 use super::script::Fixture;
 
@@ -15,7 +15,7 @@ struct Session {
     input: DuplexStream,
     output: Lines<BufReader<DuplexStream>>,
     stop: CancellationToken,
-    ended: JoinHandle<Ended>,
+    ended: JoinHandle<SessionEnd>,
 }
 
 impl Session {
@@ -127,7 +127,7 @@ async fn the_end_of_the_input_finishes_what_is_in_flight() {
     assert_eq!(rest.len(), 2, "{rest:?}");
     let ended = session.ended.await.unwrap();
     assert!(matches!(ended.cause, Cause::InputEnded), "{ended:?}");
-    assert_eq!((ended.answered, ended.refused), (2, 0));
+    assert_eq!((ended.replies, ended.errors), (2, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,12 +183,12 @@ async fn a_claim_that_nobody_reads_gives_its_jobs_back_in_their_order() {
     session.send(r#"{"op":"claim","queue":"q","max":2}"#).await;
     let ended = session.ended.await.unwrap();
     assert!(matches!(ended.cause, Cause::OutputClosed), "{ended:?}");
-    assert_eq!(ended.returned.len(), 2, "{ended:?}");
+    assert_eq!(ended.undelivered.len(), 2, "{ended:?}");
     assert!(
         ended
-            .returned
+            .undelivered
             .iter()
-            .all(|job| matches!(job, Returned::Back(_)))
+            .all(|job| matches!(job, UndeliveredJob::Released(_)))
     );
     let claim = windlass_core::ClaimRequest::single(3);
     let claim = fixture.store.claim(&queue(), claim).await.unwrap().unwrap();
@@ -284,8 +284,8 @@ async fn an_assignment_that_nobody_reads_goes_back() {
     let input = &br#"{"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}"#[..];
     let ended = processor.run(input, writer, CancellationToken::new()).await;
     assert!(matches!(ended.cause, Cause::OutputClosed), "{ended:?}");
-    assert_eq!(ended.returned.len(), 1);
-    let stats = stats(&fixture).await;
+    assert_eq!(ended.undelivered.len(), 1);
+    let stats = stats(&world).await;
     assert_eq!((stats.ready, stats.running), (1, 0));
 }
 
@@ -308,7 +308,7 @@ async fn a_gigabyte_in_one_line_is_read_and_thrown_away() {
     let output = String::from_utf8(output).unwrap();
     let lines: Vec<_> = output.lines().collect();
     assert!(
-        lines[0].contains("it has 1000000000 bytes, the limit is"),
+        lines[0].contains("1000000000 bytes is too long; maximum"),
         "{output}"
     );
     assert!(lines[1].starts_with(r#"{"ref":2,"ok":true"#), "{output}");

@@ -1,6 +1,6 @@
 //! Shared by `stdio` and `processor`: signals, limits and the exit code.
 
-use windlass_stdio::{CancellationToken, Cause, Ended, Returned};
+use windlass_stdio::{CancellationToken, Cause, SessionEnd, UndeliveredJob};
 
 use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;
