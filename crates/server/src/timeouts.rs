@@ -184,30 +184,30 @@ mod tests {
         Arc<RequestTracker>,
         DuplexStream,
     ) {
-        let (ours, theirs) = duplex(16);
+        let (server, client) = duplex(16);
         let tracker = Arc::new(RequestTracker::default());
         (
-            TimeoutStream::new(ours, TIMEOUTS, Arc::clone(&tracker)),
+            TimeoutStream::new(server, TIMEOUTS, Arc::clone(&tracker)),
             tracker,
-            theirs,
+            client,
         )
     }
 
     /// Reads until a timeout. Returns how long that took, in seconds.
-    async fn seconds_to_timeout(ours: &mut TimeoutStream<DuplexStream>) -> u64 {
+    async fn seconds_to_timeout(server: &mut TimeoutStream<DuplexStream>) -> u64 {
         let started = Instant::now();
         let mut bytes = Vec::new();
-        let error = ours.read_to_end(&mut bytes).await.unwrap_err();
+        let error = server.read_to_end(&mut bytes).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         started.elapsed().as_secs()
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_read_times_out() {
-        let (mut ours, _pace, _theirs) = connection();
+        let (mut server, _tracker, _client) = connection();
         let started = Instant::now();
 
-        let written = timeout(TIMEOUTS.stalled * 2, ours.write_all(&[0; 64])).await;
+        let written = timeout(TIMEOUTS.stalled * 2, server.write_all(&[0; 64])).await;
 
         let error = written.expect("it does not wait forever").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -216,65 +216,68 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_connects_and_sends_nothing_times_out() {
-        let (mut ours, _pace, _theirs) = connection();
+        let (mut server, _tracker, _client) = connection();
         assert_eq!(
-            seconds_to_timeout(&mut ours).await,
+            seconds_to_timeout(&mut server).await,
             TIMEOUTS.header.as_secs()
         );
     }
 
     #[tokio::test(start_paused = true)]
     async fn headers_that_trickle_in_time_out() {
-        let (mut ours, _pace, mut theirs) = connection();
+        let (mut server, _tracker, mut client) = connection();
         tokio::spawn(async move {
             for _ in 0..TIMEOUTS.idle.as_secs() {
-                let _ = theirs.write_all(b"x").await;
+                let _ = client.write_all(b"x").await;
                 sleep(Duration::from_secs(1)).await;
             }
         });
         assert_eq!(
-            seconds_to_timeout(&mut ours).await,
+            seconds_to_timeout(&mut server).await,
             TIMEOUTS.header.as_secs()
         );
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_may_be_idle_between_requests_for_longer() {
-        let (mut ours, tracker, mut theirs) = connection();
-        theirs.write_all(b"head").await.unwrap();
-        ours.read_exact(&mut [0; 4]).await.unwrap();
+        let (mut server, tracker, mut client) = connection();
+        client.write_all(b"head").await.unwrap();
+        server.read_exact(&mut [0; 4]).await.unwrap();
         drop(tracker.start());
 
-        assert_eq!(seconds_to_timeout(&mut ours).await, TIMEOUTS.idle.as_secs());
+        assert_eq!(
+            seconds_to_timeout(&mut server).await,
+            TIMEOUTS.idle.as_secs()
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_next_headers_have_a_separate_timeout_from_their_first_byte() {
-        let (mut ours, tracker, mut theirs) = connection();
+        let (mut server, tracker, mut client) = connection();
         drop(tracker.start());
         let late = Duration::from_secs(50);
         tokio::spawn(async move {
             sleep(late).await;
-            theirs.write_all(b"x").await.unwrap();
+            client.write_all(b"x").await.unwrap();
             sleep(Duration::from_secs(100)).await;
         });
 
-        let after = seconds_to_timeout(&mut ours).await;
+        let after = seconds_to_timeout(&mut server).await;
 
         assert_eq!(after, (late + TIMEOUTS.header).as_secs());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_in_flight_does_not_time_out() {
-        let (mut ours, tracker, theirs) = connection();
+        let (mut server, tracker, client) = connection();
         let _in_flight = tracker.start();
         let later = Duration::from_secs(600);
         tokio::spawn(async move {
             sleep(later).await;
-            drop(theirs);
+            drop(client);
         });
 
         // It ends because the client disconnects.
-        assert_eq!(ours.read_to_end(&mut Vec::new()).await.unwrap(), 0);
+        assert_eq!(server.read_to_end(&mut Vec::new()).await.unwrap(), 0);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::http::Request;
 use windlass::{Client, NewJob, Result};
-use windlass_server::{CancellationToken, HttpClient as Caller, Options, HttpServer};
+use windlass_server::{CancellationToken, HttpClient as Caller, HttpServer, Options};
 
 use crate::fault;
 use crate::load::{QUEUE, payload, shares};

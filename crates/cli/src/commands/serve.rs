@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 use windlass::{QueueName, Store};
-use windlass_server::{CancellationToken, Options, HttpServer, Tokens};
+use windlass_server::{CancellationToken, HttpServer, Options, Tokens};
 
 use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
-use crate::caller::Served;
+use crate::server::TestServer;
 use crate::page::{Step, steps};
 use crate::sandbox::Sandbox;
 use crate::shell::{Running, Shell};
@@ -18,7 +18,7 @@ fn the_calls_of_the_page_on_http_answer_what_it_shows() {
     let mut shell = Shell::new(Sandbox::new());
     let needed = shell.run("curl --help all");
     assert!(needed.contains("--json"), "this test needs curl 7.82");
-    let served = Served::new(&shell.sandbox);
+    let served = TestServer::new(&shell.sandbox);
     let other = Sandbox::new();
     let moved_to = Served::new(&other);
     shell.substitute("http://127.0.0.1:7700", &served.url());

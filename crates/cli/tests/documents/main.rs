@@ -13,9 +13,9 @@ mod sandbox;
 #[allow(dead_code, reason = "shared with tests that use all of it")]
 mod test_store;
 
-#[path = "../http/caller.rs"]
+#[path = "../http/server.rs"]
 #[allow(dead_code, reason = "shared with tests that use all of it")]
-mod caller;
+mod server;
 
 #[path = "../cli/output/mask.rs"]
 #[allow(dead_code, reason = "shared with tests that use all of it")]

@@ -1,4 +1,4 @@
-//! The HTTP door of the real program, on a file and on Redis: one file per subject.
+//! The HTTP API of the real program, on SQLite and on Redis, one file per topic.
 
 #![expect(
     clippy::unwrap_used,
@@ -13,9 +13,9 @@ mod sandbox;
 #[allow(dead_code, reason = "shared with tests that use all of it")]
 mod test_store;
 
-mod server;
 mod due;
 mod secrets;
+mod server;
 mod serving;
 mod submit;
 mod verbs;

@@ -1,14 +1,14 @@
-//! Who is let in, and that no secret is shown.
+//! Authentication, and that no secret is shown.
 
 use std::io::Read;
 
-use crate::server::Served;
 use crate::sandbox::Sandbox;
+use crate::server::TestServer;
 
 const CANARY: &str = "canary-s3cr3t-0123456789abcdef0123456789abcdef";
 
 #[test]
-fn other_machines_are_not_let_in_without_a_token() {
+fn listening_for_other_machines_requires_a_token() {
     let sandbox = Sandbox::new();
     for listen in ["0.0.0.0:0", "[::]:0"] {
         let ran = sandbox
@@ -19,18 +19,22 @@ fn other_machines_are_not_let_in_without_a_token() {
     }
     assert!(
         !sandbox.has_store(),
-        "a store was made for a server that does not start"
+        "a store was created for a server that does not start"
     );
-    let served = Served::start(&sandbox, "serve --listen 0.0.0.0:0 --insecure", |_| {});
-    drop(served);
+    let server = TestServer::start(&sandbox, "serve --listen 0.0.0.0:0 --insecure", |_| {});
+    drop(server);
     let with = |command: &mut std::process::Command| {
         command.env("WINDLASS_HTTP_TOKEN", CANARY);
     };
-    drop(Served::start(&sandbox, "serve --listen 0.0.0.0:0", with));
+    drop(TestServer::start(
+        &sandbox,
+        "serve --listen 0.0.0.0:0",
+        with,
+    ));
 }
 
 #[test]
-fn a_token_of_the_file_or_the_environment_opens_the_door_and_is_never_shown() {
+fn a_token_of_the_file_or_the_environment_is_accepted_and_never_shown() {
     let sandbox = Sandbox::new();
     // The SHA-256 of `test`.
     let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
@@ -40,7 +44,7 @@ fn a_token_of_the_file_or_the_environment_opens_the_door_and_is_never_shown() {
     )
     .unwrap();
     let line = "serve --listen 127.0.0.1:0 --tokens tokens";
-    let mut served = Served::start(&sandbox, line, |command| {
+    let mut server = TestServer::start(&sandbox, line, |command| {
         command.env("WINDLASS_HTTP_TOKEN", CANARY);
     });
     let mut shown = Vec::new();
@@ -52,16 +56,16 @@ fn a_token_of_the_file_or_the_environment_opens_the_door_and_is_never_shown() {
         ("canary-s3cr3t-wrong", "/v1/queues/mail-1/jobs", 401),
     ] {
         let headers = format!("authorization: Bearer {token}\r\ncontent-type: application/json");
-        let answer = served.send("POST", path, &headers, b"{}");
-        assert_eq!(answer.status, status, "{path}");
-        shown.extend(answer.head.into_bytes());
-        shown.extend(answer.body);
+        let response = server.request_with("POST", path, &headers, b"{}");
+        assert_eq!(response.status, status, "{path}");
+        shown.extend(response.head.into_bytes());
+        shown.extend(response.body);
     }
-    assert_eq!(served.ask("GET", "/metrics", "").status, 401);
-    let ps = std::fs::read(format!("/proc/{}/cmdline", served.child.id())).unwrap_or_default();
+    assert_eq!(server.request("GET", "/metrics", "").status, 401);
+    let ps = std::fs::read(format!("/proc/{}/cmdline", server.child.id())).unwrap_or_default();
     shown.extend(ps);
-    served.child.kill().unwrap();
-    served
+    server.child.kill().unwrap();
+    server
         .child
         .stderr
         .take()
@@ -76,7 +80,7 @@ fn a_token_of_the_file_or_the_environment_opens_the_door_and_is_never_shown() {
 }
 
 #[test]
-fn a_short_token_and_a_bad_file_are_refused_without_showing_them() {
+fn a_short_token_and_an_invalid_file_are_rejected_without_showing_them() {
     let sandbox = Sandbox::new();
     let line = ["serve", "--json", "--listen", "127.0.0.1:0"];
     let short = sandbox
@@ -101,7 +105,7 @@ fn a_short_token_and_a_bad_file_are_refused_without_showing_them() {
 }
 
 #[test]
-fn the_token_of_a_lease_is_not_taken_for_that_of_the_door() {
+fn the_token_of_a_lease_is_not_used_as_the_token_of_the_server() {
     let sandbox = Sandbox::new();
     let with = |variable| {
         move |command: &mut std::process::Command| {
@@ -109,41 +113,41 @@ fn the_token_of_a_lease_is_not_taken_for_that_of_the_door() {
         }
     };
     let line = "serve --listen 127.0.0.1:0";
-    let served = Served::start(&sandbox, line, with("WINDLASS_HTTP_TOKEN"));
-    let url = served.url();
+    let server = TestServer::start(&sandbox, line, with("WINDLASS_HTTP_TOKEN"));
+    let url = server.url();
     let submit = |variable| {
         let words = ["submit", "--count", "1", "--url", &url];
         let ran = sandbox.command(&words).env(variable, CANARY).output();
         ran.unwrap().status.code()
     };
 
-    // A program that `exec` runs has the token of its lease under this name.
+    // `exec` passes the lease token to programs in this variable.
     assert_eq!(submit("WINDLASS_TOKEN"), Some(5));
     assert_eq!(submit("WINDLASS_HTTP_TOKEN"), Some(0));
-    drop(served);
-    let open = Served::start(&sandbox, line, with("WINDLASS_TOKEN"));
-    assert_eq!(open.ask("GET", "/v1/queues", "").status, 200);
+    drop(server);
+    let open = TestServer::start(&sandbox, line, with("WINDLASS_TOKEN"));
+    assert_eq!(open.request("GET", "/v1/queues", "").status, 200);
 }
 
 #[test]
 fn the_token_is_not_shown_to_the_command() {
     let sandbox = Sandbox::new();
     let words = ["up", "--listen", "127.0.0.1:0", "--queue", "q", "--", "env"];
-    let served = Served::start_words(&sandbox, &words, |command| {
+    let server = TestServer::start_arguments(&sandbox, &words, |command| {
         command.env("WINDLASS_HTTP_TOKEN", CANARY);
     });
     let token = format!("authorization: Bearer {CANARY}");
     let headers = format!("{token}\r\ncontent-type: application/json");
     let job = br#"{"id":"a"}"#;
     assert_eq!(
-        served
-            .send("POST", "/v1/queues/q/jobs", &headers, job)
+        server
+            .request_with("POST", "/v1/queues/q/jobs", &headers, job)
             .status,
         201
     );
 
     let path = "/v1/queues/q/jobs/a/wait?timeout=30s";
-    let ended = served.send("GET", path, &token, b"").json(200);
+    let ended = server.request_with("GET", path, &token, b"").json(200);
 
     let seen = ended["result"].as_str().unwrap();
     assert!(seen.contains("WINDLASS_JOB_ID=a"), "{seen}");

@@ -1,4 +1,4 @@
-//! A running server, and a caller that knows only sockets.
+//! A running server, and an HTTP client on plain sockets.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,40 +9,40 @@ use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 
-/// A server; it is killed when the test ends.
-pub(crate) struct Served {
+/// A running server. Killed when dropped.
+pub(crate) struct TestServer {
     pub(crate) child: Child,
     pub(crate) address: String,
-    /// Kept, so that the server may go on writing.
+    /// Kept open so that the server can write to it.
     stdout: BufReader<ChildStdout>,
 }
 
-impl Drop for Served {
+impl Drop for TestServer {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Served {
+impl TestServer {
     /// Starts `windlass serve` on a free port.
     pub(crate) fn new(sandbox: &Sandbox) -> Self {
         Self::start(sandbox, "serve --listen 127.0.0.1:0", |_| {})
     }
 
-    /// Starts a line that serves.
+    /// Starts a command line that serves.
     pub(crate) fn start(sandbox: &Sandbox, line: &str, change: impl FnOnce(&mut Command)) -> Self {
-        let words: Vec<_> = line.split_whitespace().collect();
-        Self::start_words(sandbox, &words, change)
+        let arguments: Vec<_> = line.split_whitespace().collect();
+        Self::start_arguments(sandbox, &arguments, change)
     }
 
-    pub(crate) fn start_words(
+    pub(crate) fn start_arguments(
         sandbox: &Sandbox,
-        words: &[&str],
+        arguments: &[&str],
         change: impl FnOnce(&mut Command),
     ) -> Self {
-        let mut command = sandbox.command(words);
+        let mut command = sandbox.command(arguments);
         command.env_remove("WINDLASS_HTTP_TOKEN");
         change(&mut command);
         let mut child = command.spawn().unwrap();
@@ -52,7 +52,7 @@ impl Served {
         let Some(address) = line.trim().strip_prefix("http://") else {
             let mut why = String::new();
             let _ = child.stderr.take().unwrap().read_to_string(&mut why);
-            panic!("it does not say where it is: {line} {why}");
+            panic!("the server printed no URL: {line} {why}");
         };
         Self {
             address: address.to_owned(),
@@ -65,9 +65,9 @@ impl Served {
         format!("http://{}", self.address)
     }
 
-    /// Asks with JSON, or with nothing.
-    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
-        self.send(
+    /// Sends a request with a JSON body, or an empty one.
+    pub(crate) fn request(&self, method: &str, path: &str, body: &str) -> HttpResponse {
+        self.request_with(
             method,
             path,
             "content-type: application/json",
@@ -75,39 +75,45 @@ impl Served {
         )
     }
 
-    /// Asks with other headers and any body.
-    pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
+    /// Sends a request with other headers and any body.
+    pub(crate) fn request_with(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &[u8],
+    ) -> HttpResponse {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
             .unwrap();
         let (host, bytes) = (&self.address, body.len());
-        // Spoken like this, the end of the connection is the end of the answer.
+        // With HTTP/1.0 the end of the connection is the end of the response.
         let head = format!(
             "{method} {path} HTTP/1.0\r\nhost: {host}\r\n{headers}\r\ncontent-length: {bytes}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(body).unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        let end = answer
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).unwrap();
+        let end = response
             .windows(4)
             .position(|four| four == b"\r\n\r\n")
             .unwrap();
-        let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+        let head = String::from_utf8_lossy(&response[..end]).into_owned();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer {
+        HttpResponse {
             status,
             head,
-            body: answer[end + 4..].to_vec(),
+            body: response[end + 4..].to_vec(),
         }
     }
 
-    /// Sends SIGTERM and waits for the end; answers the exit code and what was left on stdout.
+    /// Sends SIGTERM and waits for the exit. Returns the exit code and the rest of stdout.
     pub(crate) fn terminate(mut self) -> (Option<i32>, String) {
         let id = self.child.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        assert!(told.success());
+        let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        assert!(sent.success());
         let code = self.child.wait().unwrap().code();
         let mut rest = String::new();
         let _ = self.stdout.read_to_string(&mut rest);
@@ -115,16 +121,16 @@ impl Served {
     }
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
-    /// Asserts the status and answers the JSON.
+impl HttpResponse {
+    /// Asserts the status and returns the JSON.
     #[track_caller]
     pub(crate) fn json(&self, status: u16) -> Value {
         let text = String::from_utf8_lossy(&self.body);

@@ -1,39 +1,39 @@
-//! Starting, stopping, and everything in one process.
+//! Starting and stopping, and `windlass up`.
 
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::server::Served;
 use crate::sandbox::Sandbox;
+use crate::server::TestServer;
 
-/// Puts the job `a` in, and answers its result when it has succeeded.
-fn result_of(served: &Served, job: &str) -> Value {
-    served.ask("POST", "/v1/queues/q/jobs", job).json(201);
+/// Enqueues the job `a` and returns its result once it has succeeded.
+fn result_of(server: &TestServer, job: &str) -> Value {
+    server.request("POST", "/v1/queues/q/jobs", job).json(201);
     let path = "/v1/queues/q/jobs/a/wait?timeout=60s";
-    let ended = served.ask("GET", path, "").json(200);
+    let ended = server.request("GET", path, "").json(200);
     assert_eq!(ended["state"], "succeeded", "{ended}");
     ended["result"].clone()
 }
 
 #[test]
-fn a_server_ends_cleanly_when_it_is_told_to() {
+fn a_server_exits_cleanly_on_sigterm() {
     let sandbox = Sandbox::new();
-    let served = Served::new(&sandbox);
-    assert_eq!(served.ask("GET", "/readyz", "").status, 200);
+    let server = TestServer::new(&sandbox);
+    assert_eq!(server.request("GET", "/readyz", "").status, 200);
 
-    let (code, _) = served.terminate();
+    let (code, _) = server.terminate();
 
     assert_eq!(code, Some(0));
 }
 
 #[test]
-fn an_address_in_use_is_told_with_what_to_do() {
+fn an_address_in_use_is_reported_with_what_to_do() {
     let sandbox = Sandbox::new();
-    let served = Served::new(&sandbox);
+    let server = TestServer::new(&sandbox);
 
     let second = sandbox
-        .run(&format!("serve --json --listen {}", served.address))
+        .run(&format!("serve --json --listen {}", server.address))
         .exits(2);
 
     let error = second.error();
@@ -44,7 +44,7 @@ fn an_address_in_use_is_told_with_what_to_do() {
 }
 
 #[test]
-fn up_serves_keeps_clean_and_works() {
+fn up_serves_maintains_and_works() {
     let sandbox = Sandbox::new();
     let words = [
         "up",
@@ -59,44 +59,44 @@ fn up_serves_keeps_clean_and_works() {
         "a-z",
         "A-Z",
     ];
-    let served = Served::start_words(&sandbox, &words, |_| {});
-    served
-        .ask(
+    let server = TestServer::start_arguments(&sandbox, &words, |_| {});
+    server
+        .request(
             "PUT",
             "/v1/queues/q/settings",
             r#"{"settings":{"keep_succeeded":"all"}}"#,
         )
         .json(200);
 
-    let result = result_of(&served, r#"{"id":"a","payload":"hello"}"#);
+    let result = result_of(&server, r#"{"id":"a","payload":"hello"}"#);
 
     assert_eq!(result, "HELLO");
-    // Nobody claims from this queue: what is due becomes ready all the same.
-    served
-        .ask(
+    // No worker claims from this queue, so maintenance has to promote the job.
+    server
+        .request(
             "POST",
             "/v1/queues/idle/jobs",
             r#"{"payload":"x","delay":"50ms"}"#,
         )
         .json(201);
-    let began = Instant::now();
-    while served.ask("GET", "/v1/queues/idle", "").json(200)["ready"] != 1 {
+    let started = Instant::now();
+    while server.request("GET", "/v1/queues/idle", "").json(200)["ready"] != 1 {
         assert!(
-            began.elapsed() < Duration::from_secs(60),
-            "it was not promoted"
+            started.elapsed() < Duration::from_secs(60),
+            "the job was not promoted"
         );
     }
-    let (code, summary) = served.terminate();
+    let (code, summary) = server.terminate();
     assert_eq!(code, Some(0));
     assert!(summary.contains("1 succeeded"), "{summary}");
 }
 
 #[test]
-fn up_without_a_command_only_serves_and_a_half_worker_is_refused() {
+fn up_without_a_command_only_serves_and_an_incomplete_worker_is_rejected() {
     let sandbox = Sandbox::new();
-    let served = Served::start(&sandbox, "up --listen 127.0.0.1:0 --role follower", |_| {});
-    assert_eq!(served.ask("GET", "/healthz", "").status, 200);
-    assert_eq!(served.terminate().0, Some(0));
+    let server = TestServer::start(&sandbox, "up --listen 127.0.0.1:0 --role follower", |_| {});
+    assert_eq!(server.request("GET", "/healthz", "").status, 200);
+    assert_eq!(server.terminate().0, Some(0));
     sandbox.run("up --listen 127.0.0.1:0 --queue q").exits(2);
     sandbox.run("up --listen 127.0.0.1:0 -- true").exits(2);
     for flag in ["-j 2", "--lease 1m", "--grace 1m", "--env A", "--shell"] {
@@ -112,9 +112,9 @@ fn up_runs_a_command_with_the_flags_of_exec() {
         --env GREETING=hello --stdin none --result last-line --on-exit 3=done --shell --";
     let words: Vec<&str> = line.split_whitespace().collect();
     let script = "echo first; echo $GREETING; exit 3";
-    let served = Served::start_words(&sandbox, &[&words[..], &[script]].concat(), |_| {});
+    let server = TestServer::start_arguments(&sandbox, &[&words[..], &[script]].concat(), |_| {});
 
-    let result = result_of(&served, r#"{"id":"a","unique_key":"k"}"#);
+    let result = result_of(&server, r#"{"id":"a","unique_key":"k"}"#);
 
     assert_eq!(result, "hello");
 }

@@ -1,18 +1,18 @@
-//! What `windlass submit` says of jobs that it cannot see run, and of bursts that make no sense.
+//! `windlass submit`: jobs it cannot watch, and invalid bursts.
 
 use serde_json::{Value, json};
 
-use crate::server::Served;
 use crate::sandbox::Sandbox;
+use crate::server::TestServer;
 
 #[test]
 fn jobs_that_went_to_another_queue_are_not_reported_as_run() {
     let sandbox = Sandbox::new();
     let line = "serve --listen 127.0.0.1:0 --delayed-queue later";
-    let served = Served::start(&sandbox, line, |_| {});
+    let server = TestServer::start(&sandbox, line, |_| {});
     let burst = format!(
         "submit --json --watch --count 3 --within 1h --url {}",
-        served.url()
+        server.url()
     );
 
     let ran = sandbox.run(&burst).exits(3);
@@ -21,42 +21,42 @@ fn jobs_that_went_to_another_queue_are_not_reported_as_run() {
     let help = ran.error()["help"].as_str().unwrap().to_owned();
     assert!(help.contains("--queue"), "{help}");
     assert!(ran.stdout.is_empty(), "{}", ran.text());
-    let stats = served.ask("GET", "/v1/queues/later", "").json(200);
+    let stats = server.request("GET", "/v1/queues/later", "").json(200);
     assert_eq!(stats["scheduled"], 3);
 }
 
-/// The figures of a burst of two whose jobs are cancelled while it is watched.
+/// Returns the lateness report of a burst of two whose jobs are cancelled while it is watched.
 fn watched_and_cancelled(sandbox: &Sandbox, more: &str) -> Value {
     let line = format!("submit --json --watch --count 2 --within 1h --queue q {more}");
     let watching = sandbox.start(&line);
     let mut cancelled = 0;
     while cancelled < 2 {
         let counts = sandbox.run("job cancel q --all --json");
-        // The queue and its store may not be there yet.
+        // The queue and its store may not exist yet.
         if counts.code == Some(0) {
             cancelled += counts.json()["done"].as_u64().unwrap();
         }
     }
     let ran = watching.wait_with_output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
-    let said: Value = serde_json::from_slice(&ran.stdout).unwrap();
-    said["lateness_ms"].clone()
+    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    report["lateness_ms"].clone()
 }
 
 #[test]
 fn jobs_that_are_cancelled_before_they_are_due_never_ran_and_are_not_early() {
     let sandbox = Sandbox::new();
-    let served = Served::new(&sandbox);
+    let server = TestServer::new(&sandbox);
     let never_ran = json!({"p50": 0, "p99": 0, "max": 0, "early": 0, "never_ran": 2});
 
-    let over_http = watched_and_cancelled(&sandbox, &format!("--url {}", served.url()));
+    let over_http = watched_and_cancelled(&sandbox, &format!("--url {}", server.url()));
     let in_store = watched_and_cancelled(&sandbox, "");
 
     assert_eq!((&over_http, &in_store), (&never_ran, &never_ran));
 }
 
 #[test]
-fn a_burst_too_large_to_hold_is_refused() {
+fn a_burst_that_is_too_large_is_rejected() {
     let sandbox = Sandbox::new();
     for count in ["18446744073709551615", "1000001", "-1", "many", ""] {
         let ran = sandbox
@@ -69,7 +69,7 @@ fn a_burst_too_large_to_hold_is_refused() {
 }
 
 #[test]
-fn a_queue_that_cannot_be_is_refused_before_anybody_is_asked() {
+fn an_invalid_queue_name_is_rejected_before_connecting() {
     let sandbox = Sandbox::new();
     for line in [
         "submit --json --queue a/b --url http://127.0.0.1:1",

@@ -1,4 +1,4 @@
-//! The doors on standard input and output, held by running the real program.
+//! `windlass stdio` and `windlass processor`, tested by running the real program.
 
 #![expect(
     clippy::unwrap_used,
@@ -13,9 +13,9 @@ mod sandbox;
 #[allow(dead_code, reason = "shared with tests that use all of it")]
 mod test_store;
 
-mod simulated_workers;
-mod pipes;
 mod hostile;
 mod hostile_lines;
+mod pipes;
 mod processor;
+mod simulated_workers;
 mod stdio;

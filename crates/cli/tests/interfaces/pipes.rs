@@ -1,4 +1,4 @@
-//! A door that runs: lines are written to it and read from it.
+//! A running command that reads lines from stdin and writes lines to stdout.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, ExitStatus};
@@ -8,17 +8,17 @@ use serde_json::Value;
 
 use super::sandbox::Sandbox;
 
-pub(crate) struct Door {
+pub(crate) struct PipeSession {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     errors: JoinHandle<Vec<String>>,
 }
 
-impl Door {
-    pub(crate) fn open(sandbox: &Sandbox, line: &str) -> Self {
-        let words: Vec<_> = line.split_whitespace().collect();
-        let mut command = sandbox.command(&words);
+impl PipeSession {
+    pub(crate) fn start(sandbox: &Sandbox, line: &str) -> Self {
+        let arguments: Vec<_> = line.split_whitespace().collect();
+        let mut command = sandbox.command(&arguments);
         command.stdin(std::process::Stdio::piped());
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -31,23 +31,23 @@ impl Door {
         }
     }
 
-    pub(crate) fn say(&mut self, line: &str) {
+    pub(crate) fn write_line(&mut self, line: &str) {
         let input = self.input.as_mut().unwrap();
         writeln!(input, "{line}").unwrap();
     }
 
-    pub(crate) fn hear(&mut self) -> Value {
+    pub(crate) fn read_reply(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    pub(crate) fn ask(&mut self, line: &str) -> Value {
-        self.say(line);
-        self.hear()
+    pub(crate) fn request(&mut self, line: &str) -> Value {
+        self.write_line(line);
+        self.read_reply()
     }
 
-    /// The two ends, for threads of their own.
+    /// Takes the input, to write from another thread.
     pub(crate) fn take_input(&mut self) -> ChildStdin {
         self.input.take().unwrap()
     }
@@ -56,7 +56,7 @@ impl Door {
         &mut self.output
     }
 
-    /// The most memory it ever had, in KiB.
+    /// Returns the peak memory in KiB.
     pub(crate) fn memory_peak(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status
@@ -73,7 +73,7 @@ impl Door {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Closes its input and waits for it; answers what it said on standard error.
+    /// Closes the input and waits for the exit. Returns the lines on stderr.
     pub(crate) fn close(mut self) -> (ExitStatus, Vec<String>) {
         drop(self.input.take());
         let status = self.child.wait().unwrap();

@@ -1,38 +1,41 @@
-//! `windlass processor`: workers that live and die around the real program.
+//! `windlass processor`: simulated workers, some of which die, around the real program.
 
 use std::collections::BTreeSet;
 
 use rustix::process::Signal;
 
-use super::simulated_workers::{Account, Crew, Fate};
-use super::pipes::Door;
+use super::pipes::PipeSession;
 use super::place::Place;
 use super::sandbox::Sandbox;
-use super::test_store::TestStore;
+use super::simulated_workers::{AssignmentResult, Behavior, SimulatedWorkers};
 
 const JOBS: usize = 40;
 
-const FATES: [Fate; 4] = [
-    Fate::DiesAfterAccepting,
-    Fate::DiesBeforeAccepting,
-    Fate::Lives,
-    Fate::Lives,
+const BEHAVIORS: [Behavior; 4] = [
+    Behavior::DiesAfterAccepting,
+    Behavior::DiesBeforeAccepting,
+    Behavior::Lives,
+    Behavior::Lives,
 ];
 
-/// Every job is finished once, and every assignment has its account.
-fn judge(sandbox: &Sandbox, accounts: &[(String, String, Account)]) {
-    let finished: Vec<_> = accounts
+/// Checks that every job finished once, and that every assignment has a result.
+fn check(sandbox: &Sandbox, assignments: &[(String, String, AssignmentResult)]) {
+    let finished: Vec<_> = assignments
         .iter()
-        .filter(|(_, _, account)| *account == Account::Finished)
+        .filter(|(_, _, result)| *result == AssignmentResult::Finished)
         .map(|(_, job, _)| job)
         .collect();
     let jobs: BTreeSet<_> = finished.iter().collect();
-    assert_eq!((finished.len(), jobs.len()), (JOBS, JOBS), "{accounts:?}");
-    let open: Vec<_> = accounts
+    assert_eq!(
+        (finished.len(), jobs.len()),
+        (JOBS, JOBS),
+        "{assignments:?}"
+    );
+    let pending: Vec<_> = assignments
         .iter()
-        .filter(|(_, _, account)| *account == Account::Open)
+        .filter(|(_, _, result)| *result == AssignmentResult::Pending)
         .collect();
-    assert_eq!(open, Vec::<&_>::new());
+    assert_eq!(pending, Vec::<&_>::new());
     let stats = sandbox.run("queue stats q --json").ok().json();
     for (name, count) in [
         ("ready", 0),
@@ -46,17 +49,23 @@ fn judge(sandbox: &Sandbox, accounts: &[(String, String, Account)]) {
 }
 
 fn all_jobs_finish(sandbox: &Sandbox) {
-    let mut crew = Crew::start(sandbox, &FATES);
-    crew.add_jobs(JOBS);
-    crew.work_until(JOBS);
-    let accounts = crew.end();
-    judge(sandbox, &accounts);
-    // Each was given a job and died; one that had just said it was idle may be offered another.
+    let mut workers = SimulatedWorkers::start(sandbox, &BEHAVIORS);
+    workers.add_jobs(JOBS);
+    workers.work_until(JOBS);
+    let assignments = workers.end();
+    check(sandbox, &assignments);
+    // Each got a job and died; one that had just reported idle may be offered another.
     for dead in ["worker-0", "worker-1"] {
-        let of = accounts.iter().filter(|(who, _, _)| who == dead);
-        let fates: Vec<_> = of.map(|(_, _, account)| *account).collect();
-        assert!(fates.contains(&Account::Died), "{dead}: {accounts:?}");
-        assert!(!fates.contains(&Account::Finished), "{dead}: {accounts:?}");
+        let of = assignments.iter().filter(|(who, _, _)| who == dead);
+        let results: Vec<_> = of.map(|(_, _, result)| *result).collect();
+        assert!(
+            results.contains(&AssignmentResult::Died),
+            "{dead}: {assignments:?}"
+        );
+        assert!(
+            !results.contains(&AssignmentResult::Finished),
+            "{dead}: {assignments:?}"
+        );
     }
 }
 
@@ -73,29 +82,29 @@ fn all_jobs_finish_though_two_of_four_workers_die_on_redis() {
 #[test]
 fn a_processor_that_is_killed_loses_nothing() {
     let sandbox = Sandbox::new();
-    let mut crew = Crew::start(&sandbox, &FATES);
-    crew.add_jobs(JOBS);
+    let mut workers = SimulatedWorkers::start(&sandbox, &BEHAVIORS);
+    workers.add_jobs(JOBS);
     for finished in [5, 15, 25] {
-        crew.work_until(finished);
-        crew.kill_and_restart();
+        workers.work_until(finished);
+        workers.kill_and_restart();
     }
-    crew.work_until(JOBS);
-    judge(&sandbox, &crew.end());
+    workers.work_until(JOBS);
+    check(&sandbox, &workers.end());
 }
 
 #[test]
 fn two_processors_share_a_store() {
     let sandbox = Sandbox::new();
-    // Long ticks: what is dispatched is dispatched by a message.
-    let mut first = Door::open(&sandbox, "processor --service-uuid p1 --tick 1h");
-    let mut second = Door::open(&sandbox, "processor --service-uuid p2 --tick 1h");
+    // Long ticks: only messages trigger a dispatch.
+    let mut first = PipeSession::start(&sandbox, "processor --service-uuid p1 --tick 1h");
+    let mut second = PipeSession::start(&sandbox, "processor --service-uuid p2 --tick 1h");
     let idle = r#"{"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}"#;
-    assert_eq!(first.ask(idle)["payload"]["ok"], true);
+    assert_eq!(first.request(idle)["payload"]["ok"], true);
 
-    let added = second.ask(r#"{"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}"#);
-    let assignment = second.hear();
+    let added = second.request(r#"{"topic":"add_job","payload":{"uuid":"j","queue_name":"q"}}"#);
+    let assignment = second.read_reply();
     let accept = r#"{"topic":"workers/w1/job_accepted","payload":{"uuid":"j","queue_name":"q"}}"#;
-    let accepted = first.ask(accept);
+    let accepted = first.request(accept);
 
     assert_eq!(added["payload"]["ok"], true);
     assert_eq!(
@@ -103,8 +112,8 @@ fn two_processors_share_a_store() {
         "default/job_queue/workers/w1/job_assignment"
     );
     assert_eq!(accepted["payload"]["state"], "accepted", "{accepted}");
-    for door in [first, second] {
-        assert_eq!(door.close().0.code(), Some(0));
+    for session in [first, second] {
+        assert_eq!(session.close().0.code(), Some(0));
     }
 }
 
@@ -141,13 +150,16 @@ fn names_come_from_the_environment_and_logs_are_json() {
 }
 
 #[test]
-fn a_signal_to_stop_ends_it_well() {
+fn a_signal_to_stop_ends_it_cleanly() {
     let sandbox = Sandbox::new();
-    let mut door = Door::open(&sandbox, "processor");
-    assert_eq!(door.ask(r#"{"topic":"tick"}"#)["payload"]["ok"], true);
-    door.signal(Signal::TERM);
-    let input = door.take_input();
-    let (status, _) = door.close();
+    let mut session = PipeSession::start(&sandbox, "processor");
+    assert_eq!(
+        session.request(r#"{"topic":"tick"}"#)["payload"]["ok"],
+        true
+    );
+    session.signal(Signal::TERM);
+    let input = session.take_input();
+    let (status, _) = session.close();
     drop(input);
     assert_eq!(status.code(), Some(0));
     let workers = sandbox.run("workers --json").ok().json();

@@ -1,4 +1,4 @@
-//! Simulated workers of a processor: what they hear, what they say, and when they die.
+//! Simulated workers of a processor.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Write};
@@ -10,50 +10,50 @@ use serde_json::{Value, json};
 
 use super::sandbox::{Sandbox, text};
 
-/// Three ticks make a worker silent, and a message is due at each.
+/// Workers send a message every tick, and expire after three silent ticks.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
 
 /// Far longer than any run takes.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// When a worker dies, if it does.
+/// When a worker dies, if at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Behavior {
     Lives,
-    /// Hears of its first job and never says a word again.
+    /// Receives its first job and sends nothing afterwards.
     DiesBeforeAccepting,
-    /// Accepts its first job and never says a word again.
+    /// Accepts its first job and sends nothing afterwards.
     DiesAfterAccepting,
 }
 
-/// What became of an assignment.
+/// The result of an assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Account {
-    /// Nothing is known of it.
-    Open,
+pub(crate) enum AssignmentResult {
+    /// No result yet.
+    Pending,
     Finished,
-    /// The processor said that the job is not this worker's.
-    Refused,
-    /// Its worker died.
+    /// The processor replied that the job is not leased to this worker.
+    Rejected,
+    /// The worker died.
     Died,
 }
 
 struct Worker {
-    fate: Fate,
+    behavior: Behavior,
     is_dead: bool,
     job: Option<String>,
 }
 
-/// The processor that runs, and the workers around it.
-pub(crate) struct Crew<'a> {
+/// A running processor and its workers.
+pub(crate) struct SimulatedWorkers<'a> {
     sandbox: &'a Sandbox,
     process: Child,
     input: ChildStdin,
     output: Receiver<Value>,
     workers: BTreeMap<String, Worker>,
-    /// Messages said and not answered, in their order: who, what, which job.
-    asked: VecDeque<(String, &'static str, String)>,
-    pub(crate) accounts: Vec<(String, String, Account)>,
+    /// Messages without a reply, in order: sender, topic, job.
+    unanswered: VecDeque<(String, &'static str, String)>,
+    pub(crate) assignments: Vec<(String, String, AssignmentResult)>,
 }
 
 fn start(sandbox: &Sandbox) -> (Child, ChildStdin, Receiver<Value>) {
@@ -65,7 +65,7 @@ fn start(sandbox: &Sandbox) -> (Child, ChildStdin, Receiver<Value>) {
     let (send, output) = mpsc::channel();
     std::thread::spawn(move || {
         for line in stdout.lines().map_while(Result::ok) {
-            // A line of a processor that was killed may end half-way.
+            // The last line of a killed processor may be incomplete.
             let Ok(line) = serde_json::from_str(&line) else {
                 break;
             };
@@ -78,14 +78,14 @@ fn start(sandbox: &Sandbox) -> (Child, ChildStdin, Receiver<Value>) {
     (process, input, output)
 }
 
-impl<'a> Crew<'a> {
-    pub(crate) fn start(sandbox: &'a Sandbox, fates: &[Fate]) -> Self {
-        // On a machine that stands still a job may run out of leases time and again; that is no poison.
+impl<'a> SimulatedWorkers<'a> {
+    pub(crate) fn start(sandbox: &'a Sandbox, behaviors: &[Behavior]) -> Self {
+        // On a very slow machine leases may expire repeatedly; that must not make a job poison.
         sandbox.run("queue set q poison_after=1000").ok();
         let (process, input, output) = start(sandbox);
-        let worker = |(at, fate): (usize, &Fate)| {
+        let worker = |(at, behavior): (usize, &Behavior)| {
             let worker = Worker {
-                fate: *fate,
+                behavior: *behavior,
                 is_dead: false,
                 job: None,
             };
@@ -96,13 +96,13 @@ impl<'a> Crew<'a> {
             process,
             input,
             output,
-            workers: fates.iter().enumerate().map(worker).collect(),
-            asked: VecDeque::new(),
-            accounts: Vec::new(),
+            workers: behaviors.iter().enumerate().map(worker).collect(),
+            unanswered: VecDeque::new(),
+            assignments: Vec::new(),
         }
     }
 
-    fn say(&mut self, who: &str, topic: &'static str, job: &str, extra: &Value) {
+    fn send(&mut self, who: &str, topic: &'static str, job: &str, extra: &Value) {
         let mut payload = json!({"uuid": job, "queue_name": "q"});
         if let Some(extra) = extra.as_object() {
             payload.as_object_mut().unwrap().extend(extra.clone());
@@ -110,62 +110,66 @@ impl<'a> Crew<'a> {
         let topic_text = format!("default/job_queue/workers/{who}/{topic}");
         let message = json!({"topic": topic_text, "service_uuid": who, "payload": payload});
         writeln!(self.input, "{message}").unwrap();
-        self.asked
+        self.unanswered
             .push_back((who.to_owned(), topic, job.to_owned()));
     }
 
     pub(crate) fn add_jobs(&mut self, count: usize) {
         for job in 0..count {
-            self.say("creator", "add_job", &format!("job-{job}"), &json!({}));
+            self.send("creator", "add_job", &format!("job-{job}"), &json!({}));
         }
     }
 
-    /// Every living worker says that it lives, as it should at every tick.
-    fn beat(&mut self) {
+    /// Sends the regular message of every living worker.
+    fn send_heartbeats(&mut self) {
         let living = self.workers.iter().filter(|(_, worker)| !worker.is_dead);
         let living: Vec<_> = living
             .map(|(who, worker)| (who.clone(), worker.job.clone()))
             .collect();
         for (who, job) in living {
             match job {
-                None => self.say(&who, "worker_idle", "-", &json!({})),
+                None => self.send(&who, "worker_idle", "-", &json!({})),
                 Some(job) => {
                     let status = json!({"status": {"progress": 0.5}});
-                    self.say(&who, "worker_busy", &job, &status);
+                    self.send(&who, "worker_busy", &job, &status);
                 }
             }
         }
     }
 
-    /// Works until so many jobs are finished.
+    /// Runs until this many jobs are finished.
     pub(crate) fn work_until(&mut self, finished: usize) {
-        self.beat();
-        let patience = Instant::now() + PATIENCE;
-        while self.count(Account::Finished) < finished {
-            assert!(Instant::now() < patience, "still open: {:?}", self.accounts);
+        self.send_heartbeats();
+        let deadline = Instant::now() + TIMEOUT;
+        while self.count(AssignmentResult::Finished) < finished {
+            assert!(
+                Instant::now() < deadline,
+                "still pending: {:?}",
+                self.assignments
+            );
             match self.output.recv_timeout(TICK / 2) {
-                Ok(message) => self.hear(&message),
-                Err(RecvTimeoutError::Timeout) => self.beat(),
-                Err(RecvTimeoutError::Disconnected) => panic!("the processor has ended"),
+                Ok(message) => self.receive(&message),
+                Err(RecvTimeoutError::Timeout) => self.send_heartbeats(),
+                Err(RecvTimeoutError::Disconnected) => panic!("the processor has exited"),
             }
         }
     }
 
-    pub(crate) fn count(&self, account: Account) -> usize {
-        let of = self.accounts.iter().filter(|(_, _, is)| *is == account);
+    pub(crate) fn count(&self, result: AssignmentResult) -> usize {
+        let of = self.assignments.iter().filter(|(_, _, is)| *is == result);
         of.count()
     }
 
-    fn hear(&mut self, message: &Value) {
-        if let Some((who, job)) = self.note(message) {
-            self.say(&who, "job_accepted", &job, &json!({}));
-        } else if let Some((who, job)) = self.accepted(message) {
-            self.say(&who, "job_finished", &job, &json!({"out": 1}));
+    fn receive(&mut self, message: &Value) {
+        if let Some((who, job)) = self.record_assignment(message) {
+            self.send(&who, "job_accepted", &job, &json!({}));
+        } else if let Some((who, job)) = self.record_reply(message) {
+            self.send(&who, "job_finished", &job, &json!({"out": 1}));
         }
     }
 
-    /// Notes an assignment; answers who accepts which job.
-    fn note(&mut self, message: &Value) -> Option<(String, String)> {
+    /// Records an assignment. Returns the worker that accepts it, and the job.
+    fn record_assignment(&mut self, message: &Value) -> Option<(String, String)> {
         let topic = text(&message["topic"]);
         if !topic.ends_with("/job_assignment") {
             return None;
@@ -173,87 +177,89 @@ impl<'a> Crew<'a> {
         let who = topic.split('/').nth(3).unwrap().to_owned();
         let job = text(&message["payload"]["uuid"]).to_owned();
         let worker = self.workers.get_mut(&who).unwrap();
-        let (was_dead, fate) = (worker.is_dead, worker.fate);
-        worker.is_dead = fate != Fate::Lives;
-        let account = if worker.is_dead {
-            Account::Died
+        let (was_dead, behavior) = (worker.is_dead, worker.behavior);
+        worker.is_dead = behavior != Behavior::Lives;
+        let result = if worker.is_dead {
+            AssignmentResult::Died
         } else {
             worker.job = Some(job.clone());
-            Account::Open
+            AssignmentResult::Pending
         };
-        self.accounts.push((who.clone(), job.clone(), account));
-        let accepts = !was_dead && fate != Fate::DiesBeforeAccepting;
+        self.assignments.push((who.clone(), job.clone(), result));
+        let accepts = !was_dead && behavior != Behavior::DiesBeforeAccepting;
         accepts.then_some((who, job))
     }
 
-    /// Notes the answer to what was said first; answers who may finish which job.
-    fn accepted(&mut self, message: &Value) -> Option<(String, String)> {
+    /// Records the reply to the oldest message. Returns the worker that may finish its job, and the job.
+    fn record_reply(&mut self, message: &Value) -> Option<(String, String)> {
         let topic = text(&message["topic"]);
         if topic.ends_with("/job_assignment") {
             return None;
         }
-        let (who, said, job) = self.asked.pop_front().unwrap();
+        let (who, sent, job) = self.unanswered.pop_front().unwrap();
         assert!(
-            topic.ends_with(&format!("/{said}_reply")),
-            "{said}: {message}"
+            topic.ends_with(&format!("/{sent}_reply")),
+            "{sent}: {message}"
         );
         let code = message["payload"]["error"]["code"].as_str();
-        match (said, code) {
-            // A duplicate was said again, to another processor.
+        match (sent, code) {
+            // A duplicate was sent again, to another processor.
             ("worker_idle" | "worker_busy", None) | ("add_job", None | Some("duplicate")) => {}
             ("job_accepted", None) => {
                 let lives = !self.workers[&who].is_dead;
                 return lives.then_some((who, job));
             }
-            // A job that has ended already: that answer went down with a processor.
+            // The job is already finished: the first reply was lost with a killed processor.
             ("job_finished", None) | (_, Some("wrong_state")) => {
-                self.settle(&who, &job, Account::Finished);
+                self.close(&who, &job, AssignmentResult::Finished);
             }
-            (_, Some("lease_lost" | "not_found")) => self.settle(&who, &job, Account::Refused),
-            _ => panic!("{said}: {message}"),
+            (_, Some("lease_lost" | "not_found")) => {
+                self.close(&who, &job, AssignmentResult::Rejected)
+            }
+            _ => panic!("{sent}: {message}"),
         }
         None
     }
 
-    /// Closes the open account of a worker on a job; the dead say no more.
-    fn settle(&mut self, who: &str, job: &str, how: Account) {
+    /// Sets the result of the pending assignment of a worker.
+    fn close(&mut self, who: &str, job: &str, result: AssignmentResult) {
         let worker = self.workers.get_mut(who).unwrap();
-        worker.job.take_if(|held| held == job);
-        let is_it = |(of, about, is): &&mut (String, String, Account)| {
-            of == who && about == job && *is == Account::Open
+        worker.job.take_if(|current| current == job);
+        let is_pending = |(of, about, is): &&mut (String, String, AssignmentResult)| {
+            of == who && about == job && *is == AssignmentResult::Pending
         };
-        if let Some(account) = self.accounts.iter_mut().find(is_it) {
-            account.2 = how;
+        if let Some(assignment) = self.assignments.iter_mut().find(is_pending) {
+            assignment.2 = result;
         }
     }
 
-    /// Kills the processor and starts another. Jobs whose answer did not come are added again, and
-    /// workers go on with what they have.
+    /// Kills the processor and starts another. Jobs without a reply are added again, and workers
+    /// continue with their current job.
     pub(crate) fn kill_and_restart(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
         while let Ok(message) = self.output.recv() {
-            if self.note(&message).is_none() {
-                self.accepted(&message);
+            if self.record_assignment(&message).is_none() {
+                self.record_reply(&message);
             }
         }
         (self.process, self.input, self.output) = start(self.sandbox);
-        for (who, said, job) in std::mem::take(&mut self.asked) {
-            if said == "add_job" {
-                self.say(&who, said, &job, &json!({}));
+        for (who, sent, job) in std::mem::take(&mut self.unanswered) {
+            if sent == "add_job" {
+                self.send(&who, sent, &job, &json!({}));
             }
         }
-        let at_work = self.workers.iter().filter(|(_, worker)| !worker.is_dead);
-        let at_work = at_work.filter_map(|(who, worker)| Some((who.clone(), worker.job.clone()?)));
-        for (who, job) in at_work.collect::<Vec<_>>() {
-            self.say(&who, "job_accepted", &job, &json!({}));
+        let busy = self.workers.iter().filter(|(_, worker)| !worker.is_dead);
+        let busy = busy.filter_map(|(who, worker)| Some((who.clone(), worker.job.clone()?)));
+        for (who, job) in busy.collect::<Vec<_>>() {
+            self.send(&who, "job_accepted", &job, &json!({}));
         }
     }
 
-    pub(crate) fn end(mut self) -> Vec<(String, String, Account)> {
+    pub(crate) fn end(mut self) -> Vec<(String, String, AssignmentResult)> {
         drop(self.input);
         let status = self.process.wait().unwrap();
         assert_eq!(status.code(), Some(0));
-        self.accounts
+        self.assignments
     }
 }

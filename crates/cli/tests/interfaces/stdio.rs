@@ -1,11 +1,11 @@
-//! `windlass stdio`: requests and replies, on each store, to each sort of end.
+//! `windlass stdio`: requests and replies on each store, and every way a session ends.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 
 use rustix::process::Signal;
 
-use super::pipes::Door;
+use super::pipes::PipeSession;
 use super::place::Place;
 use super::sandbox::{Ran, Sandbox, text};
 use super::test_store::TestStore;
@@ -16,7 +16,7 @@ fn counts(sandbox: &Sandbox) -> (u64, u64) {
     (count("ready"), count("running"))
 }
 
-/// Hundreds of jobs in, and out again in their order, without waiting for any reply.
+/// Enqueues hundreds of jobs and claims them in order, without waiting for any reply.
 fn jobs_keep_their_order(sandbox: &Sandbox) {
     let mut input = String::from("\u{feff}");
     for job in 0..300 {
@@ -54,43 +54,43 @@ fn jobs_keep_their_order_on_redis() {
     jobs_keep_their_order(&Sandbox::on(TestStore::redis()));
 }
 
-fn a_job_goes_its_whole_way(sandbox: &Sandbox) {
-    let mut door = Door::open(sandbox, "stdio");
-    door.ask(r#"{"op":"enqueue","queue":"q","id":"a","payload":[1]}"#);
-    let claimed = door.ask(r#"{"op":"claim","queue":"q","wait":"5s"}"#);
+fn a_job_goes_from_enqueue_to_complete(sandbox: &Sandbox) {
+    let mut session = PipeSession::start(sandbox, "stdio");
+    session.request(r#"{"op":"enqueue","queue":"q","id":"a","payload":[1]}"#);
+    let claimed = session.request(r#"{"op":"claim","queue":"q","wait":"5s"}"#);
     let token = text(&claimed["jobs"][0]["token"]).to_owned();
-    let done = door.ask(&format!(
+    let done = session.request(&format!(
         r#"{{"op":"complete","ref":[7],"queue":"q","id":"a","token":"{token}","result":"r"}}"#
     ));
     assert_eq!(
         (&done["ref"][0], &done["outcome"]),
         (&7.into(), &"completed".into())
     );
-    let late = door.ask(&format!(
+    let late = session.request(&format!(
         r#"{{"op":"fail","queue":"q","id":"a","token":"{token}"}}"#
     ));
     assert_eq!(
         (&late["error"]["code"], &late["error"]["line"]),
         (&"lease_lost".into(), &4.into())
     );
-    let seen = door.ask(r#"{"op":"wait","queue":"q","id":"a"}"#);
+    let seen = session.request(r#"{"op":"wait","queue":"q","id":"a"}"#);
     assert_eq!(seen["result"], "r");
-    let (status, errors) = door.close();
+    let (status, errors) = session.close();
     assert_eq!((status.code(), errors.len()), (Some(0), 0));
 }
 
 #[test]
-fn a_job_goes_its_whole_way_in_a_file() {
-    a_job_goes_its_whole_way(&Sandbox::new());
+fn a_job_goes_from_enqueue_to_complete_in_a_file() {
+    a_job_goes_from_enqueue_to_complete(&Sandbox::new());
 }
 
 #[test]
-fn a_job_goes_its_whole_way_on_redis() {
-    a_job_goes_its_whole_way(&Sandbox::on(TestStore::redis()));
+fn a_job_goes_from_enqueue_to_complete_on_redis() {
+    a_job_goes_from_enqueue_to_complete(&Sandbox::on(Place::redis()));
 }
 
 #[test]
-fn every_verb_is_understood() {
+fn every_operation_is_known() {
     let sandbox = Sandbox::new();
     let ops = windlass_api::ops();
     let lines: Vec<_> = ops.iter().map(|op| format!(r#"{{"op":"{op}"}}"#)).collect();
@@ -106,21 +106,21 @@ fn every_verb_is_understood() {
 }
 
 #[test]
-fn a_signal_to_stop_cuts_waits_short_and_answers_them() {
+fn a_signal_to_stop_cuts_waits_short_and_replies_to_them() {
     let sandbox = Sandbox::new();
     for signal in [Signal::TERM, Signal::INT] {
-        let mut door = Door::open(&sandbox, "stdio --unordered");
-        door.say(r#"{"op":"claim","ref":"c","queue":"q","wait":"60s"}"#);
-        assert_eq!(door.ask(r#"{"op":"queues","ref":"q"}"#)["ref"], "q");
-        door.signal(signal);
-        let reply = door.hear();
+        let mut session = PipeSession::start(&sandbox, "stdio --unordered");
+        session.write_line(r#"{"op":"claim","ref":"c","queue":"q","wait":"60s"}"#);
+        assert_eq!(session.request(r#"{"op":"queues","ref":"q"}"#)["ref"], "q");
+        session.signal(signal);
+        let reply = session.read_reply();
         assert_eq!((&reply["ref"], &reply["ok"]), (&"c".into(), &true.into()));
-        assert_eq!(door.close().0.code(), Some(0));
+        assert_eq!(session.close().0.code(), Some(0));
     }
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it_quietly_and_loses_nothing() {
+fn a_closed_output_ends_it_cleanly_and_loses_nothing() {
     let sandbox = Sandbox::new();
     for id in ["1", "2", "3"] {
         sandbox.run(&format!("enqueue q x --id {id}")).ok();
@@ -134,7 +134,7 @@ fn a_reader_that_goes_away_ends_it_quietly_and_loses_nothing() {
         .spawn()
         .unwrap();
     let claim = b"{\"op\":\"claim\",\"queue\":\"q\",\"max\":2,\"lease\":\"1h\"}\n";
-    // Its input stays open: it is the output that ends it.
+    // The input stays open: the closed output ends it.
     std::io::Write::write_all(child.stdin.as_mut().unwrap(), claim).unwrap();
 
     let stdin = child.stdin.take();
@@ -152,7 +152,7 @@ fn a_reader_that_goes_away_ends_it_quietly_and_loses_nothing() {
 }
 
 #[test]
-fn a_claim_that_cannot_be_written_gives_its_jobs_back() {
+fn a_claim_that_cannot_be_written_releases_its_jobs() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x --id 1").ok();
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -173,7 +173,7 @@ fn a_claim_that_cannot_be_written_gives_its_jobs_back() {
 }
 
 #[test]
-fn a_bad_start_has_its_exit_status() {
+fn an_invalid_start_has_its_exit_status() {
     let sandbox = Sandbox::new();
     for (line, code) in [
         ("stdio --line-max 3", 2),
@@ -191,22 +191,22 @@ fn a_bad_start_has_its_exit_status() {
 }
 
 #[test]
-fn trouble_with_the_store_is_an_answer() {
-    let place = TestStore::redis();
+fn a_store_error_is_a_reply() {
+    let place = Place::redis();
     let url = place.server().url();
     let sandbox = Sandbox::on(place);
-    let mut door = Door::open(&sandbox, &format!("stdio --store {url}?timeout=5s"));
-    assert_eq!(door.ask(r#"{"op":"queues","ref":1}"#)["ok"], true);
-    sandbox.store.server().kill();
-    let reply = door.ask(r#"{"op":"enqueue","ref":2,"queue":"q","id":"a"}"#);
+    let mut session = PipeSession::start(&sandbox, &format!("stdio --store {url}?timeout=5s"));
+    assert_eq!(session.request(r#"{"op":"queues","ref":1}"#)["ok"], true);
+    sandbox.place.server().kill();
+    let reply = session.request(r#"{"op":"enqueue","ref":2,"queue":"q","id":"a"}"#);
     assert_eq!((&reply["ref"], &reply["ok"]), (&2.into(), &false.into()));
     let code = text(&reply["error"]["code"]);
     assert!(
         ["store_unreachable", "outcome_unknown"].contains(&code),
         "{reply}"
     );
-    sandbox.store.server().restart();
-    let again = door.ask(r#"{"op":"enqueue","ref":3,"queue":"q","id":"a"}"#);
+    sandbox.place.server().restart();
+    let again = session.request(r#"{"op":"enqueue","ref":3,"queue":"q","id":"a"}"#);
     assert_eq!(again["ok"], true, "{again}");
-    assert_eq!(door.close().0.code(), Some(0));
+    assert_eq!(session.close().0.code(), Some(0));
 }

@@ -94,8 +94,8 @@ async fn store(client: &mut TestClient, text: &str, number: usize) -> Vec<Reply>
     );
     let worker = json!({ "worker": id, "name": text, "host": text, "version": text, "queues": [] });
     replies.push(client.post("/v1/workers", worker).await);
-    let named = json!({ "queues": [text], "name": text });
-    replies.push(client.post("/v1/workers", named).await);
+    let with_queue = json!({ "queues": [text], "name": text });
+    replies.push(client.post("/v1/workers", with_queue).await);
     let claim = json!({ "worker": id, "max": 10 });
     replies.push(client.post(&format!("{queue}/claim"), claim).await);
     let claimed: Value = serde_json::from_slice(&replies[replies.len() - 1].body).unwrap();

@@ -143,10 +143,10 @@ async fn a_connection_over_the_limit_gets_503_and_the_others_continue() {
     assert_eq!(one.get("/healthz").await.status, 200);
     assert_eq!(two.get("/healthz").await.status, 200);
     let mut third = TcpStream::connect(fixture.address()).await.unwrap();
-    let mut answer = String::new();
+    let mut response = String::new();
 
-    let _ = third.read_to_string(&mut answer).await;
+    let _ = third.read_to_string(&mut response).await;
 
-    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 503 "), "{response}");
     assert_eq!(one.get("/healthz").await.status, 200);
 }

@@ -55,9 +55,9 @@ async fn an_idle_connection_is_closed_and_not_before_its_time() {
     let head = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     stream.write_all(head).await.unwrap();
 
-    let answer = until_closed(&mut stream).await;
+    let response = until_closed(&mut stream).await;
 
-    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
     assert!(started.elapsed() >= SHORT * 3, "{:?}", started.elapsed());
 }
 
@@ -80,10 +80,10 @@ async fn a_body_that_never_ends_gets_an_error_and_is_cut_off() {
         content-type: application/json\r\ncontent-length: 100\r\n\r\n{\"pay";
     stream.write_all(head.as_bytes()).await.unwrap();
 
-    let answer = until_closed(&mut stream).await;
+    let response = until_closed(&mut stream).await;
 
-    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
-    assert!(answer.contains("too_slow"), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
+    assert!(response.contains("too_slow"), "{response}");
 }
 
 #[tokio::test]
@@ -95,11 +95,11 @@ async fn an_import_that_stalls_gets_an_error_and_keeps_the_lines_received() {
         content-type: application/x-ndjson\r\ncontent-length: 1000\r\n\r\n{\"id\":\"a\"}\n{\"id\":";
     stream.write_all(head.as_bytes()).await.unwrap();
 
-    let answer = until_closed(&mut stream).await;
+    let response = until_closed(&mut stream).await;
 
-    let (_, stopped) = answer.split_once("\"line\":1,\"id\":\"a\"").unwrap();
-    assert!(stopped.contains("too_slow"), "{answer}");
-    assert!(stopped.contains("\"stopped\":true"), "{answer}");
+    let (_, stopped) = response.split_once("\"line\":1,\"id\":\"a\"").unwrap();
+    assert!(stopped.contains("too_slow"), "{response}");
+    assert!(stopped.contains("\"stopped\":true"), "{response}");
 }
 
 /// A client with a small receive buffer that reads nothing.

@@ -7,7 +7,7 @@ use super::*;
 
 /// Fails to compile if `Digest` implements `PartialEq`: two impls would apply.
 trait IsNotEq<Marker> {
-    const HOLDS: bool = true;
+    const IS_NOT_EQ: bool = true;
 }
 
 struct ByEq;
@@ -17,7 +17,7 @@ impl<T: PartialEq> IsNotEq<ByEq> for T {}
 
 #[test]
 fn digests_are_of_one_length_and_compared_in_constant_time_only() {
-    const { assert!(<Digest as IsNotEq<_>>::HOLDS) };
+    const { assert!(<Digest as IsNotEq<_>>::IS_NOT_EQ) };
     assert_eq!(size_of::<Digest>(), 32);
     let code = include_str!("../digest.rs");
     let (_, compares) = code.split_once("fn is_same").unwrap();
