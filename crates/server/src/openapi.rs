@@ -65,7 +65,7 @@ fn operation(
     let mut operation = json!({
         "operationId": operation_id(route),
         "summary": route.summary,
-        "description": format!("Scope: `{}`.", route.scope.as_str()),
+        "description": format!("Required scope: `{}`.", route.scope.as_str()),
         "responses": responses(route, replies, error),
     });
     match request {
