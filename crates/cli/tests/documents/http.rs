@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
-use crate::server::TestServer;
 use crate::page::{Step, steps};
 use crate::sandbox::Sandbox;
+use crate::server::TestServer;
 use crate::shell::{Running, Shell};
 
 const PAGE: &str = include_str!("../../../../docs/http.md");
