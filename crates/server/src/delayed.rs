@@ -74,7 +74,7 @@ pub(crate) async fn handle(
     let mut job = enqueue.into_job()?;
     job.due = Due::At(due);
     let enqueued = state.store.enqueue(&state.delayed_queue, vec![job]).await?;
-    let first = enqueued.first().ok_or_else(Error::no_answer)?;
+    let first = enqueued.first().ok_or_else(Error::missing_reply)?;
     reply(first.id())
 }
 

@@ -68,7 +68,7 @@ async fn operation(state: &AppState, mut request: ApiRequest) -> HandlerResult {
         // `wait` only reads, so it is safe to drop.
         tokio::select! {
             reply = reply => reply?,
-            () = state.stopping.cancelled() => return Err(Error::cut_short().into()),
+            () = state.stopping.cancelled() => return Err(Error::shutting_down().into()),
         }
     } else {
         reply.await?
@@ -147,7 +147,7 @@ async fn content(
     let (queue, id, what) = (request.queue()?, request.id()?, request.route.op);
     drop(request);
     let job = state.store.get(&queue, &id).await?;
-    let job = job.ok_or_else(|| Error::no_job(&queue, &id))?;
+    let job = job.ok_or_else(|| Error::job_not_found(&queue, &id))?;
     let bytes = select(job).ok_or_else(|| {
         let why = format!("job {id:?} has no {what}");
         let help = format!("check its state with GET /v1/queues/{queue}/jobs/ID");

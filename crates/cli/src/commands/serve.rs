@@ -85,10 +85,10 @@ pub(super) async fn open(
     store: Arc<dyn Store>,
     options: Options,
     session: &mut Session,
-) -> Result<Server> {
+) -> Result<HttpServer> {
     let has_no_tokens = options.tokens.is_empty();
     let is_remote = !options.listen.ip().is_loopback();
-    let server = Server::bind(store, options).await?;
+    let server = HttpServer::bind(store, options).await?;
     if has_no_tokens && is_remote {
         let warning = "warning: anyone who can reach this address has full access (--insecure)";
         session.output.note(warning);

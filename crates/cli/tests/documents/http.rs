@@ -20,7 +20,7 @@ fn the_calls_of_the_page_on_http_answer_what_it_shows() {
     assert!(needed.contains("--json"), "this test needs curl 7.82");
     let served = TestServer::new(&shell.sandbox);
     let other = Sandbox::new();
-    let moved_to = Served::new(&other);
+    let moved_to = TestServer::new(&other);
     shell.substitute("http://127.0.0.1:7700", &served.url());
     shell.substitute("http://127.0.0.1:7701", &moved_to.url());
 

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::place::Place;
 use crate::sandbox::Sandbox;
 use crate::server::TestServer;
+use crate::test_store::TestStore;
 
 fn runs_a_job(sandbox: &Sandbox) {
     let server = TestServer::new(sandbox);
@@ -60,12 +60,12 @@ fn a_job_goes_from_enqueue_to_complete_over_http() {
 
 #[test]
 fn a_job_goes_from_enqueue_to_complete_over_http_on_redis() {
-    runs_a_job(&Sandbox::on(Place::redis()));
+    runs_a_job(&Sandbox::on(TestStore::redis()));
 }
 
 #[test]
 fn bytes_come_back_byte_for_byte() {
-    for sandbox in [Sandbox::new(), Sandbox::on(Place::redis())] {
+    for sandbox in [Sandbox::new(), Sandbox::on(TestStore::redis())] {
         let server = TestServer::new(&sandbox);
         let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
         let octets = "content-type: application/octet-stream";
@@ -80,7 +80,7 @@ fn bytes_come_back_byte_for_byte() {
 
 #[test]
 fn a_stream_of_jobs_is_imported_and_exported() {
-    for sandbox in [Sandbox::new(), Sandbox::on(Place::redis())] {
+    for sandbox in [Sandbox::new(), Sandbox::on(TestStore::redis())] {
         let server = TestServer::new(&sandbox);
         let lines: String = (0..1000)
             .map(|n| format!("{{\"id\":\"j{n}\",\"payload\":{n}}}\n"))

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use rustix::process::Signal;
 
 use super::pipes::PipeSession;
-use super::place::Place;
 use super::sandbox::Sandbox;
 use super::simulated_workers::{AssignmentResult, Behavior, SimulatedWorkers};
+use super::test_store::TestStore;
 
 const JOBS: usize = 40;
 

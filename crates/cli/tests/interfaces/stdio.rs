@@ -6,8 +6,7 @@ use std::fs::OpenOptions;
 use rustix::process::Signal;
 
 use super::pipes::PipeSession;
-use super::place::Place;
-use super::sandbox::{Ran, Sandbox, text};
+use super::test_store::TestStore;
 use super::test_store::TestStore;
 
 fn counts(sandbox: &Sandbox) -> (u64, u64) {
@@ -86,7 +85,7 @@ fn a_job_goes_from_enqueue_to_complete_in_a_file() {
 
 #[test]
 fn a_job_goes_from_enqueue_to_complete_on_redis() {
-    a_job_goes_from_enqueue_to_complete(&Sandbox::on(Place::redis()));
+    a_job_goes_from_enqueue_to_complete(&Sandbox::on(TestStore::redis()));
 }
 
 #[test]
@@ -192,12 +191,12 @@ fn an_invalid_start_has_its_exit_status() {
 
 #[test]
 fn a_store_error_is_a_reply() {
-    let place = Place::redis();
+    let place = TestStore::redis();
     let url = place.server().url();
     let sandbox = Sandbox::on(place);
     let mut session = PipeSession::start(&sandbox, &format!("stdio --store {url}?timeout=5s"));
     assert_eq!(session.request(r#"{"op":"queues","ref":1}"#)["ok"], true);
-    sandbox.place.server().kill();
+    sandbox.store.server().kill();
     let reply = session.request(r#"{"op":"enqueue","ref":2,"queue":"q","id":"a"}"#);
     assert_eq!((&reply["ref"], &reply["ok"]), (&2.into(), &false.into()));
     let code = text(&reply["error"]["code"]);
@@ -205,7 +204,7 @@ fn a_store_error_is_a_reply() {
         ["store_unreachable", "outcome_unknown"].contains(&code),
         "{reply}"
     );
-    sandbox.place.server().restart();
+    sandbox.store.server().restart();
     let again = session.request(r#"{"op":"enqueue","ref":3,"queue":"q","id":"a"}"#);
     assert_eq!(again["ok"], true, "{again}");
     assert_eq!(session.close().0.code(), Some(0));

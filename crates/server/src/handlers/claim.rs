@@ -42,7 +42,7 @@ pub(super) async fn claim(state: &Arc<AppState>, mut request: ApiRequest) -> Han
         // If the client is gone, the guard is dropped here and releases the jobs.
         let _ = sender.send(guard);
     });
-    let guard = receiver.await.map_err(|_| Error::no_answer())??;
+    let guard = receiver.await.map_err(|_| Error::missing_reply())??;
     Ok(guard.into_response())
 }
 

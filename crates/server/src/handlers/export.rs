@@ -94,7 +94,7 @@ impl Export {
         let (store, queue) = (self.store.as_ref(), &self.queue);
         let mut cursor = None;
         loop {
-            let page = self.page(cursor.take()).answer(store, queue).await?;
+            let page = self.page(cursor.take()).execute(store, queue).await?;
             let mut chunk = Vec::new();
             for job in page.jobs {
                 // Pages carry no payloads, so each job is read again. It may have been removed.

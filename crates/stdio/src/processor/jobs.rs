@@ -62,7 +62,7 @@ impl Processor {
             .priority(payload.priority()?)
             .headers(headers);
         let enqueued = self.store.enqueue(queue, vec![job]).await?;
-        let first = enqueued.first().ok_or_else(Error::no_answer)?;
+        let first = enqueued.first().ok_or_else(Error::missing_reply)?;
         if first.is_duplicate() {
             return Err(duplicate(queue, &id, first.state()));
         }

@@ -93,7 +93,7 @@ impl Batch {
             responses.push(match kind {
                 RequestKind::Enqueue(..) => {
                     let reply = enqueued.next();
-                    reply_to.reply("", reply.unwrap_or_else(|| Err(Error::no_answer())))
+                    reply_to.reply("", reply.unwrap_or_else(|| Err(Error::missing_reply())))
                 }
                 RequestKind::Invalid(error) => reply_to.reply("", Err(error)),
                 RequestKind::Operation(op, fields) => {

@@ -28,7 +28,7 @@ pub(super) async fn dispatch(
         // `wait` only reads, so it is safe to drop.
         "wait" => tokio::select! {
             reply = windlass_api::dispatch(store, op, fields) => reply,
-            () = cancel.cancelled() => Err(Error::cut_short()),
+            () = cancel.cancelled() => Err(Error::shutting_down()),
         },
         _ => windlass_api::dispatch(store, op, fields).await,
     }

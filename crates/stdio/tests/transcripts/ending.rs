@@ -285,7 +285,7 @@ async fn an_assignment_that_nobody_reads_goes_back() {
     let ended = processor.run(input, writer, CancellationToken::new()).await;
     assert!(matches!(ended.cause, Cause::OutputClosed), "{ended:?}");
     assert_eq!(ended.undelivered.len(), 1);
-    let stats = stats(&world).await;
+    let stats = stats(&fixture).await;
     assert_eq!((stats.ready, stats.running), (1, 0));
 }
 

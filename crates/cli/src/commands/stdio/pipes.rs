@@ -39,14 +39,14 @@ pub(crate) fn stop(session: &Session) -> Result<CancellationToken> {
 }
 
 /// Returns the exit code. A closed stdout is not an error.
-pub(crate) fn outcome(session: &mut Session, ended: Ended) -> Result<Exit> {
-    for returned in &ended.returned {
-        session.output.note(&match returned {
-            Returned::Back(id) => format!("job {id} could not be delivered; it was returned to its queue"),
-            Returned::Lost(id) => {
+pub(crate) fn outcome(session: &mut Session, ended: SessionEnd) -> Result<Exit> {
+    for job in &ended.undelivered {
+        session.output.note(&match job {
+            UndeliveredJob::Released(id) => format!("job {id} could not be delivered; it was returned to its queue"),
+            UndeliveredJob::Lost(id) => {
                 format!("job {id} could not be delivered; it was claimed at most once and is lost")
             }
-            Returned::Later(id) => {
+            UndeliveredJob::Leased(id) => {
                 format!("job {id} could not be delivered; it returns to its queue when its lease expires")
             }
         });

@@ -38,8 +38,8 @@ impl Endpoint {
         }))
     }
 
-    pub(super) async fn connect(&self) -> Result<Client> {
-        let connected = Client::connect(&self.url).await.map_err(CliError::from);
+    pub(super) async fn connect(&self) -> Result<HttpClient> {
+        let connected = HttpClient::connect(&self.url).await.map_err(CliError::from);
         connected.map_err(|error| {
             if self.is_flag {
                 error
