@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use rustix::process::Signal;
 
 use super::pipes::PipeSession;
-use super::test_store::TestStore;
+use super::sandbox::{Ran, Sandbox, text};
 use super::test_store::TestStore;
 
 fn counts(sandbox: &Sandbox) -> (u64, u64) {
