@@ -1,6 +1,6 @@
 -- accept: a dispatched job is taken on; from now on it is held for a lease.
 -- keys: state jobs running open claims left tokens holds leases owners stopping progress sleepers wake hints
--- uses: figures hints hold extend
+-- uses: stats notify lease extend
 -- flags: allow-oom
 -- args: id, token, lease (ms)
 -- reply: 1, or 0 when the token does not hold the job

@@ -1,6 +1,6 @@
 -- claim: hands out jobs of the queue under a token and a lease.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish extend reap take record plain quiet sleep claim
+-- uses: stats notify opts state waiting lease finish extend reap pick record_claim claim_fast fast_path waiters claim
 -- flags: allow-oom
 -- guards: lazy
 -- args: owner (b:BOOT, or empty for a lease of its own), seq, nonce (8 hex digits), max, lease (ms), mode (empty, `m` at most once, `d` dispatch), worker (for a single claim), sleeper (empty, or NAME TAB MS: register it when nothing is found)

@@ -1,6 +1,6 @@
 -- complete: ends jobs well and, in the same step, may claim the next.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish extend reap take record plain quiet sleep claim
+-- uses: stats notify opts state waiting lease finish extend reap pick record_claim claim_fast fast_path waiters claim
 -- flags: allow-oom
 -- guards: lazy
 -- args: how many claims; token and number of jobs of each; the ids (each once), claim by claim; how many results; of each its place among the ids and its bytes; then a request as in claim, or nothing

@@ -1,6 +1,6 @@
 -- enqueue: stores jobs; the same id, or a unique key that is held, is a duplicate.
 -- keys: state jobs opts ready suspects ghosts scheduled expiring unique running final tombstones forgetting leases owners sleepers wake hints
--- uses: figures hints opts state place accept short
+-- uses: stats notify opts state waiting enqueue enqueue_fast
 -- flags:
 -- guards: lazy
 -- args: the earliest and the latest time in the generated ids (or 0 0), 1 to write even when all are duplicates, how many partitions the caller knows of, the spec of all (or empty), or `s` when each has its own; then id (each once), payload, and then spec of each job. A spec: opts, with `d`, `e` and `l` as MS or +MS from now

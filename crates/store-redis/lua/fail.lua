@@ -1,6 +1,6 @@
 -- fail: ends attempts badly: again later, or dead.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish settle
+-- uses: stats notify opts state waiting lease finish outcome
 -- flags: allow-oom
 -- args: how many; id, token, error, retry of each: `jN` by policy with jitter N, `dMS` or `d+MS` at a time, `p` permanent
 -- reply: the words (scheduled, dead, cancelled, lease_lost, gone) in one text, separated by spaces

@@ -1,6 +1,6 @@
 -- find: the jobs that were there first, each by id, then by unique key.
 -- keys: state jobs scheduled running unique final tombstones
--- uses: figures state
+-- uses: stats state
 -- flags: no-writes
 -- args: how many partitions the caller knows of; then id and unique key (or empty) of each job
 -- reply: `=STATE ID` of the job that was there first, or an empty text, of each; nothing at all where this part knows of fewer partitions, and so may still take the jobs

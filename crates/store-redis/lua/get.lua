@@ -1,6 +1,6 @@
 -- get: everything known of one job.
 -- keys: state jobs opts errors results scheduled running open stopping progress final
--- uses: figures state look
+-- uses: stats state read
 -- flags: no-writes
 -- args: id
 -- reply: nothing, or the twelve parts of lib/look

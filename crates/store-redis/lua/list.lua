@@ -1,6 +1,6 @@
 -- list: jobs in pages, without payloads and results.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled
--- uses: figures state hold order scan look
+-- uses: stats state lease byte_order scan read
 -- flags: no-writes
 -- args: a scan (lib/scan)
 -- reply: where to go on (empty: nowhere); then the twelve parts of lib/look of each job

@@ -1,6 +1,6 @@
 -- maintain: the light clean: promote, reap, expire and prune, up to a limit of each.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish extend reap take
+-- uses: stats notify opts state waiting lease finish extend reap pick
 -- flags: allow-oom
 -- args: limit
 -- reply: promoted, reaped, expired, pruned, forgotten

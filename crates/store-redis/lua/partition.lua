@@ -1,6 +1,6 @@
 -- partition: how many parts the queue has, as this part knows it; tells it so first where asked.
 -- keys: state
--- uses: figures
+-- uses: stats
 -- flags: allow-oom
 -- args: how many parts there are from now on (0: only look), waiting jobs past which more are asked for (0: never)
 -- reply: how many parts, then the numbers there were before

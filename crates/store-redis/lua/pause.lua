@@ -1,6 +1,6 @@
 -- pause: stops answering claims; everything else goes on.
 -- keys: state leases owners sleepers wake hints
--- uses: figures hints
+-- uses: stats notify
 -- flags: allow-oom
 -- args: none
 -- reply: `absent` when the queue does not exist, else 1

@@ -1,6 +1,6 @@
 -- progress: says how far a job has come; renews nothing.
 -- keys: state running open claims left tokens holds leases owners stopping progress jobs sleepers wake hints
--- uses: figures hints hold
+-- uses: stats notify lease
 -- flags: allow-oom
 -- args: id, token, fraction, message (empty, or TAB and its text)
 -- reply: 1, or 0 when the token does not hold the job

@@ -1,6 +1,6 @@
 -- purge: removes up to a page of ready and scheduled jobs as if they had never been.
 -- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running leases owners final sleepers wake hints
--- uses: figures hints opts state place
+-- uses: stats notify opts state waiting
 -- flags: allow-oom
 -- args: none
 -- reply: how many jobs were removed, and 1 when stale entries took up the whole step (ask again)

@@ -1,6 +1,6 @@
 -- release: gives jobs back to the front (or back) in claim order, attempt not counted.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish reap settle order
+-- uses: stats notify opts state waiting lease finish reap outcome byte_order
 -- flags: allow-oom
 -- args: how many; id, token of each
 -- reply: the words (released, cancelled, lease_lost, gone) in one text, separated by spaces

@@ -1,6 +1,6 @@
 -- renew: moves the end of a lease; gives back claims whose replies were lost; says what was lost and what should stop.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish extend reap
+-- uses: stats notify opts state waiting lease finish extend reap
 -- flags: allow-oom
 -- args: owner (b:BOOT, or empty for a single claim), lease (ms), settled (the highest seq answered or given up), how many tokens are known, those tokens
 -- reply: new end of the lease (0: none), how many tokens were lost, those tokens, then ids that should stop

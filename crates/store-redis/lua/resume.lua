@@ -1,6 +1,6 @@
 -- resume: answers claims again.
 -- keys: state leases owners sleepers wake hints
--- uses: figures hints
+-- uses: stats notify
 -- flags: allow-oom
 -- args: none
 -- reply: `absent` when the queue does not exist, else 1

@@ -1,6 +1,6 @@
 -- set: changes settings of the queue.
 -- keys: state settings leases owners sleepers wake hints
--- uses: figures hints
+-- uses: stats notify
 -- flags:
 -- args: for each: name, text, place in the rules (0: none), number
 -- reply: `absent` when the queue does not exist; else all settings that were ever set: name, text, …

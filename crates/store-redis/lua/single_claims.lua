@@ -1,6 +1,6 @@
 -- single_claims: the single claims that hold jobs for a worker, a page of the open claims at a time.
 -- keys: state running open claims left tokens holds leases owners stopping progress jobs
--- uses: figures hold
+-- uses: stats lease
 -- flags: no-writes
 -- args: worker, cursor (0 to begin)
 -- reply: where to go on (0: nowhere); 1 where jobs that come back go to the front, or 0; then tokens, some perhaps twice

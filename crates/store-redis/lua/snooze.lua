@@ -1,6 +1,6 @@
 -- snooze: puts jobs off, attempt not counted.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish settle
+-- uses: stats notify opts state waiting lease finish outcome
 -- flags: allow-oom
 -- args: how many; id, token, due (MS or +MS from now) of each
 -- reply: the words (snoozed, cancelled, lease_lost, gone) in one text, separated by spaces

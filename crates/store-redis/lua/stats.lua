@@ -1,6 +1,6 @@
 -- stats: the figures of the queue, counted and never scanned.
 -- keys: state opts ready suspects ghosts scheduled running succeeded dead cancelled jobs final
--- uses: figures state
+-- uses: stats state
 -- flags: no-writes
 -- args: none
 -- reply: nothing when the queue does not exist; else figures (packed), now, scheduled, running, succeeded, dead, cancelled, the due time of the earliest scheduled job (empty: none), then id and opts of the job at the head of each lane

@@ -1,6 +1,6 @@
 -- take_back: takes back a page of what an owner holds; its lease ends when that is all.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish extend reap
+-- uses: stats notify opts state waiting lease finish extend reap
 -- flags: allow-oom
 -- args: owner, 1 when it was lost (expiries count) or 0 when it gave up
 -- reply: how many jobs, and 1 when there are no more

@@ -1,6 +1,6 @@
 -- watch: somebody listens for hints until a time.
 -- keys: state
--- uses: figures
+-- uses: stats
 -- flags: allow-oom
 -- args: for how long (ms)
 -- reply: 1, or 0 when the queue does not exist yet

@@ -4,24 +4,24 @@
 //! Each part of a queue is seen in stages, key after key, a page at a time; every page is one script
 //! and so decides on the state of one moment, whoever works meanwhile. [`start`] looks whether there
 //! is a queue that can be read at all, the walks of [`STAGES`] look at what each key holds, and at
-//! last [`look`] compares the ready lists with the jobs that must stand there. [`page`] is what every
-//! page replies, [`fault`] the words for what was found.
+//! last [`ready_lists`] compares the ready lists with the jobs that must stand there. [`page`] is what every
+//! page replies, [`repair`] the words for what was found.
 //!
 //! Figures that take a walk over all jobs (bytes, ready jobs by priority) are mended only where
 //! nothing moved between the first page of that walk and its last; else nothing is said of them, but
 //! for what can be proven at once: a lane has no more ready jobs than entries, and no fewer than
 //! entries that are not stale. Without stale entries that is exact.
 
-mod fault;
-mod look;
 mod page;
+mod ready_lists;
+mod repair;
 mod start;
 #[cfg(test)]
 mod tests;
 
 use windlass_core::{Audited, Cursor, Error, Result};
 
-use crate::part::{Part, words};
+use crate::partition::{Part, words};
 use crate::queue::Queue;
 use crate::script::{Script, Scripts};
 use page::Page;
@@ -57,31 +57,31 @@ const fn single(name: &'static str, script: fn(&'static Scripts) -> &'static Scr
 /// what jobs have beside their place comes after them. What scripts read when they place a job comes
 /// first of all.
 const STAGES: [Stage; 25] = [
-    stage("ghosts", |scripts| &scripts.audit_traces),
+    stage("ghosts", |scripts| &scripts.audit_tombstones),
     single("running", |scripts| &scripts.audit_running),
-    single("open", |scripts| &scripts.audit_open),
+    single("open", |scripts| &scripts.audit_open_claims),
     stage("tokens", |scripts| &scripts.audit_claims),
     stage("claims", |scripts| &scripts.audit_claims),
     stage("left", |scripts| &scripts.audit_claims),
     stage("holds", |scripts| &scripts.audit_claims),
     stage("leases", |scripts| &scripts.audit_leases),
     stage("owners", |scripts| &scripts.audit_leases),
-    stage("suspects", |scripts| &scripts.audit_strays),
-    stage("scheduled", |scripts| &scripts.audit_strays),
-    stage("final", |scripts| &scripts.audit_strays),
-    stage("succeeded", |scripts| &scripts.audit_strays),
-    stage("dead", |scripts| &scripts.audit_strays),
-    stage("cancelled", |scripts| &scripts.audit_strays),
-    stage("opts", |scripts| &scripts.audit_strays),
+    stage("suspects", |scripts| &scripts.audit_orphans),
+    stage("scheduled", |scripts| &scripts.audit_orphans),
+    stage("final", |scripts| &scripts.audit_orphans),
+    stage("succeeded", |scripts| &scripts.audit_orphans),
+    stage("dead", |scripts| &scripts.audit_orphans),
+    stage("cancelled", |scripts| &scripts.audit_orphans),
+    stage("opts", |scripts| &scripts.audit_orphans),
     single(JOBS, |scripts| &scripts.audit_jobs),
-    stage("errors", |scripts| &scripts.audit_strays),
-    stage("results", |scripts| &scripts.audit_strays),
-    stage("expiring", |scripts| &scripts.audit_strays),
-    stage("unique", |scripts| &scripts.audit_strays),
-    stage("stopping", |scripts| &scripts.audit_strays),
-    stage("progress", |scripts| &scripts.audit_strays),
-    stage("tombstones", |scripts| &scripts.audit_traces),
-    stage("forgetting", |scripts| &scripts.audit_traces),
+    stage("errors", |scripts| &scripts.audit_orphans),
+    stage("results", |scripts| &scripts.audit_orphans),
+    stage("expiring", |scripts| &scripts.audit_orphans),
+    stage("unique", |scripts| &scripts.audit_orphans),
+    stage("stopping", |scripts| &scripts.audit_orphans),
+    stage("progress", |scripts| &scripts.audit_orphans),
+    stage("tombstones", |scripts| &scripts.audit_tombstones),
+    stage("forgetting", |scripts| &scripts.audit_tombstones),
 ];
 
 /// The walk that meets every job once.

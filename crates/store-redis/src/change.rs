@@ -7,7 +7,7 @@ use windlass_core::{
 };
 
 use crate::codec::job_id;
-use crate::part::{Part, number, words};
+use crate::partition::{Part, number, words};
 use crate::reply::{Reply, short};
 use crate::script::Script;
 

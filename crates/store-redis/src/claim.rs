@@ -13,7 +13,7 @@ use windlass_core::{
 use crate::codec::job::{claimed, opts_of};
 use crate::codec::opts::Opts;
 use crate::codec::{job_id, progress};
-use crate::part::{Part, counted, number, words};
+use crate::partition::{Part, counted, number, words};
 use crate::reply::Reply;
 
 /// How often a claim that met nothing but stale entries is made again.

@@ -1,19 +1,19 @@
 //! What stands in Redis, as text and packed numbers, into values and back.
 //!
-//! One file per value of `docs/redis-layout.md`: [`opts`], [`hold`], [`claim`], [`outcome`],
-//! [`progress`], [`entry`], [`figures`], [`rules`]; [`job`] puts a whole job together, [`value`]
+//! One file per value of `docs/redis-layout.md`: [`opts`], [`lease`], [`claim`], [`outcome`],
+//! [`progress`], [`entry`], [`stats`], [`rules`]; [`job`] puts a whole job together, [`value`]
 //! reads what plain commands reply. What cannot be read is `store_damaged`; the text itself is never
 //! repeated in an error, since headers and messages may hold secrets.
 
 pub(crate) mod claim;
 pub(crate) mod entry;
-pub(crate) mod figures;
-pub(crate) mod hold;
 pub(crate) mod job;
+pub(crate) mod lease;
 pub(crate) mod opts;
 pub(crate) mod outcome;
 pub(crate) mod progress;
 pub(crate) mod rules;
+pub(crate) mod stats;
 pub(crate) mod value;
 
 use std::fmt::Display;
@@ -67,7 +67,7 @@ pub(crate) fn job_id(part: &str, bytes: &[u8]) -> Result<JobId> {
 
 /// The time that stands as a score.
 pub(crate) fn score(part: &str, score: f64) -> Result<Timestamp> {
-    figures::whole(score)
+    stats::whole(score)
         .map(Timestamp::from_ms)
         .ok_or_else(|| damaged(part, "a score in it is not a time"))
 }

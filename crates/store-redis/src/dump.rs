@@ -17,10 +17,10 @@ use windlass_core::{
 
 use crate::codec::claim::{OpenClaim, StoredClaim, StoredOwner, owner_of, read_left};
 use crate::codec::entry::{Entry, Ghost};
-use crate::codec::figures::{Counts, Figures, whole};
-use crate::codec::hold::StoredHold;
 use crate::codec::job::RawJob;
+use crate::codec::lease::StoredHold;
 use crate::codec::outcome::{Outcome, Tombstone};
+use crate::codec::stats::{Counts, Figures, whole};
 use crate::codec::{damaged, job_id, rules, score, text, value};
 use crate::keys::{Key, Keys};
 use crate::link::Link;

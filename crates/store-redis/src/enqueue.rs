@@ -6,7 +6,7 @@ use windlass_core::setting::PARTITIONS_MAX;
 use windlass_core::{DurabilityLevel, Enqueued, JobId, JobState, NewJob, Result};
 
 use crate::codec::opts;
-use crate::part::{Part, is_word, number, words};
+use crate::partition::{Part, is_word, number, words};
 use crate::reply::{self, short};
 
 /// What one part said to a batch.

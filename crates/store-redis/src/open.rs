@@ -9,7 +9,7 @@ use windlass_core::{Clock, Error, ErrorKind, Limits, QueueName, Result};
 use crate::address::{Address, Durability};
 use crate::keys::Keys;
 use crate::link::{Link, Standing};
-use crate::part::Shared;
+use crate::partition::Shared;
 use crate::queue::Queue;
 use crate::script::{ClockSource, Script, Scripts};
 

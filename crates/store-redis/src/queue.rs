@@ -1,10 +1,10 @@
 //! A queue as its users see it: one part or several, dealt out and brought together again.
 
-mod deal;
-mod earlier;
+mod dedup;
+mod enqueue;
+mod fan_out;
 mod grow;
-mod held;
-mod whole;
+mod outcome;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,10 +19,10 @@ use windlass_core::{
     OutcomeStatus, QueueName, Result,
 };
 
-use crate::gather::Gather;
-use crate::part::{Part, Shared};
+use crate::batcher::Gather;
+use crate::partition::{Part, Shared};
 
-pub(crate) use held::Settle;
+pub(crate) use outcome::Settle;
 
 /// How many jobs one script call takes at most.
 pub(crate) const BATCH_MAX: usize = 200;
@@ -304,8 +304,8 @@ impl Member {
     fn new(shared: &Arc<Shared>, queue: &QueueName, number: u32) -> Self {
         let part = Arc::new(Part::new(Arc::clone(shared), queue.clone(), number));
         Self {
-            enqueues: deal::gathered_enqueues(Arc::clone(&part)),
-            completes: deal::gathered_completes(Arc::clone(&part)),
+            enqueues: enqueue::gathered_enqueues(Arc::clone(&part)),
+            completes: enqueue::gathered_completes(Arc::clone(&part)),
             part,
         }
     }

@@ -15,7 +15,7 @@ use windlass_core::{
 };
 
 use crate::open::RedisStore;
-use crate::part::Part;
+use crate::partition::Part;
 use crate::queue::{Settle, all_done};
 use crate::reply::{self, Reply};
 use crate::watch::Notifier;

@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use windlass_core::{JobId, JobState, Notification, QueueName, Result, Watch};
 
 use crate::link::{Channels, Heard, Listener};
-use crate::part::{Part, number};
+use crate::partition::{Part, number};
 
 /// For how long scripts publish after somebody said to listen, and how often it is said again.
 const LISTENING: Duration = Duration::from_secs(30);

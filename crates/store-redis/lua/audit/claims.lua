@@ -1,6 +1,6 @@
 -- audit/claims: what is remembered of claims agrees: their records, tokens, owners, and how jobs left them.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold audit/report audit/text audit/claim
+-- uses: stats notify opts state waiting lease audit/report audit/validate audit/claim
 -- flags: allow-oom
 -- args: tokens, claims, left or holds; cursor
 -- reply: as in lib/audit/report

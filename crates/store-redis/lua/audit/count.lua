@@ -1,6 +1,6 @@
 -- audit/count: counts jobs and their bytes, page after page, and mends the figures where nothing moved meanwhile.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place audit/report audit/text audit/opts audit/job audit/rename audit/stamp
+-- uses: stats notify opts state waiting audit/report audit/validate audit/opts audit/job audit/rename audit/fingerprint
 -- flags: allow-oom
 -- args: cursor, stamp of the first page (empty on that), then what earlier pages counted: jobs; bytes; bytes of succeeded, dead, cancelled jobs; ready jobs by priority
 -- reply: as in lib/audit/report, then the stamp (`moved` when it is another by now), the fifteen counts, and the ids of jobs that must stand in a ready list

@@ -1,6 +1,6 @@
 -- audit/end: what can be said of the figures at once, whoever works meanwhile: no lane has more ready jobs than entries, nor fewer than those that are not stale.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place audit/report audit/mark
+-- uses: stats notify opts state waiting audit/report audit/mark
 -- flags: allow-oom
 -- args: nonce of the audit
 -- reply: as in lib/audit/report

@@ -1,6 +1,6 @@
 -- audit/jobs: every job is in exactly one place, and what depends on its state agrees with it.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold finish audit/report audit/text audit/opts audit/job audit/state audit/rename
+-- uses: stats notify opts state waiting lease finish audit/report audit/validate audit/opts audit/job audit/state audit/rename
 -- flags: allow-oom
 -- args: cursor
 -- reply: as in lib/audit/report

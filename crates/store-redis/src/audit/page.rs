@@ -2,7 +2,7 @@
 
 use windlass_core::{Repair, Result};
 
-use super::fault;
+use super::repair;
 use crate::reply::Reply;
 
 /// One page.
@@ -29,7 +29,7 @@ impl Page {
             // What a hand wrote need not be text.
             let id = reply.bytes()?;
             let detail = reply.bytes()?;
-            repairs.push(fault::repair(
+            repairs.push(repair::repair(
                 &word,
                 &String::from_utf8_lossy(&id),
                 &String::from_utf8_lossy(&detail),

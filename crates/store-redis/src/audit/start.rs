@@ -3,12 +3,12 @@
 
 use windlass_core::{Error, ErrorKind, Repair, Result, Setting};
 
-use super::fault;
 use super::page::Page;
-use crate::codec::figures::Figures;
+use super::repair;
+use crate::codec::stats::Figures;
 use crate::codec::value;
 use crate::keys::{KeyType, Keys};
-use crate::part::Part;
+use crate::partition::Part;
 use crate::queue::Queue;
 use crate::reply::{self, Reply};
 
@@ -62,7 +62,7 @@ impl Part {
     /// Refuses a key that holds something else than Windlass keeps there: whatever it is, it is not
     /// ours to remove.
     pub(super) async fn check_kinds(&self) -> Result<()> {
-        let script = &self.scripts().audit_kinds;
+        let script = &self.scripts().audit_types;
         let mut found = Reply::list(self.run(script, Vec::new()).await?)?;
         let kinds = script
             .keys
@@ -96,7 +96,7 @@ impl Part {
                 let mut drop = redis::cmd("HDEL");
                 drop.arg(&key[..]).arg(&name[..]);
                 self.link().ask(&key, &drop).await?;
-                repairs.push(fault::repair("setting_unreadable", "", &known)?);
+                repairs.push(repair::repair("setting_unreadable", "", &known)?);
             }
         }
         Ok(repairs)
@@ -117,7 +117,7 @@ impl Part {
         let added = reply::int(&self.link().ask(&registry, &add).await?)?;
         match added {
             0 => Ok(None),
-            _ => fault::repair("queue_not_listed", "", "").map(Some),
+            _ => repair::repair("queue_not_listed", "", "").map(Some),
         }
     }
 

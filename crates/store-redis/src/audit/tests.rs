@@ -6,7 +6,7 @@ use windlass_testkit::redis::Server;
 
 use super::*;
 use crate::open::{Options, RedisStore};
-use crate::part::number;
+use crate::partition::number;
 
 /// A page looks at no more than this: Redis shows a hash of up to 512 small fields all at once,
 /// whatever page is asked for.
@@ -70,9 +70,9 @@ async fn no_page_looks_at_more_than_a_bounded_number_of_ids() -> Result<()> {
     let mut count = vec![zero.clone(), words("")];
     count.resize(17, zero.clone());
     let pages = [
-        (&scripts.audit_lane, vec![number(5), words("")]),
+        (&scripts.audit_ready_list, vec![number(5), words("")]),
         (&scripts.audit_count, count),
-        (&scripts.audit_ghosts, vec![zero.clone(), words(""), zero]),
+        (&scripts.audit_stale, vec![zero.clone(), words(""), zero]),
     ];
     for (script, args) in pages {
         let page = part.audit_page(script, args).await?;

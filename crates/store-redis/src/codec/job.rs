@@ -3,7 +3,7 @@
 use windlass_core::{Bytes, ClaimedJob, Error, Job, JobId, JobState, QueueName, Result};
 
 use super::claim::{boot_of, owner_of};
-use super::hold::StoredHold;
+use super::lease::StoredHold;
 use super::opts::{Opts, created_at, due_at};
 use super::outcome::Outcome;
 use super::{damaged, of_job, progress, score, text};

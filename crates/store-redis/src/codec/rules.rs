@@ -3,7 +3,7 @@
 use windlass_core::time::as_ms;
 use windlass_core::{Bytes, KeepSucceeded, Requeue, Result, Setting, Settings};
 
-use super::figures::double;
+use super::stats::double;
 use super::{damaged, text};
 
 const PART: &str = "settings";
@@ -83,7 +83,7 @@ fn place<T: PartialEq>(all: &[T], choice: &T) -> f64 {
 mod tests {
     use windlass_core::ErrorKind;
 
-    use super::super::figures::pack;
+    use super::super::stats::pack;
     use super::*;
 
     fn set(texts: &[&str]) -> Settings {

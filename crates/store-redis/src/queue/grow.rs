@@ -12,7 +12,7 @@ use windlass_core::setting::PARTITIONS_MAX;
 use windlass_core::{Partitions, Result};
 
 use super::Queue;
-use crate::part::{Part, number};
+use crate::partition::{Part, number};
 
 /// How long what is known of the number of parts may be trusted by verbs that must see all.
 const TRUSTED: Duration = Duration::from_secs(1);

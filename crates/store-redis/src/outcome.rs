@@ -12,7 +12,7 @@ use windlass_core::{
 };
 
 use crate::claim::{Found, claim_args};
-use crate::part::{Part, number, runs, words};
+use crate::partition::{Part, number, runs, words};
 use crate::reply::{self, short};
 
 impl Part {

@@ -3,11 +3,11 @@
 use windlass_core::{Cursor, Filter, Job, JobId, JobState, Page, Result, Stats, Timestamp};
 
 use crate::change::scan_args;
-use crate::codec::figures::{Counts, Figures};
 use crate::codec::job::RawJob;
 use crate::codec::job_id;
 use crate::codec::opts::{self, Opts};
-use crate::part::{Part, words};
+use crate::codec::stats::{Counts, Figures};
+use crate::partition::{Part, words};
 use crate::reply::{Reply, short};
 
 impl Part {

@@ -9,7 +9,7 @@ use windlass_core::{Claim, ClaimRequest, Result};
 
 use crate::claim::{Found, claim_args};
 use crate::link::Awaited;
-use crate::part::Part;
+use crate::partition::Part;
 use crate::reply::Reply;
 
 /// How much longer than its nap a sleeper is registered: the marker may be on its way.

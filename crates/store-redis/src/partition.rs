@@ -148,7 +148,7 @@ impl Part {
             .has("HEXISTS", &self.keys.one("state"), "figures")
             .await?
         {
-            self.run(&self.scripts().make, Vec::new()).await?;
+            self.run(&self.scripts().create, Vec::new()).await?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
--- audit/lane: a page of a ready list. Entries that stand for no ready job of this lane are taken out.
+-- audit/ready_list: a page of a ready list. Entries that stand for no ready job of this lane are taken out.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold audit/report audit/text audit/opts audit/job
+-- uses: stats notify opts state waiting lease audit/report audit/validate audit/opts audit/job
 -- flags: allow-oom
 -- args: priority; position to go on at (empty: the head)
 -- reply: as in lib/audit/report, then the position of the page's first entry, the position behind the list's last, and for each entry `+ID` (its job's own), `-ID` (stale) or an empty text (taken out)

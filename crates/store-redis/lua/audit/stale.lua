@@ -1,6 +1,6 @@
--- audit/ghosts: a page of the records of stale entries, and at the end whether there are as many as the figures say.
+-- audit/stale: a page of the records of stale entries, and at the end whether there are as many as the figures say.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place audit/report audit/text audit/stamp
+-- uses: stats notify opts state waiting audit/report audit/validate audit/fingerprint
 -- flags: allow-oom
 -- args: cursor, stamp of the first page (empty on that), stale entries on earlier pages
 -- reply: as in lib/audit/report, then the stamp (`moved` when it is another by now), stale entries so far, and of each record its id and count

@@ -1,6 +1,6 @@
--- make: makes a queue that does not exist yet. Repeating it changes nothing.
+-- create: makes a queue that does not exist yet. Repeating it changes nothing.
 -- keys: state jobs opts running open claims
--- uses: figures
+-- uses: stats
 -- flags:
 -- args: none
 -- reply: 1 when it was made, 0 when it was there

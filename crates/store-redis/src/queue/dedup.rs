@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use windlass_core::{Clock, DurabilityLevel, Enqueued, NewJob, Result, SystemClock};
 
-use super::deal::{key_of, part_of_text};
+use super::enqueue::{key_of, part_of_text};
 use super::{BATCH_MAX, Queue, disagreement};
 use crate::codec::opts;
 use crate::enqueue::duplicate;
-use crate::part::{Part, number};
+use crate::partition::{Part, number};
 
 /// A generated id that is not older was made for this call.
 const FRESH_MS: u64 = 1000;

@@ -1,6 +1,6 @@
--- audit/traces: what outlives its job: remembered ids, and stale entries of ready lists.
+-- audit/tombstones: what outlives its job: remembered ids, and stale entries of ready lists.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place audit/report audit/text audit/opts audit/job
+-- uses: stats notify opts state waiting audit/report audit/validate audit/opts audit/job
 -- flags: allow-oom
 -- args: tombstones, forgetting or ghosts; cursor
 -- reply: as in lib/audit/report

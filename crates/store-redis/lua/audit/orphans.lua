@@ -1,6 +1,6 @@
--- audit/strays: what stands in a place for a job that does not exist, or of which its job has no use.
+-- audit/orphans: what stands in a place for a job that does not exist, or of which its job has no use.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold audit/report audit/text audit/opts audit/job
+-- uses: stats notify opts state waiting lease audit/report audit/validate audit/opts audit/job
 -- flags: allow-oom
 -- args: name of the key; cursor
 -- reply: as in lib/audit/report

@@ -1,6 +1,6 @@
--- audit/open: every open claim holds as many jobs as it says, under its owner's lease; one that holds none is finished.
+-- audit/open_claims: every open claim holds as many jobs as it says, under its owner's lease; one that holds none is finished.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place hold audit/report audit/text audit/claim
+-- uses: stats notify opts state waiting lease audit/report audit/validate audit/claim
 -- flags: allow-oom
 -- args: cursor
 -- reply: as in lib/audit/report

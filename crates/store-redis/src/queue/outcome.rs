@@ -9,7 +9,7 @@ use windlass_core::{
 };
 
 use super::{BATCH_MAX, Member, Queue, after_some, all, all_done};
-use crate::part::Part;
+use crate::partition::Part;
 
 /// A verb that settles holds, and the holds.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
--- audit/doubt: marks what is doubted, so that it is known later whether it moved since: every move of a job or of a stale entry wipes the mark.
+-- audit/mark: marks what is doubted, so that it is known later whether it moved since: every move of a job or of a stale entry wipes the mark.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place audit/report audit/text audit/opts audit/job audit/mark
+-- uses: stats notify opts state waiting audit/report audit/validate audit/opts audit/job audit/mark
 -- flags: allow-oom
 -- args: nonce of the audit, 1 when these are its first; jobs or ghosts; how many; ids
 -- reply: as in lib/audit/report, then those ids that were marked

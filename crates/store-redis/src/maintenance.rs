@@ -7,7 +7,7 @@ use redis::Value;
 use windlass_core::{BootId, Maintained, Owner, Result, Setting, Settings, Token};
 
 use crate::codec::{rules, value};
-use crate::part::{Part, number, words};
+use crate::partition::{Part, number, words};
 
 impl Part {
     pub(crate) async fn maintain(&self, limit: usize) -> Result<Maintained> {

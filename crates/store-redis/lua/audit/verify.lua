@@ -1,6 +1,6 @@
--- audit/settle: decides what was doubted. Since it was marked all ready lists were walked, so what did not move was met as often as it stands there.
+-- audit/verify: decides what was doubted. Since it was marked all ready lists were walked, so what did not move was met as often as it stands there.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: figures hints opts state place audit/report audit/text audit/opts audit/job audit/mark
+-- uses: stats notify opts state waiting audit/report audit/validate audit/opts audit/job audit/mark
 -- flags: allow-oom
 -- args: nonce of the audit; jobs or ghosts; how many; of each its id and where it was met (`PRIORITY:POSITION,…`), or how often
 -- reply: as in lib/audit/report

@@ -7,9 +7,9 @@ use std::time::Duration;
 use windlass_core::{Completion, Enqueued, Error, NewJob, OutcomeStatus, Result};
 
 use super::{Answer, BATCH_BYTES, BATCH_MAX, Member, Queue, disagreement, done_in_part, graver};
+use crate::batcher::{Bounds, Gather};
 use crate::enqueue::Stored;
-use crate::gather::{Bounds, Gather};
-use crate::part::{Part, runs};
+use crate::partition::{Part, runs};
 
 /// How often a batch is dealt out anew because the queue grew meanwhile.
 const DEALS_MAX: usize = 20;

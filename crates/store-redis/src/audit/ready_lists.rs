@@ -17,7 +17,7 @@ use bytes::Bytes;
 use windlass_core::{Priority, Repair, Result};
 
 use super::page::Page;
-use crate::part::{Part, number, words};
+use crate::partition::{Part, number, words};
 use crate::script::Script;
 
 /// How many jobs, and how many records of stale entries, one look doubts at most.
@@ -108,7 +108,7 @@ impl Look<'_> {
 
     /// Walks every list from its head to where its tail was when the walk came to it.
     async fn walk(&mut self, mut meet: impl FnMut(Spot, Met<'_>) + Send) -> Result<()> {
-        let script = &self.part.scripts().audit_lane;
+        let script = &self.part.scripts().audit_ready_list;
         for priority in 0..Priority::COUNT {
             let mut next = String::new();
             let mut end = None;
@@ -187,7 +187,7 @@ impl Look<'_> {
 
     /// Meets the records of stale entries, each with its count.
     async fn ghosts(&mut self, mut meet: impl FnMut(&str, u64) + Send) -> Result<()> {
-        let script = &self.part.scripts().audit_ghosts;
+        let script = &self.part.scripts().audit_stale;
         let mut args = vec![number(0), Bytes::new(), number(0)];
         loop {
             let mut page = self.page(script, args).await?;
@@ -258,7 +258,7 @@ impl Look<'_> {
         doubted: BTreeSet<String>,
         mut is_first: bool,
     ) -> Result<BTreeSet<String>> {
-        let script = &self.part.scripts().audit_doubt;
+        let script = &self.part.scripts().audit_mark;
         let doubted: Vec<String> = doubted.into_iter().collect();
         let mut marked = BTreeSet::new();
         // The first page says whose marks these are, even where it marks nothing.
@@ -283,7 +283,7 @@ impl Look<'_> {
     }
 
     async fn settle(&mut self, what: &'static str, met: Vec<(&str, String)>) -> Result<()> {
-        let script = &self.part.scripts().audit_settle;
+        let script = &self.part.scripts().audit_verify;
         for page in met.chunks(BATCH) {
             let mut args = vec![self.nonce.clone(), words(what), number(page.len())];
             args.extend(page.iter().flat_map(|(id, met)| [words(id), words(met)]));
