@@ -1,15 +1,15 @@
--- claim: hands out jobs of the queue under a token and a lease.
+-- claim: claims ready jobs under a token and a lease.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
 -- uses: stats notify opts state waiting lease finish extend reap pick record_claim claim_fast fast_path waiters claim
 -- flags: allow-oom
 -- guards: lazy
--- args: owner (b:BOOT, or empty for a lease of its own), seq, nonce (8 hex digits), max, lease (ms), mode (empty, `m` at most once, `d` dispatch), worker (for a single claim), sleeper (empty, or NAME TAB MS: register it when nothing is found)
--- reply: token (empty: nothing), lease end, 1 when stale entries took up the whole step (ask again) or -1-ms until the next due job, how many parts the queue has; then the ids, each with a newline behind it, what follows: 1 the payloads, 2 payload and opts of each, 3 the opts that are the same for all and the payloads
+-- args: owner (BOOT_OWNER BOOT, or empty for a single claim), seq, nonce (8 hex digits), max, lease (ms), mode (empty, AT_MOST_ONCE or DISPATCH), worker name (single claims only), waiter (empty, or NAME TAB MS: register it if nothing is found)
+-- reply: token (empty: no jobs), lease end, NOTHING_FOUND or CLAIM_AGAIN (only stale entries were read) or NEXT_DUE - ms until the next scheduled job, number of partitions; then the ids, each followed by LF, and PAYLOADS_ONLY: payloads, PAYLOADS_AND_OPTS: payload and opts per job, or SHARED_OPTS: opts of all, payloads
 if not exists then
-  return nothing()
+  return nothing_found()
 end
 local request = read_request(1)
-guard(request.mode ~= 'm', math.min(request.max, CLAIM_MAX))
+choose_path(request.mode ~= AT_MOST_ONCE, math.min(request.max, CLAIM_MAX))
 local reply = claim(request)
 commit()
 return reply

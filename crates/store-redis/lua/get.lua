@@ -1,11 +1,11 @@
--- get: everything known of one job.
+-- get: reads one job.
 -- keys: state jobs opts errors results scheduled running open stopping progress final
 -- uses: stats state read
 -- flags: no-writes
 -- args: id
--- reply: nothing, or the twelve parts of lib/look
+-- reply: an empty list, or the twelve values of lib/read
 local reply = {}
-if not exists or not look(ARGV[1], true, reply) then
+if not exists or not read_job(ARGV[1], true, reply) then
   return {}
 end
 return reply

@@ -1,4 +1,4 @@
--- maintain: the light clean: promote, reap, expire and prune, up to a limit of each.
+-- maintain: promotes, reaps, expires and prunes, up to a limit of each.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
 -- uses: stats notify opts state waiting lease finish extend reap pick
 -- flags: allow-oom
@@ -9,7 +9,7 @@ if not exists then
 end
 local limit = math.min(tonumber(ARGV[1]), PAGE)
 
--- Gives waiting jobs up that did not start in time.
+-- Ends waiting jobs that did not start before they expired.
 local function expire_waiting()
   if limit == 0 then
     return 0
@@ -26,19 +26,19 @@ local function expire_waiting()
   return #ids
 end
 
--- Drops stale entries at the heads of the lists, which nobody claims from while the queue is paused.
-local function sweep_heads()
-  local room = f[GHOSTS] > 0 and LOOKED_AT_MAX or 0
-  for priority = 0, 9 do
-    local found = room > 0 and look_at(priority, 0, room) or {}
+-- Drops stale entries at the heads of the lists: nothing claims from them while the queue is paused.
+local function drop_stale_heads()
+  local room = stats[STALE_ENTRIES] > 0 and ENTRY_SCAN_MAX or 0
+  for priority = 0, PRIORITY_LAST do
+    local found = room > 0 and read_entries(priority, 0, room) or {}
     local stale = 0
     while found[stale + 1] and found[stale + 1].is_stale do
       stale = stale + 1
-      drop_ghost(found[stale].id)
+      drop_stale_entry(found[stale].id)
     end
     if stale > 0 then
       redis.call('LTRIM', k_ready[priority], stale, -1)
-      f[BASE + priority] = f[BASE + priority] + stale
+      stats[LIST_BASE + priority] = stats[LIST_BASE + priority] + stale
       is_dirty = true
     end
     room = room - #found
@@ -49,6 +49,6 @@ local promoted = limit > 0 and promote_due(limit) or 0
 local reaped, leases = reap(limit)
 local expired = expire_waiting()
 local pruned, forgotten = prune(limit)
-sweep_heads()
+drop_stale_heads()
 commit()
 return { promoted, reaped, expired, pruned, forgotten + leases }

@@ -1,14 +1,14 @@
--- progress: says how far a job has come; renews nothing.
+-- progress: stores the progress of a running job; does not extend its lease.
 -- keys: state running open claims left tokens holds leases owners stopping progress jobs sleepers wake hints
 -- uses: stats notify lease
 -- flags: allow-oom
--- args: id, token, fraction, message (empty, or TAB and its text)
--- reply: 1, or 0 when the token does not hold the job
+-- args: id, token, fraction, message (empty, or TAB and the text)
+-- reply: 1, or 0 if the token does not lease the job
 local id, token = ARGV[1], ARGV[2]
-if not exists or not held(id, token) then
+if not exists or not lease_of(id, token) then
   return 0
 end
-redis.call('HSET', k_progress, id, ARGV[3] .. '\t' .. whole(now) .. ARGV[4])
+redis.call('HSET', k_progress, id, ARGV[3] .. '\t' .. digits(now) .. ARGV[4])
 is_changed = true
 commit()
 return 1

@@ -1,60 +1,60 @@
--- purge: removes up to a page of ready and scheduled jobs as if they had never been.
+-- purge: removes up to a page of ready and scheduled jobs without a record.
 -- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running leases owners final sleepers wake hints
 -- uses: stats notify opts state waiting
 -- flags: allow-oom
 -- args: none
--- reply: how many jobs were removed, and 1 when stale entries took up the whole step (ask again)
+-- reply: number of jobs removed, and 1 if only stale entries were read (call again)
 if not exists then
   return { 0, 0 }
 end
 local PAGE = 500
-local removed, looked_at = {}, 0
+local removed, scanned = {}, 0
 
--- The jobs of one list, and stale entries with them.
+-- Removes the jobs and stale entries of one list.
 local function purge_list(priority)
-  local entries = redis.call('LRANGE', k_ready[priority], 0, PAGE - looked_at - 1)
+  local entries = redis.call('LRANGE', k_ready[priority], 0, PAGE - scanned - 1)
   for i = 1, #entries do
     local generation, id = string.match(entries[i], '^\t(%d+)\t(.*)$')
     id = id or entries[i]
-    local ghost = f[GHOSTS] > 0 and redis.call('HGET', k_ghosts, id)
-    local stale, highest = string.match(ghost or '', '^(%d+) (%d+)$')
+    local stale_record = stats[STALE_ENTRIES] > 0 and redis.call('HGET', k_ghosts, id)
+    local stale, highest = string.match(stale_record or '', '^(%d+) (%d+)$')
     if stale and tonumber(generation or 0) <= tonumber(highest) then
-      f[GHOSTS] = f[GHOSTS] - 1
+      stats[STALE_ENTRIES] = stats[STALE_ENTRIES] - 1
       if tonumber(stale) > 1 then
-        redis.call('HSET', k_ghosts, id, whole(tonumber(stale) - 1) .. ' ' .. highest)
+        redis.call('HSET', k_ghosts, id, digits(tonumber(stale) - 1) .. ' ' .. highest)
       else
         redis.call('HDEL', k_ghosts, id)
       end
     else
       removed[#removed + 1] = id
-      f[READY + priority] = f[READY + priority] - 1
+      stats[READY + priority] = stats[READY + priority] - 1
     end
   end
   if #entries > 0 then
-    looked_at = looked_at + #entries
+    scanned = scanned + #entries
     redis.call('LTRIM', k_ready[priority], #entries, -1)
-    f[BASE + priority] = f[BASE + priority] + #entries
+    stats[LIST_BASE + priority] = stats[LIST_BASE + priority] + #entries
     is_dirty = true
   end
 end
 
 local function purge_zset(key)
-  local ids = PAGE > looked_at and redis.call('ZRANGE', key, 0, PAGE - looked_at - 1) or {}
+  local ids = PAGE > scanned and redis.call('ZRANGE', key, 0, PAGE - scanned - 1) or {}
   for i = 1, #ids do
     removed[#removed + 1] = ids[i]
     if key == k_suspects then
-      local priority = math.floor(tonumber(redis.call('ZSCORE', key, ids[i])) / LANE)
-      f[READY + priority] = f[READY + priority] - 1
+      local priority = math.floor(tonumber(redis.call('ZSCORE', key, ids[i])) / SUSPECT_LANE)
+      stats[READY + priority] = stats[READY + priority] - 1
     end
   end
   if #ids > 0 then
-    looked_at = looked_at + #ids
+    scanned = scanned + #ids
     redis.call('ZREM', key, unpack(ids))
   end
 end
 
-for priority = 0, 9 do
-  if looked_at < PAGE then
+for priority = 0, PRIORITY_LAST do
+  if scanned < PAGE then
     purge_list(priority)
   end
 end
@@ -62,18 +62,18 @@ purge_zset(k_suspects)
 purge_zset(k_scheduled)
 for i = 1, #removed do
   local id = removed[i]
-  local o = load_opts(id)
-  if o.e then
+  local opts = load_opts(id)
+  if opts[EXPIRES_AT] then
     redis.call('ZREM', k_expiring, id)
   end
-  if o.u and redis.call('HGET', k_unique, o.u) == id then
-    redis.call('HDEL', k_unique, o.u)
+  if opts[UNIQUE_KEY] and redis.call('HGET', k_unique, opts[UNIQUE_KEY]) == id then
+    redis.call('HDEL', k_unique, opts[UNIQUE_KEY])
   end
-  f[BYTES] = f[BYTES] - redis.call('HSTRLEN', k_jobs, id) - redis.call('HSTRLEN', k_errors, id)
+  stats[BYTES] = stats[BYTES] - redis.call('HSTRLEN', k_jobs, id) - redis.call('HSTRLEN', k_errors, id)
   redis.call('HDEL', k_jobs, id)
   redis.call('HDEL', k_opts, id)
   redis.call('HDEL', k_errors, id)
   is_changed = true
 end
 commit()
-return { #removed, #removed == 0 and looked_at == PAGE and 1 or 0 }
+return { #removed, #removed == 0 and scanned == PAGE and 1 or 0 }

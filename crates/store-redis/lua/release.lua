@@ -1,48 +1,48 @@
--- release: gives jobs back to the front (or back) in claim order, attempt not counted.
+-- release: requeues claimed jobs in claim order without counting the attempt.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
 -- uses: stats notify opts state waiting lease finish reap outcome byte_order
 -- flags: allow-oom
--- args: how many; id, token of each
--- reply: the words (released, cancelled, lease_lost, gone) in one text, separated by spaces
-local SAME = { released = true, cancelled = true }
-local back, places = {}, {}
+-- args: count; id and token per job
+-- reply: statuses (released, cancelled, lease_lost, gone) separated by spaces
+local REPEATABLE = { released = true, cancelled = true }
+local to_requeue, positions = {}, {}
 
--- Where a held job stands in its claim.
-local function place_in_claim(id, token)
-  if not places[token] then
-    places[token] = {}
-    for place, claimed in ipairs((claimed_ids(token))) do
-      places[token][claimed] = place
+-- The position of a job in its claim.
+local function position_in_claim(id, token)
+  if not positions[token] then
+    positions[token] = {}
+    for position, claimed in ipairs((claimed_ids(token))) do
+      positions[token][claimed] = position
     end
   end
-  return places[token][id] or 0
+  return positions[token][id] or 0
 end
 
 local function release_one(id, token)
-  local hold = held(id, token)
-  if not hold then
-    return told_before(id, token, SAME)
+  local lease = lease_of(id, token)
+  if not lease then
+    return repeated_status(id, token, REPEATABLE)
   end
-  local o = load_opts(id)
+  local opts = load_opts(id)
   if is_asked_to_stop(id, token) then
-    return stop(id, o, hold)
+    return cancel_stopped(id, opts, lease)
   end
   local number = tonumber(string.match(token, '^%d+'))
-  back[#back + 1] = { id = id, o = o, hold = hold, number = number, place = place_in_claim(id, token) }
+  to_requeue[#to_requeue + 1] = { id = id, opts = opts, lease = lease, number = number, position = position_in_claim(id, token) }
   leave_claim(id, token, 'released')
   return 'released'
 end
 
-return settle(2, function(at)
+return apply_outcomes(2, function(at)
   return release_one(ARGV[at], ARGV[at + 1])
 end, function()
-  table.sort(back, function(a, b)
+  table.sort(to_requeue, function(a, b)
     if a.number ~= b.number then
       return a.number < b.number
-    elseif a.place ~= b.place then
-      return a.place < b.place
+    elseif a.position ~= b.position then
+      return a.position < b.position
     end
     return is_before(a.id, b.id)
   end)
-  requeue_in_order(back)
+  requeue_in_order(to_requeue)
 end)

@@ -1,18 +1,18 @@
--- renew: moves the end of a lease; gives back claims whose replies were lost; says what was lost and what should stop.
+-- renew: extends a lease, requeues claims whose replies were lost, and reports lost tokens and jobs to cancel.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
 -- uses: stats notify opts state waiting lease finish extend reap
 -- flags: allow-oom
--- args: owner (b:BOOT, or empty for a single claim), lease (ms), settled (the highest seq answered or given up), how many tokens are known, those tokens
--- reply: new end of the lease (0: none), how many tokens were lost, those tokens, then ids that should stop
-local PAGE, CLAIMS_MAX = 100, 10000
-local owner, lease, settled = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+-- args: owner (BOOT_OWNER BOOT, or empty for a single claim), lease (ms), settled (highest seq whose reply arrived or was given up), count of known tokens, those tokens
+-- reply: new lease end (0: no lease), count of lost tokens, those tokens, then ids of jobs to cancel
+local PAGE, CLAIMS_PAGE, CLAIMS_MAX = 100, 500, 10000
+local owner, lease_ms, settled = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local tokens, known = {}, {}
 for i = 5, 4 + tonumber(ARGV[4]) do
   tokens[#tokens + 1] = ARGV[i]
   known[ARGV[i]] = true
 end
 
-local function answer(until_ms, lost, cancel)
+local function renew_reply(until_ms, lost, cancel)
   local reply = { until_ms or 0, #lost }
   for i = 1, #lost do
     reply[#reply + 1] = lost[i]
@@ -23,8 +23,8 @@ local function answer(until_ms, lost, cancel)
   return reply
 end
 
--- A claim of this owner, open or just finished, of which nothing was taken back.
-local function is_remembered_whole(token, of)
+-- Whether a claim of this owner is open or recently finished and lost no job.
+local function is_intact(token, of)
   local _, its_owner = claimed_ids(token)
   if its_owner ~= of or is_forgotten(token) then
     return false
@@ -33,7 +33,7 @@ local function is_remembered_whole(token, of)
   return not (left and string.find('\n' .. left, '\nlease_lost ', 1, true))
 end
 
--- Jobs of an owner that somebody asked to stop, in the order of their ids.
+-- Jobs of an owner with a cancel request, in id order.
 local function asked_to_stop(of, token)
   if redis.call('ZCARD', k_stopping) == 0 then
     return {}
@@ -42,79 +42,79 @@ local function asked_to_stop(of, token)
   local ids = {}
   for i = 1, #found do
     local id = string.sub(found[i], #of + 2)
-    if not token or held(id, token) then
+    if not token or lease_of(id, token) then
       ids[#ids + 1] = id
     end
   end
   return ids
 end
 
--- Claims the worker never heard of: their jobs go back to the front, newest claim first so that they end up in claim
--- order; at the back it is the oldest first.
-local function give_back_unknown()
-  local is_newest_first = rule(REQUEUE) == 0
-  local given_back, from = 0, 0
-  while given_back < PAGE and from < CLAIMS_MAX do
+-- Requeues claims whose replies the worker never received. At the front the newest claim goes first, so that the jobs
+-- end up in claim order; at the back the oldest goes first.
+local function requeue_unknown_claims()
+  local is_newest_first = rule(REQUEUE) == REQUEUE_FRONT
+  local requeued, from = 0, 0
+  while requeued < PAGE and from < CLAIMS_MAX do
     local low, high = '[' .. owner .. '\t', '(' .. owner .. '\n'
     local page
     if is_newest_first then
-      page = redis.call('ZREVRANGEBYLEX', k_holds, high, low, 'LIMIT', from, 500)
+      page = redis.call('ZREVRANGEBYLEX', k_holds, high, low, 'LIMIT', from, CLAIMS_PAGE)
     else
-      page = redis.call('ZRANGEBYLEX', k_holds, low, high, 'LIMIT', from, 500)
+      page = redis.call('ZRANGEBYLEX', k_holds, low, high, 'LIMIT', from, CLAIMS_PAGE)
     end
     for i = 1, #page do
       local token = string.sub(page[i], #owner + 2)
-      local open = given_back < PAGE and not known[token] and open_claim(token)
+      local open = requeued < PAGE and not known[token] and open_claim(token)
       if open and open.seq <= settled then
-        local jobs = load_held(still_held(token))
-        given_back = given_back + #jobs
-        give_back(jobs)
+        local jobs = load_leased_jobs(leased_ids(token))
+        requeued = requeued + #jobs
+        requeue_or_cancel(jobs)
       end
     end
     from = from + #page
-    if #page < 500 then
+    if #page < CLAIMS_PAGE then
       break
     end
   end
   close_claims()
-  prune_step()
+  prune_after_end()
 end
 
 local function renew_worker()
-  local until_ms = extend(owner, lease)
+  local until_ms = extend(owner, lease_ms)
   if not until_ms then
-    return answer(nil, tokens, {})
+    return renew_reply(nil, tokens, {})
   end
-  give_back_unknown()
+  requeue_unknown_claims()
   local lost = {}
   for i = 1, #tokens do
-    -- An open claim of a boot that lives is whole: what is taken back from it is taken back whole.
+    -- An open claim under a live lease is intact: claims are taken back only as a whole.
     local is_open = redis.call('ZSCORE', k_holds, owner .. '\t' .. tokens[i])
-    if not is_open and not is_remembered_whole(tokens[i], owner) then
+    if not is_open and not is_intact(tokens[i], owner) then
       lost[#lost + 1] = tokens[i]
     end
   end
-  return answer(until_ms, lost, asked_to_stop(owner))
+  return renew_reply(until_ms, lost, asked_to_stop(owner))
 end
 
--- The holder of one token renews the lease it is under, whosever that is.
+-- Extends the lease that a single token is under, whichever owner it has.
 local function renew_single(token)
   local _, of = claimed_ids(token)
-  if not of or not is_remembered_whole(token, of) then
-    return answer(nil, { token }, {})
+  if not of or not is_intact(token, of) then
+    return renew_reply(nil, { token }, {})
   end
   if redis.call('HEXISTS', k_open, token) == 0 then
-    return answer(nil, {}, {})
+    return renew_reply(nil, {}, {})
   end
-  local until_ms = extend(of, lease)
+  local until_ms = extend(of, lease_ms)
   if not until_ms then
-    return answer(nil, { token }, {})
+    return renew_reply(nil, { token }, {})
   end
-  return answer(until_ms, {}, asked_to_stop(of, token))
+  return renew_reply(until_ms, {}, asked_to_stop(of, token))
 end
 
 if not exists then
-  return answer(nil, tokens, {})
+  return renew_reply(nil, tokens, {})
 end
 local reply = owner == '' and renew_single(tokens[1]) or renew_worker()
 commit()

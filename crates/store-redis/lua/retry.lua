@@ -1,31 +1,31 @@
--- retry: makes dead jobs ready again, at the back, with attempts and expiries reset.
+-- retry: makes dead jobs ready again, at the back of their lists, with attempts and expiries reset.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
 -- uses: stats notify opts state waiting lease finish byte_order scan change
 -- flags: allow-oom
--- args: `ids`, how many, ids; or `key`, unique key; or `scan` and a scan (lib/scan)
--- reply: where to go on (empty: nowhere); then id and word of each: done, will_stop, not_found, `conflict ID`, or the state that forbids it
-local function retry(id, state, o)
+-- args: `ids`, count, ids; or `key`, unique key; or `scan` and a filter (read_filter in lib/scan)
+-- reply: next cursor (empty: done); then per job its id and a result: done, will_stop, not_found, `conflict ID`, or the state that does not allow it
+local function retry(id, state, opts)
   if not state then
     return 'not_found'
   elseif state ~= 'dead' then
     return state
   end
-  local holder = o.u and redis.call('HGET', k_unique, o.u)
+  local holder = opts[UNIQUE_KEY] and redis.call('HGET', k_unique, opts[UNIQUE_KEY])
   if holder then
     return 'conflict ' .. holder
   end
-  forget(id, 'dead', k_dead)
-  f[BYTES] = f[BYTES] - redis.call('HSTRLEN', k_errors, id)
+  remove_end(id, 'dead', k_dead)
+  stats[BYTES] = stats[BYTES] - redis.call('HSTRLEN', k_errors, id)
   redis.call('HDEL', k_errors, id)
-  if o.u then
-    redis.call('HSET', k_unique, o.u, id)
+  if opts[UNIQUE_KEY] then
+    redis.call('HSET', k_unique, opts[UNIQUE_KEY], id)
   end
   redis.call('HDEL', k_tombstones, id)
   redis.call('ZREM', k_forgetting, id)
-  o.a, o.x, o.e = nil, nil, nil
-  o.d = whole(now)
-  place_ready(id, o, false)
-  save_opts(id, o)
+  opts[ATTEMPT], opts[EXPIRIES], opts[EXPIRES_AT] = nil, nil, nil
+  opts[DUE_AT] = digits(now)
+  add_ready(id, opts, false)
+  save_opts(id, opts)
   return 'done'
 end
 

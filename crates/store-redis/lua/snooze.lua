@@ -1,26 +1,26 @@
--- snooze: puts jobs off, attempt not counted.
+-- snooze: reschedules claimed jobs without counting the attempt.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
 -- uses: stats notify opts state waiting lease finish outcome
 -- flags: allow-oom
--- args: how many; id, token, due (MS or +MS from now) of each
--- reply: the words (snoozed, cancelled, lease_lost, gone) in one text, separated by spaces
-local SAME = { snoozed = true, cancelled = true }
+-- args: count; id, token and due time (MS, or +MS from now) per job
+-- reply: statuses (snoozed, cancelled, lease_lost, gone) separated by spaces
+local REPEATABLE = { snoozed = true, cancelled = true }
 
 local function snooze_one(id, token, due)
-  local hold = held(id, token)
-  if not hold then
-    return told_before(id, token, SAME)
+  local lease = lease_of(id, token)
+  if not lease then
+    return repeated_status(id, token, REPEATABLE)
   end
-  local o = load_opts(id)
+  local opts = load_opts(id)
   if is_asked_to_stop(id, token) then
-    return stop(id, o, hold)
+    return cancel_stopped(id, opts, lease)
   end
   leave_claim(id, token, 'snoozed')
-  place_scheduled(id, o, resolve(due))
-  save_opts(id, o)
+  add_scheduled(id, opts, resolve(due))
+  save_opts(id, opts)
   return 'snoozed'
 end
 
-return settle(3, function(at)
+return apply_outcomes(3, function(at)
   return snooze_one(ARGV[at], ARGV[at + 1], ARGV[at + 2])
 end)

@@ -1,9 +1,9 @@
--- stats: the figures of the queue, counted and never scanned.
+-- stats: reads the stats of the queue, without scanning.
 -- keys: state opts ready suspects ghosts scheduled running succeeded dead cancelled jobs final
 -- uses: stats state
 -- flags: no-writes
 -- args: none
--- reply: nothing when the queue does not exist; else figures (packed), now, scheduled, running, succeeded, dead, cancelled, the due time of the earliest scheduled job (empty: none), then id and opts of the job at the head of each lane
+-- reply: an empty list if the queue does not exist; else packed stats, now, scheduled, running, succeeded, dead, cancelled, due time of the earliest scheduled job (empty: none), then id and opts of the first job of each lane
 if not exists then
   return {}
 end
@@ -22,22 +22,22 @@ local function add(id)
   end
 end
 
--- The first entry of a list that is not stale, as far as a page shows.
+-- The first entry of a list that is not stale, within one page.
 local function head_of(key)
-  local entries = redis.call('LRANGE', key, 0, f[GHOSTS] > 0 and STALE_MAX or 0)
+  local entries = redis.call('LRANGE', key, 0, stats[STALE_ENTRIES] > 0 and STALE_MAX or 0)
   for i = 1, #entries do
     local generation, id = string.match(entries[i], '^\t(%d+)\t(.*)$')
     id = id or entries[i]
-    local ghost = f[GHOSTS] > 0 and redis.call('HGET', k_ghosts, id)
-    if not (ghost and tonumber(generation or 0) <= tonumber(string.match(ghost, ' (%d+)$'))) then
+    local stale_record = stats[STALE_ENTRIES] > 0 and redis.call('HGET', k_ghosts, id)
+    if not (stale_record and tonumber(generation or 0) <= tonumber(string.match(stale_record, ' (%d+)$'))) then
       return id
     end
   end
 end
 
-for priority = 0, 9 do
-  if f[READY + priority] > 0 then
-    add(redis.call('ZRANGEBYSCORE', k_suspects, priority * LANE, '(' .. whole((priority + 1) * LANE), 'LIMIT', 0, 1)[1])
+for priority = 0, PRIORITY_LAST do
+  if stats[READY + priority] > 0 then
+    add(redis.call('ZRANGEBYSCORE', k_suspects, priority * SUSPECT_LANE, '(' .. digits((priority + 1) * SUSPECT_LANE), 'LIMIT', 0, 1)[1])
     add(head_of(k_ready[priority]))
   end
 end

@@ -1,13 +1,13 @@
--- take_back: takes back a page of what an owner holds; its lease ends when that is all.
+-- take_back: requeues a page of the jobs an owner leases; ends the lease after the last page.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
 -- uses: stats notify opts state waiting lease finish extend reap
 -- flags: allow-oom
--- args: owner, 1 when it was lost (expiries count) or 0 when it gave up
--- reply: how many jobs, and 1 when there are no more
+-- args: owner, 1 if the worker was lost (counts an expiry) or 0 if it left
+-- reply: number of jobs, and 1 if there are no more
 if not exists or not redis.call('ZSCORE', k_leases, ARGV[1]) then
   return { 0, 1 }
 end
-local taken, is_whole = take_back(ARGV[1], 100, ARGV[2] == '1')
-prune_step()
+local taken, is_complete = take_back(ARGV[1], PAGE_MAX, ARGV[2] == '1')
+prune_after_end()
 commit()
-return { taken, is_whole and 1 or 0 }
+return { taken, is_complete and 1 or 0 }

@@ -1,14 +1,14 @@
--- watch: somebody listens for hints until a time.
+-- watch: makes scripts publish notifications for a while.
 -- keys: state
 -- uses: stats
 -- flags: allow-oom
--- args: for how long (ms)
--- reply: 1, or 0 when the queue does not exist yet
+-- args: duration (ms)
+-- reply: 1, or 0 if the queue does not exist yet
 local watched_until = now + tonumber(ARGV[1])
 if not exists then
-  redis.call('HSET', k_state, 'watched', whole(watched_until))
+  redis.call('HSET', k_state, WATCHED_FIELD, digits(watched_until))
   return 0
 end
-f[WATCHED_UNTIL] = math.max(f[WATCHED_UNTIL], watched_until)
-write_figures()
+stats[WATCHED_UNTIL] = math.max(stats[WATCHED_UNTIL], watched_until)
+write_stats()
 return 1

@@ -27,7 +27,7 @@ pub struct GuestScript(Script);
 impl GuestScript {
     /// Put together from its parts, in their order.
     pub fn new(parts: &[&str]) -> Self {
-        Self(Script::guest(parts))
+        Self(Script::raw(parts))
     }
 }
 

@@ -1,9 +1,9 @@
-//! The scripts: Lua files with a header as contract, put together with the parts they use.
+//! Lua scripts, built from one file per verb and the shared files it uses.
 //!
-//! A script's file begins with lines `-- word: …`: `keys` names the keys it may touch, in the order
-//! they are declared; `uses` the parts of `lua/lib` it is built on, in order; `flags` what Redis
-//! should let it do; `guards: lazy` that it checks the types of keys itself, where it needs them.
-//! Everything else in the header is for people.
+//! A script's file starts with a header of lines `-- field: …`. `keys` lists the keys it may access,
+//! in the order of `KEYS`; `uses` the files of `lua/lib` it needs, in order; `flags` the flags of
+//! its shebang; `guards: lazy` says that the script checks the types of keys itself. `args` and
+//! `reply` document the call. `lua/lib/names.lua` names constants; it is part of every script.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,38 +13,38 @@ use crate::keys::{Key, KeyType};
 
 mod fold;
 
-/// Where a script reads the time: from Redis, or from its last argument in tests.
+/// Where a script reads the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClockSource {
-    /// `TIME`, read once.
+    /// The command `TIME`.
     Redis,
-    /// The last argument.
+    /// Its last argument, in tests.
     Argument,
 }
 
-/// One script, ready to be sent.
+/// A script, ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Script {
-    /// The verb.
+    /// Its name in the table below.
     #[cfg(test)]
     pub(crate) name: &'static str,
-    /// The whole text.
+    /// The text sent to Redis.
     pub(crate) source: String,
-    /// The SHA-1 of the text, by which the server knows it.
+    /// The SHA-1 of `source`, for `EVALSHA`.
     pub(crate) sha: String,
     /// The keys it declares, in order.
     pub(crate) keys: Vec<Key>,
 }
 
 impl Script {
-    /// A script of another system, whose keys are not ours to name.
-    pub(crate) fn guest(parts: &[&str]) -> Self {
+    /// A script that works on keys of other systems; sent as it is.
+    pub(crate) fn raw(parts: &[&str]) -> Self {
         let flags = parts.iter().find_map(|part| header(part, "flags"));
         let source = shebang(flags.unwrap_or_default()) + &parts.concat();
         let sha = redis::Script::new(&source).get_hash().to_owned();
         Self {
             #[cfg(test)]
-            name: "guest",
+            name: "raw",
             source,
             sha,
             keys: Vec::new(),
@@ -54,19 +54,25 @@ impl Script {
 
 macro_rules! scripts {
     ($($name:ident: $file:literal,)+) => {
-        /// Every script of one clock.
+        /// All scripts, for one source of time.
         #[derive(Debug)]
         pub(crate) struct Scripts { $(pub(crate) $name: Script,)+ }
 
         impl Scripts {
-            fn put_together(clock: ClockSource) -> Self {
-                Self { $($name: compose(stringify!($name), include_str!(concat!("../lua/", $file)), clock),)+ }
+            fn build(clock: ClockSource) -> Self {
+                Self { $($name: build(stringify!($name), include_str!(concat!("../lua/", $file)), clock),)+ }
             }
 
-            /// All of them, in the order of the table.
+            /// All of them, in table order.
             #[cfg(test)]
             pub(crate) fn all(&self) -> Vec<&Script> {
                 vec![$(&self.$name,)+]
+            }
+
+            /// The name and the file of each script.
+            #[cfg(test)]
+            fn files() -> Vec<(&'static str, &'static str)> {
+                vec![$((stringify!($name), include_str!(concat!("../lua/", $file))),)+]
             }
         }
     };
@@ -123,9 +129,8 @@ scripts! {
     worker_register: "workers/register.lua",
 }
 
-static BY_REDIS: LazyLock<Scripts> = LazyLock::new(|| Scripts::put_together(ClockSource::Redis));
-static BY_ARGUMENT: LazyLock<Scripts> =
-    LazyLock::new(|| Scripts::put_together(ClockSource::Argument));
+static BY_REDIS: LazyLock<Scripts> = LazyLock::new(|| Scripts::build(ClockSource::Redis));
+static BY_ARGUMENT: LazyLock<Scripts> = LazyLock::new(|| Scripts::build(ClockSource::Argument));
 
 impl Scripts {
     /// The scripts that read their time from `clock`.
@@ -137,19 +142,19 @@ impl Scripts {
     }
 }
 
-macro_rules! parts {
+macro_rules! libraries {
     ($($name:literal,)+) => {
-        /// A part of `lua/lib` by its name.
-        fn part(name: &str) -> &'static str {
+        /// The text of a file of `lua/lib`.
+        fn library(name: &str) -> &'static str {
             match name {
                 $($name => include_str!(concat!("../lua/lib/", $name, ".lua")),)+
-                _ => panic!("no part of the scripts is called {name}"),
+                _ => panic!("lua/lib has no file {name}"),
             }
         }
     };
 }
 
-parts! {
+libraries! {
     "audit/claim",
     "audit/fingerprint",
     "audit/job",
@@ -171,6 +176,7 @@ parts! {
     "fast_path",
     "finish",
     "lease",
+    "names",
     "notify",
     "opts",
     "outcome",
@@ -186,10 +192,10 @@ parts! {
     "workers/registry",
 }
 
-/// What follows `-- word:` in the header of a script.
-fn header<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+/// The value of a field in the header of a script.
+fn header<'a>(text: &'a str, field: &str) -> Option<&'a str> {
     let lines = text.lines().map_while(|line| line.strip_prefix("-- "));
-    let mut values = lines.filter_map(|line| line.strip_prefix(word)?.strip_prefix(':'));
+    let mut values = lines.filter_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     values.next().map(str::trim)
 }
 
@@ -200,29 +206,35 @@ fn shebang(flags: &str) -> String {
     }
 }
 
-/// Puts a script together: flags, keys by their names, a check of their types, the clock, the
-/// parts it uses, and its own text. The parts come from this crate, so what is wrong with them is
-/// found by the first test and never by a user.
-fn compose(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
+/// Builds a script: flags, keys, a check of their types, names, the clock, the files it uses, and
+/// its own text.
+///
+/// # Panics
+///
+/// If a file is wrong. All files are part of this crate, so tests find that.
+fn build(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
     let keys: Vec<Key> = header(text, "keys")
         .unwrap_or_default()
         .split(' ')
-        .map(|key| Key::named(key).unwrap_or_else(|| panic!("{name} names the unknown key {key}")))
+        .map(|key| {
+            Key::named(key).unwrap_or_else(|| panic!("{name} declares the unknown key {key}"))
+        })
         .collect();
     let mut source = shebang(header(text, "flags").unwrap_or_default());
-    source.push_str(&declared(&keys));
+    source.push_str(library("names"));
+    source.push_str(&type_checks(&keys));
     if header(text, "guards") != Some("lazy") {
-        source.push_str("guard_all()\n");
+        source.push_str("check_types()\n");
     }
-    source.push_str(part(match clock {
+    source.push_str(library(match clock {
         ClockSource::Redis => "clock",
         ClockSource::Argument => "clock_argument",
     }));
     for used in header(text, "uses").unwrap_or_default().split_whitespace() {
-        source.push_str(part(used));
+        source.push_str(library(used));
     }
     source.push_str(text);
-    let source = fold::fold(&source, &places(&keys));
+    let source = fold::fold(&source, &positions(&keys));
     let sha = redis::Script::new(&source).get_hash().to_owned();
     Script {
         #[cfg(test)]
@@ -233,22 +245,22 @@ fn compose(name: &'static str, text: &'static str, clock: ClockSource) -> Script
     }
 }
 
-/// Where each key stands among those declared; the ready lists are a table by priority.
-fn places(keys: &[Key]) -> HashMap<String, String> {
-    let mut places = HashMap::new();
+/// The expression for each key: `k_jobs` is `KEYS[3]`. The ready lists are a table by priority.
+fn positions(keys: &[Key]) -> HashMap<String, String> {
+    let mut positions = HashMap::new();
     let mut at = 0;
     for key in keys {
         if key.count() == 1 {
-            places.insert(format!("k_{}", key.name()), format!("KEYS[{}]", at + 1));
+            positions.insert(format!("k_{}", key.name()), format!("KEYS[{}]", at + 1));
         }
         at += key.count();
     }
-    places
+    positions
 }
 
-/// The lines that name the lists of keys, and the check that each key is of its type: a script that
-/// writes must not fail half-way.
-fn declared(keys: &[Key]) -> String {
+/// Declares the lists of keys, and the function `check_types`, which fails if a key has the wrong
+/// type: a script that writes must not fail half-way.
+fn type_checks(keys: &[Key]) -> String {
     let (mut names, mut checks) = (String::new(), String::new());
     let mut at = 0;
     for key in keys {
@@ -282,7 +294,7 @@ fn declared(keys: &[Key]) -> String {
             }
         };
     }
-    format!("{names}local function guard_all()\n{checks}end\n")
+    format!("{names}local function check_types()\n{checks}end\n")
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
--- audit/claims: what is remembered of claims agrees: their records, tokens, owners, and how jobs left them.
+-- audit/claims: checks that the records, tokens and owners of claims agree, and how jobs left them.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
 -- uses: stats notify opts state waiting lease audit/report audit/validate audit/claim
 -- flags: allow-oom
--- args: tokens, claims, left or holds; cursor
+-- args: `tokens`, `claims`, `left` or `holds`; cursor
 -- reply: as in lib/audit/report
 if not exists then
   return page_reply('')
@@ -20,10 +20,10 @@ local function forget_claim(token)
   report('claim_unreadable', nil, token)
 end
 
-local meet = {}
+local check = {}
 
--- A claim that is not open ended at some time, and is forgotten a while after.
-function meet.tokens(token, score)
+-- A token that is not open has an end time, after which its claim is pruned.
+function check.tokens(token, score)
   if not is_token(token) or redis.call('HEXISTS', k_claims, token) == 0 then
     if not is_open(token) then
       forget_claim(token)
@@ -34,8 +34,8 @@ function meet.tokens(token, score)
   end
 end
 
-function meet.claims(token, text)
-  local record = is_token(token) and record_of(token)
+function check.claims(token, text)
+  local record = is_token(token) and claim_record(token)
   if not record then
     if not is_open(token) then
       forget_claim(token)
@@ -44,7 +44,7 @@ function meet.claims(token, text)
   end
   local _, lines = string.gsub(text, '\n', '')
   if record.size ~= lines - 1 then
-    local head = whole(record.seq) .. '\t' .. (lines - 1) .. '\t' .. record.owner
+    local head = digits(record.seq) .. '\t' .. (lines - 1) .. '\t' .. record.owner
     redis.call('HSET', k_claims, token, head .. string.match(text, '\n.*$'))
     report('claim_unrecorded', nil, token)
   end
@@ -54,34 +54,34 @@ function meet.claims(token, text)
   end
 end
 
--- Only jobs of the claim leave it, once, and not while it holds them.
-function meet.left(token, text)
+-- Only jobs of the claim may have left it, once, and not while it leases them.
+function check.left(token, text)
   local claim = redis.call('HGET', k_claims, token)
   local lines, seen = {}, {}
   for how, id in string.gmatch(text, '([^ \n]+) ([^\n]*)\n') do
     local is_how = false
-    for i = 1, #LEFT do
-      is_how = is_how or LEFT[i] == how
+    for i = 1, #LEAVE_STATUSES do
+      is_how = is_how or LEAVE_STATUSES[i] == how
     end
     local is_claimed = claim and string.find(claim, '\n' .. id .. '\n', 1, true)
-    if is_how and is_claimed and not seen[id] and not held(id, token) then
+    if is_how and is_claimed and not seen[id] and not lease_of(id, token) then
       lines[#lines + 1] = how .. ' ' .. id .. '\n'
       seen[id] = true
     end
   end
-  looked = looked + math.max(0, #lines - 1)
-  local sound = table.concat(lines)
-  if sound == '' then
+  scanned = scanned + math.max(0, #lines - 1)
+  local valid = table.concat(lines)
+  if valid == '' then
     redis.call('HDEL', k_left, token)
-  elseif sound ~= text then
-    redis.call('HSET', k_left, token, sound)
+  elseif valid ~= text then
+    redis.call('HSET', k_left, token, valid)
   end
-  if sound == '' or sound ~= text then
-    report('left_wrong', nil, token)
+  if valid == '' or valid ~= text then
+    report('claim_history_wrong', nil, token)
   end
 end
 
-function meet.holds(member)
+function check.holds(member)
   local owner, token = string.match(member, '^([^\t]*)\t(.*)$')
   local open = token and redis.call('HGET', k_open, token)
   if not open or string.match(open, '^%d+\t%d+\t(.*)$') ~= owner then
@@ -90,14 +90,14 @@ function meet.holds(member)
   end
 end
 
-local WALKS = {
+local SCANS = {
   tokens = { k_tokens, 'zset', 200 },
   claims = { k_claims, 'anchored', 50 },
   left = { k_left, 'hash', 4 },
   holds = { k_holds, 'zset', 200 },
 }
-local walk = WALKS[stage]
-local next_at = scan_page(walk[1], walk[2], cursor, walk[3], meet[stage])
+local scan = SCANS[stage]
+local next_at = scan_page(scan[1], scan[2], cursor, scan[3], check[stage])
 is_changed = is_changed or #repairs > 0
 commit()
 return page_reply(next_at)

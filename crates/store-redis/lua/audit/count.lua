@@ -1,11 +1,12 @@
--- audit/count: counts jobs and their bytes, page after page, and mends the figures where nothing moved meanwhile.
+-- audit/count: counts jobs and their bytes, page by page, and corrects the stats if nothing moved meanwhile.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
 -- uses: stats notify opts state waiting audit/report audit/validate audit/opts audit/job audit/rename audit/fingerprint
 -- flags: allow-oom
--- args: cursor, stamp of the first page (empty on that), then what earlier pages counted: jobs; bytes; bytes of succeeded, dead, cancelled jobs; ready jobs by priority
--- reply: as in lib/audit/report, then the stamp (`moved` when it is another by now), the fifteen counts, and the ids of jobs that must stand in a ready list
+-- args: cursor, fingerprint of the first page (empty on the first), then the counts so far: jobs; bytes; bytes of succeeded, dead, cancelled jobs; ready jobs by priority
+-- reply: as in lib/audit/report, then the fingerprint (`moved` if it changed), the fifteen counts, and the ids of jobs that must be in a ready list
+local JOBS_AT, BYTES_AT, READY_AT, COUNTS = 1, 2, 6, 15 -- positions of the counts
 local counted, names = {}, { 'jobs', 'bytes', 'bytes of succeeded', 'bytes of dead', 'bytes of cancelled' }
-for i = 1, 15 do
+for i = 1, COUNTS do
   counted[i] = tonumber(ARGV[2 + i])
 end
 if not exists then
@@ -15,68 +16,68 @@ local AT = { succeeded = 3, dead = 4, cancelled = 5 }
 local has_errors, has_results = redis.call('HLEN', k_errors) > 0, redis.call('HLEN', k_results) > 0
 local ids, sizes, listed = {}, {}, {}
 
-local function meet(id, payload)
+local function check(id, payload)
   local bytes = #payload
   bytes = bytes + (has_errors and redis.call('HSTRLEN', k_errors, id) or 0)
   bytes = bytes + (has_results and redis.call('HSTRLEN', k_results, id) or 0)
-  counted[1], counted[2] = counted[1] + 1, counted[2] + bytes
+  counted[JOBS_AT], counted[BYTES_AT] = counted[JOBS_AT] + 1, counted[BYTES_AT] + bytes
   ids[#ids + 1] = id
   sizes[#sizes + 1] = bytes
 end
 
 local function count_states()
-  local holds = redis.call('HMGET', k_running, unpack(ids))
+  local leases = redis.call('HMGET', k_running, unpack(ids))
   local ends = redis.call('HMGET', k_final, unpack(ids))
   local due = redis.call('ZMSCORE', k_scheduled, unpack(ids))
   local texts = redis.call('HMGET', k_opts, unpack(ids))
   for i = 1, #ids do
-    if not holds[i] and ends[i] then
-      local at = AT[string.match(ends[i], '^%l+')] or 1
-      counted[at] = counted[at] + (at > 1 and sizes[i] or 0)
-    elseif not holds[i] and not due[i] then
-      local o = sound_opts(texts[i] or '')
-      local lane = 6 + tonumber(o.p or 5)
+    if not leases[i] and ends[i] then
+      local at = AT[string.match(ends[i], '^%l+')] or JOBS_AT
+      counted[at] = counted[at] + (at > JOBS_AT and sizes[i] or 0)
+    elseif not leases[i] and not due[i] then
+      local opts = decode_valid_opts(texts[i] or '')
+      local lane = READY_AT + tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
       counted[lane] = counted[lane] + 1
-      if not is_suspect(o) and is_name(ids[i]) then
+      if not is_suspect(opts) and is_name(ids[i]) then
         listed[#listed + 1] = ids[i]
       end
     end
   end
 end
 
--- Sets each figure to what was counted; answers in words which were wrong.
-local function mend()
+-- Sets each stat to its count. Returns a description of those that were wrong.
+local function correct_stats()
   local wrong = {}
-  for i = 2, 15 do
-    local at = i <= 5 and BYTES + i - 2 or READY + i - 6
-    if f[at] ~= counted[i] then
-      local name = names[i] or 'ready jobs of priority ' .. (i - 6)
-      wrong[#wrong + 1] = name .. ': said ' .. whole(f[at]) .. ', counted ' .. whole(counted[i])
-      f[at] = counted[i]
+  for i = BYTES_AT, COUNTS do
+    local at = i < READY_AT and BYTES + i - BYTES_AT or READY + i - READY_AT
+    if stats[at] ~= counted[i] then
+      local name = names[i] or 'ready jobs of priority ' .. (i - READY_AT)
+      wrong[#wrong + 1] = name .. ': was ' .. digits(stats[at]) .. ', counted ' .. digits(counted[i])
+      stats[at] = counted[i]
     end
   end
   return table.concat(wrong, '; ')
 end
 
-local next_at = scan_page(k_jobs, 'anchored', ARGV[1], jobs_on_page(), meet)
+local next_at = scan_page(k_jobs, 'anchored', ARGV[1], jobs_on_page(), check)
 if #ids > 0 then
   count_states()
 end
-local is_still = ARGV[2] == '' or ARGV[2] == stamp()
-local rest = { is_still and stamp() or 'moved' }
--- A page may show a job twice while Redis makes the hash smaller: then the count is no proof.
-if next_at == '' and is_still and counted[1] == redis.call('HLEN', k_jobs) - redis.call('HEXISTS', k_jobs, '') then
-  local wrong = mend()
+local is_unchanged = ARGV[2] == '' or ARGV[2] == fingerprint()
+local extra = { is_unchanged and fingerprint() or 'moved' }
+-- HSCAN may return a job twice while Redis shrinks the hash: then the count proves nothing.
+if next_at == '' and is_unchanged and counted[JOBS_AT] == redis.call('HLEN', k_jobs) - redis.call('HEXISTS', k_jobs, '') then
+  local wrong = correct_stats()
   if wrong ~= '' then
-    report('figures_wrong', nil, wrong)
+    report('stats_wrong', nil, wrong)
     is_changed = true
     commit()
   end
 end
-for i = 1, 15 do
-  rest[1 + i] = whole(counted[i])
+for i = 1, COUNTS do
+  extra[1 + i] = digits(counted[i])
 end
 for i = 1, #listed do
-  rest[16 + i] = listed[i]
+  extra[COUNTS + 1 + i] = listed[i]
 end
-return page_reply(next_at, rest)
+return page_reply(next_at, extra)

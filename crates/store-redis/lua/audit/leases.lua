@@ -1,8 +1,8 @@
--- audit/leases: every lease has an owner on record, and every owner a lease that ends some day.
+-- audit/leases: checks that every lease has an owner record and that every owner has a lease with an end.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
 -- uses: stats notify opts state waiting lease audit/report audit/validate audit/claim
 -- flags: allow-oom
--- args: leases or owners; cursor
+-- args: `leases` or `owners`; cursor
 -- reply: as in lib/audit/report
 if not exists then
   return page_reply('')
@@ -14,10 +14,10 @@ local function drop(owner)
   redis.call('HDEL', k_owners, owner)
 end
 
-local meet = {}
+local check = {}
 
-function meet.leases(owner, score)
-  local token = string.match(owner, '^t:(.*)$')
+function check.leases(owner, score)
+  local token = string.match(owner, '^' .. TOKEN_OWNER .. '(.*)$')
   if not is_owner(owner) or (token and redis.call('HEXISTS', k_open, token) == 0) then
     drop(owner)
     report('lease_without_claim', nil, owner)
@@ -25,8 +25,8 @@ function meet.leases(owner, score)
   end
   local record = redis.call('HGET', k_owners, owner)
   local length = tonumber(string.match(record or '', '^%d+')) or LEASE_DEFAULT
-  if not is_sound_owner(record) then
-    redis.call('HSET', k_owners, owner, whole(math.min(length, LEASE_MAX)) .. '\t\t\t\t')
+  if not is_valid_owner(record) then
+    redis.call('HSET', k_owners, owner, digits(math.min(length, LEASE_MAX)) .. '\t\t\t\t')
     report('owner_wrong', nil, owner)
   end
   if not is_time(score) or tonumber(score) > now + LEASE_MAX then
@@ -35,7 +35,7 @@ function meet.leases(owner, score)
   end
 end
 
-function meet.owners(owner)
+function check.owners(owner)
   if not redis.call('ZSCORE', k_leases, owner) then
     redis.call('HDEL', k_owners, owner)
     report('owner_without_lease', nil, owner)
@@ -44,9 +44,9 @@ end
 
 local next_at
 if ARGV[1] == 'leases' then
-  next_at = scan_page(k_leases, 'zset', ARGV[2], COUNT, meet.leases)
+  next_at = scan_page(k_leases, 'zset', ARGV[2], COUNT, check.leases)
 else
-  next_at = scan_page(k_owners, 'hash', ARGV[2], COUNT, meet.owners)
+  next_at = scan_page(k_owners, 'hash', ARGV[2], COUNT, check.owners)
 end
 is_changed = is_changed or #repairs > 0
 commit()

@@ -1,12 +1,12 @@
--- audit/types: what Redis holds under each key of the queue.
+-- audit/types: reads the Redis type of each key of the queue.
 -- keys: state settings jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake
 -- uses:
 -- flags: no-writes
 -- guards: lazy
 -- args: none
--- reply: the type of each key, `none` where there is nothing
-local kinds = {}
+-- reply: the type of each key, `none` if it does not exist
+local types = {}
 for i = 1, #KEYS do
-  kinds[i] = redis.call('TYPE', KEYS[i]).ok
+  types[i] = redis.call('TYPE', KEYS[i]).ok
 end
-return kinds
+return types

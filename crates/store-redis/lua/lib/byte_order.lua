@@ -1,4 +1,4 @@
--- Whether a text stands before another by their bytes, as in a sorted set: `<` on texts goes by the server's locale.
+-- Compares strings by bytes, as sorted sets do. `<` on strings would use the server's locale.
 local function is_before(a, b)
   for i = 1, math.min(#a, #b) do
     local of_a, of_b = string.byte(a, i), string.byte(b, i)

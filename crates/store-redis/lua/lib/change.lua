@@ -1,25 +1,25 @@
--- Doing one thing to every job of a target: ids, the holder of a unique key, or a page of those that have something in common.
+-- Applies a change to every job of a target: ids, the holder of a unique key, or a page of jobs that match a filter.
 
--- `change(id, state, o, final)` answers a word: done, will_stop, not_found, conflict ID, or the state that forbids it.
+-- `change(id, state, opts, final)` returns done, will_stop, not_found, conflict ID, or the state that does not allow it.
 local function change_one(id, change)
   local state, final = state_of(id)
-  local o = state and load_opts(id) or {}
-  return change(id, state, o, final)
+  local opts = state and load_opts(id) or {}
+  return change(id, state, opts, final)
 end
 
--- Arguments: `ids` and the ids; `key` and the unique key; `scan` and what scan takes.
--- Reply: where to go on (empty: nowhere); then id, word of each.
+-- Arguments: `ids`, count and ids; `key` and the unique key; `scan` and a filter.
+-- Reply: next cursor (empty: done); then id and result per job.
 local function change_target(change)
   local kind = ARGV[1]
   local reply = { '' }
-  local function meet(id)
+  local function apply(id)
     reply[#reply + 1] = id
     reply[#reply + 1] = change_one(id, change)
   end
   if kind == 'ids' then
     for i = 3, 2 + tonumber(ARGV[2]) do
       if exists then
-        meet(ARGV[i])
+        apply(ARGV[i])
       else
         reply[#reply + 1] = ARGV[i]
         reply[#reply + 1] = 'not_found'
@@ -28,20 +28,20 @@ local function change_target(change)
   elseif kind == 'key' then
     local id = exists and redis.call('HGET', k_unique, ARGV[2])
     if id then
-      meet(id)
+      apply(id)
     else
       reply[2], reply[3] = '', 'not_found'
     end
   elseif exists then
-    local ids, next_at = scan(read_scan(2))
+    local ids, next_at = scan(read_filter(2))
     for i = 1, #ids do
-      meet(ids[i])
+      apply(ids[i])
     end
     reply[1] = next_at
   end
   if exists then
     close_claims()
-    prune_step()
+    prune_after_end()
     commit()
   end
   return reply

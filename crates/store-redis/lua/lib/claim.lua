@@ -1,25 +1,25 @@
--- claim: promote what is due, reap what expired, then take over the priorities in turn.
+-- claim: promotes due jobs, reaps expired leases, then picks jobs by priority.
 
--- Reads a request from eight arguments: owner (a boot's, or empty), seq, nonce, max, lease, mode, worker, sleeper.
+-- Reads a request from the eight arguments of claim.lua, starting at `at`.
 local function read_request(at)
   return {
     owner = ARGV[at],
     seq = tonumber(ARGV[at + 1]),
     nonce = ARGV[at + 2],
     max = tonumber(ARGV[at + 3]),
-    lease = tonumber(ARGV[at + 4]),
+    lease_ms = tonumber(ARGV[at + 4]),
     mode = ARGV[at + 5],
     worker = ARGV[at + 6],
-    sleeper = ARGV[at + 7],
+    waiter = ARGV[at + 7],
   }
 end
 
-local function nothing(seen)
-  return { '', 0, seen and seen.again or 0, f[PARTITIONS] }
+local function nothing_found(seen)
+  return { '', 0, seen and seen.again or NOTHING_FOUND, stats[PARTITIONS] }
 end
 
--- A claim that this boot has made before: the latest again, earlier ones not at all. Nothing when it is a new one.
-local function repeated(request)
+-- The reply to a repeated claim of a boot: the latest one again, nothing for earlier ones. Returns nil for a new claim.
+local function repeated_claim(request)
   if request.owner == '' then
     return nil
   end
@@ -29,37 +29,37 @@ local function repeated(request)
     return nil
   end
   if request.seq < tonumber(seq) then
-    return nothing()
+    return nothing_found()
   end
-  local ids = still_held(token)
-  local until_ms = #ids > 0 and extend(request.owner, request.lease)
+  local ids = leased_ids(token)
+  local until_ms = #ids > 0 and extend(request.owner, request.lease_ms)
   if not until_ms then
-    return nothing()
+    return nothing_found()
   end
-  local reply = { token, until_ms, 0, f[PARTITIONS], table.concat(ids, '\n') .. '\n', 2 }
+  local reply = { token, until_ms, NOTHING_FOUND, stats[PARTITIONS], table.concat(ids, '\n') .. '\n', PAYLOADS_AND_OPTS }
   local payloads = redis.call('HMGET', k_jobs, unpack(ids))
-  local opts = redis.call('HMGET', k_opts, unpack(ids))
+  local encoded_opts = redis.call('HMGET', k_opts, unpack(ids))
   for i = 1, #ids do
-    reply[2 * i + 5], reply[2 * i + 6] = payloads[i] or '', opts[i] or ''
+    reply[2 * i + CLAIM_PAYLOADS], reply[2 * i + CLAIM_OPTS] = payloads[i] or '', encoded_opts[i] or ''
   end
   return reply
 end
 
--- Puts jobs under a token and its owner's lease.
-local function hold_all(request, token, taken)
-  local owner = request.owner == '' and 't:' .. token or request.owner
-  local tail = tail_of(request)
-  local holds, ids, suspect = {}, {}, nil
+-- Leases jobs to a token and its owner.
+local function lease_all(request, token, taken)
+  local owner = request.owner == '' and TOKEN_OWNER .. token or request.owner
+  local suffix = lease_suffix(request)
+  local leases, ids, suspect = {}, {}, nil
   for i = 1, #taken do
     local job = taken[i]
     ids[i] = job.id
-    holds[2 * i - 1] = job.id
-    holds[2 * i] = token .. '\t' .. job.priority .. (job.opts and (is_mute(job.opts) and 's' or 'o') or '-') .. #job.payload .. tail
+    leases[2 * i - 1] = job.id
+    leases[2 * i] = token .. '\t' .. job.priority .. (job.encoded_opts and (is_simple(job.encoded_opts) and SIMPLE_OPTS or OTHER_OPTS) or NO_OPTS) .. #job.payload .. suffix
     if job.is_suspect then
       suspect = job.id
     end
   end
-  return record(request, owner, token, ids, holds, suspect)
+  return record_claim(request, owner, token, ids, leases, suspect)
 end
 
 local function finish_all(request, token, taken)
@@ -67,11 +67,11 @@ local function finish_all(request, token, taken)
   for i = 1, #taken do
     local job = taken[i]
     ids[i] = job.id
-    succeed(job.id, read_opts(job.opts), #job.payload, issued_at(token), nil)
+    end_succeeded(job.id, decode_opts(job.encoded_opts), #job.payload, issued_at(token), nil)
   end
   if request.owner ~= '' then
-    -- Remembered without its jobs: a repeat of the call must not finish further ones.
-    lease_to(request, request.owner, token, nil)
+    -- Recorded without its jobs: a repeat of the call must not finish more of them.
+    put_under_lease(request, request.owner, token, nil)
   end
   return table.concat(ids, '\n') .. '\n', now
 end
@@ -83,7 +83,7 @@ local function hand_out(request, taken)
     if is_watched then
       announce(taken[i].id, 'running')
     end
-    if taken[i].opts and string.find('\n' .. taken[i].opts, '\ne', 1, true) then
+    if taken[i].encoded_opts and string.find('\n' .. taken[i].encoded_opts, '\n' .. EXPIRES_AT, 1, true) then
       expiring[#expiring + 1] = taken[i].id
     end
   end
@@ -91,63 +91,63 @@ local function hand_out(request, taken)
     redis.call('ZREM', k_expiring, unpack(expiring))
   end
   local ids, until_ms
-  if request.mode == 'm' then
+  if request.mode == AT_MOST_ONCE then
     ids, until_ms = finish_all(request, token, taken)
   else
-    ids, until_ms = hold_all(request, token, taken)
+    ids, until_ms = lease_all(request, token, taken)
   end
-  local reply = { token, until_ms, 0, f[PARTITIONS], ids, 2 }
+  local reply = { token, until_ms, NOTHING_FOUND, stats[PARTITIONS], ids, PAYLOADS_AND_OPTS }
   for i = 1, #taken do
-    reply[2 * i + 5], reply[2 * i + 6] = taken[i].payload, taken[i].opts or ''
+    reply[2 * i + CLAIM_PAYLOADS], reply[2 * i + CLAIM_OPTS] = taken[i].payload, taken[i].encoded_opts or ''
   end
   return reply
 end
 
--- A paused queue hands out nothing, nor does one that is still taking back this boot's jobs.
+-- A paused queue hands out nothing, nor does one that is still requeuing this boot's jobs.
 local function may_claim(request)
-  if f[PAUSED] > 0 then
+  if stats[PAUSED] > 0 then
     return false
   end
   local ends = request.owner ~= '' and redis.call('ZSCORE', k_leases, request.owner)
   return not (ends and tonumber(ends) == 0)
 end
 
--- Nothing when there is nothing to hand out.
-local function take_and_hand_out(request)
-  local lanes = looked
-  if lanes == nil and (is_quiet or (f[GHOSTS] == 0 and not has_suspects() and not is_watched and request.mode ~= 'm')) then
-    lanes = look_lanes(math.min(request.max, CLAIM_MAX), not is_quiet and redis.call('HLEN', k_opts) > 1)
+-- Returns nil if there is nothing to hand out.
+local function pick_and_hand_out(request)
+  local lanes = heads
+  if lanes == nil and (is_fast or (stats[STALE_ENTRIES] == 0 and not has_suspects() and not is_watched and request.mode ~= AT_MOST_ONCE)) then
+    lanes = read_lanes(math.min(request.max, CLAIM_MAX), not is_fast and redis.call('HLEN', k_opts) > 1)
   end
   if lanes then
-    return take_lanes(lanes) > 0 and hand_out_short(request, lanes) or nil
+    return pop_lanes(lanes) > 0 and hand_out_fast(request, lanes) or nil
   end
-  local seen = { passed = 0, looked_at = 0 }
-  local taken = take(request, seen)
+  local seen = { skipped = 0, scanned = 0 }
+  local taken = pick(request, seen)
   if #taken == 0 then
-    return nothing(seen)
+    return nothing_found(seen)
   end
-  -- Nobody must be woken for the jobs that this claim itself takes.
+  -- Do not wake waiters for the jobs that this claim takes.
   work = math.max(0, work - #taken)
   return hand_out(request, taken)
 end
 
 local function claim(request)
-  local again = repeated(request)
+  local again = repeated_claim(request)
   if again then
     return again
   end
-  if not is_quiet then
+  if not is_fast then
     promote_due(PAGE)
     reap(PAGE)
   end
-  local reply = may_claim(request) and take_and_hand_out(request)
+  local reply = may_claim(request) and pick_and_hand_out(request)
   if not reply then
-    reply = nothing()
+    reply = nothing_found()
   end
-  if reply[1] == '' and reply[3] == 0 and request.sleeper ~= '' then
-    reply = lie_down(request, reply)
+  if reply[CLAIM_TOKEN] == '' and reply[CLAIM_NEXT] == NOTHING_FOUND and request.waiter ~= '' then
+    reply = register_waiter(request, reply)
   end
-  if is_quiet then
+  if is_fast then
     prune_claims(PAGE)
   else
     prune(PAGE)

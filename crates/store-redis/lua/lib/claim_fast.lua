@@ -1,37 +1,36 @@
--- The short way of a claim: jobs that ask for nothing on their way, which are most, in whole pages.
+-- The fast path of a claim: jobs without special options, which most are, in whole pages.
 
--- What stands at the head of one lane, with the opts of each, and of all where they are the same; nothing when a job
--- there needs a closer look.
-local function look_short(priority, most, has_opts)
+-- Reads the head of one lane: ids, payloads, opts per job, and the opts that all of them share. Returns nil if a job
+-- needs the full path.
+local function read_lane(priority, most, has_opts)
   local ids = redis.call('LRANGE', k_ready[priority], 0, most - 1)
   if #ids == 0 then
-    return { ids = ids, payloads = {}, same = '' }
+    return { ids = ids, payloads = {}, shared = '' }
   end
   local payloads = redis.call('HMGET', k_jobs, unpack(ids))
-  local opts = has_opts and redis.call('HMGET', k_opts, unpack(ids)) or nil
-  local same = opts and opts[1] or ''
+  local encoded_opts = has_opts and redis.call('HMGET', k_opts, unpack(ids)) or nil
+  local shared = encoded_opts and encoded_opts[1] or ''
   for i = 1, #ids do
     if not payloads[i] then
       return nil
     end
-    if opts then
-      local text = opts[i] or ''
-      if text ~= '' and not is_mute(text) then
+    if encoded_opts then
+      local text = encoded_opts[i] or ''
+      if text ~= '' and not is_simple(text) then
         return nil
       end
-      same = text == same and same
+      shared = text == shared and shared
     end
   end
-  return { ids = ids, payloads = payloads, opts = same ~= '' and opts or nil, same = same }
+  return { ids = ids, payloads = payloads, encoded_opts = shared ~= '' and encoded_opts or nil, shared = shared }
 end
 
--- What stands at the heads of the lanes, up to `max` jobs, where no entry is stale; nothing when a job needs a closer
--- look.
-local function look_lanes(max, has_opts)
+-- Reads the heads of the lanes, up to `max` jobs. No entry may be stale. Returns nil if a job needs the full path.
+local function read_lanes(max, has_opts)
   local seen, lanes = 0, {}
-  for priority = 0, 9 do
-    if f[READY + priority] > 0 and seen < max then
-      local lane = look_short(priority, max - seen, has_opts)
+  for priority = 0, PRIORITY_LAST do
+    if stats[READY + priority] > 0 and seen < max then
+      local lane = read_lane(priority, max - seen, has_opts)
       if not lane then
         return nil
       end
@@ -43,75 +42,75 @@ local function look_lanes(max, has_opts)
   return lanes
 end
 
--- Takes what was looked at: how many jobs that are.
-local function take_lanes(lanes)
+-- Removes what was read from the lanes. Returns the number of jobs.
+local function pop_lanes(lanes)
   local taken = 0
   for i = 1, #lanes do
     local lane = lanes[i]
     redis.call('LTRIM', k_ready[lane.priority], #lane.ids, -1)
-    f[BASE + lane.priority] = f[BASE + lane.priority] + #lane.ids
-    f[READY + lane.priority] = f[READY + lane.priority] - #lane.ids
+    stats[LIST_BASE + lane.priority] = stats[LIST_BASE + lane.priority] + #lane.ids
+    stats[READY + lane.priority] = stats[READY + lane.priority] - #lane.ids
     taken = taken + #lane.ids
   end
   return taken
 end
 
--- The holds of one lane, into `holds`. Most are the same text: written once for each length of payload.
-local function hold_short(lane, token, tail, holds)
-  local plain, opted = {}, {}
-  local at = #holds
+-- Appends the leases of one lane to `leases`. Most are the same text: built once per payload length.
+local function lease_lane(lane, token, suffix, leases)
+  local without_opts, with_opts = {}, {}
+  local at = #leases
   for i = 1, #lane.ids do
     local length = #lane.payloads[i]
-    local is_opted = lane.opts and lane.opts[i]
-    local texts = is_opted and opted or plain
+    local is_opted = lane.encoded_opts and lane.encoded_opts[i]
+    local texts = is_opted and with_opts or without_opts
     local text = texts[length]
     if not text then
-      text = token .. '\t' .. lane.priority .. (is_opted and 's' or '-') .. length .. tail
+      text = token .. '\t' .. lane.priority .. (is_opted and SIMPLE_OPTS or NO_OPTS) .. length .. suffix
       texts[length] = text
     end
-    holds[at + 1], holds[at + 2] = lane.ids[i], text
+    leases[at + 1], leases[at + 2] = lane.ids[i], text
     at = at + 2
   end
 end
 
--- All lanes as one.
-local function joined(lanes)
-  local all = { ids = {}, payloads = {}, opts = nil, same = lanes[1].same }
+-- Joins several lanes into one.
+local function join_lanes(lanes)
+  local all = { ids = {}, payloads = {}, encoded_opts = nil, shared = lanes[1].shared }
   for i = 1, #lanes do
-    all.opts = all.opts or (lanes[i].opts and {})
-    all.same = lanes[i].same == all.same and all.same
+    all.encoded_opts = all.encoded_opts or (lanes[i].encoded_opts and {})
+    all.shared = lanes[i].shared == all.shared and all.shared
   end
   for i = 1, #lanes do
     local lane = lanes[i]
     for j = 1, #lane.ids do
       local at = #all.ids + 1
       all.ids[at], all.payloads[at] = lane.ids[j], lane.payloads[j]
-      if all.opts then
-        all.opts[at] = lane.opts and lane.opts[j] or ''
+      if all.encoded_opts then
+        all.encoded_opts[at] = lane.encoded_opts and lane.encoded_opts[j] or ''
       end
     end
   end
   return all
 end
 
--- Hands out jobs of the short way.
-local function hand_out_short(request, lanes)
+-- Hands out jobs on the fast path.
+local function hand_out_fast(request, lanes)
   local token = next_token(request)
-  local owner = request.owner == '' and 't:' .. token or request.owner
-  local tail, holds = tail_of(request), {}
+  local owner = request.owner == '' and TOKEN_OWNER .. token or request.owner
+  local suffix, leases = lease_suffix(request), {}
   for i = 1, #lanes do
-    hold_short(lanes[i], token, tail, holds)
+    lease_lane(lanes[i], token, suffix, leases)
   end
-  local all = #lanes == 1 and lanes[1] or joined(lanes)
-  local text, until_ms = record(request, owner, token, all.ids, holds, nil)
-  if all.same == '' then
-    return { token, until_ms, 0, f[PARTITIONS], text, 1, unpack(all.payloads) }
-  elseif all.same then
-    return { token, until_ms, 0, f[PARTITIONS], text, 3, all.same, unpack(all.payloads) }
+  local all = #lanes == 1 and lanes[1] or join_lanes(lanes)
+  local text, until_ms = record_claim(request, owner, token, all.ids, leases, nil)
+  if all.shared == '' then
+    return { token, until_ms, NOTHING_FOUND, stats[PARTITIONS], text, PAYLOADS_ONLY, unpack(all.payloads) }
+  elseif all.shared then
+    return { token, until_ms, NOTHING_FOUND, stats[PARTITIONS], text, SHARED_OPTS, all.shared, unpack(all.payloads) }
   end
-  local reply = { token, until_ms, 0, f[PARTITIONS], text, 2 }
+  local reply = { token, until_ms, NOTHING_FOUND, stats[PARTITIONS], text, PAYLOADS_AND_OPTS }
   for i = 1, #all.ids do
-    reply[2 * i + 5], reply[2 * i + 6] = all.payloads[i], all.opts[i] or ''
+    reply[2 * i + CLAIM_PAYLOADS], reply[2 * i + CLAIM_OPTS] = all.payloads[i], all.encoded_opts[i] or ''
   end
   return reply
 end

@@ -1,2 +1,2 @@
--- A clock that tests move: the last argument.
+-- The clock in tests: the last argument.
 local clock_us = tonumber(ARGV[#ARGV])

@@ -1,60 +1,61 @@
--- What becomes of each job of an enqueue: decided and gathered here, written by the script afterwards.
+-- Decides what to do with each job of an enqueue. The script writes the collected changes afterwards.
 local ULID_TRUST = 1000
 
--- Each job is an id and a payload, and a spec where they do not all have the same.
-local FIRST = 6
-local width = ARGV[5] == 's' and 3 or 2
+-- Positions of the arguments. Each job has an id and a payload, and a spec with OWN_SPECS.
+local EARLIEST, LATEST, ALWAYS_WRITE, KNOWN_PARTITIONS, SPEC, FIRST_JOB = 1, 2, 3, 4, 5, 6
+local PAYLOADS = 5 -- plus twice the number of the job, if all share a spec
+local args_per_job = ARGV[SPEC] == OWN_SPECS and 3 or 2
 
 local ids = {}
-for i = FIRST, #ARGV - width + 1, width do
+for i = FIRST_JOB, #ARGV - args_per_job + 1, args_per_job do
   ids[#ids + 1] = ARGV[i]
 end
-local is_id_timed = math.abs(now - tonumber(ARGV[1])) <= ULID_TRUST and math.abs(now - tonumber(ARGV[2])) <= ULID_TRUST
+local ids_carry_time = math.abs(now - tonumber(ARGV[EARLIEST])) <= ULID_TRUST and math.abs(now - tonumber(ARGV[LATEST])) <= ULID_TRUST
 local stored_payloads = #ids > 0 and redis.call('HMGET', k_jobs, unpack(ids)) or {}
-local tombs = #ids > 0 and redis.call('ZCARD', k_forgetting) > 0 and redis.call('HMGET', k_tombstones, unpack(ids)) or nil
-local ghosts = f[GHOSTS] > 0
-local created = {} -- ids stored by this call, with their state
+local tombstones = #ids > 0 and redis.call('ZCARD', k_forgetting) > 0 and redis.call('HMGET', k_tombstones, unpack(ids)) or nil
+local stale_records = stats[STALE_ENTRIES] > 0
+local created = {} -- id -> state of jobs stored by this call
 local jobs, lanes, all_opts, new_unique, replies = {}, {}, {}, {}, {}
-local scheduled, expiring, untombed = {}, {}, {}
+local scheduled, expiring, expired_tombstones = {}, {}, {}
 
--- Somebody waits for a job that was there before: its outcome will be kept.
+-- A caller waits for an existing job: keep its outcome.
 local function await_outcome(id, state)
   if state ~= 'ready' and state ~= 'scheduled' and state ~= 'running' then
     return
   end
-  local o = read_opts(all_opts[id] or redis.call('HGET', k_opts, id))
-  if o.w then
+  local opts = decode_opts(all_opts[id] or redis.call('HGET', k_opts, id))
+  if opts[KEEP_OUTCOME] then
     return
   end
-  o.w = ''
+  opts[KEEP_OUTCOME] = ''
   is_changed = true
   if created[id] then
-    all_opts[id] = opts_text(o)
+    all_opts[id] = encode_opts(opts)
     return
   end
-  save_opts(id, o)
-  local hold = redis.call('HGET', k_running, id)
-  if hold then
-    -- The hold says that the job is no longer a plain one.
-    redis.call('HSET', k_running, id, (string.gsub(hold, '^([^\t]+\t%d)[s-]', '%1o')))
+  save_opts(id, opts)
+  local lease = redis.call('HGET', k_running, id)
+  if lease then
+    -- Completing it must no longer take the fast path.
+    redis.call('HSET', k_running, id, (string.gsub(lease, '^([^\t]+\t%d)[' .. SIMPLE_OPTS .. NO_OPTS .. ']', '%1' .. OTHER_OPTS)))
   end
 end
 
--- The job that was there first, by id, then by unique key: its id and state.
-local function first_of(i, id, key)
+-- Returns id and state of the existing job, looked up by id, then by unique key.
+local function existing_job(i, id, key)
   if created[id] then
     return id, created[id]
   end
   if stored_payloads[i] then
     return id, state_of(id)
   end
-  local tomb = tombs and tombs[i]
-  if tomb then
-    local state, until_ms = string.match(tomb, '^(%l+) (%d+)$')
+  local tombstone = tombstones and tombstones[i]
+  if tombstone then
+    local state, until_ms = string.match(tombstone, '^(%l+) (%d+)$')
     if state and tonumber(until_ms) > now then
       return id, state
     end
-    untombed[#untombed + 1] = id
+    expired_tombstones[#expired_tombstones + 1] = id
   end
   if key then
     local holder = new_unique[key] or redis.call('HGET', k_unique, key)
@@ -64,66 +65,66 @@ local function first_of(i, id, key)
   end
 end
 
-local function place(id, o, due)
+local function put(id, opts, due)
   if due > now then
     created[id] = 'scheduled'
     scheduled[#scheduled + 1] = due
     scheduled[#scheduled + 1] = id
-    o.d = nil
-    return 's'
+    opts[DUE_AT] = nil
+    return STORED_SCHEDULED
   end
-  local priority = tonumber(o.p or 5)
+  local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
   local entry = id
-  local ghost = ghosts and redis.call('HGET', k_ghosts, id)
-  if ghost then
-    o.g = whole(tonumber(string.match(ghost, ' (%d+)$')) + 1)
-    entry = '\t' .. o.g .. '\t' .. id
+  local stale_record = stale_records and redis.call('HGET', k_ghosts, id)
+  if stale_record then
+    opts[GENERATION] = digits(tonumber(string.match(stale_record, ' (%d+)$')) + 1)
+    entry = '\t' .. opts[GENERATION] .. '\t' .. id
   end
   lanes[priority] = lanes[priority] or {}
   table.insert(lanes[priority], entry)
   created[id] = 'ready'
-  o.d = nil
-  return 'r'
+  opts[DUE_AT] = nil
+  return STORED_READY
 end
 
 local function payload_of(i)
-  return ARGV[FIRST + width * (i - 1) + 1]
+  return ARGV[FIRST_JOB + args_per_job * (i - 1) + 1]
 end
 
 local function spec_of(i)
-  return width == 3 and ARGV[FIRST + 3 * i - 1] or ARGV[5]
+  return args_per_job == 3 and ARGV[FIRST_JOB + 3 * i - 1] or ARGV[SPEC]
 end
 
-local function accept(i)
+local function enqueue_one(i)
   local id, payload, spec = ids[i], payload_of(i), spec_of(i)
-  local is_plain = spec == '' and is_id_timed
-  local o = is_plain and {} or read_opts(spec)
-  local first, state = first_of(i, id, o.u)
-  if first and state then
-    if o.w then
-      await_outcome(first, state)
+  local is_default = spec == '' and ids_carry_time
+  local opts = is_default and {} or decode_opts(spec)
+  local existing, state = existing_job(i, id, opts[UNIQUE_KEY])
+  if existing and state then
+    if opts[KEEP_OUTCOME] then
+      await_outcome(existing, state)
     end
-    return '=' .. state .. ' ' .. first
+    return DUPLICATE .. state .. ' ' .. existing
   end
-  o.e = o.e and whole(resolve(o.e))
-  o.l = o.l and whole(resolve(o.l))
-  if not is_id_timed or o.n then
-    o.c = whole(now)
+  opts[EXPIRES_AT] = opts[EXPIRES_AT] and digits(resolve(opts[EXPIRES_AT]))
+  opts[DEADLINE] = opts[DEADLINE] and digits(resolve(opts[DEADLINE]))
+  if not ids_carry_time or opts[CUSTOM_ID] then
+    opts[ENQUEUED_AT] = digits(now)
   end
-  local word = place(id, o, o.d and resolve(o.d) or now)
-  o.d = nil
-  if o.e then
-    expiring[#expiring + 1] = o.e
+  local reply = put(id, opts, opts[DUE_AT] and resolve(opts[DUE_AT]) or now)
+  opts[DUE_AT] = nil
+  if opts[EXPIRES_AT] then
+    expiring[#expiring + 1] = opts[EXPIRES_AT]
     expiring[#expiring + 1] = id
   end
-  if o.u then
-    new_unique[o.u] = id
+  if opts[UNIQUE_KEY] then
+    new_unique[opts[UNIQUE_KEY]] = id
   end
-  local text = next(o) and opts_text(o) or nil
+  local text = next(opts) and encode_opts(opts) or nil
   all_opts[id] = text
   jobs[#jobs + 1] = id
   jobs[#jobs + 1] = payload
-  f[BYTES] = f[BYTES] + #payload
+  stats[BYTES] = stats[BYTES] + #payload
   announce(id, created[id])
-  return word
+  return reply
 end

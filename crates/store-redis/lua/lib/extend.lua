@@ -1,4 +1,4 @@
--- Moves the end of a lease, never back; a lease that is being reaped stays lost.
+-- Extends a lease, never shortens it. Returns nil if the lease is lost or being reaped.
 local function extend(owner, length)
   local ends = redis.call('ZSCORE', k_leases, owner)
   ends = ends and tonumber(ends)
@@ -9,7 +9,7 @@ local function extend(owner, length)
   redis.call('ZADD', k_leases, until_ms, owner)
   local record = redis.call('HGET', k_owners, owner)
   local rest = record and string.match(record, '^%d+(.*)$') or '\t\t\t\t'
-  redis.call('HSET', k_owners, owner, whole(length) .. rest)
+  redis.call('HSET', k_owners, owner, digits(length) .. rest)
   is_changed = true
   return until_ms
 end

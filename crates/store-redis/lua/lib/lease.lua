@@ -1,43 +1,43 @@
--- Claims and the holds under them: who holds a job, and how it left.
+-- Claims and the leases of their jobs: who runs a job, and how it left its claim.
 local CLAIM_TOMBSTONE = 60000
-local LEFT = { 'scheduled', 'dead', 'released', 'snoozed', 'cancelled', 'lease_lost' }
-local opens = {} -- token -> what is known of an open claim that jobs leave in this step
+local LEAVE_STATUSES = { 'scheduled', 'dead', 'released', 'snoozed', 'cancelled', 'lease_lost' }
+local open_claims = {} -- token -> open claim that jobs leave in this call
 
--- The parts of a hold.
-local function read_hold(text)
-  local token, priority, flag, bytes, rest = string.match(text, '^([^\t]+)\t(%d)([os-])(%d+)(.*)$')
+-- Decodes the lease of a running job.
+local function decode_lease(text)
+  local token, priority, flag, bytes, rest = string.match(text, '^([^\t]+)\t(%d)([' .. OTHER_OPTS .. SIMPLE_OPTS .. NO_OPTS .. '])(%d+)(.*)$')
   local accepted, worker = string.match(rest or '', '^\t([^\t]*)\t?(.*)$')
   return {
     token = token,
     priority = tonumber(priority),
-    flag = flag, -- of its opts: `-` none, `s` none that matter at a good end, `o` others
+    flag = flag, -- NO_OPTS, SIMPLE_OPTS (none that matter on completion) or OTHER_OPTS
     bytes = tonumber(bytes) or 0,
     accepted = accepted or '',
     worker = worker or '',
   }
 end
 
-local function hold_text(hold)
-  local text = hold.token .. '\t' .. hold.priority .. hold.flag .. whole(hold.bytes)
-  if hold.worker ~= '' then
-    return text .. '\t' .. hold.accepted .. '\t' .. hold.worker
+local function encode_lease(lease)
+  local text = lease.token .. '\t' .. lease.priority .. lease.flag .. digits(lease.bytes)
+  if lease.worker ~= '' then
+    return text .. '\t' .. lease.accepted .. '\t' .. lease.worker
   end
-  return hold.accepted == '' and text or text .. '\t' .. hold.accepted
+  return lease.accepted == '' and text or text .. '\t' .. lease.accepted
 end
 
-local function held(id, token)
+local function lease_of(id, token)
   local text = redis.call('HGET', k_running, id)
-  local hold = text and read_hold(text)
-  return hold and hold.token == token and hold or nil
+  local lease = text and decode_lease(text)
+  return lease and lease.token == token and lease or nil
 end
 
--- When a claim was made, by the store's clock.
+-- The time of a claim, by the store's clock.
 local function issued_at(token)
   return math.floor(tonumber(string.match(token, '^%d+')) / 1000)
 end
 
 local function open_claim(token)
-  local open = opens[token]
+  local open = open_claims[token]
   if open == nil then
     local text = redis.call('HGET', k_open, token)
     open = false
@@ -45,7 +45,7 @@ local function open_claim(token)
       local remaining, seq, owner = string.match(text, '^(%-?%d+)\t(%d+)\t(.*)$')
       open = { remaining = tonumber(remaining), seq = tonumber(seq), owner = owner, left = '' }
     end
-    opens[token] = open
+    open_claims[token] = open
   end
   return open
 end
@@ -55,8 +55,8 @@ local function is_asked_to_stop(id, token)
   return open and redis.call('ZSCORE', k_stopping, open.owner .. '\t' .. id) and true or false
 end
 
--- Notes how a running job left its claim, and wipes what only a running job has.
-local function leave_claim(id, token, how)
+-- Takes a running job off its claim and removes its lease and progress.
+local function leave_claim(id, token, status)
   redis.call('HDEL', k_running, id)
   redis.call('HDEL', k_progress, id)
   local open = open_claim(token)
@@ -64,27 +64,27 @@ local function leave_claim(id, token, how)
     redis.call('ZREM', k_stopping, open.owner .. '\t' .. id)
     open.remaining = open.remaining - 1
     open.is_touched = true
-    if how ~= 'completed' then
-      open.left = open.left .. how .. ' ' .. id .. '\n'
+    if status ~= 'completed' then
+      open.left = open.left .. status .. ' ' .. id .. '\n'
     end
   end
   is_changed = true
 end
 
--- Writes down what left each claim in this step; a claim that holds nothing more is finished.
+-- Writes which jobs left each claim in this call. A claim without jobs is finished.
 local function close_claims()
-  for token, open in pairs(opens) do
+  for token, open in pairs(open_claims) do
     if open and open.is_touched then
       if open.left ~= '' then
         redis.call('HSET', k_left, token, (redis.call('HGET', k_left, token) or '') .. open.left)
       end
       if open.remaining > 0 then
-        redis.call('HSET', k_open, token, whole(open.remaining) .. '\t' .. whole(open.seq) .. '\t' .. open.owner)
+        redis.call('HSET', k_open, token, digits(open.remaining) .. '\t' .. digits(open.seq) .. '\t' .. open.owner)
       else
         redis.call('HDEL', k_open, token)
         redis.call('ZADD', k_tokens, now, token)
-        if open.owner == 't:' .. token then
-          -- A single claim's lease has nothing left to hold; a boot's goes on.
+        if open.owner == TOKEN_OWNER .. token then
+          -- The lease of a single claim ends with it; the lease of a boot continues.
           redis.call('ZREM', k_leases, open.owner)
           redis.call('HDEL', k_owners, open.owner)
         else
@@ -93,10 +93,10 @@ local function close_claims()
       end
     end
   end
-  opens = {}
+  open_claims = {}
 end
 
--- The ids of a claim in its order, and its owner.
+-- The ids of a claim in claim order, and its owner.
 local function claimed_ids(token)
   local text = redis.call('HGET', k_claims, token)
   local ids = {}
@@ -110,8 +110,8 @@ local function claimed_ids(token)
   return ids, string.match(head or '', '^%d+\t%d+\t(.*)$')
 end
 
--- The ids of a claim that its token still holds, in claim order.
-local function still_held(token)
+-- The ids of a claim that its token still leases, in claim order, and the size of the claim.
+local function leased_ids(token)
   local ids = claimed_ids(token)
   local found = {}
   if #ids == 0 then
@@ -132,20 +132,20 @@ local function is_forgotten(token)
   return not ended or tonumber(ended) + CLAIM_TOMBSTONE <= now
 end
 
--- The answer to a token that does not hold the job: what the same verb was told before, or that the hold is lost, or
--- that the job is gone.
-local function told_before(id, token, same)
+-- The status for a token that does not lease the job: the earlier status if this repeats the same call, else lease_lost,
+-- or gone.
+local function repeated_status(id, token, repeatable)
   local claim = redis.call('HGET', k_claims, token)
   if claim and not is_forgotten(token) and string.find(claim, '\n' .. id .. '\n', 1, true) then
-    local open = opens[token]
+    local open = open_claims[token]
     local left = '\n' .. (redis.call('HGET', k_left, token) or '') .. (open and open.left or '')
-    local how = 'completed'
-    for i = 1, #LEFT do
-      if string.find(left, '\n' .. LEFT[i] .. ' ' .. id .. '\n', 1, true) then
-        how = LEFT[i]
+    local status = 'completed'
+    for i = 1, #LEAVE_STATUSES do
+      if string.find(left, '\n' .. LEAVE_STATUSES[i] .. ' ' .. id .. '\n', 1, true) then
+        status = LEAVE_STATUSES[i]
       end
     end
-    return same[how] and how or 'lease_lost'
+    return repeatable[status] and status or 'lease_lost'
   end
   return redis.call('HEXISTS', k_jobs, id) == 1 and 'lease_lost' or 'gone'
 end

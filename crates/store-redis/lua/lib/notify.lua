@@ -1,75 +1,76 @@
--- Who should look: watchers hear lines, sleepers find markers, never more of them than there are jobs.
-local is_watched = f[WATCHED_UNTIL] > now
-local heard = {}
-local work = 0 -- jobs that a sleeper might now find
+-- Notifications to watchers, wake-ups for waiters (never more than there are jobs), and the commit of a call.
+local LEASES_PAGE, WAKE_MAX = 500, 500
+local is_watched = stats[WATCHED_UNTIL] > now
+local notifications = {}
+local work = 0 -- number of jobs that a waiter may now find
 
 local function announce(id, state)
   if is_watched then
-    heard[#heard + 1] = state .. ' ' .. id
+    notifications[#notifications + 1] = state .. ' ' .. id
   end
 end
 
--- Heard by whoever runs the job, and rare: always published.
+-- Always published: rare, and the worker that runs the job listens for it.
 local function announce_cancel(id)
-  heard[#heard + 1] = 'c ' .. id
+  notifications[#notifications + 1] = NOTIFY_CANCEL .. ' ' .. id
 end
 
--- After a step back every lease ends at most its own length from now. Pages, longest first: the next step goes on behind
--- those that were left as they are. What was cut has moved down, so that none is passed over.
-local function cut_leases()
-  local from = is_stepped_back and 0 or f[CUTTING] - 1
-  local owners = redis.call('ZREVRANGE', k_leases, from, from + 499, 'WITHSCORES')
-  local cut = 0
+-- After the clock was set back, no lease may end later than its own length from now. Works in pages, latest end first;
+-- the next call continues after the leases that were left unchanged. Shortened ones moved down, so none is skipped.
+local function shorten_leases()
+  local from = is_clock_set_back and 0 or stats[SHORTEN_FROM] - 1
+  local owners = redis.call('ZREVRANGE', k_leases, from, from + LEASES_PAGE - 1, 'WITHSCORES')
+  local shortened = 0
   for i = 1, #owners, 2 do
     local owner = redis.call('HGET', k_owners, owners[i])
     local length = owner and tonumber(string.match(owner, '^%d+'))
     if length and tonumber(owners[i + 1]) > now + length then
       redis.call('ZADD', k_leases, now + length, owners[i])
-      cut = cut + 1
+      shortened = shortened + 1
     end
   end
-  f[CUTTING] = #owners == 1000 and 1 + from + 500 - cut or 0
+  stats[SHORTEN_FROM] = #owners == LEASES_PAGE * 2 and 1 + from + LEASES_PAGE - shortened or 0
   is_changed = true
 end
 
-local function wake()
+local function wake_waiters()
   redis.call('ZREMRANGEBYSCORE', k_sleepers, '-inf', now)
-  local woken = redis.call('ZPOPMIN', k_sleepers, math.min(work, 500))
-  local markers = {}
+  local woken = redis.call('ZPOPMIN', k_sleepers, math.min(work, WAKE_MAX))
+  local wakeups = {}
   for i = 1, #woken, 2 do
-    markers[#markers + 1] = '1'
+    wakeups[#wakeups + 1] = '1'
   end
-  if #markers > 0 then
-    redis.call('RPUSH', k_wake, unpack(markers))
+  if #wakeups > 0 then
+    redis.call('RPUSH', k_wake, unpack(wakeups))
   end
-  if #markers < work then
-    f[SLEEPING_UNTIL] = 0
+  if #wakeups < work then
+    stats[WAITERS_UNTIL] = 0
   end
   is_dirty = true
 end
 
--- Ends a step: only one that changed something moves the mark, and is heard of.
+-- Writes what this call changed. Only a call that changed something advances the clock mark and is published.
 local function commit()
-  if work > 0 and f[SLEEPING_UNTIL] > now then
-    wake()
+  if work > 0 and stats[WAITERS_UNTIL] > now then
+    wake_waiters()
   end
   if is_changed then
-    f[MARK] = now_us
+    stats[CLOCK_MARK] = now_us
   end
   if is_changed or is_dirty then
-    write_figures()
+    write_stats()
   end
   if work > 0 and is_watched then
-    heard[#heard + 1] = 'w'
+    notifications[#notifications + 1] = NOTIFY_WORK
   end
-  if #heard > 0 then
-    redis.call('SPUBLISH', k_hints, table.concat(heard, '\n'))
+  if #notifications > 0 then
+    redis.call('SPUBLISH', k_hints, table.concat(notifications, '\n'))
   end
 end
 
-if is_stepped_back or f[CUTTING] > 0 then
+if is_clock_set_back or stats[SHORTEN_FROM] > 0 then
   if exists then
-    guard_all()
-    cut_leases()
+    check_types()
+    shorten_leases()
   end
 end

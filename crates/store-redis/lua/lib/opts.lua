@@ -1,20 +1,23 @@
--- What differs from a plain job, as a table by letter.
-local LETTERS = { 'n', 'c', 'd', 'p', 'k', 'u', 'r', 'l', 't', 'e', 'w', 'a', 'x', 'g', 'h' }
+-- Opts: how a job differs from the defaults, as a table by letter.
+local LETTERS = {
+  CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY, RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME,
+  ATTEMPT, EXPIRIES, GENERATION, HEADERS,
+}
 
-local function read_opts(text)
-  local o = {}
+local function decode_opts(text)
+  local opts = {}
   if text then
     for letter, value in string.gmatch(text, '(%l)([^\n]*)\n') do
-      o[letter] = value
+      opts[letter] = value
     end
   end
-  return o
+  return opts
 end
 
-local function opts_text(o)
+local function encode_opts(opts)
   local lines = {}
   for i = 1, #LETTERS do
-    local value = o[LETTERS[i]]
+    local value = opts[LETTERS[i]]
     if value then
       lines[#lines + 1] = LETTERS[i] .. value .. '\n'
     end
@@ -23,12 +26,12 @@ local function opts_text(o)
 end
 
 local function load_opts(id)
-  return read_opts(redis.call('HGET', k_opts, id))
+  return decode_opts(redis.call('HGET', k_opts, id))
 end
 
--- Answers whether any are left.
-local function save_opts(id, o)
-  local text = opts_text(o)
+-- Returns whether there are any.
+local function save_opts(id, opts)
+  local text = encode_opts(opts)
   if text == '' then
     redis.call('HDEL', k_opts, id)
   else
@@ -37,21 +40,21 @@ local function save_opts(id, o)
   return text ~= ''
 end
 
--- The moment that MS or +MS means; a moment in the past is now.
+-- Resolves MS or +MS from now to a time, not before now.
 local function resolve(text)
-  if string.byte(text) == 43 then
+  if string.byte(text) == PLUS then
     return now + tonumber(string.sub(text, 2))
   end
   return math.max(now, tonumber(text))
 end
 
--- Opts of which nothing matters to a claim or to a good end: they are handed on and, at the end, dropped.
-local mute = {}
-local function is_mute(opts)
-  local is = mute[opts]
+-- Whether no option matters when the job is claimed or completed: such opts are passed on and, at the end, dropped.
+local simple = {}
+local function is_simple(encoded_opts)
+  local is = simple[encoded_opts]
   if is == nil then
-    is = not string.find('\n' .. opts, '\n[nulewaxg]')
-    mute[opts] = is
+    is = not string.find('\n' .. encoded_opts, '\n[' .. CUSTOM_ID .. UNIQUE_KEY .. DEADLINE .. EXPIRES_AT .. KEEP_OUTCOME .. ATTEMPT .. EXPIRIES .. GENERATION .. ']')
+    simple[encoded_opts] = is
   end
   return is
 end

@@ -1,26 +1,26 @@
--- What the verbs that settle holds one by one have in common.
+-- Shared by the verbs that report outcomes one by one.
 
--- A job that was asked to stop has come back: it is cancelled, whatever its holder said.
-local function stop(id, o, hold)
-  leave_claim(id, hold.token, 'cancelled')
-  end_cancelled(id, o, hold.bytes, issued_at(hold.token))
+-- Ends a job with a cancel request as cancelled, whatever outcome was reported.
+local function cancel_stopped(id, opts, lease)
+  leave_claim(id, lease.token, 'cancelled')
+  end_cancelled(id, opts, lease.bytes, issued_at(lease.token))
   return 'cancelled'
 end
 
--- Settles items of `width` arguments each from the second argument on (the first says how many); `finally` may do what
--- must be done for all of them together.
-local function settle(width, one, finally)
-  local words = {}
+-- Applies outcomes of `args_per_job` arguments each; the first argument is their count. `finally`, optional, runs once after
+-- all of them.
+local function apply_outcomes(args_per_job, apply, finally)
+  local statuses = {}
   for i = 1, tonumber(ARGV[1]) do
-    words[i] = exists and one(2 + width * (i - 1)) or 'gone'
+    statuses[i] = exists and apply(2 + args_per_job * (i - 1)) or 'gone'
   end
   if exists then
     if finally then
       finally()
     end
     close_claims()
-    prune_step()
+    prune_after_end()
     commit()
   end
-  return table.concat(words, ' ')
+  return table.concat(statuses, ' ')
 end

@@ -1,25 +1,25 @@
--- Everything known of jobs, raw: id, state, payload, opts, hold, owner, final, due, error, result, progress, stopping.
-local function look(id, is_whole, reply)
+-- Appends the twelve stored values of a job to a reply, at the positions JOB_ID to JOB_STOPPING.
+local function read_job(id, with_bodies, reply)
   local state, final = state_of(id)
   if not state then
     return false
   end
-  local hold = state == 'running' and redis.call('HGET', k_running, id)
-  local token = hold and string.match(hold, '^[^\t]+')
+  local lease = state == 'running' and redis.call('HGET', k_running, id)
+  local token = lease and string.match(lease, '^[^\t]+')
   local open = token and redis.call('HGET', k_open, token)
   local owner = open and string.match(open, '^%-?%d+\t%d+\t(.*)$')
   local at = #reply
-  reply[at + 1] = id
-  reply[at + 2] = state
-  reply[at + 3] = is_whole and redis.call('HGET', k_jobs, id) or false
-  reply[at + 4] = redis.call('HGET', k_opts, id) or ''
-  reply[at + 5] = hold
-  reply[at + 6] = owner or false
-  reply[at + 7] = final or false
-  reply[at + 8] = state == 'scheduled' and redis.call('ZSCORE', k_scheduled, id) or false
-  reply[at + 9] = redis.call('HGET', k_errors, id)
-  reply[at + 10] = is_whole and redis.call('HGET', k_results, id) or false
-  reply[at + 11] = state == 'running' and redis.call('HGET', k_progress, id) or false
-  reply[at + 12] = owner and redis.call('ZSCORE', k_stopping, owner .. '\t' .. id) or false
+  reply[at + JOB_ID] = id
+  reply[at + JOB_STATE] = state
+  reply[at + JOB_PAYLOAD] = with_bodies and redis.call('HGET', k_jobs, id) or false
+  reply[at + JOB_OPTS] = redis.call('HGET', k_opts, id) or ''
+  reply[at + JOB_LEASE] = lease
+  reply[at + JOB_OWNER] = owner or false
+  reply[at + JOB_END] = final or false
+  reply[at + JOB_DUE] = state == 'scheduled' and redis.call('ZSCORE', k_scheduled, id) or false
+  reply[at + JOB_ERROR] = redis.call('HGET', k_errors, id)
+  reply[at + JOB_RESULT] = with_bodies and redis.call('HGET', k_results, id) or false
+  reply[at + JOB_PROGRESS] = state == 'running' and redis.call('HGET', k_progress, id) or false
+  reply[at + JOB_STOPPING] = owner and redis.call('ZSCORE', k_stopping, owner .. '\t' .. id) or false
   return true
 end

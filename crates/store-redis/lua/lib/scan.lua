@@ -1,9 +1,10 @@
--- Pages through jobs: of one state in its order, or of all, state after state. A job that stays put is met once.
--- Scheduled jobs by due time, ready ones by their turn, running ones by claim, finished ones by their end.
+-- Pages through the jobs of one state, or of all, state by state. A job that does not move is returned once.
+-- Order: scheduled jobs by due time, ready ones by turn, running ones by claim, finished ones by end time.
 local STATES = { 'scheduled', 'ready', 'running', 'succeeded', 'dead', 'cancelled' }
+local LANES = 20 -- suspects and list of each priority
 
--- Arguments: state (empty: all), kind (empty, or `=` and it), payload (empty, or `=` and it), cursor, limit.
-local function read_scan(at)
+-- Arguments: state (empty: all), kind (empty, or `=` KIND), payload (empty, or `=` PAYLOAD), cursor, limit.
+local function read_filter(at)
   return {
     state = ARGV[at],
     kind = ARGV[at + 1] ~= '' and string.sub(ARGV[at + 1], 2) or nil,
@@ -13,8 +14,8 @@ local function read_scan(at)
   }
 end
 
--- The rank of the first member behind (score, member); members of one score are ordered by their bytes.
-local function rank_behind(key, score, member)
+-- The rank of the first member after (score, member); members of one score are ordered by bytes.
+local function rank_after(key, score, member)
   local low = redis.call('ZCOUNT', key, '-inf', '(' .. score)
   local high = redis.call('ZCOUNT', key, '-inf', score)
   while low < high do
@@ -28,12 +29,12 @@ local function rank_behind(key, score, member)
   return low
 end
 
--- A page of a sorted set from a cursor `SCORE TAB MEMBER`: members, and the cursor behind them.
+-- A page of a sorted set from a cursor `SCORE TAB MEMBER`, and the next cursor.
 local function page_of_zset(key, cursor, limit)
   local from = 0
   local score, member = string.match(cursor, '^([^\t]+)\t(.*)$')
   if score then
-    from = rank_behind(key, score, member)
+    from = rank_after(key, score, member)
   end
   local found = redis.call('ZRANGE', key, from, from + limit, 'WITHSCORES')
   local ids = {}
@@ -46,24 +47,24 @@ end
 
 -- A page of one ready list from an absolute position.
 local function page_of_list(priority, position, limit)
-  local from = position and math.max(0, position - f[BASE + priority]) or 0
+  local from = position and math.max(0, position - stats[LIST_BASE + priority]) or 0
   local entries = redis.call('LRANGE', k_ready[priority], from, from + limit - 1)
   local ids = {}
   for i = 1, #entries do
     local generation, id = string.match(entries[i], '^\t(%d+)\t(.*)$')
     id = id or entries[i]
-    local ghost = f[GHOSTS] > 0 and redis.call('HGET', k_ghosts, id)
-    if not (ghost and tonumber(generation or 0) <= tonumber(string.match(ghost, ' (%d+)$'))) then
+    local stale_record = stats[STALE_ENTRIES] > 0 and redis.call('HGET', k_ghosts, id)
+    if not (stale_record and tonumber(generation or 0) <= tonumber(string.match(stale_record, ' (%d+)$'))) then
       ids[#ids + 1] = id
     end
   end
-  return ids, #entries, f[BASE + priority] + from + #entries
+  return ids, #entries, stats[LIST_BASE + priority] + from + #entries
 end
 
--- A page of a priority's suspects behind a score.
+-- A page of a priority's suspects after a score.
 local function page_of_suspects(priority, score, limit)
-  local low = score and '(' .. score or whole(priority * LANE)
-  local high = '(' .. whole((priority + 1) * LANE)
+  local low = score and '(' .. score or digits(priority * SUSPECT_LANE)
+  local high = '(' .. digits((priority + 1) * SUSPECT_LANE)
   local found = redis.call('ZRANGEBYSCORE', k_suspects, low, high, 'WITHSCORES', 'LIMIT', 0, limit)
   local ids = {}
   for i = 1, #found, 2 do
@@ -77,66 +78,66 @@ local function page_of_ready(cursor, limit)
   local lane, position = string.match(cursor, '^(%d+)\t(.*)$')
   lane = tonumber(lane or 0)
   position = position ~= '' and position or nil
-  local ids, looked_at = {}, 0
-  while lane < 20 and looked_at < limit do
+  local ids, scanned = {}, 0
+  while lane < LANES and scanned < limit do
     local priority = math.floor(lane / 2)
-    local page, behind, met
+    local page, next_position, read_count
     if lane % 2 == 0 then
-      page, behind = page_of_suspects(priority, position, limit - looked_at)
-      met = #page
+      page, next_position = page_of_suspects(priority, position, limit - scanned)
+      read_count = #page
     else
-      page, met, behind = page_of_list(priority, position and tonumber(position), limit - looked_at)
-      behind = whole(behind)
+      page, read_count, next_position = page_of_list(priority, position and tonumber(position), limit - scanned)
+      next_position = digits(next_position)
     end
     for i = 1, #page do
       ids[#ids + 1] = page[i]
     end
-    looked_at = looked_at + met
-    if met < limit - looked_at + met then
+    scanned = scanned + read_count
+    if read_count < limit - scanned + read_count then
       lane, position = lane + 1, nil
     else
-      position = behind
+      position = next_position
     end
   end
   local has_more = false
-  if lane < 20 then
-    for rest = lane, 19 do
+  if lane < LANES then
+    for rest = lane, LANES - 1 do
       local priority = math.floor(rest / 2)
       if rest == lane and rest % 2 == 1 then
-        local left = redis.call('LLEN', k_ready[priority]) - (position and tonumber(position) - f[BASE + priority] or 0)
+        local left = redis.call('LLEN', k_ready[priority]) - (position and tonumber(position) - stats[LIST_BASE + priority] or 0)
         has_more = has_more or left > 0
       else
-        has_more = has_more or f[READY + priority] > 0
+        has_more = has_more or stats[READY + priority] > 0
       end
     end
   end
   return ids, has_more and lane .. '\t' .. (position or '') or nil
 end
 
--- Running jobs, claim after claim. Cursor: `TOKEN TAB PLACE`.
+-- Running jobs, claim by claim. Cursor: `TOKEN TAB POSITION`.
 local function page_of_running(cursor, limit)
-  local token, place = string.match(cursor, '^([^\t]+)\t(%d+)$')
+  local token, position = string.match(cursor, '^([^\t]+)\t(%d+)$')
   local rank
   if token then
-    -- The claim itself again: it may have been cut in two.
+    -- Start with the same claim: the last page may have split it.
     rank = redis.call('ZSCORE', k_tokens, token) == 'inf' and redis.call('ZRANK', k_tokens, token)
-      or rank_behind(k_tokens, '+inf', token)
+      or rank_after(k_tokens, '+inf', token)
   else
     rank = redis.call('ZCOUNT', k_tokens, '-inf', '(+inf')
   end
   local tokens = redis.call('ZRANGE', k_tokens, rank, rank + limit)
-  local ids, looked_at = {}, 0
+  local ids, scanned = {}, 0
   for i = 1, #tokens do
     local claimed = claimed_ids(tokens[i])
-    local first = tokens[i] == token and tonumber(place) + 1 or 1
+    local first = tokens[i] == token and tonumber(position) + 1 or 1
     local texts = #claimed > 0 and redis.call('HMGET', k_running, unpack(claimed)) or {}
     for at = first, #claimed do
-      if looked_at >= limit then
+      if scanned >= limit then
         return ids, tokens[i] .. '\t' .. (at - 1)
       end
       if texts[at] and string.sub(texts[at], 1, #tokens[i] + 1) == tokens[i] .. '\t' then
         ids[#ids + 1] = claimed[at]
-        looked_at = looked_at + 1
+        scanned = scanned + 1
       end
     end
   end
@@ -153,27 +154,27 @@ local function page_of_state(state, cursor, limit)
   return page_of_zset(keys[state], cursor, limit)
 end
 
-local function is_meant(id, wanted)
-  if wanted.kind then
+local function matches(id, filter)
+  if filter.kind then
     local text = '\n' .. (redis.call('HGET', k_opts, id) or '')
-    if not string.find(text, '\nk' .. wanted.kind .. '\n', 1, true) then
+    if not string.find(text, '\n' .. KIND .. filter.kind .. '\n', 1, true) then
       return false
     end
   end
-  return not wanted.payload or redis.call('HGET', k_jobs, id) == wanted.payload
+  return not filter.payload or redis.call('HGET', k_jobs, id) == filter.payload
 end
 
--- One page: ids that are meant, and the cursor of the next (empty: none). Over all states the cursor begins `STATE TAB`.
-local function scan(wanted)
+-- One page of matching ids, and the next cursor (empty: done). Over all states the cursor starts with `STATE TAB`.
+local function scan(filter)
   local found, next_at
-  if wanted.state ~= '' then
-    found, next_at = page_of_state(wanted.state, wanted.cursor, wanted.limit)
+  if filter.state ~= '' then
+    found, next_at = page_of_state(filter.state, filter.cursor, filter.limit)
   else
-    local number, cursor = string.match(wanted.cursor, '^(%d)\t(.*)$')
+    local number, cursor = string.match(filter.cursor, '^(%d)\t(.*)$')
     number, cursor, found = tonumber(number or 1), cursor or '', {}
-    while number <= #STATES and #found < wanted.limit do
+    while number <= #STATES and #found < filter.limit do
       local page
-      page, next_at = page_of_state(STATES[number], cursor, wanted.limit - #found)
+      page, next_at = page_of_state(STATES[number], cursor, filter.limit - #found)
       for i = 1, #page do
         found[#found + 1] = page[i]
       end
@@ -188,7 +189,7 @@ local function scan(wanted)
   end
   local ids = {}
   for i = 1, #found do
-    if is_meant(found[i], wanted) then
+    if matches(found[i], filter) then
       ids[#ids + 1] = found[i]
     end
   end

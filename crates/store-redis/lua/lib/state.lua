@@ -1,7 +1,6 @@
--- Where a job is.
-local LANE = 1099511627776 -- 2^40: the room of one priority among the suspects
+-- The state of a job.
 
--- Where a job is: its state and, for a finished one, what is kept of its end. Nothing when it is not stored.
+-- Returns the state of a job and, if it is finished, its end record. Returns nil if the job is not stored.
 local function state_of(id)
   if redis.call('HEXISTS', k_jobs, id) == 0 then
     return nil

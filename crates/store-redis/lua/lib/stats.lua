@@ -1,41 +1,33 @@
--- The queue's numbers and rules, and one guarded reading of the clock. A step that changed nothing writes nothing.
-local MARK, LAST_TOKEN, PAUSED, FRONT, BACK, GHOSTS, BYTES = 2, 3, 4, 5, 6, 7, 8
-local KEPT_BYTES = { succeeded = 9, dead = 10, cancelled = 11 }
-local TOTAL_ENQUEUED, TOTAL_RESCUED = 12, 16
-local TOTAL = { succeeded = 13, dead = 14, cancelled = 15 }
-local ENQUEUED_MINUTE, ENDED_MINUTE = 17, 20
-local WATCHED_UNTIL, SLEEPING_UNTIL, CUTTING = 23, 24, 25
-local READY, BASE = 26, 36 -- plus the priority
-local PARTITIONS, GROW_AT = 46, 47
-local SCHEMA = 1
-local FORMAT = '<ddddddddddddddddddddddddddddddddddddddddddddddd'
-local DEDUP_FOR, DEDUP_MAX, REQUEUE, POISON_AFTER, KEEP_SUCCEEDED = 1, 2, 3, 4, 5
-local KEEP = { succeeded = 6, dead = 9, cancelled = 12 } -- age; then count, bytes
+-- The stats and rules of the queue, and a clock that never goes backwards. A call that changed nothing writes nothing.
+local KEPT_BYTES = { succeeded = SUCCEEDED_BYTES, dead = DEAD_BYTES, cancelled = CANCELLED_BYTES }
+local TOTAL = { succeeded = TOTAL_SUCCEEDED, dead = TOTAL_DEAD, cancelled = TOTAL_CANCELLED }
+local KEEP = { succeeded = SUCCEEDED_AGE, dead = DEAD_AGE, cancelled = CANCELLED_AGE }
+local CLOCK_SLACK_US = 5000000
 
-local stored = redis.call('HMGET', k_state, 'figures', 'rules')
+local stored = redis.call('HMGET', k_state, STATS_FIELD, RULES_FIELD)
 local exists = stored[1] and true or false
-local f
+local stats
 if exists then
-  if #stored[1] ~= 376 then
-    return redis.error_reply('DAMAGED the figures of the queue have ' .. #stored[1] .. ' bytes')
+  if #stored[1] ~= STATS_BYTES then
+    return redis.error_reply('DAMAGED the stats of the queue have ' .. #stored[1] .. ' bytes')
   end
-  f = { struct.unpack(FORMAT, stored[1]) }
-  if f[1] > SCHEMA then
-    return redis.error_reply('NEWER the queue has schema ' .. f[1])
+  stats = { struct.unpack(STATS_FORMAT, stored[1]) }
+  if stats[SCHEMA] > SCHEMA_VERSION then
+    return redis.error_reply('NEWER the queue has schema ' .. stats[SCHEMA])
   end
 else
-  f = {}
-  for i = 1, 47 do
-    f[i] = 0
+  stats = {}
+  for i = 1, STATS_COUNT do
+    stats[i] = 0
   end
-  f[1], f[PARTITIONS] = SCHEMA, 1
+  stats[SCHEMA], stats[PARTITIONS] = SCHEMA_VERSION, 1
 end
 
 local rules
 local function rule(i)
   if not rules then
-    if stored[2] and #stored[2] == 112 then
-      rules = { struct.unpack('<dddddddddddddd', stored[2]) }
+    if stored[2] and #stored[2] == RULES_BYTES then
+      rules = { struct.unpack(RULES_FORMAT, stored[2]) }
     else
       rules = { 3600000, 100000, 0, 3, 0, 3600000, 10000, 67108864, 2592000000, 100000, 268435456, 3600000, 10000, 67108864 }
     end
@@ -43,34 +35,34 @@ local function rule(i)
   return rules[i]
 end
 
--- A little behind the mark, the mark is used; further behind, the new time is believed.
--- Changed: the mark moves. Dirty: only bookkeeping that nobody sees.
-local is_changed, is_dirty, is_stepped_back = false, false, false
+-- If the clock is slightly behind the mark, use the mark; if it is further behind, the clock was set back: use the clock.
+-- `is_changed` advances the mark; `is_dirty` only writes the stats, for internal bookkeeping.
+local is_changed, is_dirty, is_clock_set_back = false, false, false
 local now_us = clock_us
-if clock_us < f[MARK] then
-  if f[MARK] - clock_us <= 5000000 then
-    now_us = f[MARK]
+if clock_us < stats[CLOCK_MARK] then
+  if stats[CLOCK_MARK] - clock_us <= CLOCK_SLACK_US then
+    now_us = stats[CLOCK_MARK]
   else
-    is_stepped_back = true
+    is_clock_set_back = true
   end
 end
 local now = math.floor(now_us / 1000)
 
-local function whole(number)
+local function digits(number)
   return string.format('%.0f', number)
 end
 
--- Counts by the minute: this one and the last.
+-- Adds to a per-minute count: the current minute and the one before.
 local function count(at, n)
   local minute = math.floor(now / 60000)
-  if f[at] ~= minute then
-    f[at + 2] = minute == f[at] + 1 and f[at + 1] or 0
-    f[at + 1] = 0
-    f[at] = minute
+  if stats[at] ~= minute then
+    stats[at + 2] = minute == stats[at] + 1 and stats[at + 1] or 0
+    stats[at + 1] = 0
+    stats[at] = minute
   end
-  f[at + 1] = f[at + 1] + n
+  stats[at + 1] = stats[at + 1] + n
 end
 
-local function write_figures()
-  redis.call('HSET', k_state, 'figures', struct.pack(FORMAT, unpack(f, 1, 47)))
+local function write_stats()
+  redis.call('HSET', k_state, STATS_FIELD, struct.pack(STATS_FORMAT, unpack(stats, 1, STATS_COUNT)))
 end

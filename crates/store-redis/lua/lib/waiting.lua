@@ -1,61 +1,61 @@
--- The moves between a job's places while it waits: a ready list, the suspects, the schedule. Opts are the caller's to save.
+-- Moves waiting jobs between the ready lists, the suspects and the schedule. The caller saves the opts.
 local SUSPECT_AFTER = 2
 
-local function is_suspect(o)
-  return tonumber(o.x or 0) >= SUSPECT_AFTER
+local function is_suspect(opts)
+  return tonumber(opts[EXPIRIES] or 0) >= SUSPECT_AFTER
 end
 
 local function has_suspects()
-  return (f[FRONT] ~= 0 or f[BACK] ~= 0) and redis.call('ZCARD', k_suspects) > 0
+  return (stats[SUSPECTS_FRONT] ~= 0 or stats[SUSPECTS_BACK] ~= 0) and redis.call('ZCARD', k_suspects) > 0
 end
 
-local function watch_expiry(id, o)
-  if o.e then
-    redis.call('ZADD', k_expiring, o.e, id)
+local function index_expiry(id, opts)
+  if opts[EXPIRES_AT] then
+    redis.call('ZADD', k_expiring, opts[EXPIRES_AT], id)
   end
 end
 
--- Puts a job that is in no place into its lane.
-local function place_ready(id, o, at_front)
-  local priority = tonumber(o.p or 5)
-  o.g = nil
-  if is_suspect(o) then
+-- Adds a job to the lane of its priority.
+local function add_ready(id, opts, at_front)
+  local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
+  opts[GENERATION] = nil
+  if is_suspect(opts) then
     local position
     if at_front then
-      f[FRONT] = f[FRONT] - 1
-      position = f[FRONT]
+      stats[SUSPECTS_FRONT] = stats[SUSPECTS_FRONT] - 1
+      position = stats[SUSPECTS_FRONT]
     else
-      f[BACK] = f[BACK] + 1
-      position = f[BACK]
+      stats[SUSPECTS_BACK] = stats[SUSPECTS_BACK] + 1
+      position = stats[SUSPECTS_BACK]
     end
-    redis.call('ZADD', k_suspects, priority * LANE + LANE / 2 + position, id)
+    redis.call('ZADD', k_suspects, priority * SUSPECT_LANE + SUSPECT_LANE / 2 + position, id)
   else
     local entry = id
-    local ghost = f[GHOSTS] > 0 and redis.call('HGET', k_ghosts, id)
-    if ghost then
-      o.g = whole(tonumber(string.match(ghost, ' (%d+)$')) + 1)
-      entry = '\t' .. o.g .. '\t' .. id
+    local stale_record = stats[STALE_ENTRIES] > 0 and redis.call('HGET', k_ghosts, id)
+    if stale_record then
+      opts[GENERATION] = digits(tonumber(string.match(stale_record, ' (%d+)$')) + 1)
+      entry = '\t' .. opts[GENERATION] .. '\t' .. id
     end
     if at_front then
       redis.call('LPUSH', k_ready[priority], entry)
-      f[BASE + priority] = f[BASE + priority] - 1
+      stats[LIST_BASE + priority] = stats[LIST_BASE + priority] - 1
     else
       redis.call('RPUSH', k_ready[priority], entry)
     end
   end
-  f[READY + priority] = f[READY + priority] + 1
-  watch_expiry(id, o)
+  stats[READY + priority] = stats[READY + priority] + 1
+  index_expiry(id, opts)
   announce(id, 'ready')
   work = work + 1
   is_changed = true
 end
 
--- Puts a job that is in no place into the schedule.
-local function place_scheduled(id, o, due)
-  o.d = nil
-  o.g = nil
+-- Adds a job to the schedule.
+local function add_scheduled(id, opts, due)
+  opts[DUE_AT] = nil
+  opts[GENERATION] = nil
   redis.call('ZADD', k_scheduled, due, id)
-  watch_expiry(id, o)
+  index_expiry(id, opts)
   announce(id, 'scheduled')
   if redis.call('ZRANGE', k_scheduled, 0, 0)[1] == id then
     work = work + 1
@@ -63,48 +63,48 @@ local function place_scheduled(id, o, due)
   is_changed = true
 end
 
--- An entry stays behind in a list: it is dropped when a claim meets it.
-local function leave_ghost(id, o)
-  local ghost = redis.call('HGET', k_ghosts, id)
-  local stale = ghost and tonumber(string.match(ghost, '^%d+')) or 0
-  redis.call('HSET', k_ghosts, id, whole(stale + 1) .. ' ' .. (o.g or '0'))
-  f[GHOSTS] = f[GHOSTS] + 1
+-- Leaves a stale entry in a list; a claim drops it when it reads it.
+local function leave_stale_entry(id, opts)
+  local stale_record = redis.call('HGET', k_ghosts, id)
+  local stale = stale_record and tonumber(string.match(stale_record, '^%d+')) or 0
+  redis.call('HSET', k_ghosts, id, digits(stale + 1) .. ' ' .. (opts[GENERATION] or '0'))
+  stats[STALE_ENTRIES] = stats[STALE_ENTRIES] + 1
 end
 
--- Takes a waiting job out of its place.
-local function unplace(id, o, state)
+-- Removes a waiting job from its list, the suspects or the schedule.
+local function remove_waiting(id, opts, state)
   if state == 'ready' then
-    local priority = tonumber(o.p or 5)
-    if is_suspect(o) then
+    local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
+    if is_suspect(opts) then
       redis.call('ZREM', k_suspects, id)
     else
-      leave_ghost(id, o)
+      leave_stale_entry(id, opts)
     end
-    f[READY + priority] = f[READY + priority] - 1
+    stats[READY + priority] = stats[READY + priority] - 1
   else
-    -- What is kept of it must still say when it would have been due.
-    o.d = redis.call('ZSCORE', k_scheduled, id)
+    -- The record of the job must keep its due time.
+    opts[DUE_AT] = redis.call('ZSCORE', k_scheduled, id)
     redis.call('ZREM', k_scheduled, id)
-    save_opts(id, o)
+    save_opts(id, opts)
   end
-  if o.e then
+  if opts[EXPIRES_AT] then
     redis.call('ZREM', k_expiring, id)
   end
   is_changed = true
 end
 
--- Makes a scheduled job ready at the back.
-local function promote_one(id, o, due)
+-- Makes a scheduled job ready, at the back of its list.
+local function promote_one(id, opts, due)
   redis.call('ZREM', k_scheduled, id)
-  if o.e then
+  if opts[EXPIRES_AT] then
     redis.call('ZREM', k_expiring, id)
   end
-  o.d = whole(due)
-  place_ready(id, o, false)
-  save_opts(id, o)
+  opts[DUE_AT] = digits(due)
+  add_ready(id, opts, false)
+  save_opts(id, opts)
 end
 
--- Makes up to `limit` due jobs ready in the order (due, id); whole pages at once, since many may fall due together.
+-- Makes up to `limit` due jobs ready in the order (due, id), batched, since many may be due at once.
 local function promote_due(limit)
   local due = redis.call('ZRANGEBYSCORE', k_scheduled, '-inf', now, 'WITHSCORES', 'LIMIT', 0, limit)
   if #due == 0 then
@@ -114,26 +114,26 @@ local function promote_due(limit)
   for i = 1, #due, 2 do
     ids[#ids + 1] = due[i]
   end
-  local opts = redis.call('HMGET', k_opts, unpack(ids))
-  local is_plain_way = f[GHOSTS] == 0
+  local encoded_opts = redis.call('HMGET', k_opts, unpack(ids))
+  local can_batch = stats[STALE_ENTRIES] == 0
   for i = 1, #ids do
-    is_plain_way = is_plain_way and not (opts[i] and string.find('\n' .. opts[i], '\nx', 1, true))
+    can_batch = can_batch and not (encoded_opts[i] and string.find('\n' .. encoded_opts[i], '\n' .. EXPIRIES, 1, true))
   end
-  if not is_plain_way then
+  if not can_batch then
     for i = 1, #ids do
-      promote_one(ids[i], read_opts(opts[i]), tonumber(due[2 * i]))
+      promote_one(ids[i], decode_opts(encoded_opts[i]), tonumber(due[2 * i]))
     end
     return #ids
   end
   redis.call('ZREMRANGEBYRANK', k_scheduled, 0, #ids - 1)
   for i = 1, #ids do
-    local id, priority, text = ids[i], 5, nil
-    if opts[i] then
-      local o = read_opts(opts[i])
-      o.d, o.g = due[2 * i], nil
-      priority, text = tonumber(o.p or 5), opts_text(o)
+    local id, priority, text = ids[i], PRIORITY_DEFAULT, nil
+    if encoded_opts[i] then
+      local opts = decode_opts(encoded_opts[i])
+      opts[DUE_AT], opts[GENERATION] = due[2 * i], nil
+      priority, text = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT), encode_opts(opts)
     else
-      text = 'd' .. due[2 * i] .. '\n'
+      text = DUE_AT .. due[2 * i] .. '\n'
     end
     saved[2 * i - 1], saved[2 * i] = id, text
     local lane = lanes[priority] or {}
@@ -144,7 +144,7 @@ local function promote_due(limit)
   redis.call('HSET', k_opts, unpack(saved))
   for priority, lane in pairs(lanes) do
     redis.call('RPUSH', k_ready[priority], unpack(lane))
-    f[READY + priority] = f[READY + priority] + #lane
+    stats[READY + priority] = stats[READY + priority] + #lane
   end
   work = work + #ids
   is_changed = true

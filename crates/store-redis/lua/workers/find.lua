@@ -1,9 +1,9 @@
--- find: the queues a worker takes jobs from.
+-- find: reads the queues of a worker.
 -- keys: workers seen mark
 -- uses: workers/registry
 -- flags: allow-oom
 -- args: boot
--- reply: its queues with tabs between; nothing when nobody knows it
-begin()
-local worker = known(ARGV[1])
+-- reply: its queues separated by tabs; nil if the worker is unknown
+begin_write()
+local worker = known_worker(ARGV[1])
 return worker and worker.queues or false

@@ -1,15 +1,15 @@
--- leave: takes one queue off a worker's record, or the whole worker.
+-- leave: removes one queue from a worker, or the worker itself.
 -- keys: workers seen mark
 -- uses: workers/registry
 -- flags: allow-oom
--- args: boot; a queue, or nothing for all and for good
--- reply: the queues it had, with tabs between; nothing when nobody knows it
+-- args: boot; a queue, or empty to remove the worker
+-- reply: the queues it had, separated by tabs; nil if the worker is unknown
 local boot, queue = ARGV[1], ARGV[2]
-begin()
-local worker = known(boot)
+begin_write()
+local worker = known_worker(boot)
 local had = worker and worker.queues or false
 if queue == '' then
-  -- Also a record that cannot be read.
+  -- Removes an unreadable record too.
   redis.call('HDEL', k_workers, boot)
   redis.call('ZREM', k_seen, boot)
 elseif worker then
@@ -20,6 +20,6 @@ elseif worker then
     end
   end
   worker.queues = table.concat(rest, '\t')
-  write(boot, worker)
+  write_worker(boot, worker)
 end
 return had

@@ -1,158 +1,161 @@
-//! The words for what an audit finds, and what was done about each.
+//! The codes of what an audit finds, and the message for each.
 
 use windlass_core::{JobId, Repair, Result};
 
 use crate::reply::short;
 
-/// The faults: a word, and a sentence in which `{}` is the detail that a script gives.
-const FAULTS: [(&str, &str); 37] = [
+/// Each code with its message, in which `{}` stands for the detail that the script reports.
+const MESSAGES: [(&str, &str); 37] = [
     (
         "anchor_missing",
-        "`{}` had lost the field that keeps it a hash table; it was put back",
+        "`{}` had lost the field that keeps it a hash table; restored",
     ),
-    ("claim_miscounted", "claim {}"),
+    (
+        "claim_history_wrong",
+        "the statuses of jobs that left claim {} did not match the claim; dropped those that did not",
+    ),
+    ("claim_miscounted", "claim {}; corrected"),
     (
         "claim_unowned",
-        "claim {} and its owner did not know of each other; the one that is open does now",
+        "claim {} and its owner did not refer to each other; corrected",
     ),
     (
         "claim_unreadable",
-        "claim {} could not be read; what its record says was written, or it was dropped",
+        "claim {} was unreadable; restored from its record, or dropped",
     ),
     (
         "claim_unrecorded",
-        "the record of claim {} did not show what it holds; it was completed",
+        "the record of claim {} was incomplete; completed",
     ),
+    ("claim_without_lease", "claim {} had no lease; added one"),
     (
-        "claim_without_lease",
-        "claim {} was under no lease; it was given one",
-    ),
-    ("end_wrong", "its end was not known everywhere; it is {}"),
-    (
-        "entered_twice",
-        "it stood in its ready list twice; the later entry was taken out",
+        "end_state_wrong",
+        "the records of how the job ended did not agree; it is {}",
     ),
     (
         "entry_unreadable",
-        "an entry of a ready list could not be read; it was taken out",
+        "an entry of a ready list was unreadable; removed",
     ),
     (
         "entry_wrong",
-        "it stood in {}, where it does not belong; it was taken out of there",
+        "the job had an entry in the wrong list ({}); removed",
     ),
     (
-        "expiry_unwatched",
-        "nobody watched for its expiry; it is watched",
-    ),
-    (
-        "figures_lost",
-        "the figures of the queue were lost; they were made anew, totals begin at zero",
-    ),
-    ("figures_wrong", "counted again: {}"),
-    (
-        "ghosts_miscounted",
-        "stale entries of it in the ready lists: {}",
-    ),
-    (
-        "ghosts_unreadable",
-        "the number of its stale entries could not be read; it was dropped",
-    ),
-    (
-        "hold_unreadable",
-        "its hold could not be read; it was put back",
-    ),
-    (
-        "hold_wrong",
-        "its hold did not fit the job; it was written anew",
+        "expiry_not_indexed",
+        "the expiry of the job was not indexed; indexed",
     ),
     (
         "id_unreadable",
-        "its id could not be read; it is ready under this one",
+        "the id of the job was unreadable; renamed to this id and made ready",
     ),
     (
-        "in_no_place",
-        "it was in no place; it is ready, at the back",
-    ),
-    (
-        "in_two_places",
-        "it was in two places, {}; the latter counts",
+        "in_two_states",
+        "the job was in two states ({}); kept the second",
     ),
     (
         "lease_endless",
-        "the lease of {} had no end; it ends when a lease from now would",
+        "the lease of {} had no end; set it to end one lease length from now",
+    ),
+    (
+        "lease_unreadable",
+        "the lease of the job was unreadable; requeued",
     ),
     (
         "lease_without_claim",
-        "the lease of {} was one of nobody; it was dropped",
+        "the lease of {} had no claim; dropped",
     ),
     (
-        "left_behind",
-        "`{}` held something for it of which it has no use; that was dropped",
+        "lease_wrong",
+        "the lease of the job did not match the job; rewritten",
     ),
     (
-        "left_wrong",
-        "how jobs left claim {} did not fit the claim; what did not was dropped",
+        "leftover",
+        "`{}` had a value that the job does not need; dropped",
+    ),
+    (
+        "listed_twice",
+        "the job was in its ready list twice; removed the later entry",
+    ),
+    (
+        "not_listed",
+        "the ready job was in no list; added at the back of its list",
     ),
     (
         "opts_unreadable",
-        "its options could not be read ({}); what could be read was kept",
-    ),
-    (
-        "owner_wrong",
-        "what is known of the owner {} did not fit its claims; it was written anew",
+        "the options of the job were damaged ({}); kept the valid ones",
     ),
     (
         "owner_without_lease",
-        "the owner {} had no lease and held nothing; it was dropped",
+        "the owner {} had no lease and no jobs; dropped",
+    ),
+    (
+        "owner_wrong",
+        "the record of the owner {} did not match its claims; rewritten",
     ),
     (
         "queue_not_listed",
-        "the queue was not on the list of queues; it is",
+        "the queue was not in the list of queues; added",
     ),
     (
         "rules_lost",
-        "the rules of the queue were lost; they are set again as its settings say",
+        "the rules of the queue were missing; restored from its settings",
     ),
     (
         "running_without_lease",
-        "no open claim stood behind it; it was put back",
+        "the running job had no open claim; requeued",
     ),
     (
         "setting_unreadable",
-        "the setting {} could not be read; it is at its default",
+        "the setting {} was unreadable; reset to its default",
     ),
     (
+        "stale_entries_miscounted",
+        "stale entries of the job in the ready lists: {}; corrected",
+    ),
+    (
+        "stale_entries_unreadable",
+        "the count of stale entries of the job was unreadable; dropped",
+    ),
+    (
+        "stats_lost",
+        "stats were missing; recounted, totals restart at 0",
+    ),
+    ("stats_wrong", "stats were wrong ({}); corrected"),
+    (
         "token_wrong",
-        "the token {} was on record as ended though it is open, or the other way round",
+        "the token {} was recorded as ended while open, or as open after its end; corrected",
     ),
     (
         "tombstone_wrong",
-        "what was remembered of its id did not fit; it was mended or dropped",
+        "the tombstone of the id was wrong; corrected or dropped",
     ),
-    ("unique_key_lost", "it did not hold its unique key; it does"),
+    (
+        "unique_key_lost",
+        "the job did not hold its unique key; restored",
+    ),
     (
         "unique_key_shared",
-        "job {} holds the same unique key; this one gave it up",
+        "job {} holds the same unique key; removed it from this job",
     ),
     (
         "value_unreadable",
-        "what `{}` held for it could not be read; it was mended or dropped",
+        "the value in `{}` was unreadable; corrected or dropped",
     ),
     (
         "without_job",
-        "`{}` named a job that does not exist; that was dropped",
+        "`{}` named a job that does not exist; dropped",
     ),
 ];
 
 /// The repair that a script reported.
-pub(super) fn repair(word: &str, id: &str, detail: &str) -> Result<Repair> {
-    let (fault, what) = FAULTS
+pub(super) fn repair(code: &str, id: &str, detail: &str) -> Result<Repair> {
+    let (code, message) = MESSAGES
         .iter()
-        .find(|(known, _)| *known == word)
-        .ok_or_else(|| short("it names a fault that is none"))?;
+        .find(|(known, _)| *known == code)
+        .ok_or_else(|| short("it has an unknown repair code"))?;
     Ok(Repair {
-        code: fault,
+        code,
         id: JobId::new(id).ok(),
-        message: what.replace("{}", detail),
+        message: message.replace("{}", detail),
     })
 }

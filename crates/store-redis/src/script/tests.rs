@@ -1,11 +1,11 @@
-//! Every script keeps its header, and its text is pinned.
+//! Every script has a complete header, and its text is pinned.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::*;
 
-/// The SHA-1 of every script, for both clocks: a change of a script is seen in a review.
+/// The SHA-1 of every script, for both sources of time, so that a review shows changed scripts.
 const PINS: &str = include_str!("../../lua/pins.txt");
 
 fn pins() -> String {
@@ -32,13 +32,13 @@ fn every_script_is_the_one_that_was_pinned() {
     let changed: Vec<_> = now.lines().filter(|line| !PINS.contains(line)).collect();
     assert!(
         now == PINS,
-        "scripts changed; if that was meant, pin them with\n  WINDLASS_PIN=1 cargo test -p \
+        "scripts changed; if intended, pin them with\n  WINDLASS_PIN=1 cargo test -p \
          windlass-store-redis pinned\n{}",
         changed.join("\n")
     );
 }
 
-/// The names `k_…` in a text.
+/// The names after `k_` in a text.
 fn keys_in(text: &str) -> BTreeSet<&str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.split(|c: char| !is_part(c))
@@ -46,16 +46,13 @@ fn keys_in(text: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Names that are parameters or fields, not keys.
-const NOT_KEYS: [&str; 2] = ["state_of", ""];
-
 #[test]
 fn a_script_names_only_keys_that_it_declares() {
     for script in Scripts::of(ClockSource::Redis).all() {
         let declared: BTreeSet<_> = script.keys.iter().map(|key| key.name()).collect();
         let unknown: Vec<_> = keys_in(&script.source)
             .into_iter()
-            .filter(|name| !declared.contains(name) && !NOT_KEYS.contains(name))
+            .filter(|name| !declared.contains(name))
             .collect();
         assert!(unknown.is_empty(), "{}: {unknown:?}", script.name);
     }
@@ -64,41 +61,36 @@ fn a_script_names_only_keys_that_it_declares() {
 #[test]
 fn a_script_declares_only_keys_that_it_names() {
     for script in Scripts::of(ClockSource::Redis).all() {
-        // The deep clean checks the types of all keys before it touches any.
+        // The audit checks the types of all keys before it accesses any.
         if script.name.starts_with("audit_") {
             continue;
         }
         let body = &script.source[script.source.find("\nend\n").unwrap_or_default()..];
-        let places = places(&script.keys);
+        let positions = positions(&script.keys);
         let is_idle = |name: &String| {
-            let place = places.get(name).unwrap_or(name);
-            !body.contains(place.as_str())
+            let expression = positions.get(name).unwrap_or(name);
+            !body.contains(expression.as_str())
         };
         let names = script.keys.iter().map(|key| format!("k_{}", key.name()));
         let idle: Vec<_> = names.filter(is_idle).collect();
-        assert!(idle.is_empty(), "{} never names {idle:?}", script.name);
+        assert!(idle.is_empty(), "{} never uses {idle:?}", script.name);
     }
 }
 
 #[test]
-fn every_script_says_what_it_takes_and_replies() {
-    for script in Scripts::of(ClockSource::Redis).all() {
-        for word in ["keys", "args", "reply"] {
+fn every_script_documents_its_keys_arguments_and_reply() {
+    for (name, text) in Scripts::files() {
+        for field in ["keys", "args", "reply"] {
             assert!(
-                script.source.contains(&format!("\n-- {word}: ")),
-                "{} has no {word}",
-                script.name
+                header(text, field).is_some_and(|value| !value.is_empty()),
+                "{name} has no {field}"
             );
         }
-        // A file in a folder may be named with it.
-        let verb = script.name.trim_start_matches("worker_");
+        // A header may name the folder of its file.
+        let verb = name.trim_start_matches("worker_");
         let named = [verb.to_owned(), verb.replacen('_', "/", 1)];
-        let has_purpose = |verb: &String| script.source.contains(&format!("\n-- {verb}: "));
-        assert!(
-            named.iter().any(has_purpose),
-            "{} has no purpose",
-            script.name
-        );
+        let has_purpose = |verb: &String| text.starts_with(&format!("-- {verb}: "));
+        assert!(named.iter().any(has_purpose), "{name} has no purpose");
     }
 }
 

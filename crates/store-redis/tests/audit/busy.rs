@@ -244,9 +244,9 @@ async fn what_is_lost_is_found_while_others_work() -> Result<()> {
     assert_eq!(
         found,
         [
-            "entered_twice last-007",
-            "in_no_place last-123",
-            "in_no_place last-321"
+            "listed_twice last-007",
+            "not_listed last-123",
+            "not_listed last-321"
         ]
     );
     works.finish(tasks).await

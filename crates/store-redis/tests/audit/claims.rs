@@ -72,8 +72,8 @@ async fn holds_that_cannot_be_read_are_put_back() -> Result<()> {
         faults,
         [
             "claim_miscounted",
-            "hold_unreadable j000",
-            "hold_unreadable j001"
+            "lease_unreadable j000",
+            "lease_unreadable j001"
         ]
     );
     assert_eq!(
@@ -97,7 +97,7 @@ async fn holds_that_do_not_fit_their_jobs_are_written_anew() -> Result<()> {
         &["j000", &format!("{}\t3-7", first.token)],
     );
 
-    assert_eq!(site.mend().await?, ["hold_wrong j000"]);
+    assert_eq!(site.mend().await?, ["lease_wrong j000"]);
 
     assert_eq!(
         site.bench.complete(lease_of(&first, 0)).await?,
@@ -266,9 +266,9 @@ async fn tokens_and_holds_agree_with_open_claims() -> Result<()> {
     assert_eq!(
         faults,
         [
+            "claim_history_wrong",
             "claim_unowned",
             "claim_unreadable",
-            "left_wrong",
             "token_wrong"
         ]
     );
@@ -296,7 +296,7 @@ async fn requests_to_stop_that_reach_nobody_are_dropped() -> Result<()> {
     );
     site.hand("HSET", "progress", &["j009", "0.5\t7"]);
 
-    assert_eq!(site.mend().await?, ["left_behind j001", "left_behind j009"]);
+    assert_eq!(site.mend().await?, ["leftover j001", "leftover j009"]);
 
     let renewed = site.bench.renew_as(&boot("one"), &[], 0).await?;
     assert_eq!(renewed.cancel, [id("j000")]);

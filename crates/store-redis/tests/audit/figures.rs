@@ -42,7 +42,7 @@ async fn figures_that_are_wrong_are_counted_again() -> Result<()> {
         site.set_figure(at, number);
     }
 
-    assert_eq!(site.mend().await?, ["figures_wrong"]);
+    assert_eq!(site.mend().await?, ["stats_wrong"]);
 
     let ids = site.drain().await?;
     assert_eq!((ids[0].as_str(), ids.len()), ("j004", 15));
@@ -63,7 +63,7 @@ async fn figures_that_are_no_numbers_are_counted_again() -> Result<()> {
         site.set_figure(at, number);
     }
 
-    assert_eq!(site.mend().await?, ["figures_wrong"]);
+    assert_eq!(site.mend().await?, ["stats_wrong"]);
 
     assert_eq!(site.drain().await?.len(), 15);
     Ok(())
@@ -78,7 +78,7 @@ async fn a_queue_whose_figures_were_lost_is_made_whole() -> Result<()> {
 
     let faults = site.mend().await?;
 
-    assert!(faults.contains(&"figures_lost".to_owned()), "{faults:?}");
+    assert!(faults.contains(&"stats_lost".to_owned()), "{faults:?}");
     let after = site.bench.snapshot().await?;
     assert_eq!((&after.jobs, &after.ready), (&before.jobs, &before.ready));
     assert_eq!(
@@ -99,12 +99,12 @@ async fn figures_that_cannot_be_read_are_made_anew() -> Result<()> {
     // A process that has not seen the queue before.
     let store = RedisStore::open(&site.server.url(), Options::default()).await?;
     let audited = store.audit(&site.bench.queue, None).await?;
-    assert_eq!(audited.repairs[0].code, "figures_lost");
+    assert_eq!(audited.repairs[0].code, "stats_lost");
     site.hand("HSET", "state", &["figures", "nonsense"]);
 
     let faults = site.mend().await?;
 
-    assert!(faults.contains(&"figures_lost".to_owned()), "{faults:?}");
+    assert!(faults.contains(&"stats_lost".to_owned()), "{faults:?}");
     assert_eq!(site.drain().await?.len(), 15);
     Ok(())
 }
@@ -136,7 +136,7 @@ async fn tokens_stay_above_all_that_were_given_out() -> Result<()> {
     site.set_figure(3, 0.0);
     site.set_figure(2, 0.0);
 
-    assert_eq!(site.mend().await?, ["figures_wrong"]);
+    assert_eq!(site.mend().await?, ["stats_wrong"]);
 
     let second = site.bench.take(1).await?;
     assert!(second.token.number > first.token.number);

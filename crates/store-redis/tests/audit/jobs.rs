@@ -11,7 +11,7 @@ async fn a_job_that_lost_its_due_time_is_ready() -> Result<()> {
     site.bench.enqueue(named("later").delay(secs(60))).await?;
     site.hand("ZREM", "scheduled", &["later"]);
 
-    assert_eq!(site.mend().await?, ["figures_wrong", "in_no_place later"]);
+    assert_eq!(site.mend().await?, ["not_listed later", "stats_wrong"]);
 
     assert_eq!(site.drain().await?, ["later"]);
     Ok(())
@@ -26,10 +26,7 @@ async fn a_job_that_lost_its_hold_is_ready() -> Result<()> {
 
     let faults = site.mend().await?;
 
-    assert_eq!(
-        faults,
-        ["claim_miscounted", "figures_wrong", "in_no_place a"]
-    );
+    assert_eq!(faults, ["claim_miscounted", "not_listed a", "stats_wrong"]);
     assert_eq!(
         site.bench.complete(lease_of(&claim, 1)).await?,
         windlass_core::OutcomeStatus::Completed
@@ -48,7 +45,7 @@ async fn an_error_of_a_job_that_never_failed_is_not_left_behind_by_its_end() -> 
 
     let faults = site.mend().await?;
 
-    assert_eq!(faults, [format!("left_behind {name}")]);
+    assert_eq!(faults, [format!("leftover {name}")]);
     assert_eq!(site.drain().await?, [name]);
     site.assert_sound().await
 }
@@ -92,7 +89,7 @@ async fn what_names_no_job_is_dropped_everywhere() -> Result<()> {
     let faults = site.mend().await?;
 
     let expected = [
-        "left_behind a",
+        "leftover a",
         "tombstone_wrong nobody",
         "without_job",
         "without_job nobody",
@@ -144,7 +141,7 @@ async fn a_job_in_two_places_stays_where_no_work_is_lost() -> Result<()> {
 
     let faults = site.mend().await?;
 
-    let expected = ["run", "done", "wait", "later"].map(|id| format!("in_two_places {id}"));
+    let expected = ["run", "done", "wait", "later"].map(|id| format!("in_two_states {id}"));
     assert!(
         expected.iter().all(|fault| faults.contains(fault)),
         "{faults:?}"
@@ -178,7 +175,14 @@ async fn ends_that_were_lost_are_told_by_the_places_of_ended_jobs() -> Result<()
 
     let faults = site.mend().await?;
 
-    assert_eq!(faults, ["end_wrong bad", "end_wrong ok", "end_wrong stop"]);
+    assert_eq!(
+        faults,
+        [
+            "end_state_wrong bad",
+            "end_state_wrong ok",
+            "end_state_wrong stop"
+        ]
+    );
     assert_eq!(
         bench.job("ok").await?.result.as_deref(),
         Some(&b"result"[..])
@@ -202,7 +206,11 @@ async fn an_end_that_is_on_record_is_put_in_its_place() -> Result<()> {
 
     assert_eq!(
         site.mend().await?,
-        ["end_wrong a", "end_wrong b", "end_wrong c"]
+        [
+            "end_state_wrong a",
+            "end_state_wrong b",
+            "end_state_wrong c"
+        ]
     );
 
     assert_eq!(bench.in_state(JobState::Dead).await?, ["a", "b", "c"]);
@@ -229,9 +237,9 @@ async fn suspects_stand_among_suspects_in_their_lane() -> Result<()> {
     let faults = site.mend().await?;
 
     for fault in [
-        "in_no_place a",
         "entry_wrong b",
-        "in_two_places c",
+        "in_two_states c",
+        "not_listed a",
         "opts_unreadable c",
     ] {
         assert!(faults.contains(&fault.to_owned()), "{fault}: {faults:?}");
@@ -259,10 +267,10 @@ async fn expiries_are_watched_again() -> Result<()> {
     let faults = site.mend().await?;
 
     let expected = [
-        "expiry_unwatched b",
-        "expiry_unwatched c",
-        "left_behind a",
-        "left_behind d",
+        "expiry_not_indexed b",
+        "expiry_not_indexed c",
+        "leftover a",
+        "leftover d",
     ];
     assert_eq!(faults, expected);
     assert_eq!(

@@ -11,7 +11,7 @@ async fn a_ready_job_without_an_entry_is_put_at_the_back() -> Result<()> {
     site.bench.fill(&["a", "b", "c"]).await?;
     site.hand("LREM", "ready:5", &["1", "a"]);
 
-    assert_eq!(site.mend().await?, ["in_no_place a"]);
+    assert_eq!(site.mend().await?, ["not_listed a"]);
 
     assert_eq!(site.drain().await?, ["b", "c", "a"]);
     Ok(())
@@ -40,7 +40,7 @@ async fn a_job_that_is_entered_twice_keeps_its_turn_and_runs_once() -> Result<()
     site.bench.fill(&["a", "b", "c"]).await?;
     site.hand("RPUSH", "ready:5", &["a", "a"]);
 
-    assert_eq!(site.mend().await?, ["entered_twice a"]);
+    assert_eq!(site.mend().await?, ["listed_twice a"]);
 
     assert_eq!(site.drain().await?, ["a", "b", "c"]);
     assert_eq!(site.hand("LLEN", "ready:5", &[]).integer(), 0);
@@ -55,7 +55,7 @@ async fn a_lost_entry_is_found_though_another_is_there_twice() -> Result<()> {
     site.hand("LREM", "ready:5", &["1", "b"]);
     site.hand("RPUSH", "ready:5", &["c"]);
 
-    assert_eq!(site.mend().await?, ["entered_twice c", "in_no_place b"]);
+    assert_eq!(site.mend().await?, ["listed_twice c", "not_listed b"]);
 
     assert_eq!(site.drain().await?, ["a", "c", "b"]);
     Ok(())
@@ -68,7 +68,7 @@ async fn an_entry_in_a_wrong_list_is_taken_out() -> Result<()> {
     site.hand("LREM", "ready:5", &["1", "a"]);
     site.hand("RPUSH", "ready:0", &["a"]);
 
-    assert_eq!(site.mend().await?, ["entry_wrong a", "in_no_place a"]);
+    assert_eq!(site.mend().await?, ["entry_wrong a", "not_listed a"]);
 
     assert_eq!(site.drain().await?, ["b", "a"]);
     Ok(())
@@ -98,7 +98,7 @@ async fn entries_that_name_no_job_are_taken_out() -> Result<()> {
     let expected = [
         "entry_unreadable",
         "entry_wrong a",
-        "figures_wrong",
+        "stats_wrong",
         "without_job b",
         "without_job nobody",
         "without_job removed",
@@ -127,9 +127,9 @@ async fn entries_of_jobs_that_are_elsewhere_are_taken_out() -> Result<()> {
     let faults = site.mend().await?;
 
     let expected = [
-        "in_two_places done",
-        "in_two_places later",
-        "in_two_places run",
+        "in_two_states done",
+        "in_two_states later",
+        "in_two_states run",
     ];
     assert!(
         expected
@@ -162,12 +162,12 @@ async fn stale_entries_that_are_miscounted_are_counted_again() -> Result<()> {
     let faults = site.mend().await?;
 
     let expected = [
-        "figures_wrong",
-        "ghosts_miscounted a",
-        "ghosts_miscounted b",
-        "ghosts_miscounted never",
-        "ghosts_unreadable c",
-        "in_two_places c",
+        "in_two_states c",
+        "stale_entries_miscounted a",
+        "stale_entries_miscounted b",
+        "stale_entries_miscounted never",
+        "stale_entries_unreadable c",
+        "stats_wrong",
     ];
     assert_eq!(faults, expected);
     assert_eq!(site.drain().await?, ["d"]);
@@ -182,7 +182,7 @@ async fn stale_entries_that_the_figures_forgot_are_known_again() -> Result<()> {
     site.bench.cancel("a").await?;
     site.set_figure(7, 0.0);
 
-    assert_eq!(site.mend().await?, ["figures_wrong"]);
+    assert_eq!(site.mend().await?, ["stats_wrong"]);
 
     assert_eq!(site.drain().await?, ["b"]);
     Ok(())

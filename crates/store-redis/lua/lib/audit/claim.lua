@@ -1,8 +1,8 @@
--- Claims that may have been damaged.
+-- Checks of claims that may be damaged.
 local LEASE_DEFAULT, LEASE_MAX = 30000, 86400000
 
--- The head of a claim's record: seq, owner; nothing where there is none that can be read.
-local function record_of(token)
+-- Decodes the record of a claim. Returns nil if it is missing or unreadable.
+local function claim_record(token)
   local text = redis.call('HGET', k_claims, token)
   local seq, size, owner = string.match(text or '', '^(%d+)\t(%d+)\t([^\n]*)\n')
   if seq and is_owner(owner) and string.sub(text, -1) == '\n' then
@@ -10,13 +10,13 @@ local function record_of(token)
   end
 end
 
--- A claim's owner is a worker, or the claim itself.
+-- The owner of a claim is a boot, or the claim itself.
 local function is_owner_of(owner, token)
-  return is_owner(owner) and (string.sub(owner, 1, 1) == 'b' or owner == 't:' .. token)
+  return is_owner(owner) and (string.sub(owner, 1, 2) == BOOT_OWNER or owner == TOKEN_OWNER .. token)
 end
 
--- An open claim. One that cannot be read is written anew from its record, or else it is not open any more.
-local function sound_open(token)
+-- Decodes an open claim. An unreadable one is rewritten from its record, or closed if that is unreadable too.
+local function valid_open_claim(token)
   local text = redis.call('HGET', k_open, token)
   if not text then
     return nil
@@ -26,23 +26,23 @@ local function sound_open(token)
     return { remaining = tonumber(remaining), seq = tonumber(seq), owner = owner }
   end
   report('claim_unreadable', nil, token)
-  local record = is_token(token) and record_of(token)
+  local record = is_token(token) and claim_record(token)
   if not record or not is_owner_of(record.owner, token) then
     redis.call('HDEL', k_open, token)
     return nil
   end
-  local open = { remaining = #still_held(token), seq = record.seq, owner = record.owner }
-  redis.call('HSET', k_open, token, open.remaining .. '\t' .. whole(open.seq) .. '\t' .. open.owner)
+  local open = { remaining = #leased_ids(token), seq = record.seq, owner = record.owner }
+  redis.call('HSET', k_open, token, open.remaining .. '\t' .. digits(open.seq) .. '\t' .. open.owner)
   return open
 end
 
--- Notes that a job left a claim unfinished, so that its former holder is not told that it is done.
-local function note_lost(id, token)
+-- Records that a job left a claim unfinished, so that its former worker does not get `completed`.
+local function record_lost(id, token)
   redis.call('HSET', k_left, token, (redis.call('HGET', k_left, token) or '') .. 'lease_lost ' .. id .. '\n')
 end
 
--- Whether the record of an owner can be read, and the seq it names.
-local function is_sound_owner(text)
+-- Whether the record of an owner is valid, and the seq in it.
+local function is_valid_owner(text)
   local parts = {}
   for part in string.gmatch((text or '') .. '\t', '([^\t]*)\t') do
     parts[#parts + 1] = part

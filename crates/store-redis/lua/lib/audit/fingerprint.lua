@@ -1,13 +1,16 @@
--- A stamp of the figures: as long as it is the same, no job was added, ended, claimed or moved.
-local STAMPED = { 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 }
+-- A fingerprint of the stats: while it is the same, no job was added, ended, claimed or moved.
+local FINGERPRINTED = {
+  LAST_TOKEN, SUSPECTS_FRONT, SUSPECTS_BACK, STALE_ENTRIES, BYTES, SUCCEEDED_BYTES, DEAD_BYTES, CANCELLED_BYTES,
+  TOTAL_ENQUEUED, TOTAL_SUCCEEDED, TOTAL_DEAD, TOTAL_CANCELLED, TOTAL_RESCUED,
+}
 
-local function stamp()
+local function fingerprint()
   local parts = {}
-  for i = 1, #STAMPED do
-    parts[i] = whole(f[STAMPED[i]])
+  for i = 1, #FINGERPRINTED do
+    parts[i] = digits(stats[FINGERPRINTED[i]])
   end
-  for i = READY, BASE + 9 do
-    parts[#parts + 1] = whole(f[i])
+  for i = READY, LIST_BASE + PRIORITY_LAST do
+    parts[#parts + 1] = digits(stats[i])
   end
   return string.sub(redis.sha1hex(table.concat(parts, ' ')), 1, 16)
 end

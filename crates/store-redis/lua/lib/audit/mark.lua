@@ -1,15 +1,15 @@
--- Marks of doubt: a zero in front of a number that scripts write without. Whatever moves the job or the stale entry
--- writes that number anew, so a mark that still stands says that nothing moved.
+-- Marks of unverified jobs and stale entries: a leading zero, which scripts never write. Any move rewrites the number
+-- without it, so a mark that is still there proves that nothing moved.
 local function is_marked(text)
   return string.find(text or '', '^0%d')
 end
 
--- The same number without its mark; nothing where it is zero.
+-- The number without its mark, or nil if it is zero.
 local function unmarked(text)
   local number = tonumber(text or 0)
-  return number > 0 and whole(number) or nil
+  return number > 0 and digits(number) or nil
 end
 
-local function is_latest(nonce)
-  return redis.call('HGET', k_state, 'audit') == nonce
+local function is_latest_audit(nonce)
+  return redis.call('HGET', k_state, AUDIT_FIELD) == nonce
 end

@@ -1,16 +1,16 @@
--- Jobs whose ids no reader takes, and how many jobs one page looks at.
+-- Renames jobs with unreadable ids, and limits the jobs on one page.
 local JOBS_ON_PAGE, BYTES_ON_PAGE = 200, 4194304
 
--- Payloads come with the ids: fewer where they are large.
+-- HSCAN returns payloads with the ids: fewer jobs if payloads are large.
 local function jobs_on_page()
-  local each = math.max(f[BYTES], 0) / math.max(redis.call('HLEN', k_jobs), 1)
+  local each = math.max(stats[BYTES], 0) / math.max(redis.call('HLEN', k_jobs), 1)
   return math.max(1, math.min(JOBS_ON_PAGE, math.floor(BYTES_ON_PAGE / math.max(each, 1))))
 end
 
--- Moves a job to an id that can be read, the same whenever it is repeated, and puts it into its lane.
-local function rename(id, payload)
+-- Moves a job to a readable id, derived from the old one so that a repeat is harmless, and adds it to its lane.
+local function rename_job(id, payload)
   local to = 'recovered-' .. redis.sha1hex(id)
-  local o = sound_opts(redis.call('HGET', k_opts, id) or '')
+  local opts = decode_valid_opts(redis.call('HGET', k_opts, id) or '')
   for _, key in ipairs({ k_jobs, k_opts, k_errors, k_results, k_running, k_progress, k_final, k_tombstones }) do
     redis.call('HDEL', key, id)
   end
@@ -18,8 +18,8 @@ local function rename(id, payload)
     redis.call('ZREM', key, id)
   end
   if redis.call('HSETNX', k_jobs, to, payload) == 1 then
-    o.n, o.c, o.g = '', o.c or whole(now), nil
-    put_in_lane(to, o)
+    opts[CUSTOM_ID], opts[ENQUEUED_AT], opts[GENERATION] = '', opts[ENQUEUED_AT] or digits(now), nil
+    add_to_lane(to, opts)
   end
   report('id_unreadable', to)
 end
