@@ -1,16 +1,16 @@
-//! audit: the deep clean. Finds and mends what no script leaves, but a lost key, a foreign tool or a
-//! hand in the database might.
+//! audit: finds and repairs damage that no script causes, but a lost key, another tool or a manual
+//! change in the database can.
 //!
-//! Each part of a queue is seen in stages, key after key, a page at a time; every page is one script
-//! and so decides on the state of one moment, whoever works meanwhile. [`start`] looks whether there
-//! is a queue that can be read at all, the walks of [`STAGES`] look at what each key holds, and at
-//! last [`ready_lists`] compares the ready lists with the jobs that must stand there. [`page`] is what every
-//! page replies, [`repair`] the words for what was found.
+//! Each partition is checked in stages, key by key and page by page. Every page is one script call,
+//! so it sees a consistent state while workers are active. [`start`] checks that the queue is readable
+//! at all, the scans of [`STAGES`] check the values of each key, and [`ready_lists`] compares the
+//! ready lists with the jobs that must be in them. [`page`] decodes the reply of a page, [`repair`] has
+//! the messages.
 //!
-//! Figures that take a walk over all jobs (bytes, ready jobs by priority) are mended only where
-//! nothing moved between the first page of that walk and its last; else nothing is said of them, but
-//! for what can be proven at once: a lane has no more ready jobs than entries, and no fewer than
-//! entries that are not stale. Without stale entries that is exact.
+//! Stats that need a scan of all jobs (bytes, ready jobs by priority) are corrected only if nothing
+//! moved during the scan. Otherwise only what can be proven is corrected: a lane has no more ready
+//! jobs than entries, and no fewer than entries that are not stale. Without stale entries that is
+//! exact.
 
 mod page;
 mod ready_lists;
@@ -21,20 +21,20 @@ mod tests;
 
 use windlass_core::{Audited, Cursor, Error, Result};
 
-use crate::partition::{Part, words};
+use crate::partition::{Partition, text_arg};
 use crate::queue::Queue;
 use crate::script::{Script, Scripts};
 use page::Page;
 use start::Start;
 
-/// A walk over one key.
+/// The scan of one key.
 #[derive(Debug)]
 struct Stage {
     /// The key.
     name: &'static str,
-    /// The script that looks at a page of it.
+    /// The script that checks a page of it.
     script: fn(&'static Scripts) -> &'static Script,
-    /// Whether the script looks at several keys and is told which.
+    /// Whether the script checks several keys and takes the name as an argument.
     is_named: bool,
 }
 
@@ -53,9 +53,8 @@ const fn single(name: &'static str, script: fn(&'static Scripts) -> &'static Scr
     }
 }
 
-/// All walks in their order. Claims come before jobs, since whether a job runs is up to its claim;
-/// what jobs have beside their place comes after them. What scripts read when they place a job comes
-/// first of all.
+/// All scans, in order. First the records that scripts read when they add jobs to lists; claims before
+/// jobs, since the claim decides whether a job is running; other values of jobs after the jobs.
 const STAGES: [Stage; 25] = [
     stage("ghosts", |scripts| &scripts.audit_tombstones),
     single("running", |scripts| &scripts.audit_running),
@@ -84,28 +83,28 @@ const STAGES: [Stage; 25] = [
     stage("forgetting", |scripts| &scripts.audit_tombstones),
 ];
 
-/// The walk that meets every job once.
+/// The scan that counts every job once.
 const JOBS: &str = "jobs";
 
-/// Where an audit goes on: `PART,STAGE,POSITION`.
+/// The position of an audit: `PARTITION,STAGE,CURSOR`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
-    part: usize,
-    step: Step,
+struct AuditCursor {
+    partition: usize,
+    phase: Phase,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum Phase {
     Start,
-    /// A walk by its number, and Redis' own cursor within it.
-    Walk(usize, u64),
-    Look,
+    /// The index of a stage, and the cursor of its scan.
+    Scan(usize, u64),
+    ReadyLists,
 }
 
-impl Place {
+impl AuditCursor {
     const FIRST: Self = Self {
-        part: 0,
-        step: Step::Start,
+        partition: 0,
+        phase: Phase::Start,
     };
 
     fn read(from: Option<&Cursor>) -> Result<Self> {
@@ -116,109 +115,117 @@ impl Place {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.splitn(3, ',');
-        let part = parts.next()?.parse().ok()?;
-        let (name, position) = (parts.next()?, parts.next()?.parse().ok()?);
-        let step = match name {
-            "start" => Step::Start,
-            "look" => Step::Look,
+        let mut fields = text.splitn(3, ',');
+        let partition = fields.next()?.parse().ok()?;
+        let (name, position) = (fields.next()?, fields.next()?.parse().ok()?);
+        let phase = match name {
+            "start" => Phase::Start,
+            "ready_lists" => Phase::ReadyLists,
             name => {
-                let walk = STAGES.iter().position(|stage| stage.name == name)?;
-                Step::Walk(walk, position)
+                let stage = STAGES.iter().position(|stage| stage.name == name)?;
+                Phase::Scan(stage, position)
             }
         };
-        Some(Self { part, step })
+        Some(Self { partition, phase })
     }
 
     fn write(&self) -> Cursor {
-        let (name, position) = match self.step {
-            Step::Start => ("start", 0),
-            Step::Walk(walk, position) => (STAGES[walk].name, position),
-            Step::Look => ("look", 0),
+        let (name, position) = match self.phase {
+            Phase::Start => ("start", 0),
+            Phase::Scan(stage, position) => (STAGES[stage].name, position),
+            Phase::ReadyLists => ("ready_lists", 0),
         };
-        Cursor(format!("{},{name},{position}", self.part))
+        Cursor(format!("{},{name},{position}", self.partition))
     }
 
-    /// The step behind this one, where this one is done.
-    fn behind(&self) -> Step {
-        match self.step {
-            Step::Start => Step::Walk(0, 0),
-            Step::Walk(walk, _) if walk + 1 < STAGES.len() => Step::Walk(walk + 1, 0),
-            _ => Step::Look,
+    /// The phase after this one.
+    fn next_phase(&self) -> Phase {
+        match self.phase {
+            Phase::Start => Phase::Scan(0, 0),
+            Phase::Scan(stage, _) if stage + 1 < STAGES.len() => Phase::Scan(stage + 1, 0),
+            _ => Phase::ReadyLists,
         }
     }
 }
 
 fn bad_cursor() -> Error {
-    let why = "it is not one this store gave out";
-    Error::invalid("cursor", why, "begin with the first page")
+    let why = "this store did not return it";
+    Error::invalid("cursor", why, "start with the first page")
 }
 
 impl Queue {
     pub(crate) async fn audit(&self, from: Option<&Cursor>) -> Result<Audited> {
-        let place = Place::read(from)?;
-        // The start comes before anything else: other scripts fail on what it finds.
-        if place != Place::FIRST {
+        let cursor = AuditCursor::read(from)?;
+        // The start comes first: other scripts fail on what it repairs.
+        if cursor != AuditCursor::FIRST {
             self.refresh().await?;
         }
         let mut audited = Audited::default();
-        let next = self.audit_step(&place, &mut audited).await?;
-        if place == Place::FIRST {
+        let next = self.audit_phase(&cursor, &mut audited).await?;
+        if cursor == AuditCursor::FIRST {
             self.refresh().await?;
         }
         let next = match next {
-            Some(step) => Some(Place { step, ..place }),
-            None if place.part + 1 < self.parts().len() => Some(Place {
-                part: place.part + 1,
-                step: Step::Start,
+            Some(phase) => Some(AuditCursor { phase, ..cursor }),
+            None if cursor.partition + 1 < self.partitions().len() => Some(AuditCursor {
+                partition: cursor.partition + 1,
+                phase: Phase::Start,
             }),
             None => None,
         };
-        audited.next = next.map(|place| place.write());
+        audited.next = next.map(|cursor| cursor.write());
         Ok(audited)
     }
 
-    /// Does one step: what comes next in this part, if anything.
-    async fn audit_step(&self, place: &Place, audited: &mut Audited) -> Result<Option<Step>> {
-        let parts = self.parts();
-        let part = &parts.get(place.part).ok_or_else(bad_cursor)?.part;
-        match place.step {
-            Step::Start => match self.start_audit(part).await? {
+    /// Checks one page. Returns the next phase in this partition, if any.
+    async fn audit_phase(
+        &self,
+        cursor: &AuditCursor,
+        audited: &mut Audited,
+    ) -> Result<Option<Phase>> {
+        let partitions = self.partitions();
+        let partition = &partitions
+            .get(cursor.partition)
+            .ok_or_else(bad_cursor)?
+            .partition;
+        match cursor.phase {
+            Phase::Start => match self.start_audit(partition).await? {
                 Start::Absent => Ok(None),
-                Start::Sound(repairs) => {
+                Start::Valid(repairs) => {
                     audited.repairs = repairs;
-                    Ok(Some(place.behind()))
+                    Ok(Some(cursor.next_phase()))
                 }
             },
-            Step::Walk(walk, position) => {
-                let page = part.audit_walk(&STAGES[walk], position).await?;
-                if STAGES[walk].name == JOBS {
-                    audited.checked = page.looked;
+            Phase::Scan(stage, position) => {
+                let page = partition.audit_stage(&STAGES[stage], position).await?;
+                if STAGES[stage].name == JOBS {
+                    audited.checked = page.scanned;
                 }
                 audited.repairs = page.repairs;
-                let on = page.next.parse().map(|position| Step::Walk(walk, position));
-                Ok(Some(on.unwrap_or_else(|_| place.behind())))
+                let next = page.next.parse();
+                let next = next.map(|position| Phase::Scan(stage, position));
+                Ok(Some(next.unwrap_or_else(|_| cursor.next_phase())))
             }
-            Step::Look => {
-                let (repairs, has_more) = part.audit_look().await?;
+            Phase::ReadyLists => {
+                let (repairs, has_more) = partition.audit_ready_lists().await?;
                 audited.repairs = repairs;
-                Ok(has_more.then_some(Step::Look))
+                Ok(has_more.then_some(Phase::ReadyLists))
             }
         }
     }
 }
 
-impl Part {
-    async fn audit_walk(&self, stage: &Stage, position: u64) -> Result<Page> {
+impl Partition {
+    async fn audit_stage(&self, stage: &Stage, position: u64) -> Result<Page> {
         let mut args = Vec::with_capacity(2);
         if stage.is_named {
-            args.push(words(stage.name));
+            args.push(text_arg(stage.name));
         }
-        args.push(words(&position.to_string()));
+        args.push(text_arg(&position.to_string()));
         self.audit_page((stage.script)(self.scripts()), args).await
     }
 
     async fn audit_page(&self, script: &'static Script, args: Vec<bytes::Bytes>) -> Result<Page> {
-        Page::read(self.list(script, args).await?)
+        Page::read(self.run_list(script, args).await?)
     }
 }

@@ -1,7 +1,7 @@
-//! Gathers calls that come while a round trip is under way, so that they share the next one.
+//! Batches calls that are made while a round trip is in flight, so that they share the next one.
 //!
-//! There is no timer: who comes alone goes out at once, who comes while others are on their way
-//! waits for them to come back and goes out with everybody else who waited.
+//! No timer: a lone call is sent immediately; calls made while one is in flight go out together in
+//! the next.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,63 +14,64 @@ use windlass_core::{Error, ErrorKind, Result};
 
 use crate::fault::copy;
 
-type Running<R> = Pin<Box<dyn Future<Output = Result<Vec<R>>> + Send>>;
-type Run<T, R> = Box<dyn Fn(Vec<T>) -> Running<R> + Send + Sync>;
+type BatchFuture<R> = Pin<Box<dyn Future<Output = Result<Vec<R>>> + Send>>;
+type RunBatch<T, R> = Box<dyn Fn(Vec<T>) -> BatchFuture<R> + Send + Sync>;
 type Weigh<T> = Box<dyn Fn(&T) -> usize + Send + Sync>;
 
-/// How much goes out together.
+/// Limits of a batch.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
-    /// Items of one run; a single call may bring more and then goes out alone.
+pub(crate) struct BatchLimits {
+    /// Maximum number of items. A single call with more is sent alone.
     pub(crate) items: usize,
-    /// Weight of one run, likewise.
+    /// Maximum total weight, likewise.
     pub(crate) weight: usize,
-    /// Runs under way at the same time.
-    pub(crate) runs: usize,
+    /// Maximum number of batches in flight.
+    pub(crate) in_flight: usize,
 }
 
-impl Default for Bounds {
+impl Default for BatchLimits {
     fn default() -> Self {
         Self {
             items: 500,
             weight: 4 * 1024 * 1024,
-            runs: 1,
+            in_flight: 1,
         }
     }
 }
 
-/// Gathers calls; clones share one line.
-pub(crate) struct Gather<T, R> {
+/// Merges calls into batches; clones share one queue.
+pub(crate) struct Batcher<T, R> {
     inner: Arc<Inner<T, R>>,
 }
 
 struct Inner<T, R> {
-    run: Run<T, R>,
+    run: RunBatch<T, R>,
     weigh: Weigh<T>,
-    bounds: Bounds,
-    line: Mutex<Line<T, R>>,
+    limits: BatchLimits,
+    pending: Mutex<Pending<T, R>>,
 }
 
-struct Line<T, R> {
-    waiting: VecDeque<Waiting<T, R>>,
-    under_way: usize,
+/// Calls that wait, and the number of batches in flight.
+struct Pending<T, R> {
+    calls: VecDeque<PendingCall<T, R>>,
+    in_flight: usize,
 }
 
-/// One call that waits to go out.
-struct Waiting<T, R> {
+/// A call that waits to be sent.
+struct PendingCall<T, R> {
     items: Vec<T>,
     weight: usize,
-    answer: oneshot::Sender<Result<Vec<R>>>,
+    reply: oneshot::Sender<Result<Vec<R>>>,
 }
 
-impl<T, R> Gather<T, R>
+impl<T, R> Batcher<T, R>
 where
     T: Send + 'static,
     R: Send + 'static,
 {
-    /// `run` answers each item, in order; `weigh` says how heavy one is.
+    /// `run` sends a batch and returns one result per item, in order; `weigh` returns the weight of an item.
     pub(crate) fn new<F>(
-        bounds: Bounds,
+        limits: BatchLimits,
         weigh: impl Fn(&T) -> usize + Send + Sync + 'static,
         run: impl Fn(Vec<T>) -> F + Send + Sync + 'static,
     ) -> Self
@@ -81,35 +82,35 @@ where
             inner: Arc::new(Inner {
                 run: Box::new(move |items| Box::pin(run(items))),
                 weigh: Box::new(weigh),
-                bounds,
-                line: Mutex::new(Line {
-                    waiting: VecDeque::new(),
-                    under_way: 0,
+                limits,
+                pending: Mutex::new(Pending {
+                    calls: VecDeque::new(),
+                    in_flight: 0,
                 }),
             }),
         }
     }
 
-    /// Sends items with whatever else is to go out, and hands back their answers, in order. A
-    /// caller that goes away before its items went out takes them back.
+    /// Sends items in the next batch and returns their results, in order. If the caller is dropped
+    /// before its items are sent, they are not sent.
     pub(crate) async fn call(&self, items: Vec<T>) -> Result<Vec<R>> {
         if items.is_empty() {
             return Ok(Vec::new());
         }
-        let (answer, answered) = oneshot::channel();
-        self.inner.stand_in_line(Waiting {
+        let (reply, replied) = oneshot::channel();
+        self.inner.pending().calls.push_back(PendingCall {
             weight: items.iter().map(&self.inner.weigh).sum(),
             items,
-            answer,
+            reply,
         });
-        self.inner.send_off();
-        answered.await.unwrap_or_else(|_| Err(ended()))
+        self.inner.send_batches();
+        replied.await.unwrap_or_else(|_| Err(aborted()))
     }
 
-    /// The same, for a caller that waits no longer than this, in line and under way together.
-    pub(crate) async fn call_within(&self, patience: Duration, items: Vec<T>) -> Result<Vec<R>> {
-        let answered = tokio::time::timeout(patience, self.call(items)).await;
-        answered.unwrap_or_else(|_| Err(late()))
+    /// Like [`Self::call`], with a timeout for waiting and sending together.
+    pub(crate) async fn call_within(&self, timeout: Duration, items: Vec<T>) -> Result<Vec<R>> {
+        let replied = tokio::time::timeout(timeout, self.call(items)).await;
+        replied.unwrap_or_else(|_| Err(timed_out()))
     }
 }
 
@@ -118,100 +119,96 @@ where
     T: Send + 'static,
     R: Send + 'static,
 {
-    fn stand_in_line(&self, waiting: Waiting<T, R>) {
-        self.line().waiting.push_back(waiting);
-    }
-
-    /// Starts as many runs as may be under way. Each is carried on whatever becomes of its callers.
-    fn send_off(self: &Arc<Self>) {
+    /// Sends as many batches as may be in flight. A batch completes even if its callers are dropped.
+    fn send_batches(self: &Arc<Self>) {
         loop {
-            let group = {
-                let mut line = self.line();
-                if line.under_way >= self.bounds.runs {
+            let batch = {
+                let mut pending = self.pending();
+                if pending.in_flight >= self.limits.in_flight {
                     return;
                 }
-                let group = line.next(&self.bounds);
-                if group.is_empty() {
+                let batch = pending.next(&self.limits);
+                if batch.is_empty() {
                     return;
                 }
-                line.under_way += 1;
-                group
+                pending.in_flight += 1;
+                batch
             };
-            let turn = Turn(Arc::clone(self));
+            let slot = InFlight(Arc::clone(self));
             tokio::spawn(async move {
-                turn.0.carry_out(group).await;
-                // Those just answered mostly come again: they go along with the next.
+                slot.0.run_batch(batch).await;
+                // Callers often call again at once: let them join the next batch.
                 tokio::task::yield_now().await;
-                drop(turn);
+                drop(slot);
             });
         }
     }
 
-    async fn carry_out(&self, group: Vec<Waiting<T, R>>) {
-        let mut items = Vec::with_capacity(group.iter().map(|waiting| waiting.items.len()).sum());
-        let mut callers = Vec::with_capacity(group.len());
-        for waiting in group {
-            callers.push((waiting.items.len(), waiting.answer));
-            items.extend(waiting.items);
+    async fn run_batch(&self, batch: Vec<PendingCall<T, R>>) {
+        let mut items = Vec::with_capacity(batch.iter().map(|call| call.items.len()).sum());
+        let mut callers = Vec::with_capacity(batch.len());
+        for call in batch {
+            callers.push((call.items.len(), call.reply));
+            items.extend(call.items);
         }
         let count = items.len();
         match (self.run)(items).await {
-            Ok(answers) if answers.len() == count => {
-                let mut answers = answers.into_iter();
+            Ok(results) if results.len() == count => {
+                let mut results = results.into_iter();
                 for (count, caller) in callers {
-                    let own = answers.by_ref().take(count).collect();
-                    // A caller that is gone does not need its answer.
+                    let own = results.by_ref().take(count).collect();
+                    // The caller may have been dropped.
                     let _ = caller.send(Ok(own));
                 }
             }
-            Ok(answers) => tell(callers, &miscounted(count, answers.len())),
-            Err(error) => tell(callers, &error),
+            Ok(results) => send_error(callers, &miscounted(count, results.len())),
+            Err(error) => send_error(callers, &error),
         }
     }
 
-    fn line(&self) -> MutexGuard<'_, Line<T, R>> {
-        // What is inside is whole between two statements, so a panic elsewhere leaves it whole.
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, Pending<T, R>> {
+        // No statement leaves the contents inconsistent, so a poisoned lock is safe to use.
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T, R> Line<T, R> {
-    /// Takes from the head as many calls as go out together, without those nobody waits for.
-    fn next(&mut self, bounds: &Bounds) -> Vec<Waiting<T, R>> {
-        let mut group = Vec::new();
+impl<T, R> Pending<T, R> {
+    /// Removes the calls of the next batch from the front; drops calls whose caller is gone.
+    fn next(&mut self, limits: &BatchLimits) -> Vec<PendingCall<T, R>> {
+        let mut batch = Vec::new();
         let (mut items, mut weight) = (0, 0);
-        while let Some(head) = self.waiting.front() {
-            if !head.answer.is_closed() {
+        while let Some(head) = self.calls.front() {
+            if !head.reply.is_closed() {
                 items += head.items.len();
                 weight += head.weight;
-                if !group.is_empty() && (items > bounds.items || weight > bounds.weight) {
+                if !batch.is_empty() && (items > limits.items || weight > limits.weight) {
                     break;
                 }
             }
-            group.extend(
-                self.waiting
+            batch.extend(
+                self.calls
                     .pop_front()
-                    .filter(|head| !head.answer.is_closed()),
+                    .filter(|head| !head.reply.is_closed()),
             );
         }
-        group
+        batch
     }
 }
 
-/// The place of one run among those under way; given up however the run ends.
-struct Turn<T: Send + 'static, R: Send + 'static>(Arc<Inner<T, R>>);
+/// One of the batches in flight; freed on drop, however the batch ends.
+struct InFlight<T: Send + 'static, R: Send + 'static>(Arc<Inner<T, R>>);
 
-impl<T: Send + 'static, R: Send + 'static> Drop for Turn<T, R> {
+impl<T: Send + 'static, R: Send + 'static> Drop for InFlight<T, R> {
     fn drop(&mut self) {
-        self.0.line().under_way -= 1;
-        // At the end of the runtime nothing can be sent off any more; callers are told.
+        self.0.pending().in_flight -= 1;
+        // During runtime shutdown nothing can be spawned; pending callers get an error.
         if tokio::runtime::Handle::try_current().is_ok() {
-            self.0.send_off();
+            self.0.send_batches();
         }
     }
 }
 
-impl<T, R> Clone for Gather<T, R> {
+impl<T, R> Clone for Batcher<T, R> {
     fn clone(&self) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
@@ -219,42 +216,42 @@ impl<T, R> Clone for Gather<T, R> {
     }
 }
 
-impl<T, R> fmt::Debug for Gather<T, R> {
+impl<T, R> fmt::Debug for Batcher<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gather")
-            .field("bounds", &self.inner.bounds)
+        f.debug_struct("Batcher")
+            .field("limits", &self.inner.limits)
             .finish_non_exhaustive()
     }
 }
 
-fn tell<R>(callers: Vec<(usize, oneshot::Sender<Result<Vec<R>>>)>, error: &Error) {
+fn send_error<R>(callers: Vec<(usize, oneshot::Sender<Result<Vec<R>>>)>, error: &Error) {
     for (_, caller) in callers {
-        // A caller that is gone does not need its answer.
+        // The caller may have been dropped.
         let _ = caller.send(Err(copy(error)));
     }
 }
 
-fn miscounted(items: usize, answers: usize) -> Error {
+fn miscounted(items: usize, results: usize) -> Error {
     Error::new(
         ErrorKind::Internal,
-        format!("{answers} answers came for {items} items"),
-        "this is a fault of Windlass: report it with this message",
+        format!("expected {items} replies, got {results}"),
+        "this is a bug in Windlass: report it with this message",
     )
 }
 
-fn late() -> Error {
+fn timed_out() -> Error {
     Error::new(
         ErrorKind::OutcomeUnknown,
-        "a call had to wait for one before it until its own time was over; it may have been carried out",
-        "repeat the call with the same id or token: the first answer comes back",
+        "the call timed out behind an earlier one; it may have been applied",
+        "repeat the call with the same id or token: it returns the first result",
     )
 }
 
-fn ended() -> Error {
+fn aborted() -> Error {
     Error::new(
         ErrorKind::OutcomeUnknown,
-        "a call was given up while it was under way; it may have been carried out",
-        "repeat the call with the same id or token: the first answer comes back",
+        "the call was aborted while in flight; it may have been applied",
+        "repeat the call with the same id or token: it returns the first result",
     )
 }
 

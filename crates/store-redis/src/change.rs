@@ -1,4 +1,4 @@
-//! cancel, retry, delete, promote, purge: what operators do, by id, key, payload or filter.
+//! cancel, retry, delete, promote, purge: changes jobs by id, unique key, payload or filter.
 
 use bytes::Bytes;
 use windlass_core::limits::SCAN_PAGE;
@@ -7,29 +7,29 @@ use windlass_core::{
 };
 
 use crate::codec::job_id;
-use crate::partition::{Part, number, words};
+use crate::partition::{Partition, number_arg, text_arg};
 use crate::reply::{Reply, short};
 use crate::script::Script;
 
-/// How often a purge that met nothing but stale entries goes on by itself.
+/// How often a purge that read only stale entries is repeated.
 const AGAIN_MAX: usize = 10_000;
 
-impl Part {
-    /// Does what a script does to every job of a target, or of one page of it.
+impl Partition {
+    /// Applies a script to every job of a target, or to one page of it.
     pub(crate) async fn change(
         &self,
         script: &'static Script,
         target: &Target,
         from: Option<&str>,
     ) -> Result<Changes> {
-        let reply = self.list(script, change_args(target, from)).await?;
+        let reply = self.run_list(script, change_args(target, from)).await?;
         let is_page = matches!(target, Target::Payload(_) | Target::Filter(_));
         read_changes(reply, is_page)
     }
 
     pub(crate) async fn purge(&self) -> Result<u64> {
         for _ in 0..AGAIN_MAX {
-            let mut reply = self.list(&self.scripts().purge, Vec::new()).await?;
+            let mut reply = self.run_list(&self.scripts().purge, Vec::new()).await?;
             let removed = reply.count()?;
             if removed > 0 || reply.count()? == 0 {
                 return Ok(removed);
@@ -42,11 +42,11 @@ impl Part {
 fn change_args(target: &Target, from: Option<&str>) -> Vec<Bytes> {
     match target {
         Target::Ids(ids) => {
-            let mut args = vec![Bytes::from_static(b"ids"), number(ids.len())];
-            args.extend(ids.iter().map(|id| words(id.as_str())));
+            let mut args = vec![Bytes::from_static(b"ids"), number_arg(ids.len())];
+            args.extend(ids.iter().map(|id| text_arg(id.as_str())));
             args
         }
-        Target::UniqueKey(key) => vec![Bytes::from_static(b"key"), words(key.as_str())],
+        Target::UniqueKey(key) => vec![Bytes::from_static(b"key"), text_arg(key.as_str())],
         Target::Payload(payload) => {
             let all = Filter::default();
             scan_args("scan", &all, Some(payload), from, SCAN_PAGE)
@@ -55,7 +55,7 @@ fn change_args(target: &Target, from: Option<&str>) -> Vec<Bytes> {
     }
 }
 
-/// The arguments of a scan, after `first` where it is not empty.
+/// The arguments of a scan, after `first` unless it is empty.
 pub(crate) fn scan_args(
     first: &'static str,
     filter: &Filter,
@@ -67,7 +67,7 @@ pub(crate) fn scan_args(
     if !first.is_empty() {
         args.push(Bytes::from_static(first.as_bytes()));
     }
-    args.push(words(filter.state.map_or("", JobState::as_str)));
+    args.push(text_arg(filter.state.map_or("", JobState::as_str)));
     args.push(
         filter
             .kind
@@ -75,12 +75,12 @@ pub(crate) fn scan_args(
             .map_or_else(Bytes::new, |kind| Bytes::from(format!("={kind}"))),
     );
     args.push(payload.map_or_else(Bytes::new, |payload| {
-        let mut marked = vec![b'='];
-        marked.extend_from_slice(payload);
-        Bytes::from(marked)
+        let mut arg = vec![b'='];
+        arg.extend_from_slice(payload);
+        Bytes::from(arg)
     }));
-    args.push(words(from.unwrap_or_default()));
-    args.push(number(limit));
+    args.push(text_arg(from.unwrap_or_default()));
+    args.push(number_arg(limit));
     args
 }
 
@@ -90,7 +90,7 @@ fn read_changes(mut reply: Reply, is_page: bool) -> Result<Changes> {
     while !reply.is_empty() {
         let id = reply.bytes()?;
         let changed = changed(&reply.text()?)?;
-        // Jobs that a page meets and that the change does not fit are passed by.
+        // Skip jobs of a page whose state does not allow the change.
         if is_page && matches!(changed, Changed::WrongState(_)) {
             continue;
         }
@@ -105,15 +105,15 @@ fn read_changes(mut reply: Reply, is_page: bool) -> Result<Changes> {
     Ok(Page { items, next })
 }
 
-fn changed(word: &str) -> Result<Changed> {
-    Ok(match word {
+fn changed(text: &str) -> Result<Changed> {
+    Ok(match text {
         "done" => Changed::Done,
         "will_stop" => Changed::WillStop,
         "not_found" => Changed::NotFound,
-        _ => match word.strip_prefix("conflict ") {
+        _ => match text.strip_prefix("conflict ") {
             Some(holder) => Changed::Conflict(JobId::new(holder)?),
             None => Changed::WrongState(
-                JobState::from_text(word).ok_or_else(|| short("a word in it is none"))?,
+                JobState::from_text(text).ok_or_else(|| short("it has an unknown status"))?,
             ),
         },
     })

@@ -1,4 +1,4 @@
-//! claim, accept, renew, progress: taking jobs and holding on to them.
+//! claim, accept, renew, progress: claims jobs and keeps their leases.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,29 +11,32 @@ use windlass_core::{
 };
 
 use crate::codec::job::{claimed, opts_of};
+use crate::codec::names::{
+    AT_MOST_ONCE, CLAIM_AGAIN, DISPATCH, NEXT_DUE, NOTHING_FOUND, PAYLOADS_ONLY, SHARED_OPTS,
+};
 use crate::codec::opts::Opts;
 use crate::codec::{job_id, progress};
-use crate::partition::{Part, counted, number, words};
+use crate::partition::{Partition, count_of, number_arg, text_arg};
 use crate::reply::Reply;
 
-/// How often a claim that met nothing but stale entries is made again.
+/// How often a claim that read only stale entries is repeated.
 const AGAIN_MAX: usize = 10_000;
 
-/// What a claim found.
+/// The result of a claim.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// Jobs.
     Jobs(Claim),
-    /// Nothing; the earliest scheduled job falls due after so long, where a sleeper asked.
+    /// No jobs.
     Nothing {
-        /// How long until then.
+        /// The time until the earliest scheduled job is due, if a waiter was registered.
         next_due: Option<Duration>,
     },
-    /// Nothing yet: stale entries took up the whole step.
+    /// Only stale entries were read: claim again.
     Stale,
 }
 
-impl Part {
+impl Partition {
     pub(crate) async fn claim(&self, request: &ClaimRequest) -> Result<Option<Claim>> {
         for _ in 0..AGAIN_MAX {
             let args = claim_args(request, None);
@@ -49,92 +52,96 @@ impl Part {
         Ok(None)
     }
 
-    /// Reads what a claim replied, and how many parts the queue has by now.
+    /// Decodes the reply to a claim, and updates the number of partitions.
     pub(crate) fn read_claim(&self, reply: Reply) -> Result<Found> {
-        read_claim(reply, &self.parts_seen)
+        read_claim(reply, &self.partitions_seen)
     }
 
-    pub(crate) async fn accept(&self, hold: &JobLease, lease: Duration) -> Result<LeaseStatus> {
+    pub(crate) async fn accept(
+        &self,
+        job_lease: &JobLease,
+        lease: Duration,
+    ) -> Result<LeaseStatus> {
         let args = vec![
-            words(hold.id.as_str()),
-            number(hold.token),
-            number(as_ms(lease)),
+            text_arg(job_lease.id.as_str()),
+            number_arg(job_lease.token),
+            number_arg(as_ms(lease)),
         ];
         let reply = self.run(&self.scripts().accept, args).await?;
-        Ok(held(counted(&reply)?))
+        Ok(lease_status(count_of(&reply)?))
     }
 
     pub(crate) async fn progress(
         &self,
-        hold: &JobLease,
+        lease: &JobLease,
         fraction: f64,
         message: Option<&str>,
     ) -> Result<LeaseStatus> {
         let args = vec![
-            words(hold.id.as_str()),
-            number(hold.token),
+            text_arg(lease.id.as_str()),
+            number_arg(lease.token),
             Bytes::from(progress::fraction(fraction)),
             message.map_or_else(Bytes::new, |text| Bytes::from(format!("\t{text}"))),
         ];
         let reply = self.run(&self.scripts().progress, args).await?;
-        Ok(held(counted(&reply)?))
+        Ok(lease_status(count_of(&reply)?))
     }
 
     pub(crate) async fn renew(&self, renewal: &Renewal, lease: Duration) -> Result<Renewed> {
-        let reply = self.list(&self.scripts().renew, renew_args(renewal, lease));
+        let reply = self.run_list(&self.scripts().renew, renew_args(renewal, lease));
         read_renewed(reply.await?)
     }
 }
 
-fn held(answer: u64) -> LeaseStatus {
-    if answer == 1 {
+fn lease_status(reply: u64) -> LeaseStatus {
+    if reply == 1 {
         LeaseStatus::Valid
     } else {
         LeaseStatus::Lost
     }
 }
 
-/// A request as the scripts take it; `sleeper` is registered for so long when nothing is found.
-pub(crate) fn claim_args(request: &ClaimRequest, sleeper: Option<(&str, Duration)>) -> Vec<Bytes> {
+/// The arguments of a claim. `waiter` is registered for its duration if nothing is found.
+pub(crate) fn claim_args(request: &ClaimRequest, waiter: Option<(&str, Duration)>) -> Vec<Bytes> {
     let (owner, worker) = match &request.claimer {
-        Claimer::Worker { boot, .. } => (words(Owner::boot(boot).as_str()), Bytes::new()),
+        Claimer::Worker { boot, .. } => (text_arg(Owner::boot(boot).as_str()), Bytes::new()),
         Claimer::Single { worker } => {
-            let worker = worker.as_ref().map(|worker| words(worker.as_str()));
+            let worker = worker.as_ref().map(|worker| text_arg(worker.as_str()));
             (Bytes::new(), worker.unwrap_or_default())
         }
     };
     let mode = match request.mode {
         Mode::AtLeastOnce => "",
-        Mode::AtMostOnce => "m",
-        Mode::Dispatch => "d",
+        Mode::AtMostOnce => AT_MOST_ONCE,
+        Mode::Dispatch => DISPATCH,
     };
     vec![
         owner,
-        number(request.claimer.seq()),
+        number_arg(request.claimer.seq()),
         Bytes::from(format!("{:08x}", request.nonce)),
-        number(request.max),
-        number(as_ms(request.lease)),
+        number_arg(request.max),
+        number_arg(as_ms(request.lease)),
         Bytes::from_static(mode.as_bytes()),
         worker,
-        sleeper.map_or_else(Bytes::new, |(name, wait)| {
+        waiter.map_or_else(Bytes::new, |(name, wait)| {
             Bytes::from(format!("{name}\t{}", as_ms(wait)))
         }),
     ]
 }
 
-fn read_claim(mut reply: Reply, parts: &AtomicU32) -> Result<Found> {
+fn read_claim(mut reply: Reply, partitions: &AtomicU32) -> Result<Found> {
     let token = reply.text()?;
     let until = reply.count()?;
-    let flag = reply.int()?;
+    let next = reply.int()?;
     let count = u32::try_from(reply.count()?).unwrap_or(1);
-    parts.fetch_max(count, Ordering::Relaxed);
+    partitions.fetch_max(count, Ordering::Relaxed);
     if token.is_empty() {
-        return Ok(match flag {
-            1 => Found::Stale,
-            0 => Found::Nothing { next_due: None },
-            ms => Found::Nothing {
+        return Ok(match next {
+            CLAIM_AGAIN => Found::Stale,
+            NOTHING_FOUND => Found::Nothing { next_due: None },
+            next => Found::Nothing {
                 next_due: Some(Duration::from_millis(
-                    u64::try_from(-1 - ms).unwrap_or_default(),
+                    u64::try_from(NEXT_DUE - next).unwrap_or_default(),
                 )),
             },
         });
@@ -147,22 +154,22 @@ fn read_claim(mut reply: Reply, parts: &AtomicU32) -> Result<Found> {
     }))
 }
 
-/// The ids in one text, then 1 and the payloads, 2 and payload and opts of each, or 3, the opts that
-/// are the same for all, and the payloads.
+/// Decodes the jobs of a claim: the ids in one text, then the payloads and opts in one of the layouts
+/// that `lua/claim.lua` documents.
 fn read_jobs(mut reply: Reply) -> Result<Vec<ClaimedJob>> {
     let ids = reply.text()?;
     let ids = ids.lines().map(|id| job_id("claim", id.as_bytes()));
     let ids = ids.collect::<Result<Vec<_>>>()?;
-    let same = match (reply.count()?, ids.first()) {
-        (1, _) => Some(Opts::default()),
-        (3, Some(first)) => Some(opts_of(first, &reply.bytes()?)?),
+    let shared = match (reply.count()?, ids.first()) {
+        (PAYLOADS_ONLY, _) => Some(Opts::default()),
+        (SHARED_OPTS, Some(first)) => Some(opts_of(first, &reply.bytes()?)?),
         _ => None,
     };
     let mut jobs = Vec::with_capacity(ids.len());
     for id in ids {
         let payload = reply.bytes()?;
-        let opts = match &same {
-            Some(same) => same.clone(),
+        let opts = match &shared {
+            Some(shared) => shared.clone(),
             None => opts_of(&id, &reply.bytes()?)?,
         };
         jobs.push(claimed(id, payload, opts)?);
@@ -177,7 +184,7 @@ fn renew_args(renewal: &Renewal, lease: Duration) -> Vec<Bytes> {
             tokens,
             settled,
         } => (
-            words(Owner::boot(boot).as_str()),
+            text_arg(Owner::boot(boot).as_str()),
             *settled,
             tokens.as_slice(),
         ),
@@ -185,11 +192,11 @@ fn renew_args(renewal: &Renewal, lease: Duration) -> Vec<Bytes> {
     };
     let mut args = vec![
         owner,
-        number(as_ms(lease)),
-        number(settled),
-        number(tokens.len()),
+        number_arg(as_ms(lease)),
+        number_arg(settled),
+        number_arg(tokens.len()),
     ];
-    args.extend(tokens.iter().map(number));
+    args.extend(tokens.iter().map(number_arg));
     args
 }
 

@@ -1,5 +1,5 @@
-//! Waiting for jobs: a sleeper registers in the same step that found nothing, and is woken by a
-//! marker; the claim stands in line right behind the wait.
+//! Waits for jobs: the claim that finds nothing registers a waiter in the same script call, then
+//! blocks on the list `wake`; the next claim is pipelined behind the blocking pop.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use windlass_core::{Claim, ClaimRequest, Result};
 
 use crate::claim::{Found, claim_args};
 use crate::link::Awaited;
-use crate::partition::Part;
+use crate::partition::Partition;
 use crate::reply::Reply;
 
-/// How much longer than its nap a sleeper is registered: the marker may be on its way.
+/// How much longer than its wait a waiter is registered: the wake-up may be in flight.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// How much longer than until the next due job the server is asked to wait: our own knock comes first.
-const KNOCK_SLACK: Duration = Duration::from_millis(50);
+/// How much longer than until the next due job the server waits: our own wake-up comes first.
+const WAKE_UP_SLACK: Duration = Duration::from_millis(50);
 
-impl Part {
+impl Partition {
     pub(crate) async fn claim_waiting(
         &self,
         request: &mut ClaimRequest,
@@ -29,52 +29,52 @@ impl Part {
         }
         let deadline = Deadline::after(Some(wait));
         let name = format!("{:016x}", fastrand::u64(..));
-        let mut nap = deadline.clamp(poll_interval());
-        let sleeper = |nap| Some((name.as_str(), nap + GRACE));
-        let args = claim_args(request, sleeper(nap));
+        let mut pause = deadline.cut(poll());
+        let waiter = |pause| Some((name.as_str(), pause + GRACE));
+        let args = claim_args(request, waiter(pause));
         let script = &self.scripts().claim;
         let mut reply = self.hand_out(script, args, &request.claimer).await?;
         loop {
-            let mut knock_after = None;
+            let mut wake_up_after = None;
             match self.read_claim(reply)? {
                 Found::Jobs(claim) => return Ok(Some(claim)),
-                Found::Stale => nap = Duration::ZERO,
-                // Elsewhere there may be something, and here nobody would know.
-                Found::Nothing { .. } if deadline.is_over() || self.has_siblings() => {
+                Found::Stale => pause = Duration::ZERO,
+                // Other partitions may have jobs, and this one would not be woken for them.
+                Found::Nothing { .. } if deadline.is_over() || self.is_partitioned() => {
                     return Ok(None);
                 }
                 Found::Nothing { next_due } => {
-                    knock_after = next_due.filter(|due| *due < nap);
-                    nap = deadline.clamp(knock_after.map_or(nap, |due| due + KNOCK_SLACK));
+                    wake_up_after = next_due.filter(|due| *due < pause);
+                    pause = deadline.cut(wake_up_after.map_or(pause, |due| due + WAKE_UP_SLACK));
                 }
             }
             request.claimer.advance();
-            let next_nap = deadline.clamp(poll_interval());
+            let next_pause = deadline.cut(poll());
             let then = self.call(
                 &self.scripts().claim,
-                claim_args(request, sleeper(next_nap)),
+                claim_args(request, waiter(next_pause)),
             );
-            // A wait of nothing would be a wait for ever.
-            let wait = nap.max(Duration::from_millis(1));
+            // A timeout of 0 would block forever.
+            let wait = pause.max(Duration::from_millis(1));
             let wake = self.keys.one("wake");
             let parked = self.link().park(Awaited::Marker(&wake), wait, &then);
             reply = Reply::list(tokio::select! {
                 biased;
                 answer = Box::pin(parked) => answer?,
-                never = self.knock(&wake, knock_after) => match never {},
+                never = self.wake_up(&wake, wake_up_after) => match never {},
             })?;
-            nap = next_nap;
+            pause = next_pause;
         }
     }
 
-    /// Leaves a marker when a scheduled job falls due. A server that has nothing else to do ends a wait up
-    /// to a tenth of a second late; a marker it answers at once.
-    async fn knock(&self, wake: &[u8], after: Option<Duration>) -> Infallible {
+    /// Wakes the blocking pop when a scheduled job is due. An idle server ends a timeout up to 100 ms
+    /// late, but replies to a push at once.
+    async fn wake_up(&self, wake: &[u8], after: Option<Duration>) -> Infallible {
         if let Some(after) = after {
             tokio::time::sleep(after).await;
             let mut push = redis::cmd("RPUSH");
             push.arg(wake).arg("1");
-            // Nothing depends on it: the wait ends by itself soon after.
+            // Best effort: the timeout ends the wait soon after.
             let _ = Box::pin(self.link().ask(wake, &push)).await;
         }
         std::future::pending().await

@@ -1,16 +1,17 @@
-//! What stands in Redis, as text and packed numbers, into values and back.
+//! Decodes and encodes the values stored in Redis: text and packed numbers.
 //!
-//! One file per value of `docs/redis-layout.md`: [`opts`], [`lease`], [`claim`], [`outcome`],
-//! [`progress`], [`entry`], [`stats`], [`rules`]; [`job`] puts a whole job together, [`value`]
-//! reads what plain commands reply. What cannot be read is `store_damaged`; the text itself is never
-//! repeated in an error, since headers and messages may hold secrets.
+//! One file per value of `docs/redis-layout.md`: [`opts`], [`lease`], [`claim`], [`end`],
+//! [`progress`], [`entry`], [`stats`], [`rules`]; [`job`] assembles a job, [`value`] decodes replies
+//! to plain commands, [`names`] has the constants shared with Lua. An unreadable value is
+//! `store_damaged`; errors never contain the value, since headers and messages may contain secrets.
 
 pub(crate) mod claim;
+pub(crate) mod end;
 pub(crate) mod entry;
 pub(crate) mod job;
 pub(crate) mod lease;
+pub(crate) mod names;
 pub(crate) mod opts;
-pub(crate) mod outcome;
 pub(crate) mod progress;
 pub(crate) mod rules;
 pub(crate) mod stats;
@@ -23,53 +24,52 @@ use windlass_core::limits::NUMBER_MAX;
 use windlass_core::{Error, ErrorKind, JobId, Result, Timestamp, Token};
 
 const DAMAGED_HELP: &str =
-    "run `windlass clean --deep` to mend what can be mended, and restore a backup if it comes back";
+    "run `windlass audit` to repair the queue; if the error persists, restore a backup";
 
-/// Something stored that cannot be read: which part, and what is wrong with it.
-pub(crate) fn damaged(part: &str, why: impl Display) -> Error {
-    let what = format!("the stored {part} cannot be read: {why}");
-    Error::new(ErrorKind::StoreDamaged, what, DAMAGED_HELP)
+/// The error for an unreadable value: what kind of value, and what is wrong with it.
+pub(crate) fn damaged(kind: &str, why: impl Display) -> Error {
+    let message = format!("corrupt {kind}: {why}");
+    Error::new(ErrorKind::StoreDamaged, message, DAMAGED_HELP)
 }
 
-/// The same error, with the job it is about.
+/// Adds the id of the job to an error.
 pub(crate) fn of_job(id: &JobId, error: &Error) -> Error {
-    let what = format!("job {:?}: {error}", id.as_str());
-    Error::new(error.kind(), what, error.help().to_owned())
+    let message = format!("job {:?}: {error}", id.as_str());
+    Error::new(error.kind(), message, error.help().to_owned())
 }
 
-/// Bytes as text.
-pub(crate) fn text<'a>(part: &str, bytes: &'a [u8]) -> Result<&'a str> {
-    str::from_utf8(bytes).map_err(|_| damaged(part, "it is not UTF-8"))
+/// Decodes UTF-8.
+pub(crate) fn text<'a>(kind: &str, bytes: &'a [u8]) -> Result<&'a str> {
+    str::from_utf8(bytes).map_err(|_| damaged(kind, "not UTF-8"))
 }
 
-/// A whole number from 0 that every engine counts exactly, in plain digits.
-fn number(part: &str, text: &str) -> Result<u64> {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+/// Parses a whole number from 0 to 2^53, in digits only.
+fn number(kind: &str, text: &str) -> Result<u64> {
+    let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
-        Ok(number) if is_plain && number <= NUMBER_MAX => Ok(number),
-        _ => Err(damaged(part, "a number in it is none")),
+        Ok(number) if is_digits && number <= NUMBER_MAX => Ok(number),
+        _ => Err(damaged(kind, "invalid number")),
     }
 }
 
-fn time(part: &str, text: &str) -> Result<Timestamp> {
-    number(part, text).map(Timestamp::from_ms)
+fn time(kind: &str, text: &str) -> Result<Timestamp> {
+    number(kind, text).map(Timestamp::from_ms)
 }
 
-fn token(part: &str, text: &str) -> Result<Token> {
-    text.parse()
-        .map_err(|_| damaged(part, "a token in it is none"))
+fn token(kind: &str, text: &str) -> Result<Token> {
+    text.parse().map_err(|_| damaged(kind, "invalid token"))
 }
 
-/// A job's id that stands as a member or a field.
-pub(crate) fn job_id(part: &str, bytes: &[u8]) -> Result<JobId> {
-    JobId::new(text(part, bytes)?).map_err(|_| damaged(part, "an id in it is none"))
+/// Decodes a job id.
+pub(crate) fn job_id(kind: &str, bytes: &[u8]) -> Result<JobId> {
+    JobId::new(text(kind, bytes)?).map_err(|_| damaged(kind, "invalid id"))
 }
 
-/// The time that stands as a score.
-pub(crate) fn score(part: &str, score: f64) -> Result<Timestamp> {
-    stats::whole(score)
+/// Converts a score to a time.
+pub(crate) fn score(kind: &str, score: f64) -> Result<Timestamp> {
+    stats::whole_number(score)
         .map(Timestamp::from_ms)
-        .ok_or_else(|| damaged(part, "a score in it is not a time"))
+        .ok_or_else(|| damaged(kind, "invalid time as score"))
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_digits_up_to_what_every_engine_counts_are_a_number() {
+    fn a_number_has_only_digits_and_is_at_most_2_to_the_53() {
         assert_eq!(number("x", "0").unwrap(), 0);
         assert_eq!(number("x", "9007199254740992").unwrap(), NUMBER_MAX);
         for bad in ["", "+1", "-1", "1.5", "1e3", " 1", "9007199254740993"] {
@@ -97,11 +97,8 @@ mod tests {
     #[test]
     fn an_error_names_the_job_and_keeps_its_kind() {
         let id = JobId::new("a").unwrap();
-        let error = of_job(&id, &damaged("hold", "it is empty"));
+        let error = of_job(&id, &damaged("lease", "it is empty"));
         assert_eq!(error.kind(), ErrorKind::StoreDamaged);
-        assert_eq!(
-            error.to_string(),
-            "job \"a\": the stored hold cannot be read: it is empty"
-        );
+        assert_eq!(error.to_string(), "job \"a\": corrupt lease: it is empty");
     }
 }

@@ -1,6 +1,6 @@
-//! The whole state of a queue in the canonical form that stores are compared in.
+//! Dumps a queue in the canonical form in which stores are compared.
 //!
-//! For tests and support: plain commands read everything, one key after another.
+//! For tests and support: reads all keys with plain commands, one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,23 +16,21 @@ use windlass_core::{
 };
 
 use crate::codec::claim::{OpenClaim, StoredClaim, StoredOwner, owner_of, read_left};
-use crate::codec::entry::{Entry, Ghost};
+use crate::codec::end::{EndRecord, Tombstone};
+use crate::codec::entry::{Entry, StaleEntries};
 use crate::codec::job::RawJob;
-use crate::codec::lease::StoredHold;
-use crate::codec::outcome::{Outcome, Tombstone};
-use crate::codec::stats::{Counts, Figures, whole};
+use crate::codec::lease::StoredLease;
+use crate::codec::names::{STATS_FIELD, SUSPECT_LANE};
+use crate::codec::stats::{StateCounts, StatsRecord, whole_number};
 use crate::codec::{damaged, job_id, rules, score, text, value};
 use crate::keys::{Key, Keys};
 use crate::link::Link;
 use crate::open::RedisStore;
 
-/// The room of one priority among the scores of suspects.
-const LANE: f64 = 1_099_511_627_776.0;
-
-/// Whoever runs plain commands.
+/// Runs plain commands.
 #[async_trait]
 pub(crate) trait Ask: Sync {
-    /// Runs a command where its key lives.
+    /// Runs a command on the server of its key.
     async fn ask(&self, key: &[u8], cmd: &Cmd) -> Result<Value>;
 }
 
@@ -45,16 +43,16 @@ impl Ask for Link {
 
 #[async_trait]
 impl Dump for RedisStore {
-    /// The dump of a queue with one part.
+    /// Dumps the first partition of a queue.
     async fn dump(&self, queue: &QueueName) -> Result<Option<QueueDump>> {
         let clock = self.inner.shared.clock.as_deref();
         let clock_us = clock.map_or_else(|| SystemClock.now_us(), Clock::now_us);
-        let part = self.queue(queue).first();
-        read(self.link(), &part.keys, queue, clock_us).await
+        let partition = self.queue(queue).first();
+        read(self.link(), &partition.keys, queue, clock_us).await
     }
 }
 
-/// Reads everything that stands under the keys of a queue; `None` where it does not exist.
+/// Dumps the queue with these keys; `None` if it does not exist.
 pub(crate) async fn read<A: Ask>(
     ask: &A,
     keys: &Keys,
@@ -63,16 +61,16 @@ pub(crate) async fn read<A: Ask>(
 ) -> Result<Option<QueueDump>> {
     let source = Source { ask, keys };
     let state = source.hash("state").await?;
-    let Some(figures) = state.get(&b"figures"[..]) else {
+    let Some(stats) = state.get(STATS_FIELD.as_bytes()) else {
         return Ok(None);
     };
-    let figures = Figures::read(figures)?;
-    let now = Now::guard(figures.mark_us(), clock_us).ms();
+    let stats = StatsRecord::read(stats)?;
+    let now = Now::guard(stats.mark_us(), clock_us).ms();
     let stored = Stored::read(&source).await?;
     let jobs = stored.jobs(queue)?;
     let ready = stored.ready()?;
     Ok(Some(QueueDump {
-        stats: stored.stats(&figures, now, &jobs, &ready)?,
+        stats: stored.stats(&stats, now, &jobs, &ready)?,
         ready,
         jobs,
         unique_keys: stored.unique_keys()?,
@@ -93,14 +91,14 @@ type Hash = BTreeMap<Bytes, Bytes>;
 type Sorted = Vec<(Bytes, f64)>;
 
 impl<A: Ask> Source<'_, A> {
-    /// A hash without the field that only keeps it a hash table.
+    /// A hash without its anchor field.
     async fn hash(&self, name: &str) -> Result<Hash> {
         let key = self.keys.one(name);
         let mut cmd = redis::cmd("HGETALL");
         cmd.arg(&key[..]);
         let pairs = value::pairs(self.ask.ask(&key, &cmd).await?)?;
-        let is_real = |pair: &(Bytes, Bytes)| !pair.0.is_empty();
-        Ok(pairs.into_iter().filter(is_real).collect())
+        let is_not_anchor = |pair: &(Bytes, Bytes)| !pair.0.is_empty();
+        Ok(pairs.into_iter().filter(is_not_anchor).collect())
     }
 
     async fn sorted(&self, name: &str) -> Result<Sorted> {
@@ -112,7 +110,7 @@ impl<A: Ask> Source<'_, A> {
 
     /// The entries of every ready list, by priority.
     async fn lists(&self) -> Result<Vec<Vec<Bytes>>> {
-        let key = Key::named("ready").ok_or_else(|| damaged("ready list", "it has no key"))?;
+        let key = Key::named("ready").ok_or_else(|| damaged("ready list", "missing key"))?;
         let mut lists = Vec::new();
         for key in self.keys.declared(&[key]) {
             let mut cmd = redis::cmd("LRANGE");
@@ -123,7 +121,7 @@ impl<A: Ask> Source<'_, A> {
     }
 }
 
-/// Everything under the keys of a queue, as it stands there.
+/// All values of a queue, undecoded.
 struct Stored {
     settings: Hash,
     jobs: Hash,
@@ -144,7 +142,7 @@ struct Stored {
     owners: Hash,
     stopping: BTreeSet<Bytes>,
     progress: Hash,
-    outcomes: Hash,
+    ends: Hash,
     succeeded: Sorted,
     dead: Sorted,
     cancelled: Sorted,
@@ -174,7 +172,7 @@ impl Stored {
             owners: source.hash("owners").await?,
             stopping: stopping.into_iter().map(|(member, _)| member).collect(),
             progress: source.hash("progress").await?,
-            outcomes: source.hash("final").await?,
+            ends: source.hash("final").await?,
             succeeded: source.sorted("succeeded").await?,
             dead: source.sorted("dead").await?,
             cancelled: source.sorted("cancelled").await?,
@@ -185,20 +183,23 @@ impl Stored {
     fn jobs(&self, queue: &QueueName) -> Result<Vec<Job>> {
         let due: BTreeMap<&Bytes, f64> = self.scheduled.iter().map(|(id, at)| (id, *at)).collect();
         let job = |(id, payload): (&Bytes, &Bytes)| {
-            let hold = self.running.get(id);
-            let owner = hold.map(|hold| self.owner_of(hold)).transpose()?.flatten();
+            let lease = self.running.get(id);
+            let owner = lease
+                .map(|lease| self.owner_of(lease))
+                .transpose()?
+                .flatten();
             let raw = RawJob {
                 id: job_id("job", id)?,
                 state: self.state_of(id, due.contains_key(id))?,
                 payload: Some(payload.clone()),
                 opts: self.opts.get(id).cloned(),
-                hold: hold.cloned(),
+                lease: lease.cloned(),
                 is_stopping: owner.as_ref().is_some_and(|owner| {
                     let member = [&owner[..], b"\t", id].concat();
                     self.stopping.contains(&member[..])
                 }),
                 owner,
-                outcome: self.outcomes.get(id).cloned(),
+                end: self.ends.get(id).cloned(),
                 due: due.get(id).copied(),
                 error: self.errors.get(id).cloned(),
                 result: self.results.get(id).cloned(),
@@ -209,12 +210,12 @@ impl Stored {
         self.jobs.iter().map(job).collect()
     }
 
-    /// A job that is in no other place is ready.
+    /// A job without another state is ready.
     fn state_of(&self, id: &Bytes, is_scheduled: bool) -> Result<JobState> {
         if self.running.contains_key(id) {
             Ok(JobState::Running)
-        } else if let Some(outcome) = self.outcomes.get(id) {
-            Outcome::read(outcome).map(|outcome| outcome.state)
+        } else if let Some(end) = self.ends.get(id) {
+            EndRecord::read(end).map(|end| end.state)
         } else if is_scheduled {
             Ok(JobState::Scheduled)
         } else {
@@ -222,30 +223,30 @@ impl Stored {
         }
     }
 
-    /// The owner of the claim a hold names, while that is open.
-    fn owner_of(&self, hold: &[u8]) -> Result<Option<Bytes>> {
-        let token = StoredHold::read(hold)?.token.to_string();
+    /// The owner of the claim of a lease, if that is open.
+    fn owner_of(&self, lease: &[u8]) -> Result<Option<Bytes>> {
+        let token = StoredLease::read(lease)?.token.to_string();
         let open = self.open.get(token.as_bytes());
         let open = open.map(|open| OpenClaim::read(open)).transpose()?;
         Ok(open.map(|open| Bytes::from(open.owner.as_str().to_owned())))
     }
 
-    /// Ready jobs by priority: suspects, then the others without stale entries.
+    /// Ready jobs by priority: suspects, then those in lists, without stale entries.
     fn ready(&self) -> Result<Vec<(Vec<JobId>, Vec<JobId>)>> {
         let mut lanes = vec![(Vec::new(), Vec::new()); Priority::COUNT];
         for (id, position) in &self.suspects {
-            let priority = whole((position / LANE).floor())
+            let priority = whole_number((position / SUSPECT_LANE).floor())
                 .and_then(|priority| usize::try_from(priority).ok())
                 .filter(|priority| *priority < Priority::COUNT)
-                .ok_or_else(|| damaged("place of a suspect", "it is in no priority"))?;
+                .ok_or_else(|| damaged("position of a suspect", "not in a priority"))?;
             lanes[priority].0.push(job_id("suspect", id)?);
         }
         for (lane, list) in lanes.iter_mut().zip(&self.ready) {
             for entry in list {
                 let entry = Entry::read(entry)?;
-                let ghost = self.ghosts.get(entry.id.as_str().as_bytes());
-                let ghost = ghost.map(|ghost| Ghost::read(ghost)).transpose()?;
-                if !entry.is_stale(ghost.as_ref()) {
+                let stale = self.ghosts.get(entry.id.as_str().as_bytes());
+                let stale = stale.map(|stale| StaleEntries::read(stale)).transpose()?;
+                if !entry.is_stale(stale.as_ref()) {
                     lane.1.push(entry.id);
                 }
             }
@@ -254,11 +255,11 @@ impl Stored {
     }
 
     fn unique_keys(&self) -> Result<Vec<(UniqueKey, JobId)>> {
-        const PART: &str = "unique key";
+        const KIND: &str = "unique key";
         let read = |(key, id): (&Bytes, &Bytes)| {
-            let key = UniqueKey::new(text(PART, key)?);
-            let key = key.map_err(|_| damaged(PART, "it is none"))?;
-            Ok((key, job_id(PART, id)?))
+            let key = UniqueKey::new(text(KIND, key)?);
+            let key = key.map_err(|_| damaged(KIND, "invalid"))?;
+            Ok((key, job_id(KIND, id)?))
         };
         self.unique.iter().map(read).collect()
     }
@@ -275,14 +276,14 @@ impl Stored {
     }
 
     fn leases(&self) -> Result<Vec<LeaseDump>> {
-        const PART: &str = "lease";
+        const KIND: &str = "lease";
         let read = |(owner, until): &(Bytes, f64)| {
             let stored = self.owners.get(owner);
-            let stored = stored.ok_or_else(|| damaged(PART, "nobody owns it"))?;
+            let stored = stored.ok_or_else(|| damaged(KIND, "missing owner record"))?;
             let stored = StoredOwner::read(stored)?;
             Ok(LeaseDump {
-                owner: owner_of(PART, text(PART, owner)?)?,
-                until: score(PART, *until)?,
+                owner: owner_of(KIND, text(KIND, owner)?)?,
+                until: score(KIND, *until)?,
                 length: stored.length,
                 last: stored.last,
             })
@@ -306,7 +307,7 @@ impl Stored {
     }
 
     fn claim(&self, token: &Bytes, claim: &[u8]) -> Result<ClaimDump> {
-        const PART: &str = "claim";
+        const KIND: &str = "claim";
         let claim = StoredClaim::read(claim)?;
         let open = self.open.get(token);
         let open = open.map(|open| OpenClaim::read(open)).transpose()?;
@@ -315,12 +316,12 @@ impl Stored {
         let mut left = read_left(left)?;
         left.sort();
         let finished_at = match self.tokens.get(token) {
-            None => return Err(damaged(PART, "its token is on no record")),
+            None => return Err(damaged(KIND, "missing token record")),
             Some(at) if at.is_infinite() => None,
-            Some(at) => Some(score(PART, *at)?),
+            Some(at) => Some(score(KIND, *at)?),
         };
         Ok(ClaimDump {
-            token: text(PART, token)?.parse::<Token>()?,
+            token: text(KIND, token)?.parse::<Token>()?,
             owner: claim.owner,
             seq: claim.seq,
             size: claim.ids.len(),
@@ -332,7 +333,7 @@ impl Stored {
 
     fn stats(
         &self,
-        figures: &Figures,
+        record: &StatsRecord,
         now: Timestamp,
         jobs: &[Job],
         ready: &[(Vec<JobId>, Vec<JobId>)],
@@ -342,7 +343,7 @@ impl Stored {
             .flat_map(|(suspects, others)| suspects.first().into_iter().chain(others.first()));
         let due = |id: &JobId| jobs.iter().find(|job| job.id == *id).map(|job| job.due_at);
         let next = self.scheduled.first();
-        let counts = Counts {
+        let counts = StateCounts {
             scheduled: self.scheduled.len() as u64,
             running: self.running.len() as u64,
             succeeded: self.succeeded.len() as u64,
@@ -351,7 +352,7 @@ impl Stored {
             oldest_due: heads.filter_map(due).min(),
             next_due: next.map(|(_, at)| score("due time", *at)).transpose()?,
         };
-        Ok(figures.stats(now, &counts))
+        Ok(record.stats(now, &counts))
     }
 
     fn settings(&self) -> Result<windlass_core::Settings> {

@@ -14,22 +14,22 @@ pub(crate) enum KeyType {
     Set,
     /// A sorted set.
     SortedSet,
-    /// A plain value.
+    /// A string.
     Text,
-    /// Nothing: a channel of pub/sub.
+    /// A pub/sub channel.
     Channel,
 }
 
-/// One key of the fixed set, by its place in the table.
+/// One key of the fixed set, by its index in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key(usize);
 
-/// How many priorities, and so ready lists, there are.
+/// The number of priorities, and so of ready lists.
 const LANES: usize = 10;
 
 use KeyType::{Channel, Hash, List, Set, SortedSet, Text};
 
-/// The name of each key, what it is, and how many there are of it.
+/// The name and type of each key. The names are stored in Redis, so they cannot change.
 const TABLE: [(&str, KeyType); 36] = [
     ("state", Hash),
     ("settings", Hash),
@@ -62,7 +62,7 @@ const TABLE: [(&str, KeyType); 36] = [
     ("sleepers", SortedSet),
     ("wake", List),
     ("hints", Channel),
-    // The registry of the whole store has a tag of its own.
+    // Keys of the registry, under a separate hash tag.
     ("schema", Text),
     ("queues", Set),
     ("workers", Hash),
@@ -71,7 +71,7 @@ const TABLE: [(&str, KeyType); 36] = [
 ];
 
 impl Key {
-    /// The key called `name`.
+    /// The key with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         TABLE.iter().position(|(known, _)| *known == name).map(Self)
     }
@@ -81,21 +81,21 @@ impl Key {
         TABLE[self.0].0
     }
 
-    /// What Redis holds there.
+    /// Its Redis type.
     pub(crate) fn kind(self) -> KeyType {
         TABLE[self.0].1
     }
 
-    /// How many keys it stands for: the ready lists are ten.
+    /// The number of Redis keys: 10 for the ready lists, 1 for others.
     pub(crate) fn count(self) -> usize {
         if self.name() == "ready" { LANES } else { 1 }
     }
 }
 
-/// All keys under one tag, written out once.
+/// All keys under one hash tag, formatted once.
 #[derive(Debug, Clone)]
 pub(crate) struct Keys {
-    /// By their place in the table.
+    /// By index in the table.
     each: Vec<Vec<Bytes>>,
 }
 
@@ -108,7 +108,7 @@ impl Keys {
         }
     }
 
-    /// The keys of the registry; no queue can be called so.
+    /// The keys of the registry; `*` is not a valid queue name.
     pub(crate) fn of_registry(prefix: &str) -> Self {
         Self::tagged(prefix, "*")
     }
@@ -125,7 +125,7 @@ impl Keys {
         }
     }
 
-    /// The keys that a script declares, in its order.
+    /// The keys that a script declares, in the order of `KEYS`.
     pub(crate) fn declared(&self, keys: &[Key]) -> Vec<Bytes> {
         keys.iter()
             .flat_map(|key| self.each[key.0].iter().cloned())
@@ -138,7 +138,7 @@ impl Keys {
         self.each[at][0].clone()
     }
 
-    /// Every key by its name and type, lists one by one.
+    /// Every key with its name and type.
     #[cfg(test)]
     pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, KeyType, &Bytes)> {
         self.each.iter().enumerate().flat_map(|(at, keys)| {

@@ -1,4 +1,4 @@
-//! The store for many machines: Redis or Valkey, one atomic script per verb, no server of ours.
+//! A store for several machines on Redis or Valkey: one atomic script per verb, no server of its own.
 //!
 //! ```no_run
 //! use windlass_core::{ClaimRequest, NewJob, QueueName, Store};
@@ -13,16 +13,16 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # Map
+//! # Modules
 //!
-//! What stands in Redis is written down in `docs/redis-layout.md`: `keys` names the keys, `codec`
-//! reads the values, and the Lua files change them, one script per verb; `script` puts a script
-//! together from its file and the parts it uses. `address` reads a URL, `link` leads to the
-//! servers it names, `fault` is the words for what they say, `gather` brings calls together.
-//! `part` is one slot's share of a queue with a file for each family of verbs: `enqueue`, `claim`,
-//! `settle`, `change`, `look`, `upkeep`, `audit`, `sleep`; `queue` is all parts of a queue. [`open`]
-//! opens the store, `store` has the contract's methods, `watch` the hints, `workers` the registry;
-//! [`admin`] is for operators, [`guest`] for the keys of other systems.
+//! `docs/redis-layout.md` describes the stored data: `keys` names the keys, `codec` decodes the
+//! values, and the Lua files change them; `script` builds each script from its file and the files
+//! it uses. `address` parses a URL, `link` connects to the servers, `fault` maps their errors,
+//! `batcher` merges calls. `partition` is one partition of a queue, with a file per group of verbs:
+//! `enqueue`, `claim`, `claim_wait`, `outcome`, `change`, `read`, `maintenance`, `audit`; `queue` is
+//! all partitions of a queue. [`open`] opens the store, `store` implements
+//! [`Store`](windlass_core::Store), `watch` has the notifications, `workers` the registry; [`admin`]
+//! is for operators, [`guest`] for the keys of other systems.
 
 mod address;
 pub mod admin;

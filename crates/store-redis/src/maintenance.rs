@@ -1,4 +1,4 @@
-//! maintain, take back, settings: what keeps a queue moving, and the rules it follows.
+//! maintain, take back, pause, settings.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use redis::Value;
 use windlass_core::{BootId, Maintained, Owner, Result, Setting, Settings, Token};
 
 use crate::codec::{rules, value};
-use crate::partition::{Part, number, words};
+use crate::partition::{Partition, number_arg, text_arg};
 
-impl Part {
+impl Partition {
     pub(crate) async fn maintain(&self, limit: usize) -> Result<Maintained> {
         let mut reply = self
-            .list(&self.scripts().maintain, vec![number(limit)])
+            .run_list(&self.scripts().maintain, vec![number_arg(limit)])
             .await?;
         Ok(Maintained {
             promoted: reply.count()?,
@@ -23,7 +23,7 @@ impl Part {
         })
     }
 
-    /// Takes back what single claims took for a worker.
+    /// Requeues the jobs of single claims made for a worker.
     pub(crate) async fn take_back_singles(&self, boot: &BootId, is_lost: bool) -> Result<u64> {
         let mut taken = 0;
         for token in self.single_claims_of(boot).await? {
@@ -32,14 +32,14 @@ impl Part {
         Ok(taken)
     }
 
-    /// The single claims that hold jobs for a worker, in the order they are taken back in: those
-    /// that go to the front newest first.
+    /// The open single claims made for a worker, in the order to requeue them: newest first if jobs go
+    /// to the front.
     async fn single_claims_of(&self, boot: &BootId) -> Result<Vec<Token>> {
         let mut tokens = BTreeSet::new();
         let mut cursor = "0".to_owned();
         let is_newest_first = loop {
-            let args = vec![words(boot.as_str()), words(&cursor)];
-            let mut reply = self.list(&self.scripts().single_claims, args).await?;
+            let args = vec![text_arg(boot.as_str()), text_arg(&cursor)];
+            let mut reply = self.run_list(&self.scripts().single_claims, args).await?;
             cursor = reply.text()?;
             let to_front = reply.count()? == 1;
             while !reply.is_empty() {
@@ -56,18 +56,18 @@ impl Part {
         })
     }
 
-    /// Takes back all that is under a lease, page after page. A page that was begun is finished by
-    /// any later claim or clean, should this process end here.
+    /// Requeues all jobs under a lease, page by page. If this process ends half-way, a later claim or
+    /// maintenance continues.
     pub(crate) async fn take_back(&self, owner: &Owner, is_lost: bool) -> Result<u64> {
         let flag = Bytes::from_static(if is_lost { b"1" } else { b"0" });
         let mut taken = 0;
         loop {
-            let args = vec![words(owner.as_str()), flag.clone()];
-            let mut reply = self.list(&self.scripts().take_back, args).await?;
-            let (page, is_whole) = (reply.count()?, reply.count()? == 1);
+            let args = vec![text_arg(owner.as_str()), flag.clone()];
+            let mut reply = self.run_list(&self.scripts().take_back, args).await?;
+            let (page, is_complete) = (reply.count()?, reply.count()? == 1);
             taken += page;
-            // Where nothing came of a page, claims are open that hold nothing: that is for an audit.
-            if is_whole || page == 0 {
+            // An empty page means open claims without jobs, which an audit repairs.
+            if is_complete || page == 0 {
                 return Ok(taken);
             }
         }
@@ -80,7 +80,7 @@ impl Part {
         } else {
             &scripts.resume
         };
-        self.run_made(script, Vec::new()).await?;
+        self.run_or_create(script, Vec::new()).await?;
         Ok(())
     }
 
@@ -94,11 +94,11 @@ impl Part {
     pub(crate) async fn set(&self, settings: &[Setting]) -> Result<Settings> {
         let mut args = Vec::with_capacity(settings.len() * 4);
         for setting in settings {
-            let (place, value) = rules::rule_of(setting)?;
-            args.extend([words(setting.name()), words(setting.value())]);
-            args.extend([number(place), number(value)]);
+            let (position, value) = rules::rule_of(setting)?;
+            args.extend([text_arg(setting.name()), text_arg(setting.value())]);
+            args.extend([number_arg(position), number_arg(value)]);
         }
-        read_settings(self.run_made(&self.scripts().set, args).await?)
+        read_settings(self.run_or_create(&self.scripts().set, args).await?)
     }
 }
 

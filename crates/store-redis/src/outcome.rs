@@ -1,4 +1,4 @@
-//! complete, fail, release, snooze: how held jobs leave their claims.
+//! complete, fail, release, snooze: reports the outcomes of claimed jobs.
 
 use std::collections::HashMap;
 
@@ -12,31 +12,32 @@ use windlass_core::{
 };
 
 use crate::claim::{Found, claim_args};
-use crate::partition::{Part, number, runs, words};
+use crate::codec::names::{RETRY_AT, RETRY_BY_POLICY, RETRY_NEVER};
+use crate::partition::{Partition, distinct_runs, number_arg, text_arg};
 use crate::reply::{self, short};
 
-impl Part {
+impl Partition {
     pub(crate) async fn complete(
         &self,
         completions: &[Completion],
         next: Option<&ClaimRequest>,
     ) -> Result<Completed> {
-        let mut runs = runs(completions.iter().map(|item| item.lease.id.as_str()));
+        let mut runs = distinct_runs(completions.iter().map(|item| item.lease.id.as_str()));
         let last = runs.pop().unwrap_or_default();
-        let mut settled = Vec::with_capacity(completions.len());
+        let mut statuses = Vec::with_capacity(completions.len());
         for run in runs {
-            let told = self.complete_once(&completions[run], None).await?;
-            settled.extend(told.statuses);
+            let completed = self.complete_once(&completions[run], None).await?;
+            statuses.extend(completed.statuses);
         }
-        let told = self.complete_once(&completions[last], next).await?;
-        settled.extend(told.statuses);
+        let completed = self.complete_once(&completions[last], next).await?;
+        statuses.extend(completed.statuses);
         Ok(Completed {
-            statuses: settled,
-            next: told.next,
+            statuses,
+            next: completed.next,
         })
     }
 
-    /// Completes jobs of which each is named once.
+    /// Completes jobs with distinct ids.
     async fn complete_once(
         &self,
         completions: &[Completion],
@@ -47,18 +48,15 @@ impl Part {
         args.extend(next.into_iter().flat_map(|next| claim_args(next, None)));
         let script = &self.scripts().complete;
         let mut reply = match next {
-            None => self.list(script, args).await?,
+            None => self.run_list(script, args).await?,
             Some(next) => self.hand_out(script, args, &next.claimer).await?,
         };
-        let settled = read_completed(&reply.text()?, &by_claim)?;
+        let statuses = read_completed(&reply.text()?, &by_claim)?;
         let next = match next {
             None => None,
             Some(request) => self.next_claim(request, self.read_claim(reply)?).await?,
         };
-        Ok(Completed {
-            statuses: settled,
-            next,
-        })
+        Ok(Completed { statuses, next })
     }
 
     async fn next_claim(&self, request: &ClaimRequest, found: Found) -> Result<Option<Claim>> {
@@ -70,45 +68,45 @@ impl Part {
     }
 
     pub(crate) async fn fail(&self, failures: &[Failure]) -> Result<Vec<OutcomeStatus>> {
-        let mut args = vec![number(failures.len())];
+        let mut args = vec![number_arg(failures.len())];
         for item in failures {
-            args.extend(hold_args(&item.lease));
-            args.push(words(truncate_message(&item.error)));
+            args.extend(lease_args(&item.lease));
+            args.push(text_arg(cut_message(&item.error)));
             args.push(Bytes::from(match item.retry {
-                Retry::ByPolicy(jitter) => format!("j{}", jitter.0),
-                Retry::At(due) => format!("d{}", due_text(due)),
-                Retry::Permanent => "p".to_owned(),
+                Retry::ByPolicy(jitter) => format!("{RETRY_BY_POLICY}{}", jitter.0),
+                Retry::At(due) => format!("{RETRY_AT}{}", due_text(due)),
+                Retry::Permanent => RETRY_NEVER.to_string(),
             }));
         }
         let reply = self.run(&self.scripts().fail, args).await?;
-        settled(reply, failures.len())
+        read_reply(reply, failures.len())
     }
 
-    pub(crate) async fn release(&self, holds: &[JobLease]) -> Result<Vec<OutcomeStatus>> {
-        let mut args = vec![number(holds.len())];
-        args.extend(holds.iter().flat_map(hold_args));
+    pub(crate) async fn release(&self, leases: &[JobLease]) -> Result<Vec<OutcomeStatus>> {
+        let mut args = vec![number_arg(leases.len())];
+        args.extend(leases.iter().flat_map(lease_args));
         let reply = self.run(&self.scripts().release, args).await?;
-        settled(reply, holds.len())
+        read_reply(reply, leases.len())
     }
 
     pub(crate) async fn snooze(&self, snoozes: &[Snooze]) -> Result<Vec<OutcomeStatus>> {
-        let mut args = vec![number(snoozes.len())];
+        let mut args = vec![number_arg(snoozes.len())];
         for item in snoozes {
-            args.extend(hold_args(&item.lease));
+            args.extend(lease_args(&item.lease));
             args.push(Bytes::from(due_text(item.due)));
         }
         let reply = self.run(&self.scripts().snooze, args).await?;
-        settled(reply, snoozes.len())
+        read_reply(reply, snoozes.len())
     }
 }
 
-/// The places of completions, claim by claim: a batch mostly comes from few of them.
+/// The indexes of completions by claim: the jobs of a batch come from few claims.
 fn by_claim(completions: &[Completion]) -> Vec<(Token, Vec<usize>)> {
     let mut claims: Vec<(Token, Vec<usize>)> = Vec::new();
     let mut found: HashMap<Token, usize> = HashMap::new();
-    for (place, item) in completions.iter().enumerate() {
+    for (index, item) in completions.iter().enumerate() {
         let token = item.lease.token;
-        // Neighbours are mostly of one claim.
+        // Neighbours are usually of one claim.
         let is_last = claims.last().is_some_and(|(last, _)| *last == token);
         let at = if is_last {
             claims.len() - 1
@@ -116,54 +114,54 @@ fn by_claim(completions: &[Completion]) -> Vec<(Token, Vec<usize>)> {
             *found.entry(token).or_insert(claims.len())
         };
         match claims.get_mut(at) {
-            Some((_, places)) => places.push(place),
-            None => claims.push((token, vec![place])),
+            Some((_, indexes)) => indexes.push(index),
+            None => claims.push((token, vec![index])),
         }
     }
     claims
 }
 
-/// Completions as the script takes them: claims, ids, and the results that there are.
+/// The arguments for completions: claims, ids, and results.
 fn completion_args(completions: &[Completion], by_claim: &[(Token, Vec<usize>)]) -> Vec<Bytes> {
     let mut args = Vec::with_capacity(completions.len() + 2 * by_claim.len() + 10);
-    args.push(number(by_claim.len()));
-    for (token, places) in by_claim {
-        args.push(number(token));
-        args.push(number(places.len()));
+    args.push(number_arg(by_claim.len()));
+    for (token, indexes) in by_claim {
+        args.push(number_arg(token));
+        args.push(number_arg(indexes.len()));
     }
-    let items = by_claim.iter().flat_map(|(_, places)| places);
-    let items: Vec<&Completion> = items.map(|place| &completions[*place]).collect();
-    args.extend(items.iter().map(|item| words(item.lease.id.as_str())));
+    let items = by_claim.iter().flat_map(|(_, indexes)| indexes);
+    let items: Vec<&Completion> = items.map(|index| &completions[*index]).collect();
+    args.extend(items.iter().map(|item| text_arg(item.lease.id.as_str())));
     let results = items.iter().zip(1..);
-    let results = results.filter_map(|(item, place)| Some((place, item.result.as_ref()?)));
+    let results = results.filter_map(|(item, index)| Some((index, item.result.as_ref()?)));
     let results: Vec<(usize, &Bytes)> = results.collect();
-    args.push(number(results.len()));
-    for (place, result) in results {
-        args.extend([number(place), result.clone()]);
+    args.push(number_arg(results.len()));
+    for (index, result) in results {
+        args.extend([number_arg(index), result.clone()]);
     }
     args
 }
 
-/// The words of completions, put back in the callers' order; one word may stand for all.
+/// Decodes the statuses of completions and restores the caller's order; one status may stand for all.
 fn read_completed(text: &str, by_claim: &[(Token, Vec<usize>)]) -> Result<Vec<OutcomeStatus>> {
-    let count = by_claim.iter().map(|(_, places)| places.len()).sum();
+    let count = by_claim.iter().map(|(_, indexes)| indexes.len()).sum();
     if text == "completed" {
         return Ok(vec![OutcomeStatus::Completed; count]);
     }
-    let words = read_words(text, count)?;
-    let places = by_claim.iter().flat_map(|(_, places)| places);
-    let mut settled = vec![OutcomeStatus::Gone; count];
-    for (place, word) in places.zip(words) {
-        settled[*place] = word;
+    let by_claim_order = read_statuses(text, count)?;
+    let indexes = by_claim.iter().flat_map(|(_, indexes)| indexes);
+    let mut statuses = vec![OutcomeStatus::Gone; count];
+    for (index, status) in indexes.zip(by_claim_order) {
+        statuses[*index] = status;
     }
-    Ok(settled)
+    Ok(statuses)
 }
 
-fn hold_args(hold: &JobLease) -> [Bytes; 2] {
-    [words(hold.id.as_str()), number(hold.token)]
+fn lease_args(lease: &JobLease) -> [Bytes; 2] {
+    [text_arg(lease.id.as_str()), number_arg(lease.token)]
 }
 
-/// A due time as the scripts take it: `MS`, or `+MS` from now.
+/// A due time as an argument: `MS`, or `+MS` from now.
 fn due_text(due: Due) -> String {
     match due {
         Due::Now => "+0".to_owned(),
@@ -172,18 +170,22 @@ fn due_text(due: Due) -> String {
     }
 }
 
-fn settled(reply: Value, count: usize) -> Result<Vec<OutcomeStatus>> {
-    read_words(&reply::text(reply)?, count)
+fn read_reply(reply: Value, count: usize) -> Result<Vec<OutcomeStatus>> {
+    read_statuses(&reply::text(reply)?, count)
 }
 
-fn read_words(text: &str, count: usize) -> Result<Vec<OutcomeStatus>> {
-    let words: Option<Vec<_>> = text
+fn read_statuses(text: &str, count: usize) -> Result<Vec<OutcomeStatus>> {
+    let statuses: Option<Vec<_>> = text
         .split(' ')
-        .filter(|word| !word.is_empty())
+        .filter(|status| !status.is_empty())
         .map(OutcomeStatus::from_text)
         .collect();
-    match words {
-        Some(words) if words.len() == count => Ok(words),
-        _ => Err(short("its answers are not one for each hold")),
+    match statuses {
+        Some(statuses) if statuses.len() == count => Ok(statuses),
+        Some(statuses) => {
+            let got = statuses.len();
+            Err(short(&format!("expected {count} statuses, got {got}")))
+        }
+        None => Err(short("it has an unknown status")),
     }
 }

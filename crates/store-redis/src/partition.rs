@@ -1,6 +1,6 @@
-//! One part of a queue: all its keys in one slot, and the calls that are made there.
+//! One partition of a queue: its keys, which share a hash slot, and the script calls on them.
 //!
-//! A queue has one part unless it is partitioned. Every step happens within a part.
+//! A queue has one partition unless it is partitioned. Every script call works on one partition.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -12,26 +12,28 @@ use bytes::Bytes;
 use redis::Value;
 use windlass_core::{Claimer, Clock, DurabilityLevel, QueueName, Result};
 
+use crate::codec::names::STATS_FIELD;
 use crate::keys::Keys;
 use crate::link::{Call, Link};
 use crate::reply::{self, Reply};
 use crate::script::{Script, Scripts};
 
-/// What every part of every queue shares.
+/// State shared by all partitions of all queues.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
     pub(crate) link: Link,
     pub(crate) scripts: &'static Scripts,
-    /// Given in tests, where scripts take their time from an argument.
+    /// Set in tests, where scripts read the time from an argument.
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) prefix: String,
+    /// Whether enqueues wait until jobs are durable.
     pub(crate) is_covered: bool,
-    /// Waiting jobs in one part beyond which a queue with `partitions=auto` gets more.
+    /// Number of waiting jobs in one partition above which `partitions=auto` adds more.
     pub(crate) grow_at: u64,
 }
 
 impl Shared {
-    /// A call of a script with the keys of a tag.
+    /// A script call on these keys.
     pub(crate) fn call(&self, keys: &Keys, script: &'static Script, mut args: Vec<Bytes>) -> Call {
         if let Some(clock) = &self.clock {
             args.push(Bytes::from(clock.now_us().to_string()));
@@ -44,27 +46,27 @@ impl Shared {
     }
 }
 
-/// One part of a queue.
+/// One partition of a queue.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct Partition {
     pub(crate) queue: QueueName,
     pub(crate) number: u32,
     pub(crate) keys: Keys,
-    /// How many parts the queue has, as this one last said to a claim.
-    pub(crate) parts_seen: AtomicU32,
-    /// It has said that the queue should have more parts.
+    /// The number of partitions in the latest claim reply.
+    pub(crate) partitions_seen: AtomicU32,
+    /// Whether an enqueue found the partition large, so that the queue should grow.
     pub(crate) is_large: AtomicBool,
     shared: Arc<Shared>,
 }
 
-impl Part {
+impl Partition {
     pub(crate) fn new(shared: Arc<Shared>, queue: QueueName, number: u32) -> Self {
         let keys = Keys::of_queue(&shared.prefix, &queue, number);
         Self {
             queue,
             number,
             keys,
-            parts_seen: AtomicU32::new(1),
+            partitions_seen: AtomicU32::new(1),
             is_large: AtomicBool::new(false),
             shared,
         }
@@ -74,29 +76,29 @@ impl Part {
         self.shared.scripts
     }
 
-    /// Whether the queue has other parts, as far as this one has said.
-    pub(crate) fn has_siblings(&self) -> bool {
-        self.parts_seen.load(Ordering::Relaxed) > 1
+    /// Whether the queue has other partitions, as far as claim replies said.
+    pub(crate) fn is_partitioned(&self) -> bool {
+        self.partitions_seen.load(Ordering::Relaxed) > 1
     }
 
     pub(crate) fn link(&self) -> &Link {
         &self.shared.link
     }
 
-    /// The call of a script here.
+    /// A script call on this partition.
     pub(crate) fn call(&self, script: &'static Script, args: Vec<Bytes>) -> Call {
         self.shared.call(&self.keys, script, args)
     }
 
-    /// Runs a script here. Every verb may be repeated, so a short loss of the server stays unseen.
+    /// Runs a script and repeats it after a lost connection: every verb is idempotent.
     pub(crate) async fn run(&self, script: &'static Script, args: Vec<Bytes>) -> Result<Value> {
         let call = self.call(script, args);
-        // Boxed: the way through a link is long, and every verb takes it.
+        // Boxed: the future is large, and every verb has one.
         Box::pin(self.shared.link.run_repeating(&call)).await
     }
 
-    /// Runs a script that hands out jobs. A worker's claim carries a number and may be repeated; another
-    /// would hand out more each time, so that no answer is an unknown outcome.
+    /// Runs a script that hands out jobs. Only a worker's claim, which has a sequence number, may be
+    /// repeated: others would claim more jobs each time, so a lost reply is an unknown outcome.
     pub(crate) async fn hand_out(
         &self,
         script: &'static Script,
@@ -113,12 +115,16 @@ impl Part {
         Reply::list(reply)
     }
 
-    /// Runs a script whose reply is a list.
-    pub(crate) async fn list(&self, script: &'static Script, args: Vec<Bytes>) -> Result<Reply> {
+    /// Runs a script that replies with a list.
+    pub(crate) async fn run_list(
+        &self,
+        script: &'static Script,
+        args: Vec<Bytes>,
+    ) -> Result<Reply> {
         Reply::list(self.run(script, args).await?)
     }
 
-    /// Runs a script that makes something durable: what it replied, and how safe that is.
+    /// Runs a script and waits until its writes are durable. Returns its reply and the level reached.
     pub(crate) async fn run_covered(
         &self,
         script: &'static Script,
@@ -132,9 +138,10 @@ impl Part {
         Ok((value, DurabilityLevel::Memory))
     }
 
-    /// Makes the queue: on record first, so that no job is ever in a queue that nobody lists. What is
-    /// there is not written again: a full server refuses that, and workers must be able to come.
-    pub(crate) async fn make(&self) -> Result<()> {
+    /// Creates the queue if it does not exist. It is added to the list of queues first, so that no job
+    /// is ever in an unlisted queue. Reads before it writes: a full server rejects all writes, and
+    /// workers must still be able to register.
+    pub(crate) async fn create(&self) -> Result<()> {
         let registry = Keys::of_registry(&self.shared.prefix).one("queues");
         if !self
             .has("SISMEMBER", &registry, self.queue.as_str())
@@ -145,7 +152,7 @@ impl Part {
             Box::pin(self.shared.link.ask(&registry, &add)).await?;
         }
         if !self
-            .has("HEXISTS", &self.keys.one("state"), "figures")
+            .has("HEXISTS", &self.keys.one("state"), STATS_FIELD)
             .await?
         {
             self.run(&self.scripts().create, Vec::new()).await?;
@@ -153,55 +160,55 @@ impl Part {
         Ok(())
     }
 
-    /// Asks `verb` whether a key has a member.
-    pub(crate) async fn has(&self, verb: &str, key: &[u8], member: &str) -> Result<bool> {
-        let mut ask = redis::cmd(verb);
+    /// Runs `command`, which checks whether a key has a member.
+    pub(crate) async fn has(&self, command: &str, key: &[u8], member: &str) -> Result<bool> {
+        let mut ask = redis::cmd(command);
         ask.arg(key).arg(member);
         Ok(reply::int(&Box::pin(self.shared.link.ask(key, &ask)).await?)? == 1)
     }
 
-    /// Runs a script that replies `absent` where the queue does not exist: then it is made first.
-    pub(crate) async fn run_made(
+    /// Runs a script that replies `absent` if the queue does not exist; then creates it and runs again.
+    pub(crate) async fn run_or_create(
         &self,
         script: &'static Script,
         args: Vec<Bytes>,
     ) -> Result<Value> {
         let reply = self.run(script, args.clone()).await?;
-        if !is_word(&reply, b"absent") {
+        if !is_text(&reply, b"absent") {
             return Ok(reply);
         }
-        self.make().await?;
+        self.create().await?;
         self.run(script, args).await
     }
 }
 
-/// Whether a reply is this one word.
-pub(crate) fn is_word(value: &Value, word: &[u8]) -> bool {
+/// Whether a reply is this text.
+pub(crate) fn is_text(value: &Value, expected: &[u8]) -> bool {
     match value {
-        Value::BulkString(bytes) => bytes == word,
-        Value::SimpleString(text) => text.as_bytes() == word,
+        Value::BulkString(bytes) => bytes == expected,
+        Value::SimpleString(text) => text.as_bytes() == expected,
         _ => false,
     }
 }
 
-/// An argument that is a number.
-pub(crate) fn number(value: impl Display) -> Bytes {
+/// A number as an argument.
+pub(crate) fn number_arg(value: impl Display) -> Bytes {
     Bytes::from(format!("{value}"))
 }
 
-/// An argument that is text.
-pub(crate) fn words(text: &str) -> Bytes {
+/// A text as an argument.
+pub(crate) fn text_arg(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
 
-/// A reply that is one number, as a count.
-pub(crate) fn counted(value: &Value) -> Result<u64> {
+/// A reply that is a count.
+pub(crate) fn count_of(value: &Value) -> Result<u64> {
     Ok(u64::try_from(reply::int(value)?).unwrap_or_default())
 }
 
-/// Cuts a batch into runs in which each id occurs once, in their order: scripts take an id once a
-/// call. There is one run unless an id is repeated.
-pub(crate) fn runs<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<Range<usize>> {
+/// Splits a batch into consecutive runs without repeated ids, since a script call takes each id once.
+/// Usually there is one run.
+pub(crate) fn distinct_runs<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut seen = HashSet::with_capacity(ids.size_hint().0);
     for (at, id) in ids.enumerate() {

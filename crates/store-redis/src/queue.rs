@@ -1,4 +1,4 @@
-//! A queue as its users see it: one part or several, dealt out and brought together again.
+//! A queue: distributes calls over its partitions and merges their replies.
 
 mod dedup;
 mod enqueue;
@@ -19,15 +19,15 @@ use windlass_core::{
     OutcomeStatus, QueueName, Result,
 };
 
-use crate::batcher::Gather;
-use crate::partition::{Part, Shared};
+use crate::batcher::Batcher;
+use crate::partition::{Partition, Shared};
 
-pub(crate) use outcome::Settle;
+pub(crate) use outcome::Outcomes;
 
-/// How many jobs one script call takes at most.
+/// Maximum number of jobs in one script call.
 pub(crate) const BATCH_MAX: usize = 200;
 
-/// How many bytes of payloads one script call takes before the next begins.
+/// Payload bytes after which the next script call starts.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// One queue.
@@ -35,77 +35,88 @@ const BATCH_BYTES: usize = 4 * 1024 * 1024;
 pub(crate) struct Queue {
     pub(crate) name: QueueName,
     shared: Arc<Shared>,
-    parts: RwLock<Arc<[Arc<Member>]>>,
+    partitions: RwLock<Arc<[Arc<BatchedPartition>]>>,
+    /// Which partition the next single claim starts with.
     turn: AtomicU32,
-    known: Known,
+    known: KnownCounts,
     is_growing: AtomicBool,
-    itself: Weak<Self>,
+    weak_self: Weak<Self>,
 }
 
-/// A part, and the calls that are gathered for it.
+/// A partition with its batchers.
 #[derive(Debug)]
-pub(crate) struct Member {
-    pub(crate) part: Arc<Part>,
-    /// Jobs go out with the number of parts their caller believed in.
-    enqueues: Gather<(u32, NewJob), Answer>,
-    completes: Gather<Completion, OutcomeStatus>,
+pub(crate) struct BatchedPartition {
+    pub(crate) partition: Arc<Partition>,
+    /// Each job comes with the number of partitions its caller knows of.
+    enqueues: Batcher<(u32, NewJob), EnqueueReply>,
+    completes: Batcher<Completion, OutcomeStatus>,
 }
 
-/// What a gathered enqueue is told.
+/// The reply to one job of a batched enqueue.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum EnqueueReply {
     Enqueued(Enqueued),
-    /// The queue has another number of parts, which is this: the job comes back, to be dealt out anew.
+    /// The queue has this other number of partitions: the job is returned and must be sent again.
     Moved(Box<NewJob>, u32),
 }
 
 impl Queue {
     pub(crate) fn new(shared: Arc<Shared>, name: QueueName) -> Arc<Self> {
-        let first = Member::new(&shared, &name, 0);
-        Arc::new_cyclic(|itself| Self {
+        let first = BatchedPartition::new(&shared, &name, 0);
+        Arc::new_cyclic(|weak_self| Self {
             name,
             shared,
-            parts: RwLock::new(Arc::from([Arc::new(first)])),
+            partitions: RwLock::new(Arc::from([Arc::new(first)])),
             turn: AtomicU32::new(0),
-            known: Known::default(),
+            known: KnownCounts::default(),
             is_growing: AtomicBool::new(false),
-            itself: Weak::clone(itself),
+            weak_self: Weak::clone(weak_self),
         })
     }
 
-    /// The queue as something that outlives a call.
-    fn itself(&self) -> Option<Arc<Self>> {
-        self.itself.upgrade()
+    /// A shared reference to this queue, for a background task.
+    fn to_arc(&self) -> Option<Arc<Self>> {
+        self.weak_self.upgrade()
     }
 
-    /// How long a gathered call may take: a little more than one that goes out by itself, which knows
-    /// better what became of it.
-    fn patience(&self) -> Duration {
+    /// The timeout of a batched call: slightly longer than that of a single call, whose error says
+    /// more about what happened.
+    fn timeout(&self) -> Duration {
         self.shared.link.address().timeout + Duration::from_millis(200)
     }
 
-    /// The parts this process knows of.
-    pub(crate) fn parts(&self) -> Arc<[Arc<Member>]> {
-        Arc::clone(&self.parts.read().unwrap_or_else(PoisonError::into_inner))
+    /// The partitions this process knows of.
+    pub(crate) fn partitions(&self) -> Arc<[Arc<BatchedPartition>]> {
+        Arc::clone(
+            &self
+                .partitions
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
-    /// The part that every queue has, and that says how many there are.
-    pub(crate) fn first(&self) -> Arc<Part> {
-        Arc::clone(&self.parts()[0].part)
+    /// The first partition: every queue has it, and it stores the number of partitions.
+    pub(crate) fn first(&self) -> Arc<Partition> {
+        Arc::clone(&self.partitions()[0].partition)
     }
 
-    /// Learns that the queue has this many parts.
+    /// Adds partitions up to this number.
     pub(crate) fn learn(&self, count: u32) {
-        let mut parts = self.parts.write().unwrap_or_else(PoisonError::into_inner);
-        let known = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        let mut partitions = self
+            .partitions
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = u32::try_from(partitions.len()).unwrap_or(u32::MAX);
         if count > known {
-            let more = (known..count).map(|n| Arc::new(Member::new(&self.shared, &self.name, n)));
-            *parts = parts.iter().cloned().chain(more).collect();
+            let more = (known..count)
+                .map(|n| Arc::new(BatchedPartition::new(&self.shared, &self.name, n)));
+            *partitions = partitions.iter().cloned().chain(more).collect();
         }
     }
 
-    /// Which part to begin with: a worker's claim always with the same, so that it may be repeated.
-    fn begin_at(&self, claimer: &Claimer, count: usize) -> usize {
+    /// The partition a claim starts with. A worker's claim always starts with the same, so that it can be
+    /// repeated.
+    fn start_of(&self, claimer: &Claimer, count: usize) -> usize {
         let turn = match claimer {
             Claimer::Worker { seq, .. } => *seq,
             Claimer::Single { .. } => u64::from(self.turn.fetch_add(1, Ordering::Relaxed)),
@@ -113,60 +124,58 @@ impl Queue {
         usize::try_from(turn).unwrap_or_default() % count
     }
 
-    /// Does something in every part there is, in all at once, and what each answered. Meanwhile the
-    /// first one is asked how many there are: where it cannot be reached, it is still done in those
-    /// that are known.
-    async fn in_every<T, F>(&self, verb: impl Fn(Arc<Part>) -> F) -> Vec<Result<T>>
+    /// Runs a verb in every partition, concurrently, and returns all results. Meanwhile reads the number
+    /// of partitions: if that fails, the verb still runs in the known ones.
+    async fn in_every<T, F>(&self, verb: impl Fn(Arc<Partition>) -> F) -> Vec<Result<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let known = self.parts().len();
-        let (looked, mut told) = tokio::join!(self.refresh(), self.in_range(0..known, &verb));
-        told.extend(self.in_range(known..self.parts().len(), &verb).await);
-        told.extend(looked.err().map(Err));
-        told
+        let known = self.partitions().len();
+        let (refreshed, mut results) = tokio::join!(self.refresh(), self.in_range(0..known, &verb));
+        results.extend(self.in_range(known..self.partitions().len(), &verb).await);
+        results.extend(refreshed.err().map(Err));
+        results
     }
 
-    /// Does something in every part that is known, in all at once.
-    async fn in_all<T, F>(&self, verb: impl Fn(Arc<Part>) -> F) -> Vec<Result<T>>
+    /// Runs a verb in every known partition, concurrently.
+    async fn in_known<T, F>(&self, verb: impl Fn(Arc<Partition>) -> F) -> Vec<Result<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        self.in_range(0..self.parts().len(), &verb).await
+        self.in_range(0..self.partitions().len(), &verb).await
     }
 
     async fn in_range<T, F>(
         &self,
         numbers: Range<usize>,
-        verb: &impl Fn(Arc<Part>) -> F,
+        verb: &impl Fn(Arc<Partition>) -> F,
     ) -> Vec<Result<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let hands = numbers.map(|number| (number, ())).collect();
-        self.in_parts(hands, |member, ()| verb(Arc::clone(&member.part)))
+        let batches = numbers.map(|number| (number, ())).collect();
+        self.in_partitions(batches, |member, ()| verb(Arc::clone(&member.partition)))
             .await
     }
 
-    /// Does something in the parts of these numbers, each with what is in hand for it, in all at once:
-    /// one whose server is away must not use up the time that the others have, nor keep anything from
-    /// them. All have answered, each in its own way, when this does.
-    async fn in_parts<H, T, F>(
+    /// Runs a verb in the partitions of these numbers, each with its batch, concurrently: an unreachable
+    /// server must not delay or fail the others. Returns when all have finished.
+    async fn in_partitions<B, T, F>(
         &self,
-        hands: Vec<(usize, H)>,
-        verb: impl Fn(Arc<Member>, H) -> F,
+        batches: Vec<(usize, B)>,
+        verb: impl Fn(Arc<BatchedPartition>, B) -> F,
     ) -> Vec<Result<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let parts = self.parts();
-        let mut calls: Vec<F> = hands
+        let partitions = self.partitions();
+        let mut calls: Vec<F> = batches
             .into_iter()
-            .map(|(number, hand)| verb(Arc::clone(&parts[number]), hand))
+            .map(|(number, batch)| verb(Arc::clone(&partitions[number]), batch))
             .collect();
         if calls.len() <= 1 {
             return match calls.pop() {
@@ -177,110 +186,110 @@ impl Queue {
         calls.into_iter().collect::<JoinSet<_>>().join_all().await
     }
 
-    /// Takes jobs of the first part that has some. One that cannot be reached is passed: the others may
-    /// have jobs, and only when they have none is the caller told.
+    /// Claims jobs from the first partition that has any. An unreachable partition is skipped; its error
+    /// is returned only if the others have no jobs.
     pub(crate) async fn claim(&self, request: &ClaimRequest) -> Result<Option<Claim>> {
-        self.learn(self.first().parts_seen.load(Ordering::Relaxed));
-        let parts = self.parts();
-        let first = self.begin_at(&request.claimer, parts.len());
-        let mut missed = None;
-        for at in 0..parts.len() {
-            let part = &parts[(first + at) % parts.len()].part;
-            let request = marked(request, part.number, parts.len());
-            match part.claim(&request).await {
+        self.learn(self.first().partitions_seen.load(Ordering::Relaxed));
+        let partitions = self.partitions();
+        let first = self.start_of(&request.claimer, partitions.len());
+        let mut skipped = None;
+        for at in 0..partitions.len() {
+            let partition = &partitions[(first + at) % partitions.len()].partition;
+            let request = for_partition(request, partition.number, partitions.len());
+            match partition.claim(&request).await {
                 Ok(Some(claim)) => return Ok(Some(claim)),
                 Ok(None) => {}
-                Err(error) if may_pass(&request, &error) => {
-                    missed.get_or_insert(error);
+                Err(error) if may_skip(&request, &error) => {
+                    skipped.get_or_insert(error);
                 }
                 Err(error) => return Err(error),
             }
         }
-        missed.map_or(Ok(None), Err)
+        skipped.map_or(Ok(None), Err)
     }
 }
 
-/// Whether a claim may go on to the next part after a failure in one. What that one handed out without
-/// being heard goes back with the worker's next renewal; other claims must be told that they may have
-/// been given something.
-fn may_pass(request: &ClaimRequest, error: &Error) -> bool {
-    let is_given_back = matches!(request.claimer, Claimer::Worker { .. })
+/// Whether a claim may continue with the next partition after this error. If the reply was lost, a
+/// worker's next renewal requeues the jobs; other callers must get the error, since they may have
+/// been given jobs.
+fn may_skip(request: &ClaimRequest, error: &Error) -> bool {
+    let is_requeued = matches!(request.claimer, Claimer::Worker { .. })
         && !matches!(request.mode, Mode::AtMostOnce);
-    error.is_transient() && (!error.is_unknown() || is_given_back)
+    error.is_transient() && (!error.is_unknown() || is_requeued)
 }
 
-/// What all parts answered, or the failure that matters most.
-fn all<T>(told: Vec<Result<T>>) -> Result<Vec<T>> {
-    let (mut answers, mut failed) = (Vec::with_capacity(told.len()), None);
-    for told in told {
-        match told {
-            Ok(answer) => answers.push(answer),
-            Err(failure) => failed = Some(graver(failed, failure)),
+/// All replies, or the most serious error.
+fn all<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
+    let (mut replies, mut failed) = (Vec::with_capacity(results.len()), None);
+    for result in results {
+        match result {
+            Ok(reply) => replies.push(reply),
+            Err(error) => failed = Some(worse(failed, error)),
         }
     }
-    failed.map_or(Ok(answers), Err)
+    failed.map_or(Ok(replies), Err)
 }
 
-/// As [`all`], of something that changes the parts it reaches.
-pub(crate) fn all_done<T>(told: Vec<Result<T>>) -> Result<Vec<T>> {
-    let has_done = told.iter().any(Result::is_ok);
-    all(told).map_err(|failure| {
-        if has_done {
-            after_some(failure)
+/// Like [`all`], for a verb that changes the partitions it reaches.
+pub(crate) fn all_done<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
+    let is_any_done = results.iter().any(Result::is_ok);
+    all(results).map_err(|error| {
+        if is_any_done {
+            after_some(error)
         } else {
-            failure
+            error
         }
     })
 }
 
-/// Of two failures the one that leaves more open: that a call may have been carried out.
-fn graver(failed: Option<Error>, other: Error) -> Error {
+/// The more serious of two errors: one after which the call may have been applied.
+fn worse(failed: Option<Error>, other: Error) -> Error {
     match failed {
         Some(failed) if failed.is_unknown() || !other.is_unknown() => failed,
         _ => other,
     }
 }
 
-/// A failure after something of the call was done. One that would come again stays what it is: nobody
-/// should repeat the call for ever.
-fn after_some(failure: Error) -> Error {
-    if failure.is_transient() && !failure.is_unknown() {
-        done_in_part(failure)
+/// The error of a call that was partly applied. A permanent error stays as it is, so that callers do
+/// not repeat the call forever.
+fn after_some(error: Error) -> Error {
+    if error.is_transient() && !error.is_unknown() {
+        partly_applied(error)
     } else {
-        failure
+        error
     }
 }
 
-/// A failure after something of the call was done is not one that did nothing.
-fn done_in_part(failure: Error) -> Error {
+/// Wraps the error of a call that was partly applied.
+fn partly_applied(error: Error) -> Error {
     Error::new(
         ErrorKind::OutcomeUnknown,
-        format!("part of the call was done, then it failed: {failure}"),
-        "repeat the call with the same ids or tokens: what was done is told, and not done again",
+        format!("the call was partly applied, then it failed: {error}"),
+        "repeat the call with the same ids or tokens: what was applied is reported and not repeated",
     )
-    .caused_by(failure)
+    .caused_by(error)
 }
 
-/// Parts are being added, or were put back to what they were, while they were asked.
+/// Partitions are being added, or the database was restored, during the call.
 fn disagreement() -> Error {
     Error::new(
         ErrorKind::StoreBusy,
-        "the partitions of the queue do not agree on how many they are",
-        "repeat the call in a moment; if it goes on, run `windlass clean --deep`",
+        "the partitions of the queue disagree on their number",
+        "repeat the call in a moment; if it keeps failing, run `windlass audit`",
     )
 }
 
-/// When the number of parts was last looked up, and the numbers there have been, that one last.
+/// When the number of partitions was last read, and all numbers so far, the current one last.
 #[derive(Debug, Default)]
-struct Known(Mutex<(Option<Instant>, Vec<u32>)>);
+struct KnownCounts(Mutex<(Option<Instant>, Vec<u32>)>);
 
-impl Known {
-    /// Whether it was just looked up, and nothing was heard since of more than the `parts` it told of.
-    fn is_fresh(&self, trusted: Duration, parts: usize) -> bool {
+impl KnownCounts {
+    /// Whether it was read within `max_age`, and covers the `parts` known since.
+    fn is_fresh(&self, max_age: Duration, partitions: usize) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = known.1.last().copied().unwrap_or_default();
-        known.0.is_some_and(|at| at.elapsed() < trusted)
-            && usize::try_from(told).is_ok_and(|told| told >= parts)
+        let count = known.1.last().copied().unwrap_or_default();
+        known.0.is_some_and(|at| at.elapsed() < max_age)
+            && usize::try_from(count).is_ok_and(|count| count >= partitions)
     }
 
     fn set(&self, count: u32, mut earlier: Vec<u32>) {
@@ -289,7 +298,7 @@ impl Known {
         *known = (Some(Instant::now()), earlier);
     }
 
-    fn forget(&self) {
+    fn expire(&self) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.0 = None;
     }
@@ -300,22 +309,22 @@ impl Known {
     }
 }
 
-impl Member {
+impl BatchedPartition {
     fn new(shared: &Arc<Shared>, queue: &QueueName, number: u32) -> Self {
-        let part = Arc::new(Part::new(Arc::clone(shared), queue.clone(), number));
+        let partition = Arc::new(Partition::new(Arc::clone(shared), queue.clone(), number));
         Self {
-            enqueues: enqueue::gathered_enqueues(Arc::clone(&part)),
-            completes: enqueue::gathered_completes(Arc::clone(&part)),
-            part,
+            enqueues: enqueue::batched_enqueues(Arc::clone(&partition)),
+            completes: enqueue::batched_completes(Arc::clone(&partition)),
+            partition,
         }
     }
 }
 
-/// The request to one of several parts: the token will say which, in the first byte of its nonce.
-fn marked(request: &ClaimRequest, part: u32, count: usize) -> ClaimRequest {
+/// The request to one of several partitions: the first byte of the nonce, and so the token, names it.
+fn for_partition(request: &ClaimRequest, partition: u32, count: usize) -> ClaimRequest {
     let mut request = request.clone();
     if count > 1 {
-        request.nonce = (request.nonce & 0x00ff_ffff) | (part << 24);
+        request.nonce = (request.nonce & 0x00ff_ffff) | (partition << 24);
     }
     request
 }
@@ -325,27 +334,27 @@ mod tests {
     use super::*;
 
     fn failure(kind: ErrorKind) -> Error {
-        Error::new(kind, "it failed", "try again")
+        Error::new(kind, "failed", "try again")
     }
 
     #[test]
-    fn a_call_that_may_have_been_carried_out_is_told_before_one_that_was_not() {
+    fn an_unknown_outcome_wins_over_a_call_that_was_not_applied() {
         use ErrorKind::{OutcomeUnknown, StoreUnreachable};
         for [first, second] in [
             [OutcomeUnknown, StoreUnreachable],
             [StoreUnreachable, OutcomeUnknown],
         ] {
-            let told: Vec<Result<()>> = vec![Err(failure(first)), Err(failure(second))];
-            assert_eq!(all(told).unwrap_err().kind(), OutcomeUnknown);
+            let results: Vec<Result<()>> = vec![Err(failure(first)), Err(failure(second))];
+            assert_eq!(all(results).unwrap_err().kind(), OutcomeUnknown);
         }
     }
 
     #[test]
-    fn what_was_done_in_part_is_unknown_unless_it_would_fail_again() {
+    fn a_partly_applied_call_is_unknown_unless_the_error_is_permanent() {
         use ErrorKind::{OutcomeUnknown, StoreDamaged, StoreUnreachable};
-        let told = |failed| all_done(vec![Ok(1), Err(failure(failed))]).map_err(|e| e.kind());
-        assert_eq!(told(StoreUnreachable), Err(OutcomeUnknown));
-        assert_eq!(told(StoreDamaged), Err(StoreDamaged));
+        let kind_of = |failed| all_done(vec![Ok(1), Err(failure(failed))]).map_err(|e| e.kind());
+        assert_eq!(kind_of(StoreUnreachable), Err(OutcomeUnknown));
+        assert_eq!(kind_of(StoreDamaged), Err(StoreDamaged));
         let nowhere: Vec<Result<()>> = vec![Err(failure(StoreUnreachable))];
         assert_eq!(all_done(nowhere).unwrap_err().kind(), StoreUnreachable);
     }

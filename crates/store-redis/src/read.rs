@@ -1,4 +1,4 @@
-//! get, list, stats: what readers see. Nothing here changes anything.
+//! get, list, stats: reads jobs and stats. Read-only.
 
 use windlass_core::{Cursor, Filter, Job, JobId, JobState, Page, Result, Stats, Timestamp};
 
@@ -6,14 +6,14 @@ use crate::change::scan_args;
 use crate::codec::job::RawJob;
 use crate::codec::job_id;
 use crate::codec::opts::{self, Opts};
-use crate::codec::stats::{Counts, Figures};
-use crate::partition::{Part, words};
+use crate::codec::stats::{StateCounts, StatsRecord};
+use crate::partition::{Partition, text_arg};
 use crate::reply::{Reply, short};
 
-impl Part {
+impl Partition {
     pub(crate) async fn get(&self, id: &JobId) -> Result<Option<Job>> {
-        let args = vec![words(id.as_str())];
-        let mut reply = self.list(&self.scripts().get, args).await?;
+        let args = vec![text_arg(id.as_str())];
+        let mut reply = self.run_list(&self.scripts().get, args).await?;
         if reply.is_empty() {
             return Ok(None);
         }
@@ -27,7 +27,7 @@ impl Part {
         limit: usize,
     ) -> Result<Page<Job>> {
         let args = scan_args("", filter, None, from, limit);
-        let mut reply = self.list(&self.scripts().list, args).await?;
+        let mut reply = self.run_list(&self.scripts().list, args).await?;
         let next = reply.text()?;
         let mut items = Vec::new();
         while !reply.is_empty() {
@@ -38,43 +38,43 @@ impl Part {
     }
 
     pub(crate) async fn stats(&self) -> Result<Option<Stats>> {
-        let mut reply = self.list(&self.scripts().stats, Vec::new()).await?;
+        let mut reply = self.run_list(&self.scripts().stats, Vec::new()).await?;
         if reply.is_empty() {
             return Ok(None);
         }
-        let figures = Figures::read(&reply.bytes()?)?;
+        let record = StatsRecord::read(&reply.bytes()?)?;
         let now = Timestamp::from_ms(reply.count()?);
-        let mut counts = Counts {
+        let mut counts = StateCounts {
             scheduled: reply.count()?,
             running: reply.count()?,
             succeeded: reply.count()?,
             dead: reply.count()?,
             cancelled: reply.count()?,
-            ..Counts::default()
+            ..StateCounts::default()
         };
         let next_due = reply.text()?;
         counts.next_due = next_due.parse().ok().map(Timestamp::from_ms);
         while !reply.is_empty() {
-            let id = job_id("head of a lane", &reply.bytes()?)?;
+            let id = job_id("first job of a list", &reply.bytes()?)?;
             let due_at = opts::due_at(&id, &Opts::read(&reply.bytes()?)?)?;
             let oldest = counts.oldest_due.unwrap_or(due_at);
             counts.oldest_due = Some(oldest.min(due_at));
         }
-        Ok(Some(figures.stats(now, &counts)))
+        Ok(Some(record.stats(now, &counts)))
     }
 }
 
-/// The twelve parts of one job.
+/// The twelve values of one job, in the order of `lua/lib/read.lua`.
 fn raw_job(reply: &mut Reply) -> Result<RawJob> {
     let id = job_id("job", &reply.bytes()?)?;
     let state = reply.text()?;
-    let state = JobState::from_text(&state).ok_or_else(|| short("a state in it is none"))?;
+    let state = JobState::from_text(&state).ok_or_else(|| short("it has an unknown state"))?;
     let mut raw = RawJob::new(id, state);
     raw.payload = reply.maybe_bytes()?;
     raw.opts = reply.maybe_bytes()?;
-    raw.hold = reply.maybe_bytes()?;
+    raw.lease = reply.maybe_bytes()?;
     raw.owner = reply.maybe_bytes()?;
-    raw.outcome = reply.maybe_bytes()?;
+    raw.end = reply.maybe_bytes()?;
     raw.due = match reply.maybe_bytes()? {
         None => None,
         Some(text) => std::str::from_utf8(&text)

@@ -1,4 +1,4 @@
-//! The contract's methods: check what comes in, hand it to the queue, hand back its answer.
+//! Implements [`Store`]: validates arguments and forwards calls to the queue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use windlass_core::{
 };
 
 use crate::open::RedisStore;
-use crate::partition::Part;
-use crate::queue::{Settle, all_done};
+use crate::partition::Partition;
+use crate::queue::{Outcomes, all_done};
 use crate::reply::{self, Reply};
 use crate::watch::Notifier;
 use crate::workers::{self, Workers};
@@ -25,9 +25,9 @@ use crate::workers::{self, Workers};
 impl Store for RedisStore {
     async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
         self.inner.limits.check_batch(&jobs)?;
-        // A server that may drop keys at will must not be trusted with more jobs.
-        if let Some(trouble) = self.link().health() {
-            return Err(trouble);
+        // Do not store jobs on a server that may evict keys.
+        if let Some(error) = self.link().health() {
+            return Err(error);
         }
         self.queue(queue).enqueue(jobs).await
     }
@@ -46,26 +46,26 @@ impl Store for RedisStore {
         request.check()?;
         let deadline = Deadline::after(Some(wait));
         let first = self.queue(queue).first();
-        if !first.has_siblings() {
+        if !first.is_partitioned() {
             let found = first.claim_waiting(request, wait).await?;
-            if found.is_some() || !first.has_siblings() || deadline.is_over() {
+            if found.is_some() || !first.is_partitioned() || deadline.is_over() {
                 return Ok(found);
             }
             request.claimer.advance();
         }
-        // Several places cannot be waited at in one: hints say which to look at.
-        let rest = deadline.clamp(wait);
-        windlass_core::wait::claim(self, queue, request, rest).await
+        // One blocking pop cannot cover several partitions: wait for notifications instead.
+        let remaining = deadline.cut(wait);
+        windlass_core::wait::claim(self, queue, request, remaining).await
     }
 
     async fn accept(
         &self,
         queue: &QueueName,
-        hold: JobLease,
+        job_lease: JobLease,
         lease: Duration,
     ) -> Result<LeaseStatus> {
         check_lease(lease)?;
-        self.queue(queue).accept(&hold, lease).await
+        self.queue(queue).accept(&job_lease, lease).await
     }
 
     async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed> {
@@ -76,13 +76,13 @@ impl Store for RedisStore {
     async fn progress(
         &self,
         queue: &QueueName,
-        hold: JobLease,
+        lease: JobLease,
         fraction: f64,
         message: Option<String>,
     ) -> Result<LeaseStatus> {
         Progress::check(fraction)?;
-        let message = message.as_deref().map(truncate_message);
-        self.queue(queue).progress(&hold, fraction, message).await
+        let message = message.as_deref().map(cut_message);
+        self.queue(queue).progress(&lease, fraction, message).await
     }
 
     async fn complete(
@@ -98,16 +98,20 @@ impl Store for RedisStore {
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
         failures.iter().try_for_each(Failure::check)?;
-        self.queue(queue).settle(Settle::Fail(failures)).await
+        self.queue(queue).report(Outcomes::Fail(failures)).await
     }
 
-    async fn release(&self, queue: &QueueName, holds: Vec<JobLease>) -> Result<Vec<OutcomeStatus>> {
-        self.queue(queue).settle(Settle::Release(holds)).await
+    async fn release(
+        &self,
+        queue: &QueueName,
+        leases: Vec<JobLease>,
+    ) -> Result<Vec<OutcomeStatus>> {
+        self.queue(queue).report(Outcomes::Release(leases)).await
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
         snoozes.iter().try_for_each(Snooze::check)?;
-        self.queue(queue).settle(Settle::Snooze(snoozes)).await
+        self.queue(queue).report(Outcomes::Snooze(snoozes)).await
     }
 
     async fn cancel(
@@ -197,7 +201,7 @@ impl Store for RedisStore {
             let mut scan = redis::cmd("SSCAN");
             scan.arg(&key[..]).arg(&cursor).arg("COUNT").arg(SCAN_PAGE);
             let Value::Array(mut page) = self.link().ask(&key, &scan).await? else {
-                return Err(reply::short("it is no page of queues"));
+                return Err(reply::short("it is not a page of queues"));
             };
             let members = page.pop().unwrap_or(Value::Nil);
             cursor = reply::text(page.pop().unwrap_or(Value::Nil))?;
@@ -236,7 +240,7 @@ impl Store for RedisStore {
     async fn register(&self, worker: NewWorker) -> Result<()> {
         worker.check()?;
         for name in &worker.queues {
-            self.queue(name).first().make().await?;
+            self.queue(name).first().create().await?;
         }
         let script = &self.inner.shared.scripts.worker_register;
         self.registry(script, workers::register_args(&worker))
@@ -284,13 +288,13 @@ impl Store for RedisStore {
     }
 
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
-        let parts = self.parts_of(queues).await?;
-        Ok(Box::new(Notifier::new(parts).await?))
+        let partitions = self.partitions_of(queues).await?;
+        Ok(Box::new(Notifier::new(partitions).await?))
     }
 
     async fn watch_cancels(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
-        let parts = self.parts_of(queues).await?;
-        Ok(Box::new(Notifier::of_cancels(parts).await?))
+        let partitions = self.partitions_of(queues).await?;
+        Ok(Box::new(Notifier::of_cancels(partitions).await?))
     }
 
     fn limits(&self) -> Limits {
@@ -299,24 +303,30 @@ impl Store for RedisStore {
 }
 
 impl RedisStore {
-    async fn parts_of(&self, queues: &[QueueName]) -> Result<Vec<Arc<Part>>> {
-        let mut parts = Vec::new();
+    /// All partitions of some queues.
+    async fn partitions_of(&self, queues: &[QueueName]) -> Result<Vec<Arc<Partition>>> {
+        let mut partitions = Vec::new();
         for name in queues {
             let queue = self.queue(name);
             queue.refresh().await?;
-            parts.extend(queue.parts().iter().map(|member| member.part.clone()));
+            partitions.extend(
+                queue
+                    .partitions()
+                    .iter()
+                    .map(|batched| batched.partition.clone()),
+            );
         }
-        Ok(parts)
+        Ok(partitions)
     }
 
-    /// The queues a worker registered with; `None` when nobody knows it.
+    /// The queues of a worker; `None` if it is unknown.
     async fn queues_of(&self, boot: &BootId) -> Result<Option<Vec<QueueName>>> {
         let script = &self.inner.shared.scripts.worker_find;
         workers::read_queues(self.registry(script, workers::find_args(boot)).await?)
     }
 
-    /// Takes a worker's jobs back, then takes it off the record: should this process end between
-    /// the two, or a queue not be reached, the call may be repeated.
+    /// Requeues a worker's jobs, then removes it from the registry. If this process ends in between, or a
+    /// queue is unreachable, the call can be repeated.
     async fn take_back(
         &self,
         boot: &BootId,
@@ -324,15 +334,15 @@ impl RedisStore {
         left: Option<&QueueName>,
         is_lost: bool,
     ) -> Result<u64> {
-        // First what needs one call: a worker that stops may not have the time to look through all claims.
-        let mut told = Vec::new();
+        // The lease first, which takes one call: a stopping worker may not have time to scan all claims.
+        let mut results = Vec::new();
         for name in queues {
-            told.push(self.queue(name).take_back_lease(boot, is_lost).await);
+            results.push(self.queue(name).take_back_lease(boot, is_lost).await);
         }
         for name in queues {
-            told.push(self.queue(name).take_back_singles(boot, is_lost).await);
+            results.push(self.queue(name).take_back_singles(boot, is_lost).await);
         }
-        let taken = all_done(told)?.into_iter().sum();
+        let taken = all_done(results)?.into_iter().sum();
         let script = &self.inner.shared.scripts.worker_leave;
         self.registry(script, workers::leave_args(boot, left))
             .await?;

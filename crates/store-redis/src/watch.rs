@@ -1,4 +1,4 @@
-//! watch: what scripts publish, as hints. Scripts publish only while somebody has said to listen.
+//! watch: notifications that scripts publish. They publish only while a queue is watched.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,51 +11,53 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 use windlass_core::{JobId, JobState, Notification, QueueName, Result, Watch};
 
+use crate::codec::names::{NOTIFY_CANCEL, NOTIFY_WORK};
 use crate::link::{Channels, Heard, Listener};
-use crate::partition::{Part, number};
+use crate::partition::{Partition, number_arg};
 
-/// For how long scripts publish after somebody said to listen, and how often it is said again.
-const LISTENING: Duration = Duration::from_secs(30);
-const SAID_EVERY: Duration = Duration::from_secs(10);
+/// How long scripts publish after a call of `watch`, and how often it is repeated.
+const WATCH_FOR: Duration = Duration::from_secs(30);
+const RENEW_EVERY: Duration = Duration::from_secs(10);
 
-impl Part {
-    async fn listen_for(&self, how_long: Duration) -> Result<()> {
-        let args = vec![number(how_long.as_millis())];
+impl Partition {
+    /// Makes scripts publish notifications for this long.
+    async fn watch_for(&self, duration: Duration) -> Result<()> {
+        let args = vec![number_arg(duration.as_millis())];
         self.run(&self.scripts().watch, args).await?;
         Ok(())
     }
 }
 
-/// A stream of hints about some queues.
+/// A stream of notifications about some queues.
 pub(crate) struct Notifier {
     listener: Listener,
     queues: HashMap<Bytes, QueueName>,
-    waiting: std::collections::VecDeque<Notification>,
-    keeper: Option<JoinHandle<()>>,
+    pending: std::collections::VecDeque<Notification>,
+    renewal: Option<JoinHandle<()>>,
 }
 
 impl Notifier {
-    /// Listens to parts; the listening has begun when this answers.
-    pub(crate) async fn new(parts: Vec<Arc<Part>>) -> Result<Self> {
-        let mut hints = Self::of_cancels(parts.clone()).await?;
-        for part in &parts {
-            part.listen_for(LISTENING).await?;
+    /// Subscribes to all notifications of these partitions; returns once subscribed.
+    pub(crate) async fn new(partitions: Vec<Arc<Partition>>) -> Result<Self> {
+        let mut notifier = Self::of_cancels(partitions.clone()).await?;
+        for partition in &partitions {
+            partition.watch_for(WATCH_FOR).await?;
         }
-        hints.keeper = Some(tokio::spawn(keep_listening(parts)));
-        Ok(hints)
+        notifier.renewal = Some(tokio::spawn(keep_watching(partitions)));
+        Ok(notifier)
     }
 
-    /// Listens to what is published whether somebody said to listen or not: cancellations.
-    pub(crate) async fn of_cancels(parts: Vec<Arc<Part>>) -> Result<Self> {
-        let channels: HashMap<Bytes, QueueName> = parts
+    /// Subscribes without making scripts publish: gets cancellations, which are always published.
+    pub(crate) async fn of_cancels(partitions: Vec<Arc<Partition>>) -> Result<Self> {
+        let channels: HashMap<Bytes, QueueName> = partitions
             .iter()
-            .map(|part| (part.keys.one("hints"), part.queue.clone()))
+            .map(|partition| (partition.keys.one("hints"), partition.queue.clone()))
             .collect();
-        let Some(first) = parts.first() else {
+        let Some(first) = partitions.first() else {
             return Err(windlass_core::Error::invalid(
                 "watch",
-                "it names no queue",
-                "name one",
+                "no queue is given",
+                "name at least one queue",
             ));
         };
         let listener = first
@@ -65,28 +67,28 @@ impl Notifier {
         Ok(Self {
             listener,
             queues: channels,
-            waiting: std::collections::VecDeque::new(),
-            keeper: None,
+            pending: std::collections::VecDeque::new(),
+            renewal: None,
         })
     }
 }
 
-/// Says again and again that somebody listens; a failure costs hints, never jobs.
-async fn keep_listening(parts: Vec<Arc<Part>>) {
-    let mut ticks = interval(SAID_EVERY);
+/// Keeps the partitions watched. After an error notifications are lost, never jobs.
+async fn keep_watching(partitions: Vec<Arc<Partition>>) {
+    let mut ticks = interval(RENEW_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        for part in &parts {
-            let _ = part.listen_for(LISTENING).await;
+        for partition in &partitions {
+            let _ = partition.watch_for(WATCH_FOR).await;
         }
     }
 }
 
 impl Drop for Notifier {
     fn drop(&mut self) {
-        if let Some(keeper) = &self.keeper {
-            keeper.abort();
+        if let Some(renewal) = &self.renewal {
+            renewal.abort();
         }
     }
 }
@@ -95,15 +97,15 @@ impl Drop for Notifier {
 impl Watch for Notifier {
     async fn next(&mut self) -> Option<Notification> {
         loop {
-            if let Some(hint) = self.waiting.pop_front() {
-                return Some(hint);
+            if let Some(notification) = self.pending.pop_front() {
+                return Some(notification);
             }
             match self.listener.next().await {
                 Heard::Gap => return Some(Notification::Resync),
                 Heard::Message { channel, bytes } => {
                     if let Some(queue) = self.queues.get(&channel) {
                         let text = String::from_utf8_lossy(&bytes);
-                        self.waiting
+                        self.pending
                             .extend(text.lines().filter_map(|line| read(queue, line)));
                     }
                 }
@@ -112,14 +114,14 @@ impl Watch for Notifier {
     }
 }
 
-/// One line of a message: `w`, `c ID` or `STATE ID`.
+/// Decodes one line of a message: `NOTIFY_WORK`, `NOTIFY_CANCEL ID` or `STATE ID`.
 fn read(queue: &QueueName, line: &str) -> Option<Notification> {
-    let Some((word, id)) = line.split_once(' ') else {
-        return (line == "w").then(|| Notification::Work(queue.clone()));
+    let Some((event, id)) = line.split_once(' ') else {
+        return (line == NOTIFY_WORK).then(|| Notification::Work(queue.clone()));
     };
     let id = JobId::new(id).ok()?;
-    match word {
-        "c" => Some(Notification::Cancel(queue.clone(), id)),
+    match event {
+        NOTIFY_CANCEL => Some(Notification::Cancel(queue.clone(), id)),
         state => Some(Notification::Event(
             queue.clone(),
             id,

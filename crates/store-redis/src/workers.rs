@@ -1,4 +1,4 @@
-//! The registry of workers: what the scripts of `lua/workers` are told, and what they reply.
+//! The registry of workers: arguments and replies of the scripts in `lua/workers`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use windlass_core::{
 use crate::codec::damaged;
 use crate::reply::{self, Reply, short};
 
-/// Where the first page of workers begins, and what the last page names as the next.
+/// The cursor of the first page, and the next cursor of the last page.
 const START: &str = "0";
 
 pub(crate) fn register_args(new: &NewWorker) -> Vec<Bytes> {
@@ -37,22 +37,25 @@ pub(crate) fn heartbeat_args(heartbeat: &Heartbeat) -> Vec<Bytes> {
     vec![boot_arg(&heartbeat.boot), joined(running)]
 }
 
-/// What a heartbeat was told.
+/// Decodes the reply to a heartbeat.
 pub(crate) fn read_command(value: Value) -> Result<WorkerCommand> {
     WorkerCommand::from_text(&reply::text(value)?)
-        .ok_or_else(|| short("it is no word for a worker"))
+        .ok_or_else(|| short("it is not a worker command"))
 }
 
-pub(crate) fn command_args(boot: &BootId, told: WorkerCommand) -> Vec<Bytes> {
-    vec![boot_arg(boot), Bytes::from_static(told.as_str().as_bytes())]
+pub(crate) fn command_args(boot: &BootId, command: WorkerCommand) -> Vec<Bytes> {
+    vec![
+        boot_arg(boot),
+        Bytes::from_static(command.as_str().as_bytes()),
+    ]
 }
 
-/// Whether anybody knows the worker that word was left for.
+/// Decodes the reply to a command: whether the worker is known.
 pub(crate) fn read_command_reply(value: Value) -> Result<bool> {
     match reply::text(value)?.as_str() {
         "queued" => Ok(true),
         "unknown" => Ok(false),
-        _ => Err(short("it is neither told nor unknown")),
+        _ => Err(short("it is neither `queued` nor `unknown`")),
     }
 }
 
@@ -60,13 +63,13 @@ pub(crate) fn find_args(boot: &BootId) -> Vec<Bytes> {
     vec![boot_arg(boot)]
 }
 
-/// A worker leaves one queue or, with `None`, all for good.
+/// The arguments to leave one queue or, with `None`, to remove the worker.
 pub(crate) fn leave_args(boot: &BootId, queue: Option<&QueueName>) -> Vec<Bytes> {
     let queue = queue.map_or("", |queue| queue.as_str());
     vec![boot_arg(boot), Bytes::copy_from_slice(queue.as_bytes())]
 }
 
-/// The queues that `find` and `leave` name; `None` when nobody knows the worker.
+/// Decodes the queues that `find` and `leave` return; `None` if the worker is unknown.
 pub(crate) fn read_queues(value: Value) -> Result<Option<Vec<QueueName>>> {
     if matches!(value, Value::Nil | Value::Boolean(false)) {
         return Ok(None);
@@ -74,13 +77,13 @@ pub(crate) fn read_queues(value: Value) -> Result<Option<Vec<QueueName>>> {
     let text = reply::text(value)?;
     queues(&text)
         .map(Some)
-        .ok_or_else(|| damaged("worker", "a queue of it"))
+        .ok_or_else(|| damaged("worker", "invalid queue name"))
 }
 
 /// The workers on the pages read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
-    /// By their boots: a page may repeat what an earlier one had.
+    /// By boot id: pages may repeat workers.
     found: BTreeMap<BootId, WorkerRecord>,
     next: Option<String>,
 }
@@ -92,7 +95,7 @@ impl Workers {
         vec![Bytes::copy_from_slice(next.as_bytes())]
     }
 
-    /// Adds a page; answers whether more follow.
+    /// Adds a page. Returns whether more follow.
     pub(crate) fn add_page(&mut self, value: Value) -> Result<bool> {
         let mut reply = Reply::list(value)?;
         let next = reply.text()?;
@@ -108,13 +111,13 @@ impl Workers {
         Ok(has_more)
     }
 
-    /// All that were found, in the order of their boot ids.
+    /// All workers found, ordered by boot id.
     pub(crate) fn into_vec(self) -> Vec<WorkerRecord> {
         self.found.into_values().collect()
     }
 }
 
-/// Reads one record: told; facts; queues; what it runs.
+/// Decodes a record of four lines: command; facts; queues; running jobs.
 fn read_worker(
     boot: &str,
     last_seen: Timestamp,
@@ -123,18 +126,18 @@ fn read_worker(
 ) -> Result<WorkerRecord> {
     let bad = |what: &str| unreadable(boot, what);
     let mut lines = record.splitn(4, '\n');
-    let mut line = || lines.next().ok_or_else(|| bad("a line is missing"));
-    let told = WorkerCommand::from_text(line()?).ok_or_else(|| bad("what it will be told"))?;
+    let mut line = || lines.next().ok_or_else(|| bad("missing line"));
+    let command = WorkerCommand::from_text(line()?).ok_or_else(|| bad("invalid command"))?;
     let mut facts = line()?.splitn(5, '\t');
-    let mut fact = || facts.next().ok_or_else(|| bad("a fact is missing"));
-    let started_at = fact()?.parse().map_err(|_| bad("when it began"))?;
-    let pid = fact()?.parse().map_err(|_| bad("its process"))?;
+    let mut fact = || facts.next().ok_or_else(|| bad("missing field"));
+    let started_at = fact()?.parse().map_err(|_| bad("invalid start time"))?;
+    let pid = fact()?.parse().map_err(|_| bad("invalid process id"))?;
     let (name, host, version) = (fact()?, fact()?, fact()?);
-    let queues = queues(line()?).ok_or_else(|| bad("its queues"))?;
-    let running = jobs(line()?).ok_or_else(|| bad("what it runs"))?;
+    let queues = queues(line()?).ok_or_else(|| bad("invalid queues"))?;
+    let running = jobs(line()?).ok_or_else(|| bad("invalid running jobs"))?;
     Ok(WorkerRecord {
         new: NewWorker {
-            boot: BootId::new(boot).map_err(|_| bad("its id"))?,
+            boot: BootId::new(boot).map_err(|_| bad("invalid boot id"))?,
             name: name.to_owned(),
             host: host.to_owned(),
             pid,
@@ -143,7 +146,7 @@ fn read_worker(
         },
         is_busy: !running.is_empty(),
         running,
-        command: told,
+        command,
         started_at: Timestamp::from_ms(started_at),
         last_seen,
         is_silent: now.since(last_seen) >= WORKER_SILENCE_MAX,
@@ -158,24 +161,27 @@ fn boot_arg(boot: &BootId) -> Bytes {
     Bytes::copy_from_slice(boot.as_str().as_bytes())
 }
 
-fn joined<'a>(words: impl Iterator<Item = &'a str>) -> Bytes {
-    Bytes::from(words.collect::<Vec<_>>().join("\t"))
+fn joined<'a>(fields: impl Iterator<Item = &'a str>) -> Bytes {
+    Bytes::from(fields.collect::<Vec<_>>().join("\t"))
 }
 
-/// Words with tabs between; no text is no words.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+/// The fields of a list separated by tabs.
+fn fields(text: &str) -> impl Iterator<Item = &str> {
     text.split('\t').filter(|_| !text.is_empty())
 }
 
 fn queues(text: &str) -> Option<Vec<QueueName>> {
-    words(text).map(|name| QueueName::new(name).ok()).collect()
+    fields(text).map(|name| QueueName::new(name).ok()).collect()
 }
 
 fn jobs(text: &str) -> Option<Vec<(QueueName, JobId)>> {
-    let mut words = words(text);
+    let mut fields = fields(text);
     let mut jobs = Vec::new();
-    while let Some(queue) = words.next() {
-        jobs.push((QueueName::new(queue).ok()?, JobId::new(words.next()?).ok()?));
+    while let Some(queue) = fields.next() {
+        jobs.push((
+            QueueName::new(queue).ok()?,
+            JobId::new(fields.next()?).ok()?,
+        ));
     }
     Some(jobs)
 }

@@ -1,4 +1,4 @@
-//! What every page of an audit replies.
+//! The reply of an audit page.
 
 use windlass_core::{Repair, Result};
 
@@ -8,36 +8,36 @@ use crate::reply::Reply;
 /// One page.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// Where to go on; empty when this was the last.
+    /// The next cursor; empty after the last page.
     pub(super) next: String,
-    /// How many members it looked at.
-    pub(super) looked: u64,
-    /// What was mended.
+    /// The number of members scanned.
+    pub(super) scanned: u64,
+    /// What was repaired.
     pub(super) repairs: Vec<Repair>,
-    /// What else it tells.
+    /// The rest of the reply, which depends on the script.
     pub(super) rest: Reply,
 }
 
 impl Page {
     pub(super) fn read(mut reply: Reply) -> Result<Self> {
         let next = reply.text()?;
-        let looked = reply.count()?;
+        let scanned = reply.count()?;
         let count = reply.count()?;
         let mut repairs = Vec::new();
         for _ in 0..count {
-            let word = reply.text()?;
-            // What a hand wrote need not be text.
+            let code = reply.text()?;
+            // Damaged values need not be text.
             let id = reply.bytes()?;
             let detail = reply.bytes()?;
             repairs.push(repair::repair(
-                &word,
+                &code,
                 &String::from_utf8_lossy(&id),
                 &String::from_utf8_lossy(&detail),
             )?);
         }
         Ok(Self {
             next,
-            looked,
+            scanned,
             repairs,
             rest: reply,
         })

@@ -1,13 +1,12 @@
-//! The last step of an audit: every ready job stands in its ready list once, and every stale entry
-//! is known.
+//! The last phase of an audit: checks that every ready job is in its ready list exactly once, and
+//! that every stale entry is recorded.
 //!
-//! A list cannot be searched, only walked, and others go on working meanwhile. So three looks are
-//! taken. The first walks the lists, then the jobs: a ready job that was not met, or twice, is
-//! doubted. The second walks the lists again, since most such jobs have only moved. What is still
-//! doubted gets a mark that every move of it wipes away, and the lists are walked a third time: a
-//! job with its mark still on has not moved since before that walk, so it stands exactly where the
-//! walk met it, or nowhere. Only such jobs are mended. Whatever moves is healthy: it was met by
-//! whoever moved it.
+//! A list cannot be searched, only scanned, and workers are active meanwhile. So the lists are scanned
+//! three times. The first pass scans the lists, then the jobs: a ready job seen never, or twice, is
+//! suspicious. The second scans the lists again, since most of these jobs have only moved. What is
+//! still suspicious gets a mark that any move removes, and the lists are scanned a third time: a job
+//! that still has its mark has not moved since, so it is exactly where the scan saw it, or nowhere.
+//! Only such jobs are repaired. A job that moves is fine: the script that moved it found its entry.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
@@ -17,112 +16,113 @@ use bytes::Bytes;
 use windlass_core::{Priority, Repair, Result};
 
 use super::page::Page;
-use crate::partition::{Part, number, words};
+use crate::codec::names::{CURRENT_ENTRY, STALE_ENTRY};
+use crate::partition::{Partition, number_arg, text_arg};
 use crate::script::Script;
 
-/// How many jobs, and how many records of stale entries, one look doubts at most.
-const DOUBTS_MAX: usize = 10_000;
+/// Maximum number of suspicious jobs, and of suspicious stale entries, in one round.
+const SUSPICIOUS_MAX: usize = 10_000;
 
-/// How many are marked or settled in one step.
+/// Number of ids marked or verified in one script call.
 const BATCH: usize = 100;
 
-/// How many counts go from page to page of the jobs.
+/// Number of counts passed from page to page of the jobs.
 const COUNTS: usize = 15;
 
-/// Where an entry stands: the priority of its list, and its position there for life.
-type Spot = (usize, i64);
+/// The position of an entry: the priority of its list, and its absolute position in it.
+type Position = (usize, i64);
 
-/// An entry that a walk meets.
-enum Met<'a> {
+/// An entry seen by a scan.
+enum Entry<'a> {
     /// Its job is ready and in this lane.
-    Own(&'a str),
+    Current(&'a str),
     /// Its job has left the list.
     Stale(&'a str),
 }
 
-/// What is doubted: jobs, and ids with stale entries.
+/// Suspicious ids: of jobs, and of stale entries.
 #[derive(Debug, Default)]
-struct Doubts {
+struct Suspicious {
     jobs: BTreeSet<String>,
-    ghosts: BTreeSet<String>,
+    stale: BTreeSet<String>,
     has_more: bool,
 }
 
-impl Doubts {
-    fn job(&mut self, id: &str) {
+impl Suspicious {
+    fn add_job(&mut self, id: &str) {
         add(&mut self.jobs, id, &mut self.has_more);
     }
 
-    fn ghost(&mut self, id: &str) {
-        add(&mut self.ghosts, id, &mut self.has_more);
+    fn add_stale(&mut self, id: &str) {
+        add(&mut self.stale, id, &mut self.has_more);
     }
 
     fn is_empty(&self) -> bool {
-        self.jobs.is_empty() && self.ghosts.is_empty()
+        self.jobs.is_empty() && self.stale.is_empty()
     }
 }
 
-fn add(doubts: &mut BTreeSet<String>, id: &str, has_more: &mut bool) {
-    if doubts.len() < DOUBTS_MAX {
-        doubts.insert(id.to_owned());
-    } else if !doubts.contains(id) {
+fn add(ids: &mut BTreeSet<String>, id: &str, has_more: &mut bool) {
+    if ids.len() < SUSPICIOUS_MAX {
+        ids.insert(id.to_owned());
+    } else if !ids.contains(id) {
         *has_more = true;
     }
 }
 
-impl Part {
-    /// Takes the looks: what was mended, and whether there is more to look for.
-    pub(super) async fn audit_look(&self) -> Result<(Vec<Repair>, bool)> {
-        let mut look = Look {
-            part: self,
+impl Partition {
+    /// Checks the ready lists. Returns the repairs, and whether another round is needed.
+    pub(super) async fn audit_ready_lists(&self) -> Result<(Vec<Repair>, bool)> {
+        let mut check = ReadyListCheck {
+            partition: self,
             nonce: Bytes::from(format!("{:016x}", fastrand::u64(..))),
             repairs: Vec::new(),
         };
-        let mut doubts = look.first().await?;
-        let before = look.repairs.len();
-        if !doubts.jobs.is_empty() {
-            look.second(&mut doubts).await?;
+        let mut found = check.first_pass().await?;
+        let before = check.repairs.len();
+        if !found.jobs.is_empty() {
+            check.second_pass(&mut found).await?;
         }
-        if !doubts.is_empty() {
-            look.third(doubts.jobs, doubts.ghosts).await?;
+        if !found.is_empty() {
+            check.third_pass(found.jobs, found.stale).await?;
         }
-        let has_more = doubts.has_more && look.repairs.len() > before;
-        let end = vec![look.nonce.clone()];
-        look.page(&self.scripts().audit_end, end).await?;
-        Ok((look.repairs, has_more))
+        let has_more = found.has_more && check.repairs.len() > before;
+        let end = vec![check.nonce.clone()];
+        check.page(&self.scripts().audit_end, end).await?;
+        Ok((check.repairs, has_more))
     }
 }
 
-struct Look<'a> {
-    part: &'a Part,
+struct ReadyListCheck<'a> {
+    partition: &'a Partition,
     nonce: Bytes,
     repairs: Vec<Repair>,
 }
 
-impl Look<'_> {
+impl ReadyListCheck<'_> {
     async fn page(&mut self, script: &'static Script, args: Vec<Bytes>) -> Result<Page> {
-        let mut page = self.part.audit_page(script, args).await?;
+        let mut page = self.partition.audit_page(script, args).await?;
         self.repairs.append(&mut page.repairs);
         Ok(page)
     }
 
-    /// Walks every list from its head to where its tail was when the walk came to it.
-    async fn walk(&mut self, mut meet: impl FnMut(Spot, Met<'_>) + Send) -> Result<()> {
-        let script = &self.part.scripts().audit_ready_list;
+    /// Scans every list from its head to where its tail was when the scan reached it.
+    async fn scan(&mut self, mut visit: impl FnMut(Position, Entry<'_>) + Send) -> Result<()> {
+        let script = &self.partition.scripts().audit_ready_list;
         for priority in 0..Priority::COUNT {
             let mut next = String::new();
             let mut end = None;
             loop {
-                let args = vec![number(priority), words(&next)];
+                let args = vec![number_arg(priority), text_arg(&next)];
                 let mut page = self.page(script, args).await?;
                 let mut position = page.rest.int()?;
                 let end = *end.get_or_insert(page.rest.int()?);
                 while !page.rest.is_empty() {
                     let entry = page.rest.text()?;
-                    if let Some(id) = entry.strip_prefix('+') {
-                        meet((priority, position), Met::Own(id));
-                    } else if let Some(id) = entry.strip_prefix('-') {
-                        meet((priority, position), Met::Stale(id));
+                    if let Some(id) = entry.strip_prefix(CURRENT_ENTRY) {
+                        visit((priority, position), Entry::Current(id));
+                    } else if let Some(id) = entry.strip_prefix(STALE_ENTRY) {
+                        visit((priority, position), Entry::Stale(id));
                     }
                     position += 1;
                 }
@@ -135,144 +135,145 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Who should have been met and was not, or was met twice; figures are mended on the way.
-    async fn first(&mut self) -> Result<Doubts> {
+    /// Finds jobs seen never or twice, and wrong counts of stale entries. Corrects stats on the way.
+    async fn first_pass(&mut self) -> Result<Suspicious> {
         let hasher = RandomState::new();
         let mut seen = HashSet::new();
         let mut stale: HashMap<String, u64> = HashMap::new();
-        let mut doubts = Doubts::default();
-        self.walk(|_, met| match met {
-            Met::Own(id) => {
+        let mut found = Suspicious::default();
+        self.scan(|_, entry| match entry {
+            Entry::Current(id) => {
                 if !seen.insert(hasher.hash_one(id)) {
-                    doubts.job(id);
+                    found.add_job(id);
                 }
             }
-            Met::Stale(id) => *stale.entry(id.to_owned()).or_default() += 1,
+            Entry::Stale(id) => *stale.entry(id.to_owned()).or_default() += 1,
         })
         .await?;
         self.count(|id| {
             if !seen.contains(&hasher.hash_one(id)) {
-                doubts.job(id);
+                found.add_job(id);
             }
         })
         .await?;
-        self.ghosts(|id, count| {
+        self.stale_records(|id, count| {
             if stale.get(id).copied().unwrap_or_default() != count {
-                doubts.ghost(id);
+                found.add_stale(id);
             }
         })
         .await?;
-        Ok(doubts)
+        Ok(found)
     }
 
-    /// Counts all jobs, and meets those that must stand in a ready list.
-    async fn count(&mut self, mut meet: impl FnMut(&str) + Send) -> Result<()> {
-        let script = &self.part.scripts().audit_count;
-        let mut args = vec![number(0), Bytes::new()];
-        args.resize(2 + COUNTS, number(0));
+    /// Counts all jobs, and visits those that must be in a ready list.
+    async fn count(&mut self, mut visit: impl FnMut(&str) + Send) -> Result<()> {
+        let script = &self.partition.scripts().audit_count;
+        let mut args = vec![number_arg(0), Bytes::new()];
+        args.resize(2 + COUNTS, number_arg(0));
         loop {
             let mut page = self.page(script, args.clone()).await?;
             for arg in &mut args[1..] {
                 *arg = page.rest.bytes()?;
             }
             while !page.rest.is_empty() {
-                meet(&page.rest.text()?);
+                visit(&page.rest.text()?);
             }
             if page.next.is_empty() {
                 return Ok(());
             }
-            args[0] = words(&page.next);
+            args[0] = text_arg(&page.next);
         }
     }
 
-    /// Meets the records of stale entries, each with its count.
-    async fn ghosts(&mut self, mut meet: impl FnMut(&str, u64) + Send) -> Result<()> {
-        let script = &self.part.scripts().audit_stale;
-        let mut args = vec![number(0), Bytes::new(), number(0)];
+    /// Visits the records of stale entries, each with its count.
+    async fn stale_records(&mut self, mut visit: impl FnMut(&str, u64) + Send) -> Result<()> {
+        let script = &self.partition.scripts().audit_stale;
+        let mut args = vec![number_arg(0), Bytes::new(), number_arg(0)];
         loop {
             let mut page = self.page(script, args).await?;
-            let (stamp, sum) = (page.rest.bytes()?, page.rest.bytes()?);
+            let (fingerprint, sum) = (page.rest.bytes()?, page.rest.bytes()?);
             while !page.rest.is_empty() {
                 let id = page.rest.text()?;
-                meet(&id, page.rest.count()?);
+                visit(&id, page.rest.count()?);
             }
             if page.next.is_empty() {
                 return Ok(());
             }
-            args = vec![words(&page.next), stamp, sum];
+            args = vec![text_arg(&page.next), fingerprint, sum];
         }
     }
 
-    /// Leaves those in doubt that are still not met exactly once.
-    async fn second(&mut self, doubts: &mut Doubts) -> Result<()> {
-        let met = self.places_of(&doubts.jobs).await?;
-        doubts
+    /// Keeps jobs suspicious that are still not seen exactly once.
+    async fn second_pass(&mut self, found: &mut Suspicious) -> Result<()> {
+        let seen = self.positions_of(&found.jobs).await?;
+        found
             .jobs
-            .retain(|id| met.get(id).is_none_or(|spots| spots.len() != 1));
+            .retain(|id| seen.get(id).is_none_or(|positions| positions.len() != 1));
         Ok(())
     }
 
-    async fn places_of(&mut self, jobs: &BTreeSet<String>) -> Result<BTreeMap<String, Vec<Spot>>> {
-        let mut places: BTreeMap<String, Vec<Spot>> = BTreeMap::new();
-        self.walk(|spot, met| {
-            if let Met::Own(id) = met
+    async fn positions_of(
+        &mut self,
+        jobs: &BTreeSet<String>,
+    ) -> Result<BTreeMap<String, Vec<Position>>> {
+        let mut positions: BTreeMap<String, Vec<Position>> = BTreeMap::new();
+        self.scan(|position, entry| {
+            if let Entry::Current(id) = entry
                 && jobs.contains(id)
             {
-                places.entry(id.to_owned()).or_default().push(spot);
+                positions.entry(id.to_owned()).or_default().push(position);
             }
         })
         .await?;
-        Ok(places)
+        Ok(positions)
     }
 
-    /// Marks, walks, and settles what did not move meanwhile.
-    async fn third(&mut self, jobs: BTreeSet<String>, ghosts: BTreeSet<String>) -> Result<()> {
+    /// Marks, scans, and repairs what did not move meanwhile.
+    async fn third_pass(&mut self, jobs: BTreeSet<String>, stale: BTreeSet<String>) -> Result<()> {
         let jobs = self.mark("jobs", jobs, true).await?;
-        let ghosts = self.mark("ghosts", ghosts, false).await?;
-        let mut places: BTreeMap<&str, Vec<Spot>> =
+        let stale = self.mark("ghosts", stale, false).await?;
+        let mut seen: BTreeMap<&str, Vec<Position>> =
             jobs.iter().map(|id| (&**id, Vec::new())).collect();
-        let mut counts: BTreeMap<&str, u64> = ghosts.iter().map(|id| (&**id, 0)).collect();
-        self.walk(|spot, met| match met {
-            Met::Own(id) => {
-                if let Some(spots) = places.get_mut(id) {
-                    spots.push(spot);
+        let mut counts: BTreeMap<&str, u64> = stale.iter().map(|id| (&**id, 0)).collect();
+        self.scan(|position, entry| match entry {
+            Entry::Current(id) => {
+                if let Some(positions) = seen.get_mut(id) {
+                    positions.push(position);
                 }
             }
-            Met::Stale(id) => {
+            Entry::Stale(id) => {
                 if let Some(count) = counts.get_mut(id) {
                     *count += 1;
                 }
             }
         })
         .await?;
-        let places = places.iter().map(|(id, spots)| (*id, written(spots)));
-        self.settle("jobs", places.collect()).await?;
+        let seen = seen.iter().map(|(id, positions)| (*id, encode(positions)));
+        self.verify("jobs", seen.collect()).await?;
         let counts = counts.iter().map(|(id, count)| (*id, count.to_string()));
-        self.settle("ghosts", counts.collect()).await
+        self.verify("ghosts", counts.collect()).await
     }
 
-    /// Marks what is doubted: those that could be.
+    /// Marks suspicious ids. Returns those that were marked.
     async fn mark(
         &mut self,
-        what: &'static str,
-        doubted: BTreeSet<String>,
+        kind: &'static str,
+        ids: BTreeSet<String>,
         mut is_first: bool,
     ) -> Result<BTreeSet<String>> {
-        let script = &self.part.scripts().audit_mark;
-        let doubted: Vec<String> = doubted.into_iter().collect();
+        let script = &self.partition.scripts().audit_mark;
+        let ids: Vec<String> = ids.into_iter().collect();
         let mut marked = BTreeSet::new();
-        // The first page says whose marks these are, even where it marks nothing.
-        let pages = doubted
-            .chunks(BATCH)
-            .chain(doubted.is_empty().then_some(&[][..]));
+        // The first page registers this audit, even if it marks nothing.
+        let pages = ids.chunks(BATCH).chain(ids.is_empty().then_some(&[][..]));
         for page in pages {
             let mut args = vec![
                 self.nonce.clone(),
-                number(u8::from(is_first)),
-                words(what),
-                number(page.len()),
+                number_arg(u8::from(is_first)),
+                text_arg(kind),
+                number_arg(page.len()),
             ];
-            args.extend(page.iter().map(|id| words(id)));
+            args.extend(page.iter().map(|id| text_arg(id)));
             is_first = false;
             let mut reply = self.page(script, args).await?.rest;
             while !reply.is_empty() {
@@ -282,20 +283,24 @@ impl Look<'_> {
         Ok(marked)
     }
 
-    async fn settle(&mut self, what: &'static str, met: Vec<(&str, String)>) -> Result<()> {
-        let script = &self.part.scripts().audit_verify;
-        for page in met.chunks(BATCH) {
-            let mut args = vec![self.nonce.clone(), words(what), number(page.len())];
-            args.extend(page.iter().flat_map(|(id, met)| [words(id), words(met)]));
+    /// Repairs ids that still have their mark.
+    async fn verify(&mut self, kind: &'static str, seen: Vec<(&str, String)>) -> Result<()> {
+        let script = &self.partition.scripts().audit_verify;
+        for page in seen.chunks(BATCH) {
+            let mut args = vec![self.nonce.clone(), text_arg(kind), number_arg(page.len())];
+            args.extend(
+                page.iter()
+                    .flat_map(|(id, seen)| [text_arg(id), text_arg(seen)]),
+            );
             self.page(script, args).await?;
         }
         Ok(())
     }
 }
 
-/// Where a job was met, as the script reads it: `PRIORITY:POSITION,…`.
-fn written(spots: &[Spot]) -> String {
-    spots
+/// Encodes positions as an argument: `PRIORITY:POSITION,…`.
+fn encode(positions: &[Position]) -> String {
+    positions
         .iter()
         .fold(String::new(), |mut text, (priority, position)| {
             let _ = write!(text, "{priority}:{position},");

@@ -1,55 +1,54 @@
-//! The beginning of an audit: whether the keys hold what they should, and whether the queue is whole
-//! enough for the other scripts to work on it.
+//! The first page of an audit: checks the types of the keys and repairs what all other scripts need.
 
 use windlass_core::{Error, ErrorKind, Repair, Result, Setting};
 
 use super::page::Page;
 use super::repair;
-use crate::codec::stats::Figures;
+use crate::codec::names::{EARLIER_FIELD, RULES_LOST, STATS_FIELD};
+use crate::codec::stats::StatsRecord;
 use crate::codec::value;
 use crate::keys::{KeyType, Keys};
-use crate::partition::Part;
+use crate::partition::Partition;
 use crate::queue::Queue;
 use crate::reply::{self, Reply};
 
-/// What the beginning found.
+/// The result of the first page.
 #[derive(Debug)]
 pub(super) enum Start {
-    /// There is no queue here.
+    /// The partition does not exist.
     Absent,
-    /// There is one, by now.
-    Sound(Vec<Repair>),
+    /// It is readable, after these repairs.
+    Valid(Vec<Repair>),
 }
 
 impl Queue {
-    pub(super) async fn start_audit(&self, part: &Part) -> Result<Start> {
-        part.check_kinds().await?;
-        let script = &part.scripts().audit_begin;
-        let mut page = Page::read(part.list(script, Vec::new()).await?)?;
+    pub(super) async fn start_audit(&self, partition: &Partition) -> Result<Start> {
+        partition.check_types().await?;
+        let script = &partition.scripts().audit_begin;
+        let mut page = Page::read(partition.run_list(script, Vec::new()).await?)?;
         if page.next == "absent" {
             return Ok(Start::Absent);
         }
-        page.repairs.extend(part.mend_settings().await?);
+        page.repairs.extend(partition.repair_settings().await?);
         if !page.rest.is_empty() {
-            let are_rules_lost = page.rest.text()? == "rules";
-            self.restore(part, are_rules_lost).await?;
+            let are_rules_lost = page.rest.text()? == RULES_LOST;
+            self.restore(partition, are_rules_lost).await?;
         }
-        if part.number == 0 {
-            page.repairs.extend(part.list_queue().await?);
+        if partition.number == 0 {
+            page.repairs.extend(partition.list_queue().await?);
         }
-        Ok(Start::Sound(page.repairs))
+        Ok(Start::Valid(page.repairs))
     }
 
-    /// Figures were lost, and the number of parts with them, or the rules: the second part says how
-    /// many there are, the settings what the rules were.
-    async fn restore(&self, part: &Part, are_rules_lost: bool) -> Result<()> {
-        let settings = part.settings().await?;
+    /// Restores the number of partitions from the second one, and the rules from the settings.
+    async fn restore(&self, partition: &Partition, are_rules_lost: bool) -> Result<()> {
+        let settings = partition.settings().await?;
         if are_rules_lost {
-            part.set(&settings.all()).await?;
+            partition.set(&settings.all()).await?;
         }
-        if part.number == 0 {
-            for count in part.counts_of_second().await? {
-                part.partition(count, 0).await?;
+        if partition.number == 0 {
+            for count in partition.counts_in_second().await? {
+                partition.partition(count, 0).await?;
                 self.learn(count);
             }
             self.grow_to(settings.partitions).await?;
@@ -58,31 +57,30 @@ impl Queue {
     }
 }
 
-impl Part {
-    /// Refuses a key that holds something else than Windlass keeps there: whatever it is, it is not
-    /// ours to remove.
-    pub(super) async fn check_kinds(&self) -> Result<()> {
+impl Partition {
+    /// Fails if a key has the wrong type: the audit does not delete data of others.
+    pub(super) async fn check_types(&self) -> Result<()> {
         let script = &self.scripts().audit_types;
         let mut found = Reply::list(self.run(script, Vec::new()).await?)?;
-        let kinds = script
+        let types = script
             .keys
             .iter()
             .flat_map(|key| vec![key.kind(); key.count()]);
-        for (key, kind) in self.keys.declared(&script.keys).iter().zip(kinds) {
-            let word = found.text()?;
-            if word != "none" && word != word_of(kind) {
+        for (key, kind) in self.keys.declared(&script.keys).iter().zip(types) {
+            let actual = found.text()?;
+            if actual != "none" && actual != type_name(kind) {
                 return Err(wrong_type(
                     &String::from_utf8_lossy(key),
-                    &word,
-                    word_of(kind),
+                    &actual,
+                    type_name(kind),
                 ));
             }
         }
         Ok(())
     }
 
-    /// Drops settings that cannot be read, since none could be read or set beside them.
-    async fn mend_settings(&self) -> Result<Vec<Repair>> {
+    /// Drops unreadable settings: with one of them, no setting can be read or changed.
+    async fn repair_settings(&self) -> Result<Vec<Repair>> {
         let key = self.keys.one("settings");
         let mut all = redis::cmd("HGETALL");
         all.arg(&key[..]);
@@ -102,8 +100,8 @@ impl Part {
         Ok(repairs)
     }
 
-    /// Puts the queue on the list of queues, where it must be. A full server refuses even what would
-    /// change nothing.
+    /// Adds the queue to the list of queues if it is missing. Reads first: a full server rejects all
+    /// writes.
     async fn list_queue(&self) -> Result<Option<Repair>> {
         let registry = Keys::of_registry(&self.link().address().prefix).one("queues");
         if self
@@ -121,15 +119,14 @@ impl Part {
         }
     }
 
-    /// The numbers of parts that the queue had, as its second part knows them; none where there is
-    /// no such part.
-    async fn counts_of_second(&self) -> Result<Vec<u32>> {
+    /// The numbers of partitions so far, as the second partition knows them; empty if it does not exist.
+    async fn counts_in_second(&self) -> Result<Vec<u32>> {
         let keys = Keys::of_queue(&self.link().address().prefix, &self.queue, 1);
         let key = keys.one("state");
         let mut get = redis::cmd("HMGET");
-        get.arg(&key[..]).arg("figures").arg("earlier");
+        get.arg(&key[..]).arg(STATS_FIELD).arg(EARLIER_FIELD);
         let mut found = Reply::list(self.link().ask(&key, &get).await?)?;
-        let Some(figures) = found.maybe_bytes()? else {
+        let Some(stats) = found.maybe_bytes()? else {
             return Ok(Vec::new());
         };
         let earlier = found.maybe_bytes()?.unwrap_or_default();
@@ -137,12 +134,12 @@ impl Part {
             .split_whitespace()
             .filter_map(|count| count.parse().ok())
             .collect();
-        counts.push(Figures::read(&figures)?.partitions());
+        counts.push(StatsRecord::read(&stats)?.partitions());
         Ok(counts)
     }
 }
 
-const fn word_of(kind: KeyType) -> &'static str {
+const fn type_name(kind: KeyType) -> &'static str {
     match kind {
         KeyType::Hash => "hash",
         KeyType::List => "list",
@@ -155,8 +152,8 @@ const fn word_of(kind: KeyType) -> &'static str {
 fn wrong_type(key: &str, found: &str, wanted: &str) -> Error {
     Error::new(
         ErrorKind::StoreDamaged,
-        format!("wrong_type: the key {key} holds a {found}, where Windlass keeps a {wanted}"),
-        "find out what wrote it; move it away with RENAME, or DEL it if nothing needs it, then run \
-         `windlass clean --deep` again: what the queue kept there is mended as far as it can be",
+        format!("wrong_type: key {key} is a {found}, expected a {wanted}"),
+        "find out what wrote it; RENAME it, or DEL it if nothing needs it, then run `windlass audit` \
+         again: it restores what the queue stored there as far as possible",
     )
 }

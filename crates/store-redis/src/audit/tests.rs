@@ -1,4 +1,4 @@
-//! The bounds of single pages, and cursors, seen from inside.
+//! Bounds of single pages, and cursors.
 
 use windlass_core::{ClaimRequest, NewJob, Owner, Store, Target};
 use windlass_testkit::fixture::{boot, lease_of, named, numbered, queue, secs};
@@ -6,13 +6,13 @@ use windlass_testkit::redis::Server;
 
 use super::*;
 use crate::open::{Options, RedisStore};
-use crate::partition::number;
+use crate::partition::number_arg;
 
-/// A page looks at no more than this: Redis shows a hash of up to 512 small fields all at once,
-/// whatever page is asked for.
+/// Maximum number of members of a page: HSCAN returns a hash of up to 512 small fields at once,
+/// whatever COUNT is.
 const PAGE_MAX: u64 = 512;
 
-/// A queue with a few thousand of everything.
+/// A queue with thousands of jobs in every state.
 async fn large() -> Result<(Server, RedisStore)> {
     let server = Server::start();
     let store = RedisStore::open(&server.url(), Options::default()).await?;
@@ -46,44 +46,44 @@ async fn large() -> Result<(Server, RedisStore)> {
 }
 
 #[tokio::test]
-async fn no_page_looks_at_more_than_a_bounded_number_of_ids() -> Result<()> {
+async fn a_page_scans_a_bounded_number_of_ids() -> Result<()> {
     let (_server, store) = large().await?;
-    let part = store.queue(&queue("q")).first();
-    let scripts = part.scripts();
-    let mut looked = 0;
+    let partition = store.queue(&queue("q")).first();
+    let scripts = partition.scripts();
+    let mut scanned = 0;
     for stage in &STAGES {
         let mut position = 0;
         loop {
-            let page = part.audit_walk(stage, position).await?;
-            assert!(page.looked <= PAGE_MAX, "{}: {}", stage.name, page.looked);
+            let page = partition.audit_stage(stage, position).await?;
+            assert!(page.scanned <= PAGE_MAX, "{}: {}", stage.name, page.scanned);
             assert_eq!(page.repairs, [], "{}", stage.name);
-            looked += page.looked;
+            scanned += page.scanned;
             match page.next.parse() {
                 Ok(next) => position = next,
                 Err(_) => break,
             }
         }
     }
-    assert!(looked > 10_000, "{looked} members in all");
+    assert!(scanned > 10_000, "{scanned} members in all");
 
-    let zero = number(0);
-    let mut count = vec![zero.clone(), words("")];
+    let zero = number_arg(0);
+    let mut count = vec![zero.clone(), text_arg("")];
     count.resize(17, zero.clone());
     let pages = [
-        (&scripts.audit_ready_list, vec![number(5), words("")]),
+        (&scripts.audit_ready_list, vec![number_arg(5), text_arg("")]),
         (&scripts.audit_count, count),
-        (&scripts.audit_stale, vec![zero.clone(), words(""), zero]),
+        (&scripts.audit_stale, vec![zero.clone(), text_arg(""), zero]),
     ];
     for (script, args) in pages {
-        let page = part.audit_page(script, args).await?;
+        let page = partition.audit_page(script, args).await?;
         assert!(
-            (1..=PAGE_MAX).contains(&page.looked),
+            (1..=PAGE_MAX).contains(&page.scanned),
             "{}: {}",
             script.name,
-            page.looked
+            page.scanned
         );
     }
-    assert_eq!(part.audit_look().await?, (vec![], false));
+    assert_eq!(partition.audit_ready_lists().await?, (vec![], false));
     Ok(())
 }
 
@@ -96,12 +96,12 @@ async fn large_payloads_make_smaller_pages() -> Result<()> {
         let jobs = (0..12).map(|_| NewJob::new(vec![b'x'; 1_000_000]));
         store.enqueue(&name, jobs.collect()).await?;
     }
-    let part = store.queue(&name).first();
+    let partition = store.queue(&name).first();
 
-    let page = part.audit_page(&part.scripts().audit_jobs, vec![number(0)]);
+    let page = partition.audit_page(&partition.scripts().audit_jobs, vec![number_arg(0)]);
 
-    let looked = page.await?.looked;
-    assert!((1..=16).contains(&looked), "{looked}");
+    let scanned = page.await?.scanned;
+    assert!((1..=16).contains(&scanned), "{scanned}");
     Ok(())
 }
 
@@ -134,21 +134,24 @@ async fn a_lease_of_a_worker_without_claims_is_left_alone() -> Result<()> {
 
 #[test]
 fn a_cursor_is_read_back_as_it_was_written() {
-    let steps = (0..STAGES.len()).map(|walk| Step::Walk(walk, 77));
-    for step in steps.chain([Step::Start, Step::Look]) {
-        let place = Place { part: 3, step };
-        assert_eq!(Place::read(Some(&place.write())).unwrap(), place);
+    let scans = (0..STAGES.len()).map(|stage| Phase::Scan(stage, 77));
+    for phase in scans.chain([Phase::Start, Phase::ReadyLists]) {
+        let cursor = AuditCursor {
+            partition: 3,
+            phase,
+        };
+        assert_eq!(AuditCursor::read(Some(&cursor.write())).unwrap(), cursor);
     }
-    assert_eq!(Place::read(None).unwrap(), Place::FIRST);
+    assert_eq!(AuditCursor::read(None).unwrap(), AuditCursor::FIRST);
 }
 
 #[test]
-fn every_stage_is_followed_by_another_and_the_last_by_the_look() {
-    let mut place = Place::FIRST;
-    for walk in 0..STAGES.len() {
-        place.step = place.behind();
-        assert_eq!(place.step, Step::Walk(walk, 0));
+fn every_stage_is_followed_by_another_and_the_last_by_the_ready_lists() {
+    let mut cursor = AuditCursor::FIRST;
+    for stage in 0..STAGES.len() {
+        cursor.phase = cursor.next_phase();
+        assert_eq!(cursor.phase, Phase::Scan(stage, 0));
     }
-    place.step = place.behind();
-    assert_eq!(place.step, Step::Look);
+    cursor.phase = cursor.next_phase();
+    assert_eq!(cursor.phase, Phase::ReadyLists);
 }

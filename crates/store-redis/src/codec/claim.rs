@@ -1,36 +1,37 @@
-//! Claims and their owners: what was handed out, to whom, and what left.
+//! Claims, the owners of their leases, and the jobs that left them.
 
 use std::time::Duration;
 
 use windlass_core::{BootId, JobId, OutcomeStatus, Owner, Result, Token};
 
+use super::names::{BOOT_OWNER, TOKEN_OWNER};
 use super::{damaged, number, text, token};
 
-/// The record of a claim, written once.
+/// The record of a claim, which never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredClaim {
-    /// Its number among the boot's claims; 0 for single claims.
+    /// Its sequence number among the claims of the boot; 0 for single claims.
     pub(crate) seq: u64,
     pub(crate) owner: Owner,
-    /// The jobs, in the order they were handed out.
+    /// The ids of its jobs, in claim order.
     pub(crate) ids: Vec<JobId>,
 }
 
 impl StoredClaim {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        const PART: &str = "claim";
-        let mut lines = text(PART, bytes)?.split_terminator('\n');
+        const KIND: &str = "claim";
+        let mut lines = text(KIND, bytes)?.split_terminator('\n');
         let head = lines.next().unwrap_or_default();
-        let (seq, rest) = cut(PART, head)?;
-        let (size, owner) = cut(PART, rest)?;
-        let id = |line: &str| JobId::new(line).map_err(|_| damaged(PART, "an id in it is none"));
+        let (seq, rest) = split_tab(KIND, head)?;
+        let (size, owner) = split_tab(KIND, rest)?;
+        let id = |line: &str| JobId::new(line).map_err(|_| damaged(KIND, "invalid id"));
         let ids = lines.map(id).collect::<Result<Vec<_>>>()?;
-        if ids.len() as u64 != number(PART, size)? || !bytes.ends_with(b"\n") {
-            return Err(damaged(PART, "it has not as many ids as it says"));
+        if ids.len() as u64 != number(KIND, size)? || !bytes.ends_with(b"\n") {
+            return Err(damaged(KIND, "wrong number of ids"));
         }
         Ok(Self {
-            seq: number(PART, seq)?,
-            owner: owner_of(PART, owner)?,
+            seq: number(KIND, seq)?,
+            owner: owner_of(KIND, owner)?,
             ids,
         })
     }
@@ -39,7 +40,7 @@ impl StoredClaim {
 /// An open claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OpenClaim {
-    /// How many of its jobs are still held.
+    /// The number of its jobs that are still leased.
     pub(crate) remaining: u64,
     pub(crate) seq: u64,
     pub(crate) owner: Owner,
@@ -47,56 +48,56 @@ pub(crate) struct OpenClaim {
 
 impl OpenClaim {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        const PART: &str = "open claim";
-        let (remaining, rest) = cut(PART, text(PART, bytes)?)?;
-        let (seq, owner) = cut(PART, rest)?;
+        const KIND: &str = "open claim";
+        let (remaining, rest) = split_tab(KIND, text(KIND, bytes)?)?;
+        let (seq, owner) = split_tab(KIND, rest)?;
         Ok(Self {
-            remaining: number(PART, remaining)?,
-            seq: number(PART, seq)?,
-            owner: owner_of(PART, owner)?,
+            remaining: number(KIND, remaining)?,
+            seq: number(KIND, seq)?,
+            owner: owner_of(KIND, owner)?,
         })
     }
 }
 
-/// The jobs that left a claim otherwise than by completion, in the order they left.
+/// Decodes the jobs that left a claim other than by completion, in the order they left.
 pub(crate) fn read_left(bytes: &[u8]) -> Result<Vec<(JobId, OutcomeStatus)>> {
-    const PART: &str = "list of jobs that left a claim";
+    const KIND: &str = "record of jobs that left a claim";
     let read = |line: &str| {
         let (how, id) = line.strip_suffix('\n')?.split_once(' ')?;
         Some((JobId::new(id).ok()?, OutcomeStatus::from_text(how)?))
     };
-    text(PART, bytes)?
+    text(KIND, bytes)?
         .split_inclusive('\n')
-        .map(|line| read(line).ok_or_else(|| damaged(PART, "a line of it")))
+        .map(|line| read(line).ok_or_else(|| damaged(KIND, "invalid line")))
         .collect()
 }
 
 /// The owner of a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredOwner {
-    /// How long its lease was last asked to be.
+    /// The lease length of its latest request.
     pub(crate) length: Duration,
     /// A boot's latest claim.
     pub(crate) last: Option<(u64, Token)>,
-    /// The latest suspect a boot took.
+    /// The latest suspect a boot claimed.
     pub(crate) suspect: Option<(JobId, Token)>,
 }
 
 impl StoredOwner {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        const PART: &str = "owner of a lease";
-        let mut parts = text(PART, bytes)?.splitn(5, '\t');
-        let mut part = || parts.next().unwrap_or_default();
-        let length = Duration::from_millis(number(PART, part())?);
-        let last = match (part(), part()) {
+        const KIND: &str = "owner record";
+        let mut fields = text(KIND, bytes)?.splitn(5, '\t');
+        let mut field = || fields.next().unwrap_or_default();
+        let length = Duration::from_millis(number(KIND, field())?);
+        let last = match (field(), field()) {
             ("", "") => None,
-            (seq, token_text) => Some((number(PART, seq)?, token(PART, token_text)?)),
+            (seq, token_text) => Some((number(KIND, seq)?, token(KIND, token_text)?)),
         };
-        let suspect = match (part(), part()) {
+        let suspect = match (field(), field()) {
             ("", "") => None,
             (token_text, id) => {
-                let id = JobId::new(id).map_err(|_| damaged(PART, "its suspect"))?;
-                Some((id, token(PART, token_text)?))
+                let id = JobId::new(id).map_err(|_| damaged(KIND, "invalid suspect"))?;
+                Some((id, token(KIND, token_text)?))
             }
         };
         Ok(Self {
@@ -107,31 +108,30 @@ impl StoredOwner {
     }
 }
 
-/// The worker whose lease this is; none for a single claim's.
+/// The boot that owns a lease; `None` for a single claim.
 pub(crate) fn boot_of(owner: &Owner) -> Option<BootId> {
     owner
         .as_str()
-        .strip_prefix("b:")
+        .strip_prefix(BOOT_OWNER)
         .and_then(|boot| BootId::new(boot).ok())
 }
 
-/// An owner as text: `b:BOOT` or `t:TOKEN`.
-pub(crate) fn owner_of(part: &str, text: &str) -> Result<Owner> {
-    let is_owner = match text.split_once(':') {
-        Some(("b", boot)) => BootId::new(boot).is_ok(),
-        Some(("t", token)) => token.parse::<Token>().is_ok(),
-        _ => false,
-    };
-    if is_owner {
+/// Decodes an owner: `BOOT_OWNER BOOT` or `TOKEN_OWNER TOKEN`.
+pub(crate) fn owner_of(kind: &str, text: &str) -> Result<Owner> {
+    let is_boot = |boot| BootId::new(boot).is_ok();
+    let is_token = |token: &str| token.parse::<Token>().is_ok();
+    if text.strip_prefix(BOOT_OWNER).is_some_and(is_boot)
+        || text.strip_prefix(TOKEN_OWNER).is_some_and(is_token)
+    {
         Ok(Owner::from_stored(text.to_owned()))
     } else {
-        Err(damaged(part, "an owner in it is none"))
+        Err(damaged(kind, "invalid owner"))
     }
 }
 
-fn cut<'a>(part: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
+fn split_tab<'a>(kind: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
     text.split_once('\t')
-        .ok_or_else(|| damaged(part, "a part of it is missing"))
+        .ok_or_else(|| damaged(kind, "missing field"))
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_claim_is_refused() {
+    fn a_damaged_claim_is_rejected() {
         for bad in [
             "",
             "7\t2\tb:one",

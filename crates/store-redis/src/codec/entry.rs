@@ -1,4 +1,4 @@
-//! Entries of ready lists, and the ghosts among them: entries whose job has left the list.
+//! Entries of ready lists, and the stale ones: entries whose job has left the list.
 
 use windlass_core::{JobId, Result};
 
@@ -8,52 +8,52 @@ use super::{damaged, job_id, number, text};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) id: JobId,
-    /// Above 0 where an older entry of the same id may still stand.
+    /// Above 0 if an older entry of the same id may still be in a list.
     pub(crate) generation: u64,
 }
 
 impl Entry {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        const PART: &str = "entry of a ready list";
+        const KIND: &str = "entry of a ready list";
         let Some(rest) = bytes.strip_prefix(b"\t") else {
             return Ok(Self {
-                id: job_id(PART, bytes)?,
+                id: job_id(KIND, bytes)?,
                 generation: 0,
             });
         };
-        let (generation, id) = text(PART, rest)?
+        let (generation, id) = text(KIND, rest)?
             .split_once('\t')
-            .ok_or_else(|| damaged(PART, "it has no id"))?;
+            .ok_or_else(|| damaged(KIND, "missing id"))?;
         Ok(Self {
-            id: job_id(PART, id.as_bytes())?,
-            generation: number(PART, generation)?,
+            id: job_id(KIND, id.as_bytes())?,
+            generation: number(KIND, generation)?,
         })
     }
 
-    /// Whether the job it names has left the list since.
-    pub(crate) fn is_stale(&self, ghost: Option<&Ghost>) -> bool {
-        ghost.is_some_and(|ghost| self.generation <= ghost.generation)
+    /// Whether its job has left the list since.
+    pub(crate) fn is_stale(&self, stale: Option<&StaleEntries>) -> bool {
+        stale.is_some_and(|stale| self.generation <= stale.generation)
     }
 }
 
 /// The stale entries of one id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ghost {
-    /// How many still stand in lists.
+pub(crate) struct StaleEntries {
+    /// The number still in lists.
     pub(crate) count: u64,
     /// The highest stale generation.
     pub(crate) generation: u64,
 }
 
-impl Ghost {
+impl StaleEntries {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        const PART: &str = "ghost";
-        let (count, generation) = text(PART, bytes)?
+        const KIND: &str = "record of stale entries";
+        let (count, generation) = text(KIND, bytes)?
             .split_once(' ')
-            .ok_or_else(|| damaged(PART, "a part of it is missing"))?;
+            .ok_or_else(|| damaged(KIND, "missing field"))?;
         Ok(Self {
-            count: number(PART, count)?,
-            generation: number(PART, generation)?,
+            count: number(KIND, count)?,
+            generation: number(KIND, generation)?,
         })
     }
 }
@@ -82,15 +82,15 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_stale_up_to_the_generation_of_its_ghost() {
-        let ghost = Ghost::read(b"2 1").unwrap();
-        assert_eq!((ghost.count, ghost.generation), (2, 1));
-        assert!(entry("a").is_stale(Some(&ghost)));
-        assert!(entry("\t1\ta").is_stale(Some(&ghost)));
-        assert!(!entry("\t2\ta").is_stale(Some(&ghost)));
+    fn an_entry_is_stale_up_to_the_recorded_generation() {
+        let stale = StaleEntries::read(b"2 1").unwrap();
+        assert_eq!((stale.count, stale.generation), (2, 1));
+        assert!(entry("a").is_stale(Some(&stale)));
+        assert!(entry("\t1\ta").is_stale(Some(&stale)));
+        assert!(!entry("\t2\ta").is_stale(Some(&stale)));
         assert!(!entry("a").is_stale(None));
         for bad in ["", "2", "2 ", "x 1", "2 1 "] {
-            assert!(Ghost::read(bad.as_bytes()).is_err(), "{bad:?}");
+            assert!(StaleEntries::read(bad.as_bytes()).is_err(), "{bad:?}");
         }
     }
 }

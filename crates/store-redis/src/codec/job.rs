@@ -1,50 +1,50 @@
-//! A whole job, put together from what Redis holds of it.
+//! Assembles a job from its stored values.
 
 use windlass_core::{Bytes, ClaimedJob, Error, Job, JobId, JobState, QueueName, Result};
 
 use super::claim::{boot_of, owner_of};
-use super::lease::StoredHold;
+use super::end::EndRecord;
+use super::lease::StoredLease;
 use super::opts::{Opts, created_at, due_at};
-use super::outcome::Outcome;
 use super::{damaged, of_job, progress, score, text};
 
-/// What Redis holds of one job, as it stands there; only what its state calls for is looked at.
+/// The stored values of one job. Values that its state does not need are ignored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RawJob {
     pub(crate) id: JobId,
     pub(crate) state: JobState,
-    /// Absent in listings.
+    /// Missing in listings.
     pub(crate) payload: Option<Bytes>,
-    /// Absent for a plain job.
+    /// Missing if the job has only defaults.
     pub(crate) opts: Option<Bytes>,
     /// Of a running job.
-    pub(crate) hold: Option<Bytes>,
-    /// The owner of a running job's claim: `b:BOOT` or `t:TOKEN`.
+    pub(crate) lease: Option<Bytes>,
+    /// The owner of a running job's claim.
     pub(crate) owner: Option<Bytes>,
     /// Of a finished job: its value in `final`.
-    pub(crate) outcome: Option<Bytes>,
+    pub(crate) end: Option<Bytes>,
     /// Of a scheduled job: its score.
     pub(crate) due: Option<f64>,
     pub(crate) error: Option<Bytes>,
-    /// Absent in listings.
+    /// Missing in listings.
     pub(crate) result: Option<Bytes>,
     /// Of a running job.
     pub(crate) progress: Option<Bytes>,
-    /// A running job was asked to stop.
+    /// Whether a running job has a cancel request.
     pub(crate) is_stopping: bool,
 }
 
 impl RawJob {
-    /// A job of which nothing but its state is known yet.
+    /// A job with no values yet.
     pub(crate) fn new(id: JobId, state: JobState) -> Self {
         Self {
             id,
             state,
             payload: None,
             opts: None,
-            hold: None,
+            lease: None,
             owner: None,
-            outcome: None,
+            end: None,
             due: None,
             error: None,
             result: None,
@@ -53,7 +53,7 @@ impl RawJob {
         }
     }
 
-    /// The job itself.
+    /// Decodes the job.
     pub(crate) fn read(self, queue: &QueueName) -> Result<Job> {
         let id = self.id.clone();
         self.decode(queue).map_err(|error| of_job(&id, &error))
@@ -68,7 +68,7 @@ impl RawJob {
             .transpose()?;
         let due_at = match (self.state, self.due) {
             (JobState::Scheduled, Some(due)) => score("due time", due)?,
-            (JobState::Scheduled, None) => return Err(damaged("due time", "there is none")),
+            (JobState::Scheduled, None) => return Err(damaged("due time", "missing")),
             _ => due_at(&self.id, &opts)?,
         };
         let mut job = Job {
@@ -102,51 +102,51 @@ impl RawJob {
         };
         match self.state {
             JobState::Scheduled | JobState::Ready => {}
-            JobState::Running => self.show_hold(&mut job)?,
+            JobState::Running => self.set_lease(&mut job)?,
             JobState::Succeeded | JobState::Dead | JobState::Cancelled => {
-                self.show_outcome(&mut job)?;
+                self.set_end(&mut job)?;
             }
         }
         Ok(job)
     }
 
-    fn show_hold(&self, job: &mut Job) -> Result<()> {
-        let missing = || damaged("hold", "there is none");
-        let hold = StoredHold::read(self.hold.as_deref().ok_or_else(missing)?)?;
+    fn set_lease(&self, job: &mut Job) -> Result<()> {
+        let missing = || damaged("lease", "missing");
+        let lease = StoredLease::read(self.lease.as_deref().ok_or_else(missing)?)?;
         let owner = match &self.owner {
             Some(owner) => Some(owner_of("claim", text("claim", owner)?)?),
-            // Its claim is gone, and the hold stands alone until the audit takes the job back.
+            // Its claim is missing; an audit will requeue the job.
             None => None,
         };
-        job.token = Some(hold.token);
-        job.started_at = Some(hold.token.issued_at());
-        job.accepted_at = hold.accepted_at();
-        job.worker = owner.as_ref().and_then(boot_of).or(hold.worker);
+        job.token = Some(lease.token);
+        job.started_at = Some(lease.token.issued_at());
+        job.accepted_at = lease.accepted_at();
+        job.worker = owner.as_ref().and_then(boot_of).or(lease.worker);
         job.progress = self.progress.as_deref().map(progress::read).transpose()?;
         job.is_cancel_requested = self.is_stopping;
         Ok(())
     }
 
-    fn show_outcome(&self, job: &mut Job) -> Result<()> {
-        const PART: &str = "end of a job";
-        let missing = || damaged(PART, "there is none");
-        let outcome = Outcome::read(self.outcome.as_deref().ok_or_else(missing)?)?;
-        if outcome.state != self.state {
-            return Err(damaged(PART, "it says another state"));
+    fn set_end(&self, job: &mut Job) -> Result<()> {
+        const KIND: &str = "end record";
+        let missing = || damaged(KIND, "missing");
+        let end = EndRecord::read(self.end.as_deref().ok_or_else(missing)?)?;
+        if end.state != self.state {
+            return Err(damaged(KIND, "it has another state"));
         }
-        job.finished_at = Some(outcome.finished_at);
-        job.started_at = outcome.started_at;
-        job.reason = outcome.reason;
+        job.finished_at = Some(end.finished_at);
+        job.started_at = end.started_at;
+        job.reason = end.reason;
         Ok(())
     }
 }
 
-/// The opts of a job, which is named where they are damaged.
+/// Decodes opts; an error names the job.
 pub(crate) fn opts_of(id: &JobId, text: &[u8]) -> Result<Opts> {
     Opts::read(text).map_err(|error| of_job(id, &error))
 }
 
-/// A job as a claim hands it out.
+/// The job as returned by a claim.
 pub(crate) fn claimed(id: JobId, payload: Bytes, opts: Opts) -> Result<ClaimedJob> {
     let times = || Ok((created_at(&id, &opts)?, due_at(&id, &opts)?));
     let (created_at, due_at) = times().map_err(|error: Error| of_job(&id, &error))?;
@@ -171,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    /// Made at 1469922850259.
+    /// Generated at 1469922850259.
     const ULID: &str = "01arz3ndektsv4rrffq69g5fav";
     const TOKEN: Token = Token {
         number: 5_000_123,
@@ -191,7 +191,7 @@ mod tests {
 
     fn running() -> RawJob {
         RawJob {
-            hold: Some(Bytes::from("5000123-0000beef\t5-7")),
+            lease: Some(Bytes::from("5000123-0000beef\t5-7")),
             owner: Some(Bytes::from("b:one")),
             ..raw(JobState::Running)
         }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_ready_job_has_every_default() {
+    fn a_ready_job_without_opts_has_every_default() {
         let job = read(raw(JobState::Ready)).unwrap();
 
         assert_eq!(
@@ -260,12 +260,12 @@ mod tests {
     }
 
     #[test]
-    fn a_single_claims_job_shows_the_name_that_was_given() {
-        let worker = |hold: &'static str| {
+    fn a_job_of_a_single_claim_shows_the_given_worker_name() {
+        let worker = |lease: &'static str| {
             let owner = Some(Bytes::from("t:5000123-0000beef"));
-            let hold = Some(Bytes::from(hold));
+            let lease = Some(Bytes::from(lease));
             let job = read(RawJob {
-                hold,
+                lease,
                 owner,
                 ..running()
             })
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn a_finished_job_shows_its_end() {
         let dead = RawJob {
-            outcome: Some(Bytes::from("dead\t9\t8\tpoison")),
+            end: Some(Bytes::from("dead\t9\t8\tpoison")),
             ..raw(JobState::Dead)
         };
         let job = read(dead.clone()).unwrap();
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_job_is_named() {
+    fn an_error_of_a_damaged_job_contains_its_id() {
         let damaged = [
             RawJob {
                 opts: Some(Bytes::from("z\n")),
@@ -307,7 +307,7 @@ mod tests {
                 ..raw(JobState::Ready)
             },
             RawJob {
-                hold: None,
+                lease: None,
                 ..running()
             },
             RawJob {
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claimed_job_is_the_job_in_short() {
+    fn a_claimed_job_matches_the_job() {
         let text = Bytes::from("c5\nd7\np2\nkmail\na3\nt1000\nhtrace\t1\n");
         let job = read(RawJob {
             opts: Some(text.clone()),
@@ -340,9 +340,9 @@ mod tests {
         .unwrap();
 
         let opts = opts_of(&job.id, &text).unwrap();
-        let short = claimed(job.id.clone(), Bytes::from("payload"), opts).unwrap();
+        let claimed_job = claimed(job.id.clone(), Bytes::from("payload"), opts).unwrap();
 
-        assert_eq!(short, ClaimedJob::from(job));
-        assert!(opts_of(&short.id, b"z").is_err());
+        assert_eq!(claimed_job, ClaimedJob::from(job));
+        assert!(opts_of(&claimed_job.id, b"z").is_err());
     }
 }

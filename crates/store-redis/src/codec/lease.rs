@@ -1,43 +1,44 @@
-//! A hold: the claim a running job is under, and what scripts need to know of the job.
+//! The lease of a running job: its claim, and what scripts need to know about the job.
 
 use windlass_core::{BootId, Priority, Result, Timestamp, Token};
 
+use super::names::{NO_OPTS, NOT_ACCEPTED, OTHER_OPTS, SIMPLE_OPTS};
 use super::{damaged, number, text, time, token};
 
-const PART: &str = "hold";
+const KIND: &str = "lease";
 
-/// The hold of a claim on one running job.
+/// The stored lease of a running job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredHold {
-    /// The claim.
+pub(crate) struct StoredLease {
+    /// The token of its claim.
     pub(crate) token: Token,
     pub(crate) priority: Priority,
-    /// Whether the job differs from a plain one, and whether that matters when it ends well.
-    pub(crate) opts: HeldOpts,
+    /// Whether the job has opts that matter when it is completed.
+    pub(crate) opts: LeaseOpts,
     /// The length of its payload.
     pub(crate) bytes: u64,
     pub(crate) accepted: Accepted,
-    /// The name that a single claim gave.
+    /// The worker name given by a single claim.
     pub(crate) worker: Option<BootId>,
 }
 
-/// What a hold says of the opts of its job.
+/// The kind of opts a leased job has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HeldOpts {
-    /// `-`: there are none.
+pub(crate) enum LeaseOpts {
+    /// `NO_OPTS`.
     None,
-    /// `s`: none of them matters when the job ends well.
-    Mute,
-    /// `o`: some may matter.
-    Some,
+    /// `SIMPLE_OPTS`: none matters when the job is completed.
+    Simple,
+    /// `OTHER_OPTS`: some may matter.
+    Other,
 }
 
-impl HeldOpts {
+impl LeaseOpts {
     fn from_flag(flag: u8) -> Option<Self> {
         match flag {
-            b'-' => Some(Self::None),
-            b's' => Some(Self::Mute),
-            b'o' => Some(Self::Some),
+            NO_OPTS => Some(Self::None),
+            SIMPLE_OPTS => Some(Self::Simple),
+            OTHER_OPTS => Some(Self::Other),
             _ => None,
         }
     }
@@ -48,34 +49,34 @@ impl HeldOpts {
 pub(crate) enum Accepted {
     /// When it was claimed.
     AtClaim,
-    /// It was dispatched, and nobody has accepted it yet.
+    /// It was dispatched and not accepted yet.
     NotYet,
-    /// It was dispatched, and accepted then.
+    /// It was dispatched and accepted at this time.
     At(Timestamp),
 }
 
-impl StoredHold {
+impl StoredLease {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        let bad = |why| damaged(PART, why);
-        let mut parts = text(PART, bytes)?.splitn(4, '\t');
-        let token = token(PART, parts.next().unwrap_or_default())?;
-        let facts = parts.next().unwrap_or_default();
+        let bad = |why| damaged(KIND, why);
+        let mut fields = text(KIND, bytes)?.splitn(4, '\t');
+        let token = token(KIND, fields.next().unwrap_or_default())?;
+        let facts = fields.next().unwrap_or_default();
         let [level @ b'0'..=b'9', flag, ..] = *facts.as_bytes() else {
-            return Err(bad("it has no priority and flag"));
+            return Err(bad("missing priority or flag"));
         };
         Ok(Self {
             token,
-            priority: Priority::new(level - b'0').map_err(|_| bad("its priority"))?,
-            opts: HeldOpts::from_flag(flag).ok_or_else(|| bad("its flag"))?,
-            bytes: number(PART, &facts[2..])?,
-            accepted: match parts.next().unwrap_or_default() {
+            priority: Priority::new(level - b'0').map_err(|_| bad("invalid priority"))?,
+            opts: LeaseOpts::from_flag(flag).ok_or_else(|| bad("invalid flag"))?,
+            bytes: number(KIND, &facts[2..])?,
+            accepted: match fields.next().unwrap_or_default() {
                 "" => Accepted::AtClaim,
-                "d" => Accepted::NotYet,
-                at => Accepted::At(time(PART, at)?),
+                NOT_ACCEPTED => Accepted::NotYet,
+                at => Accepted::At(time(KIND, at)?),
             },
-            worker: match parts.next().unwrap_or_default() {
+            worker: match fields.next().unwrap_or_default() {
                 "" => None,
-                name => Some(BootId::new(name).map_err(|_| bad("its worker's name"))?),
+                name => Some(BootId::new(name).map_err(|_| bad("invalid worker name"))?),
             },
         })
     }
@@ -100,23 +101,23 @@ mod tests {
     };
 
     #[test]
-    fn a_hold_is_read_with_and_without_its_last_parts() {
-        let plain = StoredHold {
+    fn a_lease_is_read_with_and_without_its_optional_fields() {
+        let plain = StoredLease {
             token: TOKEN,
             priority: Priority::default(),
-            opts: HeldOpts::None,
+            opts: LeaseOpts::None,
             bytes: 120,
             accepted: Accepted::AtClaim,
             worker: None,
         };
-        let read = |text: &str| StoredHold::read(text.as_bytes()).unwrap();
+        let read = |text: &str| StoredLease::read(text.as_bytes()).unwrap();
 
         assert_eq!(read("5000123-0000beef\t5-120"), plain);
         assert_eq!(plain.accepted_at(), Some(Timestamp::from_ms(5_000)));
 
         let dispatched = read("5000123-0000beef\t0o0\td");
         assert_eq!(dispatched.accepted_at(), None);
-        assert_eq!(dispatched.opts, HeldOpts::Some);
+        assert_eq!(dispatched.opts, LeaseOpts::Other);
         assert_eq!(dispatched.priority.level(), 0);
 
         let named = read("5000123-0000beef\t5-120\t\tann of é");
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_hold_is_refused() {
+    fn a_damaged_lease_is_rejected() {
         for bad in [
             "",
             "5000123-0000beef",
@@ -143,8 +144,8 @@ mod tests {
             "5000123-0000beef\t5-1\tsoon",
             "5000123-0000beef\t5-1\t\ta\tb",
         ] {
-            assert!(StoredHold::read(bad.as_bytes()).is_err(), "{bad:?}");
+            assert!(StoredLease::read(bad.as_bytes()).is_err(), "{bad:?}");
         }
-        assert!(StoredHold::read(b"\xff").is_err());
+        assert!(StoredLease::read(b"\xff").is_err());
     }
 }

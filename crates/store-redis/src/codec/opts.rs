@@ -1,4 +1,4 @@
-//! Opts: what differs from a plain job, as lines of a letter and a value.
+//! Opts: how a job differs from the defaults, as lines of a letter and a value.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -8,43 +8,47 @@ use windlass_core::{
     Due, Error, Headers, JobId, Kind, NewJob, Priority, Result, RetryPolicy, Timestamp, UniqueKey,
 };
 
+use super::names::{
+    ATTEMPT, CUSTOM_ID, DEADLINE, DUE_AT, ENQUEUED_AT, EXPIRES_AT, EXPIRIES, GENERATION, HEADERS,
+    KEEP_OUTCOME, KIND, PRIORITY, RETRY_POLICY, TIMEOUT, UNIQUE_KEY,
+};
 use super::{damaged, number, text, time};
 
-const PART: &str = "opts";
+const VALUE: &str = "opts";
 
-/// A generated id: 26 letters of Crockford's base 32, the first ten of them a time.
+/// A generated id: 26 characters of Crockford's base 32, of which the first ten are a time.
 const ULID_BYTES: usize = 26;
 const ULID_TIME_BYTES: usize = 10;
 
-/// What a job to be enqueued says of itself; empty for a plain one.
+/// Encodes the opts of a new job; empty if it has only defaults.
 ///
-/// The lines are those that are stored, but for the times `d`, `l` and `e`: those are still the
-/// caller's words, `+MS` from now or `MS`, and the script resolves them by the store's clock.
+/// The lines are stored as they are, except the times `DUE_AT`, `DEADLINE` and `EXPIRES_AT`: these are
+/// `MS`, or `+MS` from now, and the script resolves them by the store's clock.
 pub(crate) fn spec(job: &NewJob) -> String {
     let mut lines = String::new();
     if job.is_named {
-        lines.push_str("n\n");
+        line(&mut lines, CUSTOM_ID, "");
     }
     if job.due != Due::Now {
-        write_due(&mut lines, 'd', Some(job.due));
+        write_due(&mut lines, DUE_AT, Some(job.due));
     }
     if job.priority != Priority::default() {
-        line(&mut lines, 'p', job.priority.level());
+        line(&mut lines, PRIORITY, job.priority.level());
     }
     if let Some(kind) = &job.kind {
-        line(&mut lines, 'k', kind);
+        line(&mut lines, KIND, kind);
     }
     if let Some(key) = &job.unique_key {
-        line(&mut lines, 'u', key);
+        line(&mut lines, UNIQUE_KEY, key);
     }
     write_retry(&mut lines, &job.retry);
-    write_due(&mut lines, 'l', job.retry.until);
+    write_due(&mut lines, DEADLINE, job.retry.until);
     if let Some(timeout) = job.timeout {
-        line(&mut lines, 't', as_ms(timeout));
+        line(&mut lines, TIMEOUT, as_ms(timeout));
     }
-    write_due(&mut lines, 'e', job.expires);
+    write_due(&mut lines, EXPIRES_AT, job.expires);
     if job.keep_outcome {
-        lines.push_str("w\n");
+        line(&mut lines, KEEP_OUTCOME, "");
     }
     write_headers(&mut lines, &job.headers);
     lines
@@ -68,12 +72,12 @@ fn write_retry(lines: &mut String, retry: &RetryPolicy) {
         let (first, max) = (as_ms(retry.delay_first), as_ms(retry.delay_max));
         (retry.max_attempts, first, max, u8::from(retry.has_jitter))
     };
-    let said = numbers(retry);
-    if said != numbers(&RetryPolicy::default()) {
-        let (attempts, first, max, jitter) = said;
+    let policy = numbers(retry);
+    if policy != numbers(&RetryPolicy::default()) {
+        let (attempts, first, max, jitter) = policy;
         line(
             lines,
-            'r',
+            RETRY_POLICY,
             format_args!("{attempts},{first},{max},{jitter}"),
         );
     }
@@ -83,7 +87,7 @@ fn write_headers(lines: &mut String, headers: &Headers) {
     if headers.is_empty() {
         return;
     }
-    lines.push('h');
+    lines.push(HEADERS);
     for (index, (name, value)) in headers.iter().enumerate() {
         let gap = if index == 0 { "" } else { "\t" };
         let _ = write!(lines, "{gap}{name}\t{value}");
@@ -94,7 +98,7 @@ fn write_headers(lines: &mut String, headers: &Headers) {
 /// The time in an id that Windlass generated, in milliseconds.
 pub(crate) fn ulid_ms(id: &JobId, is_named: bool) -> Option<u64> {
     let bytes = id.as_str().as_bytes();
-    // 26 letters have room for 130 bits, so the first is at most 7.
+    // 26 characters hold 130 bits, so the first is at most 7.
     if is_named || bytes.len() != ULID_BYTES || bytes[0] > b'7' {
         return None;
     }
@@ -104,7 +108,7 @@ pub(crate) fn ulid_ms(id: &JobId, is_named: bool) -> Option<u64> {
     })
 }
 
-/// A letter of Crockford's base 32 in lower case: no i, l, o, u.
+/// A digit of Crockford's base 32 in lower case, which has no i, l, o and u.
 fn digit(byte: u8) -> Option<u8> {
     match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -117,27 +121,27 @@ fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// What opts say; a plain job is the default.
+/// Decoded opts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Opts {
     /// The caller chose the id.
     pub(crate) is_named: bool,
-    /// When it was enqueued, where its id does not say so.
+    /// When it was enqueued, if its id does not contain that.
     pub(crate) created_at: Option<Timestamp>,
-    /// When it fell due, where that is not when it was enqueued.
+    /// When it was due, if not when it was enqueued.
     pub(crate) due_at: Option<Timestamp>,
     pub(crate) priority: Priority,
     pub(crate) kind: Option<Kind>,
     pub(crate) unique_key: Option<UniqueKey>,
-    /// The deadline is a moment, where there is one.
+    /// A deadline in it is an absolute time.
     pub(crate) retry: RetryPolicy,
     pub(crate) timeout: Option<Duration>,
     pub(crate) expires_at: Option<Timestamp>,
-    /// Somebody waits for the outcome.
+    /// A caller waits for the outcome.
     pub(crate) keep_outcome: bool,
     pub(crate) attempt: u32,
     pub(crate) expiries: u32,
-    /// Of its entry in a ready list.
+    /// The generation of its entry in a ready list.
     pub(crate) generation: u64,
     pub(crate) headers: Headers,
 }
@@ -164,55 +168,55 @@ impl Default for Opts {
 }
 
 impl Opts {
-    /// Reads stored opts; no text is a plain job.
+    /// Decodes stored opts; empty means defaults.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
         let mut opts = Self::default();
         if bytes.is_empty() {
             return Ok(opts);
         }
         let mut seen = 0_u32;
-        for line in text(PART, bytes)?.split_inclusive('\n') {
+        for line in text(VALUE, bytes)?.split_inclusive('\n') {
             let line = line
                 .strip_suffix('\n')
-                .ok_or_else(|| damaged(PART, "the last line is cut"))?;
+                .ok_or_else(|| damaged(VALUE, "truncated last line"))?;
             let letter = line
                 .bytes()
                 .next()
                 .filter(u8::is_ascii_lowercase)
-                .ok_or_else(|| damaged(PART, "a line does not begin with a letter"))?;
+                .ok_or_else(|| damaged(VALUE, "a line does not start with a letter"))?;
             let bit = 1 << (letter - b'a');
             if seen & bit != 0 {
-                let why = format!("`{}` is said twice", char::from(letter));
-                return Err(damaged(PART, why));
+                let why = format!("repeated letter `{}`", char::from(letter));
+                return Err(damaged(VALUE, why));
             }
             seen |= bit;
-            opts.set(letter, &line[1..])?;
+            opts.set(char::from(letter), &line[1..])?;
         }
         Ok(opts)
     }
 
-    fn set(&mut self, letter: u8, value: &str) -> Result<()> {
+    fn set(&mut self, letter: char, value: &str) -> Result<()> {
         let bad = |_: Error| wrong(letter);
         match letter {
-            b'n' | b'w' if !value.is_empty() => return Err(wrong(letter)),
-            b'n' => self.is_named = true,
-            b'w' => self.keep_outcome = true,
-            b'c' => self.created_at = Some(time(PART, value).map_err(bad)?),
-            b'd' => self.due_at = Some(time(PART, value).map_err(bad)?),
-            b'e' => self.expires_at = Some(time(PART, value).map_err(bad)?),
-            b'l' => self.retry.until = Some(Due::At(time(PART, value).map_err(bad)?)),
-            b't' => self.timeout = Some(ms(value).map_err(bad)?),
-            b'p' => self.priority = priority(value).ok_or_else(|| wrong(letter))?,
-            b'k' => self.kind = Some(Kind::new(value).map_err(bad)?),
-            b'u' => self.unique_key = Some(UniqueKey::new(value).map_err(bad)?),
-            b'r' => self.set_retry(value).ok_or_else(|| wrong(letter))?,
-            b'a' => self.attempt = count(value).ok_or_else(|| wrong(letter))?,
-            b'x' => self.expiries = count(value).ok_or_else(|| wrong(letter))?,
-            b'g' => self.generation = number(PART, value).map_err(bad)?,
-            b'h' => self.set_headers(value).ok_or_else(|| wrong(letter))?,
+            CUSTOM_ID | KEEP_OUTCOME if !value.is_empty() => return Err(wrong(letter)),
+            CUSTOM_ID => self.is_named = true,
+            KEEP_OUTCOME => self.keep_outcome = true,
+            ENQUEUED_AT => self.created_at = Some(time(VALUE, value).map_err(bad)?),
+            DUE_AT => self.due_at = Some(time(VALUE, value).map_err(bad)?),
+            EXPIRES_AT => self.expires_at = Some(time(VALUE, value).map_err(bad)?),
+            DEADLINE => self.retry.until = Some(Due::At(time(VALUE, value).map_err(bad)?)),
+            TIMEOUT => self.timeout = Some(ms(value).map_err(bad)?),
+            PRIORITY => self.priority = priority(value).ok_or_else(|| wrong(letter))?,
+            KIND => self.kind = Some(Kind::new(value).map_err(bad)?),
+            UNIQUE_KEY => self.unique_key = Some(UniqueKey::new(value).map_err(bad)?),
+            RETRY_POLICY => self.set_retry(value).ok_or_else(|| wrong(letter))?,
+            ATTEMPT => self.attempt = count(value).ok_or_else(|| wrong(letter))?,
+            EXPIRIES => self.expiries = count(value).ok_or_else(|| wrong(letter))?,
+            GENERATION => self.generation = number(VALUE, value).map_err(bad)?,
+            HEADERS => self.set_headers(value).ok_or_else(|| wrong(letter))?,
             _ => {
-                let why = format!("`{}` is not a letter of theirs", char::from(letter));
-                return Err(damaged(PART, why));
+                let why = format!("unknown letter `{letter}`");
+                return Err(damaged(VALUE, why));
             }
         }
         Ok(())
@@ -232,9 +236,9 @@ impl Opts {
     }
 
     fn set_headers(&mut self, value: &str) -> Option<()> {
-        let mut words = value.split('\t');
-        while let Some(name) = words.next() {
-            self.headers.set(name, words.next()?).ok()?;
+        let mut fields = value.split('\t');
+        while let Some(name) = fields.next() {
+            self.headers.set(name, fields.next()?).ok()?;
         }
         Some(())
     }
@@ -244,28 +248,28 @@ impl Opts {
 pub(crate) fn created_at(id: &JobId, opts: &Opts) -> Result<Timestamp> {
     opts.created_at
         .or_else(|| ulid_ms(id, opts.is_named).map(Timestamp::from_ms))
-        .ok_or_else(|| damaged(PART, "they do not say when the job was enqueued"))
+        .ok_or_else(|| damaged(VALUE, "missing enqueue time"))
 }
 
-/// When a job fell due; a scheduled job's due time is its score instead.
+/// When a job was due. The due time of a scheduled job is its score instead.
 pub(crate) fn due_at(id: &JobId, opts: &Opts) -> Result<Timestamp> {
     opts.due_at.map_or_else(|| created_at(id, opts), Ok)
 }
 
-fn wrong(letter: u8) -> Error {
-    damaged(PART, format!("the value of `{}`", char::from(letter)))
+fn wrong(letter: char) -> Error {
+    damaged(VALUE, format!("invalid value of `{letter}`"))
 }
 
 fn ms(value: &str) -> Result<Duration> {
-    number(PART, value).map(Duration::from_millis)
+    number(VALUE, value).map(Duration::from_millis)
 }
 
 fn count(value: &str) -> Option<u32> {
-    number(PART, value).ok()?.try_into().ok()
+    number(VALUE, value).ok()?.try_into().ok()
 }
 
 fn priority(value: &str) -> Option<Priority> {
-    Priority::new(number(PART, value).ok()?.try_into().ok()?).ok()
+    Priority::new(number(VALUE, value).ok()?.try_into().ok()?).ok()
 }
 
 #[cfg(test)]

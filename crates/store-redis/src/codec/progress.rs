@@ -1,28 +1,28 @@
-//! Progress: how far a running job has come.
+//! The progress of a running job.
 
 use windlass_core::{Progress, Result};
 
 use super::{damaged, text, time};
 
-const PART: &str = "progress";
+const KIND: &str = "progress";
 
-/// Reads the progress of a job; one without a message has no second tab.
+/// Decodes progress. Without a message there is no second tab.
 pub(crate) fn read(bytes: &[u8]) -> Result<Progress> {
-    let mut parts = text(PART, bytes)?.splitn(3, '\t');
-    let fraction = parts.next().unwrap_or_default();
-    let at = parts.next().unwrap_or_default();
+    let mut fields = text(KIND, bytes)?.splitn(3, '\t');
+    let fraction = fields.next().unwrap_or_default();
+    let at = fields.next().unwrap_or_default();
     Ok(Progress {
         fraction: fraction
             .parse()
             .ok()
             .filter(|fraction| Progress::check(*fraction).is_ok())
-            .ok_or_else(|| damaged(PART, "its fraction is none"))?,
-        at: time(PART, at)?,
-        message: parts.next().map(str::to_owned),
+            .ok_or_else(|| damaged(KIND, "invalid fraction"))?,
+        at: time(KIND, at)?,
+        message: fields.next().map(str::to_owned),
     })
 }
 
-/// A fraction as it is stored: read back, it is the same number.
+/// Encodes a fraction so that it is read back exactly.
 pub(crate) fn fraction(fraction: f64) -> String {
     fraction.to_string()
 }
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_progress_is_refused() {
+    fn damaged_progress_is_rejected() {
         for bad in ["", "0.5", "0.5\t", "x\t77", "1.5\t77", "-1\t77", "NaN\t77"] {
             assert!(read(bad.as_bytes()).is_err(), "{bad:?}");
         }

@@ -1,15 +1,16 @@
-//! Rules: the settings of a queue as the numbers that scripts go by, and as the text people set.
+//! The settings of a queue: as rules, the numbers that scripts use, and as text.
 
 use windlass_core::time::as_ms;
 use windlass_core::{Bytes, KeepSucceeded, Requeue, Result, Setting, Settings};
 
+use super::names::RULES_COUNT;
 use super::stats::double;
 use super::{damaged, text};
 
-const PART: &str = "settings";
+const KIND: &str = "settings";
 
-/// The settings in the order of their rules.
-const NAMES: [&str; 14] = [
+/// The settings that have a rule, in the order of the rules.
+const NAMES: [&str; RULES_COUNT] = [
     "dedup_for",
     "dedup_max",
     "requeue",
@@ -29,8 +30,8 @@ const NAMES: [&str; 14] = [
 /// No bound.
 const UNBOUNDED: f64 = -1.0;
 
-/// The rule a setting changes: its place, counted from 1 as in the scripts, and its number. A
-/// setting that no script goes by has place 0.
+/// The position of the rule that a setting changes, counted from 1 as in the scripts, and its value.
+/// A setting without a rule has position 0.
 pub(crate) fn rule_of(setting: &Setting) -> Result<(usize, f64)> {
     let mut settings = Settings::default();
     settings.apply(setting)?;
@@ -38,25 +39,25 @@ pub(crate) fn rule_of(setting: &Setting) -> Result<(usize, f64)> {
     Ok(index.map_or((0, 0.0), |index| (index + 1, numbers(&settings)[index])))
 }
 
-/// The settings of a queue from the text of those that were ever set.
+/// Decodes the settings of a queue from the stored texts.
 pub(crate) fn settings(texts: &[(Bytes, Bytes)]) -> Result<Settings> {
     let mut settings = Settings::default();
     for (name, value) in texts {
-        let setting = Setting::new(text(PART, name)?, text(PART, value)?)
-            .map_err(|error| damaged(PART, error))?;
+        let setting = Setting::new(text(KIND, name)?, text(KIND, value)?)
+            .map_err(|error| damaged(KIND, error))?;
         settings.apply(&setting)?;
     }
     Ok(settings)
 }
 
-fn numbers(settings: &Settings) -> [f64; 14] {
+fn numbers(settings: &Settings) -> [f64; RULES_COUNT] {
     let (succeeded, dead, cancelled) = (settings.succeeded, settings.dead, settings.cancelled);
     [
         double(as_ms(settings.dedup_for)),
         double(settings.dedup_max),
-        place(Requeue::ALL, &settings.requeue),
+        index(Requeue::ALL, &settings.requeue),
         f64::from(settings.poison_after),
-        place(KeepSucceeded::ALL, &settings.keep_succeeded),
+        index(KeepSucceeded::ALL, &settings.keep_succeeded),
         bound(succeeded.age.map(as_ms)),
         bound(succeeded.count),
         bound(succeeded.bytes),
@@ -73,10 +74,10 @@ fn bound(bound: Option<u64>) -> f64 {
     bound.map_or(UNBOUNDED, double)
 }
 
-/// The number of a choice is its place among all.
-fn place<T: PartialEq>(all: &[T], choice: &T) -> f64 {
-    let place = all.iter().position(|one| one == choice);
-    double(place.unwrap_or_default() as u64)
+/// The number of a choice is its index among all.
+fn index<T: PartialEq>(all: &[T], choice: &T) -> f64 {
+    let index = all.iter().position(|one| one == choice);
+    double(index.unwrap_or_default() as u64)
 }
 
 #[cfg(test)]
@@ -112,7 +113,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_defaults_are_the_numbers_that_scripts_take_without_rules() {
+    fn the_defaults_match_those_of_the_scripts() {
         let expected = [
             3_600_000.0,
             100_000.0,
@@ -139,7 +140,7 @@ mod tests {
             .iter()
             .map(|setting| setting.name())
             .collect();
-        // What comes after the rules is no script's business.
+        // Settings after these are not used by scripts.
         assert_eq!(named[..NAMES.len()], NAMES);
         assert_eq!(named[NAMES.len()..], ["partitions"]);
         let partitions = Setting::new("partitions", "auto").unwrap();

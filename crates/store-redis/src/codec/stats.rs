@@ -1,35 +1,23 @@
-//! Figures: the numbers of a queue, packed as little-endian doubles.
+//! The stats of a queue, packed as little-endian doubles.
 
 use windlass_core::limits::NUMBER_MAX;
 use windlass_core::queue::MinuteCount;
 use windlass_core::{Error, ErrorKind, Priority, Rates, Result, Stats, Timestamp, Totals};
 
 use super::damaged;
+use super::names::{
+    BYTES, CLOCK_MARK, ENDED_MINUTE, ENQUEUED_MINUTE, PARTITIONS, PAUSED, READY, SCHEMA,
+    SCHEMA_VERSION, STATS_COUNT, TOTAL_CANCELLED, TOTAL_DEAD, TOTAL_ENQUEUED, TOTAL_RESCUED,
+    TOTAL_SUCCEEDED,
+};
 
-/// How many figures a queue has.
-const COUNT: usize = 47;
-
-/// The layout that this version writes.
-const SCHEMA: u64 = 1;
-
-// Where each figure stands, counted from 1 as in the scripts.
-const AT_SCHEMA: usize = 1;
-const AT_MARK: usize = 2;
-const AT_PAUSED: usize = 4;
-const AT_BYTES: usize = 8;
-const AT_TOTALS: usize = 12;
-const AT_ENQUEUED_MINUTE: usize = 17;
-const AT_ENDED_MINUTE: usize = 20;
-const AT_READY: usize = 26;
-const AT_PARTITIONS: usize = 46;
-
-/// The numbers of one queue.
+/// The stored stats of one queue.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Figures([f64; COUNT]);
+pub(crate) struct StatsRecord([f64; STATS_COUNT]);
 
-/// What is counted by Redis itself or seen at the heads: with the figures it makes the stats.
+/// Counts and times that are not stored in the stats but read from other keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Counts {
+pub(crate) struct StateCounts {
     pub(crate) scheduled: u64,
     pub(crate) running: u64,
     pub(crate) succeeded: u64,
@@ -41,46 +29,45 @@ pub(crate) struct Counts {
     pub(crate) next_due: Option<Timestamp>,
 }
 
-impl Figures {
+impl StatsRecord {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        let figures = Self(unpack("figures", bytes)?);
-        let schema = figures.count(AT_SCHEMA);
-        if schema > SCHEMA {
+        let stats = Self(unpack("stats", bytes)?);
+        let schema = stats.count(SCHEMA);
+        if schema > SCHEMA_VERSION {
             return Err(newer(schema));
         }
-        Ok(figures)
+        Ok(stats)
     }
 
-    /// The latest time any step that changed something has seen, in microseconds.
+    /// The time of the latest change, in microseconds.
     pub(crate) fn mark_us(&self) -> u64 {
-        self.count(AT_MARK)
+        self.count(CLOCK_MARK)
     }
 
     pub(crate) fn is_paused(&self) -> bool {
-        self.count(AT_PAUSED) != 0
+        self.count(PAUSED) != 0
     }
 
     /// Bytes of all jobs.
     pub(crate) fn bytes(&self) -> u64 {
-        self.count(AT_BYTES)
+        self.count(BYTES)
     }
 
     /// Ready jobs by priority, suspects included.
     pub(crate) fn ready(&self) -> [u64; Priority::COUNT] {
-        std::array::from_fn(|priority| self.count(AT_READY + priority))
+        std::array::from_fn(|priority| self.count(READY + priority))
     }
 
-    /// Over how many partitions the queue is spread.
+    /// The number of partitions.
     pub(crate) fn partitions(&self) -> u32 {
-        u32::try_from(self.count(AT_PARTITIONS))
+        u32::try_from(self.count(PARTITIONS))
             .unwrap_or(u32::MAX)
             .max(1)
     }
 
-    /// The figures as callers are told them. A counter that a hand in the database sent below zero
-    /// is shown as zero until the audit mends it.
-    pub(crate) fn stats(&self, now: Timestamp, counts: &Counts) -> Stats {
-        let total = |index: usize| self.count(AT_TOTALS + index);
+    /// The stats as callers see them. A negative counter, which only manual changes in Redis can cause,
+    /// is shown as 0 until an audit corrects it.
+    pub(crate) fn stats(&self, now: Timestamp, counts: &StateCounts) -> Stats {
         let ready_by_priority = self.ready();
         Stats {
             ready: ready_by_priority.iter().sum(),
@@ -99,15 +86,15 @@ impl Figures {
                 .map(|due| due.as_ms().saturating_sub(now.as_ms())),
             is_paused: self.is_paused(),
             total: Totals {
-                enqueued: total(0),
-                succeeded: total(1),
-                dead: total(2),
-                cancelled: total(3),
-                rescued: total(4),
+                enqueued: self.count(TOTAL_ENQUEUED),
+                succeeded: self.count(TOTAL_SUCCEEDED),
+                dead: self.count(TOTAL_DEAD),
+                cancelled: self.count(TOTAL_CANCELLED),
+                rescued: self.count(TOTAL_RESCUED),
             },
             last_minute: Rates {
-                enqueued: self.minute(AT_ENQUEUED_MINUTE).last_minute(now),
-                finished: self.minute(AT_ENDED_MINUTE).last_minute(now),
+                enqueued: self.minute(ENQUEUED_MINUTE).last_minute(now),
+                finished: self.minute(ENDED_MINUTE).last_minute(now),
             },
         }
     }
@@ -123,7 +110,7 @@ impl Figures {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "the cast stops at zero and at the largest number"
+        reason = "the cast saturates"
     )]
     fn count(&self, at: usize) -> u64 {
         self.0[at - 1] as u64
@@ -133,12 +120,12 @@ impl Figures {
 fn newer(schema: u64) -> Error {
     Error::new(
         ErrorKind::StoreNewer,
-        format!("the queue was written by a newer Windlass: it has schema {schema}"),
+        format!("the queue was written by a newer Windlass (schema {schema})"),
         "upgrade this program; nothing was changed",
     )
 }
 
-/// Packs numbers as scripts read them.
+/// Packs numbers.
 #[cfg(test)]
 pub(super) fn pack(numbers: &[f64]) -> Vec<u8> {
     numbers
@@ -147,30 +134,30 @@ pub(super) fn pack(numbers: &[f64]) -> Vec<u8> {
         .collect()
 }
 
-/// Reads packed numbers: exactly so many.
-pub(super) fn unpack<const N: usize>(part: &str, bytes: &[u8]) -> Result<[f64; N]> {
+/// Unpacks exactly `N` numbers.
+pub(super) fn unpack<const N: usize>(kind: &str, bytes: &[u8]) -> Result<[f64; N]> {
     let (numbers, rest) = bytes.as_chunks::<8>();
     let numbers: Vec<f64> = numbers.iter().copied().map(f64::from_le_bytes).collect();
     if !rest.is_empty() || !numbers.iter().all(|number| number.is_finite()) {
-        return Err(damaged(part, "a number in them is none"));
+        return Err(damaged(kind, "invalid number"));
     }
     let count = numbers.len();
     <[f64; N]>::try_from(numbers)
-        .map_err(|_| damaged(part, format!("there are {count} of them, not {N}")))
+        .map_err(|_| damaged(kind, format!("expected {N} numbers, got {count}")))
 }
 
-/// A whole number from 0 that a double holds exactly.
+/// Converts a double to a whole number from 0 to 2^53.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the number is whole, positive and within bounds"
+    reason = "the number is whole and in range"
 )]
-pub(crate) fn whole(number: f64) -> Option<u64> {
+pub(crate) fn whole_number(number: f64) -> Option<u64> {
     let is_whole = (0.0..=double(NUMBER_MAX)).contains(&number) && number.fract() == 0.0;
     is_whole.then_some(number as u64)
 }
 
-/// A number as a double; exact up to 2^53.
+/// Converts a number to a double; exact up to 2^53.
 #[expect(
     clippy::cast_precision_loss,
     reason = "stored numbers stay within 2^53"
@@ -183,18 +170,18 @@ pub(crate) const fn double(number: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Figures in which each stands for itself: the third is 3.
-    fn counted() -> [f64; COUNT] {
+    /// Stats in which each value is its position: the third is 3.
+    fn counted() -> [f64; STATS_COUNT] {
         std::array::from_fn(|index| double(index as u64 + 1))
     }
 
     #[test]
-    fn each_figure_is_found_in_its_place() {
-        let figures = Figures::read(&pack(&counted())).unwrap();
+    fn each_stat_is_read_from_its_position() {
+        let record = StatsRecord::read(&pack(&counted())).unwrap();
 
-        assert_eq!((figures.mark_us(), figures.bytes()), (2, 8));
-        assert_eq!(figures.partitions(), 46);
-        let counts = Counts {
+        assert_eq!((record.mark_us(), record.bytes()), (2, 8));
+        assert_eq!(record.partitions(), 46);
+        let counts = StateCounts {
             scheduled: 101,
             running: 102,
             succeeded: 103,
@@ -203,7 +190,7 @@ mod tests {
             oldest_due: None,
             next_due: None,
         };
-        // The 17th minute since 1970 has begun: 18 were enqueued in it so far, 19 in the last.
+        // In minute 17 since 1970: 18 jobs were enqueued in it so far, 19 in the minute before.
         let now = Timestamp::from_ms(17 * 60_000);
         let expected = Stats {
             ready: (26..=35).sum(),
@@ -229,20 +216,20 @@ mod tests {
                 finished: 0,
             },
         };
-        assert_eq!(figures.stats(now, &counts), expected);
+        assert_eq!(record.stats(now, &counts), expected);
     }
 
     #[test]
-    fn waits_are_told_from_now_and_never_below_zero() {
-        let figures = Figures::read(&pack(&counted())).unwrap();
+    fn waits_are_relative_to_now_and_never_negative() {
+        let record = StatsRecord::read(&pack(&counted())).unwrap();
         let at = |ms| Some(Timestamp::from_ms(ms));
         let waits = |oldest_due, next_due| {
-            let counts = Counts {
+            let counts = StateCounts {
                 oldest_due,
                 next_due,
-                ..Counts::default()
+                ..StateCounts::default()
             };
-            let stats = figures.stats(Timestamp::from_ms(1_000), &counts);
+            let stats = record.stats(Timestamp::from_ms(1_000), &counts);
             (stats.oldest_ms, stats.next_due_ms)
         };
         assert_eq!(waits(at(400), at(1_300)), (Some(600), Some(300)));
@@ -250,16 +237,16 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_below_zero_is_shown_as_zero() {
+    fn a_negative_counter_is_shown_as_zero() {
         let mut numbers = counted();
-        numbers[AT_BYTES - 1] = -5.0;
-        let figures = Figures::read(&pack(&numbers)).unwrap();
-        assert_eq!(figures.bytes(), 0);
+        numbers[BYTES - 1] = -5.0;
+        let record = StatsRecord::read(&pack(&numbers)).unwrap();
+        assert_eq!(record.bytes(), 0);
     }
 
     #[test]
-    fn damaged_and_newer_figures_are_refused() {
-        let kind = |bytes: &[u8]| Figures::read(bytes).unwrap_err().kind();
+    fn damaged_and_newer_stats_are_rejected() {
+        let kind = |bytes: &[u8]| StatsRecord::read(bytes).unwrap_err().kind();
         let mut numbers = counted();
         assert_eq!(kind(b""), ErrorKind::StoreDamaged);
         assert_eq!(kind(&pack(&numbers[1..])), ErrorKind::StoreDamaged);

@@ -1,4 +1,4 @@
-//! What plain commands reply: lists, hashes and sorted sets, in either protocol.
+//! Replies to plain commands: lists, hashes and sorted sets, in RESP2 or RESP3.
 
 use redis::Value;
 use windlass_core::{Bytes, Result};
@@ -13,33 +13,36 @@ pub(crate) fn items(value: Value) -> Result<Vec<Bytes>> {
 /// Fields and values of a hash.
 pub(crate) fn pairs(value: Value) -> Result<Vec<(Bytes, Bytes)>> {
     let pair = |(field, value)| Ok((bytes(field)?, bytes(value)?));
-    twos(value)?.into_iter().map(pair).collect()
+    paired(value)?.into_iter().map(pair).collect()
 }
 
 /// Members and scores of a sorted set.
 pub(crate) fn scored(value: Value) -> Result<Vec<(Bytes, f64)>> {
     let pair = |(member, score)| {
         let score = text(score)?.parse();
-        Ok((bytes(member)?, score.map_err(|_| short("it is no score"))?))
+        Ok((
+            bytes(member)?,
+            score.map_err(|_| short("it has an invalid score"))?,
+        ))
     };
-    twos(value)?.into_iter().map(pair).collect()
+    paired(value)?.into_iter().map(pair).collect()
 }
 
-/// Items two by two: a map, a list of pairs, or a flat list.
-fn twos(value: Value) -> Result<Vec<(Value, Value)>> {
+/// Pairs of items, from a map, a list of pairs, or a flat list.
+fn paired(value: Value) -> Result<Vec<(Value, Value)>> {
     if let Value::Map(pairs) = value {
         return Ok(pairs);
     }
     let bad = || short("it does not come in pairs");
-    let mut twos = Vec::new();
+    let mut paired = Vec::new();
     let mut items = list(value)?.into_iter();
     while let Some(first) = items.next() {
-        twos.push(match first {
+        paired.push(match first {
             Value::Array(pair) => <[Value; 2]>::try_from(pair).map_err(|_| bad())?.into(),
             first => (first, items.next().ok_or_else(bad)?),
         });
     }
-    Ok(twos)
+    Ok(paired)
 }
 
 fn list(value: Value) -> Result<Vec<Value>> {
@@ -85,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_of_another_shape_is_refused() {
+    fn a_reply_of_another_shape_is_rejected() {
         assert!(items(bulk("a")).is_err());
         assert!(items(Value::Array(vec![Value::Nil])).is_err());
         assert!(pairs(Value::Array(vec![bulk("a")])).is_err());

@@ -1,4 +1,4 @@
-//! The dump of a queue whose keys are planted: what is there is shown, what is over is left out.
+//! Dumps queues from planted keys: current values are shown, expired ones left out.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::address::Address;
 use crate::keys::KeyType;
 use crate::link::Standing;
 
-/// Keys and what is planted there.
+/// Keys and their planted values.
 #[derive(Default)]
 struct Planted(HashMap<String, Value>);
 
@@ -24,20 +24,20 @@ impl Ask for Planted {
 }
 
 impl Planted {
-    /// Plants what stands between bars: a list, or fields and values, or members and scores.
+    /// Plants items separated by bars: a list, or fields and values, or members and scores.
     fn plant(&mut self, name: &str, items: &str) {
         let items = items.split('|').map(|item| bulk(item.as_bytes()));
         self.0.insert(key(name), Value::Array(items.collect()));
     }
 
-    /// Plants figures: a mark and, for a queue that holds something, a few numbers.
-    fn plant_figures(&mut self, mark_us: f64) {
+    /// Plants stats: a clock mark and a few counts.
+    fn plant_stats(&mut self, mark_us: f64) {
         let mut numbers = [0.0; 47];
         (numbers[0], numbers[1]) = (1.0, mark_us);
         (numbers[7], numbers[11]) = (42.0, 9.0);
         (numbers[25], numbers[30]) = (1.0, 2.0);
         let packed: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
-        let items = vec![bulk(b"figures"), bulk(&packed)];
+        let items = vec![bulk(STATS_FIELD.as_bytes()), bulk(&packed)];
         self.0.insert(key("state"), Value::Array(items));
     }
 }
@@ -62,11 +62,11 @@ fn token(number: u64) -> Token {
     Token { number, nonce: 1 }
 }
 
-/// A queue with a job in every state but cancelled and succeeded. The single claim 9 holds `w`, the
-/// boot's claim 8 holds `b`, and its claim 7 is over.
-fn whole_queue() -> Planted {
+/// A queue with a job in every state except cancelled and succeeded. The single claim 9 leases `w`, the
+/// boot's claim 8 leases `b`, and its claim 7 is finished.
+fn full_queue() -> Planted {
     let mut planted = Planted::default();
-    planted.plant_figures(20_000_000.0);
+    planted.plant_stats(20_000_000.0);
     let texts = [
         ("settings", "requeue|back"),
         ("jobs", "|x|r2|two|r1|one|s||w|run|b|boot|d|x|bad|y"),
@@ -119,17 +119,17 @@ fn whole_queue() -> Planted {
 async fn dump(planted: &Planted) -> Result<Option<QueueDump>> {
     let queue = QueueName::new("mail").unwrap();
     let keys = Keys::of_queue("windlass", &queue, 0);
-    // The clock is a little behind the mark, so the mark counts.
+    // The clock is slightly behind the mark, so the mark is used.
     read(planted, &keys, &queue, 19_999_000).await
 }
 
 async fn shown() -> QueueDump {
-    let dump = dump(&whole_queue()).await.unwrap();
+    let dump = dump(&full_queue()).await.unwrap();
     dump.expect("the queue exists")
 }
 
 #[tokio::test]
-async fn a_queue_without_figures_does_not_exist() {
+async fn a_queue_without_stats_does_not_exist() {
     assert_eq!(dump(&Planted::default()).await.unwrap(), None);
 }
 
@@ -213,13 +213,13 @@ async fn claims_and_leases_are_shown_by_their_owners() {
 }
 
 #[tokio::test]
-async fn what_is_over_is_left_out() {
+async fn expired_tombstones_and_claims_are_left_out() {
     let now = shown().await;
     assert_eq!(now.tombstones, [(id("d"), JobState::Dead, at(20_001))]);
     assert_eq!(now.claims.len(), 3);
 
-    let mut planted = whole_queue();
-    planted.plant_figures(70_000_000.0);
+    let mut planted = full_queue();
+    planted.plant_stats(70_000_000.0);
     let queue = QueueName::new("mail").unwrap();
     let keys = Keys::of_queue("windlass", &queue, 0);
     let later = read(&planted, &keys, &queue, 70_000_000).await.unwrap();
@@ -230,7 +230,7 @@ async fn what_is_over_is_left_out() {
 }
 
 #[tokio::test]
-async fn figures_and_settings_are_shown() {
+async fn stats_and_settings_are_shown() {
     let dump = shown().await;
     let stats = dump.stats;
     assert_eq!((stats.ready, stats.scheduled, stats.running), (3, 1, 2));
@@ -257,7 +257,7 @@ async fn a_queue_with_a_damaged_value_is_not_shown() {
         ("open", "8000123-00000001|1"),
         ("left", "8000123-00000001|b"),
     ] {
-        let mut planted = whole_queue();
+        let mut planted = full_queue();
         planted.plant(name, items);
         let error = dump(&planted).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::StoreDamaged, "{name}");
@@ -267,7 +267,7 @@ async fn a_queue_with_a_damaged_value_is_not_shown() {
 #[tokio::test]
 async fn a_server_shows_the_same_as_what_was_planted_there() {
     let server = Server::start();
-    let planted = whole_queue();
+    let planted = full_queue();
     let queue = QueueName::new("mail").unwrap();
     let keys = Keys::of_queue("windlass", &queue, 0);
     for (_, kind, key) in keys.all() {
@@ -275,18 +275,18 @@ async fn a_server_shows_the_same_as_what_was_planted_there() {
         let Some(Value::Array(items)) = planted.0.get(name).cloned() else {
             continue;
         };
-        let mut words = value::items(Value::Array(items)).unwrap();
-        let verb = match kind {
+        let mut args = value::items(Value::Array(items)).unwrap();
+        let command = match kind {
             KeyType::Hash => "HSET",
             KeyType::List => "RPUSH",
             _ => {
-                words.chunks_mut(2).for_each(<[Bytes]>::reverse);
+                args.chunks_mut(2).for_each(<[Bytes]>::reverse);
                 "ZADD"
             }
         };
-        server.command(&[&[Bytes::from(verb), key.clone()], &words[..]].concat());
+        server.command(&[&[Bytes::from(command), key.clone()], &args[..]].concat());
     }
-    let address = Address::parse(&server.url()).expect("the server's URL is right");
+    let address = Address::parse(&server.url()).expect("the URL is valid");
     let link = Link::open(&address, Standing::Host)
         .await
         .expect("the server is up");

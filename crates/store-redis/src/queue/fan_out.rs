@@ -1,4 +1,4 @@
-//! What concerns a queue as a whole: looked for in every part, done in every part.
+//! Verbs that work on all partitions of a queue, or search all of them.
 
 use windlass_core::{
     Changed, ChangedJob, Changes, Cursor, Error, Filter, Job, JobId, Maintained, Page, Result,
@@ -11,8 +11,8 @@ use crate::script::Script;
 impl Queue {
     pub(crate) async fn get(&self, id: &JobId) -> Result<Option<Job>> {
         self.refresh().await?;
-        for member in self.parts().iter() {
-            if let Some(job) = member.part.get(id).await? {
+        for member in self.partitions().iter() {
+            if let Some(job) = member.partition.get(id).await? {
                 return Ok(Some(job));
             }
         }
@@ -34,13 +34,13 @@ impl Queue {
         }
     }
 
-    /// Every id in every part, until one knows it.
+    /// Tries each id in every partition until one knows it.
     async fn change_ids(&self, script: &'static Script, ids: &[JobId]) -> Result<Changes> {
-        let parts = self.parts();
+        let partitions = self.partitions();
         let mut items = Vec::with_capacity(ids.len());
         for page in ids.chunks(super::BATCH_MAX) {
             let mut found: Vec<Option<ChangedJob>> = vec![None; page.len()];
-            for member in parts.iter() {
+            for member in partitions.iter() {
                 let open: Vec<usize> = (0..page.len())
                     .filter(|at| is_not_found(found[*at].as_ref()))
                     .collect();
@@ -48,8 +48,11 @@ impl Queue {
                     break;
                 }
                 let ids = open.iter().map(|at| page[*at].clone()).collect();
-                let told = member.part.change(script, &Target::Ids(ids), None).await?;
-                for (at, item) in open.into_iter().zip(told.items) {
+                let replies = member
+                    .partition
+                    .change(script, &Target::Ids(ids), None)
+                    .await?;
+                for (at, item) in open.into_iter().zip(replies.items) {
                     found[at] = Some(item);
                 }
             }
@@ -59,17 +62,17 @@ impl Queue {
     }
 
     async fn change_holder(&self, script: &'static Script, target: &Target) -> Result<Changes> {
-        let mut told = Page {
+        let mut replies = Page {
             items: Vec::new(),
             next: None,
         };
-        for member in self.parts().iter() {
-            told = member.part.change(script, target, None).await?;
-            if !told.items.iter().all(|item| is_not_found(Some(item))) {
+        for member in self.partitions().iter() {
+            replies = member.partition.change(script, target, None).await?;
+            if !replies.items.iter().all(|item| is_not_found(Some(item))) {
                 break;
             }
         }
-        Ok(told)
+        Ok(replies)
     }
 
     async fn change_page(
@@ -79,14 +82,14 @@ impl Queue {
         filter: Option<&Filter>,
         from: Option<&Cursor>,
     ) -> Result<Changes> {
-        let parts = self.parts();
-        let mut place = Place::read(from, filter, parts.len())?;
-        let page = parts[place.part]
-            .part
-            .change(script, target, place.within.as_deref())
+        let partitions = self.partitions();
+        let cursor = PageCursor::read(from, filter, partitions.len())?;
+        let page = partitions[cursor.partition]
+            .partition
+            .change(script, target, cursor.within.as_deref())
             .await?;
         Ok(Page {
-            next: place.advance(page.next, filter, parts.len()),
+            next: cursor.next(page.next, filter, partitions.len()),
             items: page.items,
         })
     }
@@ -98,22 +101,22 @@ impl Queue {
         limit: usize,
     ) -> Result<Page<Job>> {
         self.refresh().await?;
-        let parts = self.parts();
-        let mut place = Place::read(from, Some(filter), parts.len())?;
-        let page = parts[place.part]
-            .part
-            .list_page(filter, place.within.as_deref(), limit)
+        let partitions = self.partitions();
+        let cursor = PageCursor::read(from, Some(filter), partitions.len())?;
+        let page = partitions[cursor.partition]
+            .partition
+            .list_page(filter, cursor.within.as_deref(), limit)
             .await?;
         Ok(Page {
-            next: place.advance(page.next, Some(filter), parts.len()),
+            next: cursor.next(page.next, Some(filter), partitions.len()),
             items: page.items,
         })
     }
 
     pub(crate) async fn purge(&self) -> Result<u64> {
         self.refresh().await?;
-        for member in self.parts().iter() {
-            let removed = member.part.purge().await?;
+        for member in self.partitions().iter() {
+            let removed = member.partition.purge().await?;
             if removed > 0 {
                 return Ok(removed);
             }
@@ -123,16 +126,18 @@ impl Queue {
 
     pub(crate) async fn maintain(&self, limit: usize) -> Result<Maintained> {
         let mut done = Maintained::default();
-        let told = self.in_every(move |part| async move { part.maintain(limit).await });
-        all_done(told.await)?
+        let replies =
+            self.in_every(move |partition| async move { partition.maintain(limit).await });
+        all_done(replies.await)?
             .into_iter()
-            .for_each(|part| done.add(part));
+            .for_each(|partition| done.add(partition));
         Ok(done)
     }
 
     pub(crate) async fn set_paused(&self, is_paused: bool) -> Result<()> {
-        let told = self.in_every(move |part| async move { part.set_paused(is_paused).await });
-        all_done(told.await)?;
+        let replies =
+            self.in_every(move |partition| async move { partition.set_paused(is_paused).await });
+        all_done(replies.await)?;
         Ok(())
     }
 
@@ -140,22 +145,22 @@ impl Queue {
         self.first().settings().await
     }
 
-    /// The first part last: what it says is so everywhere.
+    /// Changes the first partition last: its settings then apply everywhere.
     pub(crate) async fn set(&self, settings: &[Setting]) -> Result<Settings> {
         self.refresh().await?;
-        let parts = self.parts();
-        for member in parts.iter().skip(1) {
-            member.part.set(settings).await?;
+        let partitions = self.partitions();
+        for member in partitions.iter().skip(1) {
+            member.partition.set(settings).await?;
         }
-        let settings = parts[0].part.set(settings).await?;
+        let settings = partitions[0].partition.set(settings).await?;
         self.grow_to(settings.partitions).await?;
         Ok(settings)
     }
 
     pub(crate) async fn stats(&self) -> Result<Option<Stats>> {
-        let told = self.in_every(|part| async move { part.stats().await });
+        let replies = self.in_every(|partition| async move { partition.stats().await });
         let mut sum: Option<Stats> = None;
-        for stats in all(told.await)?.iter().flatten() {
+        for stats in all(replies.await)?.iter().flatten() {
             sum.get_or_insert_default().add(stats);
         }
         Ok(sum)
@@ -166,62 +171,64 @@ fn is_not_found(item: Option<&ChangedJob>) -> bool {
     item.is_none_or(|item| item.changed == Changed::NotFound)
 }
 
-/// A place in a listing: a part, and where in it. Written `PART,…`, with commas for the tabs that
-/// the scripts use.
+/// A position in a listing: a partition, and the script's cursor within it. Written `PARTITION,…`,
+/// with commas instead of the tabs in a script's cursor.
 #[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) part: usize,
+pub(crate) struct PageCursor {
+    pub(crate) partition: usize,
     pub(crate) within: Option<String>,
 }
 
-impl Place {
+impl PageCursor {
     pub(crate) fn read(
         from: Option<&Cursor>,
         filter: Option<&Filter>,
-        parts: usize,
+        partitions: usize,
     ) -> Result<Self> {
         let Some(Cursor(text)) = from else {
             return Ok(Self {
-                part: 0,
+                partition: 0,
                 within: None,
             });
         };
         let bad = || {
-            let why = "it is not one this store gave out";
-            Error::invalid("cursor", why, "begin with the first page")
+            let why = "this store did not return it";
+            Error::invalid("cursor", why, "start with the first page")
         };
-        let (part, rest) = text.split_once(',').ok_or_else(bad)?;
-        let part: usize = part.parse().map_err(|_| bad())?;
+        let (partition, rest) = text.split_once(',').ok_or_else(bad)?;
+        let partition: usize = partition.parse().map_err(|_| bad())?;
         let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-        if part >= parts || !(rest.is_empty() || is_number(rest) && rest.contains(',')) {
+        if partition >= partitions || !(rest.is_empty() || is_number(rest) && rest.contains(',')) {
             return Err(bad());
         }
         let within = rest.replacen(',', "\t", tabs(filter));
         Ok(Self {
-            part,
+            partition,
             within: (!within.is_empty()).then_some(within),
         })
     }
 
-    /// The cursor behind a page of this part, which goes on at `within` or with the next part.
-    pub(crate) fn advance(
-        &mut self,
+    /// The cursor after a page: at `within` in this partition, or at the next partition.
+    pub(crate) fn next(
+        &self,
         within: Option<Cursor>,
         filter: Option<&Filter>,
-        parts: usize,
+        partitions: usize,
     ) -> Option<Cursor> {
         match within {
             Some(Cursor(text)) => {
                 let text = text.replacen('\t', ",", tabs(filter));
-                Some(Cursor(format!("{},{text}", self.part)))
+                Some(Cursor(format!("{},{text}", self.partition)))
             }
-            None if self.part + 1 < parts => Some(Cursor(format!("{},", self.part + 1))),
+            None if self.partition + 1 < partitions => {
+                Some(Cursor(format!("{},", self.partition + 1)))
+            }
             None => None,
         }
     }
 }
 
-/// How many tabs a cursor of a script may have: one, and one more where it names the state.
+/// The number of tabs in a script's cursor: one, plus one if it names the state.
 fn tabs(filter: Option<&Filter>) -> usize {
     match filter {
         Some(Filter { state: Some(_), .. }) => 1,

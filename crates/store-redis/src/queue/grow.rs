@@ -1,8 +1,8 @@
-//! Growing: how many parts a queue has, and how a process learns of it.
+//! Adds partitions to a queue, and keeps track of their number.
 //!
-//! The first part is the authority. New parts are made and told first, then the old ones, the first
-//! one last; a process that finds a part out of step with the first brings into step whichever is
-//! behind.
+//! The first partition is the authority. Growing creates the new partitions, then updates the old
+//! ones, the first one last. A process that finds that a partition disagrees with the first updates
+//! the one that is behind.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,17 +12,17 @@ use windlass_core::setting::PARTITIONS_MAX;
 use windlass_core::{Partitions, Result};
 
 use super::Queue;
-use crate::partition::{Part, number};
+use crate::partition::{Partition, number_arg};
 
-/// How long what is known of the number of parts may be trusted by verbs that must see all.
-const TRUSTED: Duration = Duration::from_secs(1);
+/// How long verbs that need all partitions may use the known number.
+const FRESH_FOR: Duration = Duration::from_secs(1);
 
-impl Part {
-    /// How many parts the queue has, as this one knows it, and the earlier numbers; `count` > 0
-    /// tells it so first.
+impl Partition {
+    /// The number of partitions as this one knows it, and the earlier numbers. Sets the number to
+    /// `count` first, unless that is 0.
     pub(crate) async fn partition(&self, count: u32, grow_at: u64) -> Result<(u32, Vec<u32>)> {
-        let args = vec![number(count), number(grow_at)];
-        let mut reply = self.list(&self.scripts().partition, args).await?;
+        let args = vec![number_arg(count), number_arg(grow_at)];
+        let mut reply = self.run_list(&self.scripts().partition, args).await?;
         let count = u32::try_from(reply.count()?).unwrap_or(1).max(1);
         let mut earlier = Vec::new();
         while !reply.is_empty() {
@@ -33,50 +33,49 @@ impl Part {
 }
 
 impl Queue {
-    /// Looks how many parts there are, unless that was just done.
+    /// Reads the number of partitions, unless it is fresh.
     pub(crate) async fn refresh(&self) -> Result<()> {
-        if !self.known.is_fresh(TRUSTED, self.parts().len()) {
-            self.look().await?;
+        if !self.known.is_fresh(FRESH_FOR, self.partitions().len()) {
+            self.read_count().await?;
         }
         Ok(())
     }
 
-    /// How many parts there are, by the first one.
-    async fn look(&self) -> Result<u32> {
+    /// Reads the number of partitions from the first one.
+    async fn read_count(&self) -> Result<u32> {
         let (count, earlier) = self.first().partition(0, 0).await?;
         self.learn(count);
         self.known.set(count, earlier);
         Ok(count)
     }
 
-    /// After a part said that the number of parts is another, the highest one `told`: asks the first
-    /// one, and brings parts into step that a process left behind half-way.
-    pub(super) async fn agree(&self, believed: u32, told: u32) -> Result<()> {
-        let count = self.look().await?;
-        let most = believed.max(told);
+    /// Makes the partitions agree on their number, after one of them replied with another number than
+    /// `known`; `reported` is the highest of these.
+    pub(super) async fn agree(&self, known: u32, reported: u32) -> Result<()> {
+        let count = self.read_count().await?;
+        let most = known.max(reported);
         if count < most {
-            // Whoever added parts stopped half-way, or the database was emptied, or put back to what
-            // it was: there are never fewer parts than somebody has seen, or jobs in the others would
-            // be seen by nobody.
-            self.first().make().await?;
+            // Growing stopped half-way, or the database was flushed or restored. The number never
+            // goes down: jobs in the other partitions would be lost.
+            self.first().create().await?;
             let grow_at = self.grow_at().await?;
             return self.grow(count, most, grow_at).await;
         }
-        if count == believed {
-            for member in self.parts().iter().skip(1) {
-                self.bring_into_step(&member.part, count).await?;
+        if count == known {
+            for member in self.partitions().iter().skip(1) {
+                self.update_count(&member.partition, count).await?;
             }
         }
         Ok(())
     }
 
-    async fn bring_into_step(&self, part: &Part, count: u32) -> Result<()> {
-        part.make().await?;
-        part.partition(count, self.grow_at().await?).await?;
+    async fn update_count(&self, partition: &Partition, count: u32) -> Result<()> {
+        partition.create().await?;
+        partition.partition(count, self.grow_at().await?).await?;
         Ok(())
     }
 
-    /// Waiting jobs past which a part asks for more, by the queue's settings; 0 is never.
+    /// The number of waiting jobs above which the queue grows, by its settings; 0 is never.
     async fn grow_at(&self) -> Result<u64> {
         Ok(match self.settings().await?.partitions {
             Partitions::Fixed(_) => 0,
@@ -84,7 +83,7 @@ impl Queue {
         })
     }
 
-    /// Adds parts until there are as many as were asked for; there are never fewer.
+    /// Adds partitions up to the wanted number; never removes any.
     pub(crate) async fn grow_to(&self, wanted: Partitions) -> Result<()> {
         let (now, _) = self.first().partition(0, 0).await?;
         let (count, grow_at) = match wanted {
@@ -94,9 +93,9 @@ impl Queue {
         self.grow(now, count, grow_at).await
     }
 
-    /// Grows without anybody waiting for it, one at a time in this process; a failure is made good
-    /// by the next enqueue.
-    pub(super) fn grow_aside(queue: Arc<Self>) {
+    /// Grows in a background task, one at a time in this process. After an error the next enqueue tries
+    /// again.
+    pub(super) fn grow_in_background(queue: Arc<Self>) {
         if queue.is_growing.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -106,7 +105,7 @@ impl Queue {
         });
     }
 
-    /// A part has said that it is large.
+    /// Doubles the number of partitions.
     async fn grow_by_size(&self) -> Result<()> {
         let (now, _) = self.first().partition(0, 0).await?;
         if self.settings().await?.partitions == Partitions::Auto && now < PARTITIONS_MAX {
@@ -127,24 +126,24 @@ impl Queue {
             .stats()
             .await?
             .is_some_and(|stats| stats.is_paused);
-        let parts = self.parts();
-        for member in parts
+        let partitions = self.partitions();
+        for member in partitions
             .iter()
             .skip(usize::try_from(now).unwrap_or(usize::MAX))
         {
-            member.part.make().await?;
-            member.part.set(&settings).await?;
-            member.part.set_paused(is_paused).await?;
-            member.part.partition(count, grow_at).await?;
+            member.partition.create().await?;
+            member.partition.set(&settings).await?;
+            member.partition.set_paused(is_paused).await?;
+            member.partition.partition(count, grow_at).await?;
         }
-        for member in parts
+        for member in partitions
             .iter()
             .take(usize::try_from(now).unwrap_or(usize::MAX))
             .rev()
         {
-            member.part.partition(count, grow_at).await?;
+            member.partition.partition(count, grow_at).await?;
         }
-        self.known.forget();
+        self.known.expire();
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What is held: settled and renewed in the part whose token it is.
+//! Outcomes and renewals: sent to the partition that issued the token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use windlass_core::{
     Owner, Renewal, Renewed, Result, Snooze, Token,
 };
 
-use super::{BATCH_MAX, Member, Queue, after_some, all, all_done};
-use crate::partition::Part;
+use super::{BATCH_MAX, BatchedPartition, Queue, after_some, all, all_done};
+use crate::partition::Partition;
 
-/// A verb that settles holds, and the holds.
+/// The outcomes of one call, by verb.
 #[derive(Debug)]
-pub(crate) enum Settle {
+pub(crate) enum Outcomes {
     Fail(Vec<Failure>),
     Release(Vec<JobLease>),
     Snooze(Vec<Snooze>),
     Complete(Vec<Completion>),
 }
 
-impl Settle {
+impl Outcomes {
     fn len(&self) -> usize {
         match self {
             Self::Fail(items) => items.len(),
@@ -39,7 +39,7 @@ impl Settle {
         }
     }
 
-    /// The same verb on some of the holds.
+    /// Some of the outcomes.
     fn pick(&self, page: &[usize]) -> Self {
         match self {
             Self::Fail(items) => Self::Fail(pick(items, page)),
@@ -49,12 +49,12 @@ impl Settle {
         }
     }
 
-    async fn run(self, member: &Member, patience: Duration) -> Result<Vec<OutcomeStatus>> {
+    async fn run(self, member: &BatchedPartition, timeout: Duration) -> Result<Vec<OutcomeStatus>> {
         match self {
-            Self::Fail(items) => member.part.fail(&items).await,
-            Self::Release(items) => member.part.release(&items).await,
-            Self::Snooze(items) => member.part.snooze(&items).await,
-            Self::Complete(items) => member.completes.call_within(patience, items).await,
+            Self::Fail(items) => member.partition.fail(&items).await,
+            Self::Release(items) => member.partition.release(&items).await,
+            Self::Snooze(items) => member.partition.snooze(&items).await,
+            Self::Complete(items) => member.completes.call_within(timeout, items).await,
         }
     }
 }
@@ -65,133 +65,148 @@ impl Queue {
         completions: Vec<Completion>,
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
-        let parts = self.parts();
+        let partitions = self.partitions();
         let Some(request) = next else {
-            let settled = self.settle(Settle::Complete(completions)).await?;
+            let statuses = self.report(Outcomes::Complete(completions)).await?;
             return Ok(Completed {
-                statuses: settled,
+                statuses,
                 next: None,
             });
         };
-        if parts.len() == 1 && completions.len() <= BATCH_MAX {
-            let mut completed = parts[0].part.complete(&completions, Some(&request)).await?;
-            let verb = Settle::Complete(completions);
-            self.settle_elsewhere(&verb, 1, &mut completed.statuses)
+        if partitions.len() == 1 && completions.len() <= BATCH_MAX {
+            let mut completed = partitions[0]
+                .partition
+                .complete(&completions, Some(&request))
+                .await?;
+            let outcomes = Outcomes::Complete(completions);
+            self.report_elsewhere(&outcomes, 1, &mut completed.statuses)
                 .await
                 .map_err(after_some)?;
             return Ok(completed);
         }
-        let settled = self.settle(Settle::Complete(completions)).await?;
+        let statuses = self.report(Outcomes::Complete(completions)).await?;
         let next = self.claim(&request).await.map_err(after_some)?;
-        Ok(Completed {
-            statuses: settled,
-            next,
-        })
+        Ok(Completed { statuses, next })
     }
 
-    /// Settles each hold in its part; what that part does not know may be another's.
-    pub(crate) async fn settle(&self, verb: Settle) -> Result<Vec<OutcomeStatus>> {
-        let mut settled = vec![OutcomeStatus::Gone; verb.len()];
-        match self.settle_everywhere(&verb, &mut settled).await {
-            Ok(()) => Ok(settled),
-            Err(failure) if settled.iter().all(|told| *told == OutcomeStatus::Gone) => Err(failure),
+    /// Reports each outcome to the partition of its token; what that does not know is tried in others.
+    pub(crate) async fn report(&self, outcomes: Outcomes) -> Result<Vec<OutcomeStatus>> {
+        let mut statuses = vec![OutcomeStatus::Gone; outcomes.len()];
+        match self.report_everywhere(&outcomes, &mut statuses).await {
+            Ok(()) => Ok(statuses),
+            Err(failure) if statuses.iter().all(|status| *status == OutcomeStatus::Gone) => {
+                Err(failure)
+            }
             Err(failure) => Err(after_some(failure)),
         }
     }
 
-    async fn settle_everywhere(&self, verb: &Settle, settled: &mut [OutcomeStatus]) -> Result<()> {
-        let parts = self.parts();
-        let mut hands = vec![Vec::new(); parts.len()];
-        for at in 0..verb.len() {
-            hands[part_of_token(verb.token(at), parts.len())].push(at);
+    async fn report_everywhere(
+        &self,
+        outcomes: &Outcomes,
+        statuses: &mut [OutcomeStatus],
+    ) -> Result<()> {
+        let partitions = self.partitions();
+        let mut batches = vec![Vec::new(); partitions.len()];
+        for at in 0..outcomes.len() {
+            batches[partition_of_token(outcomes.token(at), partitions.len())].push(at);
         }
-        self.settle_hands(verb, hands, settled).await?;
-        for number in 0..parts.len() {
-            let named = |at: usize| part_of_token(verb.token(at), parts.len());
-            let unknown = (0..verb.len())
-                .filter(|at| settled[*at] == OutcomeStatus::Gone && named(*at) != number)
+        self.report_batches(outcomes, batches, statuses).await?;
+        for number in 0..partitions.len() {
+            let named = |at: usize| partition_of_token(outcomes.token(at), partitions.len());
+            let unknown = (0..outcomes.len())
+                .filter(|at| statuses[*at] == OutcomeStatus::Gone && named(*at) != number)
                 .collect();
-            self.settle_in(number, verb, unknown, settled).await?;
+            self.report_in(number, outcomes, unknown, statuses).await?;
         }
-        self.settle_elsewhere(verb, parts.len(), settled).await
+        self.report_elsewhere(outcomes, partitions.len(), statuses)
+            .await
     }
 
-    /// What each part has in hand, in all of them at once.
-    async fn settle_hands(
+    /// Reports the batch of each partition, concurrently.
+    async fn report_batches(
         &self,
-        verb: &Settle,
-        hands: Vec<Vec<usize>>,
-        settled: &mut [OutcomeStatus],
+        outcomes: &Outcomes,
+        batches: Vec<Vec<usize>>,
+        statuses: &mut [OutcomeStatus],
     ) -> Result<()> {
-        let patience = self.patience();
-        let pages_of = |hand: &[usize]| -> Vec<Settle> {
-            let pages = hand.chunks(BATCH_MAX);
-            pages.map(|page| verb.pick(page)).collect()
+        let timeout = self.timeout();
+        let pages_of = |batch: &[usize]| -> Vec<Outcomes> {
+            let pages = batch.chunks(BATCH_MAX);
+            pages.map(|page| outcomes.pick(page)).collect()
         };
-        let hands = hands.into_iter().enumerate();
-        let hands = hands
-            .filter(|(_, hand)| !hand.is_empty())
-            .map(|(number, hand)| (number, (pages_of(&hand), hand)));
-        let told = self.in_parts(hands.collect(), move |member, (pages, hand)| async move {
-            let (mut told, mut failed) = (Vec::with_capacity(hand.len()), Ok(()));
-            for page in pages {
-                match page.run(&member, patience).await {
-                    Ok(page) => told.extend(page),
-                    Err(failure) => {
-                        failed = Err(failure);
-                        break;
+        let batches = batches.into_iter().enumerate();
+        let batches = batches
+            .filter(|(_, batch)| !batch.is_empty())
+            .map(|(number, batch)| (number, (pages_of(&batch), batch)));
+        let replies = self.in_partitions(
+            batches.collect(),
+            move |member, (pages, batch)| async move {
+                let (mut replies, mut failed) = (Vec::with_capacity(batch.len()), Ok(()));
+                for page in pages {
+                    match page.run(&member, timeout).await {
+                        Ok(page) => replies.extend(page),
+                        Err(failure) => {
+                            failed = Err(failure);
+                            break;
+                        }
                     }
                 }
-            }
-            Ok((hand, told, failed))
-        });
-        let mut outcomes = Vec::new();
-        for (hand, told, failed) in all(told.await)? {
-            note(&hand, told, settled);
-            outcomes.push(failed);
+                Ok((batch, replies, failed))
+            },
+        );
+        let mut errors = Vec::new();
+        for (batch, replies, failed) in all(replies.await)? {
+            set_statuses(&batch, replies, statuses);
+            errors.push(failed);
         }
-        all(outcomes).map(drop)
+        all(errors).map(drop)
     }
 
-    /// Before something is called gone: a process that did not see the queue grow looks in the parts
-    /// beyond those it knew.
-    async fn settle_elsewhere(
+    /// Tries unknown outcomes in partitions that this process did not know of, before it reports them as
+    /// gone.
+    async fn report_elsewhere(
         &self,
-        verb: &Settle,
+        outcomes: &Outcomes,
         known: usize,
-        settled: &mut [OutcomeStatus],
+        statuses: &mut [OutcomeStatus],
     ) -> Result<()> {
-        if !settled.contains(&OutcomeStatus::Gone) {
+        if !statuses.contains(&OutcomeStatus::Gone) {
             return Ok(());
         }
         self.refresh().await?;
-        for number in known..self.parts().len() {
-            let unknown = (0..verb.len())
-                .filter(|at| settled[*at] == OutcomeStatus::Gone)
+        for number in known..self.partitions().len() {
+            let unknown = (0..outcomes.len())
+                .filter(|at| statuses[*at] == OutcomeStatus::Gone)
                 .collect();
-            self.settle_in(number, verb, unknown, settled).await?;
+            self.report_in(number, outcomes, unknown, statuses).await?;
         }
         Ok(())
     }
 
-    async fn settle_in(
+    async fn report_in(
         &self,
         number: usize,
-        verb: &Settle,
+        outcomes: &Outcomes,
         unknown: Vec<usize>,
-        settled: &mut [OutcomeStatus],
+        statuses: &mut [OutcomeStatus],
     ) -> Result<()> {
-        let member = &self.parts()[number];
+        let member = &self.partitions()[number];
         for page in unknown.chunks(BATCH_MAX) {
-            let told = verb.pick(page).run(member, self.patience()).await?;
-            note(page, told, settled);
+            let replies = outcomes.pick(page).run(member, self.timeout()).await?;
+            set_statuses(page, replies, statuses);
         }
         Ok(())
     }
 
-    /// The part to look in for the holder of a token after `tried` others: of the `known` ones that
-    /// which it names first, then those this process had not seen.
-    async fn search(&self, token: Token, known: usize, tried: usize) -> Result<Option<Arc<Part>>> {
+    /// The partition to try for a token after `tried` others: of the `known` ones first the one that the
+    /// token names, then those that were unknown.
+    async fn partition_to_try(
+        &self,
+        token: Token,
+        known: usize,
+        tried: usize,
+    ) -> Result<Option<Arc<Partition>>> {
         let at = if tried < known {
             let named = usize::try_from(token.nonce >> 24).unwrap_or_default();
             (named % known + tried) % known
@@ -199,13 +214,20 @@ impl Queue {
             self.refresh().await?;
             tried
         };
-        Ok(self.parts().get(at).map(|member| Arc::clone(&member.part)))
+        Ok(self
+            .partitions()
+            .get(at)
+            .map(|member| Arc::clone(&member.partition)))
     }
 
-    pub(crate) async fn accept(&self, hold: &JobLease, lease: Duration) -> Result<LeaseStatus> {
-        let (known, mut tried) = (self.parts().len(), 0);
-        while let Some(part) = self.search(hold.token, known, tried).await? {
-            if part.accept(hold, lease).await? == LeaseStatus::Valid {
+    pub(crate) async fn accept(
+        &self,
+        job_lease: &JobLease,
+        lease: Duration,
+    ) -> Result<LeaseStatus> {
+        let (known, mut tried) = (self.partitions().len(), 0);
+        while let Some(partition) = self.partition_to_try(job_lease.token, known, tried).await? {
+            if partition.accept(job_lease, lease).await? == LeaseStatus::Valid {
                 return Ok(LeaseStatus::Valid);
             }
             tried += 1;
@@ -215,13 +237,13 @@ impl Queue {
 
     pub(crate) async fn progress(
         &self,
-        hold: &JobLease,
+        lease: &JobLease,
         fraction: f64,
         message: Option<&str>,
     ) -> Result<LeaseStatus> {
-        let (known, mut tried) = (self.parts().len(), 0);
-        while let Some(part) = self.search(hold.token, known, tried).await? {
-            if part.progress(hold, fraction, message).await? == LeaseStatus::Valid {
+        let (known, mut tried) = (self.partitions().len(), 0);
+        while let Some(partition) = self.partition_to_try(lease.token, known, tried).await? {
+            if partition.progress(lease, fraction, message).await? == LeaseStatus::Valid {
                 return Ok(LeaseStatus::Valid);
             }
             tried += 1;
@@ -230,23 +252,23 @@ impl Queue {
     }
 
     pub(crate) async fn renew(&self, renewal: Renewal, lease: Duration) -> Result<Renewed> {
-        let known = self.parts().len();
+        let known = self.partitions().len();
         let renewed = self.renew_in_known(&renewal, lease).await?;
         if renewed.lost.is_empty() {
             return Ok(renewed);
         }
         self.refresh().await?;
-        if self.parts().len() == known {
+        if self.partitions().len() == known {
             return Ok(renewed);
         }
-        // Repeating a renewal changes nothing where it was done.
+        // A renewal is idempotent.
         self.renew_in_known(&renewal, lease).await
     }
 
     async fn renew_in_known(&self, renewal: &Renewal, lease: Duration) -> Result<Renewed> {
-        let parts = self.parts();
-        if parts.len() == 1 {
-            return parts[0].part.renew(renewal, lease).await;
+        let partitions = self.partitions();
+        if partitions.len() == 1 {
+            return partitions[0].partition.renew(renewal, lease).await;
         }
         match renewal {
             Renewal::Single { token } => self.renew_single(*token, lease).await,
@@ -259,12 +281,12 @@ impl Queue {
     }
 
     async fn renew_single(&self, token: Token, lease: Duration) -> Result<Renewed> {
-        let parts = self.parts();
-        let first = part_of_token(token, parts.len());
+        let partitions = self.partitions();
+        let first = partition_of_token(token, partitions.len());
         let mut renewed = Renewed::default();
-        for at in 0..parts.len() {
-            let part = &parts[(first + at) % parts.len()].part;
-            renewed = part.renew(&Renewal::Single { token }, lease).await?;
+        for at in 0..partitions.len() {
+            let partition = &partitions[(first + at) % partitions.len()].partition;
+            renewed = partition.renew(&Renewal::Single { token }, lease).await?;
             if renewed.lost.is_empty() {
                 break;
             }
@@ -272,8 +294,8 @@ impl Queue {
         Ok(renewed)
     }
 
-    /// A worker's lease in each part; the earliest end is the one that counts. A token is lost when
-    /// no part knows it.
+    /// Renews a worker's lease in each partition and returns the earliest end. A token is lost if no
+    /// partition knows it.
     async fn renew_worker(
         &self,
         boot: &BootId,
@@ -289,11 +311,11 @@ impl Queue {
             settled,
         };
         let renewal = Arc::new(renewal);
-        let told = self.in_all(move |part| {
+        let replies = self.in_known(move |partition| {
             let renewal = Arc::clone(&renewal);
-            async move { part.renew(&renewal, lease).await }
+            async move { partition.renew(&renewal, lease).await }
         });
-        for renewed in all_done(told.await)? {
+        for renewed in all_done(replies.await)? {
             merged.until = match (merged.until, renewed.until) {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),
@@ -306,37 +328,37 @@ impl Queue {
         Ok(merged)
     }
 
-    /// Takes back what is under a worker's lease.
+    /// Requeues the jobs under a worker's lease.
     pub(crate) async fn take_back_lease(&self, boot: &BootId, is_lost: bool) -> Result<u64> {
         let owner = Owner::boot(boot);
-        let taken = self.in_every(move |part| {
+        let taken = self.in_every(move |partition| {
             let owner = owner.clone();
-            async move { part.take_back(&owner, is_lost).await }
+            async move { partition.take_back(&owner, is_lost).await }
         });
         Ok(all_done(taken.await)?.into_iter().sum())
     }
 
-    /// Takes back what single claims took for a worker.
+    /// Requeues the jobs of single claims made for a worker.
     pub(crate) async fn take_back_singles(&self, boot: &BootId, is_lost: bool) -> Result<u64> {
         let boot = boot.clone();
-        let taken = self.in_every(move |part| {
+        let taken = self.in_every(move |partition| {
             let boot = boot.clone();
-            async move { part.take_back_singles(&boot, is_lost).await }
+            async move { partition.take_back_singles(&boot, is_lost).await }
         });
         Ok(all_done(taken.await)?.into_iter().sum())
     }
 }
 
-/// The part of so many that a token names; tokens older than the second part may name any.
-fn part_of_token(token: Token, parts: usize) -> usize {
+/// The partition that a token names. A token issued before the queue had two may name any.
+fn partition_of_token(token: Token, partitions: usize) -> usize {
     let named = usize::try_from(token.nonce >> 24).unwrap_or(usize::MAX);
-    if named < parts { named } else { 0 }
+    if named < partitions { named } else { 0 }
 }
 
-/// Writes down what a page of holds was told.
-fn note(page: &[usize], told: Vec<OutcomeStatus>, settled: &mut [OutcomeStatus]) {
-    for (at, told) in page.iter().zip(told) {
-        settled[*at] = told;
+/// Stores the statuses of a page.
+fn set_statuses(page: &[usize], replies: Vec<OutcomeStatus>, statuses: &mut [OutcomeStatus]) {
+    for (at, status) in page.iter().zip(replies) {
+        statuses[*at] = status;
     }
 }
 

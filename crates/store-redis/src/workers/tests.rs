@@ -1,4 +1,4 @@
-//! The registry's arguments and replies: what is written is read back, what is damaged is refused.
+//! Arguments and replies of the registry: values round-trip, damaged records are rejected.
 
 mod registry;
 
@@ -29,13 +29,13 @@ fn new_worker() -> NewWorker {
     }
 }
 
-/// The record that `register` and `heartbeat` leave for these arguments.
-fn record(new: &NewWorker, told: &str, running: &[u8]) -> Vec<u8> {
+/// The record that `register` and `heartbeat` write for these arguments.
+fn record(new: &NewWorker, command: &str, running: &[u8]) -> Vec<u8> {
     let args = register_args(new);
-    let lines: [&[u8]; 4] = [told.as_bytes(), b"5000\t", &args[2], running];
-    let [told, started, queues, running] = lines;
+    let lines: [&[u8]; 4] = [command.as_bytes(), b"5000\t", &args[2], running];
+    let [command, started, queues, running] = lines;
     let facts = [started, &args[1]].concat();
-    [told, &facts, queues, running].join(&b'\n')
+    [command, &facts, queues, running].join(&b'\n')
 }
 
 /// A page with one worker, last seen at 6000.
@@ -45,7 +45,7 @@ fn page(next: &str, now: &str, record: &[u8]) -> Value {
 }
 
 #[test]
-fn a_worker_is_read_back_as_it_registered_and_beat() {
+fn a_worker_is_read_back_as_it_registered_and_sent_heartbeats() {
     let heartbeat = Heartbeat {
         boot: boot("one"),
         running: vec![
@@ -60,7 +60,7 @@ fn a_worker_is_read_back_as_it_registered_and_beat() {
         .add_page(page(
             "0",
             "65999",
-            &record(&new_worker(), "quiet", &running),
+            &record(&new_worker(), "pause", &running),
         ))
         .unwrap();
 
@@ -111,7 +111,7 @@ fn pages_follow_each_other_and_repeats_count_once() {
 fn replies_are_read() {
     assert_eq!(read_command(bulk("stop")).unwrap(), WorkerCommand::Stop);
     assert!(read_command(bulk("sing")).is_err());
-    assert!(read_command_reply(bulk("told")).unwrap());
+    assert!(read_command_reply(bulk("queued")).unwrap());
     assert!(!read_command_reply(bulk("unknown")).unwrap());
     assert!(read_command_reply(bulk("")).is_err());
     assert_eq!(read_queues(Value::Nil).unwrap(), None);
@@ -135,7 +135,7 @@ fn arguments_are_as_the_scripts_take_them() {
     );
     assert_eq!(
         args(command_args(&one, WorkerCommand::Pause)),
-        [b"one", &b"quiet"[..]]
+        [b"one", &b"pause"[..]]
     );
     assert_eq!(args(find_args(&one)), [b"one"]);
     assert_eq!(args(leave_args(&one, None)), [b"one", &b""[..]]);
@@ -144,7 +144,7 @@ fn arguments_are_as_the_scripts_take_them() {
 }
 
 #[test]
-fn a_damaged_record_is_refused_and_names_the_worker() {
+fn a_damaged_record_is_rejected_and_the_error_names_the_worker() {
     for bad in [
         "",
         "continue",

@@ -217,7 +217,7 @@ async fn a_cursor_that_is_none_is_refused() -> Result<()> {
         "0,nothing,0",
         "9,jobs,0",
         "0,jobs,-1",
-        "-1,look,0",
+        "-1,ready_lists,0",
     ] {
         let from = Some(windlass_core::Cursor(bad.to_owned()));
         let error = site.bench.store.audit(&site.bench.queue, from).await;

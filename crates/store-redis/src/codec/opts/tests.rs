@@ -1,4 +1,4 @@
-//! Opts: what is written is read back, and what is damaged is refused.
+//! Opts round-trip, and damaged opts are rejected.
 
 use windlass_core::ErrorKind;
 
@@ -20,7 +20,7 @@ fn headers(pairs: &[(&str, &str)]) -> Headers {
     headers
 }
 
-/// A job that differs from a plain one in everything.
+/// A job without any default.
 fn rich() -> NewJob {
     NewJob::new("payload")
         .id(JobId::new("räksmörgås").unwrap())
@@ -40,7 +40,7 @@ fn rich() -> NewJob {
 }
 
 #[test]
-fn a_plain_job_says_nothing_of_itself() {
+fn a_job_with_defaults_has_an_empty_spec() {
     assert_eq!(spec(&NewJob::new("payload")), "");
     assert_eq!(Opts::read(b"").unwrap(), Opts::default());
 }
@@ -55,7 +55,7 @@ fn a_spec_has_its_lines_in_the_order_of_the_layout() {
 }
 
 #[test]
-fn times_from_now_are_left_to_the_stores_clock() {
+fn relative_times_are_left_to_the_stores_clock() {
     let job = NewJob::new("payload")
         .delay(Duration::from_micros(1))
         .retry(RetryPolicy::default().until(Due::Now))
@@ -65,7 +65,7 @@ fn times_from_now_are_left_to_the_stores_clock() {
 }
 
 #[test]
-fn what_a_spec_with_resolved_times_says_is_read_back() {
+fn a_spec_with_resolved_times_is_read_back() {
     let job = rich();
 
     let opts = Opts::read(spec(&job).as_bytes()).unwrap();
@@ -102,7 +102,7 @@ fn what_only_scripts_write_is_read() {
 }
 
 #[test]
-fn damaged_opts_are_refused() {
+fn damaged_opts_are_rejected() {
     let bad: [&[u8]; 29] = [
         b"n",
         b"nx\n",
@@ -142,7 +142,7 @@ fn damaged_opts_are_refused() {
 }
 
 #[test]
-fn an_error_does_not_repeat_what_a_header_holds() {
+fn an_error_does_not_contain_header_values() {
     let error = Opts::read(b"hauthorization\tsecret\tdangling\n").unwrap_err();
     assert!(!error.to_string().contains("secret"), "{error}");
 }
@@ -173,7 +173,7 @@ fn an_id_that_was_not_generated_has_no_time() {
 }
 
 #[test]
-fn a_generated_id_says_when_it_was_made() {
+fn a_generated_id_contains_its_time() {
     let before = ulid_ms(&JobId::generate(), false).expect("it is generated");
     let after = ulid_ms(&JobId::generate(), false).expect("it is generated");
     assert!(before <= after && after < before + 60_000);
@@ -185,9 +185,9 @@ fn opts_win_over_the_id_and_a_job_is_due_when_it_was_enqueued() {
     let plain = Opts::default();
     assert_eq!(created_at(&id, &plain).unwrap(), at(1_469_922_850_259));
     assert_eq!(due_at(&id, &plain).unwrap(), at(1_469_922_850_259));
-    let said = Opts::read(b"c7\nd9\n").unwrap();
-    assert_eq!(created_at(&id, &said).unwrap(), at(7));
-    assert_eq!(due_at(&id, &said).unwrap(), at(9));
+    let stored = Opts::read(b"c7\nd9\n").unwrap();
+    assert_eq!(created_at(&id, &stored).unwrap(), at(7));
+    assert_eq!(due_at(&id, &stored).unwrap(), at(9));
     let named = Opts::read(b"n\n").unwrap();
     assert!(created_at(&id, &named).is_err());
 }

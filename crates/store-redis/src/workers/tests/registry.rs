@@ -1,4 +1,4 @@
-//! The scripts of the registry on a server: pages stay bounded, and what a hand left there heals.
+//! The scripts of the registry on a server: pages stay bounded, and damaged values are repaired.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::keys::Keys;
 use crate::link::{Call, Link, Standing};
 use crate::script::{ClockSource, Script, Scripts};
 
-/// The registry of a server of its own, under a clock that tests move.
-struct Bench {
+/// A registry on a dedicated server, with a manual clock.
+struct Fixture {
     server: Server,
     link: Link,
     clock: ManualClock,
@@ -20,10 +20,10 @@ struct Bench {
     scripts: &'static Scripts,
 }
 
-impl Bench {
+impl Fixture {
     async fn new() -> Self {
         let server = Server::start();
-        let address = Address::parse(&server.url()).expect("the server's URL is right");
+        let address = Address::parse(&server.url()).expect("the URL is valid");
         Self {
             link: Link::open(&address, Standing::Host)
                 .await
@@ -56,14 +56,14 @@ impl Bench {
             boot: boot(name),
             running: vec![],
         };
-        let told = self.run(&self.scripts.worker_heartbeat, heartbeat_args(&heartbeat));
-        read_command(told.await).expect("it is a word")
+        let reply = self.run(&self.scripts.worker_heartbeat, heartbeat_args(&heartbeat));
+        read_command(reply.await).expect("it is a command")
     }
 
-    async fn tell(&self, name: &str) -> bool {
+    async fn command(&self, name: &str) -> bool {
         let args = command_args(&boot(name), WorkerCommand::Stop);
-        let told = self.run(&self.scripts.worker_command, args);
-        read_command_reply(told.await).expect("it is a word")
+        let reply = self.run(&self.scripts.worker_command, args);
+        read_command_reply(reply.await).expect("it is a reply")
     }
 
     async fn list(&self) -> Result<Vec<WorkerRecord>> {
@@ -73,78 +73,86 @@ impl Bench {
         Ok(workers.into_vec())
     }
 
-    fn count(&self, words: &[&str]) -> i64 {
-        self.server.command(words).integer()
+    fn count(&self, command: &[&str]) -> i64 {
+        self.server.command(command).integer()
     }
 }
 
 #[tokio::test]
-async fn many_workers_are_listed_cut_and_dropped_in_pages() {
-    let bench = Bench::new().await;
+async fn many_workers_are_listed_moved_and_dropped_in_pages() {
+    let fixture = Fixture::new().await;
     for number in 0..1_100 {
-        bench.register(&format!("w{number}")).await;
+        fixture.register(&format!("w{number}")).await;
     }
-    assert_eq!(bench.list().await.expect("all can be read").len(), 1_100);
+    assert_eq!(fixture.list().await.expect("all can be read").len(), 1_100);
 
-    bench.clock.step_back(Duration::from_secs(3_600));
-    let now = format!("({}", bench.clock.now_us() / 1000);
+    fixture.clock.step_back(Duration::from_secs(3_600));
+    let now = format!("({}", fixture.clock.now_us() / 1000);
     for late in [600, 100, 0] {
-        assert!(!bench.tell("nobody").await);
-        let words = ["ZCOUNT", "windlass:{*}:seen", &now, "+inf"];
-        assert_eq!(bench.count(&words), late);
+        assert!(!fixture.command("nobody").await);
+        let command = ["ZCOUNT", "windlass:{*}:seen", &now, "+inf"];
+        assert_eq!(fixture.count(&command), late);
     }
 
-    bench.clock.advance(Duration::from_secs(24 * 3_600));
-    assert!(bench.list().await.expect("none is left to read").is_empty());
+    fixture.clock.advance(Duration::from_secs(24 * 3_600));
+    assert!(
+        fixture
+            .list()
+            .await
+            .expect("none is left to read")
+            .is_empty()
+    );
     for kept in [600, 100, 0] {
-        // The last of them stands there until the last page, and is not known any more.
-        assert!(!bench.tell("w999").await);
-        assert_eq!(bench.count(&["HLEN", "windlass:{*}:workers"]), kept);
-        assert_eq!(bench.count(&["ZCARD", "windlass:{*}:seen"]), kept);
+        // It is stored until the last page is dropped, but no longer known.
+        assert!(!fixture.command("w999").await);
+        assert_eq!(fixture.count(&["HLEN", "windlass:{*}:workers"]), kept);
+        assert_eq!(fixture.count(&["ZCARD", "windlass:{*}:seen"]), kept);
     }
 }
 
 #[tokio::test]
 async fn a_worker_whose_record_is_damaged_is_lost_and_can_be_removed() {
-    let bench = Bench::new().await;
-    bench.register("one").await;
-    bench
+    let fixture = Fixture::new().await;
+    fixture.register("one").await;
+    fixture
         .server
         .command(&["HSET", "windlass:{*}:workers", "one", "junk"]);
 
-    assert_eq!(bench.heartbeat("one").await, WorkerCommand::Reregister);
-    assert!(!bench.tell("one").await);
-    let error = bench.list().await.expect_err("the record is junk");
+    assert_eq!(fixture.heartbeat("one").await, WorkerCommand::Reregister);
+    assert!(!fixture.command("one").await);
+    let error = fixture.list().await.expect_err("the record is junk");
     assert_eq!(error.kind(), ErrorKind::StoreDamaged);
 
     let args = leave_args(&boot("one"), None);
-    bench.run(&bench.scripts.worker_leave, args).await;
-    assert!(bench.list().await.expect("it is gone").is_empty());
+    fixture.run(&fixture.scripts.worker_leave, args).await;
+    assert!(fixture.list().await.expect("it is gone").is_empty());
 }
 
 #[tokio::test]
-async fn a_mark_that_is_no_number_heals_with_the_next_step() {
-    let bench = Bench::new().await;
+async fn an_invalid_clock_mark_is_repaired_by_the_next_call() {
+    let fixture = Fixture::new().await;
     for planted in ["", "soon", "nan", "inf", "-5"] {
-        bench.server.command(&["SET", "windlass:{*}:mark", planted]);
+        fixture
+            .server
+            .command(&["SET", "windlass:{*}:mark", planted]);
 
-        bench.register("one").await;
+        fixture.register("one").await;
 
-        let mark = bench.server.command(&["GET", "windlass:{*}:mark"]).text();
+        let mark = fixture.server.command(&["GET", "windlass:{*}:mark"]).text();
         assert_eq!(mark, "1763240000000000", "{planted:?}");
-        assert_eq!(bench.heartbeat("one").await, WorkerCommand::Continue);
+        assert_eq!(fixture.heartbeat("one").await, WorkerCommand::Continue);
     }
 }
 
 #[tokio::test]
 async fn a_worker_lives_on_while_the_server_is_full() {
-    let bench = Bench::new().await;
-    bench.register("one").await;
-    bench.server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    let fixture = Fixture::new().await;
+    fixture.register("one").await;
+    fixture.server.command(&["CONFIG", "SET", "maxmemory", "1"]);
 
-    assert_eq!(bench.heartbeat("one").await, WorkerCommand::Continue);
-    assert!(bench.tell("one").await);
-    bench.register("two").await;
+    assert_eq!(fixture.heartbeat("one").await, WorkerCommand::Continue);
+    assert!(fixture.command("one").await);
+    fixture.register("two").await;
 
-    assert_eq!(bench.list().await.expect("both can be read").len(), 2);
+    assert_eq!(fixture.list().await.expect("both can be read").len(), 2);
 }

@@ -1,68 +1,68 @@
-//! How jobs ended: what is kept of a finished job's end, and the tombstones of chosen ids.
+//! How jobs ended: the end records of kept jobs, and the tombstones of custom ids.
 
 use windlass_core::{JobState, Reason, Result, Timestamp};
 
 use super::{damaged, text, time};
 
-/// The end of a finished job that is kept.
+/// The end record of a finished job that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct EndRecord {
     pub(crate) state: JobState,
     pub(crate) finished_at: Timestamp,
-    /// When the latest claim handed it out, where one did.
+    /// When it was last claimed, if ever.
     pub(crate) started_at: Option<Timestamp>,
-    /// Why a dead job is dead.
+    /// Why the job is dead.
     pub(crate) reason: Option<Reason>,
 }
 
-impl Outcome {
+impl EndRecord {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        const PART: &str = "end of a job";
-        let mut parts = text(PART, bytes)?.splitn(4, '\t');
-        let mut part = || parts.next().unwrap_or_default();
+        const KIND: &str = "end record";
+        let mut fields = text(KIND, bytes)?.splitn(4, '\t');
+        let mut field = || fields.next().unwrap_or_default();
         Ok(Self {
-            state: final_state(PART, part())?,
-            finished_at: time(PART, part())?,
-            started_at: match part() {
+            state: final_state(KIND, field())?,
+            finished_at: time(KIND, field())?,
+            started_at: match field() {
                 "" => None,
-                at => Some(time(PART, at)?),
+                at => Some(time(KIND, at)?),
             },
-            reason: match part() {
+            reason: match field() {
                 "" => None,
-                word => {
-                    let reason = Reason::from_text(word);
-                    Some(reason.ok_or_else(|| damaged(PART, "its reason is none"))?)
+                text => {
+                    let reason = Reason::from_text(text);
+                    Some(reason.ok_or_else(|| damaged(KIND, "invalid reason"))?)
                 }
             },
         })
     }
 }
 
-/// An id that a caller chose, after its job's end.
+/// The tombstone of a custom id, left when its job ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tombstone {
     pub(crate) state: JobState,
-    /// How long the id is remembered.
+    /// When it is dropped.
     pub(crate) until: Timestamp,
 }
 
 impl Tombstone {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        const PART: &str = "tombstone";
-        let (state, until) = text(PART, bytes)?
+        const KIND: &str = "tombstone";
+        let (state, until) = text(KIND, bytes)?
             .split_once(' ')
-            .ok_or_else(|| damaged(PART, "a part of it is missing"))?;
+            .ok_or_else(|| damaged(KIND, "missing field"))?;
         Ok(Self {
-            state: final_state(PART, state)?,
-            until: time(PART, until)?,
+            state: final_state(KIND, state)?,
+            until: time(KIND, until)?,
         })
     }
 }
 
-fn final_state(part: &str, word: &str) -> Result<JobState> {
-    JobState::from_text(word)
+fn final_state(kind: &str, text: &str) -> Result<JobState> {
+    JobState::from_text(text)
         .filter(|state| state.is_final())
-        .ok_or_else(|| damaged(part, "its state is none that a job ends in"))
+        .ok_or_else(|| damaged(kind, "not a final state"))
 }
 
 #[cfg(test)]
@@ -74,9 +74,9 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_read_with_and_without_start_and_reason() {
-        let read = |text: &str| Outcome::read(text.as_bytes()).unwrap();
-        let cancelled = Outcome {
+    fn an_end_record_is_read_with_and_without_start_and_reason() {
+        let read = |text: &str| EndRecord::read(text.as_bytes()).unwrap();
+        let cancelled = EndRecord {
             state: JobState::Cancelled,
             finished_at: at(9),
             started_at: None,
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(read("cancelled\t9\t\t"), cancelled);
         assert_eq!(
             read("dead\t9\t5\tpoison"),
-            Outcome {
+            EndRecord {
                 state: JobState::Dead,
                 started_at: Some(at(5)),
                 reason: Some(Reason::Poison),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_end_is_refused() {
+    fn a_damaged_end_record_is_rejected() {
         for bad in [
             "",
             "dead",
@@ -107,12 +107,12 @@ mod tests {
             "dead\t9\t5\tboredom",
             "dead\t9\t5\tpoison\t",
         ] {
-            assert!(Outcome::read(bad.as_bytes()).is_err(), "{bad:?}");
+            assert!(EndRecord::read(bad.as_bytes()).is_err(), "{bad:?}");
         }
     }
 
     #[test]
-    fn a_tombstone_is_read_or_refused() {
+    fn a_tombstone_is_read_or_rejected() {
         let expected = Tombstone {
             state: JobState::Succeeded,
             until: at(7),
