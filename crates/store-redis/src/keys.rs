@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use windlass_core::QueueName;
 
-/// What Redis holds at a key.
+/// The Redis type of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyType {
     /// A hash.

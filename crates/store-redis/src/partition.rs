@@ -76,7 +76,7 @@ impl Partition {
         self.shared.scripts
     }
 
-    /// Whether the queue has other partitions, as far as claim replies said.
+    /// Whether the queue has other partitions, according to claim replies.
     pub(crate) fn is_partitioned(&self) -> bool {
         self.partitions_seen.load(Ordering::Relaxed) > 1
     }

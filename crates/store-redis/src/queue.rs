@@ -79,8 +79,8 @@ impl Queue {
         self.weak_self.upgrade()
     }
 
-    /// The timeout of a batched call: slightly longer than that of a single call, whose error says
-    /// more about what happened.
+    /// The timeout of a batched call: slightly longer than that of a single call, whose error is
+    /// more specific.
     fn timeout(&self) -> Duration {
         self.shared.link.address().timeout + Duration::from_millis(200)
     }
@@ -157,7 +157,7 @@ impl Queue {
         F: Future<Output = Result<T>> + Send + 'static,
     {
         let batches = numbers.map(|number| (number, ())).collect();
-        self.in_partitions(batches, |member, ()| verb(Arc::clone(&member.partition)))
+        self.in_partitions(batches, |batched, ()| verb(Arc::clone(&batched.partition)))
             .await
     }
 

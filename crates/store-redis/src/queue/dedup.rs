@@ -54,16 +54,18 @@ impl Queue {
         let queries = queries
             .filter(|(_, batch)| !batch.is_empty())
             .map(|(number, batch)| (number, (id_and_key_args(jobs, &batch), batch)));
-        let reply =
-            self.in_partitions(queries.collect(), move |member, (args, batch)| async move {
-                Ok((batch, member.partition.find(args, count).await?))
-            });
+        let replies = self.in_partitions(
+            queries.collect(),
+            move |batched, (args, batch)| async move {
+                Ok((batch, batched.partition.find(args, count).await?))
+            },
+        );
         let mut found = vec![None; jobs.len()];
-        for reply in reply.await {
+        for reply in replies.await {
             let (batch, reply): (Vec<usize>, Existing) = reply?;
             let Some(reply) = reply else { return Ok(None) };
-            for (at, first) in batch.into_iter().zip(reply) {
-                found[at] = found[at].take().or(first);
+            for (at, existing) in batch.into_iter().zip(reply) {
+                found[at] = found[at].take().or(existing);
             }
         }
         Ok(Some(found))

@@ -64,9 +64,9 @@ impl Queue {
         if !returned.is_empty() {
             self.agree(count, most).await?;
         }
-        for member in partitions.iter() {
+        for batched in partitions.iter() {
             // In the background: the enqueue does not wait for it.
-            if member.partition.is_large.swap(false, Ordering::Relaxed)
+            if batched.partition.is_large.swap(false, Ordering::Relaxed)
                 && let Some(queue) = self.to_arc()
             {
                 Self::grow_in_background(queue);
@@ -86,8 +86,8 @@ impl Queue {
         let timeout = self.timeout();
         let batches = batches.into_iter().enumerate();
         let batches = batches.filter(|(_, batch)| !batch.is_empty()).collect();
-        let results = self.in_partitions(batches, move |member, batch| async move {
-            Ok(enqueue_batch(&member, batch, count, timeout).await)
+        let results = self.in_partitions(batches, move |batched, batch| async move {
+            Ok(enqueue_batch(&batched, batch, count, timeout).await)
         });
         let (mut returned, mut most, mut failed) = (Vec::new(), count, None);
         for (results, failure) in results.await.into_iter().flatten() {
@@ -110,7 +110,7 @@ impl Queue {
 
 /// Sends a batch page by page. Returns the replies up to the first error, and that error.
 async fn enqueue_batch(
-    member: &BatchedPartition,
+    batched: &BatchedPartition,
     batch: Vec<(usize, NewJob)>,
     count: u32,
     timeout: Duration,
@@ -119,7 +119,7 @@ async fn enqueue_batch(
     for page in pages(batch) {
         let (indexes, sent): (Vec<_>, Vec<_>) =
             page.into_iter().map(|(at, job)| (at, (count, job))).unzip();
-        match member.enqueues.call_within(timeout, sent).await {
+        match batched.enqueues.call_within(timeout, sent).await {
             Ok(results) => replies.extend(indexes.into_iter().zip(results)),
             Err(error) => return (replies, Some(error)),
         }

@@ -11,8 +11,8 @@ use crate::script::Script;
 impl Queue {
     pub(crate) async fn get(&self, id: &JobId) -> Result<Option<Job>> {
         self.refresh().await?;
-        for member in self.partitions().iter() {
-            if let Some(job) = member.partition.get(id).await? {
+        for batched in self.partitions().iter() {
+            if let Some(job) = batched.partition.get(id).await? {
                 return Ok(Some(job));
             }
         }
@@ -40,7 +40,7 @@ impl Queue {
         let mut items = Vec::with_capacity(ids.len());
         for page in ids.chunks(super::BATCH_MAX) {
             let mut found: Vec<Option<ChangedJob>> = vec![None; page.len()];
-            for member in partitions.iter() {
+            for batched in partitions.iter() {
                 let open: Vec<usize> = (0..page.len())
                     .filter(|at| is_not_found(found[*at].as_ref()))
                     .collect();
@@ -48,7 +48,7 @@ impl Queue {
                     break;
                 }
                 let ids = open.iter().map(|at| page[*at].clone()).collect();
-                let replies = member
+                let replies = batched
                     .partition
                     .change(script, &Target::Ids(ids), None)
                     .await?;
@@ -66,8 +66,8 @@ impl Queue {
             items: Vec::new(),
             next: None,
         };
-        for member in self.partitions().iter() {
-            replies = member.partition.change(script, target, None).await?;
+        for batched in self.partitions().iter() {
+            replies = batched.partition.change(script, target, None).await?;
             if !replies.items.iter().all(|item| is_not_found(Some(item))) {
                 break;
             }
@@ -115,8 +115,8 @@ impl Queue {
 
     pub(crate) async fn purge(&self) -> Result<u64> {
         self.refresh().await?;
-        for member in self.partitions().iter() {
-            let removed = member.partition.purge().await?;
+        for batched in self.partitions().iter() {
+            let removed = batched.partition.purge().await?;
             if removed > 0 {
                 return Ok(removed);
             }
@@ -149,8 +149,8 @@ impl Queue {
     pub(crate) async fn set(&self, settings: &[Setting]) -> Result<Settings> {
         self.refresh().await?;
         let partitions = self.partitions();
-        for member in partitions.iter().skip(1) {
-            member.partition.set(settings).await?;
+        for batched in partitions.iter().skip(1) {
+            batched.partition.set(settings).await?;
         }
         let settings = partitions[0].partition.set(settings).await?;
         self.grow_to(settings.partitions).await?;

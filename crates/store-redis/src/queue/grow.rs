@@ -62,8 +62,8 @@ impl Queue {
             return self.grow(count, most, grow_at).await;
         }
         if count == known {
-            for member in self.partitions().iter().skip(1) {
-                self.update_count(&member.partition, count).await?;
+            for batched in self.partitions().iter().skip(1) {
+                self.update_count(&batched.partition, count).await?;
             }
         }
         Ok(())
@@ -127,21 +127,21 @@ impl Queue {
             .await?
             .is_some_and(|stats| stats.is_paused);
         let partitions = self.partitions();
-        for member in partitions
+        for batched in partitions
             .iter()
             .skip(usize::try_from(now).unwrap_or(usize::MAX))
         {
-            member.partition.create().await?;
-            member.partition.set(&settings).await?;
-            member.partition.set_paused(is_paused).await?;
-            member.partition.partition(count, grow_at).await?;
+            batched.partition.create().await?;
+            batched.partition.set(&settings).await?;
+            batched.partition.set_paused(is_paused).await?;
+            batched.partition.partition(count, grow_at).await?;
         }
-        for member in partitions
+        for batched in partitions
             .iter()
             .take(usize::try_from(now).unwrap_or(usize::MAX))
             .rev()
         {
-            member.partition.partition(count, grow_at).await?;
+            batched.partition.partition(count, grow_at).await?;
         }
         self.known.expire();
         Ok(())

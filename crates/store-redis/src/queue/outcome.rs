@@ -49,12 +49,16 @@ impl Outcomes {
         }
     }
 
-    async fn run(self, member: &BatchedPartition, timeout: Duration) -> Result<Vec<OutcomeStatus>> {
+    async fn run(
+        self,
+        batched: &BatchedPartition,
+        timeout: Duration,
+    ) -> Result<Vec<OutcomeStatus>> {
         match self {
-            Self::Fail(items) => member.partition.fail(&items).await,
-            Self::Release(items) => member.partition.release(&items).await,
-            Self::Snooze(items) => member.partition.snooze(&items).await,
-            Self::Complete(items) => member.completes.call_within(timeout, items).await,
+            Self::Fail(items) => batched.partition.fail(&items).await,
+            Self::Release(items) => batched.partition.release(&items).await,
+            Self::Snooze(items) => batched.partition.snooze(&items).await,
+            Self::Complete(items) => batched.completes.call_within(timeout, items).await,
         }
     }
 }
@@ -141,10 +145,10 @@ impl Queue {
             .map(|(number, batch)| (number, (pages_of(&batch), batch)));
         let replies = self.in_partitions(
             batches.collect(),
-            move |member, (pages, batch)| async move {
+            move |batched, (pages, batch)| async move {
                 let (mut replies, mut failed) = (Vec::with_capacity(batch.len()), Ok(()));
                 for page in pages {
-                    match page.run(&member, timeout).await {
+                    match page.run(&batched, timeout).await {
                         Ok(page) => replies.extend(page),
                         Err(failure) => {
                             failed = Err(failure);
@@ -191,9 +195,9 @@ impl Queue {
         unknown: Vec<usize>,
         statuses: &mut [OutcomeStatus],
     ) -> Result<()> {
-        let member = &self.partitions()[number];
+        let batched = &self.partitions()[number];
         for page in unknown.chunks(BATCH_MAX) {
-            let replies = outcomes.pick(page).run(member, self.timeout()).await?;
+            let replies = outcomes.pick(page).run(batched, self.timeout()).await?;
             set_statuses(page, replies, statuses);
         }
         Ok(())
@@ -217,7 +221,7 @@ impl Queue {
         Ok(self
             .partitions()
             .get(at)
-            .map(|member| Arc::clone(&member.partition)))
+            .map(|batched| Arc::clone(&batched.partition)))
     }
 
     pub(crate) async fn accept(
