@@ -5,17 +5,17 @@
 -- args: count; id and token per job
 -- reply: statuses (released, cancelled, lease_lost, gone) separated by spaces
 local REPEATABLE = { released = true, cancelled = true }
-local to_requeue, positions = {}, {}
+local to_requeue, ranks = {}, {}
 
 -- The position of a job in its claim.
-local function position_in_claim(id, token)
-  if not positions[token] then
-    positions[token] = {}
-    for position, claimed in ipairs((claimed_ids(token))) do
-      positions[token][claimed] = position
+local function rank_in_claim(id, token)
+  if not ranks[token] then
+    ranks[token] = {}
+    for rank, claimed in ipairs((claimed_ids(token))) do
+      ranks[token][claimed] = rank
     end
   end
-  return positions[token][id] or 0
+  return ranks[token][id] or 0
 end
 
 local function release_one(id, token)
@@ -28,7 +28,7 @@ local function release_one(id, token)
     return cancel_stopped(id, opts, lease)
   end
   local number = tonumber(string.match(token, '^%d+'))
-  to_requeue[#to_requeue + 1] = { id = id, opts = opts, lease = lease, number = number, position = position_in_claim(id, token) }
+  to_requeue[#to_requeue + 1] = { id = id, opts = opts, lease = lease, number = number, rank = rank_in_claim(id, token) }
   leave_claim(id, token, 'released')
   return 'released'
 end
@@ -39,8 +39,8 @@ end, function()
   table.sort(to_requeue, function(a, b)
     if a.number ~= b.number then
       return a.number < b.number
-    elseif a.position ~= b.position then
-      return a.position < b.position
+    elseif a.rank ~= b.rank then
+      return a.rank < b.rank
     end
     return is_before(a.id, b.id)
   end)

@@ -13,7 +13,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # Modules
+//! # Map
 //!
 //! `docs/redis-layout.md` describes the stored data: `keys` names the keys, `codec` decodes the
 //! values, and the Lua files change them; `script` builds each script from its file and the files

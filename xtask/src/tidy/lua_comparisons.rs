@@ -10,7 +10,7 @@ use super::violation::Violation;
 
 /// Names, and last parts of names, that are only used for numbers.
 const NUMBERS: [&str; 12] = [
-    "attempt", "clock_us", "high", "highest", "limit", "max", "now", "number", "of_a", "place",
+    "attempt", "clock_us", "high", "highest", "limit", "max", "now", "number", "of_a", "rank",
     "rule", "settled",
 ];
 
@@ -144,7 +144,7 @@ mod tests {
         for line in [
             "if redis.call('ZRANGE', key, middle, middle)[1] <= member then",
             "return a.id < b.id",
-            "local first = f[X] > 0 and one > other",
+            "local first = stats[X] > 0 and one > other",
             "while not (ids[i] >= ids[j]) do",
             "table.sort(ids)",
         ] {
@@ -156,7 +156,7 @@ mod tests {
     fn comparisons_of_numbers_are_not() {
         for line in [
             "if tonumber(text) <= most then",
-            "if #a < other or f[READY + priority] > other then",
+            "if #a < other or stats[READY + priority] > other then",
             "return a.number < b.number",
             "if word == text and done * cost > BUDGET then",
             "table.sort(back, function(a, b)",

@@ -60,7 +60,7 @@ impl Queue {
 impl Partition {
     /// Fails if a key has the wrong type: the audit does not delete data of others.
     pub(super) async fn check_types(&self) -> Result<()> {
-        let script = &self.scripts().audit_types;
+        let script = &self.scripts().audit_key_types;
         let mut found = Reply::list(self.run(script, Vec::new()).await?)?;
         let types = script
             .keys

@@ -1,4 +1,4 @@
--- audit/types: reads the Redis type of each key of the queue.
+-- audit/key_types: reads the Redis type of each key of the queue.
 -- keys: state settings jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake
 -- uses:
 -- flags: no-writes
