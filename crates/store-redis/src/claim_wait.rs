@@ -29,7 +29,7 @@ impl Partition {
         }
         let deadline = Deadline::after(Some(wait));
         let name = format!("{:016x}", fastrand::u64(..));
-        let mut pause = deadline.cut(poll());
+        let mut pause = deadline.clamp(poll_interval());
         let waiter = |pause| Some((name.as_str(), pause + GRACE));
         let args = claim_args(request, waiter(pause));
         let script = &self.scripts().claim;
@@ -45,11 +45,11 @@ impl Partition {
                 }
                 Found::Nothing { next_due } => {
                     wake_up_after = next_due.filter(|due| *due < pause);
-                    pause = deadline.cut(wake_up_after.map_or(pause, |due| due + WAKE_UP_SLACK));
+                    pause = deadline.clamp(wake_up_after.map_or(pause, |due| due + WAKE_UP_SLACK));
                 }
             }
             request.claimer.advance();
-            let next_pause = deadline.cut(poll());
+            let next_pause = deadline.clamp(poll_interval());
             let then = self.call(
                 &self.scripts().claim,
                 claim_args(request, waiter(next_pause)),

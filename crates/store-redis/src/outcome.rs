@@ -71,7 +71,7 @@ impl Partition {
         let mut args = vec![number_arg(failures.len())];
         for item in failures {
             args.extend(lease_args(&item.lease));
-            args.push(text_arg(cut_message(&item.error)));
+            args.push(text_arg(truncate_message(&item.error)));
             args.push(Bytes::from(match item.retry {
                 Retry::ByPolicy(jitter) => format!("{RETRY_BY_POLICY}{}", jitter.0),
                 Retry::At(due) => format!("{RETRY_AT}{}", due_text(due)),

@@ -54,7 +54,7 @@ impl Store for RedisStore {
             request.claimer.advance();
         }
         // One blocking pop cannot cover several partitions: wait for notifications instead.
-        let remaining = deadline.cut(wait);
+        let remaining = deadline.clamp(wait);
         windlass_core::wait::claim(self, queue, request, remaining).await
     }
 
@@ -81,7 +81,7 @@ impl Store for RedisStore {
         message: Option<String>,
     ) -> Result<LeaseStatus> {
         Progress::check(fraction)?;
-        let message = message.as_deref().map(cut_message);
+        let message = message.as_deref().map(truncate_message);
         self.queue(queue).progress(&lease, fraction, message).await
     }
 

@@ -33,7 +33,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
                     &file.path,
                     number,
                     "this may compare strings, which depends on the server's locale",
-                    "use `is_before` of crates/store-redis/lua/lib/order.lua; for numbers, use \
+                    "use `is_before` of crates/store-redis/lua/lib/byte_order.lua; for numbers, use \
                      `tonumber` or add the name in xtask/src/tidy/lua_comparisons.rs",
                 ));
             }
@@ -96,7 +96,7 @@ fn is_numeric(token: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     is_constant
         || NUMBERS.contains(&name)
-        || ["#", "+", "-", "*", "/", "%", "tonumber", "f"].contains(&token)
+        || ["#", "+", "-", "*", "/", "%", "tonumber", "stats"].contains(&token)
         || token.starts_with("math.")
         || token.starts_with(|c: char| c.is_ascii_digit())
 }

@@ -280,7 +280,7 @@ fn an_audit_reports_an_error_once() {
 
     let ran = sandbox.run("doctor --audit --json").ok();
 
-    assert_check(&ran, "audit q", "warn", "figures_wrong");
+    assert_check(&ran, "audit q", "warn", "stats_wrong");
     let ran = sandbox.run("doctor --audit --json").ok();
     assert_eq!(statuses(&ran, "audit q"), ["ok"]);
 }
