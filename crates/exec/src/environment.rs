@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use tokio::process::Command;
 use windlass_api::timestamp;
 use windlass_core::{Clock, Error, Result, SystemClock, Timestamp};
-use windlass_worker::Context;
+use windlass_worker::AttemptContext;
 
 /// Passed on because hardly any program works without them, and none of them is a secret.
 const PASSED: [&str; 7] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME"];
@@ -125,7 +125,7 @@ fn check(name: &str, value: Option<&str>) -> Result<()> {
 }
 
 /// The variables that speak of a job.
-pub(crate) fn of_job(context: &Context) -> Vec<(&'static str, String)> {
+pub(crate) fn of_job(context: &AttemptContext) -> Vec<(&'static str, String)> {
     let job = context.job();
     let mut variables = vec![
         ("WINDLASS_JOB_ID", job.id.to_string()),
@@ -151,7 +151,7 @@ pub(crate) fn of_job(context: &Context) -> Vec<(&'static str, String)> {
 }
 
 /// When the attempt is stopped, as RFC 3339; by this machine's clock, as the program's is.
-pub(crate) fn deadline(context: &Context) -> Option<String> {
+pub(crate) fn deadline(context: &AttemptContext) -> Option<String> {
     let left = context
         .deadline()?
         .saturating_duration_since(std::time::Instant::now());

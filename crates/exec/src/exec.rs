@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use windlass_core::Result;
-use windlass_worker::{Attempt, Context, Handle};
+use windlass_worker::{AttemptFuture, AttemptContext, Handle};
 
 use crate::environment::Environment;
 use crate::exits::ExitMap;
@@ -102,7 +102,7 @@ impl Exec {
 }
 
 impl Handle for Exec {
-    fn handle(&self, context: Context) -> Attempt {
+    fn handle(&self, context: AttemptContext) -> AttemptFuture {
         let counted = Counted::new(&self.0);
         Box::pin(async move {
             let outcome = attempt::run(&counted.0, &context).await;

@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use windlass_core::{Due, Error, Result, duration};
-use windlass_worker::Again;
+use windlass_worker::RetryWhen;
 
 /// What an exit status means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Verdict {
     /// The job is done.
     Done,
     /// The attempt failed.
-    Failed(Again),
+    Failed(RetryWhen),
     /// Not now, attempt not counted.
     Snooze(Duration),
     /// The program is not there, or cannot be run: that is no fault of the job's.
@@ -57,9 +57,9 @@ impl ExitMap {
 fn usual(code: i32) -> Verdict {
     match code {
         0 => Verdict::Done,
-        64..=74 | 76..=78 => Verdict::Failed(Again::Never),
+        64..=74 | 76..=78 => Verdict::Failed(RetryWhen::Never),
         126 | 127 => Verdict::Missing,
-        _ => Verdict::Failed(Again::ByPolicy),
+        _ => Verdict::Failed(RetryWhen::ByPolicy),
     }
 }
 
@@ -70,9 +70,9 @@ fn verdict(text: &str, word: &str) -> Result<Verdict> {
     };
     match (word, time) {
         ("done", None) => Ok(Verdict::Done),
-        ("permanent", None) => Ok(Verdict::Failed(Again::Never)),
-        ("retry", None) => Ok(Verdict::Failed(Again::ByPolicy)),
-        ("retry", Some(delay)) => Ok(Verdict::Failed(Again::At(Due::After(delay)))),
+        ("permanent", None) => Ok(Verdict::Failed(RetryWhen::Never)),
+        ("retry", None) => Ok(Verdict::Failed(RetryWhen::ByPolicy)),
+        ("retry", Some(delay)) => Ok(Verdict::Failed(RetryWhen::At(Due::After(delay)))),
         ("snooze", Some(delay)) => Ok(Verdict::Snooze(delay)),
         _ => Err(bad(text, "the meaning is unknown")),
     }
@@ -135,12 +135,12 @@ mod tests {
         for code in [1, 2, 63, 75, 79, 125, 128, 255] {
             assert_eq!(
                 map.verdict(code),
-                Verdict::Failed(Again::ByPolicy),
+                Verdict::Failed(RetryWhen::ByPolicy),
                 "{code}"
             );
         }
         for code in (64..=78).filter(|code| *code != 75) {
-            assert_eq!(map.verdict(code), Verdict::Failed(Again::Never), "{code}");
+            assert_eq!(map.verdict(code), Verdict::Failed(RetryWhen::Never), "{code}");
         }
         for code in [126, 127] {
             assert_eq!(map.verdict(code), Verdict::Missing, "{code}");
@@ -150,12 +150,12 @@ mod tests {
     #[test]
     fn a_status_may_be_given_another_meaning() {
         let map = ExitMap::parse(&["3=permanent,9=retry:10m", "0=retry", "64=done"]).unwrap();
-        let later = Again::At(Due::After(Duration::from_secs(600)));
-        assert_eq!(map.verdict(3), Verdict::Failed(Again::Never));
+        let later = RetryWhen::At(Due::After(Duration::from_secs(600)));
+        assert_eq!(map.verdict(3), Verdict::Failed(RetryWhen::Never));
         assert_eq!(map.verdict(9), Verdict::Failed(later));
-        assert_eq!(map.verdict(0), Verdict::Failed(Again::ByPolicy));
+        assert_eq!(map.verdict(0), Verdict::Failed(RetryWhen::ByPolicy));
         assert_eq!(map.verdict(64), Verdict::Done);
-        assert_eq!(map.verdict(65), Verdict::Failed(Again::Never));
+        assert_eq!(map.verdict(65), Verdict::Failed(RetryWhen::Never));
     }
 
     #[test]

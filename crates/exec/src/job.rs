@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_api::content::Content;
-use windlass_worker::Context;
+use windlass_worker::AttemptContext;
 
 use crate::environment;
 
@@ -38,7 +38,7 @@ enum Payload {
 }
 
 impl<'a> JobLine<'a> {
-    pub(crate) fn new(line_type: Option<&'static str>, context: &'a Context) -> Self {
+    pub(crate) fn new(line_type: Option<&'static str>, context: &'a AttemptContext) -> Self {
         let job = context.job();
         let (payload, payload_base64) = if let Some(json) = json_payload(context) {
             (Some(Payload::Json(json)), None)
@@ -76,7 +76,7 @@ pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
 
 /// The payload where it says that it is JSON, and is. Its line ends are only white space (inside
 /// of strings JSON allows none), so they may become spaces.
-fn json_payload(context: &Context) -> Option<Box<RawValue>> {
+fn json_payload(context: &AttemptContext) -> Option<Box<RawValue>> {
     let job = context.job();
     let content_type = job.headers.get("content-type")?;
     let content_type = content_type.split(';').next()?.trim().to_ascii_lowercase();

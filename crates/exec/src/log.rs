@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use windlass_worker::Context;
+use windlass_worker::AttemptContext;
 
 use crate::tail::Tail;
 use crate::talk::Talk;
@@ -15,7 +15,7 @@ pub(crate) const LINE_BYTES_MAX: usize = 4 * 1024;
 
 /// Takes the lines of one attempt.
 pub(crate) struct JobLog {
-    context: Context,
+    context: AttemptContext,
     talk: Talk,
     state: Mutex<State>,
 }
@@ -28,7 +28,7 @@ struct State {
 }
 
 impl JobLog {
-    pub(crate) fn new(context: Context, talk: Talk) -> Self {
+    pub(crate) fn new(context: AttemptContext, talk: Talk) -> Self {
         Self {
             context,
             talk,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use tokio::io::AsyncRead;
 use tokio::sync::watch;
 use windlass_core::Progress;
-use windlass_worker::Context;
+use windlass_worker::AttemptContext;
 
 use crate::lines::{Line, Lines};
 
@@ -59,7 +59,7 @@ pub(crate) async fn read(
 }
 
 /// Tells the store; while it is being told, only the newest line is kept. Never ends.
-pub(crate) async fn tell(context: &Context, mut newest: watch::Receiver<Option<Said>>) {
+pub(crate) async fn tell(context: &AttemptContext, mut newest: watch::Receiver<Option<Said>>) {
     while newest.changed().await.is_ok() {
         let said = newest.borrow_and_update().clone();
         if let Some(said) = said {

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use windlass_api::timestamp;
 use windlass_core::{Clock, QueueName, Result, Store, SystemClock, Timestamp};
-use windlass_worker::{Attempt, Context, Handle, Outcome, StopReason};
+use windlass_worker::{AttemptFuture, AttemptContext, Handle, Outcome, StopReason};
 
 use crate::environment::Environment;
 use crate::guard::Launch;
@@ -129,14 +129,14 @@ impl Drop for Owner {
 }
 
 impl Handle for Resident {
-    fn handle(&self, context: Context) -> Attempt {
+    fn handle(&self, context: AttemptContext) -> AttemptFuture {
         let shared = Arc::clone(&self.0.0);
         Box::pin(async move { shared.run(&context).await })
     }
 }
 
 impl Shared {
-    async fn run(&self, context: &Context) -> Outcome {
+    async fn run(&self, context: &AttemptContext) -> Outcome {
         let log = Arc::new(JobLog::new(context.clone(), Arc::clone(&self.options.talk)));
         let Some(mut held) = self.hand_out(context, &log).await else {
             // No process has seen it: nothing happened, and no attempt is counted.
@@ -154,7 +154,7 @@ impl Shared {
     }
 
     /// Waits for a process with room; nothing where the job should not begin any more.
-    async fn hand_out(&self, context: &Context, log: &Arc<JobLog>) -> Option<Held<'_>> {
+    async fn hand_out(&self, context: &AttemptContext, log: &Arc<JobLog>) -> Option<Held<'_>> {
         let give_up_at = Instant::now() + HOLD_MAX;
         let mut wish = self.pool.wish(self.crashes.is_suspect(context));
         let job = JobLine::new(Some("job"), context).to_line();
@@ -176,7 +176,7 @@ impl Shared {
 
     /// Brings a job that should not go on to its end. Whoever gets it next must not meet it: where
     /// that needs the end of its process, that is waited for.
-    async fn stop(&self, context: &Context, held: &mut Held<'_>, why: StopReason) -> Option<End> {
+    async fn stop(&self, context: &AttemptContext, held: &mut Held<'_>, why: StopReason) -> Option<End> {
         let reason = match why {
             StopReason::TimedOut => "timeout",
             StopReason::Leaving => "shutdown",
@@ -209,7 +209,7 @@ impl Shared {
         }
     }
 
-    fn judge(&self, context: &Context, end: Option<End>, stopped: Option<StopReason>) -> Outcome {
+    fn judge(&self, context: &AttemptContext, end: Option<End>, stopped: Option<StopReason>) -> Outcome {
         match (end, stopped) {
             (Some(End::Answered(outcome)), _) => {
                 self.crashes.forget(context);

@@ -7,7 +7,7 @@ use windlass_core::{
     Token,
 };
 use windlass_store_memory::MemoryStore;
-use windlass_worker::Context;
+use windlass_worker::AttemptContext;
 
 pub(crate) fn job(payload: &[u8]) -> ClaimedJob {
     ClaimedJob {
@@ -25,15 +25,15 @@ pub(crate) fn job(payload: &[u8]) -> ClaimedJob {
     }
 }
 
-pub(crate) fn context(payload: &[u8]) -> Context {
+pub(crate) fn context(payload: &[u8]) -> AttemptContext {
     context_of(job(payload))
 }
 
-pub(crate) fn context_of(job: ClaimedJob) -> Context {
+pub(crate) fn context_of(job: ClaimedJob) -> AttemptContext {
     let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
     let token = Token {
         number: 7,
         nonce: 0xbeef,
     };
-    Context::detached(store, QueueName::new("mail").unwrap(), job, token)
+    AttemptContext::detached(store, QueueName::new("mail").unwrap(), job, token)
 }

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
 use windlass_core::{Error, Result};
-use windlass_worker::Context;
+use windlass_worker::AttemptContext;
 
 use value::{Field, Values};
 
@@ -118,7 +118,7 @@ impl Template {
     }
 
     /// The words for a job, or why it cannot be run; trying again would be useless.
-    pub(crate) fn fill(&self, context: &Context) -> Result<Vec<OsString>, String> {
+    pub(crate) fn fill(&self, context: &AttemptContext) -> Result<Vec<OsString>, String> {
         let values = Values::new(context);
         let mut words = vec![self.program.clone()];
         for argument in &self.arguments {

@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use windlass_worker::{Attempt, Outcome};
+use windlass_worker::{AttemptFuture, Outcome};
 
 /// An attempt whose panic is a failure.
-pub(crate) struct Caught(pub(crate) Attempt);
+pub(crate) struct Caught(pub(crate) AttemptFuture);
 
 impl Future for Caught {
     type Output = Outcome;

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::{Bytes, Headers, Result, Store};
-use windlass_worker::Stores;
+use windlass_worker::Connections;
 
 pub use enqueue::Enqueue;
 pub use handle::{JobHandle, Raw};
@@ -124,7 +124,7 @@ impl Client {
     }
 
     /// The store as a worker needs it.
-    pub(crate) fn stores(&self) -> Stores {
+    pub(crate) fn stores(&self) -> Connections {
         stores(self.0.url.as_ref(), Arc::clone(self.store()))
     }
 }

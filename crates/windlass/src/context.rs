@@ -41,7 +41,7 @@ use crate::typed::TypedJob;
 /// ```
 #[derive(Clone)]
 pub struct Context {
-    attempt: windlass_worker::Context,
+    attempt: windlass_worker::AttemptContext,
     shared: Arc<Shared>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Shared {
 }
 
 impl Context {
-    pub(crate) fn new(attempt: windlass_worker::Context, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(attempt: windlass_worker::AttemptContext, shared: Arc<Shared>) -> Self {
         Self { attempt, shared }
     }
 
@@ -101,7 +101,7 @@ impl Context {
 }
 
 impl Deref for Context {
-    type Target = windlass_worker::Context;
+    type Target = windlass_worker::AttemptContext;
 
     fn deref(&self) -> &Self::Target {
         &self.attempt

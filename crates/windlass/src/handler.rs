@@ -9,7 +9,7 @@ mod seal;
 
 use std::sync::Arc;
 
-use windlass_worker::{Attempt, Outcome};
+use windlass_worker::{AttemptFuture, Outcome};
 
 pub use answer::{Answer, Failing, IntoResult, Promised, RawAnswer};
 pub use function::{Function, RawArguments, TypedArguments};
@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::extract::parsed;
 
 /// A handler whose types are known no more.
-pub(crate) type Run = Arc<dyn Fn(Context) -> Attempt + Send + Sync>;
+pub(crate) type Run = Arc<dyn Fn(Context) -> AttemptFuture + Send + Sync>;
 
 /// A handler of typed jobs.
 pub(crate) fn typed<F, A, M>(function: F) -> Run

@@ -4,13 +4,13 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use windlass_worker::{Attempt, Outcome};
+use windlass_worker::{AttemptFuture, Outcome};
 
 use crate::caught::Caught;
 use crate::context::Context;
 use crate::handler::Run;
 
-pub(crate) type Hook = Arc<dyn Fn(Context, Next) -> Attempt + Send + Sync>;
+pub(crate) type Hook = Arc<dyn Fn(Context, Next) -> AttemptFuture + Send + Sync>;
 
 /// What a hook is around: the next hook, or the handler.
 ///

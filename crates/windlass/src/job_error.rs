@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use windlass_core::{Due, Timestamp};
-use windlass_worker::{Again, Outcome};
+use windlass_worker::{RetryWhen, Outcome};
 
 type Cause = Box<dyn StdError + Send + Sync>;
 
@@ -31,7 +31,7 @@ type Cause = Box<dyn StdError + Send + Sync>;
 pub struct JobError(Verdict);
 
 enum Verdict {
-    Failed { cause: Cause, again: Again },
+    Failed { cause: Cause, retry: RetryWhen },
     Snooze(Due),
     Release,
 }
@@ -40,22 +40,22 @@ impl JobError {
     /// The attempt failed; the job's retry policy says what comes next. Takes what `?` does not: a
     /// text, or a boxed error.
     pub fn new(cause: impl Into<Cause>) -> Self {
-        Self::failed(cause, Again::ByPolicy)
+        Self::failed(cause, RetryWhen::ByPolicy)
     }
 
     /// The attempt failed, and trying again is useless: the job is dead.
     pub fn permanent(cause: impl Into<Cause>) -> Self {
-        Self::failed(cause, Again::Never)
+        Self::failed(cause, RetryWhen::Never)
     }
 
     /// The attempt failed; the next comes after `delay`, while attempts are left.
     pub fn retry_after(delay: Duration, cause: impl Into<Cause>) -> Self {
-        Self::failed(cause, Again::At(Due::After(delay)))
+        Self::failed(cause, RetryWhen::At(Due::After(delay)))
     }
 
     /// The attempt failed; the next comes at `at`, while attempts are left.
     pub fn retry_at(at: Timestamp, cause: impl Into<Cause>) -> Self {
-        Self::failed(cause, Again::At(Due::At(at)))
+        Self::failed(cause, RetryWhen::At(Due::At(at)))
     }
 
     /// Not now: again after `delay`, and this attempt does not count.
@@ -73,9 +73,9 @@ impl JobError {
         Self(Verdict::Release)
     }
 
-    fn failed(cause: impl Into<Cause>, again: Again) -> Self {
+    fn failed(cause: impl Into<Cause>, retry: RetryWhen) -> Self {
         let cause = cause.into();
-        Self(Verdict::Failed { cause, again })
+        Self(Verdict::Failed { cause, retry })
     }
 }
 
@@ -88,9 +88,9 @@ impl<E: StdError + Send + Sync + 'static> From<E> for JobError {
 impl From<JobError> for Outcome {
     fn from(error: JobError) -> Self {
         match error.0 {
-            Verdict::Failed { cause, again } => Self::Failed {
+            Verdict::Failed { cause, retry } => Self::Failed {
                 error: told(cause.as_ref()),
-                again,
+                retry,
             },
             Verdict::Snooze(due) => Self::Snooze(due),
             Verdict::Release => Self::Release,
@@ -111,10 +111,10 @@ impl fmt::Display for JobError {
 impl fmt::Debug for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Verdict::Failed { cause, again } => f
+            Verdict::Failed { cause, retry } => f
                 .debug_struct("JobError")
                 .field("cause", cause)
-                .field("again", again)
+                .field("again", retry)
                 .finish(),
             Verdict::Snooze(due) => f.debug_tuple("JobError::Snooze").field(due).finish(),
             Verdict::Release => f.write_str("JobError::Release"),
@@ -171,16 +171,16 @@ mod tests {
     fn each_way_says_what_comes_next() {
         let (delay, at) = (Duration::from_secs(3), Timestamp::from_ms(7));
         let again = |error: JobError| match Outcome::from(error) {
-            Outcome::Failed { again, .. } => again,
+            Outcome::Failed { retry, .. } => retry,
             other => panic!("{other:?}"),
         };
-        assert_eq!(again(JobError::new("x")), Again::ByPolicy);
-        assert_eq!(again(JobError::permanent("x")), Again::Never);
+        assert_eq!(again(JobError::new("x")), RetryWhen::ByPolicy);
+        assert_eq!(again(JobError::permanent("x")), RetryWhen::Never);
         assert_eq!(
             again(JobError::retry_after(delay, "x")),
-            Again::At(Due::After(delay))
+            RetryWhen::At(Due::After(delay))
         );
-        assert_eq!(again(JobError::retry_at(at, "x")), Again::At(Due::At(at)));
+        assert_eq!(again(JobError::retry_at(at, "x")), RetryWhen::At(Due::At(at)));
         for (error, outcome) in [
             (JobError::snooze(delay), Outcome::Snooze(Due::After(delay))),
             (JobError::snooze_until(at), Outcome::Snooze(Due::At(at))),

@@ -86,7 +86,7 @@ pub use worker::{Running, Worker};
 pub use windlass_derive::TypedJob;
 
 #[doc(inline)]
-pub use windlass_worker::{Again, Outcome, Role, Source, StopReason, Stopper, Summary};
+pub use windlass_worker::{RetryWhen, Outcome, Role, Source, StopReason, Stopper, Summary};
 
 #[doc(no_inline)]
 pub use windlass_core::Bytes;
@@ -160,8 +160,8 @@ pub mod runtime {
     pub use windlass_worker::CancellationToken;
     #[doc(inline)]
     pub use windlass_worker::{
-        Attempt, CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Context, GRACE_DEFAULT, Handle, Options,
-        Order, Runtime, STOP_WAIT_DEFAULT, Stores, TRACE_HEADERS,
+        AttemptFuture, CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Context, GRACE_DEFAULT, Handle, Options,
+        Order, Runtime, STOP_WAIT_DEFAULT, Connections, TRACE_HEADERS,
     };
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::{Result, Store, SystemClock};
 use windlass_store_memory::MemoryStore;
-use windlass_worker::Stores;
+use windlass_worker::Connections;
 
 use crate::url::StoreUrl;
 
@@ -40,22 +40,22 @@ pub async fn open(url: &StoreUrl, existing: Existing) -> Result<Arc<dyn Store>> 
 
 /// Opens the store that `url` names for a worker: on Redis its renewals get a connection of their
 /// own.
-pub async fn open_stores(url: &StoreUrl, existing: Existing) -> Result<Stores> {
+pub async fn open_stores(url: &StoreUrl, existing: Existing) -> Result<Connections> {
     let store = open(url, existing).await?;
     Ok(stores(Some(url), store))
 }
 
 /// The store as a worker needs it: what answers only in its own runtime is opened once more.
-pub(crate) fn stores(url: Option<&StoreUrl>, store: Arc<dyn Store>) -> Stores {
+pub(crate) fn stores(url: Option<&StoreUrl>, store: Arc<dyn Store>) -> Connections {
     match url {
         Some(url @ StoreUrl::Redis { .. }) => {
             let url = url.clone();
-            Stores::reopened(store, move || {
+            Connections::with_reopen(store, move || {
                 let url = url.clone();
                 async move { open(&url, Existing::Required).await }
             })
         }
-        _ => Stores::shared(store),
+        _ => Connections::shared(store),
     }
 }
 

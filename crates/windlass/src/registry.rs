@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_core::{Error, Kind, QueueName, Result};
-use windlass_worker::{Attempt, Outcome};
+use windlass_worker::{AttemptFuture, Outcome};
 
 use crate::context::{Context, Shared};
 use crate::extract::{DataMap, Needs};
@@ -100,7 +100,7 @@ pub(crate) struct Dispatch {
 }
 
 impl windlass_worker::Handle for Dispatch {
-    fn handle(&self, attempt: windlass_worker::Context) -> Attempt {
+    fn handle(&self, attempt: windlass_worker::AttemptContext) -> AttemptFuture {
         let context = Context::new(attempt, Arc::clone(&self.shared));
         let run = self.registry.choose(context.job().kind.as_ref());
         Box::pin(Next::new(Arc::clone(&self.hooks), run).run(context))

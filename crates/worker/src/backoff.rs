@@ -1,18 +1,18 @@
-//! How long to wait before the next try of a call that failed for now.
+//! How long to wait before retrying a call after a transient error.
 
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Waits that double from 20 ms to 2 s, each drawn from its upper half.
+/// Exponential backoff from 20 ms to 2 s, with jitter of up to half of each wait.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// The wait after one more failure.
+    /// Records a failure and returns how long to wait.
     pub(crate) fn next(&mut self) -> Duration {
         let wait = FIRST
             .saturating_mul(1 << self.failures.min(10))
@@ -21,13 +21,13 @@ impl Backoff {
         wait / 2 + wait.mul_f64(fastrand::f64() / 2.0)
     }
 
-    /// Whether this is the first failure in a row: the one worth a log line.
-    pub(crate) const fn is_fresh(&self) -> bool {
+    /// Whether no failure was recorded yet: the first of a series is logged.
+    pub(crate) const fn is_first(&self) -> bool {
         self.failures == 0
     }
 
-    /// Whether a caller in a hurry has tried often enough.
-    pub(crate) const fn is_spent(&self) -> bool {
+    /// Whether a caller that is stopping now should stop retrying.
+    pub(crate) const fn is_exhausted(&self) -> bool {
         self.failures > 3
     }
 

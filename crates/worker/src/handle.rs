@@ -1,33 +1,33 @@
-//! What runs the jobs: one method, whatever is behind it.
+//! The interface between the runtime and the code that runs jobs.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::context::Context;
+use crate::context::AttemptContext;
 use crate::outcome::Outcome;
 
-/// An attempt under way.
-pub type Attempt = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+/// The future of one attempt.
+pub type AttemptFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
-/// Runs jobs. A panic is a failed attempt and harms nobody else.
+/// Runs jobs. A panic fails the attempt and does not affect other jobs.
 pub trait Handle: Send + Sync + 'static {
     /// Starts one attempt.
-    fn handle(&self, context: Context) -> Attempt;
+    fn handle(&self, context: AttemptContext) -> AttemptFuture;
 }
 
 impl<F, A> Handle for F
 where
-    F: Fn(Context) -> A + Send + Sync + 'static,
+    F: Fn(AttemptContext) -> A + Send + Sync + 'static,
     A: Future<Output = Outcome> + Send + 'static,
 {
-    fn handle(&self, context: Context) -> Attempt {
+    fn handle(&self, context: AttemptContext) -> AttemptFuture {
         Box::pin(self(context))
     }
 }
 
 impl Handle for Arc<dyn Handle> {
-    fn handle(&self, context: Context) -> Attempt {
+    fn handle(&self, context: AttemptContext) -> AttemptFuture {
         self.as_ref().handle(context)
     }
 }

@@ -1,26 +1,26 @@
-//! The heartbeat: shows that the worker lives, and hears how it should go on.
+//! The heartbeat loop: reports that the worker is alive and receives commands for it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{BootId, Error, Heartbeat, NewWorker, Result, Store, WorkerCommand};
 
-use crate::phase::Phase;
 use crate::shared::Shared;
+use crate::stop::phase::Phase;
 
-/// How often a worker beats: word from outside reaches it within this.
+/// The heartbeat interval, and the longest a command takes to arrive.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// How many of its jobs a worker names.
-const NAMED_MAX: usize = 100;
+/// The most running jobs that a heartbeat lists.
+const LISTED_MAX: usize = 100;
 
-/// Makes the worker known.
+/// Registers the worker with the store.
 pub(crate) async fn register(shared: &Shared, store: &dyn Store, boot: BootId) -> Result<()> {
     let host = rustix::system::uname()
         .nodename()
         .to_string_lossy()
         .into_owned();
-    let queues = shared.lanes.iter().map(|lane| lane.queue().clone());
+    let queues = shared.queues.iter().map(|queue| queue.name().clone());
     store
         .register(NewWorker {
             boot,
@@ -33,58 +33,56 @@ pub(crate) async fn register(shared: &Shared, store: &dyn Store, boot: BootId) -
         .await
 }
 
-/// Beats until it is dropped.
+/// Sends heartbeats until it is dropped.
 pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    // Only what was told is taken back: a program may have quieted its worker itself.
-    let mut was_quieted = false;
+    // Resumes only what a command paused: the program may have paused the worker itself.
+    let mut is_paused = false;
     loop {
         ticks.tick().await;
         match heartbeat(&shared, store.as_ref()).await {
-            Ok(WorkerCommand::Pause) if !was_quieted => {
-                was_quieted = true;
-                shared.stopper.quiet(true);
+            Ok(WorkerCommand::Pause) if !is_paused => {
+                is_paused = true;
+                shared.stopper.set_paused(true);
             }
-            Ok(WorkerCommand::Continue) if was_quieted => {
-                was_quieted = false;
-                shared.stopper.quiet(false);
+            Ok(WorkerCommand::Continue) if is_paused => {
+                is_paused = false;
+                shared.stopper.set_paused(false);
             }
             Ok(_) => {}
-            Err(error) => tell(&error),
+            Err(error) => warn(&error),
         }
     }
 }
 
 async fn heartbeat(shared: &Shared, store: &dyn Store) -> Result<WorkerCommand> {
-    let running = shared.lanes.iter().flat_map(|lane| {
-        let runs = lane.holdings().runs();
-        let named = runs.into_iter().map(|run| run.job.id.clone());
-        named
-            .map(|id| (lane.queue().clone(), id))
-            .collect::<Vec<_>>()
+    let running = shared.queues.iter().flat_map(|queue| {
+        let attempts = queue.held_claims().attempts();
+        let ids = attempts.into_iter().map(|attempt| attempt.job.id.clone());
+        ids.map(|id| (queue.name().clone(), id)).collect::<Vec<_>>()
     });
     let heartbeat = Heartbeat {
         boot: shared.boot(),
-        running: running.take(NAMED_MAX).collect(),
+        running: running.take(LISTED_MAX).collect(),
     };
-    let told = store.heartbeat(heartbeat).await?;
-    match told {
+    let command = store.heartbeat(heartbeat).await?;
+    match command {
         WorkerCommand::Continue | WorkerCommand::Pause => {}
         WorkerCommand::Stop => shared.stopper.stop(),
-        // Who is leaving needs no new life.
+        // A stopping worker does not register again.
         WorkerCommand::Reregister if shared.stopper.phase() >= Phase::Stopping => {}
         WorkerCommand::Reregister => {
             let boot = BootId::generate();
             register(shared, store, boot.clone()).await?;
-            tracing::warn!(target: "windlass", %boot, "this worker was silent for too long or declared dead: its jobs went back, and it goes on under a new id");
-            shared.reborn(&boot);
+            tracing::warn!(target: "windlass", %boot, "the store considers this worker dead (missed heartbeats, or marked as failed) and has requeued its jobs; continuing under a new boot id");
+            shared.start_boot(&boot);
         }
     }
-    Ok(told)
+    Ok(command)
 }
 
-fn tell(error: &Error) {
+fn warn(error: &Error) {
     tracing::warn!(target: "windlass", code = error.code(), help = error.help(),
-        "heartbeat: {error}; trying again");
+        "heartbeat failed: {error}; retrying");
 }

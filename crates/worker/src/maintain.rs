@@ -1,7 +1,7 @@
-//! The housekeeping of a worker's queues, done by the eldest of their workers.
+//! The maintenance loop: the worker of a queue that started first does its maintenance.
 //!
-//! Claims promote and reap by themselves; this is for queues that nobody claims from just now, and
-//! for pruning. It is harmless when two do it, and nothing is lost when nobody does.
+//! Claims promote and reap as they go; this covers queues that no worker claims from at the moment,
+//! and pruning. Two workers doing it is harmless, and no job is lost if none does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use windlass_core::{BootId, QueueName, Result, Store, WorkerRecord};
 use crate::options::Role;
 use crate::shared::Shared;
 
-/// How often the elected worker cleans.
+/// How often the elected worker does maintenance.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How often a worker looks whether it is the elected one.
+/// How often a worker checks whether it is elected.
 const ELECT_EVERY: Duration = Duration::from_secs(15);
 
-/// How many pages one round does at most; the next round goes on.
+/// The most pages per round; the next round continues.
 const PAGES_MAX: usize = 20;
 
-/// Cleans until it is dropped.
+/// Does maintenance until it is dropped.
 pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
     if shared.options.role == Role::Follower {
         return;
@@ -32,45 +32,45 @@ pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
     loop {
         if Instant::now() >= elect_at {
             elect_at = Instant::now() + jittered(ELECT_EVERY);
-            // Whoever cannot tell goes on as before.
+            // On an error the previous result stands.
             if let Ok(mine) = elect(&shared, store.as_ref()).await {
                 elected = mine;
             }
         }
         for queue in &elected {
-            if let Err(error) = clean(store.as_ref(), queue).await {
+            if let Err(error) = maintain(store.as_ref(), queue).await {
                 tracing::warn!(target: "windlass", %queue, code = error.code(), help = error.help(),
-                    "maintain: {error}; trying again");
+                    "maintenance failed: {error}; retrying");
             }
         }
         tokio::time::sleep(jittered(EVERY)).await;
     }
 }
 
-/// The queues that this worker cleans.
+/// Returns the queues that this worker maintains.
 async fn elect(shared: &Shared, store: &dyn Store) -> Result<Vec<QueueName>> {
-    let queues = shared.lanes.iter().map(|lane| lane.queue().clone());
+    let queues = shared.queues.iter().map(|queue| queue.name().clone());
     if shared.options.role == Role::Leader {
         return Ok(queues.collect());
     }
     let workers = store.workers().await?;
     let boot = shared.boot();
     Ok(queues
-        .filter(|queue| is_eldest(&boot, queue, &workers))
+        .filter(|queue| is_oldest(&boot, queue, &workers))
         .collect())
 }
 
-/// Whether no live worker of the queue has been there for longer.
-fn is_eldest(boot: &BootId, queue: &QueueName, workers: &[WorkerRecord]) -> bool {
+/// Returns whether no live worker of the queue started earlier.
+fn is_oldest(boot: &BootId, queue: &QueueName, workers: &[WorkerRecord]) -> bool {
     let age = |worker: &&WorkerRecord| (worker.started_at, worker.new.boot.clone());
     workers
         .iter()
         .filter(|worker| !worker.is_silent && worker.new.queues.contains(queue))
         .min_by_key(age)
-        .is_none_or(|eldest| eldest.new.boot == *boot)
+        .is_none_or(|oldest| oldest.new.boot == *boot)
 }
 
-async fn clean(store: &dyn Store, queue: &QueueName) -> Result<()> {
+async fn maintain(store: &dyn Store, queue: &QueueName) -> Result<()> {
     for _ in 0..PAGES_MAX {
         if store.maintain(queue, PAGE).await?.is_idle() {
             break;
@@ -79,7 +79,7 @@ async fn clean(store: &dyn Store, queue: &QueueName) -> Result<()> {
     Ok(())
 }
 
-/// Drawn from the upper half, so that workers do not march in step.
+/// Random between half and the full interval, so that workers do not synchronize.
 fn jittered(every: Duration) -> Duration {
     every / 2 + every.mul_f64(fastrand::f64() / 2.0)
 }
@@ -110,18 +110,18 @@ mod tests {
     }
 
     #[test]
-    fn the_eldest_live_worker_of_a_queue_cleans_it() {
+    fn the_oldest_live_worker_of_a_queue_maintains_it() {
         let workers = [
             worker("dead", 1, "mail", true),
             worker("elsewhere", 2, "bulk", false),
-            worker("eldest", 3, "mail", false),
+            worker("oldest", 3, "mail", false),
             worker("twin", 3, "mail", false),
         ];
         let mail = QueueName::new("mail").unwrap();
-        let is = |boot: &str| is_eldest(&BootId::new(boot).unwrap(), &mail, &workers);
+        let is = |boot: &str| is_oldest(&BootId::new(boot).unwrap(), &mail, &workers);
 
-        assert!(is("eldest"));
+        assert!(is("oldest"));
         assert!(!is("twin") && !is("dead") && !is("elsewhere"));
-        assert!(is_eldest(&BootId::new("alone").unwrap(), &mail, &[]));
+        assert!(is_oldest(&BootId::new("alone").unwrap(), &mail, &[]));
     }
 }

@@ -1,54 +1,54 @@
-//! How a worker works; every option has a default that suits most.
+//! The options of a worker. Every option has a default.
 
 use std::time::Duration;
 
 use windlass_core::limits::{LEASE_DEFAULT, check_lease};
 use windlass_core::{Error, Mode, QueueName, Result};
 
-/// How many jobs run at once unless said.
+/// How many jobs run at once by default.
 pub const CONCURRENCY_DEFAULT: usize = 16;
 
 /// The most jobs a worker may run at once.
 pub const CONCURRENCY_MAX: usize = 100_000;
 
-/// How long a stopping worker lets its jobs run on: less than the 30 s that orchestrators allow.
+/// How long a stopping worker lets jobs finish: less than the 30 s that orchestrators allow.
 pub const GRACE_DEFAULT: Duration = Duration::from_secs(25);
 
-/// How long a handler that listens has to stop by itself.
+/// How long a handler that watches for cancellation has to return.
 pub const STOP_WAIT_DEFAULT: Duration = Duration::from_secs(5);
 
-/// How a worker works.
+/// The options of a worker.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// What people call it (the name of the program unless said).
+    /// The display name (default: the program's name).
     pub name: String,
-    /// The queues it takes jobs from, the first first.
+    /// The queues to claim from, in order of preference.
     pub queues: Vec<Source>,
-    /// How it chooses between queues that all have jobs.
+    /// How to choose between queues that all have jobs (default: weighted).
     pub order: Order,
-    /// How many jobs run at once (16 unless said).
+    /// How many jobs run at once (default: 16).
     pub concurrency: usize,
-    /// How many more are held ready (none unless said); they count as held, and go back at once
-    /// when the worker stops.
+    /// How many more jobs to claim ahead (default: 0). They are leased like running jobs and are
+    /// released immediately when the worker stops.
     pub prefetch: usize,
-    /// How long jobs are held without a renewal (30 s unless said).
+    /// How long a lease lasts without renewal (default: 30s).
     pub lease: Duration,
-    /// How long jobs may run on once the worker was asked to stop (25 s unless said).
+    /// How long jobs may keep running after the worker is asked to stop (default: 25s).
     pub grace: Duration,
-    /// How long a handler that listens for it has to stop by itself (5 s unless said).
+    /// How long a handler that watches for cancellation has to return (default: 5s).
     pub stop_wait: Duration,
-    /// How long an attempt may take where the job does not say (no limit unless said).
+    /// The timeout for attempts of jobs that set none (default: no limit).
     pub timeout: Option<Duration>,
-    /// What a claim promises: at least once unless said.
+    /// The delivery guarantee (default: at least once).
     pub mode: Mode,
-    /// Who does the housekeeping.
+    /// Which worker does the maintenance (default: the elected one).
     pub role: Role,
-    /// Ends by itself when the queues are drained: nothing ready, scheduled or running.
+    /// Stop when the queues are drained: nothing ready, scheduled or running (default: false).
     pub is_burst: bool,
 }
 
-/// A queue that a worker takes jobs from.
+/// A queue that a worker claims from.
 ///
 /// ```
 /// # use windlass_worker as windlass;
@@ -62,16 +62,16 @@ pub struct Options {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Source {
-    /// The queue.
+    /// The queue's name.
     pub queue: QueueName,
-    /// Its share where queues are weighed (1 unless said).
+    /// The queue's share under [`Order::Weighted`] (default: 1).
     pub weight: u32,
-    /// How many of its jobs run at once (as many as the worker runs unless said).
+    /// How many of its jobs run at once (default: the worker's concurrency).
     pub concurrency: Option<usize>,
 }
 
 impl Source {
-    /// A queue with every default.
+    /// Creates a source with defaults.
     pub fn new(queue: QueueName) -> Self {
         Self {
             queue,
@@ -80,14 +80,14 @@ impl Source {
         }
     }
 
-    /// Sets its share where queues are weighed.
+    /// Sets the queue's share under [`Order::Weighted`].
     #[must_use]
     pub fn weight(mut self, weight: u32) -> Self {
         self.weight = weight;
         self
     }
 
-    /// Limits how many of its jobs run at once.
+    /// Limits how many of the queue's jobs run at once.
     #[must_use]
     pub fn concurrency(mut self, concurrency: usize) -> Self {
         self.concurrency = Some(concurrency);
@@ -99,32 +99,32 @@ impl Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Order {
-    /// By chance, in proportion to their weights: no queue starves.
+    /// Random, in proportion to the weights: no queue starves.
     #[default]
     Weighted,
-    /// The first that has any: later queues wait.
+    /// The first queue that has jobs: later queues wait.
     Strict,
 }
 
-/// Who does the housekeeping (promote, reap, prune) of a worker's queues. Claims do most of it by
-/// themselves; nothing is lost when nobody does, or everybody.
+/// Which worker does the maintenance (promote, reap, prune) of a queue. Claims do most of it as they
+/// go; no job is lost if no worker does it, or several do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Role {
-    /// The eldest of the live workers of a queue.
+    /// The live worker of the queue that started first.
     #[default]
     Elected,
-    /// This worker, whoever else does.
+    /// This worker, always.
     Leader,
     /// Never this worker.
     Follower,
 }
 
 impl Options {
-    /// Options for these queues, with every default.
+    /// Creates options for these queues, with defaults.
     pub fn new(queues: impl IntoIterator<Item = Source>) -> Self {
         Self {
-            name: program(),
+            name: program_name(),
             queues: queues.into_iter().collect(),
             order: Order::default(),
             concurrency: CONCURRENCY_DEFAULT,
@@ -139,65 +139,62 @@ impl Options {
         }
     }
 
-    /// Checks that they can be carried out.
+    /// Validates the options.
     pub fn check(&self) -> Result<()> {
         let bad = |why: &str, help: &'static str| Err(Error::invalid("worker", why, help));
         check_lease(self.lease)?;
         if self.queues.is_empty() {
-            return bad("it has no queue", "name at least one queue");
+            return bad("no queue is set", "name at least one queue");
         }
         let mut names: Vec<_> = self.queues.iter().map(|source| &source.queue).collect();
         names.sort();
         names.dedup();
         if names.len() < self.queues.len() {
-            return bad("it has a queue twice", "name each queue once");
+            return bad("a queue is listed twice", "name each queue once");
         }
         let limits = self.queues.iter().filter_map(|source| source.concurrency);
         if std::iter::once(self.concurrency)
             .chain(limits)
             .any(|limit| limit == 0 || limit > CONCURRENCY_MAX)
         {
-            return bad(
-                "its concurrency is out of bounds",
-                "run 1 to 100000 jobs at once",
-            );
+            return bad("the concurrency is out of range", "set it to 1 to 100000");
         }
         if self.queues.iter().any(|source| source.weight == 0) {
-            return bad("a queue has weight 0", "give it a weight of at least 1");
+            return bad("a queue has weight 0", "set a weight of at least 1");
         }
         if self.prefetch > CONCURRENCY_MAX {
-            return bad(
-                "its prefetch is out of bounds",
-                "prefetch up to 100000 jobs",
-            );
+            return bad("the prefetch is out of range", "set it to at most 100000");
         }
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return bad(
-                "its timeout is zero, so every attempt would end before it began",
-                "give a longer one, or none",
+                "the timeout is zero, so every attempt would time out immediately",
+                "set a longer timeout, or none",
             );
         }
         if self.mode == Mode::Dispatch {
-            return bad("it cannot dispatch", "choose at least once or at most once");
+            return bad(
+                "workers do not support dispatch mode",
+                "choose at least once or at most once",
+            );
         }
         if self.mode == Mode::AtMostOnce && self.prefetch > 0 {
             return bad(
-                "a job held ready would be lost when the worker stops",
-                "prefetch nothing with at most once",
+                "prefetched jobs would be lost when the worker stops",
+                "set the prefetch to 0 with at most once",
             );
         }
         Ok(())
     }
 }
 
-fn program() -> String {
+fn program_name() -> String {
     let path = std::env::args_os().next().unwrap_or_default();
     let name = std::path::Path::new(&path)
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
-    let plain =
+    let printable =
         |name: String| -> String { name.chars().filter(|c| !c.is_control()).take(30).collect() };
-    name.map(plain)
+    name.map(printable)
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "worker".to_owned())
 }

@@ -1,79 +1,79 @@
-//! What a handler says when it returns.
+//! What a handler returns.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use windlass_core::Due;
 
-/// How an attempt ended, as its handler says it. Hooks see it, and may answer another.
+/// How an attempt ended, as returned by its handler. Hooks see it and may replace it.
 ///
 /// ```
 /// # use windlass_worker as windlass;
-/// use windlass::{Again, Outcome};
+/// use windlass::{Outcome, RetryWhen};
 ///
 /// let outcome = Outcome::permanent("no such address");
-/// assert_eq!(outcome.word(), "failed");
-/// assert!(matches!(outcome, Outcome::Failed { again: Again::Never, .. }));
+/// assert_eq!(outcome.as_str(), "failed");
+/// assert!(matches!(outcome, Outcome::Failed { retry: RetryWhen::Never, .. }));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The job is done; what it leaves behind, if anything.
+    /// The job succeeded, with an optional result.
     Done(Option<Bytes>),
-    /// The attempt failed: what went wrong, and what comes next.
+    /// The attempt failed.
     Failed {
-        /// For people.
+        /// The error message.
         error: String,
-        /// When to try again.
-        again: Again,
+        /// When to retry.
+        retry: RetryWhen,
     },
-    /// Not now: again at this time, attempt not counted.
+    /// Run the job again at this time; the attempt does not count.
     Snooze(Due),
-    /// Somebody else should do it: back to the front, attempt not counted.
+    /// Return the job to the front of its queue; the attempt does not count.
     Release,
 }
 
-/// When a failed job is tried again.
+/// When a failed job is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Again {
-    /// As the job's retry policy says.
+pub enum RetryWhen {
+    /// According to the job's retry policy.
     ByPolicy,
-    /// At this time; attempts still run out.
+    /// At this time, unless the attempts are exhausted.
     At(Due),
-    /// Never: the job is dead.
+    /// Never: the job becomes dead.
     Never,
 }
 
 impl Outcome {
-    /// Done, with nothing to leave behind.
+    /// The job succeeded without a result.
     pub const fn done() -> Self {
         Self::Done(None)
     }
 
-    /// Failed; the job's policy says what comes next.
+    /// The attempt failed; the job's retry policy decides what happens next.
     pub fn failed(error: impl Into<String>) -> Self {
         Self::Failed {
             error: error.into(),
-            again: Again::ByPolicy,
+            retry: RetryWhen::ByPolicy,
         }
     }
 
-    /// Failed, and trying again is useless.
+    /// The attempt failed, and retrying cannot help.
     pub fn permanent(error: impl Into<String>) -> Self {
         Self::Failed {
             error: error.into(),
-            again: Again::Never,
+            retry: RetryWhen::Never,
         }
     }
 
-    /// Put off for a while, attempt not counted.
+    /// Run the job again after `delay`; the attempt does not count.
     pub const fn snooze(delay: Duration) -> Self {
         Self::Snooze(Due::After(delay))
     }
 
-    /// A word for figures and log lines.
-    pub const fn word(&self) -> &'static str {
+    /// Returns the outcome's name, for metrics and log lines.
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Done(_) => "done",
             Self::Failed { .. } => "failed",

@@ -1,4 +1,4 @@
-//! One worker, from its start to its end.
+//! One worker, from start to stop.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,74 +7,81 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use windlass_core::{BootId, Result};
 
+use crate::claim::fetch;
+use crate::connections::Connections;
 use crate::handle::Handle;
-use crate::keeper::Keeper;
+use crate::lease_thread::LeaseThread;
 use crate::options::Options;
-use crate::phase::{Phase, Stopper};
+use crate::run::report;
 use crate::shared::Shared;
-use crate::stores::Stores;
+use crate::stop::drain;
+use crate::stop::phase::{Phase, Stopper};
 use crate::summary::Summary;
-use crate::{drain, fetch, settle};
 
-/// A worker, ready to run.
-#[must_use = "a worker does nothing until it runs"]
+/// A configured worker. Call [`run`](Self::run) to start it.
+#[must_use = "a worker does nothing until it attempts"]
 pub struct Runtime(Arc<Shared>);
 
 impl Runtime {
-    /// A worker that runs the jobs of its queues with `handler`; fails when the options are wrong.
-    pub fn new(stores: Stores, options: Options, handler: Arc<dyn Handle>) -> Result<Self> {
+    /// Creates a worker that runs the jobs of its queues with `handler`. Fails if the options are
+    /// invalid.
+    pub fn new(
+        connections: Connections,
+        options: Options,
+        handler: Arc<dyn Handle>,
+    ) -> Result<Self> {
         options.check()?;
-        Ok(Self(Arc::new(Shared::new(stores, options, handler))))
+        Ok(Self(Arc::new(Shared::new(connections, options, handler))))
     }
 
-    /// The id of this life of the worker.
+    /// Returns the worker's boot id, which is unique per start.
     pub fn boot(&self) -> BootId {
         self.0.boot()
     }
 
-    /// What stops it.
+    /// Returns a handle that stops this worker.
     pub fn stopper(&self) -> Stopper {
         self.0.stopper.clone()
     }
 
-    /// Works until it is stopped, or the store refuses for good. Handlers run in the runtime that
-    /// calls this.
+    /// Runs until the worker is stopped or the store fails permanently. Handlers run on the Tokio
+    /// runtime that calls this.
     pub async fn run(self) -> Result<Summary> {
         let shared = self.0;
         let _ = shared.handlers.set(tokio::runtime::Handle::current());
-        let keeper = Keeper::start(Arc::clone(&shared)).await?;
+        let lease_thread = LeaseThread::start(Arc::clone(&shared)).await?;
         let mut fetches = JoinSet::new();
-        let mut settles = JoinSet::new();
-        for lane in &shared.lanes {
-            fetches.spawn(fetch::run(Arc::clone(&shared), Arc::clone(lane)));
-            for _ in 0..settle::LOOPS {
-                settles.spawn(settle::run(Arc::clone(&shared), Arc::clone(lane)));
+        let mut reports = JoinSet::new();
+        for queue in &shared.queues {
+            fetches.spawn(fetch::run(Arc::clone(&shared), Arc::clone(queue)));
+            for _ in 0..report::LOOPS {
+                reports.spawn(report::run(Arc::clone(&shared), Arc::clone(queue)));
             }
         }
-        watch(&shared, &mut fetches, &mut settles).await;
-        let begun = Instant::now();
+        watch(&shared, &mut fetches, &mut reports).await;
+        let started = Instant::now();
         while let Some(ended) = fetches.join_next().await {
             shared.loop_ended(Some(ended));
         }
-        drain::drain(&shared, begun).await;
-        settles.shutdown().await;
-        keeper.end().await;
-        match shared.take_fault() {
-            Some(fault) => Err(fault),
-            None => Ok(shared.tally.summary()),
+        drain::drain(&shared, started).await;
+        reports.shutdown().await;
+        lease_thread.end().await;
+        match shared.take_error() {
+            Some(error) => Err(error),
+            None => Ok(shared.counters.summary()),
         }
     }
 }
 
-/// Waits for the worker to be stopped; a loop that breaks down stops it.
-async fn watch(shared: &Shared, fetches: &mut JoinSet<()>, settles: &mut JoinSet<()>) {
+/// Waits until the worker is stopped. A loop that panics stops it.
+async fn watch(shared: &Shared, fetches: &mut JoinSet<()>, reports: &mut JoinSet<()>) {
     let stopping = shared.stopper.until(|phase| *phase >= Phase::Stopping);
     tokio::pin!(stopping);
     loop {
         tokio::select! {
             _ = &mut stopping => return,
             Some(ended) = fetches.join_next() => shared.loop_ended(Some(ended)),
-            Some(ended) = settles.join_next() => shared.loop_ended(Some(ended)),
+            Some(ended) = reports.join_next() => shared.loop_ended(Some(ended)),
         }
     }
 }

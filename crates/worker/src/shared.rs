@@ -1,4 +1,4 @@
-//! What all loops of a worker share.
+//! State shared by all loops of a worker.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -6,59 +6,63 @@ use tokio::task::JoinError;
 use windlass_core::limits::Limits;
 use windlass_core::{BootId, Error, ErrorKind};
 
-use crate::bench::Bench;
-use crate::deadlines::Deadlines;
+use crate::claim::slots::Slots;
+use crate::connections::Connections;
 use crate::handle::Handle;
-use crate::lane::Lane;
 use crate::options::Options;
-use crate::phase::Stopper;
-use crate::slots::Slots;
-use crate::stores::Stores;
-use crate::summary::Tally;
+use crate::queue_state::QueueState;
+use crate::run::run_queue::RunQueue;
+use crate::stop::deadlines::Deadlines;
+use crate::stop::phase::Stopper;
+use crate::summary::Counters;
 
-/// What all loops of a worker share.
+/// State shared by all loops of a worker.
 pub(crate) struct Shared {
     pub(crate) options: Options,
-    pub(crate) stores: Stores,
+    pub(crate) connections: Connections,
     pub(crate) limits: Limits,
     pub(crate) handler: Arc<dyn Handle>,
-    pub(crate) lanes: Vec<Arc<Lane>>,
+    pub(crate) queues: Vec<Arc<QueueState>>,
     pub(crate) slots: Arc<Slots>,
-    pub(crate) bench: Bench,
+    pub(crate) run_queue: RunQueue,
     pub(crate) deadlines: Deadlines,
     pub(crate) stopper: Stopper,
-    pub(crate) tally: Tally,
-    /// Where handlers run; known once the worker does.
+    pub(crate) counters: Counters,
+    /// Where handlers run; set when the worker starts.
     pub(crate) handlers: OnceLock<tokio::runtime::Handle>,
     boot: Mutex<BootId>,
-    fault: Mutex<Option<Error>>,
+    error: Mutex<Option<Error>>,
 }
 
 impl Shared {
-    pub(crate) fn new(stores: Stores, options: Options, handler: Arc<dyn Handle>) -> Self {
+    pub(crate) fn new(
+        connections: Connections,
+        options: Options,
+        handler: Arc<dyn Handle>,
+    ) -> Self {
         let boot = BootId::generate();
-        let lanes = options.queues.iter().enumerate().map(|(index, source)| {
-            let store = Arc::clone(&stores.store);
-            Arc::new(Lane::new(index, source, store, boot.clone()))
+        let queues = options.queues.iter().enumerate().map(|(index, source)| {
+            let store = Arc::clone(&connections.store);
+            Arc::new(QueueState::new(index, source, store, boot.clone()))
         });
         Self {
-            limits: stores.store.limits(),
+            limits: connections.store.limits(),
             handler,
-            lanes: lanes.collect(),
+            queues: queues.collect(),
             slots: Slots::new(&options),
-            bench: Bench::new(options.concurrency),
+            run_queue: RunQueue::new(options.concurrency),
             deadlines: Deadlines::default(),
             stopper: Stopper::new(),
-            tally: Tally::default(),
+            counters: Counters::default(),
             handlers: OnceLock::new(),
             boot: Mutex::new(boot),
-            fault: Mutex::default(),
+            error: Mutex::default(),
             options,
-            stores,
+            connections,
         }
     }
 
-    /// The id of this life.
+    /// Returns the current boot id.
     pub(crate) fn boot(&self) -> BootId {
         self.boot
             .lock()
@@ -66,34 +70,34 @@ impl Shared {
             .clone()
     }
 
-    /// Begins a new life: claims from now on are made under its id.
-    pub(crate) fn reborn(&self, boot: &BootId) {
-        for lane in &self.lanes {
-            lane.holdings().reborn(boot.clone());
+    /// Switches to a new boot id for all further claims.
+    pub(crate) fn start_boot(&self, boot: &BootId) {
+        for queue in &self.queues {
+            queue.held_claims().start_boot(boot.clone());
         }
         *self.boot.lock().unwrap_or_else(PoisonError::into_inner) = boot.clone();
     }
 
-    /// The store refused for good: the worker stops and says so.
+    /// Stops the worker after an error that retrying cannot fix; `run` returns the first such error.
     pub(crate) fn fail(&self, error: Error) {
         tracing::error!(target: "windlass", code = error.code(), help = error.help(),
-            "{error}; the worker stops");
-        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        fault.get_or_insert(error);
+            "{error}; stopping the worker");
+        let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(error);
         self.stopper.stop();
     }
 
-    /// A loop is not there any more: where it panicked, the worker must not go on without it.
+    /// Stops the worker if the loop that ended panicked.
     pub(crate) fn loop_ended(&self, ended: Option<Result<(), JoinError>>) {
         if let Some(Err(error)) = ended {
-            let what = "a part of the worker broke down";
-            let help = "its jobs come back by themselves; start it again, and report this";
+            let what = "a loop of the worker panicked";
+            let help = "restart the worker and report this bug; its jobs return to their queues when their leases expire";
             self.fail(Error::new(ErrorKind::Internal, what, help).caused_by(error));
         }
     }
 
-    pub(crate) fn take_fault(&self) -> Option<Error> {
-        self.fault
+    pub(crate) fn take_error(&self) -> Option<Error> {
+        self.error
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take()

@@ -1,30 +1,30 @@
-//! What a worker has done, in figures.
+//! Counts of what a worker has done.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What became of the jobs a worker ran.
+/// How many jobs a worker ran, by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Ended well.
+    /// Jobs that succeeded.
     pub succeeded: u64,
-    /// Attempts that failed and will be made again.
+    /// Attempts that failed and will be retried.
     pub failed: u64,
-    /// Failed for good.
+    /// Jobs that failed permanently.
     pub dead: u64,
-    /// Given back, attempt not counted.
+    /// Jobs released; the attempt does not count.
     pub released: u64,
-    /// Put off, attempt not counted.
+    /// Jobs snoozed; the attempt does not count.
     pub snoozed: u64,
-    /// Stopped because somebody asked.
+    /// Jobs cancelled while running.
     pub cancelled: u64,
-    /// Lost to the end of their lease: somebody else has them.
+    /// Attempts whose lease was lost: another worker may run the job.
     pub lost: u64,
 }
 
-/// The figures while they grow.
+/// The live counters behind a [`Summary`].
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct Counters {
     pub(crate) succeeded: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) dead: AtomicU64,
@@ -34,9 +34,9 @@ pub(crate) struct Tally {
     pub(crate) lost: AtomicU64,
 }
 
-impl Tally {
+impl Counters {
     pub(crate) fn summary(&self) -> Summary {
-        let read = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Summary {
             succeeded: read(&self.succeeded),
             failed: read(&self.failed),

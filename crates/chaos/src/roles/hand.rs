@@ -13,7 +13,7 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use windlass_core::{Error, ErrorKind, Result, Store};
 use windlass_store_redis::RedisStore;
-use windlass_worker::{Context, Options, Runtime, Source, Stopper, Stores};
+use windlass_worker::{AttemptContext, Options, Runtime, Source, Stopper, Connections};
 
 use crate::event::Event;
 use crate::roles::Scene;
@@ -64,7 +64,7 @@ pub async fn run(scene: Scene, url: &str, arguments: Arguments) -> Result<()> {
     options.prefetch = arguments.prefetch;
     options.lease = Duration::from_millis(arguments.lease);
     options.grace = Duration::from_millis(arguments.grace);
-    let handler = move |context: Context| effect::attempt(context, Arc::clone(&pen));
+    let handler = move |context: AttemptContext| effect::attempt(context, Arc::clone(&pen));
     let stores = stores(&scene, url, Duration::from_millis(arguments.delay));
     let runtime = Runtime::new(stores, options, Arc::new(handler))?;
     stop_when_asked(&runtime.stopper(), &scene.voice)?;
@@ -80,13 +80,13 @@ pub async fn run(scene: Scene, url: &str, arguments: Arguments) -> Result<()> {
 }
 
 /// The store as a worker needs it: on Redis a connection of their own for renewals.
-fn stores(scene: &Scene, url: &str, delay: Duration) -> Stores {
+fn stores(scene: &Scene, url: &str, delay: Duration) -> Connections {
     let store = Spoken::of(Arc::clone(&scene.store), &scene.voice, delay);
     if !url.starts_with("redis") {
-        return Stores::shared(store);
+        return Connections::shared(store);
     }
     let (url, voice) = (url.to_owned(), scene.voice.clone());
-    Stores::reopened(store, move || {
+    Connections::with_reopen(store, move || {
         let (url, voice) = (url.clone(), voice.clone());
         async move {
             let options = windlass_store_redis::Options::default();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use windlass_exec::Exec;
-use windlass_worker::{Options, Stores, Summary};
+use windlass_worker::{Options, Connections, Summary};
 
 use crate::exit::{Exit, Result};
 use crate::session::Session;
@@ -62,7 +62,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 /// Runs a worker until it is stopped and all its processes have exited.
 pub(crate) async fn run_worker(
     exec: &Exec,
-    stores: Stores,
+    stores: Connections,
     options: Options,
     signals: &mut Signals,
     on_stop: impl Fn(),

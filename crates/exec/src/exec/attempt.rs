@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use windlass_core::Limits;
-use windlass_worker::{Again, Context, Outcome, StopReason};
+use windlass_worker::{RetryWhen, AttemptContext, Outcome, StopReason};
 
 use super::{Shared, Stdin, is_too_long};
 use crate::environment::{PROGRESS_FD, of_job};
@@ -25,7 +25,7 @@ use crate::process::Process;
 use crate::talk::Talk;
 use crate::{progress, service};
 
-pub(super) async fn run(shared: &Shared, context: &Context) -> Outcome {
+pub(super) async fn run(shared: &Shared, context: &AttemptContext) -> Outcome {
     let words = match shared.options.command.fill(context) {
         Ok(words) => words,
         Err(why) => return Outcome::permanent(why),
@@ -70,7 +70,7 @@ struct Ran {
     gathered: Arc<Gathered>,
 }
 
-async fn start(shared: &Shared, context: &Context, mut command: Command) -> io::Result<Running> {
+async fn start(shared: &Shared, context: &AttemptContext, mut command: Command) -> io::Result<Running> {
     let options = &shared.options;
     options.environment.give(&mut command);
     command.envs(of_job(context));
@@ -112,7 +112,7 @@ async fn start(shared: &Shared, context: &Context, mut command: Command) -> io::
 }
 
 impl Running {
-    async fn see_it_end(mut self, shared: &Shared, context: &Context) -> io::Result<Ran> {
+    async fn see_it_end(mut self, shared: &Shared, context: &AttemptContext) -> io::Result<Ran> {
         let stopped = tokio::select! {
             biased;
             () = self.process.ended() => None,
@@ -142,7 +142,7 @@ fn cut_short(why: StopReason, status: ExitStatus) -> Outcome {
     }
 }
 
-async fn judge(shared: &Shared, context: &Context, ran: &Ran) -> Outcome {
+async fn judge(shared: &Shared, context: &AttemptContext, ran: &Ran) -> Outcome {
     let Some(code) = ran.status.code() else {
         shared.missing.found();
         return Outcome::failed(describe(ran.status));
@@ -159,12 +159,12 @@ async fn judge(shared: &Shared, context: &Context, ran: &Ran) -> Outcome {
             Ok(result) => Outcome::Done(result),
             Err(why) => Outcome::permanent(why),
         },
-        Verdict::Failed(again) => Outcome::Failed {
-            error: match (code, again) {
-                (75, Again::ByPolicy) => format!("{text}: the program asks for another try"),
+        Verdict::Failed(retry) => Outcome::Failed {
+            error: match (code, retry) {
+                (75, RetryWhen::ByPolicy) => format!("{text}: the program asks for another try"),
                 _ => text,
             },
-            again,
+            retry,
         },
         Verdict::Snooze(delay) => Outcome::snooze(delay),
         Verdict::Missing => Outcome::failed(text),
@@ -172,7 +172,7 @@ async fn judge(shared: &Shared, context: &Context, ran: &Ran) -> Outcome {
 }
 
 /// A failed attempt that may be told late: while it waits, its place takes no other job.
-async fn missing(shared: &Shared, context: &Context, error: String, code: u8) -> Outcome {
+async fn missing(shared: &Shared, context: &AttemptContext, error: String, code: u8) -> Outcome {
     let wait = shared.missing.not_found();
     if !wait.is_zero() {
         (shared.options.talk)(&format!(

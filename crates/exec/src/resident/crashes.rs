@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windlass_core::{JobId, QueueName};
-use windlass_worker::Context;
+use windlass_worker::AttemptContext;
 
 /// A job that was under way in so many crashes is handed out alone.
 const SUSPECT_AFTER: u32 = 2;
@@ -21,13 +21,13 @@ pub(super) struct Crashes(Mutex<HashMap<(QueueName, JobId), u32>>);
 
 impl Crashes {
     /// Whether the job must be handed out alone.
-    pub(super) fn is_suspect(&self, context: &Context) -> bool {
+    pub(super) fn is_suspect(&self, context: &AttemptContext) -> bool {
         let count = self.lock().get(&key(context)).copied();
         count.unwrap_or_default() >= SUSPECT_AFTER
     }
 
     /// The job was there once more; whether it is poison.
-    pub(super) fn note(&self, context: &Context, was_alone: bool) -> bool {
+    pub(super) fn note(&self, context: &AttemptContext, was_alone: bool) -> bool {
         let mut counts = self.lock();
         if counts.len() >= JOBS_MAX {
             counts.clear();
@@ -42,7 +42,7 @@ impl Crashes {
     }
 
     /// The job was answered for.
-    pub(super) fn forget(&self, context: &Context) {
+    pub(super) fn forget(&self, context: &AttemptContext) {
         self.lock().remove(&key(context));
     }
 
@@ -51,7 +51,7 @@ impl Crashes {
     }
 }
 
-fn key(context: &Context) -> (QueueName, JobId) {
+fn key(context: &AttemptContext) -> (QueueName, JobId) {
     (context.queue().clone(), context.job().id.clone())
 }
 

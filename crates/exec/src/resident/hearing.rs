@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use windlass_api::EnqueueRequest;
 use windlass_api::error::Error;
 use windlass_core::{Error as CoreError, NewJob, QueueName, Result};
-use windlass_worker::Context;
+use windlass_worker::AttemptContext;
 
 use super::Shared;
 use super::pool::{Life, Outgoing, Sender};
@@ -220,7 +220,7 @@ impl Ears {
 }
 
 /// The queue that is meant.
-fn queue(asked: &EnqueueLine, context: Option<&Context>) -> Result<QueueName> {
+fn queue(asked: &EnqueueLine, context: Option<&AttemptContext>) -> Result<QueueName> {
     match (&asked.queue, context) {
         (Some(name), _) => QueueName::new(name),
         (None, Some(context)) => Ok(context.queue().clone()),
@@ -232,7 +232,7 @@ fn queue(asked: &EnqueueLine, context: Option<&Context>) -> Result<QueueName> {
     }
 }
 
-fn carry_trace(context: &Context, jobs: &mut [NewJob]) -> Result<()> {
+fn carry_trace(context: &AttemptContext, jobs: &mut [NewJob]) -> Result<()> {
     for name in windlass_worker::TRACE_HEADERS {
         let Some(value) = context.job().headers.get(name) else {
             continue;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use windlass_worker::{Context, Outcome};
+use windlass_worker::{AttemptContext, Outcome};
 
 use super::protocol::Who;
 use crate::log::JobLog;
@@ -168,7 +168,7 @@ impl Pool {
     }
 
     /// The log of a job that a process has: the one that is named, or the only one there is.
-    pub(super) fn log_of(&self, life: Life, id: Option<&str>) -> Option<(Context, Arc<JobLog>)> {
+    pub(super) fn log_of(&self, life: Life, id: Option<&str>) -> Option<(AttemptContext, Arc<JobLog>)> {
         self.with(life, |seat| {
             let mut entries = seat.entries.iter();
             let entry = match id {
@@ -217,7 +217,7 @@ impl<'a> Wish<'a> {
     /// Hands the job to a process that has room for it.
     pub(super) fn take(
         &mut self,
-        context: &Context,
+        context: &AttemptContext,
         log: &Arc<JobLog>,
         line: &[u8],
     ) -> Option<Held<'a>> {

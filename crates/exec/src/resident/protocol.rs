@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use windlass_api::content::from_base64;
 use windlass_api::error::Error;
 use windlass_core::Due;
-use windlass_core::limits::FUTURE_MAX;
-use windlass_worker::{Again, Outcome};
+use windlass_core::limits::AHEAD_MAX;
+use windlass_worker::{RetryWhen, Outcome};
 
 use crate::progress;
 
@@ -219,13 +219,13 @@ fn result(done: Done) -> Result<Option<Bytes>, String> {
 
 fn failed(fail: Fail) -> Outcome {
     let again = match (fail.retry, fail.after_ms) {
-        (Some(false), _) => Again::Never,
-        (_, Some(after_ms)) => Again::At(Due::After(delay(after_ms))),
-        (_, None) => Again::ByPolicy,
+        (Some(false), _) => RetryWhen::Never,
+        (_, Some(after_ms)) => RetryWhen::At(Due::After(delay(after_ms))),
+        (_, None) => RetryWhen::ByPolicy,
     };
     Outcome::Failed {
         error: error_text(fail.error),
-        again,
+        retry,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::value::RawValue;
-use windlass_worker::Context;
+use windlass_worker::AttemptContext;
 
 /// What a placeholder stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,11 +53,11 @@ impl fmt::Display for Field {
 /// The values of one job.
 #[derive(Debug)]
 pub(super) struct Values<'a> {
-    context: &'a Context,
+    context: &'a AttemptContext,
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn new(context: &'a Context) -> Self {
+    pub(super) fn new(context: &'a AttemptContext) -> Self {
         Self { context }
     }
 

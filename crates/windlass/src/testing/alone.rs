@@ -96,7 +96,7 @@ impl<J: crate::TypedJob> IntoFuture for Alone<J> {
             let (mut job, token) = claimed(&client, handle.queue()).await;
             job.attempt = self.attempt;
             let (store, queue) = (client.store().clone(), handle.queue().clone());
-            let attempt = windlass_worker::Context::detached(store, queue, job, token);
+            let attempt = windlass_worker::AttemptContext::detached(store, queue, job, token);
             let data = self.data;
             let shared = Arc::new(Shared { client, data });
             Caught((self.run)(Context::new(attempt, shared))).await

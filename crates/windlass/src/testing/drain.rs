@@ -8,7 +8,7 @@ use windlass_core::{
     ClaimRequest, ClaimedJob, Jitter, JobId, JobLease, Mode, OutcomeStatus, QueueName, Result,
     Retry, Store, Token,
 };
-use windlass_worker::{Again, Outcome, Summary};
+use windlass_worker::{RetryWhen, Outcome, Summary};
 
 use super::Testing;
 use crate::worker::Worker;
@@ -115,7 +115,7 @@ impl Drain {
         );
         let hold = JobLease::new(job.id.clone(), token);
         let store = Arc::clone(&self.store);
-        let context = windlass_worker::Context::detached(store, queue.clone(), job, token);
+        let context = windlass_worker::AttemptContext::detached(store, queue.clone(), job, token);
         let outcome = self.handler.handle(context).await;
         if self.mode == Mode::AtMostOnce {
             // It had succeeded before it began.
@@ -155,10 +155,10 @@ impl Drain {
                     .await?
                     .statuses
             }
-            Outcome::Failed { error, again } => {
+            Outcome::Failed { error, retry } => {
                 let retry = match again {
-                    Again::At(due) => Retry::At(due),
-                    Again::Never => Retry::Permanent,
+                    RetryWhen::At(due) => Retry::At(due),
+                    RetryWhen::Never => Retry::Permanent,
                     // The whole delay: what a test sees is not left to chance.
                     _ => Retry::ByPolicy(Jitter(u16::MAX)),
                 };

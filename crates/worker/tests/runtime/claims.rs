@@ -1,23 +1,23 @@
-//! How many jobs are held, for how long, and by whom.
+//! How many jobs a worker claims, and how long it holds them.
 
 use std::time::Duration;
 
 use windlass_core::{ClaimRequest, JobState, NewJob, WorkerCommand};
-use windlass_worker::{Context, Outcome};
+use windlass_worker::{AttemptContext, Outcome};
 
-use crate::scene::{Count, PATIENCE, Scene, for_ever};
+use crate::fixture::{Count, Fixture, TIMEOUT, never_returns};
 
 #[tokio::test]
-async fn never_more_jobs_run_at_once_than_said() {
-    let scene = Scene::new();
+async fn never_more_jobs_run_at_once_than_the_concurrency() {
+    let fixture = Fixture::new();
     let jobs = (0..200).map(|_| NewJob::new("x")).collect();
-    scene.enqueue_jobs(jobs).await;
+    fixture.enqueue_jobs(jobs).await;
     let (running, done) = (Count::new(), Count::new());
-    let mut options = scene.options();
+    let mut options = fixture.options();
     options.concurrency = 3;
-    let worker = scene.start(options, {
+    let worker = fixture.start(options, {
         let (running, done) = (running.clone(), done.clone());
-        move |_: Context| {
+        move |_: AttemptContext| {
             let (running, done) = (running.clone(), done.clone());
             async move {
                 running.add();
@@ -37,28 +37,28 @@ async fn never_more_jobs_run_at_once_than_said() {
 
 #[tokio::test]
 async fn no_more_jobs_are_held_than_slots_and_prefetch() {
-    let scene = Scene::new();
-    scene
+    let fixture = Fixture::new();
+    fixture
         .enqueue_jobs((0..50).map(|_| NewJob::new("x")).collect())
         .await;
     let started = Count::new();
-    let mut options = scene.options();
+    let mut options = fixture.options();
     options.concurrency = 4;
     options.prefetch = 2;
     options.grace = Duration::ZERO;
-    let worker = scene.start(options, {
+    let worker = fixture.start(options, {
         let started = started.clone();
-        move |_: Context| {
+        move |_: AttemptContext| {
             started.add();
-            for_ever()
+            never_returns()
         }
     });
     started.reaches(4).await;
 
-    let stats = scene.store.stats(&scene.queue).await.unwrap().unwrap();
+    let stats = fixture.store.stats(&fixture.queue).await.unwrap().unwrap();
     let running = stats.running;
     let summary = worker.stop().await;
-    let after = scene.store.stats(&scene.queue).await.unwrap().unwrap();
+    let after = fixture.store.stats(&fixture.queue).await.unwrap().unwrap();
 
     assert_eq!(running, 6);
     assert_eq!(started.get(), 4);
@@ -68,24 +68,24 @@ async fn no_more_jobs_are_held_than_slots_and_prefetch() {
 
 #[tokio::test]
 async fn a_long_job_is_held_for_many_leases() {
-    let scene = Scene::new();
-    let mut options = scene.options();
-    // Renewed every two seconds, it outlives a machine that stands still for three.
+    let fixture = Fixture::new();
+    let mut options = fixture.options();
+    // Renewed every two seconds, so it survives a machine that stalls for three.
     options.lease = Duration::from_secs(6);
-    let ids = scene.enqueue(&["long"]).await;
-    let worker = scene.start(options, |context: Context| async move {
+    let ids = fixture.enqueue(&["long"]).await;
+    let worker = fixture.start(options, |context: AttemptContext| async move {
         tokio::time::sleep(Duration::from_secs(15)).await;
         assert!(context.lease_valid());
         Outcome::done()
     });
-    scene.until_state(&ids[0], JobState::Running).await;
+    fixture.until_state(&ids[0], JobState::Running).await;
 
-    // Somebody else keeps asking, which reaps whatever has expired.
+    // Another client keeps claiming, which reaps expired leases.
     let mut stolen = 0;
-    while stolen == 0 && scene.get(&ids[0]).await.state == JobState::Running {
-        let claim = scene
+    while stolen == 0 && fixture.get(&ids[0]).await.state == JobState::Running {
+        let claim = fixture
             .store
-            .claim(&scene.queue, ClaimRequest::single(1))
+            .claim(&fixture.queue, ClaimRequest::single(1))
             .await
             .unwrap();
         stolen += claim.map_or(0, |claim| claim.jobs.len());
@@ -98,12 +98,12 @@ async fn a_long_job_is_held_for_many_leases() {
 
 #[tokio::test]
 async fn a_worker_declared_dead_loses_its_jobs_and_goes_on_under_a_new_id() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let started = Count::new();
-    let ids = scene.enqueue(&["x"]).await;
-    let worker = scene.start(scene.options(), {
+    let ids = fixture.enqueue(&["x"]).await;
+    let worker = fixture.start(fixture.options(), {
         let started = started.clone();
-        move |context: Context| {
+        move |context: AttemptContext| {
             started.add();
             let is_first = started.get() == 1;
             async move {
@@ -117,63 +117,63 @@ async fn a_worker_declared_dead_loses_its_jobs_and_goes_on_under_a_new_id() {
     });
     started.reaches(1).await;
 
-    let reaped = scene.store.fail_worker(&worker.boot).await.unwrap();
+    let reaped = fixture.store.fail_worker(&worker.boot).await.unwrap();
 
     assert_eq!(reaped, Some(1));
     started.reaches(2).await;
-    let job = scene.until_state(&ids[0], JobState::Succeeded).await;
+    let job = fixture.until_state(&ids[0], JobState::Succeeded).await;
     assert_eq!(job.attempt, 1);
     let summary = worker.stop().await;
     assert_eq!((summary.lost, summary.succeeded), (1, 1));
 }
 
 #[tokio::test]
-async fn a_quiet_worker_claims_nothing_until_told_to_go_on() {
-    let scene = Scene::new();
+async fn a_paused_worker_claims_nothing_until_commanded_to_continue() {
+    let fixture = Fixture::new();
     let done = Count::new();
-    let worker = scene.start(scene.options(), {
+    let worker = fixture.start(fixture.options(), {
         let done = done.clone();
-        move |_: Context| {
+        move |_: AttemptContext| {
             done.add();
             std::future::ready(Outcome::done())
         }
     });
-    let first = scene.enqueue(&["x"]).await;
-    scene.until_state(&first[0], JobState::Succeeded).await;
+    let first = fixture.enqueue(&["x"]).await;
+    fixture.until_state(&first[0], JobState::Succeeded).await;
 
     assert!(
-        scene
+        fixture
             .store
             .command(&worker.boot, WorkerCommand::Pause)
             .await
             .unwrap()
     );
-    // Quiet is heard with a heartbeat, and whatever came before that was still run.
-    let quieted = async {
+    // The command arrives with a heartbeat; jobs enqueued before that still run.
+    let paused = async {
         loop {
-            let id = &scene.enqueue(&["x"]).await[0];
+            let id = &fixture.enqueue(&["x"]).await[0];
             for _ in 0..50 {
                 tokio::time::sleep(Duration::from_millis(2)).await;
-                if scene.get(id).await.state == JobState::Succeeded {
+                if fixture.get(id).await.state == JobState::Succeeded {
                     break;
                 }
             }
-            if scene.get(id).await.state == JobState::Ready {
+            if fixture.get(id).await.state == JobState::Ready {
                 return id.clone();
             }
         }
     };
-    let waiting = tokio::time::timeout(PATIENCE, quieted)
+    let waiting = tokio::time::timeout(TIMEOUT, paused)
         .await
-        .expect("it grows quiet");
+        .expect("the worker pauses");
     assert!(
-        scene
+        fixture
             .store
             .command(&worker.boot, WorkerCommand::Continue)
             .await
             .unwrap()
     );
-    scene.until_state(&waiting, JobState::Succeeded).await;
+    fixture.until_state(&waiting, JobState::Succeeded).await;
 
     worker.stop().await;
 }

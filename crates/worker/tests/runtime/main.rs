@@ -1,16 +1,16 @@
-//! What the runtime promises, with real handlers on the memory store.
+//! The promises of the runtime, with real handlers on the memory store.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    reason = "a test that cannot continue fails at that line"
 )]
 
 mod claims;
-mod ends;
-mod faults;
-mod faulty;
+mod faulty_store;
+mod fixture;
+mod outcomes;
 mod queues;
-mod scene;
 mod stopping;
-#[path = "../shared/tapped.rs"]
-mod tapped;
+mod store_errors;
+#[path = "../shared/tapped_store.rs"]
+mod tapped_store;

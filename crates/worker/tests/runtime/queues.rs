@@ -4,26 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{NewJob, QueueName};
-use windlass_worker::{Context, Options, Order, Outcome, Source};
+use windlass_worker::{AttemptContext, Options, Order, Outcome, Source};
 
-use crate::scene::{Count, Notes, Scene, for_ever, text};
+use crate::fixture::{CallLog, Count, Fixture, never_returns, text};
 
 fn queue(name: &str) -> QueueName {
     QueueName::new(name).unwrap()
 }
 
-async fn fill(scene: &Scene, name: &'static str, count: usize) {
+async fn fill(fixture: &Fixture, name: &'static str, count: usize) {
     let jobs = (0..count).map(|_| NewJob::new(name)).collect();
-    scene.store.enqueue(&queue(name), jobs).await.unwrap();
+    fixture.store.enqueue(&queue(name), jobs).await.unwrap();
 }
 
-/// A handler that notes the payload of each job.
-fn noting(notes: &Notes, done: &Count) -> impl windlass_worker::Handle {
-    let (notes, done) = (notes.clone(), done.clone());
-    move |context: Context| {
-        let (notes, done) = (notes.clone(), done.clone());
+/// A handler that records the payload of each job.
+fn recording(log: &CallLog, done: &Count) -> impl windlass_worker::Handle {
+    let (log, done) = (log.clone(), done.clone());
+    move |context: AttemptContext| {
+        let (log, done) = (log.clone(), done.clone());
         async move {
-            notes.write(text(&context));
+            log.write(text(&context));
             done.add();
             Outcome::done()
         }
@@ -32,51 +32,51 @@ fn noting(notes: &Notes, done: &Count) -> impl windlass_worker::Handle {
 
 #[tokio::test]
 async fn a_strict_order_finishes_the_first_queue_before_the_second() {
-    let scene = Scene::new();
-    fill(&scene, "first", 30).await;
-    fill(&scene, "second", 30).await;
-    let (notes, done) = (Notes::default(), Count::new());
+    let fixture = Fixture::new();
+    fill(&fixture, "first", 30).await;
+    fill(&fixture, "second", 30).await;
+    let (log, done) = (CallLog::default(), Count::new());
     let mut options = Options::new([Source::new(queue("first")), Source::new(queue("second"))]);
     options.order = Order::Strict;
     options.concurrency = 1;
 
-    let worker = scene.start(options, noting(&notes, &done));
+    let worker = fixture.start(options, recording(&log, &done));
     done.reaches(60).await;
     worker.stop().await;
 
-    let notes = notes.read();
-    let early = notes[..30].iter().filter(|note| *note == "first").count();
-    assert!(early >= 29, "{early} of the first 30: {notes:?}");
+    let log = log.read();
+    let early = log[..30].iter().filter(|line| *line == "first").count();
+    assert!(early >= 29, "{early} of the first 30: {log:?}");
 }
 
 #[tokio::test]
 async fn weighted_queues_all_get_their_share() {
-    let scene = Scene::new();
-    fill(&scene, "often", 400).await;
-    fill(&scene, "seldom", 400).await;
-    let (notes, done) = (Notes::default(), Count::new());
+    let fixture = Fixture::new();
+    fill(&fixture, "often", 400).await;
+    fill(&fixture, "seldom", 400).await;
+    let (log, done) = (CallLog::default(), Count::new());
     let mut options = Options::new([
         Source::new(queue("often")).weight(3),
         Source::new(queue("seldom")),
     ]);
     options.concurrency = 1;
 
-    let worker = scene.start(options, noting(&notes, &done));
+    let worker = fixture.start(options, recording(&log, &done));
     done.reaches(400).await;
     worker.stop().await;
 
-    let often = notes.read()[..400]
+    let often = log.read()[..400]
         .iter()
-        .filter(|note| *note == "often")
+        .filter(|line| *line == "often")
         .count();
     assert!((240..=360).contains(&often), "{often} of 400");
 }
 
 #[tokio::test]
-async fn a_queue_with_a_limit_of_its_own_leaves_slots_to_the_others() {
-    let scene = Scene::new();
-    fill(&scene, "slow", 10).await;
-    fill(&scene, "quick", 10).await;
+async fn a_queue_with_its_own_limit_leaves_slots_to_the_others() {
+    let fixture = Fixture::new();
+    fill(&fixture, "slow", 10).await;
+    fill(&fixture, "quick", 10).await;
     let (slow, quick) = (Count::new(), Count::new());
     let mut options = Options::new([
         Source::new(queue("slow")).concurrency(2),
@@ -84,14 +84,14 @@ async fn a_queue_with_a_limit_of_its_own_leaves_slots_to_the_others() {
     ]);
     options.concurrency = 4;
     options.grace = Duration::ZERO;
-    let worker = scene.start(options, {
+    let worker = fixture.start(options, {
         let (slow, quick) = (slow.clone(), quick.clone());
-        move |context: Context| {
+        move |context: AttemptContext| {
             let (slow, quick) = (slow.clone(), quick.clone());
             async move {
                 if text(&context) == "slow" {
                     slow.add();
-                    return for_ever().await;
+                    return never_returns().await;
                 }
                 quick.add();
                 Outcome::done()
@@ -107,15 +107,15 @@ async fn a_queue_with_a_limit_of_its_own_leaves_slots_to_the_others() {
 }
 
 #[tokio::test]
-async fn an_idle_worker_of_many_queues_hears_of_jobs_in_each() {
+async fn an_idle_worker_of_many_queues_notices_jobs_in_each() {
     for concurrency in [1, 16] {
-        let scene = Scene::new();
+        let fixture = Fixture::new();
         let names = ["a", "b", "c"];
-        let (notes, done) = (Notes::default(), Count::new());
+        let (log, done) = (CallLog::default(), Count::new());
         let mut options = Options::new(names.map(|name| Source::new(queue(name))));
         options.concurrency = concurrency;
-        let worker = scene.start(options, noting(&notes, &done));
-        let store = Arc::clone(&scene.store);
+        let worker = fixture.start(options, recording(&log, &done));
+        let store = Arc::clone(&fixture.store);
 
         for (round, name) in names.iter().cycle().take(9).enumerate() {
             store

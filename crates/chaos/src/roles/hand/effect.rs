@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
-use windlass_worker::{Context, Outcome};
+use windlass_worker::{AttemptContext, Outcome};
 
 use crate::behaviour::{Behaviour, PANIC};
 use crate::roles::voice::Voice;
 use crate::witness::{Pen, Sight};
 
 /// Runs one attempt.
-pub(super) async fn attempt(context: Context, pen: Arc<Pen>) -> Outcome {
+pub(super) async fn attempt(context: AttemptContext, pen: Arc<Pen>) -> Outcome {
     let payload = String::from_utf8_lossy(&context.job().payload).into_owned();
     let behaviour = match payload.parse::<Behaviour>() {
         Ok(behaviour) => behaviour,
@@ -54,13 +54,13 @@ fn block(time: Duration) {
 
 /// An attempt under way; when it is dropped before its last word, the witness sees that too.
 struct Effect {
-    context: Context,
+    context: AttemptContext,
     pen: Arc<Pen>,
     is_over: bool,
 }
 
 impl Effect {
-    fn start(context: Context, pen: Arc<Pen>) -> Self {
+    fn start(context: AttemptContext, pen: Arc<Pen>) -> Self {
         let effect = Self {
             context,
             pen,

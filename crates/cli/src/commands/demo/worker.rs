@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use tokio::io::AsyncReadExt;
 use windlass::{Existing, QueueName, StoreUrl};
-use windlass_worker::{Context, Options, Outcome, Runtime, Source};
+use windlass_worker::{AttemptContext, Options, Outcome, Runtime, Source};
 
 use super::plan::Behaviour;
 use crate::exit::{Exit, Result};

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use windlass::{Existing, QueueName, Store};
 use windlass_exec::{Talk, exec::KILL_AFTER_DEFAULT};
-use windlass_worker::{Handle, Options, Runtime, Source, Stopper, Stores, Summary};
+use windlass_worker::{Handle, Options, Runtime, Source, Stopper, Connections, Summary};
 
 use crate::exit::{CliError, Result};
 use crate::parse;
@@ -152,7 +152,7 @@ pub(crate) async fn stores(session: &Session) -> Result<(Arc<dyn Store>, Stores)
 /// Runs a worker. The first signal lets running jobs finish and calls `on_stop`; the second stops
 /// them.
 pub(crate) async fn run(
-    stores: Stores,
+    stores: Connections,
     options: Options,
     handler: Arc<dyn Handle>,
     signals: &mut Signals,

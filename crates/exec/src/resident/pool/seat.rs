@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use windlass_worker::Context;
+use windlass_worker::AttemptContext;
 
 use super::super::protocol::Who;
 use super::{End, Outgoing, Sender};
@@ -29,7 +29,7 @@ pub(super) struct Seat {
 /// A job in a process.
 pub(super) struct Entry {
     pub(super) ticket: u64,
-    pub(super) context: Context,
+    pub(super) context: AttemptContext,
     pub(super) log: Arc<JobLog>,
     pub(super) end: oneshot::Sender<End>,
     pub(super) progress: watch::Sender<Option<progress::Said>>,

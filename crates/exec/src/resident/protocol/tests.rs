@@ -38,21 +38,21 @@ fn a_result_is_text_json_or_bytes() {
 fn a_failure_says_why_and_when_again() {
     let failed = |error: &str, again| Outcome::Failed {
         error: error.to_owned(),
-        again,
+        retry,
     };
     assert_eq!(
         ended(r#"{"type":"fail","id":"1","error":"no"}"#),
-        failed("no", Again::ByPolicy)
+        failed("no", RetryWhen::ByPolicy)
     );
     assert_eq!(
         ended(
             r#"{"type":"fail","id":"1","error":{"kind":"E","message":"m","stack":"s"},"retry":false}"#
         ),
-        failed("E: m\ns", Again::Never)
+        failed("E: m\ns", RetryWhen::Never)
     );
     assert_eq!(
         ended(r#"{"type":"fail","id":"1","error":{"x":1},"retry":true,"after_ms":5000}"#),
-        failed(r#"{"x":1}"#, Again::At(Due::After(Duration::from_secs(5))))
+        failed(r#"{"x":1}"#, RetryWhen::At(Due::After(Duration::from_secs(5))))
     );
     assert_eq!(
         ended(r#"{"type":"snooze","id":"1","after_ms":60000}"#),

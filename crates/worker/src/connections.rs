@@ -1,4 +1,4 @@
-//! The store of a worker, and the way to a second connection for its renewals.
+//! The store of a worker, and how to open a second connection for its renewals.
 
 use std::fmt;
 use std::future::Future;
@@ -10,23 +10,24 @@ use windlass_core::{Result, Store};
 type Opening = Pin<Box<dyn Future<Output = Result<Arc<dyn Store>>> + Send>>;
 type Open = Arc<dyn Fn() -> Opening + Send + Sync>;
 
-/// The store of a worker. Renewals go over a connection of their own where the store has
-/// connections: a handler that blocks every thread must not stop them.
+/// The store of a worker. Stores with network connections get a second one for renewals, so that a
+/// handler that blocks all threads does not stop them.
 #[derive(Clone)]
-pub struct Stores {
+pub struct Connections {
     pub(crate) store: Arc<dyn Store>,
     open: Option<Open>,
 }
 
-impl Stores {
-    /// A store that answers on any thread, whatever the handlers do: memory and SQLite.
+impl Connections {
+    /// Uses one store for everything, for stores that need no Tokio runtime of their own: memory and
+    /// SQLite.
     pub fn shared(store: Arc<dyn Store>) -> Self {
         Self { store, open: None }
     }
 
-    /// A store whose answers need the runtime it was opened in: `open` opens it once more, in
-    /// another.
-    pub fn reopened<F, O>(store: Arc<dyn Store>, open: F) -> Self
+    /// Uses `store`, and opens it a second time with `open` on the lease thread, for stores whose
+    /// connections are tied to the runtime they were opened in: Redis.
+    pub fn with_reopen<F, O>(store: Arc<dyn Store>, open: F) -> Self
     where
         F: Fn() -> O + Send + Sync + 'static,
         O: Future<Output = Result<Arc<dyn Store>>> + Send + 'static,
@@ -38,13 +39,13 @@ impl Stores {
         }
     }
 
-    /// The store itself.
+    /// Returns the store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// The store for renewals, opened in the runtime that calls.
-    pub(crate) async fn second(&self) -> Result<Arc<dyn Store>> {
+    /// Returns the store for renewals, opened in the calling runtime.
+    pub(crate) async fn for_lease_thread(&self) -> Result<Arc<dyn Store>> {
         match &self.open {
             Some(open) => open().await,
             None => Ok(Arc::clone(&self.store)),
@@ -52,9 +53,9 @@ impl Stores {
     }
 }
 
-impl fmt::Debug for Stores {
+impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stores")
+        f.debug_struct("Connections")
             .field("store", &self.store)
             .field("is_reopened", &self.open.is_some())
             .finish()

@@ -1,4 +1,4 @@
-//! A store, a worker on it, and ways to wait for what they do.
+//! The fixture: a store, a worker on it, and helpers that wait for what they do.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,27 +8,27 @@ use tokio::task::JoinHandle;
 use windlass_core::{Job, JobId, JobState, NewJob, QueueName, Result, Store, SystemClock};
 use windlass_store_memory::MemoryStore;
 use windlass_worker::{
-    Context, Handle, Options, Outcome, Runtime, Source, Stopper, Stores, Summary,
+    AttemptContext, Connections, Handle, Options, Outcome, Runtime, Source, Stopper, Summary,
 };
 
-/// Longer than anything here takes; reaching it is a failure.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any test takes; reaching it is a failure.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Less than the grace that a worker has by itself, and more than a busy machine stands still.
+/// Less than the default grace period, and more than a busy machine stalls.
 pub(crate) const SOON: Duration = Duration::from_secs(15);
 
-/// One queue on a store in memory.
-pub(crate) struct Scene {
+/// One queue on a memory store.
+pub(crate) struct Fixture {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) queue: QueueName,
 }
 
-impl Scene {
+impl Fixture {
     pub(crate) fn new() -> Self {
         Self::on(Arc::new(MemoryStore::new(Arc::new(SystemClock))))
     }
 
-    /// The same on a store that was made for the test.
+    /// The same on another store.
     pub(crate) fn on(store: Arc<dyn Store>) -> Self {
         Self {
             store,
@@ -36,8 +36,8 @@ impl Scene {
         }
     }
 
-    /// A lease that is renewed every four seconds, and a time to stop in that no handler needs: none
-    /// of the two ends because a busy machine stands still.
+    /// A lease that is renewed every four seconds, and a long stop wait, so that a machine that stalls
+    /// does not exceed either.
     pub(crate) fn options(&self) -> Options {
         let mut options = Options::new([Source::new(self.queue.clone())]);
         options.lease = Duration::from_secs(12);
@@ -54,27 +54,31 @@ impl Scene {
     }
 
     pub(crate) async fn enqueue_jobs(&self, jobs: Vec<NewJob>) -> Vec<JobId> {
-        let answers = self.store.enqueue(&self.queue, jobs).await.unwrap();
-        answers.iter().map(|answer| answer.id().clone()).collect()
+        let replies = self.store.enqueue(&self.queue, jobs).await.unwrap();
+        replies.iter().map(|reply| reply.id().clone()).collect()
     }
 
-    pub(crate) fn start(&self, options: Options, handler: impl Handle) -> Running {
-        let stores = Stores::shared(Arc::clone(&self.store));
-        let runtime = Runtime::new(stores, options, Arc::new(handler)).unwrap();
-        Running {
+    pub(crate) fn start(&self, options: Options, handler: impl Handle) -> StartedWorker {
+        let connections = Connections::shared(Arc::clone(&self.store));
+        let runtime = Runtime::new(connections, options, Arc::new(handler)).unwrap();
+        StartedWorker {
             stopper: runtime.stopper(),
             boot: runtime.boot(),
             task: tokio::spawn(runtime.run()),
         }
     }
 
-    /// Starts a worker on one job, and waits until its handler has begun.
-    pub(crate) async fn at_work(&self, options: Options, handler: impl Handle) -> (JobId, Running) {
+    /// Starts a worker with one job, and waits until its handler has started.
+    pub(crate) async fn start_with_job(
+        &self,
+        options: Options,
+        handler: impl Handle,
+    ) -> (JobId, StartedWorker) {
         let begun = Count::new();
         let id = self.enqueue(&["x"]).await.remove(0);
         let worker = self.start(options, {
             let begun = begun.clone();
-            move |context: Context| {
+            move |context: AttemptContext| {
                 begun.add();
                 handler.handle(context)
             }
@@ -88,23 +92,26 @@ impl Scene {
             .get(&self.queue, id)
             .await
             .unwrap()
-            .expect("the job is there")
+            .expect("the job exists")
     }
 
-    /// Waits until a job is as asked.
-    pub(crate) async fn until(&self, id: &JobId, is_it: impl Fn(&Job) -> bool) -> Job {
-        let looked = async {
+    /// Waits until a job matches.
+    pub(crate) async fn until(&self, id: &JobId, matches: impl Fn(&Job) -> bool) -> Job {
+        let polled = async {
             loop {
                 let job = self.get(id).await;
-                if is_it(&job) {
+                if matches(&job) {
                     return job;
                 }
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
-        match tokio::time::timeout(PATIENCE, looked).await {
+        match tokio::time::timeout(TIMEOUT, polled).await {
             Ok(job) => job,
-            Err(elapsed) => panic!("{elapsed}, not as asked: {:?}", self.get(id).await),
+            Err(elapsed) => panic!(
+                "{elapsed}, the job does not match: {:?}",
+                self.get(id).await
+            ),
         }
     }
 
@@ -113,28 +120,28 @@ impl Scene {
     }
 }
 
-/// A worker at work.
-pub(crate) struct Running {
+/// A running worker.
+pub(crate) struct StartedWorker {
     pub(crate) stopper: Stopper,
     pub(crate) boot: windlass_core::BootId,
     task: JoinHandle<Result<Summary>>,
 }
 
-impl Running {
+impl StartedWorker {
     pub(crate) async fn stop(self) -> Summary {
         self.stopper.stop();
         self.ended().await.unwrap()
     }
 
     pub(crate) async fn ended(self) -> Result<Summary> {
-        tokio::time::timeout(PATIENCE, self.task)
+        tokio::time::timeout(TIMEOUT, self.task)
             .await
             .expect("the worker ends")
             .unwrap()
     }
 }
 
-/// Counts what goes on in handlers, and lets tests wait for a count.
+/// A counter for handlers; tests can wait for a count.
 #[derive(Clone)]
 pub(crate) struct Count(Arc<watch::Sender<u64>>);
 
@@ -158,20 +165,20 @@ impl Count {
     pub(crate) async fn reaches(&self, least: u64) {
         let mut counts = self.0.subscribe();
         let reached = counts.wait_for(|count| *count >= least);
-        tokio::time::timeout(PATIENCE, reached)
+        tokio::time::timeout(TIMEOUT, reached)
             .await
             .expect("the count is reached")
             .unwrap();
     }
 }
 
-/// What handlers wrote down, in order.
+/// Lines that handlers recorded, in order.
 #[derive(Clone, Default)]
-pub(crate) struct Notes(Arc<Mutex<Vec<String>>>);
+pub(crate) struct CallLog(Arc<Mutex<Vec<String>>>);
 
-impl Notes {
-    pub(crate) fn write(&self, note: impl Into<String>) {
-        self.0.lock().unwrap().push(note.into());
+impl CallLog {
+    pub(crate) fn write(&self, line: impl Into<String>) {
+        self.0.lock().unwrap().push(line.into());
     }
 
     pub(crate) fn read(&self) -> Vec<String> {
@@ -179,11 +186,11 @@ impl Notes {
     }
 }
 
-pub(crate) fn text(context: &Context) -> String {
+pub(crate) fn text(context: &AttemptContext) -> String {
     String::from_utf8_lossy(&context.job().payload).into_owned()
 }
 
-/// A handler that never ends by itself.
-pub(crate) async fn for_ever() -> Outcome {
+/// A handler that never returns.
+pub(crate) async fn never_returns() -> Outcome {
     std::future::pending().await
 }

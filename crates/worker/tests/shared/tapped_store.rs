@@ -1,4 +1,4 @@
-//! The memory store with a tap: a test hears of every call before it is made, and may answer it.
+//! A memory store that reports every call to a test before it is made; the test may fail it.
 
 use std::fmt;
 use std::future::Future;
@@ -15,41 +15,41 @@ use windlass_core::{
 };
 use windlass_store_memory::MemoryStore;
 
-/// Who hears of calls.
+/// Observes the calls.
 pub(crate) trait Tap: fmt::Debug + Send + Sync + 'static {
-    /// What every call but a renewal takes beside the store's own time.
+    /// Extra latency of every call except renewals.
     const ROUND_TRIP: Duration = Duration::ZERO;
 
-    /// A call is about to be made; an error is its answer.
+    /// Called before each call; an error becomes its result.
     fn call(&self, verb: &'static str) -> Result<()>;
 
-    /// What a renewal names, before it is made.
+    /// Called before each renewal.
     fn renewal(&self, renewal: &Renewal);
 
-    /// What somebody hears who listens for cancellations.
+    /// Returns the watch for cancellations.
     fn cancels(&self) -> Box<dyn Watch>;
 }
 
-/// The memory store with a tap.
+/// A memory store with a tap.
 #[derive(Debug)]
-pub(crate) struct Tapped<T> {
+pub(crate) struct TappedStore<T> {
     inner: MemoryStore,
     pub(crate) tap: T,
 }
 
-impl<T: Tap> Tapped<T> {
+impl<T: Tap> TappedStore<T> {
     pub(crate) fn with(tap: T) -> Self {
         let inner = MemoryStore::new(Arc::new(SystemClock));
         Self { inner, tap }
     }
 }
 
-pub(crate) type Answer<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
+pub(crate) type StoreFuture<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
 
-/// Verbs that are passed on.
-macro_rules! passed_on {
-    ($($verb:ident<$($life:lifetime),*>($($word:ident: $type:ty),*) -> $answer:ty;)*) => {$(
-        fn $verb<'a, $($life,)* 'c>(&'a self, $($word: $type),*) -> Answer<'c, Result<$answer>>
+/// Methods that are forwarded.
+macro_rules! forward {
+    ($($verb:ident<$($life:lifetime),*>($($argument:ident: $type:ty),*) -> $reply:ty;)*) => {$(
+        fn $verb<'a, $($life,)* 'c>(&'a self, $($argument: $type),*) -> StoreFuture<'c, Result<$reply>>
         where
             'a: 'c,
             $($life: 'c,)*
@@ -57,25 +57,25 @@ macro_rules! passed_on {
         {
             Box::pin(async move {
                 self.tap.call(stringify!($verb))?;
-                let answer = self.inner.$verb($($word),*).await;
+                let reply = self.inner.$verb($($argument),*).await;
                 if !T::ROUND_TRIP.is_zero() {
                     tokio::time::sleep(T::ROUND_TRIP).await;
                 }
-                answer
+                reply
             })
         }
     )*};
 }
 
-impl<T: Tap> Store for Tapped<T> {
-    passed_on! {
+impl<T: Tap> Store for TappedStore<T> {
+    forward! {
         enqueue<'b>(queue: &'b QueueName, jobs: Vec<NewJob>) -> Vec<Enqueued>;
         claim<'b>(queue: &'b QueueName, request: ClaimRequest) -> Option<Claim>;
-        accept<'b>(queue: &'b QueueName, hold: JobLease, lease: Duration) -> LeaseStatus;
-        progress<'b>(queue: &'b QueueName, hold: JobLease, fraction: f64, message: Option<String>) -> LeaseStatus;
+        accept<'b>(queue: &'b QueueName, job_lease: JobLease, lease: Duration) -> LeaseStatus;
+        progress<'b>(queue: &'b QueueName, lease: JobLease, fraction: f64, message: Option<String>) -> LeaseStatus;
         complete<'b>(queue: &'b QueueName, completions: Vec<Completion>, next: Option<ClaimRequest>) -> Completed;
         fail<'b>(queue: &'b QueueName, failures: Vec<Failure>) -> Vec<OutcomeStatus>;
-        release<'b>(queue: &'b QueueName, holds: Vec<JobLease>) -> Vec<OutcomeStatus>;
+        release<'b>(queue: &'b QueueName, leases: Vec<JobLease>) -> Vec<OutcomeStatus>;
         snooze<'b>(queue: &'b QueueName, snoozes: Vec<Snooze>) -> Vec<OutcomeStatus>;
         cancel<'b, 'd>(queue: &'b QueueName, target: &'d Target, from: Option<Cursor>) -> Changes;
         retry<'b, 'd>(queue: &'b QueueName, target: &'d Target, from: Option<Cursor>) -> Changes;
@@ -106,7 +106,7 @@ impl<T: Tap> Store for Tapped<T> {
         queue: &'b QueueName,
         renewal: Renewal,
         lease: Duration,
-    ) -> Answer<'c, Result<Renewed>>
+    ) -> StoreFuture<'c, Result<Renewed>>
     where
         'a: 'c,
         'b: 'c,
@@ -119,7 +119,10 @@ impl<T: Tap> Store for Tapped<T> {
         })
     }
 
-    fn watch_cancels<'a, 'b, 'c>(&'a self, _: &'b [QueueName]) -> Answer<'c, Result<Box<dyn Watch>>>
+    fn watch_cancels<'a, 'b, 'c>(
+        &'a self,
+        _: &'b [QueueName],
+    ) -> StoreFuture<'c, Result<Box<dyn Watch>>>
     where
         'a: 'c,
         'b: 'c,

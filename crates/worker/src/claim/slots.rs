@@ -1,7 +1,7 @@
-//! Who may claim how many: free slots go to the queues that want them, in the worker's order.
+//! Distributes free slots to the queues that want to claim, in the worker's order.
 //!
-//! A slot is handed to a queue before its claim and comes back when the job has ended, so that a
-//! worker never holds more jobs than it has slots.
+//! A queue acquires slots before it claims, and a slot is freed when its job ends, so that a worker
+//! never holds more jobs than it has slots.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,10 +21,10 @@ pub(crate) struct Slots {
 struct State {
     order: Order,
     free: usize,
-    lanes: Vec<Share>,
+    queues: Vec<Share>,
 }
 
-/// What one queue may still have.
+/// The slots of one queue.
 #[derive(Debug)]
 struct Share {
     weight: u32,
@@ -47,7 +47,7 @@ impl Slots {
             state: Mutex::new(State {
                 order: options.order,
                 free: all,
-                lanes: queues
+                queues: queues
                     .iter()
                     .map(|source| share(source.concurrency, source.weight))
                     .collect(),
@@ -56,67 +56,67 @@ impl Slots {
         })
     }
 
-    /// Waits for slots: as many as are free, at most one claim's worth.
-    pub(crate) async fn acquire(self: &Arc<Self>, lane: usize) -> Slot {
+    /// Waits for free slots and takes as many as possible, at most one claim's worth.
+    pub(crate) async fn acquire(self: &Arc<Self>, queue: usize) -> Slot {
         loop {
             {
                 let mut state = self.lock();
-                if !state.lanes[lane].is_waiting && state.lanes[lane].granted == 0 {
-                    state.lanes[lane].is_waiting = true;
+                if !state.queues[queue].is_waiting && state.queues[queue].granted == 0 {
+                    state.queues[queue].is_waiting = true;
                     self.grant(&mut state);
                 }
-                let count = std::mem::take(&mut state.lanes[lane].granted);
+                let count = std::mem::take(&mut state.queues[queue].granted);
                 if count > 0 {
-                    return self.slot(lane, count);
+                    return self.slot(queue, count);
                 }
             }
-            self.wake[lane].notified().await;
+            self.wake[queue].notified().await;
         }
     }
 
-    /// Gives slots back and takes what this queue may have at once, unless others come first.
-    pub(crate) fn exchange(self: &Arc<Self>, lane: usize, returned: Slot) -> Slot {
+    /// Returns slots and takes those that this queue may have now, unless other queues come first.
+    pub(crate) fn exchange(self: &Arc<Self>, queue: usize, returned: Slot) -> Slot {
         let mut returned = returned;
         let count = std::mem::take(&mut returned.count);
         let mut state = self.lock();
-        state.give_back(lane, count);
-        let was_waiting = std::mem::replace(&mut state.lanes[lane].is_waiting, true);
-        let had = std::mem::take(&mut state.lanes[lane].granted);
+        state.free(queue, count);
+        let was_waiting = std::mem::replace(&mut state.queues[queue].is_waiting, true);
+        let had = std::mem::take(&mut state.queues[queue].granted);
         self.grant(&mut state);
-        let share = &mut state.lanes[lane];
+        let share = &mut state.queues[queue];
         let taken = std::mem::replace(&mut share.granted, had);
         if taken == 0 {
             share.is_waiting = was_waiting;
         } else if was_waiting {
-            // Its fetch loop waits on, for what is free next.
+            // Its fetch loop still waits for the next free slots.
             share.is_waiting = true;
         }
-        self.slot(lane, taken)
+        self.slot(queue, taken)
     }
 
-    fn slot(self: &Arc<Self>, lane: usize, count: usize) -> Slot {
+    fn slot(self: &Arc<Self>, queue: usize, count: usize) -> Slot {
         Slot {
             slots: Arc::clone(self),
-            lane,
+            queue,
             count,
         }
     }
 
     fn grant(&self, state: &mut State) {
-        while let Some(lane) = state.next() {
-            let share = &mut state.lanes[lane];
+        while let Some(queue) = state.next() {
+            let share = &mut state.queues[queue];
             let count = state.free.min(share.free).min(CLAIM_MAX);
             share.free -= count;
             share.granted += count;
             share.is_waiting = false;
             state.free -= count;
-            self.wake[lane].notify_one();
+            self.wake[queue].notify_one();
         }
     }
 
-    fn release(&self, lane: usize, count: usize) {
+    fn release(&self, queue: usize, count: usize) {
         let mut state = self.lock();
-        state.give_back(lane, count);
+        state.free(queue, count);
         self.grant(&mut state);
     }
 
@@ -126,20 +126,20 @@ impl Slots {
 }
 
 impl State {
-    fn give_back(&mut self, lane: usize, count: usize) {
+    fn free(&mut self, queue: usize, count: usize) {
         self.free += count;
-        self.lanes[lane].free += count;
+        self.queues[queue].free += count;
     }
 
-    /// The queue that gets the free slots: the first that waits, or one drawn by weight.
+    /// Picks the queue that gets the free slots: the first that waits, or a random one by weight.
     fn next(&self) -> Option<usize> {
         if self.free == 0 {
             return None;
         }
         let wants = |(_, share): &(usize, &Share)| share.is_waiting && share.free > 0;
-        let mut waiting = self.lanes.iter().enumerate().filter(wants);
+        let mut waiting = self.queues.iter().enumerate().filter(wants);
         match self.order {
-            Order::Strict => waiting.next().map(|(lane, _)| lane),
+            Order::Strict => waiting.next().map(|(queue, _)| queue),
             Order::Weighted => {
                 let waiting: Vec<_> = waiting.collect();
                 let total: u64 = waiting
@@ -147,22 +147,22 @@ impl State {
                     .map(|(_, share)| u64::from(share.weight))
                     .sum();
                 let mut drawn = fastrand::u64(..total.max(1));
-                waiting.into_iter().find_map(|(lane, share)| {
+                waiting.into_iter().find_map(|(queue, share)| {
                     let weight = u64::from(share.weight);
                     let is_it = drawn < weight;
                     drawn = drawn.saturating_sub(weight);
-                    is_it.then_some(lane)
+                    is_it.then_some(queue)
                 })
             }
         }
     }
 }
 
-/// Some slots of one queue; what is left of them comes back when this is dropped.
+/// Slots acquired by one queue; dropping this frees them.
 #[derive(Debug)]
 pub(crate) struct Slot {
     slots: Arc<Slots>,
-    lane: usize,
+    queue: usize,
     count: usize,
 }
 
@@ -175,12 +175,12 @@ impl Slot {
     pub(crate) fn split(&mut self, count: usize) -> Self {
         let count = count.min(self.count);
         self.count -= count;
-        self.slots.slot(self.lane, count)
+        self.slots.slot(self.queue, count)
     }
 
     /// Joins slots of the same queue.
     pub(crate) fn join(&mut self, mut other: Self) {
-        debug_assert_eq!(self.lane, other.lane);
+        debug_assert_eq!(self.queue, other.queue);
         self.count += std::mem::take(&mut other.count);
     }
 }
@@ -188,7 +188,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if self.count > 0 {
-            self.slots.release(self.lane, self.count);
+            self.slots.release(self.queue, self.count);
         }
     }
 }
@@ -208,7 +208,7 @@ mod tests {
         options
     }
 
-    /// Whether the future is over at its first look.
+    /// The future's output if it is ready on the first poll.
     async fn now<T>(future: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn never_more_slots_are_given_than_there_are() {
+    async fn never_more_slots_are_granted_than_exist() {
         let slots = Slots::new(&options(3, Order::Strict));
 
         let first = now(slots.acquire(0)).await.unwrap();
@@ -235,7 +235,7 @@ mod tests {
         let mut held = now(slots.acquire(1)).await.unwrap();
         assert!(now(slots.acquire(0)).await.is_none());
 
-        // The second queue has jobs that end and would take more; the first one waits.
+        // A job of the second queue ends and would claim again, but the first queue waits.
         let ended = held.split(1);
         let again = slots.exchange(1, ended);
 
@@ -261,13 +261,13 @@ mod tests {
         let mut held = now(slots.acquire(0)).await.unwrap();
         let mut turns = [0, 0];
         for _ in 0..2_000 {
-            for share in &mut slots.lock().lanes {
+            for share in &mut slots.lock().queues {
                 share.is_waiting = true;
             }
             drop(held);
-            let lane = usize::from(slots.lock().lanes[1].granted > 0);
-            turns[lane] += 1;
-            held = now(slots.acquire(lane)).await.unwrap();
+            let queue = usize::from(slots.lock().queues[1].granted > 0);
+            turns[queue] += 1;
+            held = now(slots.acquire(queue)).await.unwrap();
         }
         assert!((1_300..1_700).contains(&turns[0]), "{turns:?}");
     }

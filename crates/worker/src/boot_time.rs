@@ -1,4 +1,4 @@
-//! The clock of leases: unlike that of timers it runs on while the machine sleeps.
+//! The clock for leases. Unlike the one for timers, it advances while the machine is suspended.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const CLOCK: ClockId = ClockId::Monotonic;
 
-/// Time since the machine started, its sleep included.
+/// Time since the machine booted, including time suspended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BootTime(u64);
 
 impl BootTime {
-    /// A moment that never comes.
+    /// A time that is never reached.
     pub(crate) const NEVER: Self = Self(u64::MAX);
 
     pub(crate) fn now() -> Self {
@@ -39,23 +39,24 @@ impl BootTime {
         )
     }
 
-    /// How long after `earlier` this is; zero when it is not after.
+    /// Returns the time elapsed since `earlier`, or zero if it is later.
     pub(crate) fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// How much further this clock must have gone than that of timers: more than the two are read apart.
-const SLEPT_MIN: Duration = Duration::from_secs(1);
+/// The least difference of the two clocks that counts as a suspend: more than the delay between
+/// reading them.
+const SUSPENDED_MIN: Duration = Duration::from_secs(1);
 
-/// A moment by both clocks: that of timers stands still while the machine sleeps.
+/// A reading of both clocks; the one for timers stops while the machine is suspended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
+pub(crate) struct ClockPair {
     pub(crate) time: BootTime,
     timer: Instant,
 }
 
-impl Moment {
+impl ClockPair {
     pub(crate) fn now() -> Self {
         Self {
             timer: Instant::now(),
@@ -63,10 +64,10 @@ impl Moment {
         }
     }
 
-    /// Whether the machine has slept since.
-    pub(crate) fn has_slept(&self) -> bool {
+    /// Whether the machine was suspended since this reading.
+    pub(crate) fn was_suspended(&self) -> bool {
         let passed = BootTime::now().since(self.time);
-        passed > self.timer.elapsed() + SLEPT_MIN
+        passed > self.timer.elapsed() + SUSPENDED_MIN
     }
 }
 
@@ -75,14 +76,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_has_slept_when_only_the_clock_of_leases_went_on() {
+    fn a_machine_was_suspended_when_only_the_clock_for_leases_advanced() {
         let timer = Instant::now();
-        let slept = Moment {
+        let slept = ClockPair {
             time: BootTime::from_us(0),
             timer,
         };
 
-        assert!(slept.has_slept());
-        assert!(!Moment::now().has_slept());
+        assert!(slept.was_suspended());
+        assert!(!ClockPair::now().was_suspended());
     }
 }

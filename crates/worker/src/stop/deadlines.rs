@@ -1,4 +1,4 @@
-//! What has to happen to a running job at a given time: it is asked to stop, or made to.
+//! Timed actions on running attempts: ask one to stop, or end it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,43 +7,49 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use crate::lane::Lane;
-use crate::run::Run;
+use crate::queue_state::QueueState;
+use crate::run::attempt::Attempt;
 
-/// What is to be done.
+/// What to do when a deadline is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// The attempt has taken too long: ask it to stop.
+pub(crate) enum DeadlineAction {
+    /// The attempt timed out: ask it to stop.
     TimeOut,
-    /// It was asked and had its time: end it.
+    /// The attempt was asked to stop and had its time: end it.
     Force,
 }
 
-/// The name of an entry.
-pub(crate) type Key = (Instant, u64);
+/// The key of a deadline: its time and a sequence number.
+pub(crate) type DeadlineKey = (Instant, u64);
 
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) step: Step,
-    pub(crate) lane: Arc<Lane>,
-    pub(crate) run: Weak<Run>,
+pub(crate) struct Deadline {
+    pub(crate) action: DeadlineAction,
+    pub(crate) queue: Arc<QueueState>,
+    pub(crate) attempt: Weak<Attempt>,
 }
 
-/// All that is to be done, the earliest first.
+/// All deadlines, earliest first.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
-    entries: Mutex<BTreeMap<Key, Entry>>,
+    entries: Mutex<BTreeMap<DeadlineKey, Deadline>>,
     count: AtomicU64,
-    sooner: Notify,
+    earlier: Notify,
 }
 
 impl Deadlines {
-    pub(crate) fn add(&self, at: Instant, step: Step, lane: &Arc<Lane>, run: &Arc<Run>) -> Key {
+    pub(crate) fn add(
+        &self,
+        at: Instant,
+        action: DeadlineAction,
+        queue: &Arc<QueueState>,
+        attempt: &Arc<Attempt>,
+    ) -> DeadlineKey {
         let key = (at, self.count.fetch_add(1, Ordering::Relaxed));
-        let entry = Entry {
-            step,
-            lane: Arc::clone(lane),
-            run: Arc::downgrade(run),
+        let entry = Deadline {
+            action,
+            queue: Arc::clone(queue),
+            attempt: Arc::downgrade(attempt),
         };
         let mut entries = self.lock();
         let is_first = entries
@@ -52,17 +58,17 @@ impl Deadlines {
         entries.insert(key, entry);
         drop(entries);
         if is_first {
-            self.sooner.notify_one();
+            self.earlier.notify_one();
         }
         key
     }
 
-    pub(crate) fn remove(&self, key: Key) {
+    pub(crate) fn remove(&self, key: DeadlineKey) {
         self.lock().remove(&key);
     }
 
-    /// Waits for the next entry that is due.
-    pub(crate) async fn next(&self) -> Entry {
+    /// Waits for the next deadline.
+    pub(crate) async fn next(&self) -> Deadline {
         loop {
             let wait = {
                 let mut entries = self.lock();
@@ -72,20 +78,20 @@ impl Deadlines {
                     first => first.map(|first| first.key().0 - now),
                 }
             };
-            let nap = async {
+            let sleep = async {
                 match wait {
                     Some(wait) => tokio::time::sleep(wait).await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
-                () = nap => {}
-                () = self.sooner.notified() => {}
+                () = sleep => {}
+                () = self.earlier.notified() => {}
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<DeadlineKey, Deadline>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! The memory store, counted: which verbs were called how often, and what renewals named.
+//! A memory store that counts calls by method, and records renewals.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -7,43 +7,43 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use windlass_core::{Notification, Renewal, Result, Watch};
 
-use crate::tapped::{Answer, Tap, Tapped};
+use crate::tapped_store::{StoreFuture, Tap, TappedStore};
 
-/// A renewal: when it came, and how many claims it named.
+/// A renewal: when it arrived, and how many claims it named.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Renewing {
+pub(crate) struct RecordedRenewal {
     pub(crate) at: Instant,
     pub(crate) claims: usize,
 }
 
-/// The memory store, counted.
-pub(crate) type Counted = Tapped<Calls>;
+/// A memory store that counts calls.
+pub(crate) type CountingStore = TappedStore<Calls>;
 
 /// The calls so far.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     calls: Mutex<BTreeMap<&'static str, u32>>,
-    renewals: watch::Sender<Vec<Renewing>>,
+    renewals: watch::Sender<Vec<RecordedRenewal>>,
 }
 
-impl Counted {
+impl CountingStore {
     pub(crate) fn new() -> Self {
         Self::with(Calls::default())
     }
 
-    /// Every verb with its number of calls.
+    /// The number of calls of each method.
     pub(crate) fn calls(&self) -> BTreeMap<&'static str, u32> {
         self.tap.calls.lock().unwrap().clone()
     }
 
-    /// All renewals so far, as they come.
-    pub(crate) fn renewals(&self) -> watch::Receiver<Vec<Renewing>> {
+    /// All renewals so far, as a watch.
+    pub(crate) fn renewals(&self) -> watch::Receiver<Vec<RecordedRenewal>> {
         self.tap.renewals.subscribe()
     }
 }
 
 impl Tap for Calls {
-    /// About that to a server, so that calls gather as they do there.
+    /// About that of a server, so that calls are batched in the same way.
     const ROUND_TRIP: Duration = Duration::from_millis(2);
 
     fn call(&self, verb: &'static str) -> Result<()> {
@@ -53,7 +53,7 @@ impl Tap for Calls {
 
     fn renewal(&self, renewal: &Renewal) {
         if let Renewal::Worker { tokens, .. } = renewal {
-            let renewing = Renewing {
+            let renewing = RecordedRenewal {
                 at: Instant::now(),
                 claims: tokens.len(),
             };
@@ -62,16 +62,16 @@ impl Tap for Calls {
     }
 
     fn cancels(&self) -> Box<dyn Watch> {
-        Box::new(Silence)
+        Box::new(NeverNotifies)
     }
 }
 
-/// Nobody is cancelled here, and hints about other things are not needed.
+/// A watch without notifications: no job is cancelled here.
 #[derive(Debug)]
-struct Silence;
+struct NeverNotifies;
 
-impl Watch for Silence {
-    fn next<'a, 'c>(&'a mut self) -> Answer<'c, Option<Notification>>
+impl Watch for NeverNotifies {
+    fn next<'a, 'c>(&'a mut self) -> StoreFuture<'c, Option<Notification>>
     where
         'a: 'c,
         Self: 'c,

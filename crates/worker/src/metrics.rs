@@ -1,13 +1,13 @@
-//! The figures of a worker, for whoever installs a recorder of `metrics` before it starts.
+//! The metrics of a worker, recorded if a `metrics` recorder is installed before it starts.
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use windlass_core::{OutcomeStatus, QueueName};
 
-/// The figures of one queue; handles are made once, so that a job costs a few additions.
-pub(crate) struct Figures {
+/// The metrics of one queue. Handles are created once, so that a job costs only a few additions.
+pub(crate) struct QueueMetrics {
     pub(crate) claimed: Counter,
     completed: Counter,
-    scheduled: Counter,
+    retrying: Counter,
     dead: Counter,
     released: Counter,
     snoozed: Counter,
@@ -21,25 +21,25 @@ pub(crate) struct Figures {
     pub(crate) panics: Counter,
 }
 
-impl std::fmt::Debug for Figures {
+impl std::fmt::Debug for QueueMetrics {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Figures").finish_non_exhaustive()
+        f.debug_struct("QueueMetrics").finish_non_exhaustive()
     }
 }
 
-impl Figures {
+impl QueueMetrics {
     pub(crate) fn new(queue: &QueueName) -> Self {
         let queue = || queue.to_string();
-        let settled = |outcome: OutcomeStatus| counter!("windlass_settled_total", "queue" => queue(), "outcome" => outcome.as_str());
+        let outcomes = |outcome: OutcomeStatus| counter!("windlass_outcomes_total", "queue" => queue(), "outcome" => outcome.as_str());
         Self {
             claimed: counter!("windlass_claimed_total", "queue" => queue()),
-            completed: settled(OutcomeStatus::Completed),
-            scheduled: settled(OutcomeStatus::Retrying),
-            dead: settled(OutcomeStatus::Dead),
-            released: settled(OutcomeStatus::Released),
-            snoozed: settled(OutcomeStatus::Snoozed),
-            cancelled: settled(OutcomeStatus::Cancelled),
-            lost: settled(OutcomeStatus::LeaseLost),
+            completed: outcomes(OutcomeStatus::Completed),
+            retrying: outcomes(OutcomeStatus::Retrying),
+            dead: outcomes(OutcomeStatus::Dead),
+            released: outcomes(OutcomeStatus::Released),
+            snoozed: outcomes(OutcomeStatus::Snoozed),
+            cancelled: outcomes(OutcomeStatus::Cancelled),
+            lost: outcomes(OutcomeStatus::LeaseLost),
             running: gauge!("windlass_running", "queue" => queue()),
             wait: histogram!("windlass_wait_seconds", "queue" => queue()),
             attempt: histogram!("windlass_attempt_seconds", "queue" => queue()),
@@ -47,10 +47,10 @@ impl Figures {
         }
     }
 
-    pub(crate) fn settled(&self, outcome: OutcomeStatus, count: u64) {
+    pub(crate) fn count_outcomes(&self, outcome: OutcomeStatus, count: u64) {
         let counter = match outcome {
             OutcomeStatus::Completed => &self.completed,
-            OutcomeStatus::Retrying => &self.scheduled,
+            OutcomeStatus::Retrying => &self.retrying,
             OutcomeStatus::Dead => &self.dead,
             OutcomeStatus::Released => &self.released,
             OutcomeStatus::Snoozed => &self.snoozed,

@@ -1,5 +1,5 @@
-//! The keeper: a thread of its own, with a runtime and a connection of its own, for everything that
-//! must go on while handlers block every other thread: renewals, beats, deadlines.
+//! The lease thread: a dedicated thread with its own runtime and connection, for everything that must
+//! continue while handlers block all other threads: renewals, heartbeats, deadlines.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,33 +9,36 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{Error, ErrorKind, Result, Store};
 
-use crate::deadlines::{Entry, Step};
+use crate::claim::renew;
+use crate::run::report;
 use crate::shared::Shared;
-use crate::stop::StopReason;
-use crate::{burst, heartbeat, listen, maintain, renew, settle};
+use crate::stop::deadlines::{Deadline, DeadlineAction};
+use crate::stop::reason::StopReason;
+use crate::stop::{burst, cancellations};
+use crate::{heartbeat, maintain};
 
-/// The keeper's thread; it ends when this is dropped.
+/// The lease thread; dropping this ends it.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct LeaseThread {
     close: CancellationToken,
     closed: Option<oneshot::Receiver<()>>,
 }
 
-impl Keeper {
-    /// Starts the thread; answers when its store is open and the worker is known.
+impl LeaseThread {
+    /// Starts the thread; returns when its store is open and the worker is registered.
     pub(crate) async fn start(shared: Arc<Shared>) -> Result<Self> {
         let close = CancellationToken::new();
         let (opened, is_opened) = oneshot::channel();
         let (end, closed) = oneshot::channel();
         let until = close.clone();
-        let thread = std::thread::Builder::new().name("windlass-keeper".to_owned());
+        let thread = std::thread::Builder::new().name("windlass-leases".to_owned());
         thread
             .spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
                     .build();
                 match runtime {
-                    Ok(runtime) => runtime.block_on(keep(shared, opened, until)),
+                    Ok(runtime) => runtime.block_on(run_loops(shared, opened, until)),
                     Err(error) => drop(opened.send(Err(not_started(error)))),
                 }
                 let _ = end.send(());
@@ -54,25 +57,29 @@ impl Keeper {
     pub(crate) async fn end(mut self) {
         self.close.cancel();
         if let Some(closed) = self.closed.take() {
-            // A thread that is gone has ended as well.
+            // An error means the thread is gone: it has ended as well.
             let _ = closed.await;
         }
     }
 }
 
-impl Drop for Keeper {
+impl Drop for LeaseThread {
     fn drop(&mut self) {
         self.close.cancel();
     }
 }
 
 fn not_started(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    let help = "see whether the machine has threads and memory left";
-    let what = "the thread that renews the worker's leases did not start";
+    let help = "check the limits on threads and memory (ulimit -u, ulimit -v)";
+    let what = "cannot start the thread that renews the worker's leases";
     Error::new(ErrorKind::Internal, what, help).caused_by(error)
 }
 
-async fn keep(shared: Arc<Shared>, opened: oneshot::Sender<Result<()>>, until: CancellationToken) {
+async fn run_loops(
+    shared: Arc<Shared>,
+    opened: oneshot::Sender<Result<()>>,
+    until: CancellationToken,
+) {
     let store = match open(&shared).await {
         Ok(store) => store,
         Err(error) => return drop(opened.send(Err(error))),
@@ -81,22 +88,22 @@ async fn keep(shared: Arc<Shared>, opened: oneshot::Sender<Result<()>>, until: C
         return;
     }
     let mut loops = JoinSet::new();
-    for lane in &shared.lanes {
-        let (shared, lane, store) = (Arc::clone(&shared), Arc::clone(lane), Arc::clone(&store));
+    for queue in &shared.queues {
+        let (shared, queue, store) = (Arc::clone(&shared), Arc::clone(queue), Arc::clone(&store));
         loops.spawn(renew::run(
             Arc::clone(&shared),
-            Arc::clone(&lane),
+            Arc::clone(&queue),
             Arc::clone(&store),
         ));
-        loops.spawn(settle::run_late(shared, lane, store));
+        loops.spawn(report::run_forced(shared, queue, store));
     }
     start(&mut loops, &shared, &store, heartbeat::run);
     start(&mut loops, &shared, &store, maintain::run);
-    start(&mut loops, &shared, &store, listen::run);
+    start(&mut loops, &shared, &store, cancellations::run);
     if shared.options.is_burst {
         start(&mut loops, &shared, &store, burst::run);
     }
-    loops.spawn(meet_deadlines(Arc::clone(&shared)));
+    loops.spawn(enforce_deadlines(Arc::clone(&shared)));
     loop {
         tokio::select! {
             // Dropping the set ends every loop.
@@ -118,20 +125,24 @@ fn start<F>(
 }
 
 async fn open(shared: &Shared) -> Result<Arc<dyn Store>> {
-    let store = shared.stores.second().await?;
+    let store = shared.connections.for_lease_thread().await?;
     heartbeat::register(shared, store.as_ref(), shared.boot()).await?;
     Ok(store)
 }
 
-async fn meet_deadlines(shared: Arc<Shared>) {
+async fn enforce_deadlines(shared: Arc<Shared>) {
     loop {
-        let Entry { step, lane, run } = shared.deadlines.next().await;
-        let Some(run) = run.upgrade() else {
+        let Deadline {
+            action,
+            queue,
+            attempt,
+        } = shared.deadlines.next().await;
+        let Some(attempt) = attempt.upgrade() else {
             continue;
         };
-        match step {
-            Step::TimeOut => shared.ask_to_stop(&lane, &run, StopReason::TimedOut),
-            Step::Force => shared.force(&lane, &run),
+        match action {
+            DeadlineAction::TimeOut => shared.ask_to_stop(&queue, &attempt, StopReason::TimedOut),
+            DeadlineAction::Force => shared.force(&queue, &attempt),
         }
     }
 }

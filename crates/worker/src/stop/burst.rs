@@ -1,4 +1,4 @@
-//! Ends a worker that should only drain its queues: nothing ready, scheduled or running is left.
+//! Stops a burst worker when its queues are drained: nothing ready, scheduled or running.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,16 +7,17 @@ use windlass_core::{Result, Store};
 
 use crate::shared::Shared;
 
-/// How often an idle worker looks whether it is done.
+/// How often an idle worker checks whether its queues are drained.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Stops the worker once its queues are drained.
+/// Stops the worker when its queues are drained.
 pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        if shared.bench.is_empty() && is_drained(&shared, store.as_ref()).await.unwrap_or(false) {
+        if shared.run_queue.is_empty() && is_drained(&shared, store.as_ref()).await.unwrap_or(false)
+        {
             shared.stopper.stop();
             return;
         }
@@ -24,8 +25,8 @@ pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
 }
 
 async fn is_drained(shared: &Shared, store: &dyn Store) -> Result<bool> {
-    for lane in &shared.lanes {
-        if let Some(stats) = store.stats(lane.queue()).await?
+    for queue in &shared.queues {
+        if let Some(stats) = store.stats(queue.name()).await?
             && stats.ready + stats.scheduled + stats.running > 0
         {
             return Ok(false);

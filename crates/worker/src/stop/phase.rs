@@ -1,24 +1,23 @@
-//! Where a worker is in its life: working, quiet, or on its way out.
+//! The phase of a worker: working, paused or stopping.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// What a worker is about.
+/// The phase of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// Claims and runs jobs.
     Working,
-    /// Claims no more, finishes what it holds, and may be told to go on.
-    Quiet,
-    /// Claims no more, finishes what it holds, and leaves.
+    /// Claims nothing new and finishes its jobs; may resume.
+    Paused,
+    /// Claims nothing new, finishes its jobs and exits.
     Stopping,
-    /// Gives everything back now, and leaves.
+    /// Releases all jobs now and exits.
     StoppingNow,
 }
 
-/// Stops a running worker from elsewhere: a worker that was started beside other code hands it
-/// out. Cheap to clone.
+/// Stops or pauses a running worker from other code. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Stopper(watch::Sender<Phase>);
 
@@ -27,24 +26,25 @@ impl Stopper {
         Self(watch::Sender::new(Phase::Working))
     }
 
-    /// Claims no more, lets jobs run for the grace, then gives them back; `run` then returns.
+    /// Stops claiming, lets jobs finish within the grace period, then releases the rest; the worker's
+    /// `run` then returns.
     pub fn stop(&self) {
         self.raise(Phase::Stopping);
     }
 
-    /// Gives everything back now.
+    /// Releases all jobs now and stops.
     pub fn stop_now(&self) {
         self.raise(Phase::StoppingNow);
     }
 
-    /// Claims no more for as long as it is quiet; what is held is finished.
-    pub fn quiet(&self, is_quiet: bool) {
-        self.0.send_if_modified(|phase| match (*phase, is_quiet) {
+    /// Pauses or resumes claiming. Running jobs finish either way.
+    pub fn set_paused(&self, is_paused: bool) {
+        self.0.send_if_modified(|phase| match (*phase, is_paused) {
             (Phase::Working, true) => {
-                *phase = Phase::Quiet;
+                *phase = Phase::Paused;
                 true
             }
-            (Phase::Quiet, false) => {
+            (Phase::Paused, false) => {
                 *phase = Phase::Working;
                 true
             }
@@ -64,20 +64,20 @@ impl Stopper {
         *self.0.borrow()
     }
 
-    /// Waits until the phase is as asked.
-    pub(crate) async fn until(&self, is_it: impl FnMut(&Phase) -> bool) -> Phase {
+    /// Waits until the phase matches.
+    pub(crate) async fn until(&self, matches: impl FnMut(&Phase) -> bool) -> Phase {
         let mut phases = self.0.subscribe();
         // The sender lives in `self`: the channel cannot close while this waits.
         phases
-            .wait_for(is_it)
+            .wait_for(matches)
             .await
             .map_or(Phase::StoppingNow, |phase| *phase)
     }
 
-    /// Waits out a pause, or the beginning of the end; true when the pause is over.
-    pub(crate) async fn pause(&self, pause: Duration) -> bool {
+    /// Sleeps, unless the worker starts to stop; returns true if the sleep ran to its end.
+    pub(crate) async fn sleep(&self, duration: Duration) -> bool {
         tokio::select! {
-            () = tokio::time::sleep(pause) => true,
+            () = tokio::time::sleep(duration) => true,
             _ = self.until(|phase| *phase >= Phase::Stopping) => false,
         }
     }

@@ -1,20 +1,20 @@
-//! Every way an attempt may end, and that its neighbours are unharmed.
+//! Every way an attempt can end, without affecting other jobs.
 
 use std::time::{Duration, Instant};
 
 use windlass_core::{Due, JobState, NewJob, Reason, RetryPolicy, Target};
-use windlass_worker::{Again, Context, Outcome, StopReason};
+use windlass_worker::{AttemptContext, Outcome, RetryWhen, StopReason};
 
-use crate::scene::{Count, SOON, Scene, for_ever, text};
+use crate::fixture::{Count, Fixture, SOON, never_returns, text};
 
-async fn by_payload(context: Context) -> Outcome {
+async fn by_payload(context: AttemptContext) -> Outcome {
     match text(&context).as_str() {
         "result" => Outcome::Done(Some("42".into())),
         "fail" => Outcome::failed("it broke"),
         "permanent" => Outcome::permanent("it never works"),
         "later" => Outcome::Failed {
             error: "again later".to_owned(),
-            again: Again::At(Due::After(Duration::from_secs(3600))),
+            retry: RetryWhen::At(Due::After(Duration::from_secs(3600))),
         },
         "snooze" => Outcome::snooze(Duration::from_secs(3600)),
         "panic" => panic!("boom"),
@@ -23,15 +23,15 @@ async fn by_payload(context: Context) -> Outcome {
             context.log("about to fail");
             Outcome::failed("it broke")
         }
-        "never" => for_ever().await,
+        "never" => never_returns().await,
         _ => Outcome::done(),
     }
 }
 
 #[tokio::test]
-async fn each_outcome_is_written_as_said() {
-    let scene = Scene::new();
-    let words = [
+async fn each_outcome_is_stored_as_returned() {
+    let fixture = Fixture::new();
+    let payloads = [
         "result",
         "permanent",
         "later",
@@ -41,17 +41,17 @@ async fn each_outcome_is_written_as_said() {
         "log",
         "plain",
     ];
-    let ids = scene.enqueue(&words).await;
-    let worker = scene.start(scene.options(), by_payload);
+    let ids = fixture.enqueue(&payloads).await;
+    let worker = fixture.start(fixture.options(), by_payload);
 
-    let result = scene.until_state(&ids[0], JobState::Succeeded).await;
-    let permanent = scene.until_state(&ids[1], JobState::Dead).await;
-    let later = scene.until_state(&ids[2], JobState::Scheduled).await;
-    let snooze = scene.until_state(&ids[3], JobState::Scheduled).await;
-    let panicked = scene.until(&ids[4], |job| job.error.is_some()).await;
-    let huge = scene.until_state(&ids[5], JobState::Dead).await;
-    let logged = scene.until(&ids[6], |job| job.error.is_some()).await;
-    scene.until_state(&ids[7], JobState::Succeeded).await;
+    let result = fixture.until_state(&ids[0], JobState::Succeeded).await;
+    let permanent = fixture.until_state(&ids[1], JobState::Dead).await;
+    let later = fixture.until_state(&ids[2], JobState::Scheduled).await;
+    let snooze = fixture.until_state(&ids[3], JobState::Scheduled).await;
+    let panicked = fixture.until(&ids[4], |job| job.error.is_some()).await;
+    let huge = fixture.until_state(&ids[5], JobState::Dead).await;
+    let logged = fixture.until(&ids[6], |job| job.error.is_some()).await;
+    fixture.until_state(&ids[7], JobState::Succeeded).await;
     worker.stop().await;
 
     assert_eq!(result.result.unwrap(), "42");
@@ -64,7 +64,7 @@ async fn each_outcome_is_written_as_said() {
     assert_eq!(panicked.error.unwrap(), "the handler panicked: boom");
     let huge = huge.error.unwrap();
     assert!(
-        huge.starts_with("the result is too large: it has 10485760 bytes"),
+        huge.starts_with("the result is too large: 10485760 bytes, the limit is "),
         "{huge}"
     );
     assert_eq!(
@@ -75,20 +75,20 @@ async fn each_outcome_is_written_as_said() {
 
 #[tokio::test]
 async fn a_handler_that_never_returns_is_dropped_at_its_timeout_and_its_slot_is_free() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let retry = RetryPolicy::never();
     let stuck = NewJob::new("never")
         .timeout(Duration::from_millis(50))
         .retry(retry)
         .keep_outcome();
-    let stuck = scene.enqueue_jobs(vec![stuck]).await;
-    let mut options = scene.options();
+    let stuck = fixture.enqueue_jobs(vec![stuck]).await;
+    let mut options = fixture.options();
     options.concurrency = 1;
-    let worker = scene.start(options, by_payload);
+    let worker = fixture.start(options, by_payload);
 
-    let dead = scene.until_state(&stuck[0], JobState::Dead).await;
-    let next = scene.enqueue(&["plain"]).await;
-    scene.until_state(&next[0], JobState::Succeeded).await;
+    let dead = fixture.until_state(&stuck[0], JobState::Dead).await;
+    let next = fixture.enqueue(&["plain"]).await;
+    fixture.until_state(&next[0], JobState::Succeeded).await;
     worker.stop().await;
 
     assert_eq!(dead.error.unwrap(), "the attempt timed out after 50ms");
@@ -97,20 +97,20 @@ async fn a_handler_that_never_returns_is_dropped_at_its_timeout_and_its_slot_is_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_handler_that_blocks_its_thread_is_failed_at_its_timeout_all_the_same() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let job = NewJob::new("block")
         .timeout(Duration::from_millis(50))
         .retry(RetryPolicy::never());
-    let ids = scene.enqueue_jobs(vec![job]).await;
+    let ids = fixture.enqueue_jobs(vec![job]).await;
     let (unblock, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = std::sync::Mutex::new(blocked);
-    let worker = scene.start(scene.options(), move |_: Context| {
-        // Not async at all: it holds its thread until the test lets go.
+    let worker = fixture.start(fixture.options(), move |_: AttemptContext| {
+        // Not async: it blocks its thread until the test unblocks it.
         let _ = blocked.lock().unwrap().recv();
         std::future::ready(Outcome::done())
     });
 
-    let dead = scene.until_state(&ids[0], JobState::Dead).await;
+    let dead = fixture.until_state(&ids[0], JobState::Dead).await;
     unblock.send(()).unwrap();
     let summary = worker.stop().await;
 
@@ -123,30 +123,30 @@ async fn a_handler_that_blocks_its_thread_is_failed_at_its_timeout_all_the_same(
 }
 
 #[tokio::test]
-async fn a_cancelled_job_is_dropped_at_once_when_its_handler_does_not_listen() {
-    let scene = Scene::new();
-    let ids = scene.enqueue(&["never"]).await;
-    let worker = scene.start(scene.options(), by_payload);
-    scene.until_state(&ids[0], JobState::Running).await;
+async fn a_cancelled_job_is_dropped_at_once_when_its_handler_does_not_watch_for_cancellation() {
+    let fixture = Fixture::new();
+    let ids = fixture.enqueue(&["never"]).await;
+    let worker = fixture.start(fixture.options(), by_payload);
+    fixture.until_state(&ids[0], JobState::Running).await;
 
-    scene
+    fixture
         .store
-        .cancel(&scene.queue, &Target::Ids(vec![ids[0].clone()]), None)
+        .cancel(&fixture.queue, &Target::Ids(vec![ids[0].clone()]), None)
         .await
         .unwrap();
 
-    scene.until_state(&ids[0], JobState::Cancelled).await;
+    fixture.until_state(&ids[0], JobState::Cancelled).await;
     assert_eq!(worker.stop().await.cancelled, 1);
 }
 
 #[tokio::test]
-async fn a_handler_that_listens_is_told_why_and_its_completion_still_wins() {
-    let scene = Scene::new();
-    let ids = scene.enqueue(&["listen"]).await;
+async fn a_handler_that_watches_for_cancellation_sees_why_and_its_completion_still_wins() {
+    let fixture = Fixture::new();
+    let ids = fixture.enqueue(&["listen"]).await;
     let began = Count::new();
-    let worker = scene.start(scene.options(), {
+    let worker = fixture.start(fixture.options(), {
         let began = began.clone();
-        move |context: Context| {
+        move |context: AttemptContext| {
             let began = began.clone();
             async move {
                 let stop = context.cancellation();
@@ -159,27 +159,27 @@ async fn a_handler_that_listens_is_told_why_and_its_completion_still_wins() {
     });
     began.reaches(1).await;
 
-    scene
+    fixture
         .store
-        .cancel(&scene.queue, &Target::Ids(vec![ids[0].clone()]), None)
+        .cancel(&fixture.queue, &Target::Ids(vec![ids[0].clone()]), None)
         .await
         .unwrap();
 
-    let job = scene.until_state(&ids[0], JobState::Succeeded).await;
+    let job = fixture.until_state(&ids[0], JobState::Succeeded).await;
     worker.stop().await;
     assert_eq!(job.result.unwrap(), "nearly there");
 }
 
 #[tokio::test]
 async fn a_failing_job_is_tried_again_and_its_attempts_run_out() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let retry = RetryPolicy::fixed(Duration::ZERO).max_attempts(3);
-    let ids = scene
+    let ids = fixture
         .enqueue_jobs(vec![NewJob::new("fail").retry(retry)])
         .await;
-    let worker = scene.start(scene.options(), by_payload);
+    let worker = fixture.start(fixture.options(), by_payload);
 
-    let dead = scene.until_state(&ids[0], JobState::Dead).await;
+    let dead = fixture.until_state(&ids[0], JobState::Dead).await;
     let summary = worker.stop().await;
 
     assert_eq!(dead.reason, Some(Reason::Exhausted));
@@ -188,18 +188,18 @@ async fn a_failing_job_is_tried_again_and_its_attempts_run_out() {
 
 #[tokio::test]
 async fn an_idle_worker_starts_a_new_job_at_once() {
-    let scene = Scene::new();
-    let worker = scene.start(scene.options(), by_payload);
-    let first = scene.enqueue(&["plain"]).await;
-    scene.until_state(&first[0], JobState::Succeeded).await;
+    let fixture = Fixture::new();
+    let worker = fixture.start(fixture.options(), by_payload);
+    let first = fixture.enqueue(&["plain"]).await;
+    fixture.until_state(&first[0], JobState::Succeeded).await;
     let began = Instant::now();
 
     for _ in 0..40 {
-        let ids = scene.enqueue(&["plain"]).await;
-        scene.until_state(&ids[0], JobState::Succeeded).await;
+        let ids = fixture.enqueue(&["plain"]).await;
+        fixture.until_state(&ids[0], JobState::Succeeded).await;
     }
 
-    // Forty polls would take eighteen seconds at least.
+    // Polling would take at least 18 s for 40 jobs.
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     worker.stop().await;
 }

@@ -1,19 +1,19 @@
-//! Keeps a panic inside its attempt.
+//! Turns a panic of a handler into an error.
 
 use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 
-use crate::handle::Attempt;
+use crate::handle::AttemptFuture;
 use crate::outcome::Outcome;
 
-/// Runs an attempt to its end; what it panicked with, where it did. Nothing of the attempt is used
-/// again after a panic, so nothing half-done can be seen.
-pub(crate) async fn guarded(start: impl FnOnce() -> Attempt) -> Result<Outcome, String> {
+/// Runs an attempt to its end; returns the message if it panics. Nothing of the attempt is used after
+/// a panic, so no inconsistent state can be observed.
+pub(crate) async fn catch_panic(start: impl FnOnce() -> AttemptFuture) -> Result<Outcome, String> {
     let mut attempt = match catch_unwind(AssertUnwindSafe(start)) {
         Ok(attempt) => Some(attempt),
-        Err(panic) => return Err(said(panic.as_ref())),
+        Err(panic) => return Err(panic_message(panic.as_ref())),
     };
     poll_fn(|cx| {
         let polled = catch_unwind(AssertUnwindSafe(|| {
@@ -21,7 +21,7 @@ pub(crate) async fn guarded(start: impl FnOnce() -> Attempt) -> Result<Outcome, 
                 .as_mut()
                 .map_or(Poll::Pending, |attempt| attempt.as_mut().poll(cx));
             if polled.is_ready() {
-                // Within the guard: what the handler leaves behind may panic when it is dropped.
+                // Inside `catch_unwind`: dropping the handler's state may panic.
                 drop(attempt.take());
             }
             polled
@@ -30,30 +30,30 @@ pub(crate) async fn guarded(start: impl FnOnce() -> Attempt) -> Result<Outcome, 
             Ok(polled) => polled.map(Ok),
             Err(panic) => {
                 let rest = attempt.take();
-                // One panic is told already.
+                // The first panic is reported; a second one is ignored.
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(rest)));
-                Poll::Ready(Err(said(panic.as_ref())))
+                Poll::Ready(Err(panic_message(panic.as_ref())))
             }
         }
     })
     .await
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "something that is no text".to_owned())
+        .unwrap_or_else(|| "(panic payload is not a string)".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    struct Grenade;
+    struct PanicOnDrop;
 
-    impl Drop for Grenade {
+    impl Drop for PanicOnDrop {
         fn drop(&mut self) {
             panic!("in drop");
         }
@@ -63,13 +63,13 @@ mod tests {
     where
         F: Future<Output = Outcome> + Send + 'static,
     {
-        guarded(move || Box::pin(future)).await
+        catch_panic(move || Box::pin(future)).await
     }
 
     #[tokio::test]
-    async fn a_panic_is_told_and_kept_inside() {
+    async fn a_panic_is_caught_and_its_message_returned() {
         let in_text = outcome_of(async { panic!("no {}", 7) }).await;
-        let in_start = guarded(|| panic!("at once")).await;
+        let in_start = catch_panic(|| panic!("at once")).await;
         let in_number = outcome_of(async { std::panic::panic_any(7) }).await;
         let late = outcome_of(async {
             tokio::task::yield_now().await;
@@ -79,13 +79,13 @@ mod tests {
 
         assert_eq!(in_text.unwrap_err(), "no 7");
         assert_eq!(in_start.unwrap_err(), "at once");
-        assert_eq!(in_number.unwrap_err(), "something that is no text");
+        assert_eq!(in_number.unwrap_err(), "(panic payload is not a string)");
         assert_eq!(late.unwrap_err(), "late");
     }
 
     #[tokio::test]
     async fn a_panic_in_a_drop_is_a_panic_of_the_attempt() {
-        let kept = std::sync::Arc::new(Grenade);
+        let kept = std::sync::Arc::new(PanicOnDrop);
         let in_drop = outcome_of(async move {
             let _kept = kept;
             Outcome::done()

@@ -1,0 +1,196 @@
+//! Claiming: requests and their replies, shared by the fetch and report loops.
+
+pub(crate) mod fetch;
+pub(crate) mod held_claims;
+pub(crate) mod renew;
+pub(crate) mod slots;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use windlass_core::{BootId, Claim, ClaimRequest, Claimer, Mode};
+
+use crate::boot_time::BootTime;
+use crate::claim::slots::Slot;
+use crate::outcome::Outcome;
+use crate::queue_state::QueueState;
+use crate::run::attempt::{Attempt, LocalExpiry};
+use crate::run::execute;
+use crate::run::outcome_queue::EndedAttempt;
+use crate::run::run_queue::ClaimedAttempt;
+use crate::shared::Shared;
+use crate::stop::phase::Phase;
+
+/// A claim in flight.
+#[derive(Debug)]
+pub(crate) struct PendingClaim {
+    pub(crate) request: ClaimRequest,
+    /// The number it was first sent with; a blocking claim moves on to higher numbers.
+    number: u64,
+    expiry: Arc<LocalExpiry>,
+}
+
+impl PendingClaim {
+    /// The number it was first sent with, and its current number.
+    fn numbers(&self) -> (u64, u64) {
+        (self.number, self.request.claimer.seq())
+    }
+}
+
+impl Shared {
+    /// Creates the next claim of a queue, for up to `max` jobs.
+    pub(crate) fn start_claim(&self, queue: &QueueState, max: usize) -> PendingClaim {
+        let next = queue.held_claims().next_claim();
+        self.pending_claim(next, max)
+    }
+
+    /// Like [`start_claim`](Self::start_claim), but `None` while a blocking claim is in flight.
+    pub(crate) fn start_claim_unless_blocking(
+        &self,
+        queue: &QueueState,
+        max: usize,
+    ) -> Option<PendingClaim> {
+        let next = queue.held_claims().next_claim_unless_blocking()?;
+        Some(self.pending_claim(next, max))
+    }
+
+    fn pending_claim(
+        &self,
+        (boot, number, expiry): (BootId, u64, Arc<LocalExpiry>),
+        max: usize,
+    ) -> PendingClaim {
+        let request = ClaimRequest::worker(boot, number, max)
+            .lease(self.options.lease)
+            .mode(self.options.mode);
+        PendingClaim {
+            request,
+            number,
+            expiry,
+        }
+    }
+
+    /// Handles the reply to a claim: tracks the jobs and starts them. Their lease began at `since` or
+    /// later.
+    pub(crate) fn claim_answered(
+        self: &Arc<Self>,
+        queue: &Arc<QueueState>,
+        pending: &PendingClaim,
+        claim: Option<Claim>,
+        since: BootTime,
+        mut slot: Slot,
+    ) {
+        let Claimer::Worker { boot, .. } = &pending.request.claimer else {
+            return;
+        };
+        let numbers = pending.numbers();
+        let renew_at = since.plus(self.renew_every());
+        let found = claim.as_ref().map_or(0, |claim| claim.jobs.len());
+        queue
+            .is_drained
+            .store(found < pending.request.max, Ordering::Release);
+        let Some(claim) = claim else {
+            if queue
+                .held_claims()
+                .claim_answered(boot, numbers, None, renew_at)
+            {
+                queue.renew.notify_one();
+            }
+            return;
+        };
+        pending.expiry.extend_to(self.local_expiry(since));
+        let attempts = self.new_attempts(queue, &pending.expiry, claim);
+        if self.options.mode == Mode::AtMostOnce {
+            queue.track_unleased(&attempts);
+            queue
+                .held_claims()
+                .claim_answered(boot, numbers, None, renew_at);
+        } else {
+            let token = attempts.first().map(|attempt| attempt.token);
+            let held = token.map(|token| (token, attempts.clone()));
+            let is_first = queue
+                .held_claims()
+                .claim_answered(boot, numbers, held, renew_at);
+            if is_first {
+                queue.renew.notify_one();
+            }
+        }
+        queue.metrics.claimed.increment(attempts.len() as u64);
+        let may_start =
+            self.options.mode == Mode::AtMostOnce || self.stopper.phase() == Phase::Working;
+        for attempt in attempts {
+            let slot = slot.split(1);
+            if may_start {
+                let queue = Arc::clone(queue);
+                execute::start_or_queue(
+                    self,
+                    ClaimedAttempt {
+                        queue,
+                        attempt,
+                        slot,
+                    },
+                );
+            } else {
+                release_unstarted(queue, attempt, Some(slot));
+            }
+        }
+    }
+
+    fn new_attempts(
+        &self,
+        queue: &QueueState,
+        expiry: &Arc<LocalExpiry>,
+        claim: Claim,
+    ) -> Vec<Arc<Attempt>> {
+        let Claim { token, jobs, .. } = claim;
+        let wait = |due_at| token.issued_at().since(due_at);
+        jobs.into_iter()
+            .enumerate()
+            .map(|(index, job)| {
+                queue.metrics.wait.record(wait(job.due_at));
+                let origin = Arc::clone(&queue.origin);
+                let expiry = Arc::clone(expiry);
+                let timeout = self.options.timeout;
+                Arc::new(Attempt::new(origin, job, (token, index), expiry, timeout))
+            })
+            .collect()
+    }
+
+    /// When a lease that began at `since` expires locally: before it expires in the store, so that the
+    /// handler is stopped before another worker gets the job.
+    pub(crate) fn local_expiry(&self, since: BootTime) -> BootTime {
+        since.plus(self.options.lease.saturating_sub(self.margin()))
+    }
+
+    /// How long before its expiry in the store a lease expires locally.
+    pub(crate) fn margin(&self) -> Duration {
+        (self.options.lease / 6).min(Duration::from_secs(2))
+    }
+
+    /// The renewal interval: three per lease, so that two may fail.
+    pub(crate) fn renew_every(&self) -> Duration {
+        self.options.lease / 3
+    }
+}
+
+/// Abandons a claim whose reply is unknown (none came, or a repeat got a different one). The next
+/// renewal releases any jobs it was given.
+pub(crate) fn abandon_claim(queue: &QueueState, pending: &PendingClaim) {
+    if let Some(boot) = pending.request.claimer.worker() {
+        queue
+            .held_claims()
+            .claim_abandoned(boot, pending.numbers(), pending.request.max);
+        queue.renew.notify_one();
+    }
+}
+
+/// Releases a job whose handler has not started; the attempt does not count.
+pub(crate) fn release_unstarted(queue: &QueueState, attempt: Arc<Attempt>, slot: Option<Slot>) {
+    if attempt.end() {
+        queue.outcomes.push(EndedAttempt {
+            attempt,
+            outcome: Outcome::Release,
+            slot,
+        });
+    }
+}

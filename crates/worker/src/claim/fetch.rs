@@ -1,0 +1,195 @@
+//! The fetch loop of one queue: waits for free slots, then claims jobs for them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use windlass_core::wait::{pause, poll};
+use windlass_core::{Claim, Notification, Result, Watch};
+
+use crate::backoff::Backoff;
+use crate::boot_time::{BootTime, ClockPair};
+use crate::claim::slots::Slot;
+use crate::claim::{PendingClaim, abandon_claim};
+use crate::queue_state::QueueState;
+use crate::shared::Shared;
+use crate::stop::phase::Phase;
+
+/// How long one claim waits for jobs; meanwhile the store polls at least every second.
+const CLAIM_WAIT: Duration = Duration::from_secs(60);
+
+/// Claims until the worker stops.
+pub(crate) async fn run(shared: Arc<Shared>, queue: Arc<QueueState>) {
+    let mut fetcher = Fetcher {
+        backoff: Backoff::default(),
+        watch: None,
+        shared: Arc::clone(&shared),
+        queue,
+    };
+    loop {
+        let phase = shared.stopper.until(|phase| *phase != Phase::Paused).await;
+        if phase >= Phase::Stopping {
+            return;
+        }
+        let slot = tokio::select! {
+            slot = shared.slots.acquire(fetcher.queue.index) => slot,
+            _ = shared.stopper.until(|phase| *phase != Phase::Working) => continue,
+        };
+        if let Err(error) = fetcher.fetch(slot).await {
+            shared.fail(error);
+            return;
+        }
+    }
+}
+
+struct Fetcher {
+    shared: Arc<Shared>,
+    queue: Arc<QueueState>,
+    backoff: Backoff,
+    watch: Option<Box<dyn Watch>>,
+}
+
+impl Fetcher {
+    /// Fills the slots, waiting for jobs if none are ready.
+    async fn fetch(&mut self, mut slot: Slot) -> Result<()> {
+        // A full claim suggests more jobs are ready. If we may not block, poll again.
+        let is_drained = self.queue.is_drained.load(Ordering::Acquire);
+        if !is_drained || !self.may_block() {
+            let all = slot.count();
+            let Some(unused) = self.claim(slot, Duration::ZERO).await? else {
+                return Ok(());
+            };
+            if unused.count() < all {
+                return Ok(());
+            }
+            slot = unused;
+        }
+        if !self.may_block() {
+            // No jobs here: leave the slots to the other queues.
+            drop(slot);
+            return self.wait_for_work().await;
+        }
+        if !self.is_only_queue() {
+            // Keep one slot to block on.
+            let one = slot.split(1);
+            drop(std::mem::replace(&mut slot, one));
+        }
+        self.queue.held_claims().set_blocking(true);
+        let waited = self.claim(slot, CLAIM_WAIT).await;
+        self.queue.held_claims().set_blocking(false);
+        waited.map(drop)
+    }
+
+    fn is_only_queue(&self) -> bool {
+        self.shared.queues.len() == 1
+    }
+
+    /// Whether every queue can keep one slot to block on without starving the others.
+    fn may_block(&self) -> bool {
+        let options = &self.shared.options;
+        self.is_only_queue()
+            || options.concurrency + options.prefetch >= 2 * self.shared.queues.len()
+    }
+
+    /// Sends one claim, repeating it until it is answered. Returns the unused slots, or `None` if the
+    /// worker must stop claiming.
+    async fn claim(&mut self, slot: Slot, wait: Duration) -> Result<Option<Slot>> {
+        let queue = Arc::clone(&self.queue);
+        let shared = Arc::clone(&self.shared);
+        let mut pending = shared.start_claim(&queue, slot.count());
+        let mut is_repeated = false;
+        loop {
+            let sent = ClockPair::now();
+            let called = tokio::select! {
+                called = queue.store().claim_waiting(queue.name(), &mut pending.request, wait) => called,
+                () = queue.claim_again.notified() => {
+                    is_repeated = true;
+                    continue;
+                }
+                _ = shared.stopper.until(|phase| *phase != Phase::Working) => {
+                    abandon_claim(&queue, &pending);
+                    return Ok(None);
+                }
+            };
+            match called {
+                Ok(claim) => {
+                    self.backoff.reset();
+                    if is_repeated && claim.is_none() {
+                        // An earlier try may have reached the store and been given jobs that the
+                        // store no longer repeats, because a later claim came in between.
+                        abandon_claim(&queue, &pending);
+                    }
+                    // A blocking claim takes effect when it returns, not when it was sent.
+                    let since = if wait.is_zero() {
+                        sent.time
+                    } else {
+                        BootTime::now()
+                    };
+                    let unused = start_jobs(&shared, &queue, &pending, claim, since, slot);
+                    if is_repeated || sent.was_suspended() {
+                        // The lease may have begun with an earlier try, or before the machine was
+                        // suspended. Not requested earlier, since there was nothing to renew.
+                        queue.renew_now();
+                    }
+                    return Ok(Some(unused));
+                }
+                Err(error) if error.is_transient() => {
+                    is_repeated = true;
+                    if self.backoff.is_first() {
+                        tracing::warn!(target: "windlass", queue = %queue.name(), code = error.code(),
+                            help = error.help(), "claim failed: {error}; retrying");
+                    }
+                    if !shared.stopper.sleep(self.backoff.next()).await {
+                        abandon_claim(&queue, &pending);
+                        return Ok(None);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits for a notification, or until the next poll.
+    async fn wait_for_work(&mut self) -> Result<()> {
+        if self.watch.is_none() {
+            let queue = self.queue.name().clone();
+            match self.queue.store().watch(&[queue]).await {
+                Ok(watch) => self.watch = Some(watch),
+                Err(error) if error.is_transient() => {}
+                Err(error) => return Err(error),
+            }
+            if self.watch.is_some() {
+                // Jobs enqueued before the watch began sent no notification: poll now.
+                return Ok(());
+            }
+        }
+        let is_work = |notification: &Notification| {
+            matches!(notification, Notification::Work(_) | Notification::Resync)
+        };
+        let wait = async {
+            match &mut self.watch {
+                Some(watch) => pause(watch.as_mut(), poll(), is_work).await,
+                None => tokio::time::sleep(poll()).await,
+            }
+        };
+        tokio::select! {
+            () = wait => {}
+            _ = self.shared.stopper.until(|phase| *phase != Phase::Working) => {}
+        }
+        Ok(())
+    }
+}
+
+fn start_jobs(
+    shared: &Arc<Shared>,
+    queue: &Arc<QueueState>,
+    pending: &PendingClaim,
+    claim: Option<Claim>,
+    since: BootTime,
+    mut slot: Slot,
+) -> Slot {
+    let count = claim.as_ref().map_or(0, |claim| claim.jobs.len());
+    let taken = slot.split(count);
+    shared.claim_answered(queue, pending, claim, since, taken);
+    slot
+}

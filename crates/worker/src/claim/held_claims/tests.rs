@@ -1,0 +1,239 @@
+//! Tracking, dropping and renewing claims, without a store.
+
+use bytes::Bytes;
+use windlass_core::{
+    ClaimedJob, Headers, Priority, QueueName, RetryPolicy, SystemClock, Timestamp,
+};
+use windlass_store_memory::MemoryStore;
+
+use super::*;
+use crate::run::attempt::Origin;
+
+const SOON: Duration = Duration::from_secs(1);
+
+/// Adds an answered claim of `jobs` jobs.
+fn hold(held_claims: &mut HeldClaims, jobs: usize) -> Vec<Arc<Attempt>> {
+    let (boot, number, expiry) = held_claims.next_claim();
+    let origin = Arc::new(Origin {
+        store: Arc::new(MemoryStore::new(Arc::new(SystemClock))),
+        queue: QueueName::new("mail").expect("valid name"),
+    });
+    let token = Token { number, nonce: 0 };
+    let attempts: Vec<_> = (0..jobs)
+        .map(|index| {
+            let position = (token, index);
+            let (origin, expiry) = (Arc::clone(&origin), Arc::clone(&expiry));
+            Arc::new(Attempt::new(origin, job(), position, expiry, None))
+        })
+        .collect();
+    let held = Some((token, attempts.clone()));
+    held_claims.claim_answered(&boot, (number, number), held, BootTime::NEVER);
+    attempts
+}
+
+fn job() -> ClaimedJob {
+    ClaimedJob {
+        id: JobId::generate(),
+        kind: None,
+        payload: Bytes::new(),
+        headers: Headers::default(),
+        priority: Priority::default(),
+        attempt: 1,
+        expiries: 0,
+        retry: RetryPolicy::default(),
+        timeout: None,
+        created_at: Timestamp::default(),
+        due_at: Timestamp::default(),
+    }
+}
+
+/// How many claims the renewal that is due now names.
+fn named(held_claims: &mut HeldClaims) -> usize {
+    held_claims.renew_now();
+    match &held_claims.due_renewals(BootTime::now(), SOON)[..] {
+        [(Renewal::Worker { tokens, .. }, _)] => tokens.len(),
+        due => panic!("expected one renewal, got {due:?}"),
+    }
+}
+
+fn renewed(held_claims: &mut HeldClaims) {
+    let boot = held_claims.boots().remove(0);
+    held_claims.renewed(&boot, true, BootTime::NEVER);
+}
+
+fn is_due(held_claims: &HeldClaims) -> bool {
+    let at = held_claims.by_boot[0].renew_at;
+    held_claims.next_wakeup().is_some() && at <= BootTime::now()
+}
+
+/// What the renewal that is due now says it knows everything up to.
+fn settled(held_claims: &mut HeldClaims) -> u64 {
+    held_claims.renew_now();
+    match &held_claims.due_renewals(BootTime::now(), SOON)[..] {
+        [(Renewal::Worker { settled, .. }, _)] => *settled,
+        due => panic!("expected one renewal, got {due:?}"),
+    }
+}
+
+#[test]
+fn a_renewal_releases_no_claim_whose_reply_is_in_flight() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    let (boot, first, _) = held_claims.next_claim();
+    let (_, second, _) = held_claims.next_claim();
+    let (_, third, _) = held_claims.next_claim();
+    // The third was abandoned, so there is something to renew; the second was answered before the
+    // first.
+    held_claims.claim_abandoned(&boot, (third, third), 1);
+    held_claims.claim_answered(&boot, (second, second), None, BootTime::NEVER);
+
+    assert!(settled(&mut held_claims) < first);
+
+    assert!(held_claims.claim_answered(&boot, (first, first), None, BootTime::NEVER));
+    assert_eq!(settled(&mut held_claims), third);
+}
+
+#[test]
+fn no_claim_gets_a_number_that_a_blocking_claim_may_move_on_to() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    held_claims.set_blocking(true);
+    let (boot, first, _) = held_claims.next_claim();
+
+    assert!(held_claims.next_claim_unless_blocking().is_none());
+
+    held_claims.claim_answered(&boot, (first, first + 1), None, BootTime::NEVER);
+    held_claims.set_blocking(false);
+    let next = held_claims.next_claim_unless_blocking();
+    assert_eq!(next.map(|(_, number, _)| number), Some(first + 2));
+}
+
+#[test]
+fn a_blocking_claim_is_closed_with_its_last_number() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    let (boot, first, _) = held_claims.next_claim();
+
+    held_claims.claim_abandoned(&boot, (first, first + 7), 1);
+
+    assert_eq!(settled(&mut held_claims), first + 7);
+    assert_eq!(held_claims.next_claim().1, first + 8);
+}
+
+#[test]
+fn a_renewal_requested_while_one_is_in_flight_is_not_postponed_by_its_reply() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    hold(&mut held_claims, 2);
+
+    named(&mut held_claims);
+    renewed(&mut held_claims);
+    assert!(!is_due(&held_claims), "no renewal was requested");
+
+    named(&mut held_claims);
+    held_claims.renew_now();
+    renewed(&mut held_claims);
+    assert!(is_due(&held_claims));
+}
+
+#[test]
+fn a_renewal_slower_than_its_retry_does_not_postpone_one_requested_meanwhile() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    hold(&mut held_claims, 1);
+
+    held_claims.renew_now();
+    held_claims.due_renewals(BootTime::now(), Duration::ZERO);
+    held_claims.renew_now();
+    renewed(&mut held_claims);
+
+    assert!(is_due(&held_claims));
+}
+
+#[test]
+fn a_claim_abandoned_while_a_renewal_is_in_flight_is_released_by_the_next() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    hold(&mut held_claims, 1);
+    let (boot, lost, _) = held_claims.next_claim();
+
+    named(&mut held_claims);
+    held_claims.claim_abandoned(&boot, (lost, lost), 1);
+    renewed(&mut held_claims);
+
+    assert!(is_due(&held_claims));
+    assert_eq!(settled(&mut held_claims), lost);
+}
+
+#[test]
+fn orphaned_jobs_are_left_to_renewals_when_no_job_of_their_claim_is_held() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    let attempts = hold(&mut held_claims, 2);
+
+    held_claims.orphan(&attempts[..1]);
+    assert_eq!(named(&mut held_claims), 1);
+    renewed(&mut held_claims);
+    held_claims.forget(&attempts[1..]);
+
+    assert_eq!(named(&mut held_claims), 0);
+    renewed(&mut held_claims);
+    assert!(held_claims.next_wakeup().is_none(), "all are released");
+}
+
+#[test]
+fn jobs_orphaned_while_a_renewal_that_names_them_is_in_flight_are_left_to_the_next() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    let attempts = hold(&mut held_claims, 1);
+
+    assert_eq!(named(&mut held_claims), 1);
+    held_claims.orphan(&attempts);
+    renewed(&mut held_claims);
+
+    assert!(
+        held_claims.next_wakeup().is_some(),
+        "one more renewal is due"
+    );
+    assert_eq!(named(&mut held_claims), 0);
+}
+
+#[test]
+fn renewals_continue_immediately_until_every_page_is_released() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    let claims: Vec<_> = (0..3).map(|_| hold(&mut held_claims, 70)).collect();
+    held_claims.orphan(&claims.concat());
+
+    for _ in 0..2 {
+        assert_eq!(named(&mut held_claims), 0);
+        renewed(&mut held_claims);
+        assert!(is_due(&held_claims));
+    }
+    named(&mut held_claims);
+    renewed(&mut held_claims);
+
+    assert!(
+        held_claims.next_wakeup().is_none(),
+        "all 210 jobs are released"
+    );
+}
+
+#[test]
+fn jobs_that_expired_locally_are_released_after_their_handlers_had_time_to_stop() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    hold(&mut held_claims, 3);
+    let expiry = held_claims.by_boot[0].expiry.time();
+
+    let expired = held_claims.take_expired(BootTime::now(), SOON);
+
+    assert_eq!(expired.len(), 3);
+    let back = expiry.plus(SOON);
+    assert_eq!(held_claims.next_wakeup(), Some(back), "not earlier");
+    assert!(held_claims.take_expired(back, SOON).is_empty());
+    assert_eq!(held_claims.due_renewals(back, SOON).len(), 1);
+}
+
+#[test]
+fn nothing_is_left_to_release_when_the_store_holds_no_lease() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    let claims: Vec<_> = (0..3).map(|_| hold(&mut held_claims, 70)).collect();
+    held_claims.orphan(&claims.concat());
+    named(&mut held_claims);
+
+    let boot = held_claims.boots().remove(0);
+    held_claims.renewed(&boot, false, BootTime::NEVER);
+
+    assert!(held_claims.next_wakeup().is_none());
+}

@@ -1,0 +1,144 @@
+//! The renewal loop of one queue, on the lease thread: one call renews all leases, however many jobs
+//! there are. A lease that cannot be renewed in time expires locally before it expires in the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use windlass_core::limits::PAGE;
+use windlass_core::{Renewal, Renewed, Result, Store};
+
+use crate::boot_time::BootTime;
+use crate::queue_state::QueueState;
+use crate::run::attempt::LocalExpiry;
+use crate::shared::Shared;
+use crate::stop::reason::StopReason;
+
+/// When to renew again after a reply with a full page of cancelled jobs: there may be more, and
+/// these are stopped by then.
+const MORE_IN: Duration = Duration::from_millis(100);
+
+/// The longest sleep while leases are held. Timers stop while the machine is suspended and leases do
+/// not, so a long sleep would end too late.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// Renews until it is dropped.
+pub(crate) async fn run(shared: Arc<Shared>, queue: Arc<QueueState>, store: Arc<dyn Store>) {
+    let mut is_failing = false;
+    loop {
+        let next = queue.held_claims().next_wakeup();
+        tokio::select! {
+            () = sleep_until(next) => {}
+            () = queue.renew.notified() => {}
+        }
+        stop_expired(&shared, &queue);
+        let retry_in = (shared.options.lease / 12).min(Duration::from_millis(500));
+        let due = queue.held_claims().due_renewals(BootTime::now(), retry_in);
+        let renewals = async {
+            for (renewal, expiry) in due {
+                let Err(error) = renew(&shared, &queue, store.as_ref(), renewal, &expiry).await
+                else {
+                    is_failing = false;
+                    continue;
+                };
+                // Logged once per series of failures: retries go on while leases are held.
+                if !std::mem::replace(&mut is_failing, true) {
+                    tracing::warn!(target: "windlass", queue = %queue.name(), code = error.code(),
+                        help = error.help(), "lease renewal failed: {error}; retrying");
+                }
+            }
+        };
+        // A store that hangs must not delay the local expiry.
+        tokio::select! {
+            () = renewals => {}
+            () = watch_expiry(&shared, &queue) => {}
+        }
+    }
+}
+
+/// Stops attempts when their lease expires locally; does not return.
+async fn watch_expiry(shared: &Shared, queue: &Arc<QueueState>) {
+    loop {
+        let next = queue.held_claims().next_expiry();
+        sleep_until(next).await;
+        stop_expired(shared, queue);
+    }
+}
+
+/// Sleeps until `until`, but at most [`SLEEP_MAX`]; forever if there is nothing to wait for.
+async fn sleep_until(until: Option<BootTime>) {
+    match until {
+        Some(at) => tokio::time::sleep(at.since(BootTime::now()).min(SLEEP_MAX)).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Stops the attempts whose lease has expired locally.
+fn stop_expired(shared: &Shared, queue: &Arc<QueueState>) {
+    let expired = queue
+        .held_claims()
+        .take_expired(BootTime::now(), shared.margin());
+    for attempt in expired {
+        shared.ask_to_stop(queue, &attempt, StopReason::LeaseLost);
+    }
+}
+
+async fn renew(
+    shared: &Shared,
+    queue: &Arc<QueueState>,
+    store: &dyn Store,
+    renewal: Renewal,
+    expiry: &LocalExpiry,
+) -> Result<()> {
+    let Renewal::Worker { boot, .. } = renewal.clone() else {
+        return Ok(());
+    };
+    // The new lease begins when the store handles the call, which is not before now.
+    let sent = BootTime::now();
+    let lease = shared.options.lease;
+    let call = store.renew(queue.name(), renewal, lease);
+    // Abandon a call that takes longer: the next try may succeed in time.
+    let Ok(renewed) = timeout((lease / 3).max(Duration::from_millis(50)), call).await else {
+        return Ok(());
+    };
+    let Renewed {
+        until,
+        lost,
+        cancel,
+    } = renewed?;
+    if until.is_some() {
+        expiry.extend_to(shared.local_expiry(sent));
+    }
+    let renew_in = shared.renew_every();
+    let renew_at = if cancel.len() < PAGE {
+        sent.plus(renew_in)
+    } else {
+        BootTime::now().plus(MORE_IN.min(renew_in))
+    };
+    let (lost, cancel) = {
+        let mut held_claims = queue.held_claims();
+        held_claims.renewed(&boot, until.is_some(), renew_at);
+        (held_claims.by_tokens(&lost), held_claims.by_ids(&cancel))
+    };
+    for attempt in lost {
+        shared.ask_to_stop(queue, &attempt, StopReason::LeaseLost);
+    }
+    for attempt in cancel {
+        shared.ask_to_stop(queue, &attempt, StopReason::Cancelled);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_sleep_is_short_enough_to_notice_that_the_machine_was_suspended() {
+        let far = BootTime::now().plus(Duration::from_secs(3600));
+
+        let slept = timeout(Duration::from_secs(30), sleep_until(Some(far))).await;
+
+        assert!(slept.is_ok(), "it must wake up long before");
+    }
+}

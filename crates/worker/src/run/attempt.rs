@@ -1,0 +1,184 @@
+//! One attempt of a job. The first caller to end it decides the outcome.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+use windlass_core::{ClaimedJob, JobLease, QueueName, Store, Token};
+
+use crate::boot_time::BootTime;
+use crate::stop::reason::StopReason;
+
+/// The most bytes of log lines kept for the error of a failed attempt.
+const LAST_LINES_BYTES_MAX: usize = 2 * 1024;
+
+/// Where a job came from.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) queue: QueueName,
+}
+
+/// When a lease expires for this worker: some time before it expires in the store.
+#[derive(Debug)]
+pub(crate) struct LocalExpiry(AtomicU64);
+
+impl LocalExpiry {
+    pub(crate) fn at(time: BootTime) -> Self {
+        Self(AtomicU64::new(time.as_us()))
+    }
+
+    pub(crate) fn time(&self) -> BootTime {
+        BootTime::from_us(self.0.load(Ordering::Acquire))
+    }
+
+    /// Extends the expiry; never shortens it, since replies may arrive out of order.
+    pub(crate) fn extend_to(&self, time: BootTime) {
+        self.0.fetch_max(time.as_us(), Ordering::AcqRel);
+    }
+}
+
+/// One attempt.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) job: ClaimedJob,
+    pub(crate) token: Token,
+    /// Its position in the claim.
+    pub(crate) index: usize,
+    pub(crate) expiry: Arc<LocalExpiry>,
+    pub(crate) timeout: Option<Duration>,
+    is_ended: AtomicBool,
+    why: AtomicU8,
+    /// Created when the handler first asks for it; without it the handler cannot stop cooperatively.
+    stop: OnceLock<CancellationToken>,
+    started: OnceLock<Instant>,
+    last_lines: Mutex<String>,
+    abort: OnceLock<AbortHandle>,
+}
+
+impl Attempt {
+    pub(crate) fn new(
+        origin: Arc<Origin>,
+        job: ClaimedJob,
+        (token, index): (Token, usize),
+        expiry: Arc<LocalExpiry>,
+        timeout: Option<Duration>,
+    ) -> Self {
+        let timeout = job.timeout.or(timeout);
+        Self {
+            origin,
+            job,
+            token,
+            index,
+            expiry,
+            timeout,
+            is_ended: AtomicBool::new(false),
+            why: AtomicU8::new(0),
+            stop: OnceLock::new(),
+            started: OnceLock::new(),
+            last_lines: Mutex::default(),
+            abort: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn lease(&self) -> JobLease {
+        JobLease::new(self.job.id.clone(), self.token)
+    }
+
+    /// Records that the handler starts.
+    pub(crate) fn start(&self) {
+        self.started.get_or_init(Instant::now);
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.started.get()?.checked_add(self.timeout?)
+    }
+
+    /// Sets the handle that aborts the handler's task.
+    pub(crate) fn set_abort(&self, abort: AbortHandle) {
+        let _ = self.abort.set(abort);
+    }
+
+    /// Drops the handler at its next `await`; one that blocks its thread runs until it returns.
+    pub(crate) fn abort(&self) {
+        if let Some(abort) = self.abort.get() {
+            abort.abort();
+        }
+    }
+
+    /// Ends the attempt. Returns true for the first caller, which decides the outcome.
+    pub(crate) fn end(&self) -> bool {
+        !self.is_ended.swap(true, Ordering::AcqRel)
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        !self.is_ended() && BootTime::now() < self.expiry.time()
+    }
+
+    /// Whether the handler watches for cancellation.
+    pub(crate) fn watches_cancellation(&self) -> bool {
+        self.stop.get().is_some()
+    }
+
+    /// Asks the handler to stop; the first reason counts. Returns true if it watches for cancellation.
+    pub(crate) fn ask_to_stop(&self, why: StopReason) -> bool {
+        let first = self
+            .why
+            .compare_exchange(0, why as u8, Ordering::AcqRel, Ordering::Acquire);
+        if first.is_err() && why == StopReason::LeaseLost {
+            // The outcome will not be stored, whatever the first reason was.
+            self.why.store(why as u8, Ordering::Release);
+        }
+        match self.stop.get() {
+            Some(stop) => {
+                stop.cancel();
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(crate) fn stop_reason(&self) -> Option<StopReason> {
+        StopReason::from_number(self.why.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn stop_token(&self) -> &CancellationToken {
+        let stop = self.stop.get_or_init(CancellationToken::new);
+        // The stop may have been requested before the token was created.
+        if self.stop_reason().is_some() {
+            stop.cancel();
+        }
+        stop
+    }
+
+    pub(crate) fn log(&self, line: &str) {
+        let mut last_lines = self
+            .last_lines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        last_lines.push_str(line);
+        last_lines.push('\n');
+        if last_lines.len() > 2 * LAST_LINES_BYTES_MAX {
+            let cut = last_lines.ceil_char_boundary(last_lines.len() - LAST_LINES_BYTES_MAX);
+            last_lines.drain(..cut);
+        }
+    }
+
+    /// Returns the last lines that the handler logged.
+    pub(crate) fn last_lines(&self) -> String {
+        let last_lines = self
+            .last_lines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let cut =
+            last_lines.ceil_char_boundary(last_lines.len().saturating_sub(LAST_LINES_BYTES_MAX));
+        last_lines[cut..].trim_end().to_owned()
+    }
+}

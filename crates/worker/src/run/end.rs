@@ -1,0 +1,159 @@
+//! Ends attempts: when the handler returns, or when it must stop.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use windlass_core::limits::MESSAGE_BYTES_MAX;
+use windlass_core::{Mode, OutcomeStatus};
+
+use crate::claim::slots::Slot;
+use crate::outcome::{Outcome, RetryWhen};
+use crate::queue_state::QueueState;
+use crate::run::attempt::Attempt;
+use crate::run::outcome_queue::EndedAttempt;
+use crate::shared::Shared;
+use crate::stop::deadlines::DeadlineAction;
+use crate::stop::reason::StopReason;
+
+impl Shared {
+    /// Handles the return of a handler; its outcome counts unless the attempt has already ended.
+    pub(crate) fn handler_returned(
+        &self,
+        queue: &Arc<QueueState>,
+        attempt: &Arc<Attempt>,
+        outcome: Outcome,
+        slot: Option<Slot>,
+    ) {
+        if !attempt.end() {
+            return;
+        }
+        if self.options.mode == Mode::AtMostOnce {
+            // The store counted it as done when it was claimed.
+            let counter = match outcome {
+                Outcome::Done(_) => &self.counters.succeeded,
+                _ => &self.counters.failed,
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let outcome = self.outcome_to_store(attempt, outcome);
+        queue.outcomes.push(EndedAttempt {
+            attempt: Arc::clone(attempt),
+            outcome,
+            slot,
+        });
+    }
+
+    /// Asks an attempt to stop. If its handler watches for cancellation it gets time to return;
+    /// otherwise the attempt ends now.
+    pub(crate) fn ask_to_stop(
+        &self,
+        queue: &Arc<QueueState>,
+        attempt: &Arc<Attempt>,
+        why: StopReason,
+    ) {
+        if why == StopReason::LeaseLost {
+            self.lose_lease(queue, attempt);
+            return;
+        }
+        if attempt.is_ended() || attempt.stop_reason().is_some() {
+            return;
+        }
+        if attempt.ask_to_stop(why) {
+            self.force_later(queue, attempt);
+        } else {
+            self.force(queue, attempt);
+        }
+    }
+
+    /// Ends an attempt after `stop_wait`; never, if that overflows the clock.
+    fn force_later(&self, queue: &Arc<QueueState>, attempt: &Arc<Attempt>) {
+        if let Some(at) = Instant::now().checked_add(self.options.stop_wait) {
+            self.deadlines
+                .add(at, DeadlineAction::Force, queue, attempt);
+        }
+    }
+
+    /// Ends an attempt and aborts its handler.
+    pub(crate) fn force(&self, queue: &Arc<QueueState>, attempt: &Arc<Attempt>) {
+        if attempt.end() {
+            let outcome = match attempt.stop_reason() {
+                Some(StopReason::TimedOut) => failed(timed_out(attempt), attempt),
+                // The store cancels a job that is released after it was cancelled.
+                _ => Outcome::Release,
+            };
+            if self.options.mode == Mode::AtMostOnce {
+                self.counters.failed.fetch_add(1, Ordering::Relaxed);
+            } else {
+                queue.forced_outcomes.push(EndedAttempt {
+                    attempt: Arc::clone(attempt),
+                    outcome,
+                    slot: None,
+                });
+            }
+        }
+        attempt.abort();
+    }
+
+    /// Ends an attempt whose lease is lost: its outcome is not stored.
+    fn lose_lease(&self, queue: &Arc<QueueState>, attempt: &Arc<Attempt>) {
+        let is_first = attempt.end();
+        let watches_cancellation = attempt.ask_to_stop(StopReason::LeaseLost);
+        queue.held_claims().forget(std::slice::from_ref(attempt));
+        if is_first {
+            self.counters.lost.fetch_add(1, Ordering::Relaxed);
+            queue.metrics.count_outcomes(OutcomeStatus::LeaseLost, 1);
+            tracing::warn!(target: "windlass", queue = %queue.name(), id = %attempt.job.id,
+                token = %attempt.token, "lease lost: stopping the attempt; another worker may run the job");
+            if watches_cancellation {
+                self.force_later(queue, attempt);
+                return;
+            }
+        }
+        attempt.abort();
+    }
+
+    /// Returns the outcome to store for what the handler returned.
+    fn outcome_to_store(&self, attempt: &Attempt, outcome: Outcome) -> Outcome {
+        match (outcome, attempt.stop_reason()) {
+            (Outcome::Done(Some(result)), _) if result.len() > self.limits.payload_bytes_max => {
+                let error = format!(
+                    "the result is too large: {} bytes, the limit is {}; the handler itself succeeded",
+                    result.len(),
+                    self.limits.payload_bytes_max
+                );
+                Outcome::permanent(error)
+            }
+            // Interrupted because the worker stops: the failure does not count.
+            (Outcome::Failed { .. }, Some(StopReason::Leaving)) => Outcome::Release,
+            (Outcome::Failed { error, retry }, Some(StopReason::TimedOut)) => {
+                with_last_lines(format!("{}: {error}", timed_out(attempt)), retry, attempt)
+            }
+            (Outcome::Failed { error, retry }, _) => with_last_lines(error, retry, attempt),
+            (outcome, _) => outcome,
+        }
+    }
+}
+
+fn timed_out(attempt: &Attempt) -> String {
+    match attempt.timeout {
+        Some(timeout) => format!("the attempt timed out after {timeout:?}"),
+        None => "the attempt timed out".to_owned(),
+    }
+}
+
+fn failed(error: String, attempt: &Attempt) -> Outcome {
+    with_last_lines(error, RetryWhen::ByPolicy, attempt)
+}
+
+/// Appends the last logged lines to the error.
+fn with_last_lines(mut error: String, retry: RetryWhen, attempt: &Attempt) -> Outcome {
+    let last_lines = attempt.last_lines();
+    if !last_lines.is_empty() {
+        let room = MESSAGE_BYTES_MAX.saturating_sub(last_lines.len() + 32);
+        error.truncate(error.floor_char_boundary(room));
+        error = format!("{error}\nlast log lines:\n{last_lines}");
+    }
+    Outcome::Failed { error, retry }
+}

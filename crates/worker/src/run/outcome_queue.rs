@@ -1,0 +1,128 @@
+//! Ended attempts that wait to be reported; they are batched while a call is in flight.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use windlass_core::limits::CLAIM_MAX;
+
+use crate::claim::slots::Slot;
+use crate::outcome::Outcome;
+use crate::run::attempt::Attempt;
+
+/// The largest batch: as many as one claim can refill, so that no slot waits for a separate claim. A
+/// full batch is sent even while another call is in flight.
+const BATCH_MAX: usize = CLAIM_MAX;
+
+/// The most bytes of results in one batch.
+const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// An attempt that ended, with its slot if the handler has returned.
+#[derive(Debug)]
+pub(crate) struct EndedAttempt {
+    pub(crate) attempt: Arc<Attempt>,
+    pub(crate) outcome: Outcome,
+    pub(crate) slot: Option<Slot>,
+}
+
+/// Outcomes that wait to be reported.
+#[derive(Debug, Default)]
+pub(crate) struct OutcomeQueue {
+    waiting: Mutex<Waiting>,
+    added: Notify,
+    empty: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    ended: std::collections::VecDeque<EndedAttempt>,
+    /// Taken and not yet answered, and in how many calls.
+    in_flight: usize,
+    calls: usize,
+}
+
+impl OutcomeQueue {
+    pub(crate) fn push(&self, ended: EndedAttempt) {
+        let mut waiting = self.lock();
+        waiting.ended.push_back(ended);
+        let count = waiting.ended.len();
+        drop(waiting);
+        if count == 1 || count == BATCH_MAX {
+            self.added.notify_one();
+        }
+    }
+
+    /// Waits for outcomes and takes up to a batch. While a call is in flight, waits until it is
+    /// answered or a full batch is queued.
+    pub(crate) async fn take_batch(&self) -> Vec<EndedAttempt> {
+        loop {
+            if self.lock().is_worth_a_call() {
+                // Lets handlers that are about to return join the batch.
+                tokio::task::yield_now().await;
+                let mut waiting = self.lock();
+                if waiting.is_worth_a_call() {
+                    return waiting.take();
+                }
+            }
+            self.added.notified().await;
+        }
+    }
+
+    /// Records that a batch was answered or abandoned.
+    pub(crate) fn batch_done(&self, count: usize) {
+        let mut waiting = self.lock();
+        waiting.calls -= 1;
+        waiting.in_flight -= count;
+        if waiting.ended.is_empty() {
+            if waiting.in_flight == 0 {
+                self.empty.notify_waiters();
+            }
+        } else {
+            self.added.notify_one();
+        }
+    }
+
+    /// Waits until every outcome was answered.
+    pub(crate) async fn wait_until_empty(&self) {
+        loop {
+            let empty = self.empty.notified();
+            tokio::pin!(empty);
+            empty.as_mut().enable();
+            {
+                let waiting = self.lock();
+                if waiting.in_flight == 0 && waiting.ended.is_empty() {
+                    return;
+                }
+            }
+            empty.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn is_worth_a_call(&self) -> bool {
+        let count = self.ended.len();
+        count >= BATCH_MAX || (count > 0 && self.calls == 0)
+    }
+
+    fn take(&mut self) -> Vec<EndedAttempt> {
+        let mut bytes = 0;
+        let fits = |ended: &&EndedAttempt| {
+            bytes += match &ended.outcome {
+                Outcome::Done(result) => result.as_ref().map_or(0, Bytes::len),
+                Outcome::Failed { error, .. } => error.len(),
+                Outcome::Snooze(_) | Outcome::Release => 0,
+            };
+            bytes <= BATCH_BYTES_MAX
+        };
+        let fitting = self.ended.iter().take(BATCH_MAX).take_while(fits).count();
+        let count = fitting.max(1).min(self.ended.len());
+        self.in_flight += count;
+        self.calls += 1;
+        self.ended.drain(..count).collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! Stops a worker: finish what can be finished, release the rest, deregister.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use crate::claim::release_unstarted;
+use crate::shared::Shared;
+use crate::stop::phase::Phase;
+use crate::stop::reason::StopReason;
+
+/// How long the final calls to the store may take after the grace period.
+const FINAL_CALLS_TIMEOUT: Duration = Duration::from_millis(800);
+
+/// How long a handler that watches for cancellation has to return on an immediate stop.
+const STOP_NOW_WAIT: Duration = Duration::from_millis(100);
+
+/// Finishes a stopping worker. Claiming must have stopped before.
+pub(crate) async fn drain(shared: &Arc<Shared>, started: Instant) {
+    for claimed in shared.run_queue.take_waiting() {
+        release_unstarted(&claimed.queue, claimed.attempt, Some(claimed.slot));
+    }
+    finish(shared, started).await;
+    for queue in &shared.queues {
+        for attempt in queue.unfinished() {
+            shared.force(queue, &attempt);
+        }
+    }
+    flush_outcomes(shared, started).await;
+    let _ = timeout(FINAL_CALLS_TIMEOUT, deregister(shared)).await;
+}
+
+/// Waits until all outcomes are stored. Waits for an unavailable store for the rest of the grace
+/// period, since jobs with unreported outcomes run again.
+async fn flush_outcomes(shared: &Shared, started: Instant) {
+    tokio::select! {
+        flushed = timeout(remaining(started, shared.options.grace), all_reported(shared)) => {
+            if flushed.is_ok() {
+                return;
+            }
+        }
+        _ = shared.stopper.until(|phase| *phase == Phase::StoppingNow) => {}
+    }
+    // A timeout is harmless: deregistering releases all jobs that are still leased.
+    let _ = timeout(FINAL_CALLS_TIMEOUT, all_reported(shared)).await;
+}
+
+/// Lets jobs run for the grace period; asks handlers that watch for cancellation to stop in time.
+async fn finish(shared: &Arc<Shared>, started: Instant) {
+    let grace = shared.options.grace;
+    let ask_after = grace
+        .saturating_sub(shared.options.stop_wait)
+        .max(grace / 2);
+    let urgent = shared.stopper.until(|phase| *phase == Phase::StoppingNow);
+    tokio::pin!(urgent);
+    let is_urgent = tokio::select! {
+        ended = timeout(remaining(started, ask_after), shared.run_queue.wait_until_idle()) => {
+            if ended.is_ok() {
+                return;
+            }
+            false
+        }
+        _ = &mut urgent => true,
+    };
+    for queue in &shared.queues {
+        for attempt in queue.unfinished() {
+            // A handler that does not watch for cancellation keeps the full grace period.
+            if is_urgent || attempt.watches_cancellation() {
+                shared.ask_to_stop(queue, &attempt, StopReason::Leaving);
+            }
+        }
+    }
+    if is_urgent {
+        let _ = timeout(STOP_NOW_WAIT, shared.run_queue.wait_until_idle()).await;
+        return;
+    }
+    tokio::select! {
+        _ = timeout(remaining(started, grace), shared.run_queue.wait_until_idle()) => {}
+        _ = &mut urgent => drop(timeout(STOP_NOW_WAIT, shared.run_queue.wait_until_idle()).await),
+    }
+}
+
+/// The rest of `span`. Subtracts, since `started + span` may overflow.
+fn remaining(started: Instant, span: Duration) -> Duration {
+    span.saturating_sub(started.elapsed())
+}
+
+async fn all_reported(shared: &Shared) {
+    for queue in &shared.queues {
+        queue.outcomes.wait_until_empty().await;
+        queue.forced_outcomes.wait_until_empty().await;
+    }
+}
+
+async fn deregister(shared: &Shared) {
+    let mut boots: Vec<_> = shared
+        .queues
+        .iter()
+        .flat_map(|queue| queue.held_claims().boots())
+        .collect();
+    boots.push(shared.boot());
+    boots.sort();
+    boots.dedup();
+    for boot in boots {
+        if let Err(error) = shared.connections.store.leave(&boot, None).await {
+            tracing::warn!(target: "windlass", code = error.code(), help = error.help(),
+                "cannot deregister the worker: {error}; its jobs return to their queues when their leases expire");
+        }
+    }
+}

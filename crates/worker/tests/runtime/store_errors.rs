@@ -1,0 +1,174 @@
+//! What a worker does when store calls fail: no job is left behind, and a broken worker stops.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::{ErrorKind, JobState, NewJob, Target};
+use windlass_worker::{AttemptContext, Outcome, StopReason};
+
+use crate::faulty_store::{FailureMode, FaultyStore};
+use crate::fixture::{Count, Fixture, TIMEOUT, never_returns, text};
+
+/// A lease so long that nothing here is renewed, or expires, because of time.
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn faulty() -> (Arc<FaultyStore>, Fixture) {
+    let store = Arc::new(FaultyStore::new());
+    let fixture = Fixture::on(Arc::clone(&store) as Arc<_>);
+    (store, fixture)
+}
+
+/// Runs one short job after the other, so that the lease of a mostly idle worker never expires,
+/// until `count` reaches `least`.
+async fn feed_until(fixture: &Fixture, count: &Count, least: u64) {
+    let fed = async {
+        while count.get() < least {
+            let ids = fixture.enqueue(&["short"]).await;
+            fixture.until_state(&ids[0], JobState::Succeeded).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let fed = tokio::time::timeout(TIMEOUT, fed).await;
+    assert!(fed.is_ok(), "{} of {least} came", count.get());
+}
+
+#[tokio::test]
+async fn a_claim_that_had_to_be_repeated_is_renewed_at_once() {
+    let (store, fixture) = faulty();
+    let mut options = fixture.options();
+    options.lease = HOUR;
+    store.plan("claim", FailureMode::Unreachable);
+
+    let (_, worker) = fixture
+        .start_with_job(options, |_: AttemptContext| never_returns())
+        .await;
+
+    store.tap.renewals.reaches(1).await;
+    worker.stopper.stop_now();
+    worker.ended().await.unwrap();
+}
+
+#[tokio::test]
+async fn more_cancelled_jobs_than_one_renewal_names_are_all_stopped_at_once() {
+    let (store, fixture) = faulty();
+    let jobs = (0..350).map(|_| NewJob::new("x").keep_outcome()).collect();
+    let ids = fixture.enqueue_jobs(jobs).await;
+    let started = Count::new();
+    let mut options = fixture.options();
+    options.lease = HOUR;
+    options.concurrency = ids.len();
+    let worker = fixture.start(options, {
+        let started = started.clone();
+        move |_: AttemptContext| {
+            started.add();
+            never_returns()
+        }
+    });
+    started.reaches(350).await;
+    let all = Target::Ids(ids.clone());
+    fixture
+        .store
+        .cancel(&fixture.queue, &all, None)
+        .await
+        .unwrap();
+
+    store.notify_cancelled(&fixture.queue, &ids[0]).await;
+
+    for id in &ids {
+        fixture.until_state(id, JobState::Cancelled).await;
+    }
+    assert_eq!(worker.stop().await.cancelled, 350);
+}
+
+#[tokio::test]
+async fn a_job_whose_outcome_was_rejected_is_requeued_while_its_worker_continues() {
+    let (store, fixture) = faulty();
+    let failures = Count::new();
+    let mut options = fixture.options();
+    options.lease = Duration::from_secs(3);
+    store.plan("fail", FailureMode::Refuse);
+    fixture.enqueue(&["broken"]).await;
+
+    let worker = fixture.start(options, {
+        let failures = failures.clone();
+        move |context: AttemptContext| {
+            let is_broken = text(&context) == "broken";
+            if is_broken {
+                failures.add();
+            }
+            std::future::ready(if is_broken {
+                Outcome::permanent("it never works")
+            } else {
+                Outcome::done()
+            })
+        }
+    });
+
+    feed_until(&fixture, &failures, 2).await;
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn jobs_whose_lease_expired_locally_are_all_requeued_while_their_worker_continues() {
+    const JOBS: u64 = 250;
+    let (store, fixture) = faulty();
+    let jobs = (0..JOBS).map(|_| NewJob::new("long")).collect();
+    fixture.enqueue_jobs(jobs).await;
+    let (started, lost) = (Count::new(), Count::new());
+    let mut options = fixture.options();
+    // It expires one second after it expired locally: time to claim once more.
+    options.lease = Duration::from_secs(6);
+    options.concurrency = 300;
+    store.plan("renew", FailureMode::StaysUnreachable);
+    let worker = fixture.start(options, {
+        let (started, lost) = (started.clone(), lost.clone());
+        move |context: AttemptContext| {
+            let (started, lost) = (started.clone(), lost.clone());
+            async move {
+                if text(&context) == "long" {
+                    started.add();
+                    if started.get() <= JOBS {
+                        assert_eq!(context.stopped().await, StopReason::LeaseLost);
+                        lost.add();
+                    }
+                }
+                Outcome::done()
+            }
+        }
+    });
+
+    lost.reaches(1).await;
+    let short = fixture.enqueue(&["short"]).await;
+    fixture.until_state(&short[0], JobState::Succeeded).await;
+    store.restore("renew");
+
+    feed_until(&fixture, &started, 2 * JOBS).await;
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_cannot_claim_any_more_stops_with_an_error() {
+    let (store, fixture) = faulty();
+    store.plan("claim", FailureMode::Panic);
+
+    let worker = fixture.start(fixture.options(), |_: AttemptContext| never_returns());
+
+    let error = worker.ended().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Internal);
+}
+
+#[tokio::test]
+async fn a_worker_that_cannot_report_outcomes_any_more_stops_with_an_error() {
+    let (store, fixture) = faulty();
+    let mut options = fixture.options();
+    options.grace = Duration::ZERO;
+    store.plan("fail", FailureMode::Panic);
+    fixture.enqueue(&["x"]).await;
+
+    let worker = fixture.start(options, |_: AttemptContext| {
+        std::future::ready(Outcome::permanent("it never works"))
+    });
+
+    let error = worker.ended().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Internal);
+}
