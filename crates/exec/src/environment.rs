@@ -1,4 +1,4 @@
-//! What a program sees of the environment: a short list, and the job.
+//! The environment of a program: a short list of inherited variables, and the job's.
 
 use std::ffi::OsString;
 
@@ -7,17 +7,17 @@ use windlass_api::timestamp;
 use windlass_core::{Clock, Error, Result, SystemClock, Timestamp};
 use windlass_worker::AttemptContext;
 
-/// Passed on because hardly any program works without them, and none of them is a secret.
-const PASSED: [&str; 7] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME"];
+/// Inherited, because hardly any program works without them and none of them is secret.
+const INHERITED: [&str; 7] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME"];
 
-/// Passed on by how they begin.
-const PASSED_PREFIX: &str = "LC_";
+/// Variables with this prefix are inherited as well.
+const INHERITED_PREFIX: &str = "LC_";
 
-/// Names the store, often with a password in it; no program of a job gets it.
-const STORE: &str = "WINDLASS_STORE";
+/// The URL of the store, which often contains a password; never passed to programs.
+const STORE_VARIABLE: &str = "WINDLASS_STORE";
 
-/// What `exec` tells of each job; its own values are the true ones.
-const OF_JOB: [&str; 8] = [
+/// The variables that `exec` sets for each job.
+const JOB_VARIABLES: [&str; 8] = [
     "WINDLASS_JOB_ID",
     "WINDLASS_QUEUE",
     "WINDLASS_KIND",
@@ -28,68 +28,68 @@ const OF_JOB: [&str; 8] = [
     "WINDLASS_FD",
 ];
 
-/// The descriptor that takes lines about progress.
+/// The file descriptor for progress lines.
 pub(crate) const PROGRESS_FD: i32 = 3;
 
-/// The variables that every process of a worker gets.
+/// The environment variables of all processes of a worker.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Environment(Vec<(OsString, OsString)>);
 
 impl Environment {
-    /// What is passed on of this process' environment: the short list, and what was asked for as
+    /// Selects from this process's environment the default list and the `requested` variables, given as
     /// `NAME` or `NAME=VALUE`.
-    pub fn new<S: AsRef<str>>(asked: &[S]) -> Result<Self> {
-        Self::choose(std::env::vars_os(), asked)
+    pub fn new<S: AsRef<str>>(requested: &[S]) -> Result<Self> {
+        Self::select(std::env::vars_os(), requested)
     }
 
-    /// The same for programs that are told of their job in variables: those cannot be asked for.
-    pub fn beside_job<S: AsRef<str>>(asked: &[S]) -> Result<Self> {
-        for asked in asked {
-            let name = asked.as_ref().split('=').next().unwrap_or_default();
-            if OF_JOB.contains(&name) {
+    /// Like [`new`](Self::new), but rejects requests for the variables that are set for each job.
+    pub fn for_jobs<S: AsRef<str>>(requested: &[S]) -> Result<Self> {
+        for variable in requested {
+            let name = variable.as_ref().split('=').next().unwrap_or_default();
+            if JOB_VARIABLES.contains(&name) {
                 return Err(Error::invalid(
                     "variable",
-                    format!("{name} is set for each job by what runs it"),
-                    "leave it out, or pass the value on under another name",
+                    format!("{name} is set by Windlass for each job"),
+                    "remove it, or pass the value under another name",
                 ));
             }
         }
-        Self::new(asked)
+        Self::new(requested)
     }
 
-    fn choose<S: AsRef<str>>(
+    fn select<S: AsRef<str>>(
         all: impl Iterator<Item = (OsString, OsString)>,
-        asked: &[S],
+        requested: &[S],
     ) -> Result<Self> {
-        let asked: Vec<(&str, Option<&str>)> = asked
+        let requested: Vec<(&str, Option<&str>)> = requested
             .iter()
-            .map(|asked| match asked.as_ref().split_once('=') {
+            .map(|variable| match variable.as_ref().split_once('=') {
                 Some((name, value)) => (name, Some(value)),
-                None => (asked.as_ref(), None),
+                None => (variable.as_ref(), None),
             })
             .collect();
-        for (name, value) in &asked {
+        for (name, value) in &requested {
             check(name, *value)?;
         }
-        let is_passed = |name: &str| {
-            PASSED.contains(&name)
-                || name.starts_with(PASSED_PREFIX)
-                || asked.contains(&(name, None))
+        let is_inherited = |name: &str| {
+            INHERITED.contains(&name)
+                || name.starts_with(INHERITED_PREFIX)
+                || requested.contains(&(name, None))
         };
-        let mut chosen: Vec<_> = all
-            .filter(|(name, _)| name.to_str().is_some_and(is_passed))
+        let mut selected: Vec<_> = all
+            .filter(|(name, _)| name.to_str().is_some_and(is_inherited))
             .collect();
-        // Set later, so these win.
-        for (name, value) in asked {
+        // Set later, so these take precedence.
+        for (name, value) in requested {
             if let Some(value) = value {
-                chosen.push((name.into(), value.into()));
+                selected.push((name.into(), value.into()));
             }
         }
-        Ok(Self(chosen))
+        Ok(Self(selected))
     }
 
-    /// Gives a command these variables and no others.
-    pub(crate) fn give(&self, command: &mut Command) {
+    /// Sets exactly these variables on a command.
+    pub(crate) fn apply_to(&self, command: &mut Command) {
         command.env_clear();
         command.envs(self.0.iter().map(|(name, value)| (name, value)));
     }
@@ -113,19 +113,22 @@ fn check(name: &str, value: Option<&str>) -> Result<()> {
         ))
     };
     if name.is_empty() || name.contains('\0') || value.is_some_and(|value| value.contains('\0')) {
-        return bad("it has no name, or a NUL byte", "write NAME or NAME=VALUE");
-    }
-    if name == STORE {
         return bad(
-            "programs of jobs never see the store",
-            "let them speak through their result, or give them a URL of their own under another name",
+            "the name is empty, or there is a NUL byte",
+            "write NAME or NAME=VALUE",
+        );
+    }
+    if name == STORE_VARIABLE {
+        return bad(
+            "the store's URL is never passed to programs",
+            "use the job's result, or pass a URL under another name",
         );
     }
     Ok(())
 }
 
-/// The variables that speak of a job.
-pub(crate) fn of_job(context: &AttemptContext) -> Vec<(&'static str, String)> {
+/// Returns the variables that describe a job.
+pub(crate) fn job_variables(context: &AttemptContext) -> Vec<(&'static str, String)> {
     let job = context.job();
     let mut variables = vec![
         ("WINDLASS_JOB_ID", job.id.to_string()),
@@ -150,7 +153,7 @@ pub(crate) fn of_job(context: &AttemptContext) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// When the attempt is stopped, as RFC 3339; by this machine's clock, as the program's is.
+/// Returns when the attempt times out, as RFC 3339, by this machine's clock.
 pub(crate) fn deadline(context: &AttemptContext) -> Option<String> {
     let left = context
         .deadline()?
@@ -164,16 +167,16 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    fn chosen(all: &[(&str, &str)], asked: &[&str]) -> Vec<(String, String)> {
+    fn selected(all: &[(&str, &str)], requested: &[&str]) -> Vec<(String, String)> {
         let all = all.iter().map(|(name, value)| (name.into(), value.into()));
-        let environment = Environment::choose(all, asked).unwrap();
+        let environment = Environment::select(all, requested).unwrap();
         let text = |text: &OsString| text.clone().into_string().unwrap();
         let both = |(name, value): &(OsString, OsString)| (text(name), text(value));
         environment.0.iter().map(both).collect()
     }
 
     #[test]
-    fn only_the_list_and_what_was_asked_for_is_passed_on() {
+    fn only_the_default_list_and_requested_variables_are_passed_on() {
         let all = [
             ("PATH", "/bin"),
             ("LC_ALL", "C"),
@@ -182,7 +185,7 @@ mod tests {
             ("LD_PRELOAD", "x.so"),
             ("TOKEN", "t"),
         ];
-        let names: Vec<_> = chosen(&all, &["TOKEN", "ABSENT", "A=1=2"])
+        let names: Vec<_> = selected(&all, &["TOKEN", "ABSENT", "A=1=2"])
             .into_iter()
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
@@ -190,34 +193,34 @@ mod tests {
     }
 
     #[test]
-    fn the_store_cannot_even_be_asked_for() {
-        for asked in ["WINDLASS_STORE", "WINDLASS_STORE=x", "", "=x", "A=\0"] {
-            assert!(Environment::new(&[asked]).is_err(), "{asked}");
+    fn the_store_cannot_be_requested() {
+        for requested in ["WINDLASS_STORE", "WINDLASS_STORE=x", "", "=x", "A=\0"] {
+            assert!(Environment::new(&[requested]).is_err(), "{requested}");
         }
     }
 
     #[test]
-    fn what_the_job_is_told_cannot_be_asked_for() {
+    fn variables_that_are_set_for_each_job_cannot_be_requested() {
         let mut job = sample::job(b"");
         job.timeout = Some(std::time::Duration::from_secs(60));
-        let mut told = of_job(&sample::context_of(job));
-        told.retain(|(name, _)| name.starts_with("WINDLASS_"));
+        let mut variables = job_variables(&sample::context_of(job));
+        variables.retain(|(name, _)| name.starts_with("WINDLASS_"));
 
-        assert_eq!(told.len(), OF_JOB.len());
-        for (name, _) in told {
-            for asked in [name.to_owned(), format!("{name}=x")] {
-                assert!(Environment::beside_job(&[&asked]).is_err(), "{asked}");
+        assert_eq!(variables.len(), JOB_VARIABLES.len());
+        for (name, _) in variables {
+            for requested in [name.to_owned(), format!("{name}=x")] {
+                assert!(Environment::for_jobs(&[&requested]).is_err(), "{requested}");
             }
         }
-        assert!(Environment::beside_job(&["WINDLASS_HTTP_TOKEN", "A=WINDLASS_TOKEN"]).is_ok());
+        assert!(Environment::for_jobs(&["WINDLASS_HTTP_TOKEN", "A=WINDLASS_TOKEN"]).is_ok());
     }
 
     #[test]
-    fn the_job_is_told_in_variables() {
+    fn variables_describe_the_job() {
         let mut job = sample::job(b"");
         job.headers.set("traceparent", "00-1-2-01").unwrap();
         job.timeout = Some(std::time::Duration::from_secs(60));
-        let variables = of_job(&sample::context_of(job));
+        let variables = job_variables(&sample::context_of(job));
         let get = |name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| value.as_str())

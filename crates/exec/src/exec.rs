@@ -1,4 +1,4 @@
-//! One process per job: the payload goes in, the exit status says how it went.
+//! One process per job: reads the payload from stdin, reports with its exit status.
 
 mod attempt;
 mod missing;
@@ -9,68 +9,68 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use windlass_core::Result;
-use windlass_worker::{AttemptFuture, AttemptContext, Handle};
+use windlass_worker::{AttemptContext, AttemptFuture, Handle};
 
 use crate::environment::Environment;
 use crate::exits::ExitMap;
-use crate::guard::Launch;
+use crate::log_sink::LogSink;
+use crate::parent_death::Launch;
 use crate::spawn::Spawner;
-use crate::talk::Talk;
 use crate::template::Template;
 
 use missing::Missing;
 
-/// How long a process that was told to end may take before it is killed.
+/// How long a process may take to exit after SIGTERM before it is killed (default: 5s).
 pub const KILL_AFTER_DEFAULT: Duration = Duration::from_secs(5);
 
-/// What a process reads on its standard input.
+/// What a process reads from stdin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Stdin {
-    /// The payload, byte for byte.
+    /// The payload, unchanged.
     #[default]
     Payload,
-    /// The whole job as one JSON object.
+    /// The job as one JSON object.
     Job,
     /// Nothing.
     Nothing,
 }
 
-/// What of a process' standard output is the result of its job.
+/// Which part of a process's stdout becomes the result of its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Keep {
-    /// All of it; nothing at all is no result.
+pub enum KeepOutput {
+    /// All of it; empty output means no result.
     #[default]
     All,
-    /// The last line that is not empty; all lines are logged.
+    /// The last non-empty line. All lines are logged.
     LastLine,
-    /// Nothing; all lines are logged.
+    /// Nothing. All lines are logged.
     Nothing,
 }
 
-/// How jobs are run as processes.
+/// Options for running each job as a process.
 #[derive(Clone)]
 pub struct ExecOptions {
     /// The program and its arguments.
     pub command: Template,
     /// How processes are started.
     pub launch: Launch,
-    /// What they see of the environment.
+    /// Their environment variables.
     pub environment: Environment,
-    /// What they read.
+    /// What they read from stdin.
     pub stdin: Stdin,
-    /// What is kept of what they write.
-    pub keep: Keep,
+    /// Which part of their stdout becomes the result.
+    pub keep: KeepOutput,
     /// What their exit statuses mean.
     pub exits: ExitMap,
-    /// How long a process that was told to end may take before it is killed.
+    /// How long a process may take to exit after SIGTERM before it is killed (default: 5s).
     pub kill_after: Duration,
-    /// Where remarks go.
-    pub talk: Talk,
+    /// Where log lines go.
+    pub log_sink: LogSink,
 }
 
-/// Runs each job as a process of its own.
+/// Runs each job as a separate process.
 #[derive(Clone)]
 pub struct Exec(Arc<Shared>);
 
@@ -78,12 +78,12 @@ struct Shared {
     options: ExecOptions,
     spawner: Spawner,
     missing: Missing,
-    /// How many attempts are under way.
+    /// How many attempts are running.
     running: watch::Sender<usize>,
 }
 
 impl Exec {
-    /// A handler for these jobs; to be called in the runtime that runs them.
+    /// Creates the handler. Must be called in the Tokio runtime that runs the jobs.
     pub fn new(options: ExecOptions) -> Result<Self> {
         Ok(Self(Arc::new(Shared {
             options,
@@ -93,36 +93,36 @@ impl Exec {
         })))
     }
 
-    /// Waits until no process is left. Attempts that were dropped kill theirs as they go.
-    pub async fn emptied(&self) {
+    /// Waits until no process is left. Dropped attempts kill their process.
+    pub async fn wait_until_idle(&self) {
         let mut running = self.0.running.subscribe();
-        // The sender lives as long as this.
+        // Cannot fail: `self` holds the sender.
         let _ = running.wait_for(|running| *running == 0).await;
     }
 }
 
 impl Handle for Exec {
     fn handle(&self, context: AttemptContext) -> AttemptFuture {
-        let counted = Counted::new(&self.0);
+        let guard = AttemptGuard::new(&self.0);
         Box::pin(async move {
-            let outcome = attempt::run(&counted.0, &context).await;
-            drop(counted);
+            let outcome = attempt::run(&guard.0, &context).await;
+            drop(guard);
             outcome
         })
     }
 }
 
-/// Counts an attempt for as long as it is there, however it ends.
-struct Counted(Arc<Shared>);
+/// Counts an attempt until it is dropped.
+struct AttemptGuard(Arc<Shared>);
 
-impl Counted {
+impl AttemptGuard {
     fn new(shared: &Arc<Shared>) -> Self {
         shared.running.send_modify(|running| *running += 1);
         Self(Arc::clone(shared))
     }
 }
 
-impl Drop for Counted {
+impl Drop for AttemptGuard {
     fn drop(&mut self) {
         self.0.running.send_modify(|running| *running -= 1);
     }
@@ -144,7 +144,7 @@ impl std::fmt::Debug for ExecOptions {
     }
 }
 
-/// Whether the words or the environment were more than the system takes.
+/// Whether the arguments and the environment exceed the limit of the system.
 fn is_too_long(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ArgumentListTooLong
 }

@@ -1,4 +1,4 @@
-//! What the end of a process means for its job.
+//! Maps the exit status of a process to the outcome of its job.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
@@ -8,73 +8,74 @@ use std::time::Duration;
 use windlass_core::{Due, Error, Result, duration};
 use windlass_worker::RetryWhen;
 
-/// What an exit status means.
+/// What an exit status means for the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Verdict {
+pub enum ExitMeaning {
     /// The job is done.
     Done,
     /// The attempt failed.
     Failed(RetryWhen),
-    /// Not now, attempt not counted.
+    /// Run the job again after the delay; the attempt does not count.
     Snooze(Duration),
-    /// The program is not there, or cannot be run: that is no fault of the job's.
+    /// The program does not exist or cannot be run.
     Missing,
 }
 
-/// The statuses whose meaning was changed; all others mean what is usual.
+/// Exit statuses with a configured meaning; all others have the default one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ExitMap(BTreeMap<u8, Verdict>);
+pub struct ExitMap(BTreeMap<u8, ExitMeaning>);
 
 impl ExitMap {
-    /// Reads `3=permanent,9=retry:10m`; each text may hold several, and each status stands once.
+    /// Parses `3=permanent,9=retry:10m`. Each text may hold several entries; each status may occur once.
     pub fn parse<S: AsRef<str>>(texts: &[S]) -> Result<Self> {
         let mut map = BTreeMap::new();
         for text in texts.iter().flat_map(|text| text.as_ref().split(',')) {
-            let (code, word) = text
-                .split_once('=')
-                .ok_or_else(|| bad(text, "it has no ="))?;
+            let (code, meaning) = text.split_once('=').ok_or_else(|| bad(text, "missing ="))?;
             let code: u8 = code
                 .trim()
                 .parse()
                 .map_err(|_| bad(text, "the status is not a number from 0 to 255"))?;
-            if map.insert(code, verdict(text, word.trim())?).is_some() {
-                return Err(bad(text, "the status stands twice"));
+            if map
+                .insert(code, parse_meaning(text, meaning.trim())?)
+                .is_some()
+            {
+                return Err(bad(text, "duplicate status"));
             }
         }
         Ok(Self(map))
     }
 
-    /// What an exit status means.
-    pub fn verdict(&self, code: i32) -> Verdict {
+    /// What an exit status means for the job.
+    pub fn meaning(&self, code: i32) -> ExitMeaning {
         let changed = u8::try_from(code).ok().and_then(|code| self.0.get(&code));
-        changed.copied().unwrap_or_else(|| usual(code))
+        changed.copied().unwrap_or_else(|| default_meaning(code))
     }
 }
 
-/// As in `sysexits.h`: its codes say that the job itself is wrong, but for 75, which asks for
-/// another try.
-fn usual(code: i32) -> Verdict {
+/// As in `sysexits.h`: its codes mean that the job itself is wrong, except 75, which asks for a
+/// retry.
+fn default_meaning(code: i32) -> ExitMeaning {
     match code {
-        0 => Verdict::Done,
-        64..=74 | 76..=78 => Verdict::Failed(RetryWhen::Never),
-        126 | 127 => Verdict::Missing,
-        _ => Verdict::Failed(RetryWhen::ByPolicy),
+        0 => ExitMeaning::Done,
+        64..=74 | 76..=78 => ExitMeaning::Failed(RetryWhen::Never),
+        126 | 127 => ExitMeaning::Missing,
+        _ => ExitMeaning::Failed(RetryWhen::ByPolicy),
     }
 }
 
-fn verdict(text: &str, word: &str) -> Result<Verdict> {
-    let (word, time) = match word.split_once(':') {
-        Some((word, time)) => (word, Some(duration::parse(time)?)),
-        None => (word, None),
+fn parse_meaning(text: &str, meaning: &str) -> Result<ExitMeaning> {
+    let (name, delay) = match meaning.split_once(':') {
+        Some((name, delay)) => (name, Some(duration::parse(delay)?)),
+        None => (meaning, None),
     };
-    match (word, time) {
-        ("done", None) => Ok(Verdict::Done),
-        ("permanent", None) => Ok(Verdict::Failed(RetryWhen::Never)),
-        ("retry", None) => Ok(Verdict::Failed(RetryWhen::ByPolicy)),
-        ("retry", Some(delay)) => Ok(Verdict::Failed(RetryWhen::At(Due::After(delay)))),
-        ("snooze", Some(delay)) => Ok(Verdict::Snooze(delay)),
-        _ => Err(bad(text, "the meaning is unknown")),
+    match (name, delay) {
+        ("done", None) => Ok(ExitMeaning::Done),
+        ("permanent", None) => Ok(ExitMeaning::Failed(RetryWhen::Never)),
+        ("retry", None) => Ok(ExitMeaning::Failed(RetryWhen::ByPolicy)),
+        ("retry", Some(delay)) => Ok(ExitMeaning::Failed(RetryWhen::At(Due::After(delay)))),
+        ("snooze", Some(delay)) => Ok(ExitMeaning::Snooze(delay)),
+        _ => Err(bad(text, "unknown meaning")),
     }
 }
 
@@ -88,12 +89,12 @@ fn bad(text: &str, why: &str) -> Error {
     )
 }
 
-/// How a process ended, for people.
+/// Describes how a process ended.
 pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}{}", signal_name(signal)),
-        (None, None) => "it ended in an unknown way".to_owned(),
+        (None, None) => "unknown exit status".to_owned(),
     }
 }
 
@@ -131,35 +132,39 @@ mod tests {
     #[test]
     fn every_class_of_exit_status_has_its_meaning() {
         let map = ExitMap::default();
-        assert_eq!(map.verdict(0), Verdict::Done);
+        assert_eq!(map.meaning(0), ExitMeaning::Done);
         for code in [1, 2, 63, 75, 79, 125, 128, 255] {
             assert_eq!(
-                map.verdict(code),
-                Verdict::Failed(RetryWhen::ByPolicy),
+                map.meaning(code),
+                ExitMeaning::Failed(RetryWhen::ByPolicy),
                 "{code}"
             );
         }
         for code in (64..=78).filter(|code| *code != 75) {
-            assert_eq!(map.verdict(code), Verdict::Failed(RetryWhen::Never), "{code}");
+            assert_eq!(
+                map.meaning(code),
+                ExitMeaning::Failed(RetryWhen::Never),
+                "{code}"
+            );
         }
         for code in [126, 127] {
-            assert_eq!(map.verdict(code), Verdict::Missing, "{code}");
+            assert_eq!(map.meaning(code), ExitMeaning::Missing, "{code}");
         }
     }
 
     #[test]
-    fn a_status_may_be_given_another_meaning() {
+    fn the_meaning_of_a_status_can_be_changed() {
         let map = ExitMap::parse(&["3=permanent,9=retry:10m", "0=retry", "64=done"]).unwrap();
         let later = RetryWhen::At(Due::After(Duration::from_secs(600)));
-        assert_eq!(map.verdict(3), Verdict::Failed(RetryWhen::Never));
-        assert_eq!(map.verdict(9), Verdict::Failed(later));
-        assert_eq!(map.verdict(0), Verdict::Failed(RetryWhen::ByPolicy));
-        assert_eq!(map.verdict(64), Verdict::Done);
-        assert_eq!(map.verdict(65), Verdict::Failed(RetryWhen::Never));
+        assert_eq!(map.meaning(3), ExitMeaning::Failed(RetryWhen::Never));
+        assert_eq!(map.meaning(9), ExitMeaning::Failed(later));
+        assert_eq!(map.meaning(0), ExitMeaning::Failed(RetryWhen::ByPolicy));
+        assert_eq!(map.meaning(64), ExitMeaning::Done);
+        assert_eq!(map.meaning(65), ExitMeaning::Failed(RetryWhen::Never));
     }
 
     #[test]
-    fn a_bad_meaning_is_refused() {
+    fn a_bad_meaning_is_rejected() {
         for text in [
             "",
             "3",

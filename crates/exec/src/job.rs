@@ -1,4 +1,4 @@
-//! A job as a program reads it: one JSON object on one line.
+//! A job as programs read it: one JSON object on one line.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use windlass_worker::AttemptContext;
 
 use crate::environment;
 
-/// The fields of a job; `type` only where lines of several types come the same way.
+/// The fields of a job; `type` is set only on streams with several types of lines.
 #[derive(Debug, Serialize)]
 pub(crate) struct JobLine<'a> {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -61,21 +61,21 @@ impl<'a> JobLine<'a> {
         }
     }
 
-    /// The line with its end.
+    /// Returns the line, including the newline.
     pub(crate) fn to_line(&self) -> Vec<u8> {
         line(self)
     }
 }
 
-/// Any value as one line with its end.
+/// Serializes a value as one line, including the newline.
 pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(value).expect("lines are structs of plain values");
     line.push(b'\n');
     line
 }
 
-/// The payload where it says that it is JSON, and is. Its line ends are only white space (inside
-/// of strings JSON allows none), so they may become spaces.
+/// Returns the payload as JSON if its content type says so and it is valid. Newlines in it are only
+/// whitespace (JSON strings cannot contain them), so they are replaced with spaces.
 fn json_payload(context: &AttemptContext) -> Option<Box<RawValue>> {
     let job = context.job();
     let content_type = job.headers.get("content-type")?;
@@ -108,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_says_so_is_json_in_its_own_words() {
+    fn a_payload_with_a_json_content_type_is_passed_as_written() {
         let payload = b"{\r\n \"n\": 12345678901234567890.10,\n \"s\": \"a\\nb\"}\n";
-        for said in [
+        for content_type in [
             "application/json",
             "Application/JSON; charset=utf-8",
             "application/x+json",
         ] {
-            let (line, value) = read(payload, Some(said));
+            let (line, value) = read(payload, Some(content_type));
             assert!(line.contains("12345678901234567890.10"), "{line}");
             assert_eq!(value["payload"]["s"], "a\nb");
         }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_told_with_its_token_and_attempt() {
+    fn a_job_line_has_its_token_and_attempt() {
         let (_, value) = read(b"x", None);
         for (field, expected) in [
             ("type", Value::from("job")),

@@ -1,42 +1,42 @@
-//! Any program as a worker: one process per job, or a resident one that speaks JSON lines.
+//! Runs any program as a handler: one process per job, or resident processes that speak JSON lines.
 //!
-//! The runtime of `windlass-worker` claims, renews, retries and stops; here is only what runs a job.
-//! A job's values never become code: they are single arguments, variables and standard input.
+//! The runtime of `windlass-worker` claims, renews, retries and stops; this crate only runs the jobs.
+//! Values of a job never become code: they are passed as single arguments, variables and stdin.
 //!
-//! # Map
+//! # Overview
 //!
-//! [`exec`] runs a process per job. [`template`] fills a job's values into its command, [`exits`]
-//! says what its end means. [`resident`] keeps processes that take job after job; its lines are in
-//! `resident/protocol.rs`. [`run`] runs a program for something that is no job. All start their
-//! processes by [`guard`], with the variables of [`environment`]; `process.rs` ends them with all
-//! that they started. `service.rs`, `output.rs`, `lines.rs`, `log.rs`, `tail.rs` and `progress.rs`
-//! read what they write, with bounds; remarks go to [`talk`].
+//! [`exec`] starts a process per job. [`template`] substitutes a job's values into the command, and
+//! [`exits`] maps exit statuses to outcomes. [`resident`] keeps processes that run job after job; its
+//! messages are in `resident/protocol.rs`. [`run`] runs a program outside of a job. All processes are
+//! started through [`parent_death`] with the variables of [`environment`]; `process.rs` ends them
+//! together with their children. `pipes.rs`, `output.rs`, `lines.rs`, `log.rs`, `last_lines.rs` and
+//! `progress.rs` read their output with bounded memory; log lines go to the [`log_sink`].
 
 pub mod environment;
 pub mod exec;
 pub mod exits;
-pub mod guard;
 mod job;
+mod last_lines;
 mod lines;
 mod log;
+pub mod log_sink;
 mod output;
+pub mod parent_death;
+mod pipes;
 mod process;
 mod progress;
 pub mod resident;
 pub mod run;
 #[cfg(test)]
 mod sample;
-mod service;
 mod spawn;
-mod tail;
-pub mod talk;
 pub mod template;
 
 pub use environment::Environment;
-pub use exec::{Exec, ExecOptions, Keep, Stdin};
+pub use exec::{Exec, ExecOptions, KeepOutput, Stdin};
 pub use exits::ExitMap;
-pub use guard::Launch;
+pub use log_sink::LogSink;
+pub use parent_death::Launch;
 pub use resident::{Resident, ResidentOptions};
-pub use run::{Ended, Run, Starter};
-pub use talk::Talk;
+pub use run::{ProgramExit, RunningProgram, Starter};
 pub use template::Template;

@@ -1,24 +1,24 @@
-//! Lines of a pipe, read with a bound: whatever comes, memory does not grow.
+//! Reads lines from a pipe with bounded memory.
 
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-/// One line, without its end.
+/// One line, without its newline.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// A whole line.
-    Whole(Vec<u8>),
-    /// As much of a line as the bound allows; the rest is passed over.
-    Cut(Vec<u8>),
-    /// What came before the end without a line end.
+    /// A complete line.
+    Complete(Vec<u8>),
+    /// The start of a line that is too long; the rest is skipped.
+    Truncated(Vec<u8>),
+    /// The last line, if it has no newline.
     Partial(Vec<u8>),
 }
 
 impl Line {
-    /// The text, whatever bytes there are.
+    /// Returns the text; invalid UTF-8 is replaced.
     pub(crate) fn text(&self) -> String {
-        let (Self::Whole(bytes) | Self::Cut(bytes) | Self::Partial(bytes)) = self;
+        let (Self::Complete(bytes) | Self::Truncated(bytes) | Self::Partial(bytes)) = self;
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         String::from_utf8_lossy(bytes).into_owned()
     }
@@ -26,14 +26,14 @@ impl Line {
 
 /// Reads lines.
 #[derive(Debug)]
-pub(crate) struct Lines<R> {
+pub(crate) struct LineReader<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
     bytes_max: usize,
     is_skipping: bool,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
     pub(crate) fn new(reader: R, bytes_max: usize) -> Self {
         Self {
             reader: BufReader::with_capacity(64 * 1024, reader),
@@ -43,8 +43,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line; nothing at the end. A line that is too long is told as soon as it is, not when
-    /// it ends.
+    /// Returns the next line, or `None` at the end. A line that is too long is returned as soon as it
+    /// exceeds the limit.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let chunk = self.reader.fill_buf().await?;
@@ -55,19 +55,19 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let end = chunk.iter().position(|byte| *byte == b'\n');
             let part = &chunk[..end.unwrap_or(chunk.len())];
             let room = self.bytes_max - self.line.len();
-            let is_cut = !self.is_skipping && part.len() > room;
+            let is_truncated = !self.is_skipping && part.len() > room;
             if !self.is_skipping {
                 self.line.extend_from_slice(&part[..part.len().min(room)]);
             }
             let used = part.len() + usize::from(end.is_some());
             self.reader.consume(used);
             let was_skipping = self.is_skipping;
-            self.is_skipping = (was_skipping || is_cut) && end.is_none();
-            if is_cut {
-                return Ok(Some(Line::Cut(std::mem::take(&mut self.line))));
+            self.is_skipping = (was_skipping || is_truncated) && end.is_none();
+            if is_truncated {
+                return Ok(Some(Line::Truncated(std::mem::take(&mut self.line))));
             }
             if end.is_some() && !was_skipping {
-                return Ok(Some(Line::Whole(std::mem::take(&mut self.line))));
+                return Ok(Some(Line::Complete(std::mem::take(&mut self.line))));
             }
         }
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     async fn read(text: &[u8], bytes_max: usize) -> Vec<Line> {
-        let mut lines = Lines::new(text, bytes_max);
+        let mut lines = LineReader::new(text, bytes_max);
         let mut all = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
             all.push(line);
@@ -87,14 +87,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_are_told_from_long_ones_and_from_a_torn_end() {
-        let whole = |text: &str| Line::Whole(text.as_bytes().to_vec());
+    async fn long_lines_and_a_partial_last_line_are_distinguished() {
+        let whole = |text: &str| Line::Complete(text.as_bytes().to_vec());
         assert_eq!(
             read(b"one\n\nfar too long\nfive5\nlast", 5).await,
             [
                 whole("one"),
                 whole(""),
-                Line::Cut(b"far t".to_vec()),
+                Line::Truncated(b"far t".to_vec()),
                 whole("five5"),
                 Line::Partial(b"last".to_vec()),
             ]
@@ -102,15 +102,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_without_end_is_cut_at_once_and_held_no_longer() {
+    async fn an_endless_line_is_truncated_and_not_buffered() {
         let text = vec![b'x'; 1_000_000];
-        let mut lines = Lines::new(&text[..], 10);
-        assert_eq!(lines.next().await.unwrap(), Some(Line::Cut(vec![b'x'; 10])));
+        let mut lines = LineReader::new(&text[..], 10);
+        assert_eq!(
+            lines.next().await.unwrap(),
+            Some(Line::Truncated(vec![b'x'; 10]))
+        );
         assert_eq!(lines.next().await.unwrap(), None);
     }
 
     #[test]
     fn any_bytes_can_be_shown() {
-        assert_eq!(Line::Whole(b"a\xff\r".to_vec()).text(), "a\u{fffd}");
+        assert_eq!(Line::Complete(b"a\xff\r".to_vec()).text(), "a\u{fffd}");
     }
 }

@@ -1,37 +1,37 @@
-//! The log lines of one attempt: the first ones as they come, the last ones at its end.
+//! The log lines of one attempt: the first ones as they arrive, the last ones at its end.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windlass_worker::AttemptContext;
 
-use crate::tail::Tail;
-use crate::talk::Talk;
+use crate::last_lines::LastLines;
+use crate::log_sink::LogSink;
 
-/// How many lines of one attempt are logged as they come.
+/// How many lines of one attempt are logged as they arrive.
 const LINES_MAX: usize = 1_000;
 
 /// The most bytes of a line.
 pub(crate) const LINE_BYTES_MAX: usize = 4 * 1024;
 
-/// Takes the lines of one attempt.
+/// Logs the lines of one attempt.
 pub(crate) struct JobLog {
     context: AttemptContext,
-    talk: Talk,
+    log_sink: LogSink,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     lines: usize,
-    /// Of the lines beyond, what is kept for the end.
-    last: Tail,
+    /// The last of the lines beyond that, logged at the end.
+    last: LastLines,
 }
 
 impl JobLog {
-    pub(crate) fn new(context: AttemptContext, talk: Talk) -> Self {
+    pub(crate) fn new(context: AttemptContext, log_sink: LogSink) -> Self {
         Self {
             context,
-            talk,
+            log_sink,
             state: Mutex::default(),
         }
     }
@@ -45,26 +45,26 @@ impl JobLog {
             return;
         }
         drop(state);
-        self.say(text);
+        self.write(text);
     }
 
-    /// Logs the last lines where some were left out.
+    /// Logs the last lines if there were too many.
     pub(crate) fn finish(&self) {
         let mut state = self.lock();
         let State { lines, last } = std::mem::take(&mut *state);
         drop(state);
-        let left_out = lines.saturating_sub(LINES_MAX + last.lines().len());
-        if left_out > 0 {
-            self.say(&format!("({left_out} lines are left out)"));
+        let omitted = lines.saturating_sub(LINES_MAX + last.lines().len());
+        if omitted > 0 {
+            self.write(&format!("({omitted} lines omitted)"));
         }
         for text in last.lines() {
-            self.say(text);
+            self.write(text);
         }
     }
 
-    fn say(&self, text: &str) {
+    fn write(&self, text: &str) {
         self.context.log(text);
-        (self.talk)(&format!("{}: {text}", self.context.job().id));
+        (self.log_sink)(&format!("{}: {text}", self.context.job().id));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -77,22 +77,22 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{sample, tail};
+    use crate::{last_lines, sample};
 
     #[test]
     fn the_first_and_the_last_lines_are_logged() {
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&said);
-        let talk: Talk = Arc::new(move |text| heard.lock().unwrap().push(text.to_owned()));
-        let log = JobLog::new(sample::context(b""), talk);
+        let logged = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&logged);
+        let log_sink: LogSink = Arc::new(move |text| lines.lock().unwrap().push(text.to_owned()));
+        let log = JobLog::new(sample::context(b""), log_sink);
         for number in 0..LINES_MAX + 100 {
             log.line(&number.to_string());
         }
         log.finish();
 
-        let said = said.lock().unwrap();
-        assert_eq!(said.len(), LINES_MAX + 1 + tail::LINES_MAX);
-        assert_eq!(said[LINES_MAX], "job-1: (80 lines are left out)");
-        assert_eq!(said[LINES_MAX + tail::LINES_MAX], "job-1: 1099");
+        let logged = logged.lock().unwrap();
+        assert_eq!(logged.len(), LINES_MAX + 1 + last_lines::LINES_MAX);
+        assert_eq!(logged[LINES_MAX], "job-1: (80 lines omitted)");
+        assert_eq!(logged[LINES_MAX + last_lines::LINES_MAX], "job-1: 1099");
     }
 }

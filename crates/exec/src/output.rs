@@ -1,19 +1,19 @@
-//! What is kept of a process' standard output. Whatever is not kept is read all the same: a
-//! process must never wait for somebody to read.
+//! Captures a process's stdout. Output that is not kept is read as well, so that the process never
+//! blocks on a full pipe.
 
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::exec::Keep;
-use crate::lines::{Line, Lines};
-use crate::talk::Talk;
+use crate::exec::KeepOutput;
+use crate::lines::{Line, LineReader};
+use crate::log_sink::LogSink;
 
-/// Gathers the result of one process.
+/// Captures the result of one process.
 #[derive(Debug)]
-pub(crate) struct Gathered {
-    keep: Keep,
+pub(crate) struct OutputCapture {
+    keep: KeepOutput,
     bytes_max: usize,
     state: Mutex<State>,
 }
@@ -21,12 +21,12 @@ pub(crate) struct Gathered {
 #[derive(Debug, Default)]
 struct State {
     bytes: Vec<u8>,
-    /// All that was written, or the length of the last line.
+    /// The bytes written in total, or the length of the last line.
     total: u64,
 }
 
-impl Gathered {
-    pub(crate) fn new(keep: Keep, bytes_max: usize) -> Self {
+impl OutputCapture {
+    pub(crate) fn new(keep: KeepOutput, bytes_max: usize) -> Self {
         Self {
             keep,
             bytes_max,
@@ -34,12 +34,12 @@ impl Gathered {
         }
     }
 
-    /// Reads a pipe until it ends; lines of which not all are kept are said.
-    pub(crate) async fn drain(&self, pipe: impl AsyncRead + Unpin, say: &Talk) {
-        if self.keep == Keep::All {
+    /// Reads a pipe to its end. Logs the lines unless all output is kept.
+    pub(crate) async fn drain(&self, pipe: impl AsyncRead + Unpin, log: &LogSink) {
+        if self.keep == KeepOutput::All {
             self.drain_bytes(pipe).await;
         } else {
-            self.drain_lines(pipe, say).await;
+            self.drain_lines(pipe, log).await;
         }
     }
 
@@ -56,30 +56,30 @@ impl Gathered {
         }
     }
 
-    async fn drain_lines(&self, pipe: impl AsyncRead + Unpin, say: &Talk) {
-        let mut lines = Lines::new(pipe, self.bytes_max);
+    async fn drain_lines(&self, pipe: impl AsyncRead + Unpin, log: &LogSink) {
+        let mut lines = LineReader::new(pipe, self.bytes_max);
         while let Ok(Some(line)) = lines.next().await {
-            say(&line.text());
-            let is_cut = matches!(line, Line::Cut(_));
-            let (Line::Whole(bytes) | Line::Cut(bytes) | Line::Partial(bytes)) = line;
+            log(&line.text());
+            let is_truncated = matches!(line, Line::Truncated(_));
+            let (Line::Complete(bytes) | Line::Truncated(bytes) | Line::Partial(bytes)) = line;
             if !bytes.is_empty() {
                 let mut state = self.lock();
-                state.total = bytes.len() as u64 + u64::from(is_cut);
+                state.total = bytes.len() as u64 + u64::from(is_truncated);
                 state.bytes = bytes;
             }
         }
     }
 
-    /// The result, or why there can be none.
+    /// Returns the result, or an error if it is too large.
     pub(crate) fn result(&self) -> Result<Option<Bytes>, String> {
         let mut state = self.lock();
-        if self.keep == Keep::Nothing || state.bytes.is_empty() {
+        if self.keep == KeepOutput::Nothing || state.bytes.is_empty() {
             return Ok(None);
         }
         if state.total > self.bytes_max as u64 {
             return Err(format!(
                 "the result is too large: the program wrote {} bytes, the limit is {}; \
-                keep large data elsewhere and print a reference",
+                store large data elsewhere and print a reference",
                 state.total, self.bytes_max
             ));
         }
@@ -94,42 +94,48 @@ impl Gathered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::talk;
+    use crate::log_sink;
 
-    async fn kept(keep: Keep, text: &[u8]) -> Result<Option<Bytes>, String> {
-        let gathered = Gathered::new(keep, 8);
-        gathered.drain(text, &talk::silent()).await;
-        gathered.result()
+    async fn kept(keep: KeepOutput, text: &[u8]) -> Result<Option<Bytes>, String> {
+        let capture = OutputCapture::new(keep, 8);
+        capture.drain(text, &log_sink::discard()).await;
+        capture.result()
     }
 
     #[tokio::test]
     async fn all_of_the_output_is_the_result() {
-        assert_eq!(kept(Keep::All, b"a\nb\0").await, Ok(Some("a\nb\0".into())));
         assert_eq!(
-            kept(Keep::All, b"12345678").await,
+            kept(KeepOutput::All, b"a\nb\0").await,
+            Ok(Some("a\nb\0".into()))
+        );
+        assert_eq!(
+            kept(KeepOutput::All, b"12345678").await,
             Ok(Some("12345678".into()))
         );
-        assert_eq!(kept(Keep::All, b"").await, Ok(None));
+        assert_eq!(kept(KeepOutput::All, b"").await, Ok(None));
     }
 
     #[tokio::test]
     async fn the_last_line_that_is_not_empty_is_the_result() {
         assert_eq!(
-            kept(Keep::LastLine, b"a\nlast\n\n").await,
+            kept(KeepOutput::LastLine, b"a\nlast\n\n").await,
             Ok(Some("last".into()))
         );
-        assert_eq!(kept(Keep::LastLine, b"a\nb").await, Ok(Some("b".into())));
         assert_eq!(
-            kept(Keep::LastLine, b"123456789\nb\n").await,
+            kept(KeepOutput::LastLine, b"a\nb").await,
             Ok(Some("b".into()))
         );
-        assert_eq!(kept(Keep::Nothing, b"a\nb").await, Ok(None));
+        assert_eq!(
+            kept(KeepOutput::LastLine, b"123456789\nb\n").await,
+            Ok(Some("b".into()))
+        );
+        assert_eq!(kept(KeepOutput::Nothing, b"a\nb").await, Ok(None));
     }
 
     #[tokio::test]
-    async fn a_result_that_is_too_large_says_so() {
-        let why = kept(Keep::All, b"123456789").await.unwrap_err();
+    async fn a_result_that_is_too_large_is_an_error() {
+        let why = kept(KeepOutput::All, b"123456789").await.unwrap_err();
         assert!(why.contains("wrote 9 bytes, the limit is 8"), "{why}");
-        assert!(kept(Keep::LastLine, b"123456789").await.is_err());
+        assert!(kept(KeepOutput::LastLine, b"123456789").await.is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! A process and all that it started: one group, which ends as a whole.
+//! A process and its children: one process group, which is ended as a whole.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -12,43 +12,43 @@ use tokio::time::timeout;
 
 use crate::spawn::Spawner;
 
-/// How long the pipes of a process that has ended may stay open: a process that left the group may
-/// hold them for ever.
-const PIPES_AFTER_END: Duration = Duration::from_secs(1);
+/// How long to wait for the pipes of a process that has exited: a child that left the group may hold
+/// them open forever.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Whoever serves the pipes of a process.
+/// The tasks that serve the pipes of a process.
 pub(crate) trait Pipes {
-    /// Waits until nothing more can be heard.
-    fn heard_out(&mut self) -> impl Future<Output = ()> + Send;
+    /// Waits until the output pipes are closed.
+    fn wait_until_closed(&mut self) -> impl Future<Output = ()> + Send;
 }
 
 impl Pipes for JoinSet<()> {
-    async fn heard_out(&mut self) {
+    async fn wait_until_closed(&mut self) {
         while self.join_next().await.is_some() {}
     }
 }
 
 /// A running process. Dropping it kills the whole group.
 ///
-/// The process is not reaped before its group has been killed: as long as it is there, no other
-/// process can get its number, and no signal reaches a stranger.
+/// The process is not reaped before its group is killed: until then its pid cannot be reused, so no
+/// signal reaches an unrelated process.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
     group: Pid,
-    /// Says that some child has ended; listened to since before this one began.
-    ends: Signals,
+    /// SIGCHLD, subscribed to before the process is started.
+    child_signals: Signals,
     is_reaped: bool,
 }
 
 impl Process {
-    /// Starts a command in a group of its own, with its output in pipes.
+    /// Starts a command in a new process group, with piped output.
     pub(crate) async fn start(
         spawner: &Spawner,
         mut command: Command,
         stdin: Stdio,
     ) -> io::Result<Self> {
-        let ends = signal(SignalKind::child())?;
+        let child_signals = signal(SignalKind::child())?;
         command
             .stdin(stdin)
             .stdout(Stdio::piped())
@@ -64,12 +64,12 @@ impl Process {
         Ok(Self {
             child,
             group,
-            ends,
+            child_signals,
             is_reaped: false,
         })
     }
 
-    /// The number of the process, which is that of its group.
+    /// Returns the pid, which is also the id of the group.
     pub(crate) fn id(&self) -> u32 {
         self.group.as_raw_pid().unsigned_abs()
     }
@@ -86,37 +86,37 @@ impl Process {
         self.child.stderr.take()
     }
 
-    /// Waits for the end of the process itself, and leaves it to be reaped.
+    /// Waits for the process to exit, without reaping it.
     pub(crate) async fn ended(&mut self) {
         while !self.has_ended() {
-            self.ends.recv().await;
+            self.child_signals.recv().await;
         }
     }
 
     fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        // An error means that there is no such child any more.
+        // An error means that the child does not exist any more.
         !matches!(waitid(WaitId::Pid(self.group), options), Ok(None))
     }
 
-    /// Kills what is left of the group and says how the process ended. With patience it is told to
-    /// end first, and killed when it has not done so by then.
+    /// Kills the group and returns the exit status of the process. With a grace period, sends SIGTERM
+    /// first and SIGKILL when it is over.
     pub(crate) async fn end(
         mut self,
-        patience: Option<Duration>,
+        grace: Option<Duration>,
         pipes: &mut impl Pipes,
     ) -> io::Result<ExitStatus> {
-        if let Some(patience) = patience {
+        if let Some(grace) = grace {
             self.signal(Signal::TERM);
             let all = async {
                 self.ended().await;
-                // All that is in the group and writes somewhere gets its time, not only the first.
-                pipes.heard_out().await;
+                // Its children get the grace period too, not only the process itself.
+                pipes.wait_until_closed().await;
             };
-            let _ = timeout(patience, all).await;
+            let _ = timeout(grace, all).await;
         }
         self.signal(Signal::KILL);
-        let _ = timeout(PIPES_AFTER_END, pipes.heard_out()).await;
+        let _ = timeout(CLOSE_TIMEOUT, pipes.wait_until_closed()).await;
         self.ended().await;
         let status = self.child.wait().await;
         self.is_reaped = true;
@@ -125,7 +125,7 @@ impl Process {
 
     fn signal(&self, signal: Signal) {
         if !self.is_reaped {
-            // A group that is gone needs no signal.
+            // Fails if the group is gone, which is fine.
             let _ = kill_process_group(self.group, signal);
         }
     }

@@ -1,4 +1,4 @@
-//! What a program says of its progress, brought to the store: the newest counts.
+//! Passes a program's progress on to the store; only the newest report counts.
 
 use serde::Deserialize;
 use tokio::io::AsyncRead;
@@ -6,51 +6,51 @@ use tokio::sync::watch;
 use windlass_core::Progress;
 use windlass_worker::AttemptContext;
 
-use crate::lines::{Line, Lines};
+use crate::lines::{Line, LineReader};
 
-/// The longest line about progress.
+/// The longest progress line.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// How far an attempt has come.
+/// A progress line.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct Said {
+pub(crate) struct ProgressReport {
     #[serde(alias = "value")]
     pub(crate) progress: f64,
     pub(crate) message: Option<String>,
 }
 
-impl Said {
+impl ProgressReport {
     fn read(line: &Line) -> Option<Self> {
-        let Line::Whole(bytes) = line else {
+        let Line::Complete(bytes) = line else {
             return None;
         };
-        let said: Self = serde_json::from_slice(bytes).ok()?;
-        said.is_sound().then_some(said)
+        let report: Self = serde_json::from_slice(bytes).ok()?;
+        report.is_valid().then_some(report)
     }
 
-    pub(crate) fn is_sound(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         Progress::check(self.progress).is_ok()
     }
 }
 
-/// Reads lines about progress until the pipe ends; `warn` hears of the first that is none.
+/// Reads progress lines until the pipe is closed; calls `warn` for the first invalid one.
 pub(crate) async fn read(
     pipe: impl AsyncRead + Unpin,
-    newest: watch::Sender<Option<Said>>,
+    newest: watch::Sender<Option<ProgressReport>>,
     warn: impl FnOnce(&str),
 ) {
     let mut warn = Some(warn);
-    let mut lines = Lines::new(pipe, LINE_BYTES_MAX);
+    let mut lines = LineReader::new(pipe, LINE_BYTES_MAX);
     while let Ok(Some(line)) = lines.next().await {
-        match Said::read(&line) {
-            Some(said) => {
-                newest.send_replace(Some(said));
+        match ProgressReport::read(&line) {
+            Some(report) => {
+                newest.send_replace(Some(report));
             }
             None => {
                 if let Some(warn) = warn.take() {
                     let text: String = line.text().chars().take(80).collect();
                     warn(&format!(
-                        "a line on descriptor 3 is not {{\"progress\":0.4,\"message\":\"…\"}}: {text:?}"
+                        "invalid progress line on descriptor 3: {text:?}; expected {{\"progress\":0.4,\"message\":\"…\"}}"
                     ));
                 }
             }
@@ -58,14 +58,17 @@ pub(crate) async fn read(
     }
 }
 
-/// Tells the store; while it is being told, only the newest line is kept. Never ends.
-pub(crate) async fn tell(context: &AttemptContext, mut newest: watch::Receiver<Option<Said>>) {
+/// Sends reports to the store, one at a time; meanwhile only the newest is kept. Never returns.
+pub(crate) async fn publish(
+    context: &AttemptContext,
+    mut newest: watch::Receiver<Option<ProgressReport>>,
+) {
     while newest.changed().await.is_ok() {
-        let said = newest.borrow_and_update().clone();
-        if let Some(said) = said {
-            // A report that does not arrive is followed by the next; a lost lease is told elsewhere.
+        let report = newest.borrow_and_update().clone();
+        if let Some(report) = report {
+            // Errors are ignored: another report follows, and renewals detect a lost lease.
             let _ = context
-                .progress(said.progress, said.message.as_deref())
+                .progress(report.progress, report.message.as_deref())
                 .await;
         }
     }
@@ -77,15 +80,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_newest_line_counts_and_one_bad_line_is_told() {
+    async fn the_newest_line_counts_and_one_bad_line_is_warned_about() {
         let text = b"{\"progress\":0.1}\nnonsense\n{\"progress\":2}\n{\"value\":0.4,\"message\":\"half\",\"x\":1}\n{\"progress\":0.9";
-        let (newest, heard) = watch::channel(None);
+        let (newest, receiver) = watch::channel(None);
         let mut warned = Vec::new();
         read(&text[..], newest, |why| warned.push(why.to_owned())).await;
 
-        let said = heard.borrow().clone().unwrap();
+        let report = receiver.borrow().clone().unwrap();
         assert_eq!(
-            (said.progress, said.message.as_deref()),
+            (report.progress, report.message.as_deref()),
             (0.4, Some("half"))
         );
         assert_eq!(warned.len(), 1, "{warned:?}");

@@ -1,12 +1,12 @@
-//! Resident processes: each takes job after job and answers, in lines of JSON.
+//! Resident processes: each runs job after job and replies in JSON lines.
 
 mod crashes;
-mod hearing;
-mod life;
+mod instance;
 mod pool;
 mod protocol;
+mod reader;
 mod supervise;
-mod writing;
+mod writer;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,56 +16,56 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use windlass_api::timestamp;
 use windlass_core::{Clock, QueueName, Result, Store, SystemClock, Timestamp};
-use windlass_worker::{AttemptFuture, AttemptContext, Handle, Outcome, StopReason};
+use windlass_worker::{AttemptContext, AttemptFuture, Handle, Outcome, StopReason};
 
 use crate::environment::Environment;
-use crate::guard::Launch;
 use crate::job::{JobLine, line};
 use crate::log::JobLog;
+use crate::log_sink::LogSink;
+use crate::parent_death::Launch;
 use crate::progress;
 use crate::spawn::Spawner;
-use crate::talk::Talk;
 use crate::template::Template;
 
 use crashes::Crashes;
-use pool::{End, Held, Pool};
+use pool::{Assignment, AttemptEnd, Pool};
 use protocol::{Cancel, Drain};
 
-/// How long a process may take to read the next part of a line before it counts as stuck.
+/// How long a process may take to read the next chunk of a line before it counts as stuck.
 pub const WRITE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
-/// How long a job waits here for a process before it goes back: somebody else may have one.
-const HOLD_MAX: Duration = Duration::from_secs(60);
+/// How long a job waits for a process before it is released: another worker may have one.
+const PROCESS_WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// How jobs are run by resident processes.
+/// Options for running jobs in resident processes.
 #[derive(Clone)]
 pub struct ResidentOptions {
     /// The program and its arguments.
     pub command: Template,
     /// How processes are started.
     pub launch: Launch,
-    /// What they see of the environment.
+    /// Their environment variables.
     pub environment: Environment,
-    /// How many there are.
+    /// The number of processes.
     pub processes: usize,
-    /// How many jobs each has at once.
+    /// How many jobs each process runs at once.
     pub concurrency: usize,
-    /// Whether a line that is none of the protocol's ends the process.
+    /// Whether a line that is not a protocol message ends the process.
     pub is_strict: bool,
-    /// How long a process that was told to end may take before it is killed, and how long a job
-    /// that was cancelled may take to end.
+    /// How long a process may take to exit after SIGTERM before it is killed, and how long a cancelled
+    /// job may take to end.
     pub kill_after: Duration,
     /// How long a process may take to read before it counts as stuck.
     pub write_timeout: Duration,
     /// Where follow-up jobs go.
     pub store: Arc<dyn Store>,
-    /// The queues of the worker, for the processes to know.
+    /// The worker's queues, sent to the processes.
     pub queues: Vec<QueueName>,
-    /// Where remarks go.
-    pub talk: Talk,
+    /// Where log lines go.
+    pub log_sink: LogSink,
 }
 
-/// Runs jobs by resident processes. They end with the last clone of this.
+/// Runs jobs in resident processes. They are ended when the last clone is dropped.
 #[derive(Clone)]
 pub struct Resident(Arc<Owner>);
 
@@ -76,16 +76,16 @@ struct Shared {
     spawner: Spawner,
     pool: Pool,
     crashes: Crashes,
-    /// No new jobs are handed out.
+    /// Cancelled when no new jobs may be assigned.
     draining: CancellationToken,
-    /// All processes are ended.
+    /// Cancelled when all processes must end.
     closing: CancellationToken,
-    /// How many processes are looked after.
+    /// How many supervisors are running.
     supervised: watch::Sender<usize>,
 }
 
 impl Resident {
-    /// Starts the processes; to be called in the runtime that runs the jobs.
+    /// Starts the processes. Must be called in the Tokio runtime that runs the jobs.
     pub fn start(options: ResidentOptions) -> Result<Self> {
         let processes = options.processes;
         let shared = Arc::new(Shared {
@@ -97,27 +97,27 @@ impl Resident {
             supervised: watch::Sender::new(processes),
             options,
         });
-        for seat in 0..processes {
-            tokio::spawn(supervise::supervise(Arc::clone(&shared), seat));
+        for slot in 0..processes {
+            tokio::spawn(supervise::supervise(Arc::clone(&shared), slot));
         }
         Ok(Self(Arc::new(Owner(shared))))
     }
 
-    /// Tells the processes that no more jobs come, and until when those under way may end.
+    /// Announces to the processes that no more jobs follow, and by when the running ones must end.
     pub fn drain(&self, grace: Duration) {
         let shared = &self.0.0;
         let now = Timestamp::from_ms(SystemClock.now_us() / 1000);
         let deadline = timestamp::format(now.plus(grace));
         shared.draining.cancel();
-        shared.pool.tell_all(&line(&Drain { deadline }));
+        shared.pool.send_all(&line(&Drain { deadline }));
     }
 
-    /// Ends the processes, and waits until they have ended.
+    /// Ends the processes and waits until they have exited.
     pub async fn close(&self) {
         let shared = &self.0.0;
         shared.closing.cancel();
         let mut supervised = shared.supervised.subscribe();
-        // The sender lives as long as this.
+        // Cannot fail: `self` holds the sender.
         let _ = supervised.wait_for(|supervised| *supervised == 0).await;
     }
 }
@@ -137,36 +137,39 @@ impl Handle for Resident {
 
 impl Shared {
     async fn run(&self, context: &AttemptContext) -> Outcome {
-        let log = Arc::new(JobLog::new(context.clone(), Arc::clone(&self.options.talk)));
-        let Some(mut held) = self.hand_out(context, &log).await else {
-            // No process has seen it: nothing happened, and no attempt is counted.
+        let log = Arc::new(JobLog::new(
+            context.clone(),
+            Arc::clone(&self.options.log_sink),
+        ));
+        let Some(mut assignment) = self.assign(context, &log).await else {
+            // No process has seen it, so the attempt does not count.
             return Outcome::Release;
         };
-        let newest = held.progress.clone();
+        let newest = assignment.progress.clone();
         let (end, stopped) = tokio::select! {
             biased;
-            end = &mut held.end => (end.ok(), None),
-            why = context.stopped() => (self.stop(context, &mut held, why).await, Some(why)),
-            () = progress::tell(context, newest) => (None, None),
+            end = &mut assignment.end => (end.ok(), None),
+            why = context.stopped() => (self.stop(context, &mut assignment, why).await, Some(why)),
+            () = progress::publish(context, newest) => (None, None),
         };
         log.finish();
-        self.judge(context, end, stopped)
+        self.outcome_of(context, end, stopped)
     }
 
-    /// Waits for a process with room; nothing where the job should not begin any more.
-    async fn hand_out(&self, context: &AttemptContext, log: &Arc<JobLog>) -> Option<Held<'_>> {
-        let give_up_at = Instant::now() + HOLD_MAX;
-        let mut wish = self.pool.wish(self.crashes.is_suspect(context));
+    /// Waits for a process with free capacity. Returns `None` if the job should not start any more.
+    async fn assign(&self, context: &AttemptContext, log: &Arc<JobLog>) -> Option<Assignment<'_>> {
+        let release_at = Instant::now() + PROCESS_WAIT_MAX;
+        let mut waiting = self.pool.waiting(self.crashes.is_suspect(context));
         let job = JobLine::new(Some("job"), context).to_line();
         loop {
             if self.draining.is_cancelled() || self.closing.is_cancelled() {
                 return None;
             }
-            if let Some(held) = wish.take(context, log, &job) {
-                return Some(held);
+            if let Some(assignment) = waiting.take(context, log, &job) {
+                return Some(assignment);
             }
             tokio::select! {
-                changed = timeout_at(give_up_at, wish.changed()) => changed.ok()?,
+                changed = timeout_at(release_at, waiting.changed()) => changed.ok()?,
                 _ = context.stopped() => return None,
                 () = self.draining.cancelled() => return None,
                 () = self.closing.cancelled() => return None,
@@ -174,16 +177,21 @@ impl Shared {
         }
     }
 
-    /// Brings a job that should not go on to its end. Whoever gets it next must not meet it: where
-    /// that needs the end of its process, that is waited for.
-    async fn stop(&self, context: &AttemptContext, held: &mut Held<'_>, why: StopReason) -> Option<End> {
+    /// Stops a job. It must not run any more when another worker gets it, so this waits for the process
+    /// to exit if necessary.
+    async fn stop(
+        &self,
+        context: &AttemptContext,
+        assignment: &mut Assignment<'_>,
+        why: StopReason,
+    ) -> Option<AttemptEnd> {
         let reason = match why {
             StopReason::TimedOut => "timeout",
             StopReason::Leaving => "shutdown",
             StopReason::LeaseLost => "lease_lost",
             _ => "user",
         };
-        held.tell(line(&Cancel {
+        assignment.send(line(&Cancel {
             id: context.job().id.as_str(),
             token: context.token().to_string(),
             reason,
@@ -191,44 +199,48 @@ impl Shared {
         match why {
             StopReason::Leaving => {
                 self.closing.cancel();
-                (&mut held.end).await.ok()
+                (&mut assignment.end).await.ok()
             }
             StopReason::LeaseLost => {
-                held.give_up();
+                assignment.abandon();
                 None
             }
             _ => {
-                if let Ok(end) = timeout(self.options.kill_after, &mut held.end).await {
+                if let Ok(end) = timeout(self.options.kill_after, &mut assignment.end).await {
                     return end.ok();
                 }
-                if held.give_up() {
-                    let _ = (&mut held.end).await;
+                if assignment.abandon() {
+                    let _ = (&mut assignment.end).await;
                 }
                 None
             }
         }
     }
 
-    fn judge(&self, context: &AttemptContext, end: Option<End>, stopped: Option<StopReason>) -> Outcome {
+    fn outcome_of(
+        &self,
+        context: &AttemptContext,
+        end: Option<AttemptEnd>,
+        stopped: Option<StopReason>,
+    ) -> Outcome {
         match (end, stopped) {
-            (Some(End::Answered(outcome)), _) => {
+            (Some(AttemptEnd::Replied(outcome)), _) => {
                 self.crashes.forget(context);
                 outcome
             }
-            (Some(End::Unharmed), _) | (_, Some(StopReason::Leaving | StopReason::LeaseLost)) => {
-                Outcome::Release
-            }
-            (Some(End::Crashed { why, was_alone }), _) => {
-                if self.crashes.note(context, was_alone) {
+            (Some(AttemptEnd::Released), _)
+            | (_, Some(StopReason::Leaving | StopReason::LeaseLost)) => Outcome::Release,
+            (Some(AttemptEnd::Crashed { why, was_alone }), _) => {
+                if self.crashes.record(context, was_alone) {
                     let why = format!(
-                        "poison: the job was there each time its process ended, at last alone: {why}"
+                        "poison: the job was running each time its process crashed, the last time alone: {why}"
                     );
                     return Outcome::permanent(why);
                 }
                 Outcome::failed(why)
             }
             (None, _) => {
-                Outcome::failed("the worker process was told to stop the job and did not answer")
+                Outcome::failed("the worker process was asked to stop the job and did not reply")
             }
         }
     }

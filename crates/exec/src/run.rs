@@ -1,4 +1,4 @@
-//! One run of a program for something that is no job: bytes go in, and what it writes is the result.
+//! Runs a program outside of a job: writes its input, and returns its output.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,118 +11,125 @@ use tokio::task::JoinSet;
 use windlass_core::{Limits, Result};
 
 use crate::environment::Environment;
-use crate::exec::Keep;
+use crate::exec::KeepOutput;
 use crate::exits::describe;
-use crate::guard::Launch;
-use crate::output::Gathered;
+use crate::last_lines::LastLines;
+use crate::log_sink::LogSink;
+use crate::output::OutputCapture;
+use crate::parent_death::Launch;
+use crate::pipes;
 use crate::process::Process;
-use crate::service;
 use crate::spawn::Spawner;
-use crate::tail::Tail;
-use crate::talk::Talk;
 
 /// Starts programs.
 pub struct Starter {
     launch: Launch,
     environment: Environment,
-    talk: Talk,
+    log_sink: LogSink,
     spawner: Spawner,
 }
 
-/// A program that runs. Dropping it kills it and all that it started.
-pub struct Run {
+/// A running program. Dropping it kills it and its children.
+pub struct RunningProgram {
     process: Process,
     pipes: JoinSet<()>,
-    gathered: Arc<Gathered>,
-    tail: Arc<Mutex<Tail>>,
+    capture: Arc<OutputCapture>,
+    last_lines: Arc<Mutex<LastLines>>,
 }
 
-/// How a run ended.
+/// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    /// Well, and this is what it wrote to standard output.
-    Done(Bytes),
-    /// Otherwise; how, and the last lines it wrote to standard error.
+pub enum ProgramExit {
+    /// With status 0 and this output on stdout.
+    Succeeded(Bytes),
+    /// Otherwise: how, and its last lines on stderr.
     Failed(String),
-    /// It was told to end: what it says of itself counts for nothing.
-    CutShort,
+    /// It was stopped: its status and output are ignored.
+    Stopped,
 }
 
 impl Starter {
-    /// To be called in the runtime that waits for the programs; what they write to standard error
-    /// goes to `talk`.
-    pub fn new(launch: Launch, environment: Environment, talk: Talk) -> Result<Self> {
+    /// Must be called in the Tokio runtime that waits for the programs. Their stderr goes to `log_sink`.
+    pub fn new(launch: Launch, environment: Environment, log_sink: LogSink) -> Result<Self> {
         Ok(Self {
             launch,
             environment,
-            talk,
+            log_sink,
             spawner: Spawner::start()?,
         })
     }
 
-    /// Starts a program with its arguments, further variables and what it reads.
+    /// Starts a program with its arguments, additional variables and stdin.
     pub async fn start(
         &self,
-        words: &[OsString],
+        arguments: &[OsString],
         variables: &[(&str, &str)],
         input: Bytes,
-    ) -> io::Result<Run> {
-        let mut command = self.launch.command(words);
-        self.environment.give(&mut command);
+    ) -> io::Result<RunningProgram> {
+        let mut command = self.launch.command(arguments);
+        self.environment.apply_to(&mut command);
         command.envs(variables.iter().copied());
         let mut process = Process::start(&self.spawner, command, Stdio::piped()).await?;
 
         let limit = Limits::default().payload_bytes_max;
-        let gathered = Arc::new(Gathered::new(Keep::All, limit));
-        let tail = Arc::new(Mutex::new(Tail::default()));
-        let (talk, last) = (Arc::clone(&self.talk), Arc::clone(&tail));
-        let say: Talk = Arc::new(move |line| {
-            talk(line);
+        let capture = Arc::new(OutputCapture::new(KeepOutput::All, limit));
+        let last_lines = Arc::new(Mutex::new(LastLines::default()));
+        let (log_sink, last) = (Arc::clone(&self.log_sink), Arc::clone(&last_lines));
+        let log: LogSink = Arc::new(move |line| {
+            log_sink(line);
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
             last.push(line);
         });
-        let pipes = service::serve(&mut process, input, &gathered, &say);
-        Ok(Run {
+        let pipes = pipes::serve(&mut process, input, &capture, &log);
+        Ok(RunningProgram {
             process,
             pipes,
-            gathered,
-            tail,
+            capture,
+            last_lines,
         })
     }
 }
 
-impl Run {
-    /// The number of the process.
+impl RunningProgram {
+    /// Returns the pid.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Waits for its end. When `stop` comes first it is told to end, with all that it started, and
-    /// killed when it has not done so after a while.
-    pub async fn see_it_end(
+    /// Waits for the program to exit. If `stop` completes first, sends SIGTERM to it and its children, and
+    /// SIGKILL after `kill_after`.
+    pub async fn wait(
         mut self,
         stop: impl Future<Output = ()>,
         kill_after: Duration,
-    ) -> Ended {
-        let patience = tokio::select! {
+    ) -> ProgramExit {
+        let grace = tokio::select! {
             biased;
             () = self.process.ended() => None,
             () = stop => Some(kill_after),
         };
-        let status = match self.process.end(patience, &mut self.pipes).await {
-            _ if patience.is_some() => return Ended::CutShort,
+        let status = match self.process.end(grace, &mut self.pipes).await {
+            _ if grace.is_some() => return ProgramExit::Stopped,
             Ok(status) => status,
             Err(error) => {
-                return Ended::Failed(format!("the end of the program was not seen: {error}"));
+                return ProgramExit::Failed(format!(
+                    "cannot read the program's exit status: {error}"
+                ));
             }
         };
         if !status.success() {
-            let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-            return Ended::Failed(format!("the program ended: {}{tail}", describe(status)));
+            let last_lines = self
+                .last_lines
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            return ProgramExit::Failed(format!(
+                "the program failed: {}{last_lines}",
+                describe(status)
+            ));
         }
-        match self.gathered.result() {
-            Ok(result) => Ended::Done(result.unwrap_or_default()),
-            Err(why) => Ended::Failed(why),
+        match self.capture.result() {
+            Ok(result) => ProgramExit::Succeeded(result.unwrap_or_default()),
+            Err(why) => ProgramExit::Failed(why),
         }
     }
 }
@@ -133,8 +140,8 @@ impl std::fmt::Debug for Starter {
     }
 }
 
-impl std::fmt::Debug for Run {
+impl std::fmt::Debug for RunningProgram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Run").finish_non_exhaustive()
+        f.debug_struct("RunningProgram").finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! A job that no worker holds, for the tests of this crate.
+//! Sample jobs for the tests of this crate.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The command of a worker: words in which a job's values take their places, never as code.
+//! The command of a worker: arguments with placeholders for a job's values, which never become code.
 
 mod value;
 
@@ -10,21 +10,21 @@ use windlass_worker::AttemptContext;
 
 use value::{Field, Values};
 
-/// The longest single argument that every system takes; more belongs on standard input.
+/// The longest single argument that every system supports; larger values must be read from stdin.
 const ARGUMENT_BYTES_MAX: usize = 128 * 1024 - 1;
 
-/// A command, ready to be filled in for each job.
+/// A command with placeholders that are filled in for each job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     program: OsString,
     arguments: Vec<Argument>,
 }
 
-/// One argument: however it is filled in, it stays one.
+/// One argument; it stays a single argument whatever is filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Argument {
     parts: Vec<Part>,
-    /// An argument before it is `--`: what follows is never an option.
+    /// Follows a `--`, so that it cannot be an option.
     is_after_dashes: bool,
 }
 
@@ -38,9 +38,9 @@ enum Part {
 }
 
 impl Template {
-    /// Reads a program and its arguments. `{id}`, `{kind}`, `{queue}`, `{attempt}`, `{payload}`
-    /// and `{payload.a.b}` are places for a job's values, `{kind:-none}` has a default, and
-    /// `{{id}}` stands for `{id}` itself.
+    /// Parses a program and its arguments. `{id}`, `{kind}`, `{queue}`, `{attempt}`, `{payload}` and
+    /// `{payload.a.b}` are placeholders for a job's values, `{kind:-none}` has a default, and `{{id}}`
+    /// is the text `{id}`.
     pub fn new(words: Vec<OsString>) -> Result<Self> {
         let mut words = words.into_iter();
         let program = words.next().filter(|program| !program.is_empty());
@@ -51,8 +51,8 @@ impl Template {
         {
             return Err(Error::invalid(
                 "command",
-                format!("the program is a placeholder: {}", program.display()),
-                "name the program itself; only arguments take a job's values",
+                format!("the program has a placeholder: {}", program.display()),
+                "name the program itself; only arguments may have placeholders",
             ));
         }
         let mut is_after_dashes = false;
@@ -67,21 +67,21 @@ impl Template {
         Ok(Self { program, arguments })
     }
 
-    /// A text for the shell. The job's values never become part of it: they are in the environment
-    /// and on standard input.
+    /// Creates a command for `/bin/sh -c`. Values of the job never become part of the script: they are in
+    /// the environment and on stdin.
     pub fn shell(words: &[OsString]) -> Result<Self> {
         let [text] = words else {
             return Err(Error::invalid(
                 "command",
-                format!("a shell takes one text, here are {} words", words.len()),
-                "put the whole text in quotes: --shell -- 'one | two'",
+                format!("--shell takes one argument, got {}", words.len()),
+                "quote the script: --shell -- 'one | two'",
             ));
         };
         if let Some(name) = text.to_str().and_then(placeholder_in_shell) {
             return Err(Error::invalid(
                 "command",
-                format!("{{{name}}} would make a job's value part of the shell's text"),
-                "use \"$WINDLASS_JOB_ID\" and its like, or read the payload from standard input",
+                format!("{{{name}}} would make a job's value part of the shell script"),
+                "use \"$WINDLASS_JOB_ID\" and similar variables, or read the payload from stdin",
             ));
         }
         let literal = |text: &OsStr| Argument {
@@ -94,8 +94,8 @@ impl Template {
         })
     }
 
-    /// A command that takes no values at all.
-    pub fn plain(words: Vec<OsString>) -> Result<Self> {
+    /// Creates a command without placeholders.
+    pub fn without_placeholders(words: Vec<OsString>) -> Result<Self> {
         let template = Self::new(words)?;
         if template
             .arguments
@@ -105,19 +105,19 @@ impl Template {
         {
             return Err(Error::invalid(
                 "command",
-                "it has a placeholder, and the process outlives each job",
-                "leave it out: jobs come as JSON lines on standard input",
+                "it has a placeholder, but a resident process runs many jobs",
+                "remove it and read the jobs as JSON lines from stdin",
             ));
         }
         Ok(template)
     }
 
-    /// The program, as it was named.
+    /// Returns the program as given.
     pub fn program(&self) -> &OsStr {
         &self.program
     }
 
-    /// The words for a job, or why it cannot be run; trying again would be useless.
+    /// Returns the program and arguments for a job, or why it can never be run.
     pub(crate) fn fill(&self, context: &AttemptContext) -> Result<Vec<OsString>, String> {
         let values = Values::new(context);
         let mut words = vec![self.program.clone()];
@@ -127,7 +127,7 @@ impl Template {
         Ok(words)
     }
 
-    /// The words as they stand.
+    /// Returns the program and arguments without values.
     pub(crate) fn words(&self) -> Vec<OsString> {
         let text = |argument: &Argument| {
             let texts = argument.parts.iter().filter_map(|part| match part {
@@ -146,30 +146,30 @@ impl Template {
 impl Argument {
     fn fill(&self, values: &Values<'_>) -> Result<OsString, String> {
         let mut bytes = Vec::new();
-        let mut is_led_by_job = false;
+        let mut has_leading_dash = false;
         for part in &self.parts {
             let (piece, is_job) = part.fill(values)?;
             if is_job && piece.contains(&0) {
                 return Err(
-                    "a value of the job has a NUL byte in it, which no argument can hold: \
-                    read it from standard input"
+                    "a value of the job contains a NUL byte, which an argument cannot; \
+                    read it from stdin"
                         .to_owned(),
                 );
             }
-            is_led_by_job |= is_job && bytes.is_empty() && piece.starts_with(b"-");
+            has_leading_dash |= is_job && bytes.is_empty() && piece.starts_with(b"-");
             bytes.extend_from_slice(&piece);
         }
-        if is_led_by_job && !self.is_after_dashes {
+        if has_leading_dash && !self.is_after_dashes {
             return Err(
-                "a value of the job begins with \"-\" and would be taken for an option: \
+                "a value of the job starts with \"-\" and would be parsed as an option; \
                 put -- before it in the command"
                     .to_owned(),
             );
         }
         if bytes.len() > ARGUMENT_BYTES_MAX {
             return Err(format!(
-                "an argument has {} bytes, the limit is {ARGUMENT_BYTES_MAX}: \
-                read the payload from standard input",
+                "an argument has {} bytes, the limit is {ARGUMENT_BYTES_MAX}; \
+                read the payload from stdin",
                 bytes.len()
             ));
         }
@@ -178,7 +178,7 @@ impl Argument {
 }
 
 impl Part {
-    /// The bytes, and whether they are the job's.
+    /// Returns the bytes, and whether they come from the job.
     fn fill(&self, values: &Values<'_>) -> Result<(Vec<u8>, bool), String> {
         match self {
             Self::Text(text) => Ok((text.as_encoded_bytes().to_vec(), false)),
@@ -186,14 +186,14 @@ impl Part {
                 (Some(value), _) => Ok((value, true)),
                 (None, Some(default)) => Ok((default.as_bytes().to_vec(), false)),
                 (None, None) => Err(format!(
-                    "the job has no {{{field}}}, and the command gives no default ({{{field}:-…}})"
+                    "the job has no {{{field}}} and the command sets no default; write {{{field}:-DEFAULT}}"
                 )),
             },
         }
     }
 }
 
-/// Splits a word at its placeholders. Braces that do not hold a name are text.
+/// Splits an argument at its placeholders. Braces that do not enclose a name are text.
 fn parts(word: &OsStr) -> Result<Vec<Part>> {
     let Some(mut rest) = word.to_str() else {
         return Ok(vec![Part::Text(word.to_owned())]);
@@ -225,12 +225,12 @@ fn parts(word: &OsStr) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// What stands between the braces at the start of a text, where it has the shape of a name. Code
-/// and JSON have other shapes: `{print $1}`, `{"a":1}`, `{}`.
+/// Returns the text between the braces at the start, if it looks like a name. Code and JSON do not:
+/// `{print $1}`, `{"a":1}`, `{}`.
 fn named(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('{')?;
     let inner = &inner[..inner.find(['{', '}'])?];
-    // The brace that ended it may be one that opens.
+    // It may have ended at an opening brace.
     text[inner.len() + 1..].strip_prefix('}')?;
     let (path, _) = inner.split_once(":-").unwrap_or((inner, ""));
     let head = path.split('.').next()?;
@@ -247,17 +247,17 @@ fn placeholder(name: &str) -> Result<Part> {
     let field = Field::parse(path).ok_or_else(|| {
         Error::invalid(
             "command",
-            format!("the placeholder {{{path}}} is unknown"),
+            format!("unknown placeholder {{{path}}}"),
             format!(
                 "use {{id}}, {{kind}}, {{queue}}, {{attempt}}, {{payload}} or {{payload.a.b}}; \
-                write {{{{{path}}}}} for the text itself"
+                write {{{{{path}}}}} for the literal text"
             ),
         )
     })?;
     Ok(Part::Value { field, default })
 }
 
-/// The first placeholder in a shell's text; `${id}` is a variable of the shell and is none.
+/// Returns the first placeholder in a shell script; `${id}` is a shell variable.
 fn placeholder_in_shell(text: &str) -> Option<&str> {
     text.match_indices('{')
         .filter(|(at, _)| !text[..*at].ends_with('$'))
@@ -269,7 +269,7 @@ fn placeholder_in_shell(text: &str) -> Option<&str> {
 fn no_command() -> Error {
     Error::invalid(
         "command",
-        "there is none",
+        "no command is given",
         "write it after --, for example `windlass exec --queue mail -- ./send-mail`",
     )
 }

@@ -97,7 +97,7 @@ fn a_program_that_crashes_at_start_uses_no_attempt_and_backs_off() {
     let mut lines = BufReader::new(worker.take_stderr()).lines();
     while waits.len() < 5 {
         let line = lines.next().unwrap().unwrap();
-        if let Some((_, wait)) = line.split_once("it starts again in ") {
+        if let Some((_, wait)) = line.split_once("restarting in ") {
             waits.push(windlass::duration::parse(wait).unwrap());
         }
     }
@@ -119,7 +119,7 @@ fn a_missing_program_uses_no_attempt() {
     let mut worker = sandbox.start("worker --queue q --stdio -- ./not-there");
     let mut line = String::new();
     let mut lines = BufReader::new(worker.stderr.take().unwrap());
-    while !line.contains("starts again") {
+    while !line.contains("restarting in") {
         line.clear();
         lines.read_line(&mut line).unwrap();
     }

@@ -110,7 +110,7 @@ fn a_missing_program_slows_the_worker_down() {
     );
     let error = sandbox.shown("1")["error"].clone();
     assert!(
-        text(&error).contains("./not-there cannot be started"),
+        text(&error).contains("cannot start ./not-there"),
         "{error}"
     );
 }

@@ -60,7 +60,7 @@ fn a_wrong_or_repeated_reply_is_ignored_and_has_no_effect() {
         assert_eq!(sandbox.shown(id)["result"], "right", "{id}");
     }
     assert_eq!(
-        ran.stderr.matches("is refused").count(),
+        ran.stderr.matches("rejected: ").count(),
         3,
         "{}",
         ran.stderr
@@ -84,7 +84,7 @@ fn other_output_is_logged_with_the_job_and_warned_about_once() {
         assert!(text(&job["error"]).contains(expected), "{expected}: {job}");
     }
     assert_eq!(
-        ran.stderr.matches("none of the protocol's").count(),
+        ran.stderr.matches("not a protocol message").count(),
         1,
         "{}",
         ran.stderr
@@ -101,7 +101,7 @@ fn in_strict_mode_other_output_is_a_failure() {
 
     let job = sandbox.shown("1");
     assert!(
-        text(&job["error"]).contains("none of the protocol's: \"stray\""),
+        text(&job["error"]).contains("not a protocol message: \"stray\""),
         "{job}"
     );
 }

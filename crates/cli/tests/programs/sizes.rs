@@ -63,7 +63,7 @@ fn a_process_that_does_not_read_is_detected() {
 
     let job = sandbox.shown("1");
     assert!(
-        text(&job["error"]).contains("did not read its standard input"),
+        text(&job["error"]).contains("did not read its stdin"),
         "{job}"
     );
 }

@@ -1,4 +1,4 @@
-//! One attempt: start the process, feed it, hear it out, see it end.
+//! One attempt: start the process, write its input, read its output, wait for its exit.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -12,68 +12,72 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use windlass_core::Limits;
-use windlass_worker::{RetryWhen, AttemptContext, Outcome, StopReason};
+use windlass_worker::{AttemptContext, Outcome, RetryWhen, StopReason};
 
 use super::{Shared, Stdin, is_too_long};
-use crate::environment::{PROGRESS_FD, of_job};
-use crate::exits::{Verdict, describe};
-use crate::guard::status_of;
+use crate::environment::{PROGRESS_FD, job_variables};
+use crate::exits::{ExitMeaning, describe};
 use crate::job::JobLine;
 use crate::log::JobLog;
-use crate::output::Gathered;
+use crate::log_sink::LogSink;
+use crate::output::OutputCapture;
+use crate::parent_death::status_of;
 use crate::process::Process;
-use crate::talk::Talk;
-use crate::{progress, service};
+use crate::{pipes, progress};
 
 pub(super) async fn run(shared: &Shared, context: &AttemptContext) -> Outcome {
-    let words = match shared.options.command.fill(context) {
-        Ok(words) => words,
+    let arguments = match shared.options.command.fill(context) {
+        Ok(arguments) => arguments,
         Err(why) => return Outcome::permanent(why),
     };
-    let command = shared.options.launch.command(&words);
-    let ran = match start(shared, context, command).await {
-        Ok(running) => running.see_it_end(shared, context).await,
+    let command = shared.options.launch.command(&arguments);
+    let report = match start(shared, context, command).await {
+        Ok(running) => running.wait(shared, context).await,
         Err(error) => Err(error),
     };
-    match ran {
-        Ok(Ran {
+    match report {
+        Ok(ProcessReport {
             stopped: Some(why),
             status,
             ..
-        }) => cut_short(why, status),
-        Ok(ran) => judge(shared, context, &ran).await,
+        }) => stopped_outcome(why, status),
+        Ok(report) => outcome_of_exit(shared, context, &report).await,
         Err(error) if is_too_long(&error) => Outcome::permanent(
-            "the arguments of the program are too long: read the payload from standard input",
+            "the arguments of the program are too long; read the payload from stdin instead",
         ),
         Err(error) => {
             let program = shared.options.command.program().display();
-            let error_text = format!("{program} cannot be started: {error}");
+            let error_text = format!("cannot start {program}: {error}");
             missing(shared, context, error_text, status_of(&error)).await
         }
     }
 }
 
-/// A process and what reads and writes its pipes.
-struct Running {
+/// A process and the tasks that read and write its pipes.
+struct RunningProcess {
     process: Process,
     pipes: JoinSet<()>,
-    gathered: Arc<Gathered>,
+    capture: Arc<OutputCapture>,
     log: Arc<JobLog>,
-    progress: watch::Receiver<Option<progress::Said>>,
+    progress: watch::Receiver<Option<progress::ProgressReport>>,
     _progress_reader: JoinSet<()>,
 }
 
-/// How it went.
-struct Ran {
+/// How the process ended.
+struct ProcessReport {
     status: ExitStatus,
     stopped: Option<StopReason>,
-    gathered: Arc<Gathered>,
+    capture: Arc<OutputCapture>,
 }
 
-async fn start(shared: &Shared, context: &AttemptContext, mut command: Command) -> io::Result<Running> {
+async fn start(
+    shared: &Shared,
+    context: &AttemptContext,
+    mut command: Command,
+) -> io::Result<RunningProcess> {
     let options = &shared.options;
-    options.environment.give(&mut command);
-    command.envs(of_job(context));
+    options.environment.apply_to(&mut command);
+    command.envs(job_variables(context));
     let (reader, writer) = io::pipe()?;
     let mapping = FdMapping {
         parent_fd: writer.into(),
@@ -90,93 +94,101 @@ async fn start(shared: &Shared, context: &AttemptContext, mut command: Command) 
     };
     let mut process = Process::start(&shared.spawner, command, stdin).await?;
 
-    let log = Arc::new(JobLog::new(context.clone(), Arc::clone(&options.talk)));
+    let log = Arc::new(JobLog::new(context.clone(), Arc::clone(&options.log_sink)));
     let limit = Limits::default().payload_bytes_max;
-    let gathered = Arc::new(Gathered::new(options.keep, limit));
+    let capture = Arc::new(OutputCapture::new(options.keep, limit));
     let logged = Arc::clone(&log);
-    let say: Talk = Arc::new(move |line| logged.line(line));
-    let pipes = service::serve(&mut process, input, &gathered, &say);
+    let log_sink: LogSink = Arc::new(move |line| logged.line(line));
+    let pipes = pipes::serve(&mut process, input, &capture, &log_sink);
     let (newest, progress) = watch::channel(None);
     let mut progress_reader = JoinSet::new();
     let reader = Receiver::from_owned_fd(reader.into())?;
     let warned = Arc::clone(&log);
     progress_reader.spawn(progress::read(reader, newest, move |why| warned.line(why)));
-    Ok(Running {
+    Ok(RunningProcess {
         process,
         pipes,
-        gathered,
+        capture,
         log,
         progress,
         _progress_reader: progress_reader,
     })
 }
 
-impl Running {
-    async fn see_it_end(mut self, shared: &Shared, context: &AttemptContext) -> io::Result<Ran> {
+impl RunningProcess {
+    async fn wait(
+        mut self,
+        shared: &Shared,
+        context: &AttemptContext,
+    ) -> io::Result<ProcessReport> {
         let stopped = tokio::select! {
             biased;
             () = self.process.ended() => None,
             why = context.stopped() => Some(why),
-            () = progress::tell(context, self.progress.clone()) => None,
+            () = progress::publish(context, self.progress.clone()) => None,
         };
-        // Whoever lost the lease must be gone before somebody else begins.
-        let patience = stopped
+        // After a lost lease it must be gone before another worker starts the job.
+        let grace = stopped
             .filter(|why| *why != StopReason::LeaseLost)
             .map(|_| shared.options.kill_after);
-        let status = self.process.end(patience, &mut self.pipes).await?;
+        let status = self.process.end(grace, &mut self.pipes).await?;
         self.log.finish();
-        Ok(Ran {
+        Ok(ProcessReport {
             status,
             stopped,
-            gathered: self.gathered,
+            capture: self.capture,
         })
     }
 }
 
-/// What a process that was told to end says of itself counts for nothing: many a program ends with
-/// status 0 when it is told to, its work half done.
-fn cut_short(why: StopReason, status: ExitStatus) -> Outcome {
+/// The outcome of a process that was asked to stop. Its status is ignored: many programs exit with
+/// status 0 on SIGTERM without having finished.
+fn stopped_outcome(why: StopReason, status: ExitStatus) -> Outcome {
     match why {
         StopReason::Leaving | StopReason::LeaseLost => Outcome::Release,
-        _ => Outcome::failed(format!("the program was told to end: {}", describe(status))),
+        _ => Outcome::failed(format!("the program was stopped: {}", describe(status))),
     }
 }
 
-async fn judge(shared: &Shared, context: &AttemptContext, ran: &Ran) -> Outcome {
-    let Some(code) = ran.status.code() else {
+async fn outcome_of_exit(
+    shared: &Shared,
+    context: &AttemptContext,
+    report: &ProcessReport,
+) -> Outcome {
+    let Some(code) = report.status.code() else {
         shared.missing.found();
-        return Outcome::failed(describe(ran.status));
+        return Outcome::failed(describe(report.status));
     };
-    let verdict = shared.options.exits.verdict(code);
-    let text = describe(ran.status);
-    if verdict == Verdict::Missing {
+    let meaning = shared.options.exits.meaning(code);
+    let text = describe(report.status);
+    if meaning == ExitMeaning::Missing {
         let code = u8::try_from(code).unwrap_or_default();
         return missing(shared, context, text, code).await;
     }
     shared.missing.found();
-    match verdict {
-        Verdict::Done => match ran.gathered.result() {
+    match meaning {
+        ExitMeaning::Done => match report.capture.result() {
             Ok(result) => Outcome::Done(result),
             Err(why) => Outcome::permanent(why),
         },
-        Verdict::Failed(retry) => Outcome::Failed {
+        ExitMeaning::Failed(retry) => Outcome::Failed {
             error: match (code, retry) {
-                (75, RetryWhen::ByPolicy) => format!("{text}: the program asks for another try"),
+                (75, RetryWhen::ByPolicy) => format!("{text}: the program asked for a retry"),
                 _ => text,
             },
             retry,
         },
-        Verdict::Snooze(delay) => Outcome::snooze(delay),
-        Verdict::Missing => Outcome::failed(text),
+        ExitMeaning::Snooze(delay) => Outcome::snooze(delay),
+        ExitMeaning::Missing => Outcome::failed(text),
     }
 }
 
-/// A failed attempt that may be told late: while it waits, its place takes no other job.
+/// Fails the attempt, possibly after a wait: meanwhile its slot takes no other job.
 async fn missing(shared: &Shared, context: &AttemptContext, error: String, code: u8) -> Outcome {
     let wait = shared.missing.not_found();
     if !wait.is_zero() {
-        (shared.options.talk)(&format!(
-            "the program cannot be run ({code}), several times in a row; the next job waits {}",
+        (shared.options.log_sink)(&format!(
+            "the program cannot be run (status {code}), several times in a row; the next job waits {}",
             windlass_core::duration::format(wait)
         ));
         tokio::select! {

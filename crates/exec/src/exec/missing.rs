@@ -1,10 +1,10 @@
-//! A program that is not there is no fault of the jobs: after a few tries the worker slows down,
-//! rather than burn the attempts of everything in the queue.
+//! Slows the worker down when its program cannot be started, so that a missing program does not use up
+//! the attempts of all jobs in the queue.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// How many times in a row count as bad luck.
+/// How many failures in a row cause no wait.
 const FREE: u32 = 3;
 
 /// The longest wait.
@@ -15,12 +15,12 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 pub(super) struct Missing(AtomicU32);
 
 impl Missing {
-    /// It was there.
+    /// Records that the program was started.
     pub(super) fn found(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// It was not; how long to wait before the next job.
+    /// Records that it was not; returns how long to wait before the next job.
     pub(super) fn not_found(&self) -> Duration {
         let before = self.0.fetch_add(1, Ordering::Relaxed);
         wait(before.saturating_add(1))
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wait_grows_to_its_bound_and_is_forgotten_once_the_program_is_there() {
+    fn the_wait_grows_to_its_limit_and_is_reset_when_the_program_starts() {
         let missing = Missing::default();
         let waits: Vec<_> = (0..12).map(|_| missing.not_found().as_secs()).collect();
         assert_eq!(waits, [0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60]);

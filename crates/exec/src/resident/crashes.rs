@@ -1,4 +1,4 @@
-//! Which jobs were under way when processes crashed: one that is there every time is the reason.
+//! Counts the crashes that each job was running in, to find the job that causes them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,28 +6,28 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use windlass_core::{JobId, QueueName};
 use windlass_worker::AttemptContext;
 
-/// A job that was under way in so many crashes is handed out alone.
+/// A job that was running in this many crashes is run exclusively.
 const SUSPECT_AFTER: u32 = 2;
 
-/// A job that was alone in its process at a crash, being at least its third, is poison.
+/// A job that was alone in its process at its third or a later crash is poison.
 const POISON_AFTER: u32 = 3;
 
-/// How many jobs are remembered; beyond this all are forgotten, and counting begins anew.
+/// How many jobs are tracked; beyond this, all counts are reset.
 const JOBS_MAX: usize = 10_000;
 
-/// How often each job was there.
+/// The number of crashes per job.
 #[derive(Debug, Default)]
 pub(super) struct Crashes(Mutex<HashMap<(QueueName, JobId), u32>>);
 
 impl Crashes {
-    /// Whether the job must be handed out alone.
+    /// Whether the job must run exclusively.
     pub(super) fn is_suspect(&self, context: &AttemptContext) -> bool {
         let count = self.lock().get(&key(context)).copied();
         count.unwrap_or_default() >= SUSPECT_AFTER
     }
 
-    /// The job was there once more; whether it is poison.
-    pub(super) fn note(&self, context: &AttemptContext, was_alone: bool) -> bool {
+    /// Records a crash; returns whether the job is poison.
+    pub(super) fn record(&self, context: &AttemptContext, was_alone: bool) -> bool {
         let mut counts = self.lock();
         if counts.len() >= JOBS_MAX {
             counts.clear();
@@ -41,7 +41,7 @@ impl Crashes {
         is_poison
     }
 
-    /// The job was answered for.
+    /// Resets the count of a job that was replied to.
     pub(super) fn forget(&self, context: &AttemptContext) {
         self.lock().remove(&key(context));
     }
@@ -64,20 +64,20 @@ mod tests {
     fn only_a_job_that_was_alone_at_its_third_crash_is_poison() {
         let (crashes, job) = (Crashes::default(), sample::context(b""));
         assert!(!crashes.is_suspect(&job));
-        assert!(!crashes.note(&job, true));
+        assert!(!crashes.record(&job, true));
         assert!(!crashes.is_suspect(&job));
-        assert!(!crashes.note(&job, true));
+        assert!(!crashes.record(&job, true));
         assert!(crashes.is_suspect(&job));
-        assert!(!crashes.note(&job, false), "a neighbour may be the reason");
-        assert!(crashes.note(&job, true));
-        assert!(!crashes.is_suspect(&job), "a retry by hand begins anew");
+        assert!(!crashes.record(&job, false), "another job may be the cause");
+        assert!(crashes.record(&job, true));
+        assert!(!crashes.is_suspect(&job), "a manual retry starts from zero");
     }
 
     #[test]
-    fn an_answer_clears_a_job() {
+    fn a_reply_clears_a_job() {
         let (crashes, job) = (Crashes::default(), sample::context(b""));
-        crashes.note(&job, false);
-        crashes.note(&job, false);
+        crashes.record(&job, false);
+        crashes.record(&job, false);
         crashes.forget(&job);
         assert!(!crashes.is_suspect(&job));
     }

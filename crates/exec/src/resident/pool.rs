@@ -1,6 +1,6 @@
-//! Who has which job: the processes, their credits and what is under way in each.
+//! Assigns jobs to processes: their capacity, and the jobs that each one runs.
 
-mod seat;
+mod slot;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,171 +9,180 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_worker::{AttemptContext, Outcome};
 
-use super::protocol::Who;
+use super::protocol::AttemptRef;
 use crate::log::JobLog;
 use crate::progress;
 
-use seat::{Entry, Seat};
+use slot::{AssignedJob, Slot};
 
-/// A line on its way to a process.
+/// A line to be written to a process.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     pub(super) bytes: Vec<u8>,
-    /// Set when the process may have seen a part of it.
-    pub(super) is_begun: Option<Arc<AtomicBool>>,
+    /// Set before the first byte is written: the process may have seen the line.
+    pub(super) may_be_seen: Option<Arc<AtomicBool>>,
 }
 
-/// The way to a process.
+/// The queue of lines to a process.
 pub(super) type Sender = mpsc::UnboundedSender<Outgoing>;
 
-/// How a job left its process.
+/// How an attempt in a process ended.
 #[derive(Debug)]
-pub(super) enum End {
-    /// The process answered.
-    Answered(Outcome),
-    /// The process ended before it answered.
+pub(super) enum AttemptEnd {
+    /// The process replied.
+    Replied(Outcome),
+    /// The process exited before it replied.
     Crashed { why: String, was_alone: bool },
-    /// The process ended because the worker does, or never saw the job.
-    Unharmed,
+    /// The process never saw the job, or exited because the worker stops.
+    Released,
 }
 
-/// All processes of a worker. One lock, held for short looks only.
+/// All processes of a worker, behind one lock that is held only briefly.
 #[derive(Debug)]
 pub(super) struct Pool {
-    seats: Mutex<Vec<Seat>>,
+    slots: Mutex<Vec<Slot>>,
     tickets: AtomicU64,
     changed: watch::Sender<()>,
 }
 
-/// One life of one process.
+/// One instance of a process: its slot, and how often the slot was restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Life {
-    pub(super) seat: usize,
+pub(super) struct InstanceId {
+    pub(super) slot: usize,
     pub(super) number: u64,
 }
 
-/// A job in a process; given up when this is dropped.
+/// A job assigned to a process. Dropping it abandons the job.
 #[derive(Debug)]
-pub(super) struct Held<'a> {
+pub(super) struct Assignment<'a> {
     pool: &'a Pool,
-    life: Life,
+    instance: InstanceId,
     ticket: u64,
-    pub(super) end: oneshot::Receiver<End>,
-    pub(super) progress: watch::Receiver<Option<progress::Said>>,
+    pub(super) end: oneshot::Receiver<AttemptEnd>,
+    pub(super) progress: watch::Receiver<Option<progress::ProgressReport>>,
 }
 
-/// A job that looks for a process.
+/// A job that waits for a process.
 #[derive(Debug)]
-pub(super) struct Wish<'a> {
+pub(super) struct WaitingJob<'a> {
     pool: &'a Pool,
     ticket: u64,
-    is_alone: bool,
+    is_exclusive: bool,
     changed: watch::Receiver<()>,
 }
 
 impl Pool {
-    pub(super) fn new(seats: usize) -> Self {
+    pub(super) fn new(slots: usize) -> Self {
         Self {
-            seats: Mutex::new((0..seats).map(|_| Seat::default()).collect()),
+            slots: Mutex::new((0..slots).map(|_| Slot::default()).collect()),
             tickets: AtomicU64::new(0),
             changed: watch::Sender::new(()),
         }
     }
 
-    pub(super) fn wish(&self, is_alone: bool) -> Wish<'_> {
-        Wish {
+    pub(super) fn waiting(&self, is_exclusive: bool) -> WaitingJob<'_> {
+        WaitingJob {
             pool: self,
             ticket: self.tickets.fetch_add(1, Ordering::Relaxed),
-            is_alone,
+            is_exclusive,
             changed: self.changed.subscribe(),
         }
     }
 
-    /// A process has begun; it gets no jobs yet. The answer fires when it should end because
-    /// everything in it was given up.
-    pub(super) fn begin(&self, life: Life) -> CancellationToken {
-        let mut seats = self.lock();
-        seats[life.seat] = Seat::new(life.number);
-        seats[life.seat].given_up.clone()
+    /// Records that a process was started; it gets no jobs yet. The returned token is cancelled when it
+    /// should end because all its jobs were abandoned.
+    pub(super) fn begin(&self, instance: InstanceId) -> CancellationToken {
+        let mut slots = self.lock();
+        slots[instance.slot] = Slot::new(instance.number);
+        slots[instance.slot].abandoned.clone()
     }
 
-    /// A process takes jobs from now on, up to `capacity` at once.
-    pub(super) fn open(&self, life: Life, sender: &Sender, capacity: usize) {
-        self.with(life, |seat| {
-            if seat.sender.is_none() && !seat.is_shut {
-                seat.sender = Some(sender.clone());
-                seat.capacity = capacity;
+    /// Lets a process run up to `capacity` jobs at once.
+    pub(super) fn open(&self, instance: InstanceId, sender: &Sender, capacity: usize) {
+        self.with(instance, |slot| {
+            if slot.sender.is_none() && !slot.is_closed {
+                slot.sender = Some(sender.clone());
+                slot.capacity = capacity;
             }
         });
     }
 
-    /// A process wants fewer jobs at once.
-    pub(super) fn lower(&self, life: Life, capacity: usize) {
-        self.with(life, |seat| {
-            seat.capacity = seat.capacity.min(capacity.max(1));
+    /// Lowers the capacity of a process.
+    pub(super) fn lower_capacity(&self, instance: InstanceId, capacity: usize) {
+        self.with(instance, |slot| {
+            slot.capacity = slot.capacity.min(capacity.max(1));
         });
     }
 
-    /// A process gets no more jobs, nor any other line.
-    pub(super) fn shut(&self, life: Life) {
-        self.with(life, |seat| {
-            seat.sender = None;
-            seat.is_shut = true;
+    /// Sends no more jobs or other lines to a process.
+    pub(super) fn stop_assigning(&self, instance: InstanceId) {
+        self.with(instance, |slot| {
+            slot.sender = None;
+            slot.is_closed = true;
         });
     }
 
-    /// A process has ended: what was under way in it is told `end`.
-    pub(super) fn close(&self, life: Life, end: impl Fn(bool) -> End) {
-        let entries = self.with(life, |seat| {
-            seat.sender = None;
-            seat.is_shut = true;
-            seat.wanted = None;
-            std::mem::take(&mut seat.entries)
+    /// Records that a process has exited: its jobs end with `end`.
+    pub(super) fn close(&self, instance: InstanceId, end: impl Fn(bool) -> AttemptEnd) {
+        let entries = self.with(instance, |slot| {
+            slot.sender = None;
+            slot.is_closed = true;
+            slot.reserved_by = None;
+            std::mem::take(&mut slot.entries)
         });
         for entry in entries.into_iter().flatten() {
-            let is_begun = entry.is_begun.load(Ordering::Acquire);
-            let end = if is_begun {
-                end(entry.is_alone)
+            let may_be_seen = entry.may_be_seen.load(Ordering::Acquire);
+            let end = if may_be_seen {
+                end(entry.is_exclusive)
             } else {
-                End::Unharmed
+                AttemptEnd::Released
             };
             let _ = entry.end.send(end);
         }
     }
 
-    /// The answer of a process; the reason where it is refused.
-    pub(super) fn answer(
+    /// Handles the reply of a process; returns why it is rejected.
+    pub(super) fn reply(
         &self,
-        life: Life,
-        who: &Who,
+        instance: InstanceId,
+        attempt: &AttemptRef,
         outcome: Outcome,
     ) -> Result<(), &'static str> {
         let entry = self
-            .with(life, |seat| seat.remove(who))
+            .with(instance, |slot| slot.remove(attempt))
             .ok_or("the process has ended")??;
-        // The handler may be gone by now; its job is settled without this answer.
-        let _ = entry.end.send(End::Answered(outcome));
+        // The attempt may have ended without this reply.
+        let _ = entry.end.send(AttemptEnd::Replied(outcome));
         Ok(())
     }
 
-    /// What a process said of a job's progress; false where it does not have it.
-    pub(super) fn progress(&self, life: Life, who: &Who, said: progress::Said) -> bool {
-        let told = self.with(life, |seat| {
-            let entry = seat.find(who).ok()?;
-            let entry = &seat.entries[entry];
-            entry.progress.send_replace(Some(said));
+    /// Passes on a progress report; returns false if the process does not run the job.
+    pub(super) fn progress(
+        &self,
+        instance: InstanceId,
+        attempt: &AttemptRef,
+        report: progress::ProgressReport,
+    ) -> bool {
+        let found = self.with(instance, |slot| {
+            let entry = slot.find(attempt).ok()?;
+            let entry = &slot.entries[entry];
+            entry.progress.send_replace(Some(report));
             Some(())
         });
-        told.flatten().is_some()
+        found.flatten().is_some()
     }
 
-    /// The log of a job that a process has: the one that is named, or the only one there is.
-    pub(super) fn log_of(&self, life: Life, id: Option<&str>) -> Option<(AttemptContext, Arc<JobLog>)> {
-        self.with(life, |seat| {
-            let mut entries = seat.entries.iter();
+    /// Returns the log of a job that a process runs: the given one, or the only one.
+    pub(super) fn log_of(
+        &self,
+        instance: InstanceId,
+        id: Option<&str>,
+    ) -> Option<(AttemptContext, Arc<JobLog>)> {
+        self.with(instance, |slot| {
+            let mut entries = slot.entries.iter();
             let entry = match id {
                 Some(id) => entries.find(|entry| entry.context.job().id.as_str() == id),
-                None if seat.entries.len() == 1 => entries.next(),
+                None if slot.entries.len() == 1 => entries.next(),
                 None => None,
             };
             entry.map(|entry| (entry.context.clone(), Arc::clone(&entry.log)))
@@ -181,69 +190,69 @@ impl Pool {
         .flatten()
     }
 
-    /// How many jobs a process has.
-    pub(super) fn under_way(&self, life: Life) -> usize {
-        self.with(life, |seat| seat.entries.len())
+    /// Returns how many jobs a process runs.
+    pub(super) fn job_count(&self, instance: InstanceId) -> usize {
+        self.with(instance, |slot| slot.entries.len())
             .unwrap_or_default()
     }
 
-    /// Sends a line to every process that takes jobs.
-    pub(super) fn tell_all(&self, bytes: &[u8]) {
-        for seat in self.lock().iter() {
-            seat.send(bytes.to_vec(), None);
+    /// Sends a line to every process that accepts jobs.
+    pub(super) fn send_all(&self, bytes: &[u8]) {
+        for slot in self.lock().iter() {
+            slot.send(bytes.to_vec(), None);
         }
     }
 
-    /// Something of a life that is not over.
-    fn with<T>(&self, life: Life, act: impl FnOnce(&mut Seat) -> T) -> Option<T> {
-        let mut seats = self.lock();
-        let seat = &mut seats[life.seat];
-        let answer = (seat.life == life.number).then(|| {
-            let answer = act(seat);
-            seat.end_if_all_is_given_up();
-            answer
+    /// Accesses the slot of an instance unless that was replaced.
+    fn with<T>(&self, instance: InstanceId, act: impl FnOnce(&mut Slot) -> T) -> Option<T> {
+        let mut slots = self.lock();
+        let slot = &mut slots[instance.slot];
+        let reply = (slot.instance == instance.number).then(|| {
+            let reply = act(slot);
+            slot.stop_if_all_abandoned();
+            reply
         });
-        drop(seats);
+        drop(slots);
         self.changed.send_replace(());
-        answer
+        reply
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Seat>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<'a> Wish<'a> {
-    /// Hands the job to a process that has room for it.
+impl<'a> WaitingJob<'a> {
+    /// Assigns the job to a process with free capacity.
     pub(super) fn take(
         &mut self,
         context: &AttemptContext,
         log: &Arc<JobLog>,
         line: &[u8],
-    ) -> Option<Held<'a>> {
+    ) -> Option<Assignment<'a>> {
         self.changed.mark_unchanged();
-        let mut seats = self.pool.lock();
-        let seat = seat::choose(&mut seats, self.ticket, self.is_alone)?;
+        let mut slots = self.pool.lock();
+        let slot = slot::choose(&mut slots, self.ticket, self.is_exclusive)?;
         let (end_sender, end) = oneshot::channel();
         let (progress_sender, progress) = watch::channel(None);
-        let is_begun = Arc::new(AtomicBool::new(false));
-        let found = &mut seats[seat];
-        found.entries.push(Entry {
+        let may_be_seen = Arc::new(AtomicBool::new(false));
+        let found = &mut slots[slot];
+        found.entries.push(AssignedJob {
             ticket: self.ticket,
             context: context.clone(),
             log: Arc::clone(log),
             end: end_sender,
             progress: progress_sender,
-            is_alone: self.is_alone,
-            is_given_up: false,
-            is_begun: Arc::clone(&is_begun),
+            is_exclusive: self.is_exclusive,
+            is_abandoned: false,
+            may_be_seen: Arc::clone(&may_be_seen),
         });
-        found.send(line.to_vec(), Some(is_begun));
-        Some(Held {
+        found.send(line.to_vec(), Some(may_be_seen));
+        Some(Assignment {
             pool: self.pool,
-            life: Life {
-                seat,
-                number: found.life,
+            instance: InstanceId {
+                slot,
+                number: found.instance,
             },
             ticket: self.ticket,
             end,
@@ -251,45 +260,45 @@ impl<'a> Wish<'a> {
         })
     }
 
-    /// Waits until something is different.
+    /// Waits until something changes in the pool.
     pub(super) async fn changed(&mut self) {
-        // The pool outlives its wishes, and its sender with it.
+        // Cannot fail: the pool holds the sender.
         let _ = self.changed.changed().await;
     }
 }
 
-impl Drop for Wish<'_> {
+impl Drop for WaitingJob<'_> {
     fn drop(&mut self) {
-        let mut seats = self.pool.lock();
-        let wanted = seats
+        let mut slots = self.pool.lock();
+        let reserved_by = slots
             .iter_mut()
-            .filter(|seat| seat.wanted == Some(self.ticket));
-        wanted.for_each(|seat| seat.wanted = None);
-        drop(seats);
+            .filter(|slot| slot.reserved_by == Some(self.ticket));
+        reserved_by.for_each(|slot| slot.reserved_by = None);
+        drop(slots);
         self.pool.changed.send_replace(());
     }
 }
 
-impl Held<'_> {
-    /// Sends a line to the process that has the job.
-    pub(super) fn tell(&self, bytes: Vec<u8>) {
-        self.pool.with(self.life, |seat| seat.send(bytes, None));
+impl Assignment<'_> {
+    /// Sends a line to the process that runs the job.
+    pub(super) fn send(&self, bytes: Vec<u8>) {
+        self.pool.with(self.instance, |slot| slot.send(bytes, None));
     }
 
-    /// Expects no answer any more: a late one is refused, and the process ends when it has nothing
-    /// else to do. Answers whether it does.
-    pub(super) fn give_up(&self) -> bool {
-        let given_up = self.pool.with(self.life, |seat| {
-            seat.give_up(self.ticket);
-            seat.given_up.clone()
+    /// Stops waiting for a reply: a late one is rejected, and the process is ended if it has no other
+    /// job. Returns whether it is.
+    pub(super) fn abandon(&self) -> bool {
+        let abandoned = self.pool.with(self.instance, |slot| {
+            slot.abandon(self.ticket);
+            slot.abandoned.clone()
         });
-        given_up.is_some_and(|token| token.is_cancelled())
+        abandoned.is_some_and(|token| token.is_cancelled())
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for Assignment<'_> {
     fn drop(&mut self) {
-        self.give_up();
+        self.abandon();
     }
 }
 

@@ -1,7 +1,7 @@
-//! The lines between a worker and its resident processes: one JSON object each.
+//! The messages between a worker and its resident processes: one JSON object per line.
 //!
 //! To the process: `hello`, `job`, `cancel`, `drain`, `enqueued`. From it: `ready`, `progress`,
-//! `log`, `done`, `fail`, `snooze`, `enqueue`. Unknown fields are passed over.
+//! `log`, `done`, `fail`, `snooze`, `enqueue`. Unknown fields are ignored.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use windlass_api::content::from_base64;
 use windlass_api::error::Error;
 use windlass_core::Due;
 use windlass_core::limits::AHEAD_MAX;
-use windlass_worker::{RetryWhen, Outcome};
+use windlass_worker::{Outcome, RetryWhen};
 
 use crate::progress;
 
-/// The version that `hello` names.
+/// The protocol version in `hello`.
 const VERSION: u32 = 1;
 
-/// The longest line of a process: a result of 1 MiB with every byte escaped, and its fields.
+/// The longest line of a process: a result of 1 MiB with every byte escaped, plus its fields.
 pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The first line to a process.
+/// The first message to a process.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename = "hello")]
 pub(super) struct Hello<'a> {
@@ -44,7 +44,7 @@ impl<'a> Hello<'a> {
     }
 }
 
-/// A job should not go on.
+/// A job should stop.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename = "cancel")]
 pub(super) struct Cancel<'a> {
@@ -53,14 +53,14 @@ pub(super) struct Cancel<'a> {
     pub(super) reason: &'a str,
 }
 
-/// No more jobs come; those under way may end until the deadline.
+/// No more jobs follow; the running ones must end by the deadline.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename = "drain")]
 pub(super) struct Drain {
     pub(super) deadline: String,
 }
 
-/// The answer to `enqueue`.
+/// The reply to `enqueue`.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename = "enqueued")]
 pub(super) struct Enqueued {
@@ -72,44 +72,44 @@ pub(super) struct Enqueued {
     pub(super) error: Option<Error>,
 }
 
-/// What a process said.
+/// A message from a process.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum Message {
     Ready {
         concurrency: Option<usize>,
     },
     Progress {
-        who: Who,
-        said: progress::Said,
+        attempt: AttemptRef,
+        report: progress::ProgressReport,
     },
     Log {
         id: Option<String>,
         text: String,
     },
-    /// The end of an attempt.
-    Ended {
-        who: Who,
+    /// The outcome of an attempt.
+    Outcome {
+        attempt: AttemptRef,
         outcome: Outcome,
     },
     Enqueue(EnqueueLine),
 }
 
-/// Which attempt is meant.
+/// Identifies an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(super) struct Who {
+pub(super) struct AttemptRef {
     pub(super) id: String,
     #[serde(alias = "lease")]
     pub(super) token: Option<String>,
 }
 
-/// Follow-up jobs.
+/// Follow-up jobs to enqueue.
 #[derive(Debug, Deserialize)]
 pub(super) struct EnqueueLine {
     #[serde(rename = "ref", default)]
     pub(super) reference: Value,
-    /// The queue; that of the job unless said.
+    /// The queue (default: the queue of the job).
     pub(super) queue: Option<String>,
-    /// The job that enqueues, whose trace goes with the others.
+    /// The job that enqueues, whose trace headers the new jobs inherit.
     pub(super) id: Option<String>,
     pub(super) jobs: Vec<Box<RawValue>>,
 }
@@ -151,10 +151,10 @@ struct Snooze {
     after_ms: u64,
 }
 
-impl Said {
-    /// Reads a line; nothing where it is none of ours.
+impl Message {
+    /// Parses a line; `None` if it is not a message.
     pub(super) fn read(line: &[u8]) -> Option<Self> {
-        // The parser would take a list for an object, too.
+        // The parser would accept an array as well.
         if line.trim_ascii_start().first() != Some(&b'{') {
             return None;
         }
@@ -165,9 +165,11 @@ impl Said {
                 Some(Self::Ready { concurrency })
             }
             "progress" => {
-                let said: progress::Said = serde_json::from_slice(line).ok()?;
-                let who = serde_json::from_slice(line).ok()?;
-                said.is_sound().then_some(Self::Progress { who, said })
+                let report: progress::ProgressReport = serde_json::from_slice(line).ok()?;
+                let attempt = serde_json::from_slice(line).ok()?;
+                report
+                    .is_valid()
+                    .then_some(Self::Progress { attempt, report })
             }
             "log" => {
                 let Log { id, level, msg } = serde_json::from_slice(line).ok()?;
@@ -176,12 +178,12 @@ impl Said {
             }
             "enqueue" => serde_json::from_slice(line).ok().map(Self::Enqueue),
             "done" | "fail" | "snooze" => {
-                let who = serde_json::from_slice(line).ok()?;
-                // A job whose answer makes no sense must not wait for another for ever.
+                let attempt = serde_json::from_slice(line).ok()?;
+                // An invalid reply fails the attempt, which would otherwise wait for another one.
                 let outcome = outcome(&tag.line_type, line).unwrap_or_else(|why| {
-                    Outcome::failed(format!("the worker's answer cannot be read: {why}"))
+                    Outcome::failed(format!("invalid reply from the worker process: {why}"))
                 });
-                Some(Self::Ended { who, outcome })
+                Some(Self::Outcome { attempt, outcome })
             }
             _ => None,
         }
@@ -200,7 +202,7 @@ fn outcome(line_type: &str, line: &[u8]) -> Result<Outcome, String> {
     }
 }
 
-/// A string stands for its bytes, any other JSON for its exact text.
+/// A string becomes its bytes, any other JSON its exact text.
 fn result(done: Done) -> Result<Option<Bytes>, String> {
     match (done.result, done.result_base64) {
         (None, None) => Ok(None),
@@ -213,12 +215,12 @@ fn result(done: Done) -> Result<Option<Bytes>, String> {
             Ok(Some(Bytes::from(text)))
         }
         (Some(raw), None) => Ok(Some(Bytes::from(raw.get().to_owned()))),
-        (Some(_), Some(_)) => Err("the result is given twice".to_owned()),
+        (Some(_), Some(_)) => Err("both result and result_base64 are set".to_owned()),
     }
 }
 
 fn failed(fail: Fail) -> Outcome {
-    let again = match (fail.retry, fail.after_ms) {
+    let retry = match (fail.retry, fail.after_ms) {
         (Some(false), _) => RetryWhen::Never,
         (_, Some(after_ms)) => RetryWhen::At(Due::After(delay(after_ms))),
         (_, None) => RetryWhen::ByPolicy,
@@ -233,10 +235,10 @@ fn delay(after_ms: u64) -> Duration {
     Duration::from_millis(after_ms).min(FUTURE_MAX)
 }
 
-/// An error as text: a string, or an object with `kind`, `message` and `stack`.
+/// Formats an error: a string, or an object with `kind`, `message` and `stack`.
 fn error_text(error: Option<Value>) -> String {
     let Some(error) = error else {
-        return "the worker gave no reason".to_owned();
+        return "the worker process reported no error message".to_owned();
     };
     if let Value::String(text) = error {
         return text;

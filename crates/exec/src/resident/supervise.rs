@@ -1,5 +1,5 @@
-//! Keeps one resident process alive: when it ends it is started again, with growing waits where
-//! it is of no use.
+//! Keeps one resident process running: restarts it when it exits, with growing waits while it
+//! completes no job.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,44 +8,45 @@ use tokio::time::sleep;
 use windlass_core::duration;
 
 use super::Shared;
-use super::life::{Ended, live};
-use super::pool::Life;
+use super::instance::{InstanceExit, run_instance};
+use super::pool::InstanceId;
 
-/// The first and the longest wait before another start.
+/// The first and the longest wait before a restart.
 const WAIT_FIRST: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// How long a process that says nothing must live before it gets its first job. Doubles with each
-/// life that was of no use.
-const SETTLE_FIRST: Duration = Duration::from_millis(500);
+/// How long a process that writes nothing must run before it gets its first job. Doubles with each
+/// instance that completed no job.
+const STARTUP_WAIT_FIRST: Duration = Duration::from_millis(500);
 
-/// Starts a process again and again until the worker ends.
-pub(super) async fn supervise(shared: Arc<Shared>, seat: usize) {
-    let _counted = Counted(&shared);
+/// Restarts a process until the worker stops.
+pub(super) async fn supervise(shared: Arc<Shared>, slot: usize) {
+    let _counted = SupervisorGuard(&shared);
     let mut number = 0;
     let mut failures = 0;
     while !shared.closing.is_cancelled() && !shared.draining.is_cancelled() {
         number += 1;
-        let settle = doubled(SETTLE_FIRST, failures);
-        let Ended { why, is_sound } = match live(&shared, Life { seat, number }, settle).await {
-            Ok(ended) => ended,
-            Err(error) => Ended {
-                why: format!(
-                    "{} cannot be started: {error}",
-                    shared.options.command.program().display()
-                ),
-                is_sound: false,
-            },
-        };
+        let startup_wait = doubled(STARTUP_WAIT_FIRST, failures);
+        let InstanceExit { why, is_healthy } =
+            match run_instance(&shared, InstanceId { slot, number }, startup_wait).await {
+                Ok(ended) => ended,
+                Err(error) => InstanceExit {
+                    why: format!(
+                        "cannot start {}: {error}",
+                        shared.options.command.program().display()
+                    ),
+                    is_healthy: false,
+                },
+            };
         if shared.closing.is_cancelled() || shared.draining.is_cancelled() {
             return;
         }
-        failures = if is_sound { 0 } else { failures + 1 };
+        failures = if is_healthy { 0 } else { failures + 1 };
         let wait = wait(failures, fastrand::f64());
         let when = duration::format(wait);
-        (shared.options.talk)(&format!(
-            "process {}: {why}; it starts again in {when}",
-            seat + 1
+        (shared.options.log_sink)(&format!(
+            "process {}: {why}; restarting in {when}",
+            slot + 1
         ));
         tokio::select! {
             () = sleep(wait) => {}
@@ -55,13 +56,13 @@ pub(super) async fn supervise(shared: Arc<Shared>, seat: usize) {
     }
 }
 
-/// The wait after so many useless lives in a row, drawn from its upper half: processes that fell
-/// over together do not start together.
-fn wait(failures: u32, chance: f64) -> Duration {
+/// The wait after this many failures in a row, with jitter so that processes that crashed together
+/// do not restart together.
+fn wait(failures: u32, random: f64) -> Duration {
     match failures.checked_sub(1) {
         None => Duration::ZERO,
         Some(doublings) => {
-            let wait = doubled(WAIT_FIRST, doublings).mul_f64(0.5 + chance / 2.0);
+            let wait = doubled(WAIT_FIRST, doublings).mul_f64(0.5 + random / 2.0);
             Duration::from_millis(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
         }
     }
@@ -71,10 +72,10 @@ fn doubled(first: Duration, doublings: u32) -> Duration {
     first.saturating_mul(1 << doublings.min(20)).min(WAIT_MAX)
 }
 
-/// Says that a process is no longer looked after, however that came to be.
-struct Counted<'a>(&'a Arc<Shared>);
+/// Counts the supervisor down when it is dropped.
+struct SupervisorGuard<'a>(&'a Arc<Shared>);
 
-impl Drop for Counted<'_> {
+impl Drop for SupervisorGuard<'_> {
     fn drop(&mut self) {
         self.0.supervised.send_modify(|supervised| *supervised -= 1);
     }

@@ -1,4 +1,4 @@
-//! Where values go, and where they never go.
+//! Where values are filled in, and where they never are.
 
 use super::*;
 use crate::sample;
@@ -17,7 +17,7 @@ fn filled(line: &[&str], payload: &[u8]) -> Result<Vec<String>, String> {
 }
 
 #[test]
-fn values_take_their_places_inside_single_arguments() {
+fn values_are_filled_into_single_arguments() {
     let line = [
         "run",
         "{id}",
@@ -86,7 +86,7 @@ fn a_value_is_never_taken_for_an_option() {
 }
 
 #[test]
-fn a_missing_value_is_told_unless_there_is_a_default() {
+fn a_missing_value_is_an_error_without_a_default() {
     let missing = filled(&["run", "{payload.size}"], b"{}").unwrap_err();
     assert!(missing.contains("{payload.size}"), "{missing}");
     assert!(filled(&["run", "{payload.size}"], b"not json").is_err());
@@ -101,7 +101,7 @@ fn a_missing_value_is_told_unless_there_is_a_default() {
 }
 
 #[test]
-fn a_nul_byte_or_a_huge_value_is_told_and_does_not_crash() {
+fn a_nul_byte_or_a_huge_value_is_an_error() {
     assert!(
         filled(&["run", "{payload}"], b"a\0b")
             .unwrap_err()
@@ -145,7 +145,7 @@ fn braces_of_other_languages_are_text() {
 }
 
 #[test]
-fn a_command_that_cannot_work_is_refused_at_once() {
+fn an_invalid_command_is_rejected() {
     for line in [
         &[][..],
         &[""],
@@ -157,11 +157,11 @@ fn a_command_that_cannot_work_is_refused_at_once() {
     ] {
         assert!(Template::new(words(line)).is_err(), "{line:?}");
     }
-    assert!(Template::plain(words(&["run", "{id}"])).is_err());
+    assert!(Template::without_placeholders(words(&["run", "{id}"])).is_err());
 }
 
 #[test]
-fn no_value_becomes_part_of_a_shells_text() {
+fn no_value_becomes_part_of_a_shell_script() {
     for text in ["echo {payload}", "echo '{id}'", "echo {payload.a:-x}"] {
         assert!(Template::shell(&words(&[text])).is_err(), "{text}");
     }

@@ -1,4 +1,4 @@
-//! The values of a job that a command may ask for.
+//! The values of a job that a command may refer to.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,14 +7,14 @@ use std::fmt;
 use serde_json::value::RawValue;
 use windlass_worker::AttemptContext;
 
-/// What a placeholder stands for.
+/// What a placeholder refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Field {
     Id,
     Kind,
     Queue,
     Attempt,
-    /// The payload, or what lies at a path in it when it is JSON.
+    /// The payload, or the value at a path in it if it is JSON.
     Payload(Vec<String>),
 }
 
@@ -61,7 +61,7 @@ impl<'a> Values<'a> {
         Self { context }
     }
 
-    /// The bytes of a value; nothing where the job has none.
+    /// Returns the bytes of a value, or `None` if the job does not have it.
     pub(super) fn get(&self, field: &Field) -> Result<Option<Vec<u8>>, String> {
         let job = self.context.job();
         let text = |text: &str| Some(text.as_bytes().to_vec());
@@ -80,8 +80,8 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The text at a path: a string without its quotes, any other JSON exactly as it was written. A
-/// `null` is as good as nothing.
+/// Returns the value at a path: a string without its quotes, any other JSON as written. `null` counts
+/// as missing.
 fn at<'a>(json: &'a str, steps: &[String]) -> Option<Cow<'a, str>> {
     let json = json.trim();
     let Some((step, rest)) = steps.split_first() else {
@@ -96,9 +96,9 @@ fn at<'a>(json: &'a str, steps: &[String]) -> Option<Cow<'a, str>> {
             .ok()?
             .remove(step)?,
         b'[' => {
-            let place: usize = step.parse().ok()?;
+            let index: usize = step.parse().ok()?;
             let list: Vec<&'a RawValue> = serde_json::from_str(json).ok()?;
-            list.get(place).copied()?
+            list.get(index).copied()?
         }
         _ => return None,
     };
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_nothing() {
+    fn a_missing_value_is_none() {
         let json = r#"{"a":null,"b":[1],"c":"text"}"#;
         for path in ["a", "x", "b.1", "b.-1", "b.x", "c.d", "a.b"] {
             assert_eq!(found(json, path), None, "{path}");

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-use windlass_exec::{Launch, guard};
+use windlass_exec::{Launch, parent_death};
 
 use crate::output::Output;
 

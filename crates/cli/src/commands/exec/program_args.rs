@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
-use windlass_exec::{Environment, ExecOptions, ExitMap, Keep, Stdin, Template};
+use windlass_exec::{Environment, ExecOptions, ExitMap, KeepOutput, Stdin, Template};
 
 use super::child;
 use super::worker_args::{self, RunArgs};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use windlass::{Existing, QueueName, Store};
-use windlass_exec::{Talk, exec::KILL_AFTER_DEFAULT};
+use windlass_exec::{LogSink, exec::KILL_AFTER_DEFAULT};
 use windlass_worker::{Handle, Options, Runtime, Source, Stopper, Connections, Summary};
 
 use crate::exit::{CliError, Result};

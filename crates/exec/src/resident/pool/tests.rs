@@ -1,229 +1,246 @@
-//! Credits, loners, and answers that come too late.
+//! Capacity, exclusive jobs, and replies that are too late.
 
 use super::*;
-use crate::{sample, talk};
+use crate::{log_sink, sample};
 
-struct Desk {
+struct Fixture {
     pool: Pool,
     lines: Vec<mpsc::UnboundedReceiver<Outgoing>>,
 }
 
-impl Desk {
-    /// So many processes with room for two jobs each.
+impl Fixture {
+    /// Processes with a capacity of two jobs each.
     fn new(processes: usize) -> Self {
         let pool = Pool::new(processes);
-        let lines = (0..processes).map(|seat| {
+        let lines = (0..processes).map(|slot| {
             let (sender, lines) = mpsc::unbounded_channel();
-            pool.begin(life(seat));
-            pool.open(life(seat), &sender, 2);
+            pool.begin(instance(slot));
+            pool.open(instance(slot), &sender, 2);
             lines
         });
         let lines = lines.collect();
         Self { pool, lines }
     }
 
-    fn take(&self, id: &str, is_alone: bool) -> Option<Held<'_>> {
-        take(&mut self.pool.wish(is_alone), id)
+    fn take(&self, id: &str, is_exclusive: bool) -> Option<Assignment<'_>> {
+        take(&mut self.pool.waiting(is_exclusive), id)
     }
 
-    /// The processes read what was written to them.
+    /// Marks all lines as written to the processes.
     fn read_all(&mut self) {
         for lines in &mut self.lines {
             while let Ok(line) = lines.try_recv() {
-                line.is_begun.unwrap().store(true, Ordering::Release);
+                line.may_be_seen.unwrap().store(true, Ordering::Release);
             }
         }
     }
 }
 
-fn life(seat: usize) -> Life {
-    Life { seat, number: 1 }
+fn instance(slot: usize) -> InstanceId {
+    InstanceId { slot, number: 1 }
 }
 
-fn take<'a>(wish: &mut Wish<'a>, id: &str) -> Option<Held<'a>> {
+fn take<'a>(waiting: &mut WaitingJob<'a>, id: &str) -> Option<Assignment<'a>> {
     let mut job = sample::job(b"");
     job.id = windlass_core::JobId::new(id).unwrap();
     let context = sample::context_of(job);
-    let log = Arc::new(JobLog::new(context.clone(), talk::silent()));
-    wish.take(&context, &log, b"line\n")
+    let log = Arc::new(JobLog::new(context.clone(), log_sink::discard()));
+    waiting.take(&context, &log, b"line\n")
 }
 
-fn who(id: &str) -> Who {
-    Who {
+fn attempt(id: &str) -> AttemptRef {
+    AttemptRef {
         id: id.to_owned(),
         token: Some("7-0000beef".to_owned()),
     }
 }
 
 #[test]
-fn a_process_never_has_more_jobs_than_its_credits() {
-    let desk = Desk::new(2);
-    let held: Vec<_> = ["a", "b", "c", "d"]
+fn a_process_never_has_more_jobs_than_its_capacity() {
+    let fixture = Fixture::new(2);
+    let assignment: Vec<_> = ["a", "b", "c", "d"]
         .iter()
-        .filter_map(|id| desk.take(id, false))
+        .filter_map(|id| fixture.take(id, false))
         .collect();
-    assert_eq!(held.len(), 4);
+    assert_eq!(assignment.len(), 4);
     assert_eq!(
-        (desk.pool.under_way(life(0)), desk.pool.under_way(life(1))),
+        (
+            fixture.pool.job_count(instance(0)),
+            fixture.pool.job_count(instance(1))
+        ),
         (2, 2)
     );
-    assert!(desk.take("e", false).is_none());
-    desk.pool
-        .answer(life(0), &who("a"), Outcome::done())
+    assert!(fixture.take("e", false).is_none());
+    fixture
+        .pool
+        .reply(instance(0), &attempt("a"), Outcome::done())
         .unwrap();
-    assert!(desk.take("e", false).is_some());
+    assert!(fixture.take("e", false).is_some());
 }
 
 #[test]
 fn a_process_may_ask_for_fewer_jobs_never_for_more() {
-    let desk = Desk::new(1);
-    desk.pool.lower(life(0), 100);
-    let first = desk.take("a", false);
-    desk.pool.lower(life(0), 1);
-    assert!(first.is_some() && desk.take("b", false).is_none());
+    let fixture = Fixture::new(1);
+    fixture.pool.lower_capacity(instance(0), 100);
+    let first = fixture.take("a", false);
+    fixture.pool.lower_capacity(instance(0), 1);
+    assert!(first.is_some() && fixture.take("b", false).is_none());
 }
 
 #[test]
-fn answers_are_matched_by_id_and_token_in_any_order() {
-    let desk = Desk::new(1);
+fn replies_are_matched_by_id_and_token_in_any_order() {
+    let fixture = Fixture::new(1);
     let (mut a, mut b) = (
-        desk.take("a", false).unwrap(),
-        desk.take("b", false).unwrap(),
+        fixture.take("a", false).unwrap(),
+        fixture.take("b", false).unwrap(),
     );
-    let foreign = Who {
+    let foreign = AttemptRef {
         token: Some("8-0000beef".to_owned()),
-        ..who("a")
+        ..attempt("a")
     };
     assert!(
-        desk.pool
-            .answer(life(0), &foreign, Outcome::done())
+        fixture
+            .pool
+            .reply(instance(0), &foreign, Outcome::done())
             .is_err()
     );
     assert!(
-        desk.pool
-            .answer(life(0), &who("x"), Outcome::done())
+        fixture
+            .pool
+            .reply(instance(0), &attempt("x"), Outcome::done())
             .is_err()
     );
-    desk.pool
-        .answer(life(0), &who("b"), Outcome::Release)
+    fixture
+        .pool
+        .reply(instance(0), &attempt("b"), Outcome::Release)
         .unwrap();
-    let by_id = Who {
+    let by_id = AttemptRef {
         token: None,
-        ..who("a")
+        ..attempt("a")
     };
-    desk.pool.answer(life(0), &by_id, Outcome::done()).unwrap();
+    fixture
+        .pool
+        .reply(instance(0), &by_id, Outcome::done())
+        .unwrap();
     assert!(
-        desk.pool.answer(life(0), &by_id, Outcome::done()).is_err(),
-        "the second answer"
+        fixture
+            .pool
+            .reply(instance(0), &by_id, Outcome::done())
+            .is_err(),
+        "the second reply"
     );
     assert!(matches!(
         a.end.try_recv(),
-        Ok(End::Answered(Outcome::Done(None)))
+        Ok(AttemptEnd::Replied(Outcome::Done(None)))
     ));
     assert!(matches!(
         b.end.try_recv(),
-        Ok(End::Answered(Outcome::Release))
+        Ok(AttemptEnd::Replied(Outcome::Release))
     ));
 }
 
 #[test]
-fn a_late_answer_is_refused_and_frees_its_credit() {
-    let desk = Desk::new(1);
+fn a_late_reply_is_rejected_and_frees_its_capacity() {
+    let fixture = Fixture::new(1);
     let (a, _b) = (
-        desk.take("a", false).unwrap(),
-        desk.take("b", false).unwrap(),
+        fixture.take("a", false).unwrap(),
+        fixture.take("b", false).unwrap(),
     );
-    assert!(!a.give_up(), "it has other work");
+    assert!(!a.abandon(), "it has another job");
     drop(a);
     assert!(
-        desk.take("c", false).is_none(),
-        "the process still works on it"
+        fixture.take("c", false).is_none(),
+        "the process still runs it"
     );
     assert!(
-        desk.pool
-            .answer(life(0), &who("a"), Outcome::done())
+        fixture
+            .pool
+            .reply(instance(0), &attempt("a"), Outcome::done())
             .is_err()
     );
-    assert!(desk.take("c", false).is_some());
+    assert!(fixture.take("c", false).is_some());
 }
 
 #[test]
-fn a_process_with_nothing_but_given_up_jobs_is_ended() {
-    let desk = Desk::new(1);
+fn a_process_that_runs_only_abandoned_jobs_is_ended() {
+    let fixture = Fixture::new(1);
     let (a, b) = (
-        desk.take("a", false).unwrap(),
-        desk.take("b", false).unwrap(),
+        fixture.take("a", false).unwrap(),
+        fixture.take("b", false).unwrap(),
     );
-    assert!(!a.give_up());
-    assert!(b.give_up());
+    assert!(!a.abandon());
+    assert!(b.abandon());
 }
 
 #[test]
-fn a_loner_gets_an_empty_process_and_keeps_it_for_itself() {
-    let desk = Desk::new(1);
-    let _a = desk.take("a", false).unwrap();
-    let mut wish = desk.pool.wish(true);
-    assert!(take(&mut wish, "loner").is_none());
+fn an_exclusive_job_gets_an_idle_process_and_shares_it_with_no_other() {
+    let fixture = Fixture::new(1);
+    let _a = fixture.take("a", false).unwrap();
+    let mut waiting = fixture.pool.waiting(true);
+    assert!(take(&mut waiting, "exclusive").is_none());
     assert!(
-        desk.take("b", false).is_none(),
-        "room is kept for the loner"
+        fixture.take("b", false).is_none(),
+        "the process is reserved for the exclusive job"
     );
-    desk.pool
-        .answer(life(0), &who("a"), Outcome::done())
+    fixture
+        .pool
+        .reply(instance(0), &attempt("a"), Outcome::done())
         .unwrap();
-    let _loner = take(&mut wish, "loner").unwrap();
-    drop(wish);
-    assert!(desk.take("b", false).is_none());
-    desk.pool
-        .answer(life(0), &who("loner"), Outcome::done())
+    let _exclusive = take(&mut waiting, "exclusive").unwrap();
+    drop(waiting);
+    assert!(fixture.take("b", false).is_none());
+    fixture
+        .pool
+        .reply(instance(0), &attempt("exclusive"), Outcome::done())
         .unwrap();
-    assert!(desk.take("b", false).is_some());
+    assert!(fixture.take("b", false).is_some());
 }
 
 #[test]
-fn a_loner_that_goes_away_lets_others_in() {
-    let desk = Desk::new(1);
-    let _a = desk.take("a", false).unwrap();
-    let mut wish = desk.pool.wish(true);
-    assert!(take(&mut wish, "loner").is_none());
-    drop(wish);
-    assert!(desk.take("b", false).is_some());
+fn an_exclusive_job_that_stops_waiting_frees_its_reservation() {
+    let fixture = Fixture::new(1);
+    let _a = fixture.take("a", false).unwrap();
+    let mut waiting = fixture.pool.waiting(true);
+    assert!(take(&mut waiting, "exclusive").is_none());
+    drop(waiting);
+    assert!(fixture.take("b", false).is_some());
 }
 
 #[test]
-fn at_a_crash_only_jobs_that_the_process_may_have_seen_are_harmed() {
-    let mut desk = Desk::new(1);
-    let mut seen = take(&mut desk.pool.wish(false), "seen")
-        .map(|held| held_end(held))
+fn a_crash_fails_only_jobs_that_the_process_may_have_seen() {
+    let mut fixture = Fixture::new(1);
+    let mut seen = take(&mut fixture.pool.waiting(false), "seen")
+        .map(|assignment| end_without_abandoning(assignment))
         .unwrap();
-    desk.read_all();
-    let mut unseen = take(&mut desk.pool.wish(false), "unseen")
-        .map(|held| held_end(held))
+    fixture.read_all();
+    let mut unseen = take(&mut fixture.pool.waiting(false), "unseen")
+        .map(|assignment| end_without_abandoning(assignment))
         .unwrap();
-    let crashed = |was_alone| End::Crashed {
+    let crashed = |was_alone| AttemptEnd::Crashed {
         why: "x".to_owned(),
         was_alone,
     };
-    desk.pool.close(life(0), crashed);
+    fixture.pool.close(instance(0), crashed);
     assert!(matches!(
         seen.try_recv(),
-        Ok(End::Crashed {
+        Ok(AttemptEnd::Crashed {
             was_alone: false,
             ..
         })
     ));
-    assert!(matches!(unseen.try_recv(), Ok(End::Unharmed)));
-    assert!(desk.take("next", false).is_none(), "no process, no job");
+    assert!(matches!(unseen.try_recv(), Ok(AttemptEnd::Released)));
+    assert!(fixture.take("next", false).is_none(), "no process, no job");
     assert!(
-        desk.pool
-            .answer(life(0), &who("seen"), Outcome::done())
+        fixture
+            .pool
+            .reply(instance(0), &attempt("seen"), Outcome::done())
             .is_err()
     );
 }
 
-/// The end of a job, without giving it up.
-fn held_end(held: Held<'_>) -> oneshot::Receiver<End> {
+/// Returns the receiver of the end without abandoning the job.
+fn end_without_abandoning(assignment: Assignment<'_>) -> oneshot::Receiver<AttemptEnd> {
     let (_, other) = oneshot::channel();
-    let mut held = std::mem::ManuallyDrop::new(held);
-    std::mem::replace(&mut held.end, other)
+    let mut assignment = std::mem::ManuallyDrop::new(assignment);
+    std::mem::replace(&mut assignment.end, other)
 }

@@ -1,11 +1,11 @@
-//! What lines mean, and which are none.
+//! Which lines are messages, and what they mean.
 
 use super::*;
 
 fn ended(line: &str) -> Outcome {
-    match Said::read(line.as_bytes()) {
-        Some(Said::Ended { who, outcome }) => {
-            assert_eq!(who.id, "1", "{line}");
+    match Message::read(line.as_bytes()) {
+        Some(Message::Outcome { attempt, outcome }) => {
+            assert_eq!(attempt.id, "1", "{line}");
             outcome
         }
         other => panic!("{line}: {other:?}"),
@@ -35,8 +35,8 @@ fn a_result_is_text_json_or_bytes() {
 }
 
 #[test]
-fn a_failure_says_why_and_when_again() {
-    let failed = |error: &str, again| Outcome::Failed {
+fn a_failure_has_an_error_and_a_retry_time() {
+    let failed = |error: &str, retry| Outcome::Failed {
         error: error.to_owned(),
         retry,
     };
@@ -52,7 +52,10 @@ fn a_failure_says_why_and_when_again() {
     );
     assert_eq!(
         ended(r#"{"type":"fail","id":"1","error":{"x":1},"retry":true,"after_ms":5000}"#),
-        failed(r#"{"x":1}"#, RetryWhen::At(Due::After(Duration::from_secs(5))))
+        failed(
+            r#"{"x":1}"#,
+            RetryWhen::At(Due::After(Duration::from_secs(5)))
+        )
     );
     assert_eq!(
         ended(r#"{"type":"snooze","id":"1","after_ms":60000}"#),
@@ -61,7 +64,7 @@ fn a_failure_says_why_and_when_again() {
 }
 
 #[test]
-fn an_answer_that_makes_no_sense_is_a_failed_attempt_not_silence() {
+fn an_invalid_reply_fails_the_attempt() {
     for line in [
         r#"{"type":"snooze","id":"1"}"#,
         r#"{"type":"fail","id":"1","after_ms":"soon"}"#,
@@ -73,7 +76,7 @@ fn an_answer_that_makes_no_sense_is_a_failed_attempt_not_silence() {
 }
 
 #[test]
-fn other_lines_are_none_of_ours() {
+fn other_lines_are_not_messages() {
     for line in [
         &b""[..],
         b"hello",
@@ -89,7 +92,7 @@ fn other_lines_are_none_of_ours() {
         b"\0",
     ] {
         assert!(
-            Said::read(line).is_none(),
+            Message::read(line).is_none(),
             "{}",
             String::from_utf8_lossy(line)
         );
@@ -97,12 +100,15 @@ fn other_lines_are_none_of_ours() {
 }
 
 #[test]
-fn the_token_has_an_older_name_and_unknown_fields_are_passed_over() {
+fn the_token_has_an_older_name_and_unknown_fields_are_ignored() {
     for name in ["token", "lease"] {
         let line = format!(r#"{{"type":"progress","id":"1","{name}":"t","value":0.5,"new":1}}"#);
-        let Some(Said::Progress { who, said }) = Said::read(line.as_bytes()) else {
+        let Some(Message::Progress { attempt, report }) = Message::read(line.as_bytes()) else {
             panic!("{line}");
         };
-        assert_eq!((who.token.as_deref(), said.progress), (Some("t"), 0.5));
+        assert_eq!(
+            (attempt.token.as_deref(), report.progress),
+            (Some("t"), 0.5)
+        );
     }
 }

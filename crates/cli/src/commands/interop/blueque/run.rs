@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use windlass::ErrorKind;
 use windlass_exec::exec::KILL_AFTER_DEFAULT;
-use windlass_exec::{Environment, Starter, Talk};
+use windlass_exec::{Environment, LogSink, Starter};
 use windlass_interop::blueque::{Blueque, CleanOptions, Listener, ListenerOptions, Queue};
 
 use super::clean::Judging;
@@ -87,7 +87,7 @@ struct Runner {
     grace: Duration,
     kill_after: Duration,
     is_burst: bool,
-    talk: Talk,
+    talk: LogSink,
     stopped: watch::Receiver<bool>,
 }
 

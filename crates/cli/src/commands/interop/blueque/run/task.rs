@@ -1,7 +1,7 @@
 //! One task: started, its process seen to its end, and its end written down.
 
 use windlass::{Bytes, ErrorKind};
-use windlass_exec::Ended;
+use windlass_exec::ProgramExit;
 use windlass_interop::blueque::{Heartbeat, Processor, Task};
 
 use super::Runner;
@@ -50,10 +50,10 @@ impl Runner {
                 () = self.stop() => tokio::time::sleep(self.grace).await,
             }
         };
-        let result = match program.see_it_end(stop, self.kill_after).await {
-            Ended::Done(output) => Ok(output),
-            Ended::Failed(why) => Err(why),
-            Ended::CutShort => return Outcome::Lost,
+        let result = match program.wait(stop, self.kill_after).await {
+            ProgramExit::Succeeded(output) => Ok(output),
+            ProgramExit::Failed(why) => Err(why),
+            ProgramExit::Stopped => return Outcome::Lost,
         };
         self.finish(&mut processor, heartbeat, result).await
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
-use windlass_exec::Talk;
+use windlass_exec::LogSink;
 use windlass_interop::blueque::{CleanOptions, Queue};
 
 /// Between two looks at the schedule.
@@ -17,7 +17,7 @@ const CLEAN_EVERY: Duration = Duration::from_secs(15);
 pub(super) struct Upkeep(JoinHandle<()>);
 
 impl Upkeep {
-    pub(super) fn start(queue: &Queue, judging: &CleanOptions, talk: &Talk) -> Self {
+    pub(super) fn start(queue: &Queue, judging: &CleanOptions, talk: &LogSink) -> Self {
         let (queue, judging, talk) = (queue.clone(), judging.clone(), talk.clone());
         Self(tokio::spawn(async move {
             let mut cleaned_at: Option<Instant> = None;

@@ -1,4 +1,4 @@
-//! The last lines of whoever may say any number of them.
+//! Keeps the last lines of a stream.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,11 +6,11 @@ use std::fmt;
 /// How many lines are kept.
 pub(crate) const LINES_MAX: usize = 20;
 
-/// The last lines; shown, each begins with a line end.
+/// The last lines; when displayed, each starts with a newline.
 #[derive(Debug, Default)]
-pub(crate) struct Tail(VecDeque<String>);
+pub(crate) struct LastLines(VecDeque<String>);
 
-impl Tail {
+impl LastLines {
     pub(crate) fn push(&mut self, line: &str) {
         if self.0.len() == LINES_MAX {
             self.0.pop_front();
@@ -23,7 +23,7 @@ impl Tail {
     }
 }
 
-impl fmt::Display for Tail {
+impl fmt::Display for LastLines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lines().try_for_each(|line| write!(f, "\n{line}"))
     }
@@ -35,11 +35,14 @@ mod tests {
 
     #[test]
     fn only_the_last_lines_are_kept() {
-        let mut tail = Tail::default();
+        let mut last_lines = LastLines::default();
         for number in 0..=LINES_MAX {
-            tail.push(&number.to_string());
+            last_lines.push(&number.to_string());
         }
-        assert_eq!(tail.lines().len(), LINES_MAX);
-        assert!(tail.to_string().starts_with("\n1\n2\n"), "{tail}");
+        assert_eq!(last_lines.lines().len(), LINES_MAX);
+        assert!(
+            last_lines.to_string().starts_with("\n1\n2\n"),
+            "{last_lines}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Writes lines to a process; one that does not read is found out.
+//! Writes lines to a process, and detects one that does not read.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,45 +10,44 @@ use tokio_util::sync::CancellationToken;
 
 use super::pool::Outgoing;
 
-/// What is written at once: each part has its own time.
-const PART_BYTES: usize = 32 * 1024;
+/// How many bytes are written at once; the timeout applies to each chunk.
+const CHUNK_BYTES: usize = 32 * 1024;
 
-/// Why no more is written.
+/// Why writing ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stopped {
-    /// It was asked for.
-    Asked,
-    /// The process has closed its standard input.
+pub(super) enum WriteEnd {
+    /// It was requested.
+    Requested,
+    /// The process has closed its stdin.
     Closed,
     /// The process does not read.
     Stuck,
 }
 
-/// Writes lines as they come until `asked` fires, then those that are left; standard input closes
-/// as this returns.
+/// Writes lines until `stop` is cancelled, then the remaining ones; closes stdin when it returns.
 pub(super) async fn write(
     mut stdin: impl AsyncWrite + Unpin,
     mut lines: mpsc::UnboundedReceiver<Outgoing>,
-    patience: Duration,
-    asked: CancellationToken,
-) -> Stopped {
+    write_timeout: Duration,
+    stop: CancellationToken,
+) -> WriteEnd {
     loop {
         let next = tokio::select! {
             biased;
             next = lines.recv() => next,
-            () = asked.cancelled() => None,
+            () = stop.cancelled() => None,
         };
-        let Some(Outgoing { bytes, is_begun }) = next else {
-            return Stopped::Asked;
+        let Some(Outgoing { bytes, may_be_seen }) = next else {
+            return WriteEnd::Requested;
         };
-        if let Some(is_begun) = is_begun {
-            is_begun.store(true, Ordering::Release);
+        if let Some(may_be_seen) = may_be_seen {
+            may_be_seen.store(true, Ordering::Release);
         }
-        for part in bytes.chunks(PART_BYTES) {
-            match timeout(patience, stdin.write_all(part)).await {
+        for chunk in bytes.chunks(CHUNK_BYTES) {
+            match timeout(write_timeout, stdin.write_all(chunk)).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) => return Stopped::Closed,
-                Err(_) => return Stopped::Stuck,
+                Ok(Err(_)) => return WriteEnd::Closed,
+                Err(_) => return WriteEnd::Stuck,
             }
         }
     }
@@ -68,28 +67,28 @@ mod tests {
         sender
             .send(Outgoing {
                 bytes,
-                is_begun: None,
+                may_be_seen: None,
             })
             .unwrap();
         lines
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_process_that_reads_nothing_is_found_out() {
+    async fn a_process_that_reads_nothing_is_detected() {
         let (stdin, _process) = tokio::io::duplex(16);
-        let asked = CancellationToken::new();
-        let stopped = write(stdin, lines(&[b'x'; 100]), LONG, asked).await;
-        assert_eq!(stopped, Stopped::Stuck);
+        let stop = CancellationToken::new();
+        let stopped = write(stdin, lines(&[b'x'; 100]), LONG, stop).await;
+        assert_eq!(stopped, WriteEnd::Stuck);
     }
 
     #[tokio::test]
-    async fn what_is_left_is_written_before_the_end() {
+    async fn remaining_lines_are_written_before_the_end() {
         let (stdin, mut process) = tokio::io::duplex(1024);
-        let asked = CancellationToken::new();
-        asked.cancel();
+        let stop = CancellationToken::new();
+        stop.cancel();
         assert_eq!(
-            write(stdin, lines(b"last\n"), LONG, asked).await,
-            Stopped::Asked
+            write(stdin, lines(b"last\n"), LONG, stop).await,
+            WriteEnd::Requested
         );
         let mut read = String::new();
         process.read_to_string(&mut read).await.unwrap();
@@ -97,10 +96,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_closed_input_is_no_crash() {
+    async fn a_closed_input_ends_the_writer() {
         let (stdin, process) = tokio::io::duplex(16);
         drop(process);
         let stopped = write(stdin, lines(b"x"), LONG, CancellationToken::new()).await;
-        assert_eq!(stopped, Stopped::Closed);
+        assert_eq!(stopped, WriteEnd::Closed);
     }
 }

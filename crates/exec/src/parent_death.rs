@@ -1,8 +1,8 @@
-//! The first thing that runs in a new process: it makes sure that the process does not outlive its
-//! worker, and then becomes the program.
+//! Makes a program die with its worker: the first code of a new process requests the parent-death
+//! signal, and is then replaced by the program.
 //!
-//! Only a process can ask this for itself, and between fork and exec no safe code may run; so the
-//! worker starts its own binary, which does one system call and is replaced by the program.
+//! Only the process itself can request it, and safe code must not run between fork and exec. So the
+//! worker starts its own binary, which makes one system call and then execs the program.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -10,24 +10,24 @@ use std::os::unix::process::CommandExt;
 
 use rustix::process::{Pid, getppid};
 
-/// The program is not there.
+/// The exit status for a program that does not exist.
 pub const NOT_FOUND: u8 = 127;
 
-/// The program is there and cannot be run.
+/// The exit status for a program that exists but cannot be run.
 pub const CANNOT_RUN: u8 = 126;
 
-/// How processes are started: through a guard, or as they are.
+/// How processes are started: directly, or through a guard.
 #[derive(Debug, Clone, Default)]
 pub struct Launch(Vec<OsString>);
 
 impl Launch {
-    /// Programs are started as they are: one may outlive a worker that is killed.
-    pub fn bare() -> Self {
+    /// Starts programs directly: they may outlive a worker that is killed.
+    pub fn direct() -> Self {
         Self::default()
     }
 
-    /// Programs are started by this command, which gets the id of the worker's process, `--` and
-    /// the words of the program, and calls [`become_program`] with them.
+    /// Starts programs through this command. It receives the worker's pid, `--` and the program with its
+    /// arguments, and calls [`become_program`] with them.
     pub fn guarded(command: Vec<OsString>) -> Self {
         Self(command)
     }
@@ -45,20 +45,20 @@ impl Launch {
     }
 }
 
-/// Becomes the program; comes back only when that is not possible, with what to say and the exit
-/// status that shells use for it.
+/// Replaces this process with the program. Returns only on failure, with an error message and the
+/// exit status that shells use for it.
 pub fn become_program(worker: u32, words: &[OsString]) -> (String, u8) {
     let Some((program, arguments)) = words.split_first() else {
-        return ("there is no program to run".to_owned(), CANNOT_RUN);
+        return ("no program to run".to_owned(), CANNOT_RUN);
     };
     die_with_worker();
-    // A worker that died before the call above sends no signal any more.
+    // A worker that died before the call above sends no signal.
     let parent = getppid().map(Pid::as_raw_pid);
     if parent.and_then(|pid| u32::try_from(pid).ok()) != Some(worker) {
-        return ("its worker has died".to_owned(), CANNOT_RUN);
+        return ("the worker has died".to_owned(), CANNOT_RUN);
     }
     let error = std::process::Command::new(program).args(arguments).exec();
-    let text = format!("{} cannot be started: {error}", program.display());
+    let text = format!("cannot start {}: {error}", program.display());
     (text, status_of(&error))
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn status_of(error: &io::Error) -> u8 {
 #[cfg(target_os = "linux")]
 fn die_with_worker() {
     use rustix::process::{Signal, set_parent_process_death_signal};
-    // Where it is refused the lease still runs out, and somebody else takes the job.
+    // If this fails, the lease still expires and another worker runs the job.
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
 }
 

@@ -1,0 +1,255 @@
+//! Reads the messages of a process and handles them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::io::AsyncRead;
+use tokio::sync::Semaphore;
+use windlass_api::EnqueueRequest;
+use windlass_api::error::Error;
+use windlass_core::{Error as CoreError, NewJob, QueueName, Result};
+use windlass_worker::AttemptContext;
+
+use super::Shared;
+use super::pool::{InstanceId, Outgoing, Sender};
+use super::protocol::{EnqueueLine, Enqueued, LINE_BYTES_MAX, Message};
+use crate::job::line;
+use crate::last_lines::LastLines;
+use crate::lines::{Line, LineReader};
+use crate::log::LINE_BYTES_MAX as LOG_BYTES_MAX;
+
+/// How many store calls a process may have in flight.
+const ENQUEUES_MAX: usize = 16;
+
+/// Why reading ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ReadEnd {
+    /// Stdout was closed.
+    Closed,
+    /// The process violated the protocol.
+    ProtocolError(String),
+}
+
+/// Reads the output of one instance of a process.
+pub(super) struct OutputReader {
+    pub(super) shared: Arc<Shared>,
+    pub(super) instance: InstanceId,
+    pub(super) sender: Sender,
+    pub(super) has_replied: AtomicBool,
+    has_warned: AtomicBool,
+    /// Reported with a crash.
+    last_lines: Mutex<LastLines>,
+    enqueues: Arc<Semaphore>,
+}
+
+impl OutputReader {
+    pub(super) fn new(shared: Arc<Shared>, instance: InstanceId, sender: Sender) -> Self {
+        Self {
+            shared,
+            instance,
+            sender,
+            has_replied: AtomicBool::new(false),
+            has_warned: AtomicBool::new(false),
+            last_lines: Mutex::default(),
+            enqueues: Arc::new(Semaphore::new(ENQUEUES_MAX)),
+        }
+    }
+
+    /// Reads stdout until it is closed.
+    pub(super) async fn read_stdout(self: Arc<Self>, stdout: impl AsyncRead + Unpin) -> ReadEnd {
+        let mut lines = LineReader::new(stdout, LINE_BYTES_MAX);
+        while let Ok(Some(line)) = lines.next().await {
+            let handled = match &line {
+                Line::Complete(bytes) => self.handle(bytes).await,
+                Line::Truncated(_) => Err(format!(
+                    "it wrote a line of more than {LINE_BYTES_MAX} bytes"
+                )),
+                // Incomplete, so not a message.
+                Line::Partial(_) => {
+                    self.log(&format!("(incomplete line) {}", line.text()));
+                    Ok(())
+                }
+            };
+            if let Err(why) = handled {
+                return ReadEnd::ProtocolError(why);
+            }
+        }
+        ReadEnd::Closed
+    }
+
+    /// Logs stderr until it is closed.
+    pub(super) async fn log_stderr(self: Arc<Self>, stderr: impl AsyncRead + Unpin) {
+        let mut lines = LineReader::new(stderr, LOG_BYTES_MAX);
+        while let Ok(Some(line)) = lines.next().await {
+            self.log(&line.text());
+        }
+    }
+
+    /// Returns the last lines of stderr that could not be attributed to a job.
+    pub(super) fn last_lines(&self) -> String {
+        self.lock_last_lines().to_string()
+    }
+
+    /// Lets the process take jobs: up to the configured concurrency, or the lower one it requests.
+    pub(super) fn open(&self, requested: Option<usize>) {
+        let Shared { pool, options, .. } = &*self.shared;
+        let concurrency = options
+            .concurrency
+            .min(requested.unwrap_or(usize::MAX).max(1));
+        pool.open(self.instance, &self.sender, concurrency);
+    }
+
+    async fn handle(self: &Arc<Self>, bytes: &[u8]) -> Result<(), String> {
+        let pool = &self.shared.pool;
+        let message = Message::read(bytes);
+        match &message {
+            // Must take effect before the first job is assigned.
+            Some(Message::Ready { concurrency }) => self.open(*concurrency),
+            // Any valid message shows that the process has started.
+            Some(_) => self.open(None),
+            None => {}
+        }
+        match message {
+            Some(Message::Ready { concurrency }) => {
+                // It may have been opened before this message.
+                pool.lower_capacity(self.instance, concurrency.unwrap_or(usize::MAX));
+            }
+            Some(Message::Progress { attempt, report }) => {
+                if !pool.progress(self.instance, &attempt, report) {
+                    self.log_process(&format!(
+                        "progress of job {:?} rejected: the process does not run this job",
+                        attempt.id
+                    ));
+                }
+            }
+            Some(Message::Log { id, text }) => match pool.log_of(self.instance, id.as_deref()) {
+                Some((_, log)) => log.line(&text),
+                None => self.log_process(&text),
+            },
+            Some(Message::Outcome { attempt, outcome }) => {
+                let name = outcome.as_str();
+                match pool.reply(self.instance, &attempt, outcome) {
+                    Ok(()) => self.has_replied.store(true, Ordering::Release),
+                    Err(why) => self.log_process(&format!(
+                        "reply {name:?} for job {:?} rejected: {why}",
+                        attempt.id
+                    )),
+                }
+            }
+            Some(Message::Enqueue(request)) => self.enqueue(request).await,
+            None => return self.handle_other_line(bytes),
+        }
+        Ok(())
+    }
+
+    fn handle_other_line(&self, bytes: &[u8]) -> Result<(), String> {
+        let text = Line::Complete(bytes.to_vec()).text();
+        if self.shared.options.is_strict {
+            let short: String = text.chars().take(200).collect();
+            return Err(format!(
+                "it wrote a line that is not a protocol message: {short:?}"
+            ));
+        }
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            self.log_process(
+                "a line on stdout is not a protocol message and was logged; \
+                print to stderr instead",
+            );
+        }
+        self.log(&text);
+        Ok(())
+    }
+
+    /// Logs a line: for the job if there is only one, otherwise for the process.
+    fn log(&self, text: &str) {
+        if let Some((_, log)) = self.shared.pool.log_of(self.instance, None) {
+            log.line(text);
+            return;
+        }
+        let text = &text[..text.floor_char_boundary(LOG_BYTES_MAX)];
+        self.lock_last_lines().push(text);
+        self.log_process(text);
+    }
+
+    fn lock_last_lines(&self) -> MutexGuard<'_, LastLines> {
+        self.last_lines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn log_process(&self, text: &str) {
+        (self.shared.options.log_sink)(&format!("process {}: {text}", self.instance.slot + 1));
+    }
+
+    /// Enqueues follow-up jobs and replies later; does not block the reading of further lines.
+    async fn enqueue(self: &Arc<Self>, request: EnqueueLine) {
+        let Ok(permit) = Arc::clone(&self.enqueues).acquire_owned().await else {
+            return;
+        };
+        let reader = Arc::clone(self);
+        tokio::spawn(async move {
+            let (ids, error) = match reader.enqueued(&request).await {
+                Ok(ids) => (Some(ids), None),
+                Err(error) => (None, Some(Error::from(&error))),
+            };
+            let reply = Enqueued {
+                reference: request.reference,
+                ids,
+                error,
+            };
+            let (bytes, may_be_seen) = (line(&reply), None);
+            // Fails if the process has exited, which is fine.
+            let _ = reader.sender.send(Outgoing { bytes, may_be_seen });
+            drop(permit);
+        });
+    }
+
+    async fn enqueued(&self, request: &EnqueueLine) -> Result<Vec<String>> {
+        let found = self
+            .shared
+            .pool
+            .log_of(self.instance, request.id.as_deref());
+        let context = found.map(|(context, _)| context);
+        let queue = queue(request, context.as_ref())?;
+        let mut jobs = Vec::new();
+        for job in &request.jobs {
+            jobs.push(EnqueueRequest::from_json(job.get())?.into_job()?);
+        }
+        if let Some(context) = &context {
+            copy_trace_headers(context, &mut jobs)?;
+        }
+        let replies = self.shared.options.store.enqueue(&queue, jobs).await?;
+        Ok(replies
+            .iter()
+            .map(|answer| answer.id().to_string())
+            .collect())
+    }
+}
+
+/// Returns the queue to enqueue to.
+fn queue(request: &EnqueueLine, context: Option<&AttemptContext>) -> Result<QueueName> {
+    match (&request.queue, context) {
+        (Some(name), _) => QueueName::new(name),
+        (None, Some(context)) => Ok(context.queue().clone()),
+        (None, None) => Err(CoreError::invalid(
+            "enqueue",
+            "the queue is missing, and there is no job of this process to take it from",
+            "add \"queue\", or the \"id\" of the job that enqueues",
+        )),
+    }
+}
+
+fn copy_trace_headers(context: &AttemptContext, jobs: &mut [NewJob]) -> Result<()> {
+    for name in windlass_worker::TRACE_HEADERS {
+        let Some(value) = context.job().headers.get(name) else {
+            continue;
+        };
+        for job in jobs
+            .iter_mut()
+            .filter(|job| job.headers.get(name).is_none())
+        {
+            job.headers.set(name, value)?;
+        }
+    }
+    Ok(())
+}
