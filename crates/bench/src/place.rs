@@ -50,7 +50,7 @@ impl Place {
             }
             url @ StoreUrl::Redis { .. } => {
                 let own = format!("{word}-{:016x}", fastrand::u64(..));
-                Ok(Self::at(url.beneath(&own)?, Ground::Servers))
+                Ok(Self::at(url.with_sub_prefix(&own)?, Ground::Servers))
             }
             other => Err(Error::new(
                 ErrorKind::Invalid,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use windlass::runtime::{Context, Options, Runtime};
-use windlass::{Error, ErrorKind, Existing, Outcome, QueueName, Result, Source, StoreUrl};
+use windlass::{Error, ErrorKind, OpenMode, Outcome, QueueName, Result, Source, StoreUrl};
 
 /// The word that makes the program such a process; the queue and the file follow.
 pub const WORD: &str = "bench-worker";
@@ -29,7 +29,7 @@ pub async fn run(url: &StoreUrl, queue: &str, ledger: &Path) -> Result<()> {
         let what = format!("{} cannot be written: {error}", ledger.display());
         Error::new(ErrorKind::Invalid, what, "name a file that can be written")
     })?;
-    let stores = windlass::open_stores(url, Existing::Required).await?;
+    let stores = windlass::open_connections(url, OpenMode::MustExist).await?;
     let mut options = Options::new([Source::new(QueueName::new(queue)?)]);
     "bench".clone_into(&mut options.name);
     options.lease = LEASE;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use windlass::{Existing, Store, StoreUrl};
+use windlass::{OpenMode, Store, StoreUrl};
 
 use crate::args::Global;
 use crate::exit::{CliError, Result};

@@ -1,14 +1,14 @@
-//! What `#[job(…)]` says, checked where the compiler can point at it.
+//! Parses and checks `#[job(…)]`, with errors at the position of the mistake.
 
 use syn::{DeriveInput, LitStr, Type, parse_quote};
 
-const NO_KIND: &str = "a typed job needs its kind, for example #[job(kind = \"mail.send\")]: it is \
-    stored with every job, so it is never taken from the name of the type, which may change";
+const NO_KIND: &str = "a typed job needs a kind, for example #[job(kind = \"mail.send\")]; it is \
+    stored with every job, so it is not derived from the name of the type, which may change";
 
-/// The most bytes a kind or the name of a queue may have.
+/// The most bytes of a kind or a queue name.
 const NAME_BYTES_MAX: usize = 128;
 
-/// What the attribute of a typed job says.
+/// The attribute of a typed job.
 pub(crate) struct Attribute {
     pub(crate) kind: LitStr,
     pub(crate) queue: Option<LitStr>,
@@ -31,7 +31,7 @@ impl Attribute {
                 } else if meta.path.is_ident("output") {
                     set(&mut output, meta.value()?.parse()?, &meta)
                 } else {
-                    Err(meta.error("a typed job has `kind`, `queue` and `output`, and no more"))
+                    Err(meta.error("unknown key; expected one of: kind, queue, output"))
                 }
             })?;
         }
@@ -48,9 +48,9 @@ impl Attribute {
     }
 }
 
-fn set<T>(place: &mut Option<T>, value: T, meta: &syn::meta::ParseNestedMeta) -> syn::Result<()> {
-    if place.replace(value).is_some() {
-        return Err(meta.error("it is said twice: say it once"));
+fn set<T>(slot: &mut Option<T>, value: T, meta: &syn::meta::ParseNestedMeta) -> syn::Result<()> {
+    if slot.replace(value).is_some() {
+        return Err(meta.error("duplicate key; set it once"));
     }
     Ok(())
 }
@@ -58,7 +58,7 @@ fn set<T>(place: &mut Option<T>, value: T, meta: &syn::meta::ParseNestedMeta) ->
 fn check_kind(kind: &LitStr) -> syn::Result<()> {
     let text = kind.value();
     if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
-        let why = "a kind has 1 to 128 bytes and no control characters";
+        let why = "a kind must have 1 to 128 bytes and no control characters";
         return Err(syn::Error::new(kind.span(), why));
     }
     Ok(())
@@ -68,7 +68,7 @@ fn check_queue(queue: &LitStr) -> syn::Result<()> {
     let text = queue.value();
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
     if text.is_empty() || text.len() > NAME_BYTES_MAX || !text.chars().all(is_allowed) {
-        let why = "the name of a queue has 1 to 128 letters, digits, dots, underscores, colons and \
+        let why = "a queue name must have 1 to 128 letters, digits, dots, underscores, colons or \
             hyphens";
         return Err(syn::Error::new(queue.span(), why));
     }
@@ -79,7 +79,7 @@ fn check_queue(queue: &LitStr) -> syn::Result<()> {
 mod tests {
     use super::*;
 
-    fn refusal(input: &DeriveInput) -> String {
+    fn error(input: &DeriveInput) -> String {
         match Attribute::of(input) {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
@@ -87,11 +87,11 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_is_never_taken_from_the_name_of_the_type() {
+    fn the_kind_is_never_derived_from_the_name_of_the_type() {
         let bare = parse_quote!(
             struct Mail;
         );
-        assert!(refusal(&bare).contains("which may change"));
+        assert!(error(&bare).contains("which may change"));
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_word_or_name_is_refused_where_it_stands() {
+    fn a_wrong_key_or_name_is_rejected() {
         let inputs: [(DeriveInput, &str); 5] = [
             (
                 parse_quote!(
@@ -121,7 +121,7 @@ mod tests {
                     #[job(kind = "a", kind = "b")]
                     struct Mail;
                 ),
-                "twice",
+                "duplicate",
             ),
             (
                 parse_quote!(
@@ -135,7 +135,7 @@ mod tests {
                     #[job(kind = "a", retries = 3)]
                     struct Mail;
                 ),
-                "no more",
+                "expected one of",
             ),
             (
                 parse_quote!(
@@ -145,9 +145,12 @@ mod tests {
                 "string",
             ),
         ];
-        for (input, word) in inputs {
-            let said = refusal(&input);
-            assert!(said.contains(word), "{said:?} has no {word:?}");
+        for (input, text) in inputs {
+            let message = error(&input);
+            assert!(
+                message.contains(text),
+                "{message:?} does not contain {text:?}"
+            );
         }
     }
 }

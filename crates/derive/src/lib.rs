@@ -1,4 +1,4 @@
-//! The derive of a typed job: `#[derive(TypedJob)]`, used through the crate `windlass`.
+//! The derive macro `TypedJob`, used through the crate `windlass`.
 
 mod attribute;
 
@@ -8,11 +8,11 @@ use syn::{DeriveInput, parse_macro_input};
 
 use attribute::Attribute;
 
-/// Makes a type a typed job.
+/// Implements `TypedJob` for a type.
 ///
-/// `#[job(kind = "…")]` is required: the kind is stored with every job and must outlive the name of
-/// the type. `queue = "…"` names the queue (`default` unless said), `output = Type` what a handler
-/// returns (`()` unless said).
+/// `#[job(kind = "…")]` is required: the kind is stored with every job and must not change when the type
+/// is renamed. `queue = "…"` sets the queue (default: `default`), `output = Type` what a handler returns
+/// (default: `()`).
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};

@@ -50,7 +50,7 @@ async fn pack(_: Pack, context: Context) -> Result<(), JobError> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A stamp adds headers to every job that this client enqueues. Follow-up jobs inherit the trace.
     let client = Client::connect("memory:").await?;
-    let stamped = client.clone().stamp(|headers| {
+    let stamped = client.clone().with_headers(|headers| {
         let _ = headers.set("traceparent", TRACE);
     });
     let quick = RetryPolicy::fixed(Duration::from_millis(10));

@@ -54,8 +54,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The first hook is the outermost.
     let worker = Worker::new(client)
         .handle(work)
-        .around(measure)
-        .around(report);
+        .middleware(measure)
+        .middleware(report);
     let summary = worker.burst().run().await?;
 
     assert_eq!((summary.succeeded, summary.dead), (1, 2));

@@ -1,4 +1,4 @@
-//! The way in: enqueues jobs, waits for what they return, looks them up.
+//! The client: enqueues jobs, waits for their results, looks them up.
 
 mod enqueue;
 mod handle;
@@ -12,17 +12,17 @@ use std::sync::Arc;
 use windlass_core::{Bytes, Headers, Result, Store};
 use windlass_worker::Connections;
 
-pub use enqueue::Enqueue;
+pub use enqueue::EnqueueBuilder;
 pub use handle::{JobHandle, Raw};
 pub use wait::WaitError;
 
-use crate::open::{Existing, open, stores};
+use crate::open::{OpenMode, connections, open};
 use crate::typed::TypedJob;
 use crate::url::StoreUrl;
 
-type Stamp = Arc<dyn Fn(&mut Headers) + Send + Sync>;
+type HeaderFn = Arc<dyn Fn(&mut Headers) + Send + Sync>;
 
-/// A client of a store. Cheap to clone: all clones use one connection.
+/// A client of a store. Cheap to clone: all clones share one connection.
 ///
 /// ```
 /// use windlass::{Changed, Client, Filter, JobState};
@@ -36,7 +36,7 @@ type Stamp = Arc<dyn Fn(&mut Headers) + Send + Sync>;
 /// let page = client.list("mail", &Filter::default(), None, 100).await?;
 /// assert_eq!(page.items[0].id.as_str(), "letter-1");
 /// assert_eq!(client.cancel("mail", "letter-1").await?, Changed::Done);
-/// let job = client.get("mail", "letter-1").await?.ok_or("it is kept for an hour")?;
+/// let job = client.get("mail", "letter-1").await?.ok_or("job not found")?;
 /// assert_eq!(job.state, JobState::Cancelled);
 /// # Ok(())
 /// # }
@@ -48,47 +48,51 @@ pub struct Client(Arc<Inner>);
 struct Inner {
     store: Arc<dyn Store>,
     url: Option<StoreUrl>,
-    stamps: Vec<Stamp>,
+    header_fns: Vec<HeaderFn>,
 }
 
 impl Client {
-    /// Opens the store that a URL names: `memory:`, `sqlite:jobs.db`, `redis://…`. A file that is
-    /// not there is made.
+    /// Opens the store at a URL: `memory:`, `sqlite:jobs.db` or `redis://…`. Creates the file if it
+    /// does not exist.
     pub async fn connect(url: &str) -> Result<Self> {
         let url: StoreUrl = url.parse()?;
-        let store = open(&url, Existing::OrCreate).await?;
+        let store = open(&url, OpenMode::CreateIfMissing).await?;
         Ok(Self::over(store, Some(url)))
     }
 
-    /// A client of a store at hand. For Redis prefer [`connect`](Self::connect): a worker then
-    /// renews its leases over a connection of its own, whatever its handlers do.
+    /// Creates a client of an open store. For Redis prefer [`connect`](Self::connect): a worker then
+    /// renews its leases over a dedicated connection, even while handlers block.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self::over(store, None)
     }
 
     fn over(store: Arc<dyn Store>, url: Option<StoreUrl>) -> Self {
-        let stamps = Vec::new();
-        Self(Arc::new(Inner { store, url, stamps }))
+        let header_fns = Vec::new();
+        Self(Arc::new(Inner {
+            store,
+            url,
+            header_fns,
+        }))
     }
 
-    /// The store, for what has no method here.
+    /// Returns the store, for operations that the client has no method for.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.0.store
     }
 
-    /// Lets `stamp` set headers of every job that is enqueued from now on through this client and
-    /// its clones. What a job says of itself counts more.
+    /// Adds a function that sets headers on every job enqueued through the returned client and its
+    /// clones. Headers set on a job itself take precedence.
     ///
-    /// This is how a trace goes along: write the current trace as `traceparent` (W3C Trace Context).
-    /// Jobs that a handler enqueues through its [`Context`](crate::Context) carry the trace of their
-    /// job even without a stamp.
+    /// Use it to propagate traces: set the current trace as `traceparent` (W3C Trace Context). Jobs that
+    /// a handler enqueues through its [`Context`](crate::Context) inherit the trace of their job even
+    /// without it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> windlass::Result<()> {
     /// # fn current_trace() -> String { "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into() }
-    /// let client = windlass::Client::connect("memory:").await?.stamp(|headers| {
-    ///     // A value that is no header is left out: a trace is not worth a lost job.
+    /// let client = windlass::Client::connect("memory:").await?.with_headers(|headers| {
+    ///     // Ignore an invalid value: a missing trace must not prevent the job.
     ///     let _ = headers.set("traceparent", &current_trace());
     /// });
     /// let letter = client.enqueue_raw("mail", "dear Ann").await?;
@@ -98,34 +102,34 @@ impl Client {
     /// # }
     /// ```
     #[must_use]
-    pub fn stamp(self, stamp: impl Fn(&mut Headers) + Send + Sync + 'static) -> Self {
+    pub fn with_headers(self, header_fn: impl Fn(&mut Headers) + Send + Sync + 'static) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.0);
-        inner.stamps.push(Arc::new(stamp));
+        inner.header_fns.push(Arc::new(header_fn));
         Self(Arc::new(inner))
     }
 
-    /// Enqueues a job: await it, or say more first.
-    #[expect(clippy::needless_pass_by_value, reason = "a job is given away")]
-    pub fn enqueue<J: TypedJob>(&self, job: J) -> Enqueue<J> {
-        Enqueue::typed(self.clone(), &job)
+    /// Enqueues a job. Set options on the returned builder, then await it.
+    #[expect(clippy::needless_pass_by_value, reason = "callers give the job away")]
+    pub fn enqueue<J: TypedJob>(&self, job: J) -> EnqueueBuilder<J> {
+        EnqueueBuilder::typed(self.clone(), &job)
     }
 
-    /// Enqueues bytes: await it, or say more first.
-    pub fn enqueue_raw(&self, queue: &str, payload: impl Into<Bytes>) -> Enqueue<Raw> {
-        Enqueue::raw(self.clone(), queue, payload.into())
+    /// Enqueues raw bytes. Set options on the returned builder, then await it.
+    pub fn enqueue_raw(&self, queue: &str, payload: impl Into<Bytes>) -> EnqueueBuilder<Raw> {
+        EnqueueBuilder::raw(self.clone(), queue, payload.into())
     }
 
-    /// The headers a job begins with: what it inherits, then what stamps say.
-    fn stamped(&self, mut inherited: Headers) -> Headers {
-        for stamp in &self.0.stamps {
-            stamp(&mut inherited);
+    /// Returns the default headers of a job: the inherited ones, changed by the header functions.
+    fn default_headers(&self, mut inherited: Headers) -> Headers {
+        for header_fn in &self.0.header_fns {
+            header_fn(&mut inherited);
         }
         inherited
     }
 
-    /// The store as a worker needs it.
-    pub(crate) fn stores(&self) -> Connections {
-        stores(self.0.url.as_ref(), Arc::clone(self.store()))
+    /// Returns the connections for a worker.
+    pub(crate) fn connections(&self) -> Connections {
+        connections(self.0.url.as_ref(), Arc::clone(self.store()))
     }
 }
 
@@ -145,15 +149,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_redis_is_opened_once_more_for_renewals() {
+    fn only_redis_is_opened_a_second_time_for_renewals() {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
-        let stores = |url: Option<&str>| {
+        let connections = |url: Option<&str>| {
             let url = url.map(|url| url.parse().unwrap());
-            format!("{:?}", Client::over(Arc::clone(&store), url).stores())
+            format!("{:?}", Client::over(Arc::clone(&store), url).connections())
         };
-        assert!(stores(Some("redis://host")).contains("is_reopened: true"));
+        assert!(connections(Some("redis://host")).contains("is_reopened: true"));
         for shared in [Some("memory:"), Some("sqlite:jobs.db"), None] {
-            assert!(stores(shared).contains("is_reopened: false"), "{shared:?}");
+            assert!(
+                connections(shared).contains("is_reopened: false"),
+                "{shared:?}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a handler knows and can do besides its job.
+//! The context of an attempt.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use windlass_core::{Bytes, Headers};
 use windlass_worker::TRACE_HEADERS;
 
-use crate::client::{Client, Enqueue, Raw};
+use crate::client::{Client, EnqueueBuilder, Raw};
 use crate::extract::DataMap;
 use crate::once::Once;
 use crate::typed::TypedJob;
 
-/// One attempt as its handler sees it: everything of the [runtime's](crate::runtime::Context), and
-/// jobs of its own to enqueue. Cheap to clone.
+/// The attempt that a handler is running: the runtime's [`AttemptContext`](crate::runtime::AttemptContext),
+/// plus a client to enqueue follow-up jobs. Cheap to clone.
 ///
 /// ```
 /// use windlass::{Context, JobError};
@@ -21,12 +21,12 @@ use crate::typed::TypedJob;
 /// async fn resize(context: Context) -> Result<(), JobError> {
 ///     for page in 0..4 {
 ///         if context.stop_reason().is_some() {
-///             return Err(JobError::release()); // cancelled, out of time, or the worker leaves
+///             return Err(JobError::release()); // cancelled, timed out, or the worker is stopping
 ///         }
 ///         context.progress(f64::from(page) / 4.0, Some("resizing")).await?;
 ///     }
-///     let id = format!("{}/tell", context.job().id); // a repeat is the same follow-up
-///     context.enqueue_raw("mail", "it is done").id(&id).await?;
+///     let id = format!("{}/notify", context.job().id); // a retry enqueues the same job
+///     context.enqueue_raw("mail", "resized").id(&id).await?;
 ///     Ok(())
 /// }
 /// # #[tokio::main(flavor = "current_thread")]
@@ -35,7 +35,7 @@ use crate::typed::TypedJob;
 /// # client.enqueue_raw("pictures", "a.png").id("a").await?;
 /// # let worker = windlass::Worker::new(client.clone()).queue("pictures").fallback(resize);
 /// # assert_eq!(worker.burst().run().await?.succeeded, 1);
-/// # assert!(client.get("mail", "a/tell").await?.is_some());
+/// # assert!(client.get("mail", "a/notify").await?.is_some());
 /// # Ok(())
 /// # }
 /// ```
@@ -45,7 +45,7 @@ pub struct Context {
     shared: Arc<Shared>,
 }
 
-/// What all attempts of a worker have in common.
+/// State shared by all attempts of a worker.
 pub(crate) struct Shared {
     pub(crate) client: Client,
     pub(crate) data: DataMap,
@@ -56,28 +56,29 @@ impl Context {
         Self { attempt, shared }
     }
 
-    /// The client of the worker.
+    /// Returns the client of the worker.
     pub fn client(&self) -> &Client {
         &self.shared.client
     }
 
-    /// Enqueues a follow-up job; the trace of this job goes with it. Await it, or say more first.
+    /// Enqueues a follow-up job that inherits this job's trace. Set options on the returned builder,
+    /// then await it.
     ///
-    /// An attempt may be made twice: give a follow-up an [id](Enqueue::id) made of this job's, and it
-    /// is enqueued once all the same.
-    pub fn enqueue<J: TypedJob>(&self, job: J) -> Enqueue<J> {
+    /// A job may run more than once: derive the follow-up's [id](EnqueueBuilder::id) from this job's id,
+    /// so that it is enqueued only once.
+    pub fn enqueue<J: TypedJob>(&self, job: J) -> EnqueueBuilder<J> {
         self.client().enqueue(job).inherit(self.trace())
     }
 
-    /// Enqueues bytes as a follow-up job, as [`enqueue`](Self::enqueue) does.
-    pub fn enqueue_raw(&self, queue: &str, payload: impl Into<Bytes>) -> Enqueue<Raw> {
+    /// Enqueues raw bytes as a follow-up job, like [`enqueue`](Self::enqueue).
+    pub fn enqueue_raw(&self, queue: &str, payload: impl Into<Bytes>) -> EnqueueBuilder<Raw> {
         self.client()
             .enqueue_raw(queue, payload)
             .inherit(self.trace())
     }
 
-    /// An effect of this job that must happen once, however often the job runs. `name` tells it from
-    /// other effects of the same job.
+    /// Returns the record of an effect of this job that must happen once, however often the job runs.
+    /// `name` identifies the effect within the job.
     pub fn once(&self, name: &str) -> Once {
         let key = format!("{}/{}/{name}", self.queue(), self.job().id);
         Once::new(key, self.token())
@@ -87,12 +88,12 @@ impl Context {
         &self.shared.data
     }
 
-    /// The headers of the job that carry its trace.
+    /// Returns the trace headers of the job.
     fn trace(&self) -> Headers {
         let mut headers = Headers::default();
         for name in TRACE_HEADERS {
             if let Some(value) = self.job().headers.get(name) {
-                // It was a header before, so it is one now.
+                // Cannot fail: it was a valid header before.
                 let _ = headers.set(name, value);
             }
         }

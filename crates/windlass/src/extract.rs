@@ -1,4 +1,4 @@
-//! What a handler may ask for besides its job: each argument takes itself from the context.
+//! Extractors: the arguments of a handler besides its job.
 
 mod data;
 
@@ -14,10 +14,10 @@ use crate::job_error::JobError;
 pub(crate) use data::DataMap;
 pub use data::{Data, Needs};
 
-/// An argument of a handler: something that can be taken from the context of a job.
+/// An argument of a handler that can be extracted from the context of its job.
 ///
-/// There are [`Context`], [`Data<T>`], [`Client`], [`Token`] and [`RawJob`], and for raw handlers also
-/// [`Bytes`] and [`Json<T>`], the payload. An extractor of your own is one function:
+/// Implemented for [`Context`], [`Data<T>`], [`Client`], [`Token`] and [`RawJob`], and for the payload
+/// as [`Bytes`] or [`Json<T>`]. A custom extractor needs one function:
 ///
 /// ```
 /// use windlass::{Context, FromContext, JobError};
@@ -33,16 +33,16 @@ pub use data::{Data, Needs};
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be taken from the context of a job",
-    label = "this argument of the handler is no extractor",
-    note = "after the job a handler may have `Context`, `Data<T>`, `Client`, `Token` and `RawJob`",
-    note = "shared data is given with `Worker::data` and taken as `Data<{Self}>`"
+    message = "`{Self}` cannot be extracted from the context of a job",
+    label = "this argument of the handler is not an extractor",
+    note = "after the job a handler may take `Context`, `Data<T>`, `Client`, `Token` and `RawJob`",
+    note = "add shared data with `Worker::data` and take it as `Data<{Self}>`"
 )]
 pub trait FromContext: Sized + Send + 'static {
-    /// Takes it from the context; an error ends the attempt before the handler begins.
+    /// Extracts the value. An error ends the attempt before the handler runs.
     fn from_context(context: &Context) -> Result<Self, JobError>;
 
-    /// Declares the shared data it will ask for, so that a worker without it does not start.
+    /// Declares the shared data that it needs, so that a worker without it does not start.
     fn needs(needs: &mut Needs) {
         let _ = needs;
     }
@@ -68,7 +68,7 @@ impl Deref for RawJob {
     }
 }
 
-/// JSON: a payload where a raw handler asks for it, a result where it returns it.
+/// JSON: the payload as an argument of a raw handler, or its result.
 ///
 /// ```
 /// use windlass::{JobError, Json};
@@ -116,13 +116,13 @@ impl<T: DeserializeOwned + Send + 'static> FromContext for Json<T> {
     }
 }
 
-/// The payload as JSON. One that does not parse will not the next time either.
+/// Parses the payload as JSON. A parse error is permanent, since retrying cannot help.
 pub(crate) fn parsed<T: DeserializeOwned>(job: &ClaimedJob) -> Result<T, JobError> {
     serde_json::from_slice(&job.payload).map_err(|error| {
         let kind = job.kind.as_ref().map_or_else(
             || "a job without a kind".to_owned(),
             |kind| format!("kind {kind:?}"),
         );
-        JobError::permanent(format!("the payload of {kind} does not parse: {error}"))
+        JobError::permanent(format!("cannot parse the payload of {kind}: {error}"))
     })
 }

@@ -1,40 +1,40 @@
-//! What may be a handler: plain async functions, by their arguments and by what they return.
+//! The traits of handlers: async functions, by their arguments and return types.
 //!
-//! These traits are only for reading signatures by. They are sealed: the implementations for functions
-//! of up to nine arguments are all there are.
+//! They are public only to document signatures. They are sealed: only functions of up to nine arguments
+//! implement them.
 
-mod answer;
 mod function;
+mod into_outcome;
 mod seal;
 
 use std::sync::Arc;
 
 use windlass_worker::{AttemptFuture, Outcome};
 
-pub use answer::{Answer, Failing, IntoResult, Promised, RawAnswer};
 pub use function::{Function, RawArguments, TypedArguments};
+pub use into_outcome::{IntoJobError, IntoOutcome, IntoOutput, IntoRawOutcome, IntoResult};
 
 use seal::Seal;
 
 use crate::context::Context;
 use crate::extract::parsed;
 
-/// A handler whose types are known no more.
-pub(crate) type Run = Arc<dyn Fn(Context) -> AttemptFuture + Send + Sync>;
+/// A type-erased handler.
+pub(crate) type BoxedHandler = Arc<dyn Fn(Context) -> AttemptFuture + Send + Sync>;
 
-/// A handler of typed jobs.
-pub(crate) fn typed<F, A, M>(function: F) -> Run
+/// Creates a handler of typed jobs.
+pub(crate) fn typed<F, A, M>(function: F) -> BoxedHandler
 where
     F: Function<A>,
     F::Future: Send + 'static,
-    F::Output: Answer<A::Job, M>,
+    F::Output: IntoOutcome<A::Job, M>,
     A: TypedArguments,
 {
     let function = Arc::new(function);
     Arc::new(move |context| {
         let function = Arc::clone(&function);
         Box::pin(async move {
-            let arguments = parsed(context.job()).and_then(|job| A::take(job, &context, Seal));
+            let arguments = parsed(context.job()).and_then(|job| A::extract(job, &context, Seal));
             match arguments {
                 Ok(arguments) => function.call(arguments, Seal).await.into_outcome(Seal),
                 Err(error) => Outcome::from(error),
@@ -43,19 +43,19 @@ where
     })
 }
 
-/// A handler of jobs as they come.
-pub(crate) fn raw<F, A, M>(function: F) -> Run
+/// Creates a handler of raw jobs.
+pub(crate) fn raw<F, A, M>(function: F) -> BoxedHandler
 where
     F: Function<A>,
     F::Future: Send + 'static,
-    F::Output: RawAnswer<M>,
+    F::Output: IntoRawOutcome<M>,
     A: RawArguments,
 {
     let function = Arc::new(function);
     Arc::new(move |context| {
         let function = Arc::clone(&function);
         Box::pin(async move {
-            match A::take(&context, Seal) {
+            match A::extract(&context, Seal) {
                 Ok(arguments) => function.call(arguments, Seal).await.into_outcome(Seal),
                 Err(error) => Outcome::from(error),
             }

@@ -1,7 +1,7 @@
-//! A reliable job queue: a job it has accepted runs at least once, whatever dies half-way.
+//! A reliable job queue: every accepted job runs at least once, even if workers crash.
 //!
-//! A job is a type, a handler is a plain async function, and the store is a URL. This program needs
-//! nothing else to run; with `sqlite:jobs.db` or `redis://…` the jobs outlive it.
+//! A job is a type, a handler is a plain async function, and the store is a URL. The program below
+//! needs no server; with `sqlite:jobs.db` or `redis://…` its jobs survive a restart.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -21,46 +21,46 @@
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let client = Client::connect("memory:").await?;
 //!     let letter = client.enqueue(SendMail { to: "ann".into() }).await?;
-//!     Worker::new(client.clone()).handle(send).burst().run().await?; // until nothing is left
+//!     Worker::new(client.clone()).handle(send).burst().run().await?; // until the queue is empty
 //!     assert_eq!(client.wait(&letter).await?, "sent to ann");
 //!     Ok(())
 //! }
 //! ```
 //!
-//! Every subject has a small program in the folder `examples`.
+//! The `examples` folder has a small program for each feature.
 //!
-//! # Map
+//! # Overview
 //!
-//! - [`Client`] enqueues [typed jobs](TypedJob) and raw bytes, waits for results, looks jobs up.
-//! - [`Worker`] runs them. Handlers take the job, then whatever is [`FromContext`]: the [`Context`] of
-//!   the attempt, shared [`Data`], the [`RawJob`]. What they return decides: a result, or a
-//!   [`JobError`] that says whether and when to try again. Code [around](Worker::around) every
-//!   attempt sees the [`Outcome`].
+//! - [`Client`] enqueues [typed jobs](TypedJob) and raw bytes, waits for results and looks up jobs.
+//! - [`Worker`] runs them. A handler takes the job, followed by extractors ([`FromContext`]): the
+//!   [`Context`] of the attempt, shared [`Data`], the [`RawJob`]. It returns a result, or a
+//!   [`JobError`] that decides whether and when to retry. [Middleware](Worker::middleware) wraps every
+//!   attempt and sees its [`Outcome`].
 //! - [`Once`] makes an effect happen once, however often its job runs.
-//! - `testing` is a store with a clock that moves when told, and a drain without threads.
-//! - Below these are [`runtime`], the worker without types, and [`store`], the contract of every
-//!   store with all its words, for what [`Client`] has no method for; [`open`] opens one by its
-//!   URL, [`sqlite`], [`redis`] and [`memory`] are the stores themselves.
+//! - `testing` has a store with a manual clock, and runs jobs without background tasks.
+//! - Lower-level modules: [`runtime`] is the untyped worker, [`store`] the interface that every store
+//!   implements, for operations without a [`Client`] method. [`open`] opens a store by its URL;
+//!   [`sqlite`], [`redis`] and [`memory`] are the stores themselves.
 //!
 //! # Features
 //!
-//! `derive`, `redis` and `sqlite` are on unless `default-features = false`; `testing` is for
-//! `[dev-dependencies]`. Without `derive`, [`TypedJob`] is implemented by hand; without a store, its
-//! URLs are refused in words.
+//! `derive`, `redis` and `sqlite` are enabled by default; enable `testing` in `[dev-dependencies]`.
+//! Without `derive`, implement [`TypedJob`] by hand. Opening a URL of a store that is not compiled in
+//! returns an error.
 //!
-//! # What may grow
+//! # Stability
 //!
-//! What a program matches on or fills in and that may get more is `#[non_exhaustive]`: errors,
-//! outcomes, options, settings. The words of the contract are not: a store has to carry out each of
-//! them, so that one more is a new version and the compiler says where it is missing.
+//! Types that may gain variants or fields are `#[non_exhaustive]`: errors, outcomes, options, settings.
+//! The types of the store interface are not: every store must handle all of them, so an addition is
+//! a breaking change.
 
-mod caught;
+mod catch_panic;
 mod client;
 mod context;
 mod extract;
 pub mod handler;
-mod hook;
 mod job_error;
+mod middleware;
 mod once;
 mod open;
 mod registry;
@@ -70,23 +70,23 @@ mod typed;
 mod url;
 mod worker;
 
-pub use client::{Client, Enqueue, JobHandle, Raw, WaitError};
+pub use client::{Client, EnqueueBuilder, JobHandle, Raw, WaitError};
 pub use context::Context;
 pub use extract::{Data, FromContext, Json, Needs, RawJob};
-pub use hook::Next;
 pub use job_error::JobError;
+pub use middleware::Next;
 pub use once::Once;
-pub use open::{Existing, open, open_stores};
+pub use open::{OpenMode, open, open_connections};
 pub use typed::TypedJob;
 pub use url::StoreUrl;
-pub use worker::{Running, Worker};
+pub use worker::{RunningWorker, Worker};
 
 #[cfg(feature = "derive")]
 #[doc(inline)]
 pub use windlass_derive::TypedJob;
 
 #[doc(inline)]
-pub use windlass_worker::{RetryWhen, Outcome, Role, Source, StopReason, Stopper, Summary};
+pub use windlass_worker::{Outcome, RetryWhen, Role, Source, StopReason, Stopper, Summary};
 
 #[doc(no_inline)]
 pub use windlass_core::Bytes;
@@ -98,8 +98,8 @@ pub use windlass_core::{
     Result, RetryPolicy, Store, Timestamp, Token, UniqueKey, duration,
 };
 
-/// All the words of [`Store`], the contract of every store: for what [`Client`] has no method for, and
-/// for stores of your own.
+/// The types of [`Store`], the interface that every store implements: for operations without a
+/// [`Client`] method, and for custom stores.
 ///
 /// ```
 /// use windlass::store::{ClaimRequest, JobLease, OutcomeStatus};
@@ -112,11 +112,11 @@ pub use windlass_core::{
 /// let (store, mail) = (client.store(), QueueName::new("mail")?);
 ///
 /// let claim = store.claim(&mail, ClaimRequest::single(1)).await?.expect("a job is ready");
-/// let hold = JobLease::new(claim.jobs[0].id.clone(), claim.token);
-/// let done = store.complete(&mail, vec![hold.completion().result("sent")], None).await?;
+/// let lease = JobLease::new(claim.jobs[0].id.clone(), claim.token);
+/// let done = store.complete(&mail, vec![lease.completion().result("sent")], None).await?;
 ///
 /// assert_eq!(done.statuses, [OutcomeStatus::Completed]);
-/// let stats = store.stats(&mail).await?.expect("the queue is there");
+/// let stats = store.stats(&mail).await?.expect("the queue exists");
 /// assert_eq!((stats.ready, stats.succeeded), (0, 1));
 /// # Ok(())
 /// # }
@@ -132,25 +132,25 @@ pub mod store {
     };
 }
 
-/// The worker without types: what [`Worker`] is built on, for handlers that are no functions.
+/// The untyped worker that [`Worker`] is built on, for handlers that are not functions.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use windlass::runtime::{Context, Options, Runtime};
-/// use windlass::{Client, Existing, Outcome, QueueName, Source, StoreUrl, open_stores};
+/// use windlass::runtime::{AttemptContext, Options, Runtime};
+/// use windlass::{Client, OpenMode, Outcome, QueueName, Source, StoreUrl, open_connections};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> windlass::Result<()> {
 /// let url: StoreUrl = "memory:".parse()?;
-/// let stores = open_stores(&url, Existing::OrCreate).await?;
-/// Client::new(stores.store().clone()).enqueue_raw("mail", "dear Ann").await?;
+/// let connections = open_connections(&url, OpenMode::CreateIfMissing).await?;
+/// Client::new(connections.store().clone()).enqueue_raw("mail", "dear Ann").await?;
 ///
 /// let mut options = Options::new([Source::new(QueueName::new("mail")?)]);
 /// options.is_burst = true;
-/// let shout = |context: Context| async move {
+/// let shout = |context: AttemptContext| async move {
 ///     Outcome::Done(Some(context.job().payload.to_ascii_uppercase().into()))
 /// };
-/// let summary = Runtime::new(stores, options, Arc::new(shout))?.run().await?;
+/// let summary = Runtime::new(connections, options, Arc::new(shout))?.run().await?;
 /// assert_eq!(summary.succeeded, 1);
 /// # Ok(())
 /// # }
@@ -160,12 +160,12 @@ pub mod runtime {
     pub use windlass_worker::CancellationToken;
     #[doc(inline)]
     pub use windlass_worker::{
-        AttemptFuture, CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Context, GRACE_DEFAULT, Handle, Options,
-        Order, Runtime, STOP_WAIT_DEFAULT, Connections, TRACE_HEADERS,
+        AttemptContext, AttemptFuture, CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Connections,
+        GRACE_DEFAULT, Handle, Options, Order, Runtime, STOP_WAIT_DEFAULT, TRACE_HEADERS,
     };
 }
 
-/// The store that lives and dies with its process.
+/// The in-memory store: its jobs are lost when the process ends.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -178,7 +178,7 @@ pub mod memory {
     pub use windlass_store_memory::MemoryStore;
 }
 
-/// The embedded store: one file, many processes.
+/// The embedded store: one SQLite file, shared by many processes.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -201,12 +201,12 @@ pub mod sqlite {
     pub use windlass_store_sqlite::{Info, Options, SqliteStore, Synchronous};
 }
 
-/// The store for many machines: Redis or Valkey, alone, with Sentinel or as a Cluster.
+/// The store for many machines: Redis or Valkey, standalone, with Sentinel or as a Cluster.
 ///
 /// ```no_run
 /// use windlass::redis::{Options, RedisStore};
 ///
-/// # async fn look() -> windlass::Result<()> {
+/// # async fn show() -> windlass::Result<()> {
 /// let store = RedisStore::open("redis://127.0.0.1:6379/0", Options::default()).await?;
 /// for server in store.facts().await?.servers {
 ///     println!("{}: {:?}", server.address, server.version);
@@ -220,12 +220,12 @@ pub mod redis {
     pub use windlass_store_redis::{Facts, Options, RedisStore, ServerFacts};
 }
 
-/// The guide is code that runs.
+/// Runs the code of the library guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 struct Guide;
 
-/// So is the program of the first page.
+/// Runs the code of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

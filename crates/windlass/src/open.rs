@@ -1,4 +1,4 @@
-//! Opens the store that a URL names.
+//! Opens a store by its URL.
 
 use std::sync::Arc;
 
@@ -8,51 +8,51 @@ use windlass_worker::Connections;
 
 use crate::url::StoreUrl;
 
-/// Whether a store has to be there already.
+/// What to do if a store does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
-    /// A store that is not there is an error; nothing is created.
-    Required,
-    /// A store that is not there is made.
-    OrCreate,
+pub enum OpenMode {
+    /// Return an error.
+    MustExist,
+    /// Create the store.
+    CreateIfMissing,
 }
 
-/// Opens the store that `url` names. A memory store is always a fresh one; a Redis server that
-/// answers and holds no jobs is an empty store, and there already.
+/// Opens the store at `url`. A memory store is always new; a reachable Redis server without jobs counts
+/// as an existing, empty store.
 ///
 /// ```
-/// use windlass::{Existing, QueueName, open};
+/// use windlass::{OpenMode, QueueName, open};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> windlass::Result<()> {
-/// let store = open(&"memory:".parse()?, Existing::OrCreate).await?;
-/// assert!(store.stats(&QueueName::new("mail")?).await?.is_none()); // there is no such queue yet
+/// let store = open(&"memory:".parse()?, OpenMode::CreateIfMissing).await?;
+/// assert!(store.stats(&QueueName::new("mail")?).await?.is_none()); // the queue does not exist yet
 /// # Ok(())
 /// # }
 /// ```
-pub async fn open(url: &StoreUrl, existing: Existing) -> Result<Arc<dyn Store>> {
+pub async fn open(url: &StoreUrl, mode: OpenMode) -> Result<Arc<dyn Store>> {
     match url {
         StoreUrl::Memory => Ok(Arc::new(MemoryStore::new(Arc::new(SystemClock)))),
-        StoreUrl::Sqlite { path } => open_sqlite(path, existing),
+        StoreUrl::Sqlite { path } => open_sqlite(path, mode),
         StoreUrl::Redis { url, .. } => open_redis(url).await,
     }
 }
 
-/// Opens the store that `url` names for a worker: on Redis its renewals get a connection of their
-/// own.
-pub async fn open_stores(url: &StoreUrl, existing: Existing) -> Result<Connections> {
-    let store = open(url, existing).await?;
-    Ok(stores(Some(url), store))
+/// Opens the store at `url` for a worker: on Redis, renewals use a dedicated connection.
+pub async fn open_connections(url: &StoreUrl, mode: OpenMode) -> Result<Connections> {
+    let store = open(url, mode).await?;
+    Ok(connections(Some(url), store))
 }
 
-/// The store as a worker needs it: what answers only in its own runtime is opened once more.
-pub(crate) fn stores(url: Option<&StoreUrl>, store: Arc<dyn Store>) -> Connections {
+/// Returns the connections for a worker: Redis is opened a second time, since its connections are tied
+/// to a Tokio runtime.
+pub(crate) fn connections(url: Option<&StoreUrl>, store: Arc<dyn Store>) -> Connections {
     match url {
         Some(url @ StoreUrl::Redis { .. }) => {
             let url = url.clone();
             Connections::with_reopen(store, move || {
                 let url = url.clone();
-                async move { open(&url, Existing::Required).await }
+                async move { open(&url, OpenMode::MustExist).await }
             })
         }
         _ => Connections::shared(store),
@@ -60,19 +60,22 @@ pub(crate) fn stores(url: Option<&StoreUrl>, store: Arc<dyn Store>) -> Connectio
 }
 
 #[cfg(feature = "sqlite")]
-fn open_sqlite(path: &std::path::Path, existing: Existing) -> Result<Arc<dyn Store>> {
+fn open_sqlite(path: &std::path::Path, mode: OpenMode) -> Result<Arc<dyn Store>> {
     use windlass_store_sqlite::{Options, SqliteStore};
 
     let options = Options {
-        create: existing == Existing::OrCreate,
+        create: mode == OpenMode::CreateIfMissing,
         ..Options::default()
     };
     Ok(Arc::new(SqliteStore::open(path, options)?))
 }
 
 #[cfg(not(feature = "sqlite"))]
-fn open_sqlite(_path: &std::path::Path, _existing: Existing) -> Result<Arc<dyn Store>> {
-    Err(absent("SQLite", "build Windlass with the feature sqlite"))
+fn open_sqlite(_path: &std::path::Path, _existing: OpenMode) -> Result<Arc<dyn Store>> {
+    Err(not_compiled_in(
+        "SQLite",
+        "build Windlass with the feature sqlite",
+    ))
 }
 
 #[cfg(feature = "redis")]
@@ -83,16 +86,16 @@ async fn open_redis(url: &str) -> Result<Arc<dyn Store>> {
 }
 
 #[cfg(not(feature = "redis"))]
-#[expect(
-    clippy::unused_async,
-    reason = "with the store there is something to wait for"
-)]
+#[expect(clippy::unused_async, reason = "async with the feature redis")]
 async fn open_redis(_url: &str) -> Result<Arc<dyn Store>> {
-    Err(absent("Redis", "build Windlass with the feature redis"))
+    Err(not_compiled_in(
+        "Redis",
+        "build Windlass with the feature redis",
+    ))
 }
 
 #[cfg(not(all(feature = "sqlite", feature = "redis")))]
-fn absent(store: &str, help: &'static str) -> windlass_core::Error {
-    let what = format!("this build has no {store} store");
+fn not_compiled_in(store: &str, help: &'static str) -> windlass_core::Error {
+    let what = format!("this build does not include the {store} store");
     windlass_core::Error::new(windlass_core::ErrorKind::Invalid, what, help)
 }

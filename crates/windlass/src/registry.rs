@@ -1,4 +1,4 @@
-//! The handlers of a worker by the kind of job they run.
+//! The handlers of a worker, by job kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use windlass_worker::{AttemptFuture, Outcome};
 
 use crate::context::{Context, Shared};
 use crate::extract::{DataMap, Needs};
-use crate::handler::Run;
-use crate::hook::{Hook, Next};
+use crate::handler::BoxedHandler;
+use crate::middleware::{Middleware, Next};
 
-/// Handlers by kind, and one for the rest.
+/// The handlers by kind, and the fallback.
 #[derive(Clone, Default)]
 pub(crate) struct Registry {
     kinds: BTreeMap<Kind, Entry>,
@@ -20,9 +20,9 @@ pub(crate) struct Registry {
 
 #[derive(Clone)]
 pub(crate) struct Entry {
-    pub(crate) run: Run,
+    pub(crate) run: BoxedHandler,
     pub(crate) needs: Needs,
-    /// What its author calls it.
+    /// The name of the function.
     pub(crate) name: &'static str,
     /// The queue of a typed job.
     pub(crate) queue: Option<QueueName>,
@@ -41,37 +41,37 @@ impl Registry {
 
     pub(crate) fn set_fallback(&mut self, entry: Entry) -> Result<()> {
         if self.fallback.replace(entry).is_some() {
-            let why = "it has two fallbacks";
-            return Err(Error::invalid("worker", why, "give it one fallback"));
+            let why = "two fallbacks were added";
+            return Err(Error::invalid("worker", why, "add one fallback"));
         }
         Ok(())
     }
 
-    /// The queues of the typed jobs it knows, each once.
+    /// Returns the queues of all typed jobs.
     pub(crate) fn queues(&self) -> BTreeSet<QueueName> {
         let entries = self.kinds.values();
         entries.filter_map(|entry| entry.queue.clone()).collect()
     }
 
-    /// Checks that there is a handler, and that each has the data it asks for.
+    /// Checks that there is a handler, and that all data they need is there.
     pub(crate) fn check(&self, data: &DataMap) -> Result<()> {
         let mut entries = self.kinds.values().chain(&self.fallback).peekable();
         if entries.peek().is_none() {
-            let help = "give it handlers with Worker::handle, handle_raw or fallback";
-            return Err(Error::invalid("worker", "it has no handler", help));
+            let help = "add one with Worker::handle, handle_raw or fallback";
+            return Err(Error::invalid("worker", "no handler is set", help));
         }
         for entry in entries {
             if let Some(missing) = entry.needs.missing(data) {
                 let name = entry.name;
-                let why = format!("{name} asks for Data<{missing}>, which it was not given");
-                let help = format!("give it with Worker::data, as a value of type {missing}");
+                let why = format!("{name} takes Data<{missing}>, but no such data was added");
+                let help = format!("add it with Worker::data, as a value of type {missing}");
                 return Err(Error::invalid("worker", why, help));
             }
         }
         Ok(())
     }
 
-    fn choose(&self, kind: Option<&Kind>) -> Run {
+    fn choose(&self, kind: Option<&Kind>) -> BoxedHandler {
         let known = kind.and_then(|kind| self.kinds.get(kind));
         match known.or(self.fallback.as_ref()) {
             Some(entry) => Arc::clone(&entry.run),
@@ -79,23 +79,23 @@ impl Registry {
         }
     }
 
-    /// Another worker may know the kind, so this is a failed attempt like any other.
-    fn unknown(&self, kind: Option<&Kind>) -> Run {
+    /// A handler that fails the attempt. Not permanent, since another worker may have a handler.
+    fn unknown(&self, kind: Option<&Kind>) -> BoxedHandler {
         let known: Vec<_> = self.kinds.keys().map(Kind::as_str).collect();
         let known = known.join(", ");
         let what = kind.map_or_else(
             || "the job has no kind".to_owned(),
             |kind| format!("this worker has no handler for kind {kind:?}"),
         );
-        let error = format!("{what}; it knows: {known}");
+        let error = format!("{what}; known kinds: {known}");
         Arc::new(move |_| Box::pin(std::future::ready(Outcome::failed(error.clone()))))
     }
 }
 
-/// Hands each job to its handler, through the hooks.
+/// Runs each job with its handler, through the middleware.
 pub(crate) struct Dispatch {
     pub(crate) registry: Registry,
-    pub(crate) hooks: Arc<[Hook]>,
+    pub(crate) middleware: Arc<[Middleware]>,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -103,6 +103,6 @@ impl windlass_worker::Handle for Dispatch {
     fn handle(&self, attempt: windlass_worker::AttemptContext) -> AttemptFuture {
         let context = Context::new(attempt, Arc::clone(&self.shared));
         let run = self.registry.choose(context.job().kind.as_ref());
-        Box::pin(Next::new(Arc::clone(&self.hooks), run).run(context))
+        Box::pin(Next::new(Arc::clone(&self.middleware), run).run(context))
     }
 }

@@ -1,4 +1,4 @@
-//! The kit for testing programs that use Windlass: a clock that moves when told, and no threads.
+//! Utilities for tests of programs that use Windlass: a manual clock, and no background tasks.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@
 //! struct SendMail { to: String }
 //!
 //! async fn send(mail: SendMail) -> Result<(), JobError> {
-//!     if mail.to.is_empty() { Err(JobError::permanent("nobody to send it to")) } else { Ok(()) }
+//!     if mail.to.is_empty() { Err(JobError::permanent("no recipient")) } else { Ok(()) }
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -27,8 +27,8 @@
 //! # }
 //! ```
 
-mod alone;
 mod drain;
+mod run_handler;
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,20 +37,20 @@ use std::time::Duration;
 use windlass_core::{Clock, Filter, JobState, Kind, ManualClock, Store, Timestamp};
 use windlass_store_memory::MemoryStore;
 
-pub use alone::{Alone, run};
+pub use run_handler::{HandlerRun, run};
 
 use crate::client::Client;
 use crate::typed::TypedJob;
 
-/// Where the clock of a test stands at first: in November 2023, far from any edge.
+/// The initial time of the clock: November 2023, far from any limit.
 const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
-/// How many jobs a page of the queue has.
+/// How many jobs to list at once.
 const PAGE: usize = 500;
 
-/// A store in memory whose clock moves only when told.
+/// A memory store with a manual clock.
 ///
-/// What goes wrong in the kit itself is a panic: it is for tests.
+/// Its methods panic on errors, since it is for tests.
 ///
 /// ```
 /// use std::time::Duration;
@@ -67,8 +67,8 @@ pub struct Testing {
 }
 
 impl Testing {
-    /// An empty store.
-    #[expect(clippy::new_without_default, reason = "a store is no default value")]
+    /// Creates an empty store.
+    #[expect(clippy::new_without_default, reason = "a store is not a default value")]
     pub fn new() -> Self {
         let clock = Arc::new(ManualClock::new(START));
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::<ManualClock>::clone(&clock)));
@@ -76,23 +76,23 @@ impl Testing {
         Self { clock, client }
     }
 
-    /// A client of the store.
+    /// Returns a client of the store.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// What the clock of the store says.
+    /// Returns the time of the store's clock.
     pub fn now(&self) -> Timestamp {
         Timestamp::from_ms(self.clock.now_us() / 1_000)
     }
 
-    /// Moves the clock of the store.
+    /// Advances the store's clock.
     pub fn advance(&self, by: Duration) {
         self.clock.advance(by);
     }
 
-    /// The jobs of a type that wait, in any queue: ready ones first, in the order they would run in
-    /// their queue, then scheduled ones.
+    /// Returns the waiting jobs of a type, in all queues: ready ones first, in the order of their queue,
+    /// then scheduled ones.
     pub async fn enqueued<J: TypedJob>(&self) -> Vec<J> {
         let store = self.client.store();
         let kind = Some(Kind::new(J::KIND).expect("the kind of the job is valid"));
@@ -102,13 +102,13 @@ impl Testing {
                 state: Some(state),
                 kind: kind.clone(),
             };
-            for queue in store.queues().await.expect("the store answers") {
+            for queue in store.queues().await.expect("the store replies") {
                 let mut from = None;
                 loop {
                     let page = store.list(&queue, &filter, from, PAGE).await;
-                    let page = page.expect("the store answers");
+                    let page = page.expect("the store replies");
                     for job in page.items {
-                        let job = store.get(&queue, &job.id).await.expect("the store answers");
+                        let job = store.get(&queue, &job.id).await.expect("the store replies");
                         let payload = job.and_then(|job| job.payload).unwrap_or_default();
                         let job = serde_json::from_slice(&payload);
                         found.push(job.expect("the payload is a job of its kind"));
@@ -123,12 +123,12 @@ impl Testing {
         found
     }
 
-    /// Panics unless a job of this type waits that `is_meant`.
-    pub async fn assert_enqueued<J: TypedJob>(&self, is_meant: impl Fn(&J) -> bool) {
+    /// Panics unless a waiting job of this type matches.
+    pub async fn assert_enqueued<J: TypedJob>(&self, matches: impl Fn(&J) -> bool) {
         let jobs = self.enqueued::<J>().await;
         assert!(
-            jobs.iter().any(is_meant),
-            "none of the {} waiting jobs of kind {:?} is the one that was expected",
+            jobs.iter().any(matches),
+            "none of the {} waiting jobs of kind {:?} matches",
             jobs.len(),
             J::KIND
         );

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use windlass_core::NewJob;
 
-/// A job as a Rust type. It is stored as JSON, under its kind.
+/// A job as a Rust type. It is stored as JSON, together with its kind.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -26,26 +26,26 @@ use windlass_core::NewJob;
 /// }
 /// ```
 ///
-/// With the feature `derive` the same is `#[derive(TypedJob)]` and
-/// `#[job(kind = "mail.send", queue = "mail")]`.
+/// With the feature `derive`, use `#[derive(TypedJob)]` and
+/// `#[job(kind = "mail.send", queue = "mail")]` instead.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a typed job",
-    label = "the first argument of a handler is its job",
+    label = "the first argument of a handler must be its job",
     note = "derive it: `#[derive(Serialize, Deserialize, TypedJob)] #[job(kind = \"mail.send\")]`",
-    note = "for jobs without a type of their own use `Worker::handle_raw`"
+    note = "for untyped jobs use `Worker::handle_raw`"
 )]
 pub trait TypedJob: Serialize + DeserializeOwned + Send + 'static {
-    /// What chooses the handler. It is stored with every job: change the name of the type as you
-    /// like, never this.
+    /// Selects the handler. It is stored with every job: you may rename the type, but do not change
+    /// this.
     const KIND: &'static str;
 
-    /// The queue it goes to unless said when it is enqueued.
+    /// The default queue of these jobs.
     const QUEUE: &'static str = "default";
 
-    /// What a handler returns and a waiting client gets; `()` leaves no result behind.
+    /// What the handler returns and a waiting client receives; `()` stores no result.
     type Output: Serialize + DeserializeOwned + Send + 'static;
 
-    /// Options that all jobs of this type have; what is said when one is enqueued comes on top.
+    /// Sets default options for all jobs of this type; options set when enqueueing override them.
     fn options(job: NewJob) -> NewJob {
         job
     }

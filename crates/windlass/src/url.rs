@@ -1,4 +1,4 @@
-//! The address of a store: `sqlite:PATH`, `memory:` or one of the Redis forms.
+//! The URL of a store: `sqlite:PATH`, `memory:` or one of the Redis forms.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,13 +20,13 @@ const REDIS_SCHEMES: [&str; 7] = [
     "rediss-cluster",
 ];
 
-/// Options of a Redis URL that hold no secret.
+/// Options of a Redis URL that are not secret.
 const PUBLIC: [&str; 4] = ["prefix", "durability", "timeout", "db"];
 
-/// How the keys of a Redis store begin where the URL does not say.
+/// The default key prefix of a Redis store.
 const DEFAULT_PREFIX: &str = "windlass";
 
-/// Where a store is. Printing it never shows a secret.
+/// The URL of a store. Printing it never shows a secret.
 ///
 /// ```
 /// use windlass::StoreUrl;
@@ -39,25 +39,25 @@ const DEFAULT_PREFIX: &str = "windlass";
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreUrl {
-    /// Within the process.
+    /// In the memory of this process.
     Memory,
     /// In a file.
     Sqlite {
-        /// The file; relative paths start at the current folder.
+        /// The file; relative paths start at the current directory.
         path: PathBuf,
     },
-    /// On a Redis or Valkey server, or several.
+    /// On one or several Redis or Valkey servers.
     #[non_exhaustive]
     Redis {
-        /// The URL as it was given, user and password included: not for printing.
+        /// The URL as given, including user and password: do not print it.
         url: String,
-        /// How safe it asks a job to be.
+        /// The durability level that the URL asks for.
         durability: DurabilityLevel,
     },
 }
 
 impl StoreUrl {
-    /// The URL with its secrets, for another process that opens the same store: never for people.
+    /// Returns the URL including its secrets, to pass it to another process. Do not print it.
     pub fn to_secret_string(&self) -> String {
         match self {
             Self::Redis { url, .. } => url.clone(),
@@ -65,8 +65,8 @@ impl StoreUrl {
         }
     }
 
-    /// How safe a job has to be before its enqueue is answered. A job that became less safe in time
-    /// is stored and answered all the same, with the level that it has.
+    /// Returns the durability level that an enqueue waits for. A job that does not reach it in time is
+    /// stored anyway, and the reply has the level it reached.
     ///
     /// ```
     /// # #[cfg(feature = "redis")] {
@@ -86,9 +86,9 @@ impl StoreUrl {
         }
     }
 
-    /// A store of its own on the same servers, with keys that begin as this one's do and go on with
-    /// `word`. Only a Redis store has such a beginning; another URL stays as it is.
-    pub fn beneath(&self, word: &str) -> Result<Self> {
+    /// Returns the URL of a separate store on the same Redis servers, whose key prefix is this one's
+    /// followed by `:` and `name`. Other URLs are returned unchanged.
+    pub fn with_sub_prefix(&self, name: &str) -> Result<Self> {
         let Self::Redis { url, .. } = self else {
             return Ok(self.clone());
         };
@@ -97,11 +97,11 @@ impl StoreUrl {
         let mut kept = Vec::new();
         for option in options.split('&').filter(|option| !option.is_empty()) {
             match option.strip_prefix("prefix=") {
-                Some(named) => prefix = named,
+                Some(given) => prefix = given,
                 None => kept.push(option),
             }
         }
-        let prefix = format!("prefix={prefix}:{word}");
+        let prefix = format!("prefix={prefix}:{name}");
         kept.push(&prefix);
         format!("{address}?{}", kept.join("&")).parse()
     }
@@ -110,11 +110,11 @@ impl StoreUrl {
 impl FromStr for StoreUrl {
     type Err = Error;
 
-    /// Reads a URL. The text is never repeated in an error: it may hold a password.
+    /// Parses a URL. Errors never contain the text, which may contain a password.
     fn from_str(text: &str) -> Result<Self> {
         let bad = |why: String| Error::invalid("store URL", why, FORMS);
         if text.chars().any(char::is_control) {
-            return Err(bad("it has a control character in it".to_owned()));
+            return Err(bad("it contains a control character".to_owned()));
         }
         let Some((scheme, rest)) = text.split_once(':') else {
             return Err(bad("it has no scheme".to_owned()));
@@ -122,9 +122,9 @@ impl FromStr for StoreUrl {
         match scheme {
             "sqlite" => sqlite(rest),
             "memory" if rest.is_empty() => Ok(Self::Memory),
-            "memory" => Err(bad("nothing may follow memory:".to_owned())),
+            "memory" => Err(bad("memory: takes no path or options".to_owned())),
             _ if REDIS_SCHEMES.contains(&scheme) => redis(text, rest),
-            _ if is_scheme(scheme) => Err(bad(format!("the scheme {scheme:?} is not known"))),
+            _ if is_scheme(scheme) => Err(bad(format!("unknown scheme {scheme:?}"))),
             _ => Err(bad("it has no scheme".to_owned())),
         }
     }
@@ -162,18 +162,15 @@ fn sqlite(rest: &str) -> Result<StoreUrl> {
             "write sqlite:PATH without a ?",
         );
     }
-    // The engine reads these two as something else than the name of a file.
+    // SQLite gives these two a special meaning.
     if path == ":memory:" {
         return bad(
-            "the SQLite store lives in a file",
-            "write memory: for a store in memory",
+            "the SQLite store needs a file",
+            "write memory: for an in-memory store",
         );
     }
     if path.starts_with("file:") {
-        return bad(
-            "the path is itself a URL",
-            "write the path of the file alone",
-        );
+        return bad("the path is a URL", "write only the path of the file");
     }
     Ok(StoreUrl::Sqlite {
         path: PathBuf::from(path),
@@ -196,7 +193,7 @@ fn redis(text: &str, rest: &str) -> Result<StoreUrl> {
     }
 }
 
-/// Whether text before the first colon can be shown: a scheme, and not half of a secret.
+/// Whether the text before the first colon can be shown: a scheme, not part of a secret.
 fn is_scheme(text: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
     text.len() <= 20
@@ -204,14 +201,14 @@ fn is_scheme(text: &str) -> bool {
         && text.chars().all(is_allowed)
 }
 
-/// The URL with user, password and every option but the public ones replaced.
+/// Returns the URL with user, password and all options except the public ones replaced.
 fn without_secrets(url: &str) -> String {
     let (address, options) = url
         .split_once('?')
         .map_or((url, None), |(a, o)| (a, Some(o)));
     let (scheme, rest) = address.split_once("://").unwrap_or(("redis", address));
     let mut shown = match rest.rsplit_once('@') {
-        // The path of a socket is no login, whatever is in it.
+        // A socket path may contain an @ and has no login.
         Some((_, host)) if scheme != "redis+unix" => format!("{scheme}://***@{host}"),
         _ => format!("{scheme}://{rest}"),
     };
@@ -239,7 +236,7 @@ mod tests {
         text.parse()
     }
 
-    /// Read to the end, where that store is there.
+    /// Parsed only if the Redis store is compiled in.
     #[cfg(feature = "redis")]
     const WRONG_REDIS: [&str; 7] = [
         "redis://host:port/0",
@@ -280,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_url_is_refused_with_help() {
+    fn a_wrong_url_is_rejected_with_help() {
         for bad in [
             "",
             "jobs.db",
@@ -365,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_beneath_another_is_on_the_same_servers() {
+    fn a_sub_prefix_keeps_the_servers_and_other_options() {
         for (text, other) in [
             ("redis://h", "redis://h?prefix=windlass:demo"),
             ("redis://h?", "redis://h?prefix=windlass:demo"),
@@ -375,7 +372,7 @@ mod tests {
             ),
             ("sqlite:jobs.db", "sqlite:jobs.db"),
         ] {
-            let url = parse(text).unwrap().beneath("demo").unwrap();
+            let url = parse(text).unwrap().with_sub_prefix("demo").unwrap();
             assert_eq!(url.to_secret_string(), other);
         }
     }

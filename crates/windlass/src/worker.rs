@@ -1,4 +1,4 @@
-//! A worker: its queues, its handlers, and how it works.
+//! The worker: its queues, handlers and options.
 
 mod run;
 mod running;
@@ -12,19 +12,19 @@ use std::time::Duration;
 use windlass_core::{Error, Mode, QueueName, Result};
 use windlass_worker::{Options, Order, Outcome, Role, Source};
 
-pub use running::Running;
+pub use running::RunningWorker;
 
 use crate::client::Client;
 use crate::context::Context;
 use crate::extract::{DataMap, Needs};
-use crate::handler::{self, Answer, Function, RawAnswer, RawArguments, TypedArguments};
-use crate::hook::{Hook, Next, hook};
+use crate::handler::{self, Function, IntoOutcome, IntoRawOutcome, RawArguments, TypedArguments};
+use crate::middleware::{Middleware, Next, middleware};
 use crate::registry::{Entry, Registry};
 use crate::typed::TypedJob;
 
-/// A worker: claims jobs, hands each to its handler, and answers for it.
+/// A worker: claims jobs and runs each with its handler.
 ///
-/// What is not valid is told when it [runs](Self::run), before the first job is claimed.
+/// Invalid options are returned as an error when it [runs](Self::run), before the first job is claimed.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,11 +39,11 @@ use crate::typed::TypedJob;
 /// let client = Client::connect("memory:").await?;
 /// client.enqueue_raw("mail", "dear Ann").kind("letter").await?;
 /// let worker = Worker::new(client)
-///     .queue("mail") // unless said, the queues of its typed jobs
+///     .queue("mail") // default: the queues of its typed jobs
 ///     .handle_raw("letter", send)
 ///     .concurrency(50)
 ///     .timeout(Duration::from_secs(30)) // of one attempt
-///     .burst(); // until nothing is left; without it, until SIGTERM or Ctrl-C
+///     .burst(); // stop when the queue is empty; otherwise on SIGTERM or Ctrl-C
 /// assert_eq!(worker.run().await?.succeeded, 1);
 /// # Ok(())
 /// # }
@@ -54,31 +54,31 @@ pub struct Worker {
     options: Options,
     registry: Registry,
     data: DataMap,
-    hooks: Vec<Hook>,
-    fault: Option<Error>,
+    middleware: Vec<Middleware>,
+    error: Option<Error>,
 }
 
 impl Worker {
-    /// A worker over the store of a client, with every default.
+    /// Creates a worker on the store of a client, with defaults.
     pub fn new(client: Client) -> Self {
         Self {
             client,
             options: Options::new([]),
             registry: Registry::default(),
             data: DataMap::default(),
-            hooks: Vec::new(),
-            fault: None,
+            middleware: Vec::new(),
+            error: None,
         }
     }
 
     /// Runs jobs of one type with an async function: `async fn(job, extractors…) -> Result<Output, E>`.
     ///
-    /// A payload that does not parse ends its job at once, since it never will.
+    /// A job whose payload cannot be parsed becomes dead, since retrying cannot help.
     pub fn handle<F, A, M>(mut self, function: F) -> Self
     where
         F: Function<A>,
         F::Future: Send + 'static,
-        F::Output: Answer<A::Job, M>,
+        F::Output: IntoOutcome<A::Job, M>,
         A: TypedArguments,
     {
         let mut needs = Needs::default();
@@ -92,7 +92,7 @@ impl Worker {
             };
             self.registry.add(A::Job::KIND, entry)
         });
-        self.note(added);
+        self.record_error(added);
         self
     }
 
@@ -101,144 +101,143 @@ impl Worker {
     where
         F: Function<A>,
         F::Future: Send + 'static,
-        F::Output: RawAnswer<M>,
+        F::Output: IntoRawOutcome<M>,
         A: RawArguments,
     {
         let added = self.registry.add(kind, raw_entry(function));
-        self.note(added);
+        self.record_error(added);
         self
     }
 
-    /// Runs every job whose kind has no handler, or that has no kind. Without it such a job is a
-    /// failed attempt: another worker may know it.
+    /// Runs every job that has no kind, or whose kind has no handler. Without a fallback the attempt
+    /// fails and is retried, since another worker may have a handler.
     pub fn fallback<F, A, M>(mut self, function: F) -> Self
     where
         F: Function<A>,
         F::Future: Send + 'static,
-        F::Output: RawAnswer<M>,
+        F::Output: IntoRawOutcome<M>,
         A: RawArguments,
     {
         let added = self.registry.set_fallback(raw_entry(function));
-        self.note(added);
+        self.record_error(added);
         self
     }
 
-    /// Shares data with all handlers: they take it as [`Data<T>`](crate::Data).
+    /// Shares data with all handlers, which take it as [`Data<T>`](crate::Data).
     pub fn data<T: Send + Sync + 'static>(mut self, data: T) -> Self {
         if !self.data.insert(data) {
-            let why = format!("it was given two values of type {}", type_name::<T>());
-            let help = "give it one, or wrap each in a type of its own";
-            self.note(Err(Error::invalid("worker", why, help)));
+            let why = format!("two values of type {} were added", type_name::<T>());
+            let help = "add one, or wrap each in a separate type";
+            self.record_error(Err(Error::invalid("worker", why, help)));
         }
         self
     }
 
-    /// Puts code around every attempt: `async fn(Context, Next) -> Outcome`. The first one named is
-    /// the outermost.
-    pub fn around<F, R>(mut self, function: F) -> Self
+    /// Wraps every attempt: `async fn(Context, Next) -> Outcome`. The first middleware added is the
+    /// outermost.
+    pub fn middleware<F, R>(mut self, function: F) -> Self
     where
         F: Fn(Context, Next) -> R + Send + Sync + 'static,
         R: Future<Output = Outcome> + Send + 'static,
     {
-        self.hooks.push(hook(function));
+        self.middleware.push(middleware(function));
         self
     }
 
-    /// Takes jobs from this queue. With none named, a worker serves the queues of its typed jobs.
+    /// Claims from this queue (default: the queues of the typed jobs).
     pub fn queue(self, name: &str) -> Self {
         self.queue_weighted(name, 1)
     }
 
-    /// Takes jobs from this queue; while others have jobs as well, in proportion to the weights.
+    /// Claims from this queue, in proportion to its weight while other queues have jobs too.
     pub fn queue_weighted(mut self, name: &str, weight: u32) -> Self {
         match QueueName::new(name) {
             Ok(name) => self.queue_with(Source::new(name).weight(weight)),
             Err(error) => {
-                self.note(Err(error));
+                self.record_error(Err(error));
                 self
             }
         }
     }
 
-    /// Takes jobs from this queue, with a weight or a limit of its own.
+    /// Claims from this queue, with its own weight and concurrency limit.
     pub fn queue_with(mut self, source: Source) -> Self {
         self.options.queues.push(source);
         self
     }
 
-    /// Takes from the first queue that has jobs; later ones wait. Unless said, queues are weighed
-    /// and none starves.
+    /// Claims from the first queue that has jobs; later ones wait (default: weighted, so that no queue
+    /// starves).
     pub fn strict_order(mut self) -> Self {
         self.options.order = Order::Strict;
         self
     }
 
-    /// How many jobs run at once (16 unless said).
+    /// Sets how many jobs run at once (default: 16).
     pub fn concurrency(mut self, jobs: usize) -> Self {
         self.options.concurrency = jobs;
         self
     }
 
-    /// How many more jobs are held ready (none unless said).
+    /// Sets how many more jobs to claim ahead (default: 0).
     pub fn prefetch(mut self, jobs: usize) -> Self {
         self.options.prefetch = jobs;
         self
     }
 
-    /// How long jobs are held without a renewal (30 s unless said): so long a job waits for its
-    /// rescue when this process dies.
+    /// Sets how long a lease lasts without renewal (default: 30s). If this process dies, its jobs run
+    /// again after that time.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.options.lease = lease;
         self
     }
 
-    /// How long jobs may run on once the worker was asked to stop (25 s unless said).
+    /// Sets how long jobs may keep running after the worker is asked to stop (default: 25s).
     pub fn grace(mut self, grace: Duration) -> Self {
         self.options.grace = grace;
         self
     }
 
-    /// How long a handler that listens for it has to stop by itself (5 s unless said).
+    /// Sets how long a handler that watches for cancellation has to return (default: 5s).
     pub fn stop_wait(mut self, wait: Duration) -> Self {
         self.options.stop_wait = wait;
         self
     }
 
-    /// How long an attempt may take where the job does not say (no limit unless said).
+    /// Sets the timeout for attempts of jobs that set none (default: no limit).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self
     }
 
-    /// Claims jobs at most once: they have succeeded when they are handed out, and what goes wrong
-    /// then is not tried again.
+    /// Claims jobs at most once: a job counts as succeeded when it is claimed, and is never retried.
     pub fn at_most_once(mut self) -> Self {
         self.options.mode = Mode::AtMostOnce;
         self
     }
 
-    /// Who does the housekeeping (elected unless said).
+    /// Sets which worker does the maintenance (default: an elected one).
     pub fn role(mut self, role: Role) -> Self {
         self.options.role = role;
         self
     }
 
-    /// What people call it (the name of the program unless said).
+    /// Sets the display name (default: the program's name).
     pub fn name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.options.name);
         self
     }
 
-    /// Ends by itself when its queues are drained: nothing ready, scheduled or running.
+    /// Stops the worker when its queues are drained: nothing ready, scheduled or running.
     pub fn burst(mut self) -> Self {
         self.options.is_burst = true;
         self
     }
 
-    /// Keeps the first fault until the worker runs.
-    fn note(&mut self, added: Result<()>) {
-        if let (Err(error), None) = (added, &self.fault) {
-            self.fault = Some(error);
+    /// Keeps the first error until the worker runs.
+    fn record_error(&mut self, added: Result<()>) {
+        if let (Err(error), None) = (added, &self.error) {
+            self.error = Some(error);
         }
     }
 }
@@ -247,7 +246,7 @@ fn raw_entry<F, A, M>(function: F) -> Entry
 where
     F: Function<A>,
     F::Future: Send + 'static,
-    F::Output: RawAnswer<M>,
+    F::Output: IntoRawOutcome<M>,
     A: RawArguments,
 {
     let mut needs = Needs::default();

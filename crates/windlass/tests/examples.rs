@@ -1,8 +1,8 @@
-//! Every example runs, ends by itself, and shows what it promises.
+//! Every example runs and exits successfully.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    reason = "a test that cannot continue fails at that line"
 )]
 
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// Long enough for the slowest machine; each takes a moment.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Long enough for the slowest machine; each example takes less than a second.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The examples by their names: every file of the folder.
+/// The examples by name: every file of the folder.
 fn examples() -> Vec<(String, PathBuf)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut found: Vec<_> = std::fs::read_dir(folder)
@@ -27,7 +27,7 @@ fn examples() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// The program that cargo built of an example, beside this one.
+/// The program that cargo built from an example, next to this one.
 fn program(name: &str, source: &Path) -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let target = own.parent().and_then(Path::parent).unwrap();
@@ -53,7 +53,7 @@ async fn every_example_shows_what_it_promises() {
         .map(|(name, source)| {
             let mut command = Command::new(program(name, source));
             command.stdin(Stdio::null()).kill_on_drop(true);
-            (name, tokio::spawn(timeout(PATIENCE, command.output())))
+            (name, tokio::spawn(timeout(TIMEOUT, command.output())))
         })
         .collect();
     let mut failed = Vec::new();
@@ -62,8 +62,8 @@ async fn every_example_shows_what_it_promises() {
             Ok(output) => {
                 let output = output.unwrap();
                 if !output.status.success() {
-                    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                    failed.push(format!("{name} ended with {}:\n{said}", output.status));
+                    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+                    failed.push(format!("{name} ended with {}:\n{stderr}", output.status));
                 }
             }
             Err(_) => failed.push(format!("{name} does not end")),

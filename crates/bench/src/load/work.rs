@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use windlass::runtime::{Context, Options, Runtime};
-use windlass::{Existing, Outcome, QueueName, Result, Source, StoreUrl, Summary};
+use windlass::{OpenMode, Outcome, QueueName, Result, Source, StoreUrl, Summary};
 
 use super::QUEUE;
 use crate::fault;
@@ -44,7 +44,7 @@ impl Working {
         jobs: u64,
         note: impl Fn(&Context) + Send + Sync + 'static,
     ) -> Result<Self> {
-        let stores = windlass::open_stores(url, Existing::OrCreate).await?;
+        let stores = windlass::open_connections(url, OpenMode::CreateIfMissing).await?;
         let mut options = Options::new([Source::new(QueueName::new(QUEUE)?)]);
         "bench".clone_into(&mut options.name);
         options.concurrency = stage.plan.concurrency;

@@ -13,7 +13,7 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use windlass_core::{Error, ErrorKind, Result, Store};
 use windlass_store_redis::RedisStore;
-use windlass_worker::{AttemptContext, Options, Runtime, Source, Stopper, Connections};
+use windlass_worker::{AttemptContext, Connections, Options, Runtime, Source, Stopper};
 
 use crate::event::Event;
 use crate::roles::Scene;

@@ -13,7 +13,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use tokio::process::Command;
 use windlass::store::Stats;
-use windlass::{Existing, JobId, QueueName, Store, StoreUrl};
+use windlass::{JobId, OpenMode, QueueName, Store, StoreUrl};
 use windlass_bench::{Crew, Place, keep_ended};
 
 use crate::exit::{CliError, Exit, Result};
@@ -86,7 +86,7 @@ async fn run_jobs(
     session: &mut Session,
 ) -> Result<Report> {
     let queue = QueueName::new("demo")?;
-    let store = windlass::open(url, Existing::OrCreate).await?;
+    let store = windlass::open(url, OpenMode::CreateIfMissing).await?;
     let store = store.as_ref();
     keep_ended(store, &queue).await?;
     session.output.note(&format!(

@@ -14,7 +14,7 @@ use clap::Args;
 use serde::Serialize;
 use windlass::redis::{self, RedisStore};
 use windlass::sqlite::{self, SqliteStore};
-use windlass::{Existing, Store, StoreUrl};
+use windlass::{OpenMode, Store, StoreUrl};
 
 use crate::exit::{CliError, Exit, Result};
 use crate::output::{Colour, Output};

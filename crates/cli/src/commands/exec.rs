@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use windlass_exec::Exec;
-use windlass_worker::{Options, Connections, Summary};
+use windlass_worker::{Connections, Options, Summary};
 
 use crate::exit::{Exit, Result};
 use crate::session::Session;

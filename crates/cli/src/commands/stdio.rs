@@ -36,7 +36,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         is_ordered: !arguments.unordered,
     };
     let settings = session.settings()?;
-    let store = windlass::open(&settings.store, windlass::Existing::OrCreate).await?;
+    let store = windlass::open(&settings.store, windlass::OpenMode::CreateIfMissing).await?;
     let stop = stop(session)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let ended = serve(store.as_ref(), input, output, options, stop).await;

@@ -109,8 +109,5 @@ fn a_missing_program_slows_the_worker_down() {
         ran.stderr
     );
     let error = sandbox.shown("1")["error"].clone();
-    assert!(
-        text(&error).contains("cannot start ./not-there"),
-        "{error}"
-    );
+    assert!(text(&error).contains("cannot start ./not-there"), "{error}");
 }

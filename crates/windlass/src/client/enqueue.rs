@@ -1,4 +1,4 @@
-//! A job on its way into a queue: options first, then await it.
+//! The builder of a job to enqueue.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -17,8 +17,7 @@ use crate::typed::TypedJob;
 /// The content type of a typed job.
 const JSON: &str = "application/json";
 
-/// A job on its way into a queue. Nothing happens until it is awaited; a value that is not valid is
-/// the error of that await.
+/// Builds a job and enqueues it when awaited. Invalid options are returned as an error by the await.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,33 +29,33 @@ const JSON: &str = "application/json";
 /// let letter = client.enqueue_raw("mail", "dear Ann").kind("letter").priority(2);
 /// letter.delay(Duration::from_secs(60)).await?;
 ///
-/// let refused = client.enqueue_raw("mail", "dear Bob").priority(12).await;
-/// assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
+/// let invalid = client.enqueue_raw("mail", "dear Bob").priority(12).await;
+/// assert_eq!(invalid.unwrap_err().kind(), ErrorKind::Invalid);
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "nothing is enqueued until it is awaited"]
-pub struct Enqueue<J> {
+#[must_use = "the job is not enqueued until this is awaited"]
+pub struct EnqueueBuilder<J> {
     client: Client,
     draft: Result<Draft>,
     inherited: Headers,
     job: PhantomData<fn() -> J>,
 }
 
-/// A job and where it goes.
+/// A job and its queue.
 pub(super) struct Draft {
     pub(super) queue: QueueName,
     pub(super) job: NewJob,
 }
 
 impl Draft {
-    /// A typed job as bytes, with what its type says about it.
+    /// Serializes a typed job and applies the options of its type.
     pub(super) fn typed<J: TypedJob>(job: &J) -> Result<Self> {
         let queue = QueueName::new(J::QUEUE)?;
         let kind = Kind::new(J::KIND)?;
         let payload = serde_json::to_vec(job).map_err(|error| {
-            let what = format!("a job of kind {kind:?} cannot be written as JSON");
-            let help = "give it fields that JSON can hold: maps have text as their keys";
+            let what = format!("cannot serialize a job of kind {kind:?} as JSON");
+            let help = "use fields that JSON supports: map keys must be strings";
             Error::new(ErrorKind::Invalid, what, help).caused_by(error)
         })?;
         let mut job = NewJob::new(payload).kind(kind);
@@ -66,13 +65,13 @@ impl Draft {
     }
 }
 
-impl<J: TypedJob> Enqueue<J> {
+impl<J: TypedJob> EnqueueBuilder<J> {
     pub(super) fn typed(client: Client, job: &J) -> Self {
         Self::new(client, Draft::typed(job))
     }
 }
 
-impl Enqueue<Raw> {
+impl EnqueueBuilder<Raw> {
     pub(super) fn raw(client: Client, queue: &str, payload: Bytes) -> Self {
         let draft = QueueName::new(queue).map(|queue| Draft {
             queue,
@@ -81,7 +80,7 @@ impl Enqueue<Raw> {
         Self::new(client, draft)
     }
 
-    /// Says what sort of job it is, and so which handler runs it.
+    /// Sets the kind of the job, which selects its handler.
     pub fn kind(self, kind: &str) -> Self {
         let kind = Kind::new(kind);
         self.with(|draft| {
@@ -91,7 +90,7 @@ impl Enqueue<Raw> {
     }
 }
 
-impl<J> Enqueue<J> {
+impl<J> EnqueueBuilder<J> {
     fn new(client: Client, draft: Result<Draft>) -> Self {
         Self {
             client,
@@ -101,18 +100,18 @@ impl<J> Enqueue<J> {
         }
     }
 
-    /// Headers that the job has unless a stamp or the job itself says otherwise.
+    /// Sets headers that header functions and the job itself may override.
     pub(crate) fn inherit(mut self, headers: Headers) -> Self {
         self.inherited = headers;
         self
     }
 
-    /// Changes the draft; the first fault is kept.
+    /// Changes the draft; keeps the first error.
     fn with(mut self, change: impl FnOnce(&mut Draft) -> Result<()>) -> Self {
         if let Ok(draft) = &mut self.draft
-            && let Err(fault) = change(draft)
+            && let Err(error) = change(draft)
         {
-            self.draft = Err(fault);
+            self.draft = Err(error);
         }
         self
     }
@@ -124,7 +123,7 @@ impl<J> Enqueue<J> {
         })
     }
 
-    /// Another queue than the one of its type.
+    /// Sets the queue (default: the queue of the job's type).
     pub fn queue(self, queue: &str) -> Self {
         let queue = QueueName::new(queue);
         self.with(|draft| {
@@ -133,7 +132,8 @@ impl<J> Enqueue<J> {
         })
     }
 
-    /// Chooses the id: the same id is the same job, so that enqueueing it again is safe.
+    /// Sets the id (default: generated). Enqueueing the same id again is a duplicate, so retries are
+    /// safe.
     pub fn id(self, id: &str) -> Self {
         let id = JobId::new(id);
         self.with(|draft| {
@@ -143,7 +143,7 @@ impl<J> Enqueue<J> {
         })
     }
 
-    /// From 0, first, to 9, last; 5 unless said.
+    /// Sets the priority from 0 (first) to 9 (last) (default: 5).
     pub fn priority(self, priority: u8) -> Self {
         self.with(|draft| {
             draft.job.priority = Priority::new(priority)?;
@@ -151,18 +151,18 @@ impl<J> Enqueue<J> {
         })
     }
 
-    /// Runs it no earlier than `delay` from now.
+    /// Runs the job no earlier than `delay` from now.
     pub fn delay(self, delay: Duration) -> Self {
         self.set(|job| job.due = Due::After(delay))
     }
 
-    /// Runs it no earlier than `at`.
+    /// Runs the job no earlier than `at`.
     pub fn at(self, at: Timestamp) -> Self {
         self.set(|job| job.due = Due::At(at))
     }
 
-    /// Holds a key that no other live job of the queue may hold; while another does, this one is a
-    /// duplicate of it.
+    /// Sets a key that only one live job of the queue may have. If another job has it, this one is a
+    /// duplicate.
     pub fn unique_key(self, key: &str) -> Self {
         let key = UniqueKey::new(key);
         self.with(|draft| {
@@ -171,17 +171,17 @@ impl<J> Enqueue<J> {
         })
     }
 
-    /// What happens after a failed attempt.
+    /// Sets the retry policy.
     pub fn retry(self, retry: RetryPolicy) -> Self {
         self.set(|job| job.retry = retry)
     }
 
-    /// Limits the time of one attempt.
+    /// Sets the timeout of one attempt.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set(|job| job.timeout = Some(timeout))
     }
 
-    /// Gives the job up when it has not started by then.
+    /// Drops the job if it has not started by then.
     pub fn expires(self, expires: Due) -> Self {
         self.set(|job| job.expires = Some(expires))
     }
@@ -191,7 +191,7 @@ impl<J> Enqueue<J> {
         self.with(|draft| draft.job.headers.set(name, value))
     }
 
-    /// Keeps the outcome for an hour even where there is no result, for somebody who will
+    /// Keeps the outcome for an hour even if there is no result, so that a client can
     /// [wait](Client::wait) for it.
     pub fn keep_outcome(self) -> Self {
         self.set(|job| job.keep_outcome = true)
@@ -199,31 +199,31 @@ impl<J> Enqueue<J> {
 
     async fn send(self) -> Result<JobHandle<J>> {
         let Draft { queue, mut job } = self.draft?;
-        let headers = self.client.stamped(self.inherited);
-        job.headers = laid_over(headers, &job.headers)?;
-        let answers = self.client.store().enqueue(&queue, vec![job]).await?;
-        let answer = answers.into_iter().next().ok_or_else(no_answer)?;
-        Ok(JobHandle::new(queue, answer))
+        let headers = self.client.default_headers(self.inherited);
+        job.headers = merge_headers(headers, &job.headers)?;
+        let replies = self.client.store().enqueue(&queue, vec![job]).await?;
+        let reply = replies.into_iter().next().ok_or_else(no_reply)?;
+        Ok(JobHandle::new(queue, reply))
     }
 }
 
-/// The headers below, with those above them set.
-pub(super) fn laid_over(mut below: Headers, above: &Headers) -> Result<Headers> {
+/// Returns `below` with the headers of `above` set on it.
+pub(super) fn merge_headers(mut below: Headers, above: &Headers) -> Result<Headers> {
     for (name, value) in above.iter() {
         below.set(name, value)?;
     }
     Ok(below)
 }
 
-pub(super) fn no_answer() -> Error {
+pub(super) fn no_reply() -> Error {
     Error::new(
         ErrorKind::Internal,
-        "the store answered nothing about a job",
-        "this is a fault of Windlass: report it",
+        "expected one reply from the store for each job, got fewer",
+        "this is a bug in Windlass; report it",
     )
 }
 
-impl<J: 'static> IntoFuture for Enqueue<J> {
+impl<J: 'static> IntoFuture for EnqueueBuilder<J> {
     type Output = Result<JobHandle<J>>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
@@ -232,10 +232,10 @@ impl<J: 'static> IntoFuture for Enqueue<J> {
     }
 }
 
-impl<J> fmt::Debug for Enqueue<J> {
+impl<J> fmt::Debug for EnqueueBuilder<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let draft = self.draft.as_ref().map(|draft| (&draft.queue, &draft.job));
-        f.debug_struct("Enqueue")
+        f.debug_struct("EnqueueBuilder")
             .field("draft", &draft)
             .finish_non_exhaustive()
     }

@@ -1,15 +1,15 @@
-//! What one gets for a job that was enqueued.
+//! The handle of an enqueued job.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use windlass_core::{DurabilityLevel, Enqueued, JobId, JobState, QueueName};
 
-/// Stands where a typed job would, for jobs of raw bytes.
+/// The type parameter for jobs of raw bytes, in place of a typed job.
 #[derive(Debug)]
 pub enum Raw {}
 
-/// A job that was enqueued: hand it to [`Client::wait`](crate::Client::wait) for what it returns.
+/// An enqueued job. Pass it to [`Client::wait`](crate::Client::wait) to get its output.
 ///
 /// ```
 /// use windlass::{Client, DurabilityLevel};
@@ -39,33 +39,33 @@ impl<J> JobHandle<J> {
         }
     }
 
-    /// The id of the job; of the first job where this one is a duplicate.
+    /// Returns the id of the job, or of the first job if this one is a duplicate.
     pub fn id(&self) -> &JobId {
         self.enqueued.id()
     }
 
-    /// The queue it is in.
+    /// Returns the queue of the job.
     pub fn queue(&self) -> &QueueName {
         &self.queue
     }
 
-    /// The state it was in when the store answered.
+    /// Returns the state of the job when the store replied.
     pub fn state(&self) -> JobState {
         self.enqueued.state()
     }
 
-    /// Whether another job with its id or unique key was there first.
+    /// Returns whether a job with this id or unique key already existed.
     pub fn is_duplicate(&self) -> bool {
         self.enqueued.is_duplicate()
     }
 
-    /// How safe it was when the store answered.
+    /// Returns the durability of the job when the store replied.
     pub fn level(&self) -> DurabilityLevel {
         self.enqueued.level()
     }
 }
 
-// By hand: a derive would ask the job itself to be `Clone` and `Debug`.
+// Not derived, which would require `J: Clone + Debug`.
 impl<J> Clone for JobHandle<J> {
     fn clone(&self) -> Self {
         Self::new(self.queue.clone(), self.enqueued.clone())

@@ -1,21 +1,20 @@
-//! Many jobs at once: in batches that a store takes, with an answer for each.
+//! Enqueues many jobs in batches, with a result for each.
 
 use std::future::Future;
 
 use windlass_core::{Enqueued, Error, ErrorKind, Headers, Limits, NewJob, QueueName, Result};
 
-use super::enqueue::{Draft, laid_over, no_answer};
+use super::enqueue::{Draft, merge_headers, no_reply};
 use super::{Client, JobHandle, Raw};
 use crate::typed::TypedJob;
 
-/// How many jobs go in one call: enough to make the way there cheap, few enough that nobody else
-/// waits long for the store.
+/// How many jobs go into one call: enough to amortize the round trip, few enough that other clients
+/// do not wait long.
 const BATCH_JOBS: usize = 1_000;
 
 impl Client {
-    /// Enqueues many jobs of one type. Each has its own answer, in their order: one that cannot be
-    /// stored spoils no other. They go in batches; when one could not be sent, those after it
-    /// are not tried.
+    /// Enqueues many jobs of one type in batches. Returns a result for each, in order: an invalid job
+    /// does not affect the others. If a batch cannot be sent, the following ones are not tried.
     pub fn enqueue_many<J: TypedJob>(
         &self,
         jobs: impl IntoIterator<Item = J>,
@@ -28,16 +27,16 @@ impl Client {
                     let jobs = drafts.into_iter().map(|draft| Ok(draft?.job));
                     client.enqueue_all(&queue, jobs.collect()).await
                 }
-                // Every draft has met the same fault.
+                // Every draft has the same error.
                 Err(_) => drafts
                     .into_iter()
-                    .map(|draft| draft.and(Err(no_answer())))
+                    .map(|draft| draft.and(Err(no_reply())))
                     .collect(),
             }
         }
     }
 
-    /// Enqueues many jobs of raw bytes, as [`enqueue_many`](Self::enqueue_many) does.
+    /// Enqueues many jobs of raw bytes, like [`enqueue_many`](Self::enqueue_many).
     pub async fn enqueue_many_raw(
         &self,
         queue: &str,
@@ -55,16 +54,16 @@ impl Client {
     ) -> Vec<Result<JobHandle<J>>> {
         let jobs: Vec<_> = jobs.into_iter().map(|job| self.prepared(job?)).collect();
         let mut sent: Vec<Result<Enqueued>> = Vec::new();
-        let mut broken = None;
+        let mut failed = None;
         for batch in batches(&jobs) {
             let count = batch.len();
-            match &broken {
+            match &failed {
                 Some(error) => sent.extend((0..count).map(|_| Err(not_tried(error)))),
                 None => match self.store().enqueue(queue, batch).await {
-                    Ok(answers) => sent.extend(answers.into_iter().map(Ok)),
+                    Ok(replies) => sent.extend(replies.into_iter().map(Ok)),
                     Err(error) => {
-                        sent.extend((0..count).map(|_| Err(again(&error))));
-                        broken = Some(error);
+                        sent.extend((0..count).map(|_| Err(copy(&error))));
+                        failed = Some(error);
                     }
                 },
             }
@@ -73,21 +72,21 @@ impl Client {
         jobs.into_iter()
             .map(|job| {
                 job?;
-                let answer = sent.next().unwrap_or_else(|| Err(no_answer()))?;
-                Ok(JobHandle::new(queue.clone(), answer))
+                let reply = sent.next().unwrap_or_else(|| Err(no_reply()))?;
+                Ok(JobHandle::new(queue.clone(), reply))
             })
             .collect()
     }
 
-    /// The job with its stamps, if a store would take it.
+    /// Sets the default headers of a job and checks it.
     fn prepared(&self, mut job: NewJob) -> Result<NewJob> {
-        job.headers = laid_over(self.stamped(Headers::default()), &job.headers)?;
+        job.headers = merge_headers(self.default_headers(Headers::default()), &job.headers)?;
         Limits::default().check_job(&job)?;
         Ok(job)
     }
 }
 
-/// The sound jobs, in batches within the limits of a store.
+/// Splits the valid jobs into batches within the limits of a store.
 fn batches(jobs: &[Result<NewJob>]) -> Vec<Vec<NewJob>> {
     let limits = Limits::default();
     let mut batches = Vec::new();
@@ -107,18 +106,18 @@ fn batches(jobs: &[Result<NewJob>]) -> Vec<Vec<NewJob>> {
     batches
 }
 
-/// The same error once more: each job of a batch is told.
-fn again(error: &Error) -> Error {
+/// Copies the error of a batch for each of its jobs.
+fn copy(error: &Error) -> Error {
     Error::new(error.kind(), error.to_string(), error.help().to_owned())
 }
 
 fn not_tried(error: &Error) -> Error {
-    // Whatever became of the batch before, this one was not sent: repeating it is safe.
+    // The outcome of an earlier batch may be unknown, but this one was not sent.
     let kind = match error.kind() {
         ErrorKind::OutcomeUnknown => ErrorKind::StoreUnreachable,
         kind => kind,
     };
-    let what = format!("not sent, since jobs before it could not be: {error}");
+    let what = format!("not sent, because an earlier batch failed: {error}");
     Error::new(kind, what, "enqueue it again")
 }
 
@@ -131,7 +130,7 @@ mod tests {
         let large = vec![0; 1024 * 1024];
         let mut jobs: Vec<Result<NewJob>> = (0..1_500).map(|_| Ok(NewJob::new("x"))).collect();
         jobs.extend((0..20).map(|_| Ok(NewJob::new(large.clone()))));
-        jobs.insert(3, Err(no_answer()));
+        jobs.insert(3, Err(no_reply()));
 
         let made = batches(&jobs);
 
@@ -145,8 +144,8 @@ mod tests {
 
     #[test]
     fn a_batch_that_was_not_sent_is_not_called_unknown() {
-        let unknown = Error::new(ErrorKind::OutcomeUnknown, "no answer came", "repeat it");
-        assert!(again(&unknown).is_unknown());
+        let unknown = Error::new(ErrorKind::OutcomeUnknown, "no reply", "retry");
+        assert!(copy(&unknown).is_unknown());
         assert!(!not_tried(&unknown).is_unknown());
     }
 }

@@ -1,17 +1,18 @@
-//! Looking jobs up and cancelling them, by queue and id.
+//! Looks up and cancels jobs, by queue and id.
 
 use windlass_core::{Changed, Cursor, Filter, Job, JobId, Page, QueueName, Result, Target};
 
 use super::Client;
 
 impl Client {
-    /// Everything known of one job; nothing where there is none.
+    /// Returns a job, or `None` if it does not exist.
     pub async fn get(&self, queue: &str, id: &str) -> Result<Option<Job>> {
         let (queue, id) = (QueueName::new(queue)?, JobId::new(id)?);
         self.store().get(&queue, &id).await
     }
 
-    /// Jobs of a queue in pages, without payloads and results; begin with no cursor.
+    /// Lists the jobs of a queue, without payloads and results. For further pages, pass the `next` cursor
+    /// of the previous one.
     pub async fn list(
         &self,
         queue: &str,
@@ -23,7 +24,7 @@ impl Client {
         self.store().list(&queue, filter, from, limit).await
     }
 
-    /// Cancels a waiting job, and asks a running one to stop.
+    /// Cancels a waiting job, or asks a running one to stop.
     pub async fn cancel(&self, queue: &str, id: &str) -> Result<Changed> {
         let (queue, id) = (QueueName::new(queue)?, JobId::new(id)?);
         let target = Target::Ids(vec![id]);

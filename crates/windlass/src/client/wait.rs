@@ -1,4 +1,4 @@
-//! Waiting for what a job returns.
+//! Waits for the result of a job.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -10,7 +10,7 @@ use windlass_core::{Bytes, Error, Job, JobId, JobState, QueueName, Reason};
 use super::{Client, JobHandle};
 use crate::typed::TypedJob;
 
-/// Why there is nothing to hand over.
+/// Why waiting for a job returned no result.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::typed::TypedJob;
 /// client.enqueue_raw("mail", "dear Ann").id("letter-1").await?;
 /// let limit = Some(Duration::from_millis(1));
 /// match client.wait_raw("mail", "letter-1", limit).await {
-///     Err(WaitError::TimedOut) => {} // nobody works here: it waits on
+///     Err(WaitError::TimedOut) => {} // no worker is running
 ///     other => panic!("{other:?}"),
 /// }
 /// # Ok(())
@@ -31,78 +31,79 @@ use crate::typed::TypedJob;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// The job failed for good.
+    /// The job failed permanently.
     #[non_exhaustive]
     Dead {
-        /// Why; unknown where the job was not kept.
+        /// Why; `None` if the job was not kept.
         reason: Option<Reason>,
-        /// What its last attempt said; unknown where the job was not kept.
+        /// The error of its last attempt; `None` if the job was not kept.
         error: Option<String>,
     },
-    /// Somebody cancelled it.
+    /// The job was cancelled.
     Cancelled,
-    /// It is not there: it never was, or it ended and was not kept. Enqueue with
-    /// [`keep_outcome`](crate::Enqueue::keep_outcome) what somebody will wait for.
+    /// The job does not exist, or it ended and was not kept. Enqueue it with
+    /// [`keep_outcome`](crate::EnqueueBuilder::keep_outcome) to wait for it.
     NotFound,
-    /// It has not ended in the time given; it goes on.
+    /// The job has not ended within the limit. It continues.
     TimedOut,
-    /// The store could not answer.
+    /// The store returned an error.
     Store(Error),
-    /// Its result is not of the type that the job promises.
+    /// The result cannot be deserialized as the job's output type.
     Output(Box<dyn StdError + Send + Sync>),
 }
 
 impl Client {
-    /// Waits for a job's end, and hands over what it returned.
+    /// Waits until a job ends and returns its output.
     ///
-    /// A job that leaves no result is not kept unless it was enqueued with
-    /// [`keep_outcome`](crate::Enqueue::keep_outcome): one that has ended before this is called is
-    /// then not found.
+    /// A job without a result is not kept unless it was enqueued with
+    /// [`keep_outcome`](crate::EnqueueBuilder::keep_outcome): if it ended before this call, the error is
+    /// [`WaitError::NotFound`].
     pub async fn wait<J: TypedJob>(&self, handle: &JobHandle<J>) -> Result<J::Output, WaitError> {
-        let left = self.ended(handle.queue(), handle.id(), None).await?;
-        output::<J>(left.as_ref())
+        let result = self.result(handle.queue(), handle.id(), None).await?;
+        output::<J>(result.as_ref())
     }
 
-    /// Waits as [`wait`](Self::wait) does, at most for `limit`.
+    /// Like [`wait`](Self::wait), for at most `limit`.
     pub async fn wait_for<J: TypedJob>(
         &self,
         handle: &JobHandle<J>,
         limit: Duration,
     ) -> Result<J::Output, WaitError> {
-        let left = self.ended(handle.queue(), handle.id(), Some(limit)).await?;
-        output::<J>(left.as_ref())
+        let result = self
+            .result(handle.queue(), handle.id(), Some(limit))
+            .await?;
+        output::<J>(result.as_ref())
     }
 
-    /// Waits for the end of any job, at most for `limit` where there is one, and hands over the bytes
-    /// it left.
+    /// Waits until any job ends, for at most `limit` if set, and returns its result as bytes.
     pub async fn wait_raw(
         &self,
         queue: &str,
         id: &str,
         limit: Option<Duration>,
     ) -> Result<Option<Bytes>, WaitError> {
-        self.ended(&QueueName::new(queue)?, &JobId::new(id)?, limit)
+        self.result(&QueueName::new(queue)?, &JobId::new(id)?, limit)
             .await
     }
 
-    /// Enqueues a job, keeps its outcome, and waits for what it returns.
+    /// Enqueues a job, keeps its outcome, and waits for its output.
     pub async fn run<J: TypedJob>(&self, job: J) -> Result<J::Output, WaitError> {
         let handle = self.enqueue(job).keep_outcome().await?;
         self.wait(&handle).await
     }
 
-    async fn ended(
+    async fn result(
         &self,
         queue: &QueueName,
         id: &JobId,
         limit: Option<Duration>,
     ) -> Result<Option<Bytes>, WaitError> {
         match wait_for_end(self.store().as_ref(), queue, id, limit).await? {
-            JobEnd::Ended(job) => left(*job),
-            // A job with a result is kept, so there was none.
-            JobEnd::EndedNotKept(JobState::Succeeded) => Ok(None),
-            JobEnd::EndedNotKept(JobState::Cancelled) => Err(WaitError::Cancelled),
-            JobEnd::EndedNotKept(_) => Err(WaitError::Dead {
+            JobEnd::Ended(job) => result_of(*job),
+            // A job with a result is always kept, so this one had none.
+            JobEnd::EndedUnkept(JobState::Succeeded) => Ok(None),
+            JobEnd::EndedUnkept(JobState::Cancelled) => Err(WaitError::Cancelled),
+            JobEnd::EndedUnkept(_) => Err(WaitError::Dead {
                 reason: None,
                 error: None,
             }),
@@ -112,7 +113,7 @@ impl Client {
     }
 }
 
-fn left(job: Job) -> Result<Option<Bytes>, WaitError> {
+fn result_of(job: Job) -> Result<Option<Bytes>, WaitError> {
     match job.state {
         JobState::Succeeded => Ok(job.result),
         JobState::Cancelled => Err(WaitError::Cancelled),
@@ -123,9 +124,9 @@ fn left(job: Job) -> Result<Option<Bytes>, WaitError> {
     }
 }
 
-/// What a job that left nothing returned is JSON's null: `()`, or `None`.
-fn output<J: TypedJob>(left: Option<&Bytes>) -> Result<J::Output, WaitError> {
-    let bytes = left.map_or(&b"null"[..], |left| left);
+/// A missing result is JSON `null`, which becomes `()` or `None`.
+fn output<J: TypedJob>(result: Option<&Bytes>) -> Result<J::Output, WaitError> {
+    let bytes = result.map_or(&b"null"[..], |result| result);
     serde_json::from_slice(bytes).map_err(|error| WaitError::Output(error.into()))
 }
 
@@ -133,17 +134,17 @@ impl fmt::Display for WaitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dead { reason, error } => {
-                let reason = reason.map_or("for good", Reason::as_str);
-                let error = error.as_deref().unwrap_or("its error was not kept");
+                let reason = reason.map_or("permanently", Reason::as_str);
+                let error = error.as_deref().unwrap_or("the error was not kept");
                 write!(f, "the job failed ({reason}): {error}")
             }
             Self::Cancelled => f.write_str("the job was cancelled"),
             Self::NotFound => {
-                f.write_str("there is no such job: it ended and was not kept, or never was")
+                f.write_str("job not found: it never existed, or it ended and was not kept; enqueue it with keep_outcome()")
             }
-            Self::TimedOut => f.write_str("the job has not ended in the time given; it goes on"),
-            Self::Store(_) => f.write_str("the store could not say how the job ended"),
-            Self::Output(_) => f.write_str("the result is not of the type that the job promises"),
+            Self::TimedOut => f.write_str("timed out while waiting for the job; it continues"),
+            Self::Store(_) => f.write_str("cannot read from the store how the job ended"),
+            Self::Output(_) => f.write_str("the result does not match the job's output type"),
         }
     }
 }

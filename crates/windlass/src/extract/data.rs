@@ -1,4 +1,4 @@
-//! Data that all jobs of a worker share, by its type.
+//! Data shared by all jobs of a worker, by type.
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
@@ -10,8 +10,8 @@ use super::FromContext;
 use crate::context::Context;
 use crate::job_error::JobError;
 
-/// Data that all jobs of a worker share: given with [`Worker::data`](crate::Worker::data), taken by
-/// its type. A worker whose handlers ask for data that it has not does not start.
+/// Data shared by all jobs of a worker: added with [`Worker::data`](crate::Worker::data), extracted by
+/// type. A worker does not start if a handler takes data that was not added.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -27,14 +27,14 @@ use crate::job_error::JobError;
 /// let client = Client::connect("memory:").await?;
 /// let worker = Worker::new(client).queue("mail").fallback(keep).burst();
 /// let error = worker.run().await.unwrap_err();
-/// assert!(error.help().contains("give it with Worker::data"));
+/// assert!(error.help().contains("add it with Worker::data"));
 /// # Ok(())
 /// # }
 /// ```
 pub struct Data<T>(Arc<T>);
 
 impl<T> Data<T> {
-    /// The data by itself, to keep longer than the handler runs.
+    /// Returns the shared value, to keep it longer than the handler runs.
     pub fn into_inner(self) -> Arc<T> {
         self.0
     }
@@ -62,7 +62,7 @@ impl<T: fmt::Debug> fmt::Debug for Data<T> {
 
 impl<T: Send + Sync + 'static> FromContext for Data<T> {
     fn from_context(context: &Context) -> Result<Self, JobError> {
-        // A worker checks before it starts; only an extractor that declares nothing comes here.
+        // Workers check this before they start, unless a custom extractor does not declare its data.
         let missing = || {
             JobError::new(format!(
                 "this worker has no data of type {}",
@@ -77,8 +77,8 @@ impl<T: Send + Sync + 'static> FromContext for Data<T> {
     }
 }
 
-/// The shared data that the arguments of a handler ask for. An extractor of your own that is made of
-/// shared data passes the question on:
+/// The shared data that the arguments of a handler need. A custom extractor that uses shared data
+/// declares it:
 ///
 /// ```
 /// use windlass::{Context, Data, FromContext, JobError, Needs};
@@ -100,24 +100,24 @@ impl<T: Send + Sync + 'static> FromContext for Data<T> {
 pub struct Needs(Vec<(TypeId, &'static str)>);
 
 impl Needs {
-    /// Declares that data of this type will be asked for.
+    /// Declares that data of this type is needed.
     pub fn data<T: 'static>(&mut self) {
         self.0.push((TypeId::of::<T>(), type_name::<T>()));
     }
 
-    /// The type of the first data that is asked for and is not there.
+    /// Returns the type of the first data that is needed and missing.
     pub(crate) fn missing(&self, data: &DataMap) -> Option<&'static str> {
         let is_missing = |(id, _): &&(TypeId, &str)| !data.0.contains_key(id);
         self.0.iter().find(is_missing).map(|(_, name)| *name)
     }
 }
 
-/// Data by its type.
+/// Data by type.
 #[derive(Clone, Default)]
 pub(crate) struct DataMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
 
 impl DataMap {
-    /// Puts data in; false when there was some of its type already.
+    /// Inserts data; returns false if there already was data of this type.
     pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, data: T) -> bool {
         self.0.insert(TypeId::of::<T>(), Arc::new(data)).is_none()
     }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_and_not_there_is_named() {
+    fn missing_data_is_named() {
         let mut data = DataMap::default();
         let mut needs = Needs::default();
         Data::<u8>::needs(&mut needs);

@@ -11,35 +11,35 @@ use crate::typed::TypedJob;
 /// An async function of up to nine arguments.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a handler",
-    label = "not an `async fn` of a job and up to eight extractors",
+    label = "not an `async fn` with a job and up to eight extractors",
     note = "a handler is an `async fn(job, extractors…) -> Result<Output, Error>`, for example\n\
             `async fn send(mail: SendMail, context: Context) -> Result<(), JobError>`"
 )]
 pub trait Function<Arguments>: Send + Sync + 'static {
-    /// What calling it gives.
+    /// The future it returns.
     type Future: Future<Output = Self::Output>;
 
-    /// What that comes to.
+    /// The output of the future.
     type Output;
 
-    /// Calls it.
+    /// Calls the function.
     fn call(&self, arguments: Arguments, seal: Seal) -> Self::Future;
 }
 
 /// The arguments of a handler of typed jobs: the job, then extractors.
 #[diagnostic::on_unimplemented(
-    message = "a handler of a typed job has its job as the first argument",
+    message = "the first argument of a typed handler must be its job",
     label = "the arguments of this handler are `{Self}`",
-    note = "for jobs without a type of their own use `Worker::handle_raw`"
+    note = "for untyped jobs use `Worker::handle_raw`"
 )]
 pub trait TypedArguments: Sized + Send + 'static {
     /// The job.
     type Job: TypedJob;
 
-    /// Takes what comes after the job from its context.
-    fn take(job: Self::Job, context: &Context, seal: Seal) -> Result<Self, JobError>;
+    /// Extracts the arguments after the job from the context.
+    fn extract(job: Self::Job, context: &Context, seal: Seal) -> Result<Self, JobError>;
 
-    /// Declares the shared data they will ask for.
+    /// Declares the shared data that they need.
     fn needs(needs: &mut Needs);
 }
 
@@ -47,13 +47,13 @@ pub trait TypedArguments: Sized + Send + 'static {
 #[diagnostic::on_unimplemented(
     message = "these are not the arguments of a raw handler",
     label = "the arguments of this handler are `{Self}`",
-    note = "a raw handler has up to eight extractors: `RawJob`, `Bytes`, `Json<T>`, `Context`, …"
+    note = "a raw handler takes up to eight extractors: `RawJob`, `Bytes`, `Json<T>`, `Context`, …"
 )]
 pub trait RawArguments: Sized + Send + 'static {
-    /// Takes them from the context of a job.
-    fn take(context: &Context, seal: Seal) -> Result<Self, JobError>;
+    /// Extracts the arguments from the context.
+    fn extract(context: &Context, seal: Seal) -> Result<Self, JobError>;
 
-    /// Declares the shared data they will ask for.
+    /// Declares the shared data that they need.
     fn needs(needs: &mut Needs);
 }
 
@@ -67,7 +67,7 @@ macro_rules! function {
             type Future = R;
             type Output = R::Output;
 
-            #[allow(non_snake_case, reason = "values have the names of their types here")]
+            #[allow(non_snake_case, reason = "variables are named after their types")]
             fn call(&self, ($($argument,)*): ($($argument,)*), _: Seal) -> R {
                 self($($argument),*)
             }
@@ -80,24 +80,24 @@ macro_rules! arguments {
         impl<J: TypedJob, $($argument: FromContext,)*> TypedArguments for (J, $($argument,)*) {
             type Job = J;
 
-            #[allow(unused_variables, reason = "a job alone needs no context")]
-            fn take(job: J, context: &Context, _: Seal) -> Result<Self, JobError> {
+            #[allow(unused_variables, reason = "unused without extractors")]
+            fn extract(job: J, context: &Context, _: Seal) -> Result<Self, JobError> {
                 Ok((job, $($argument::from_context(context)?,)*))
             }
 
-            #[allow(unused_variables, reason = "a job alone needs nothing")]
+            #[allow(unused_variables, reason = "unused without extractors")]
             fn needs(needs: &mut Needs) {
                 $($argument::needs(needs);)*
             }
         }
 
         impl<$($argument: FromContext,)*> RawArguments for ($($argument,)*) {
-            #[allow(unused_variables, reason = "a handler may do without")]
-            fn take(context: &Context, _: Seal) -> Result<Self, JobError> {
+            #[allow(unused_variables, reason = "unused without extractors")]
+            fn extract(context: &Context, _: Seal) -> Result<Self, JobError> {
                 Ok(($($argument::from_context(context)?,)*))
             }
 
-            #[allow(unused_variables, reason = "a handler may do without")]
+            #[allow(unused_variables, reason = "unused without extractors")]
             fn needs(needs: &mut Needs) {
                 $($argument::needs(needs);)*
             }

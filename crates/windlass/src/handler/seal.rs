@@ -1,5 +1,5 @@
-//! What seals the traits of handlers: their methods ask for something that only this crate can name.
+//! Seals the traits of handlers: their methods take a type that only this crate can name.
 
-/// Only this crate can name it, so nobody else can implement or call what asks for it.
+/// Only this crate can name it, so other crates cannot implement or call methods that take it.
 #[derive(Debug, Clone, Copy)]
 pub struct Seal;

@@ -1,4 +1,4 @@
-//! Running every job that is ready, one after the other, in the task that asks.
+//! Runs all ready jobs one after the other, in the calling task.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,36 +8,36 @@ use windlass_core::{
     ClaimRequest, ClaimedJob, Jitter, JobId, JobLease, Mode, OutcomeStatus, QueueName, Result,
     Retry, Store, Token,
 };
-use windlass_worker::{RetryWhen, Outcome, Summary};
+use windlass_worker::{Outcome, RetryWhen, Summary};
 
 use super::Testing;
 use crate::worker::Worker;
 
-/// How many attempts one drain makes at most, of all jobs and of one: jobs that put themselves off or
-/// enqueue others for ever are a fault of the test, and it should end.
+/// The most attempts of one drain, of all jobs and of a single one, so that a test with jobs that
+/// snooze or enqueue others forever fails instead of hanging.
 const ATTEMPTS_MAX: u64 = 20_000;
 const ATTEMPTS_OF_ONE_MAX: u32 = 1_000;
 
 impl Testing {
-    /// Runs every ready job of a worker's queues to its end, one after the other, and what those
-    /// enqueue. Jobs that fall due later stay; a job that its handler gives back is not run again.
+    /// Runs every ready job of a worker's queues, one after the other, including those that they enqueue.
+    /// Jobs that are due later stay; a job that its handler releases does not run again.
     ///
-    /// Panics when the worker would not start.
+    /// Panics if the worker would not start.
     pub async fn drain(&self, worker: &Worker) -> Summary {
         let mut drain = Drain::new(worker);
         drain.ready().await;
-        drain.give_back().await;
+        drain.release().await;
         drain.summary
     }
 
-    /// Drains as [`drain`](Self::drain) does and, when nothing is ready, moves the clock to the next
-    /// due time, until no job falls due any more: retries and delays pass at once. A job that its
-    /// handler gives back runs again when the clock has moved.
+    /// Like [`drain`](Self::drain), but when nothing is ready, advances the clock to the next due time
+    /// until no job is left: retries and delays take no time. A job that its handler releases runs again
+    /// after the clock has advanced.
     pub async fn drain_all(&self, worker: &Worker) -> Summary {
         let mut drain = Drain::new(worker);
         loop {
             drain.ready().await;
-            drain.give_back().await;
+            drain.release().await;
             match drain.next_due().await {
                 Some(wait) => self.advance(wait),
                 None => return drain.summary,
@@ -46,7 +46,7 @@ impl Testing {
     }
 }
 
-/// A drain under way.
+/// A drain in progress.
 struct Drain {
     store: Arc<dyn Store>,
     queues: Vec<QueueName>,
@@ -60,7 +60,7 @@ struct Drain {
 
 impl Drain {
     fn new(worker: &Worker) -> Self {
-        let (queues, handler, mode) = worker.rehearsed().unwrap_or_else(|error| {
+        let (queues, handler, mode) = worker.drain_parts().unwrap_or_else(|error| {
             panic!("the worker would not start: {error}; {}", error.help())
         });
         Self {
@@ -75,7 +75,7 @@ impl Drain {
         }
     }
 
-    /// Runs what is ready, queue by queue, until a whole round finds nothing.
+    /// Runs the ready jobs, queue by queue, until a round finds none.
     async fn ready(&mut self) {
         loop {
             let before = self.attempts;
@@ -91,11 +91,11 @@ impl Drain {
     }
 
     async fn claimed(&self, queue: &QueueName) -> Option<(ClaimedJob, Token)> {
-        // Longer than any clock of a test goes on.
+        // Never expires, even if the test advances the clock.
         let lease = windlass_core::limits::LEASE_MAX;
         let request = ClaimRequest::single(1).lease(lease).mode(self.mode);
         let claim = self.store.claim(queue, request).await;
-        let claim = claim.expect("the store answers")?;
+        let claim = claim.expect("the store replies")?;
         claim.jobs.into_iter().next().map(|job| (job, claim.token))
     }
 
@@ -103,52 +103,52 @@ impl Drain {
         self.attempts += 1;
         assert!(
             self.attempts <= ATTEMPTS_MAX,
-            "after {ATTEMPTS_MAX} attempts there are still jobs: they enqueue each other for ever"
+            "there are still jobs after {ATTEMPTS_MAX} attempts: they enqueue each other forever"
         );
         let attempts_of = self.attempts_of.entry(job.id.clone()).or_default();
         *attempts_of += 1;
         assert!(
             *attempts_of <= ATTEMPTS_OF_ONE_MAX,
-            "job {} of kind {:?} was tried {ATTEMPTS_OF_ONE_MAX} times: it never ends",
+            "job {} of kind {:?} ran {ATTEMPTS_OF_ONE_MAX} times: it never ends",
             job.id,
             job.kind
         );
-        let hold = JobLease::new(job.id.clone(), token);
+        let lease = JobLease::new(job.id.clone(), token);
         let store = Arc::clone(&self.store);
         let context = windlass_worker::AttemptContext::detached(store, queue.clone(), job, token);
         let outcome = self.handler.handle(context).await;
         if self.mode == Mode::AtMostOnce {
-            // It had succeeded before it began.
+            // It counted as succeeded when it was claimed.
             self.summary.succeeded += 1;
             return;
         }
         if outcome == Outcome::Release {
-            // At the front it would be claimed again at once, and for ever.
+            // Released now, it would be claimed again immediately, forever.
             self.summary.released += 1;
-            self.released.push((queue.clone(), hold));
+            self.released.push((queue.clone(), lease));
             return;
         }
-        let settled = match self.settle(queue, hold.clone(), outcome).await {
-            Ok(settled) => settled,
-            // The store refuses what the handler said, a result that is too large for one.
+        let status = match self.report(queue, lease.clone(), outcome).await {
+            Ok(status) => status,
+            // The store rejects the outcome, for example a result that is too large.
             Err(error) => self
-                .settle(queue, hold, Outcome::permanent(error.to_string()))
+                .report(queue, lease, Outcome::permanent(error.to_string()))
                 .await
-                .expect("the store answers"),
+                .expect("the store replies"),
         };
-        self.count(settled);
+        self.count(status);
     }
 
-    async fn settle(
+    async fn report(
         &self,
         queue: &QueueName,
-        hold: JobLease,
+        lease: JobLease,
         outcome: Outcome,
     ) -> Result<OutcomeStatus> {
         let store = &self.store;
-        let settled = match outcome {
+        let status = match outcome {
             Outcome::Done(result) => {
-                let mut completion = hold.completion();
+                let mut completion = lease.completion();
                 completion.result = result;
                 store
                     .complete(queue, vec![completion], None)
@@ -156,24 +156,24 @@ impl Drain {
                     .statuses
             }
             Outcome::Failed { error, retry } => {
-                let retry = match again {
+                let retry = match retry {
                     RetryWhen::At(due) => Retry::At(due),
                     RetryWhen::Never => Retry::Permanent,
-                    // The whole delay: what a test sees is not left to chance.
+                    // The full delay without jitter, so that tests are deterministic.
                     _ => Retry::ByPolicy(Jitter(u16::MAX)),
                 };
-                let failure = hold.failure(error).retry(retry);
+                let failure = lease.failure(error).retry(retry);
                 store.fail(queue, vec![failure]).await?
             }
-            Outcome::Snooze(due) => store.snooze(queue, vec![hold.snooze(due)]).await?,
-            _ => store.release(queue, vec![hold]).await?,
+            Outcome::Snooze(due) => store.snooze(queue, vec![lease.snooze(due)]).await?,
+            _ => store.release(queue, vec![lease]).await?,
         };
-        Ok(settled.into_iter().next().unwrap_or(OutcomeStatus::Gone))
+        Ok(status.into_iter().next().unwrap_or(OutcomeStatus::Gone))
     }
 
-    fn count(&mut self, settled: OutcomeStatus) {
+    fn count(&mut self, status: OutcomeStatus) {
         let summary = &mut self.summary;
-        match settled {
+        match status {
             OutcomeStatus::Completed => summary.succeeded += 1,
             OutcomeStatus::Retrying => summary.failed += 1,
             OutcomeStatus::Dead => summary.dead += 1,
@@ -184,13 +184,13 @@ impl Drain {
         }
     }
 
-    /// How long until the next job of any queue falls due.
+    /// Returns the time until the next job of any queue is due.
     async fn next_due(&self) -> Option<Duration> {
         let mut next = None;
         for queue in &self.queues {
             let stats = self.store.stats(queue).await;
             let due = stats
-                .expect("the store answers")
+                .expect("the store replies")
                 .and_then(|stats| stats.next_due_ms);
             next = match (next, due) {
                 (Some(next), Some(due)) => Some(std::cmp::min::<u64>(next, due)),
@@ -200,11 +200,11 @@ impl Drain {
         next.map(Duration::from_millis)
     }
 
-    async fn give_back(&mut self) {
-        // The last one goes to the front first, so that they stand there in their order.
-        for (queue, hold) in self.released.drain(..).rev() {
-            let given = self.store.release(&queue, vec![hold]).await;
-            given.expect("the store answers");
+    async fn release(&mut self) {
+        // Each goes to the front, so the last one first keeps their order.
+        for (queue, lease) in self.released.drain(..).rev() {
+            let released = self.store.release(&queue, vec![lease]).await;
+            released.expect("the store replies");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Running a worker until it is told to stop.
+//! Runs a worker until it is asked to stop.
 
 use std::future::Future;
 use std::pin::pin;
@@ -8,16 +8,16 @@ use windlass_core::{Error, Result};
 use windlass_worker::{Runtime, Source, Summary};
 
 use super::signals::Signals;
-use super::{Running, Worker};
+use super::{RunningWorker, Worker};
 use crate::context::Shared;
 use crate::registry::Dispatch;
 
 impl Worker {
-    /// Works until the process gets SIGTERM or SIGINT. Then it claims no more, lets its jobs run for
-    /// the grace and gives the rest back; a second signal gives all back now.
+    /// Runs until the process receives SIGTERM or SIGINT. Then stops claiming, lets jobs finish within
+    /// the grace period and releases the rest. A second signal releases all jobs immediately.
     ///
-    /// Fails before the first job is claimed when something is missing: a handler, a queue, data that
-    /// a handler asks for.
+    /// Fails before the first job is claimed if something is missing: a handler, a queue, or data that
+    /// a handler takes.
     pub async fn run(self) -> Result<Summary> {
         let runtime = self.into_runtime()?;
         let mut signals = Signals::listen()?;
@@ -34,7 +34,7 @@ impl Worker {
         work.await
     }
 
-    /// Works until `end` completes, then stops as [`run`](Self::run) does. Signals are left to you.
+    /// Runs until `end` completes, then stops like [`run`](Self::run). Does not handle signals.
     pub async fn run_until(self, end: impl Future) -> Result<Summary> {
         let runtime = self.into_runtime()?;
         let stopper = runtime.stopper();
@@ -46,40 +46,40 @@ impl Worker {
         work.await
     }
 
-    /// Works beside other code of the program, until it is told to stop. Signals are left to you.
-    pub fn start(self) -> Result<Running> {
-        Ok(Running::start(self.into_runtime()?))
+    /// Starts the worker in the background. Does not handle signals.
+    pub fn start(self) -> Result<RunningWorker> {
+        Ok(RunningWorker::start(self.into_runtime()?))
     }
 
     fn into_runtime(mut self) -> Result<Runtime> {
-        if let Some(fault) = self.fault.take() {
-            return Err(fault);
+        if let Some(error) = self.error.take() {
+            return Err(error);
         }
         let handler = self.dispatch()?;
         self.options.queues = self.sources()?;
-        Runtime::new(self.client.stores(), self.options, handler)
+        Runtime::new(self.client.connections(), self.options, handler)
     }
 
-    /// The queues it serves.
+    /// Returns the queues it claims from.
     pub(crate) fn sources(&self) -> Result<Vec<Source>> {
         if !self.options.queues.is_empty() {
             return Ok(self.options.queues.clone());
         }
         let queues = self.registry.queues();
         if queues.is_empty() {
-            let why = "it has no queue, and no typed job that names one";
-            let help = "name its queues with Worker::queue";
+            let why = "no queue is set, and there is no typed job to take it from";
+            let help = "add a queue with Worker::queue";
             return Err(Error::invalid("worker", why, help));
         }
         Ok(queues.into_iter().map(Source::new).collect())
     }
 
-    /// What runs its jobs; fails when a handler asks for data that is not there.
+    /// Returns the handler of all its jobs. Fails if shared data is missing.
     pub(crate) fn dispatch(&self) -> Result<Arc<dyn windlass_worker::Handle>> {
         self.registry.check(&self.data)?;
         Ok(Arc::new(Dispatch {
             registry: self.registry.clone(),
-            hooks: self.hooks.clone().into(),
+            middleware: self.middleware.clone().into(),
             shared: Arc::new(Shared {
                 client: self.client.clone(),
                 data: self.data.clone(),
@@ -88,9 +88,9 @@ impl Worker {
     }
 }
 
-/// What a drain needs of a worker: its queues, what runs its jobs, and what its claims promise.
+/// What a drain needs from a worker: its queues, its handler and its mode.
 #[cfg(feature = "testing")]
-pub(crate) type Rehearsal = (
+pub(crate) type DrainParts = (
     Vec<windlass_core::QueueName>,
     Arc<dyn windlass_worker::Handle>,
     windlass_core::Mode,
@@ -102,11 +102,11 @@ impl Worker {
         &self.client
     }
 
-    /// The worker as it would start.
-    pub(crate) fn rehearsed(&self) -> Result<Rehearsal> {
-        if let Some(fault) = &self.fault {
-            let (what, help) = (fault.to_string(), fault.help().to_owned());
-            return Err(Error::new(fault.kind(), what, help));
+    /// Returns what a drain needs, or why the worker would not start.
+    pub(crate) fn drain_parts(&self) -> Result<DrainParts> {
+        if let Some(error) = &self.error {
+            let (what, help) = (error.to_string(), error.help().to_owned());
+            return Err(Error::new(error.kind(), what, help));
         }
         let handler = self.dispatch()?;
         let mut options = self.options.clone();

@@ -1,11 +1,10 @@
-//! A worker that runs beside other code.
+//! A worker running in the background.
 
 use tokio::task::JoinHandle;
 use windlass_core::{BootId, Error, ErrorKind, Result};
 use windlass_worker::{Runtime, Stopper, Summary};
 
-/// A worker that runs beside other code of the program. When it is dropped it is asked to stop, and
-/// does so without anybody waiting for it.
+/// A worker running in the background. Dropping it asks the worker to stop, without waiting.
 ///
 /// ```
 /// # use serde::{Deserialize, Serialize};
@@ -28,14 +27,14 @@ use windlass_worker::{Runtime, Stopper, Summary};
 /// # }
 /// ```
 #[derive(Debug)]
-#[must_use = "when it is dropped the worker is asked to stop"]
-pub struct Running {
+#[must_use = "dropping it stops the worker"]
+pub struct RunningWorker {
     boot: BootId,
     stopper: Stopper,
     work: JoinHandle<Result<Summary>>,
 }
 
-impl Running {
+impl RunningWorker {
     pub(super) fn start(runtime: Runtime) -> Self {
         Self {
             boot: runtime.boot(),
@@ -44,33 +43,33 @@ impl Running {
         }
     }
 
-    /// The id of this life of the worker.
+    /// Returns the worker's boot id, which is unique per start.
     pub fn boot(&self) -> &BootId {
         &self.boot
     }
 
-    /// What stops it, to be kept elsewhere.
+    /// Returns a handle that stops the worker.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
 
-    /// Claims no more, lets jobs run for the grace, gives the rest back, and says what was done.
+    /// Stops claiming, lets jobs finish within the grace period, releases the rest, and returns a summary.
     pub async fn stop(self) -> Result<Summary> {
         self.stopper.stop();
         self.join().await
     }
 
-    /// Waits until it ends: it was stopped from elsewhere, or its queues are drained in a burst.
+    /// Waits until the worker ends: it was stopped by other code, or a burst has drained its queues.
     pub async fn join(mut self) -> Result<Summary> {
         (&mut self.work).await.unwrap_or_else(|error| {
-            let what = "the worker ended in the middle of its work";
-            let help = "its jobs come back when their lease ends; start it again";
+            let what = "the worker task panicked or was aborted";
+            let help = "start it again; its jobs return to their queues when their leases expire";
             Err(Error::new(ErrorKind::Internal, what, help).caused_by(error))
         })
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningWorker {
     fn drop(&mut self) {
         self.stopper.stop();
     }

@@ -1,11 +1,11 @@
-//! The signals that ask a process to end.
+//! The signals that ask a process to stop.
 
 use windlass_core::{Error, ErrorKind, Result};
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Listens for SIGTERM and SIGINT, from the moment it is made.
+/// Receives SIGTERM and SIGINT, from its creation on.
 #[cfg(unix)]
 pub(super) struct Signals {
     terminate: Signal,
@@ -16,12 +16,12 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn listen() -> Result<Self> {
         Ok(Self {
-            terminate: signal(SignalKind::terminate()).map_err(deaf)?,
-            interrupt: signal(SignalKind::interrupt()).map_err(deaf)?,
+            terminate: signal(SignalKind::terminate()).map_err(signals_unavailable)?,
+            interrupt: signal(SignalKind::interrupt()).map_err(signals_unavailable)?,
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
@@ -30,32 +30,29 @@ impl Signals {
     }
 }
 
-/// Listens for Ctrl-C.
+/// Receives Ctrl-C.
 #[cfg(not(unix))]
 pub(super) struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    #[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
+    #[expect(clippy::unnecessary_wraps, reason = "it may fail on Unix")]
     pub(super) fn listen() -> Result<Self> {
         Ok(Self)
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(super) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
-            // Nobody can ask, so nobody does.
+            // Without a handler there will be no signal.
             std::future::pending::<()>().await;
         }
     }
 }
 
-#[cfg_attr(
-    not(unix),
-    expect(dead_code, reason = "Ctrl-C is heard without asking first")
-)]
-fn deaf(error: std::io::Error) -> Error {
-    let what = "the worker cannot listen for signals";
-    let help = "use Worker::run_until or Worker::start, and stop it by other means";
+#[cfg_attr(not(unix), expect(dead_code, reason = "Ctrl-C needs no setup"))]
+fn signals_unavailable(error: std::io::Error) -> Error {
+    let what = "cannot install signal handlers";
+    let help = "use Worker::run_until or Worker::start, and stop the worker from code";
     Error::new(ErrorKind::Internal, what, help).caused_by(error)
 }

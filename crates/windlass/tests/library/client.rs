@@ -1,4 +1,4 @@
-//! The client: what it stores, what it refuses, and what waiting for a job gives.
+//! The client: what it stores and rejects, and what waiting for a job returns.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ async fn a_value_that_is_not_valid_is_the_error_of_the_await_and_nothing_is_stor
     let testing = Testing::new();
     let client = testing.client();
     let job = || client.enqueue(Note::new("x"));
-    for (enqueue, word) in [
+    for (enqueue, text) in [
         (job().queue("a b"), "queue name"),
         (job().id(""), "job id"),
         (job().priority(10), "priority"),
@@ -89,13 +89,13 @@ async fn a_value_that_is_not_valid_is_the_error_of_the_await_and_nothing_is_stor
     ] {
         let error = enqueue.await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(error.to_string().contains(word), "{error}");
+        assert!(error.to_string().contains(text), "{error}");
     }
     assert!(testing.enqueued::<Note>().await.is_empty());
 }
 
 #[tokio::test]
-async fn options_of_a_type_come_first_and_those_of_the_call_on_top() {
+async fn options_of_the_call_override_those_of_the_type() {
     #[derive(serde::Serialize, serde::Deserialize)]
     struct Urgent;
     impl TypedJob for Urgent {
@@ -120,7 +120,7 @@ async fn options_of_a_type_come_first_and_those_of_the_call_on_top() {
 }
 
 #[tokio::test]
-async fn a_duplicate_is_told_the_first_job() {
+async fn a_duplicate_returns_the_id_of_the_first_job() {
     let client = Testing::new().client();
     let first = client.enqueue(Add(1, 2)).unique_key("k").await.unwrap();
 
@@ -131,28 +131,28 @@ async fn a_duplicate_is_told_the_first_job() {
 }
 
 #[tokio::test]
-async fn many_jobs_have_an_answer_each_and_one_bad_spoils_no_other() {
+async fn many_jobs_have_a_result_each_and_a_bad_one_affects_no_other() {
     let testing = Testing::new();
     let client = testing.client();
-    let answers = client.enqueue_many((0..2_500).map(|n| Add(n, 0))).await;
-    assert_eq!(answers.len(), 2_500);
-    assert!(answers.iter().all(|answer| answer.is_ok()));
+    let replies = client.enqueue_many((0..2_500).map(|n| Add(n, 0))).await;
+    assert_eq!(replies.len(), 2_500);
+    assert!(replies.iter().all(|reply| reply.is_ok()));
     let stored = testing.enqueued::<Add>().await;
     assert!(stored.iter().zip(0..).all(|(add, n)| add.0 == n));
 
     let large = NewJob::new(vec![0; 2 * 1024 * 1024]);
     let jobs = vec![NewJob::new("a"), large, NewJob::new("b")];
-    let answers = client.enqueue_many_raw("bytes", jobs).await.unwrap();
+    let replies = client.enqueue_many_raw("bytes", jobs).await.unwrap();
 
-    let is_ok: Vec<_> = answers.iter().map(|answer| answer.is_ok()).collect();
+    let is_ok: Vec<_> = replies.iter().map(|reply| reply.is_ok()).collect();
     assert_eq!(is_ok, [true, false, true]);
-    let id = answers[2].as_ref().unwrap().id().clone();
+    let id = replies[2].as_ref().unwrap().id().clone();
     let job = client.get("bytes", id.as_str()).await.unwrap().unwrap();
     assert_eq!(job.payload.unwrap(), "b");
 }
 
 #[tokio::test]
-async fn waiting_gives_what_the_handler_returned() {
+async fn waiting_returns_the_output_of_the_handler() {
     let testing = Testing::new();
     let client = testing.client();
     let handle = client.enqueue(Add(40, 2)).await.unwrap();
@@ -169,7 +169,7 @@ async fn waiting_gives_what_the_handler_returned() {
 }
 
 #[tokio::test]
-async fn waiting_tells_each_other_end_apart() {
+async fn waiting_distinguishes_every_other_end() {
     async fn write(note: Note) -> Result<(), JobError> {
         match note.text.as_str() {
             "dead" => Err(JobError::permanent("no ink")),
@@ -192,7 +192,7 @@ async fn waiting_tells_each_other_end_apart() {
     client.wait(&done).await.unwrap();
     let error = client.wait(&dead).await.unwrap_err();
     assert!(
-        matches!(&error, WaitError::Dead { reason: Some(Reason::Permanent), error: Some(said), .. } if said == "no ink")
+        matches!(&error, WaitError::Dead { reason: Some(Reason::Permanent), error: Some(text), .. } if text == "no ink")
     );
     assert!(matches!(
         client.wait(&cancelled).await,
@@ -207,7 +207,7 @@ async fn waiting_tells_each_other_end_apart() {
 }
 
 #[tokio::test]
-async fn a_result_of_another_type_is_told_as_such() {
+async fn a_result_of_another_type_is_an_output_error() {
     let testing = Testing::new();
     let client = testing.client();
     let handle = client.enqueue(Add(1, 2)).await.unwrap();
@@ -223,8 +223,8 @@ async fn a_result_of_another_type_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn a_stamp_sets_headers_and_the_job_counts_more() {
-    let client = Testing::new().client().stamp(|headers| {
+async fn header_functions_set_headers_and_the_job_overrides_them() {
+    let client = Testing::new().client().with_headers(|headers| {
         headers.set("traceparent", "stamped").unwrap();
         headers.set("tenant", "stamped").unwrap();
     });

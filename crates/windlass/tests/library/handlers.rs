@@ -1,12 +1,12 @@
-//! Handlers: what they are given, and what becomes of what they return.
+//! Handlers: their arguments, and the effect of what they return.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use windlass::testing::{self, Testing};
 use windlass::{
-    Again, Bytes, Client, Context, Data, Due, JobError, JobState, Json, Outcome, RawJob, Reason,
-    Token, Worker,
+    Bytes, Client, Context, Data, Due, JobError, JobState, Json, Outcome, RawJob, Reason,
+    RetryWhen, Token, Worker,
 };
 
 use crate::jobs::{Add, Note};
@@ -77,7 +77,7 @@ async fn many_kinds_of_many_queues_find_their_handlers() {
         .handle_raw("shout", shout)
         .fallback(rest)
         .data(Mutex::new(Vec::<String>::new()))
-        .around({
+        .middleware({
             let seen = std::sync::Arc::clone(&seen);
             move |context, next| {
                 seen.lock().unwrap().push(context.queue().to_string());
@@ -97,7 +97,7 @@ async fn many_kinds_of_many_queues_find_their_handlers() {
 }
 
 #[tokio::test]
-async fn a_payload_that_does_not_parse_is_dead_at_once_and_its_error_says_where() {
+async fn a_payload_that_does_not_parse_is_dead_at_once_and_its_error_shows_the_position() {
     async fn add(Add(a, b): Add) -> Result<u64, JobError> {
         Ok(a + b)
     }
@@ -127,7 +127,7 @@ async fn a_payload_that_does_not_parse_is_dead_at_once_and_its_error_says_where(
 }
 
 #[tokio::test]
-async fn an_unknown_kind_is_a_failed_attempt_that_names_what_is_known() {
+async fn an_unknown_kind_fails_the_attempt_and_lists_the_known_kinds() {
     async fn add(Add(a, b): Add) -> Result<u64, JobError> {
         Ok(a + b)
     }
@@ -148,7 +148,7 @@ async fn an_unknown_kind_is_a_failed_attempt_that_names_what_is_known() {
     let summary = testing.drain(&worker).await;
 
     assert_eq!(summary.failed, 2);
-    for (id, said) in [
+    for (id, text) in [
         ("k", "no handler for kind \"sum.sub\""),
         ("none", "has no kind"),
     ] {
@@ -156,14 +156,14 @@ async fn an_unknown_kind_is_a_failed_attempt_that_names_what_is_known() {
         assert!(!job.state.is_final(), "another worker may know it");
         let error = job.error.unwrap();
         assert!(
-            error.contains(said) && error.ends_with("knows: note.write, sum.add"),
+            error.contains(text) && error.ends_with("known kinds: note.write, sum.add"),
             "{error}"
         );
     }
 }
 
 #[tokio::test]
-async fn what_a_handler_returns_decides() {
+async fn the_return_value_of_a_handler_decides_the_outcome() {
     async fn decide(note: Note) -> Result<(), JobError> {
         Err(match note.text.as_str() {
             "error" => "x".parse::<u8>().unwrap_err().into(),
@@ -183,7 +183,7 @@ async fn what_a_handler_returns_decides() {
     assert_eq!(outcome("permanent").await, Outcome::permanent("never"));
     let later = Outcome::Failed {
         error: "later".to_owned(),
-        again: Again::At(Due::After(Duration::from_secs(5))),
+        retry: RetryWhen::At(Due::After(Duration::from_secs(5))),
     };
     assert_eq!(outcome("after").await, later);
     assert_eq!(
@@ -194,7 +194,7 @@ async fn what_a_handler_returns_decides() {
 }
 
 #[tokio::test]
-async fn an_error_of_ones_own_decides_by_itself() {
+async fn a_custom_error_type_decides_the_outcome() {
     enum Refused {
         ForNow,
         ForGood,
@@ -256,7 +256,7 @@ async fn a_follow_up_carries_the_trace_of_its_job() {
             assert_eq!(job.headers.get("tenant"), None);
             Ok::<_, JobError>(())
         });
-    let worker = worker.around(async |context: Context, next: windlass::Next| {
+    let worker = worker.middleware(async |context: Context, next: windlass::Next| {
         assert_eq!(context.job().headers.get("traceparent"), Some("00-a-b-01"));
         next.run(context).await
     });

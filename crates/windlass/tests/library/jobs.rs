@@ -8,7 +8,7 @@ use windlass::TypedJob;
 #[job(kind = "sum.add", queue = "sums", output = u64)]
 pub(crate) struct Add(pub u64, pub u64);
 
-/// Leaves nothing behind.
+/// Returns no result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TypedJob)]
 #[job(kind = "note.write")]
 pub(crate) struct Note {

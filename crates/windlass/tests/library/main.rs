@@ -1,15 +1,15 @@
-//! What the library promises, on the store in memory: most of it on a clock that moves when told.
+//! The promises of the library, on the memory store, mostly with a manual clock.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    reason = "a test that cannot continue fails at that line"
 )]
 
 mod client;
 mod handlers;
-mod hooks;
 mod jobs;
-mod kit;
+mod middleware;
 mod once;
 mod stores;
+mod testing;
 mod worker;

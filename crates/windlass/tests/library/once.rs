@@ -1,4 +1,4 @@
-//! An effect happens once, however often its attempts die.
+//! An effect happens once, however often its attempts crash.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use windlass::{NewJob, Once, QueueName, Store, Timestamp, Token};
 
 const LEASE: Duration = Duration::from_secs(30);
 
-/// Jobs; each dies twice and is then completed. A third death would make it poison.
+/// Jobs; each crashes twice and is then completed. A third crash would make it poison.
 const JOBS: usize = 5_000;
-const DEATHS: u32 = 2;
+const CRASHES: u32 = 2;
 
-/// Where an attempt dies.
+/// When an attempt crashes.
 #[derive(Clone, Copy, PartialEq)]
-enum Death {
+enum Crash {
     BeforeCommit,
     AfterCommit,
     Never,
@@ -30,8 +30,8 @@ fn database() -> Connection {
     database
 }
 
-/// The effect of a job with its record, in one transaction; true when it is committed.
-fn attempt(database: &mut Connection, id: &str, token: Token, death: Death) -> bool {
+/// Performs the effect of a job with its record, in one transaction; true if it was committed.
+fn attempt(database: &mut Connection, id: &str, token: Token, crash: Crash) -> bool {
     let once = Once::new(format!("mail/{id}/charge"), token);
     let transaction = database.transaction().unwrap();
     let rows = transaction
@@ -42,7 +42,7 @@ fn attempt(database: &mut Connection, id: &str, token: Token, death: Death) -> b
             ON CONFLICT (id) DO UPDATE SET times = times + 1";
         transaction.execute(effect, [id]).unwrap();
     }
-    if death == Death::BeforeCommit {
+    if crash == Crash::BeforeCommit {
         return false; // dropped: rolled back, as by a crash
     }
     transaction.commit().unwrap();
@@ -69,24 +69,24 @@ async fn ten_thousand_repeats_after_a_crash_leave_each_effect_once() {
             if completed == JOBS {
                 break;
             }
-            // The dead hold the rest: their leases end.
+            // Crashed attempts hold the rest until their leases expire.
             clock.advance(LEASE);
             continue;
         };
         assert!(token.number > last_fence);
         last_fence = token.number;
         for job in jobs {
-            let death = match job.expiries {
-                DEATHS.. => Death::Never,
-                _ if random.u8(..) < 64 => Death::BeforeCommit,
-                _ => Death::AfterCommit,
+            let crash = match job.expiries {
+                CRASHES.. => Crash::Never,
+                _ if random.u8(..) < 64 => Crash::BeforeCommit,
+                _ => Crash::AfterCommit,
             };
-            let is_committed = attempt(&mut database, job.id.as_str(), token, death);
+            let is_committed = attempt(&mut database, job.id.as_str(), token, crash);
             commits += usize::from(is_committed);
-            if death == Death::Never {
+            if crash == Crash::Never {
                 let done = JobLease::new(job.id, token).completion();
-                let answer = store.complete(&queue, vec![done], None).await.unwrap();
-                assert_eq!(answer.statuses, [OutcomeStatus::Completed]);
+                let reply = store.complete(&queue, vec![done], None).await.unwrap();
+                assert_eq!(reply.statuses, [OutcomeStatus::Completed]);
                 completed += 1;
             } else {
                 repeats += 1; // dropped between effect and completion
@@ -111,11 +111,11 @@ async fn ten_thousand_repeats_after_a_crash_leave_each_effect_once() {
 fn old_records_are_forgotten_and_young_ones_kept() {
     let mut database = database();
     let token = "7-00000001".parse().unwrap();
-    assert!(attempt(&mut database, "old", token, Death::Never));
+    assert!(attempt(&mut database, "old", token, Crash::Never));
     database
         .execute("UPDATE windlass_once SET at = '2001-01-01'", ())
         .unwrap();
-    assert!(attempt(&mut database, "young", token, Death::Never));
+    assert!(attempt(&mut database, "young", token, Crash::Never));
 
     let forgotten = database.execute(Once::FORGET, ["2020-01-01"]).unwrap();
 
@@ -127,7 +127,7 @@ fn old_records_are_forgotten_and_young_ones_kept() {
 }
 
 #[test]
-fn a_fence_refuses_an_attempt_that_comes_late() {
+fn a_fence_rejects_a_stale_attempt() {
     let database = Connection::open_in_memory().unwrap();
     let report = "CREATE TABLE report (id, text, fence); INSERT INTO report VALUES (1, '', 0)";
     database.execute_batch(report).unwrap();

@@ -20,12 +20,12 @@ async fn works_on(url: &str) {
     let client = Client::connect(url).await.unwrap();
     let worker = Worker::new(client.clone()).handle(add).handle(write);
     let running = worker.start().unwrap();
-    let answers = client.enqueue_many((0..100).map(|n| Add(0, n))).await;
-    assert!(answers.iter().all(|answer| answer.is_ok()));
+    let replies = client.enqueue_many((0..100).map(|n| Add(0, n))).await;
+    assert!(replies.iter().all(|reply| reply.is_ok()));
 
     assert_eq!(client.run(Add(20, 22)).await.unwrap(), 42);
-    for (n, answer) in answers.iter().enumerate() {
-        let sum = client.wait(answer.as_ref().unwrap()).await.unwrap();
+    for (n, reply) in replies.iter().enumerate() {
+        let sum = client.wait(reply.as_ref().unwrap()).await.unwrap();
         assert_eq!(sum, n as u64);
     }
     running.stop().await.unwrap();

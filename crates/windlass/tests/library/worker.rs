@@ -1,4 +1,4 @@
-//! The worker with the real runtime: it starts, runs, stops, and refuses to start half equipped.
+//! The worker with the real runtime: it starts, runs and stops, and does not start incomplete.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,19 +29,19 @@ async fn missing_data_is_found_before_the_worker_starts() {
         .unwrap_err();
 
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    let said = error.to_string();
+    let message = error.to_string();
     assert!(
-        said.contains("Mutex<alloc::string::String>") && said.contains("needy"),
-        "{said}"
+        message.contains("Mutex<alloc::string::String>") && message.contains("needy"),
+        "{message}"
     );
     assert!(error.help().contains("Worker::data"));
 }
 
 #[tokio::test]
-async fn a_worker_that_cannot_work_says_why() {
+async fn a_worker_with_invalid_options_does_not_start() {
     let client = memory().await;
     let worker = || Worker::new(client.clone());
-    for (worker, word) in [
+    for (worker, text) in [
         (worker(), "no handler"),
         (worker().handle(add).handle(add), "both handle \"sum.add\""),
         (worker().handle(add).queue("a b"), "queue name"),
@@ -60,17 +60,20 @@ async fn a_worker_that_cannot_work_says_why() {
         (worker().handle(add).timeout(Duration::ZERO), "timeout"),
         (
             worker().handle(add).at_most_once().prefetch(1),
-            "held ready",
+            "prefetched jobs",
         ),
     ] {
         let error = worker.start().unwrap_err();
-        assert!(error.to_string().contains(word), "{error} has no {word:?}");
+        assert!(
+            error.to_string().contains(text),
+            "{error} does not contain {text:?}"
+        );
         assert!(!error.help().is_empty());
     }
 }
 
 #[tokio::test]
-async fn a_burst_ends_when_nothing_is_left_and_says_what_was_done() {
+async fn a_burst_ends_when_the_queue_is_empty_and_returns_a_summary() {
     let client = memory().await;
     let handle = client.enqueue(Add(1, 2)).await.unwrap();
     client
@@ -91,7 +94,7 @@ async fn a_burst_ends_when_nothing_is_left_and_says_what_was_done() {
 }
 
 #[tokio::test]
-async fn running_a_job_waits_for_what_a_worker_returns() {
+async fn running_a_job_waits_for_its_output() {
     let client = memory().await;
     let running = Worker::new(client.clone()).handle(add).start().unwrap();
 
@@ -119,14 +122,14 @@ async fn a_worker_runs_until_a_future_completes() {
 #[derive(Default)]
 struct Gate {
     started: Notify,
-    go_on: Notify,
+    proceed: Notify,
 }
 
 #[tokio::test]
-async fn a_stopped_worker_lets_its_job_end_within_the_grace() {
+async fn a_stopped_worker_lets_its_job_end_within_the_grace_period() {
     async fn slow(_: Note, gate: Data<Arc<Gate>>) -> Result<(), JobError> {
         gate.started.notify_one();
-        gate.go_on.notified().await;
+        gate.proceed.notified().await;
         Ok(())
     }
     let (client, gate) = (memory().await, Arc::new(Gate::default()));
@@ -136,14 +139,14 @@ async fn a_stopped_worker_lets_its_job_end_within_the_grace() {
     gate.started.notified().await;
 
     running.stopper().stop();
-    gate.go_on.notify_one();
+    gate.proceed.notify_one();
 
     assert_eq!(running.join().await.unwrap().succeeded, 1);
     client.wait(&note).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_worker_stopped_now_gives_its_jobs_back() {
+async fn a_worker_stopped_now_releases_its_jobs() {
     async fn stuck(_: Note, gate: Data<Arc<Gate>>) -> Result<(), JobError> {
         gate.started.notify_one();
         std::future::pending().await
@@ -163,7 +166,7 @@ async fn a_worker_stopped_now_gives_its_jobs_back() {
 }
 
 #[tokio::test]
-async fn a_panic_is_a_failed_attempt_and_its_neighbours_are_unharmed() {
+async fn a_panic_fails_the_attempt_and_affects_no_other_job() {
     async fn write(note: Note) -> Result<(), JobError> {
         assert!(note.text != "panic", "out of ink");
         Ok(())
@@ -191,12 +194,12 @@ async fn a_panic_is_a_failed_attempt_and_its_neighbours_are_unharmed() {
     client.wait(&good).await.unwrap();
     let error = client.wait(&bad).await.unwrap_err();
     assert!(
-        matches!(error, WaitError::Dead { error: Some(said), .. } if said.contains("out of ink"))
+        matches!(error, WaitError::Dead { error: Some(text), .. } if text.contains("out of ink"))
     );
 }
 
 #[tokio::test]
-async fn a_worker_serves_the_queues_that_it_was_given() {
+async fn a_worker_claims_only_from_the_given_queues() {
     let client = memory().await;
     let other = windlass::QueueName::new("other").unwrap();
     let here = client.enqueue(Add(1, 2)).queue("other").await.unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use tokio::io::AsyncReadExt;
-use windlass::{Existing, QueueName, StoreUrl};
+use windlass::{OpenMode, QueueName, StoreUrl};
 use windlass_worker::{AttemptContext, Options, Outcome, Runtime, Source};
 
 use super::plan::Behaviour;
@@ -35,7 +35,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let queue = QueueName::new(&arguments.queue)?;
     // Only the variable set by the demo: windlass.toml must not apply.
     let url: StoreUrl = std::env::var(STORE_VARIABLE).unwrap_or_default().parse()?;
-    let stores = windlass::open_stores(&url, Existing::Required).await?;
+    let stores = windlass::open_connections(&url, OpenMode::MustExist).await?;
     let mut options = Options::new([Source::new(queue)]);
     "demo".clone_into(&mut options.name);
     options.lease = LEASE;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use windlass::{Existing, QueueName, Store};
+use windlass::{OpenMode, QueueName, Store};
 use windlass_exec::{LogSink, exec::KILL_AFTER_DEFAULT};
-use windlass_worker::{Handle, Options, Runtime, Source, Stopper, Connections, Summary};
+use windlass_worker::{Connections, Handle, Options, Runtime, Source, Stopper, Summary};
 
 use crate::exit::{CliError, Result};
 use crate::parse;

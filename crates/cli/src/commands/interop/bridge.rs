@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use windlass::{Existing, QueueName};
+use windlass::{OpenMode, QueueName};
 use windlass_interop::bridge::{Bridge, Carried, From};
 use windlass_interop::{Server, blueque, redis_work_queue, worqr};
 
@@ -68,7 +68,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         Some(url) => Server::open(url).await?,
         None => super::server(session).await?,
     };
-    let store = windlass::open(&url, Existing::OrCreate).await?;
+    let store = windlass::open(&url, OpenMode::CreateIfMissing).await?;
     let mut signals = session.signals()?;
     let mut bridge = Bridge::open(&server, from, store, queue).await?;
     let ended = tokio::select! {

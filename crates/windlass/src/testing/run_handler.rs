@@ -1,4 +1,4 @@
-//! Running one handler alone, without a queue.
+//! Runs a single handler, without a queue.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -9,14 +9,14 @@ use windlass_core::{ClaimRequest, ClaimedJob, Token};
 use windlass_worker::Outcome;
 
 use super::Testing;
-use crate::caught::Caught;
+use crate::catch_panic::CatchPanic;
 use crate::client::Client;
 use crate::context::{Context, Shared};
 use crate::extract::{DataMap, Needs};
-use crate::handler::{self, Answer, Function, Run, TypedArguments};
+use crate::handler::{self, BoxedHandler, Function, IntoOutcome, TypedArguments};
 
-/// Runs a handler alone with a job, as a worker would: through JSON, with its context. Await it for
-/// the outcome.
+/// Runs a handler with a job as a worker would: through JSON, with a context. Await the returned value
+/// to get the outcome.
 ///
 /// ```
 /// # use serde::{Deserialize, Serialize};
@@ -34,16 +34,16 @@ use crate::handler::{self, Answer, Function, Run, TypedArguments};
 /// assert_eq!(outcome, Outcome::Done(Some("7".into())));
 /// # }
 /// ```
-pub fn run<F, A, M>(function: F, job: A::Job) -> Alone<A::Job>
+pub fn run<F, A, M>(function: F, job: A::Job) -> HandlerRun<A::Job>
 where
     F: Function<A>,
     F::Future: Send + 'static,
-    F::Output: Answer<A::Job, M>,
+    F::Output: IntoOutcome<A::Job, M>,
     A: TypedArguments,
 {
     let mut needs = Needs::default();
     A::needs(&mut needs);
-    Alone {
+    HandlerRun {
         run: handler::typed(function),
         needs,
         name: std::any::type_name::<F>(),
@@ -53,10 +53,10 @@ where
     }
 }
 
-/// A handler about to run alone.
-#[must_use = "the handler does not run until it is awaited"]
-pub struct Alone<J> {
-    run: Run,
+/// A handler to run. See [`run`].
+#[must_use = "the handler does not run until this is awaited"]
+pub struct HandlerRun<J> {
+    run: BoxedHandler,
     needs: Needs,
     name: &'static str,
     job: J,
@@ -64,30 +64,27 @@ pub struct Alone<J> {
     attempt: u32,
 }
 
-impl<J> Alone<J> {
-    /// Gives it shared data.
+impl<J> HandlerRun<J> {
+    /// Adds shared data.
     pub fn data<T: Send + Sync + 'static>(mut self, data: T) -> Self {
         self.data.insert(data);
         self
     }
 
-    /// Says which attempt it is (the first unless said).
+    /// Sets the number of the attempt (default: 1).
     pub fn attempt(mut self, attempt: u32) -> Self {
         self.attempt = attempt;
         self
     }
 }
 
-impl<J: crate::TypedJob> IntoFuture for Alone<J> {
+impl<J: crate::TypedJob> IntoFuture for HandlerRun<J> {
     type Output = Outcome;
     type IntoFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
         if let Some(missing) = self.needs.missing(&self.data) {
-            panic!(
-                "{} asks for Data<{missing}>: give it with .data()",
-                self.name
-            );
+            panic!("{} takes Data<{missing}>; add it with .data()", self.name);
         }
         Box::pin(async move {
             let client = Testing::new().client();
@@ -99,22 +96,22 @@ impl<J: crate::TypedJob> IntoFuture for Alone<J> {
             let attempt = windlass_worker::AttemptContext::detached(store, queue, job, token);
             let data = self.data;
             let shared = Arc::new(Shared { client, data });
-            Caught((self.run)(Context::new(attempt, shared))).await
+            CatchPanic((self.run)(Context::new(attempt, shared))).await
         })
     }
 }
 
 async fn claimed(client: &Client, queue: &windlass_core::QueueName) -> (ClaimedJob, Token) {
     let claim = client.store().claim(queue, ClaimRequest::single(1)).await;
-    let claim = claim.expect("the store answers");
-    let claim = claim.expect("a job whose options delay it cannot run alone");
+    let claim = claim.expect("the store replies");
+    let claim = claim.expect("a delayed job cannot be run by itself");
     let job = claim.jobs.into_iter().next();
     (job.expect("a claim has a job"), claim.token)
 }
 
-impl<J> fmt::Debug for Alone<J> {
+impl<J> fmt::Debug for HandlerRun<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Alone")
+        f.debug_struct("HandlerRun")
             .field("handler", &self.name)
             .finish_non_exhaustive()
     }

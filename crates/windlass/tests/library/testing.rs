@@ -1,4 +1,4 @@
-//! The kit for tests: drains, a clock that moves when told, and what was enqueued.
+//! The testing module: drains, the manual clock, and assertions about enqueued jobs.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -16,7 +16,7 @@ async fn flaky(note: Note, context: Context) -> Result<(), JobError> {
 }
 
 #[tokio::test]
-async fn a_drain_leaves_what_falls_due_later() {
+async fn a_drain_leaves_jobs_that_are_due_later() {
     let testing = Testing::new();
     let client = testing.client();
     let retry = RetryPolicy::fixed(Duration::from_secs(10));
@@ -37,7 +37,7 @@ async fn a_drain_leaves_what_falls_due_later() {
 }
 
 #[tokio::test]
-async fn a_drain_of_all_moves_the_clock_to_the_end() {
+async fn drain_all_advances_the_clock_until_no_job_is_left() {
     let testing = Testing::new();
     let client = testing.client();
     let retry = RetryPolicy::fixed(Duration::from_secs(10));
@@ -75,8 +75,8 @@ async fn a_drain_runs_what_its_jobs_enqueue() {
 }
 
 #[tokio::test]
-async fn a_job_that_is_given_back_ends_the_drain_all_the_same() {
-    async fn refuse(_: Note) -> Result<(), JobError> {
+async fn a_released_job_does_not_keep_the_drain_running() {
+    async fn release(_: Note) -> Result<(), JobError> {
         Err(JobError::release())
     }
     let testing = Testing::new();
@@ -85,7 +85,7 @@ async fn a_job_that_is_given_back_ends_the_drain_all_the_same() {
         client.enqueue(Note::new(text)).await.unwrap();
     }
 
-    let summary = testing.drain(&Worker::new(client).handle(refuse)).await;
+    let summary = testing.drain(&Worker::new(client).handle(release)).await;
 
     assert_eq!(summary.released, 2);
     let waiting = testing.enqueued::<Note>().await;
@@ -93,7 +93,7 @@ async fn a_job_that_is_given_back_ends_the_drain_all_the_same() {
 }
 
 #[tokio::test]
-async fn jobs_at_most_once_are_not_tried_again() {
+async fn jobs_at_most_once_are_not_retried() {
     async fn fail(_: Note, runs: Data<AtomicU32>) -> Result<(), JobError> {
         runs.fetch_add(1, Ordering::SeqCst);
         Err(JobError::new("lost"))
@@ -148,21 +148,21 @@ async fn what_was_enqueued_can_be_asserted() {
 
 #[tokio::test]
 #[should_panic(expected = "none of the 1 waiting jobs of kind \"sum.add\"")]
-async fn an_assertion_that_does_not_hold_says_what_was_there() {
+async fn a_failed_assertion_shows_what_was_enqueued() {
     let testing = Testing::new();
     testing.client().enqueue(Add(1, 2)).await.unwrap();
     testing.assert_enqueued::<Add>(|add| add.0 == 2).await;
 }
 
 #[tokio::test]
-async fn a_handler_runs_alone_on_the_attempt_that_is_said() {
-    let alone = |attempt| testing::run(flaky, Note::new("x")).attempt(attempt);
-    assert_eq!(alone(2).await, Outcome::failed("x is not there yet"));
-    assert_eq!(alone(3).await, Outcome::Done(None));
+async fn a_single_handler_runs_with_the_given_attempt() {
+    let run = |attempt| testing::run(flaky, Note::new("x")).attempt(attempt);
+    assert_eq!(run(2).await, Outcome::failed("x is not there yet"));
+    assert_eq!(run(3).await, Outcome::Done(None));
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_alone_is_a_failure() {
+async fn a_panic_of_a_single_handler_is_a_failure() {
     async fn write(_: Note) -> Result<(), JobError> {
         panic!("no ink")
     }
@@ -172,7 +172,7 @@ async fn a_handler_that_panics_alone_is_a_failure() {
 
 #[tokio::test]
 #[should_panic(expected = "it never ends")]
-async fn a_job_that_puts_itself_off_for_ever_does_not_hang_the_test() {
+async fn a_job_that_snoozes_forever_does_not_hang_the_test() {
     async fn later(_: Note) -> Result<(), JobError> {
         Err(JobError::snooze(Duration::from_secs(1)))
     }

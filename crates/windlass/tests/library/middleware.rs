@@ -1,4 +1,4 @@
-//! Hooks: around every attempt, in their order, with sight of its outcome.
+//! Middleware: wraps every attempt in order, and sees its outcome.
 
 use std::sync::{Arc, Mutex};
 
@@ -27,19 +27,19 @@ fn worker(client: &Client, lines: &Lines) -> Worker {
                 lines
                     .lock()
                     .unwrap()
-                    .push(format!("{name} sees {}", outcome.word()));
+                    .push(format!("{name} sees {}", outcome.as_str()));
                 outcome
             }
         }
     };
     Worker::new(client.clone())
         .handle(write)
-        .around(hook("outer"))
-        .around(hook("inner"))
+        .middleware(hook("outer"))
+        .middleware(hook("inner"))
 }
 
 #[tokio::test]
-async fn the_first_hook_is_the_outermost() {
+async fn the_first_middleware_is_the_outermost() {
     let (testing, lines) = (Testing::new(), Lines::default());
     let client = testing.client();
     client.enqueue(Note::new("x")).await.unwrap();
@@ -56,7 +56,7 @@ async fn the_first_hook_is_the_outermost() {
 }
 
 #[tokio::test]
-async fn a_hook_sees_failures_panics_and_unknown_kinds() {
+async fn middleware_sees_failures_panics_and_unknown_kinds() {
     let (testing, lines) = (Testing::new(), Lines::default());
     let client = testing.client();
     client
@@ -82,7 +82,7 @@ async fn a_hook_sees_failures_panics_and_unknown_kinds() {
 }
 
 #[tokio::test]
-async fn a_hook_may_change_the_outcome_or_keep_the_handler_from_running() {
+async fn middleware_may_change_the_outcome_or_skip_the_handler() {
     async fn write(_: Note) -> Result<(), JobError> {
         panic!("it must not run")
     }
@@ -91,7 +91,7 @@ async fn a_hook_may_change_the_outcome_or_keep_the_handler_from_running() {
     client.enqueue(Note::new("x")).id("x").await.unwrap();
     let worker = Worker::new(client.clone())
         .handle(write)
-        .around(async |_: Context, _: Next| Outcome::permanent("not on a Sunday"));
+        .middleware(async |_: Context, _: Next| Outcome::permanent("not on a Sunday"));
 
     testing.drain(&worker).await;
 

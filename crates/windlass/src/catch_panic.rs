@@ -1,4 +1,4 @@
-//! A panic of a handler, caught where hooks can still see what became of it.
+//! Turns a panic of a handler into a failure that middleware can see.
 
 use std::any::Any;
 use std::future::Future;
@@ -8,15 +8,15 @@ use std::task::{Context, Poll};
 
 use windlass_worker::{AttemptFuture, Outcome};
 
-/// An attempt whose panic is a failure.
-pub(crate) struct Caught(pub(crate) AttemptFuture);
+/// An attempt whose panic becomes a failure.
+pub(crate) struct CatchPanic(pub(crate) AttemptFuture);
 
-impl Future for Caught {
+impl Future for CatchPanic {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<Outcome> {
         let attempt = self.0.as_mut();
-        // What the handler shared with others may be half changed: so it is with any failure.
+        // Shared state may be inconsistent after a panic, as after any failure.
         match catch_unwind(AssertUnwindSafe(|| attempt.poll(waker))) {
             Ok(poll) => poll,
             Err(panic) => Poll::Ready(Outcome::failed(text(panic.as_ref()))),
@@ -25,12 +25,12 @@ impl Future for Caught {
 }
 
 fn text(panic: &(dyn Any + Send)) -> String {
-    let said = panic
+    let message = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    match said {
-        Some(said) => format!("the handler panicked: {said}"),
+    match message {
+        Some(message) => format!("the handler panicked: {message}"),
         None => "the handler panicked".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! What handlers return.
+//! The return types of handlers.
 
 use serde::Serialize;
 use windlass_core::Bytes;
@@ -9,114 +9,114 @@ use crate::extract::Json;
 use crate::job_error::JobError;
 use crate::typed::TypedJob;
 
-/// What a handler of the typed job `J` returns: `Result<J::Output, E>`.
+/// The return type of a handler of the typed job `J`: `Result<J::Output, E>`.
 #[diagnostic::on_unimplemented(
     message = "a handler of `{J}` cannot return `{Self}`",
     label = "this handler returns `{Self}`",
     note = "return `Result<Output, E>`: the output of the job, and `JobError` or any error"
 )]
-pub trait Answer<J, Marker> {
-    /// How the attempt ended.
+pub trait IntoOutcome<J, Marker> {
+    /// Converts the value into the outcome of the attempt.
     fn into_outcome(self, seal: Seal) -> Outcome;
 }
 
-/// What a raw handler returns: `Result<T, E>`.
+/// The return type of a raw handler: `Result<T, E>`.
 #[diagnostic::on_unimplemented(
     message = "a raw handler cannot return `{Self}`",
     label = "this handler returns `{Self}`",
-    note = "return `Result<T, E>`: `T` is `()`, bytes, text or `Json<…>`, `E` is `JobError` or any error"
+    note = "return `Result<T, E>`: `T` is `()`, bytes, a string or `Json<…>`, `E` is `JobError` or any error"
 )]
-pub trait RawAnswer<Marker> {
-    /// How the attempt ended.
+pub trait IntoRawOutcome<Marker> {
+    /// Converts the value into the outcome of the attempt.
     fn into_outcome(self, seal: Seal) -> Outcome;
 }
 
-/// The output that a typed job promises.
+/// The output type of a typed job.
 #[diagnostic::on_unimplemented(
-    message = "a handler returns `{Self}`, but its job promises `{Output}`",
-    label = "this handler returns another type than its job promises",
-    note = "a job says what it puts out: `type Output`, or `#[job(output = …)]`; `()` unless said"
+    message = "the handler returns `{Self}`, but the output type of its job is `{Output}`",
+    label = "this handler does not return the output type of its job",
+    note = "set the output type of the job with `type Output` or `#[job(output = …)]` (default: `()`)"
 )]
-pub trait Promised<Output> {
-    /// The output.
+pub trait IntoOutput<Output> {
+    /// Returns the output.
     fn into_output(self, seal: Seal) -> Output;
 }
 
-/// The error of a handler.
+/// The error type of a handler.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an error that a handler may return",
-    label = "the error of this handler does not say what comes next",
-    note = "use `JobError`, or a type that is a `std::error::Error + Send + Sync`",
-    note = "a text becomes an error with `JobError::new`"
+    message = "`{Self}` is not an error that a handler can return",
+    label = "the error of this handler cannot be converted into a `JobError`",
+    note = "use `JobError`, or a type that implements `std::error::Error + Send + Sync`",
+    note = "convert a string with `JobError::new`"
 )]
-pub trait Failing<Marker> {
-    /// What comes next.
+pub trait IntoJobError<Marker> {
+    /// Converts the error.
     fn into_job_error(self, seal: Seal) -> JobError;
 }
 
-/// What a raw handler leaves behind.
+/// The result type of a raw handler.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a result that a job can leave",
-    label = "not `()`, bytes, text or `Json<…>`"
+    message = "`{Self}` is not a result that a handler can return",
+    label = "not `()`, bytes, a string or `Json<…>`"
 )]
 pub trait IntoResult {
-    /// The bytes to keep, if any.
+    /// Returns the bytes to store, if any.
     fn into_result(self, seal: Seal) -> Result<Option<Bytes>, JobError>;
 }
 
-/// The way that fits: an error that becomes a [`JobError`].
+/// Marks the impl for errors that convert into a [`JobError`].
 #[derive(Debug)]
-pub enum Fitting {}
+pub enum AnyError {}
 
-/// A way that fits nothing. Two ways make the compiler say *our* words when the first does not
-/// fit; with one it would go on into its bounds, and talk of `From`.
+/// Marks an impl that never applies. With two impls the compiler shows the messages above; with one it
+/// would report the unmet `From` bound instead.
 #[derive(Debug)]
-pub enum Unfitting {}
+pub enum NeverMatches {}
 
-/// Nothing is one.
-pub trait Nothing {
-    /// So this is never called.
+/// A trait that no type implements.
+pub trait Uninhabited {
+    /// Never called.
     fn become_anything<T>(self) -> T;
 }
 
-impl<T> Promised<T> for T {
+impl<T> IntoOutput<T> for T {
     fn into_output(self, _: Seal) -> T {
         self
     }
 }
 
-impl<E: Into<JobError>> Failing<Fitting> for E {
+impl<E: Into<JobError>> IntoJobError<AnyError> for E {
     fn into_job_error(self, _: Seal) -> JobError {
         self.into()
     }
 }
 
-impl<E: Nothing> Failing<Unfitting> for E {
+impl<E: Uninhabited> IntoJobError<NeverMatches> for E {
     fn into_job_error(self, _: Seal) -> JobError {
         self.become_anything()
     }
 }
 
-impl<J, T, E, N> Answer<J, N> for Result<T, E>
+impl<J, T, E, N> IntoOutcome<J, N> for Result<T, E>
 where
     J: TypedJob,
-    T: Promised<J::Output>,
-    E: Failing<N>,
+    T: IntoOutput<J::Output>,
+    E: IntoJobError<N>,
 {
     fn into_outcome(self, _: Seal) -> Outcome {
         outcome(self.map(|output| Json(output.into_output(Seal))))
     }
 }
 
-impl<T: IntoResult, E: Failing<N>, N> RawAnswer<N> for Result<T, E> {
+impl<T: IntoResult, E: IntoJobError<N>, N> IntoRawOutcome<N> for Result<T, E> {
     fn into_outcome(self, _: Seal) -> Outcome {
         outcome(self)
     }
 }
 
-fn outcome<T: IntoResult, E: Failing<N>, N>(answer: Result<T, E>) -> Outcome {
-    let answer = answer.map_err(|error| error.into_job_error(Seal));
-    match answer.and_then(|output| output.into_result(Seal)) {
+fn outcome<T: IntoResult, E: IntoJobError<N>, N>(returned: Result<T, E>) -> Outcome {
+    let returned = returned.map_err(|error| error.into_job_error(Seal));
+    match returned.and_then(|output| output.into_result(Seal)) {
         Ok(result) => Outcome::Done(result),
         Err(error) => Outcome::from(error),
     }
@@ -153,11 +153,11 @@ impl IntoResult for &'static str {
 }
 
 impl<T: Serialize> IntoResult for Json<T> {
-    /// JSON's null is no result.
+    /// JSON `null` is stored as no result.
     fn into_result(self, _: Seal) -> Result<Option<Bytes>, JobError> {
-        // The work is done, and doing it again would end the same way.
+        // Permanent: a retry would end in the same way.
         let bytes = serde_json::to_vec(&self.0).map_err(|error| {
-            JobError::permanent(format!("the result cannot be written as JSON: {error}"))
+            JobError::permanent(format!("cannot serialize the result as JSON: {error}"))
         })?;
         Ok((bytes != b"null").then(|| bytes.into()))
     }
@@ -168,16 +168,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn null_leaves_no_result() {
-        let left = |value: Option<u8>| Json(value).into_result(Seal).unwrap();
-        assert_eq!(left(None), None);
-        assert_eq!(left(Some(7)).unwrap(), "7");
+    fn null_is_stored_as_no_result() {
+        let stored = |value: Option<u8>| Json(value).into_result(Seal).unwrap();
+        assert_eq!(stored(None), None);
+        assert_eq!(stored(Some(7)).unwrap(), "7");
         assert_eq!(Json(()).into_result(Seal).unwrap(), None);
         assert_eq!(().into_result(Seal).unwrap(), None);
     }
 
     #[test]
-    fn bytes_and_text_are_left_as_they_are() {
+    fn bytes_and_strings_are_stored_unchanged() {
         assert_eq!("null".into_result(Seal).unwrap().unwrap(), "null");
         assert_eq!(
             vec![0, 255].into_result(Seal).unwrap().unwrap(),
