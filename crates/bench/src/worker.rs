@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
-use windlass::runtime::{Context, Options, Runtime};
+use windlass::runtime::{AttemptContext, Options, Runtime};
 use windlass::{Error, ErrorKind, OpenMode, Outcome, QueueName, Result, Source, StoreUrl};
 
 /// The word that makes the program such a process; the queue and the file follow.
@@ -34,7 +34,7 @@ pub async fn run(url: &StoreUrl, queue: &str, ledger: &Path) -> Result<()> {
     "bench".clone_into(&mut options.name);
     options.lease = LEASE;
     options.concurrency = CONCURRENCY;
-    let handler = move |context: Context| {
+    let handler = move |context: AttemptContext| {
         std::future::ready(match write_down(&file, &context.job().payload) {
             Ok(()) => Outcome::done(),
             Err(error) => Outcome::failed(error.to_string()),

@@ -1,6 +1,6 @@
-//! Compile errors that a person can read: the words are held to what is written beside each case.
+//! Readable compile errors: the messages must match the expected output of each case.
 
 #[test]
-fn a_wrong_handler_is_told_what_is_wrong_with_it() {
+fn a_wrong_handler_gets_a_readable_compile_error() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }

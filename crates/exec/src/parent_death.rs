@@ -32,12 +32,12 @@ impl Launch {
         Self(command)
     }
 
-    pub(crate) fn command(&self, words: &[OsString]) -> tokio::process::Command {
+    pub(crate) fn command(&self, command_line: &[OsString]) -> tokio::process::Command {
         let worker = OsString::from(std::process::id().to_string());
         let dashes = OsString::from("--");
         let guard = self.0.iter().chain([&worker, &dashes]);
         let guard = guard.take(if self.0.is_empty() { 0 } else { usize::MAX });
-        let mut line = guard.chain(words);
+        let mut line = guard.chain(command_line);
         let first = line.next().map_or(OsStr::new(""), OsString::as_os_str);
         let mut command = tokio::process::Command::new(first);
         command.args(line);
@@ -47,8 +47,8 @@ impl Launch {
 
 /// Replaces this process with the program. Returns only on failure, with an error message and the
 /// exit status that shells use for it.
-pub fn become_program(worker: u32, words: &[OsString]) -> (String, u8) {
-    let Some((program, arguments)) = words.split_first() else {
+pub fn become_program(worker: u32, command_line: &[OsString]) -> (String, u8) {
+    let Some((program, arguments)) = command_line.split_first() else {
         return ("no program to run".to_owned(), CANNOT_RUN);
     };
     die_with_worker();

@@ -41,9 +41,9 @@ impl Template {
     /// Parses a program and its arguments. `{id}`, `{kind}`, `{queue}`, `{attempt}`, `{payload}` and
     /// `{payload.a.b}` are placeholders for a job's values, `{kind:-none}` has a default, and `{{id}}`
     /// is the text `{id}`.
-    pub fn new(words: Vec<OsString>) -> Result<Self> {
-        let mut words = words.into_iter();
-        let program = words.next().filter(|program| !program.is_empty());
+    pub fn new(command_line: Vec<OsString>) -> Result<Self> {
+        let mut command_line = command_line.into_iter();
+        let program = command_line.next().filter(|program| !program.is_empty());
         let program = program.ok_or_else(no_command)?;
         if parts(&program)?
             .iter()
@@ -57,23 +57,23 @@ impl Template {
         }
         let mut is_after_dashes = false;
         let mut arguments = Vec::new();
-        for word in words {
+        for argument in command_line {
             arguments.push(Argument {
-                parts: parts(&word)?,
+                parts: parts(&argument)?,
                 is_after_dashes,
             });
-            is_after_dashes |= word == "--";
+            is_after_dashes |= argument == "--";
         }
         Ok(Self { program, arguments })
     }
 
     /// Creates a command for `/bin/sh -c`. Values of the job never become part of the script: they are in
     /// the environment and on stdin.
-    pub fn shell(words: &[OsString]) -> Result<Self> {
-        let [text] = words else {
+    pub fn shell(command_line: &[OsString]) -> Result<Self> {
+        let [text] = command_line else {
             return Err(Error::invalid(
                 "command",
-                format!("--shell takes one argument, got {}", words.len()),
+                format!("--shell takes one argument, got {}", command_line.len()),
                 "quote the script: --shell -- 'one | two'",
             ));
         };
@@ -95,8 +95,8 @@ impl Template {
     }
 
     /// Creates a command without placeholders.
-    pub fn without_placeholders(words: Vec<OsString>) -> Result<Self> {
-        let template = Self::new(words)?;
+    pub fn without_placeholders(command_line: Vec<OsString>) -> Result<Self> {
+        let template = Self::new(command_line)?;
         if template
             .arguments
             .iter()
@@ -120,15 +120,15 @@ impl Template {
     /// Returns the program and arguments for a job, or why it can never be run.
     pub(crate) fn fill(&self, context: &AttemptContext) -> Result<Vec<OsString>, String> {
         let values = Values::new(context);
-        let mut words = vec![self.program.clone()];
+        let mut command_line = vec![self.program.clone()];
         for argument in &self.arguments {
-            words.push(argument.fill(&values)?);
+            command_line.push(argument.fill(&values)?);
         }
-        Ok(words)
+        Ok(command_line)
     }
 
     /// Returns the program and arguments without values.
-    pub(crate) fn words(&self) -> Vec<OsString> {
+    pub(crate) fn command_line(&self) -> Vec<OsString> {
         let text = |argument: &Argument| {
             let texts = argument.parts.iter().filter_map(|part| match part {
                 Part::Text(text) => Some(text.as_os_str()),
@@ -194,9 +194,9 @@ impl Part {
 }
 
 /// Splits an argument at its placeholders. Braces that do not enclose a name are text.
-fn parts(word: &OsStr) -> Result<Vec<Part>> {
-    let Some(mut rest) = word.to_str() else {
-        return Ok(vec![Part::Text(word.to_owned())]);
+fn parts(argument: &OsStr) -> Result<Vec<Part>> {
+    let Some(mut rest) = argument.to_str() else {
+        return Ok(vec![Part::Text(argument.to_owned())]);
     };
     let mut parts = Vec::new();
     let mut text = String::new();

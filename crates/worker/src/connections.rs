@@ -19,7 +19,7 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Uses one store for everything, for stores that need no Tokio runtime of their own: memory and
+    /// Uses one store for everything, for stores that are not tied to a Tokio runtime: memory and
     /// SQLite.
     pub fn shared(store: Arc<dyn Store>) -> Self {
         Self { store, open: None }

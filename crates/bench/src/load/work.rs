@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use windlass::runtime::{Context, Options, Runtime};
+use windlass::runtime::{AttemptContext, Options, Runtime};
 use windlass::{OpenMode, Outcome, QueueName, Result, Source, StoreUrl, Summary};
 
 use super::QUEUE;
@@ -42,7 +42,7 @@ impl Working {
         stage: &Stage<'_>,
         url: &StoreUrl,
         jobs: u64,
-        note: impl Fn(&Context) + Send + Sync + 'static,
+        note: impl Fn(&AttemptContext) + Send + Sync + 'static,
     ) -> Result<Self> {
         let stores = windlass::open_connections(url, OpenMode::CreateIfMissing).await?;
         let mut options = Options::new([Source::new(QueueName::new(QUEUE)?)]);
@@ -50,7 +50,7 @@ impl Working {
         options.concurrency = stage.plan.concurrency;
         let count = Arc::new(Count::default());
         let counted = Arc::clone(&count);
-        let handler = move |context: Context| {
+        let handler = move |context: AttemptContext| {
             note(&context);
             if counted.ran.fetch_add(1, Ordering::Relaxed) + 1 == jobs {
                 counted.reached.notify_one();

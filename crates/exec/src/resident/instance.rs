@@ -49,7 +49,7 @@ pub(super) async fn run_instance(
     startup_wait: Duration,
 ) -> io::Result<InstanceExit> {
     let options = &shared.options;
-    let mut command = options.launch.command(&options.command.words());
+    let mut command = options.launch.command(&options.command.command_line());
     options.environment.apply_to(&mut command);
     let mut process = Process::start(&shared.spawner, command, Stdio::piped()).await?;
     let abandoned = shared.pool.begin(instance);

@@ -219,10 +219,7 @@ impl OutputReader {
             copy_trace_headers(context, &mut jobs)?;
         }
         let replies = self.shared.options.store.enqueue(&queue, jobs).await?;
-        Ok(replies
-            .iter()
-            .map(|answer| answer.id().to_string())
-            .collect())
+        Ok(replies.iter().map(|reply| reply.id().to_string()).collect())
     }
 }
 

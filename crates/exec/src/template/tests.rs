@@ -3,16 +3,16 @@
 use super::*;
 use crate::sample;
 
-fn words(line: &[&str]) -> Vec<OsString> {
+fn command_line(line: &[&str]) -> Vec<OsString> {
     line.iter().map(OsString::from).collect()
 }
 
 fn filled(line: &[&str], payload: &[u8]) -> Result<Vec<String>, String> {
-    let template = Template::new(words(line)).unwrap();
+    let template = Template::new(command_line(line)).unwrap();
     let filled = template.fill(&sample::context(payload))?;
     Ok(filled
         .into_iter()
-        .map(|word| word.into_string().unwrap())
+        .map(|argument| argument.into_string().unwrap())
         .collect())
 }
 
@@ -117,7 +117,7 @@ fn a_nul_byte_or_a_huge_value_is_an_error() {
 
 #[test]
 fn bytes_that_are_not_text_stay_as_they_are() {
-    let template = Template::new(words(&["run", "{payload}"])).unwrap();
+    let template = Template::new(command_line(&["run", "{payload}"])).unwrap();
     let filled = template.fill(&sample::context(b"\xff\xfe")).unwrap();
     assert_eq!(filled[1].as_encoded_bytes(), b"\xff\xfe");
 }
@@ -155,19 +155,22 @@ fn an_invalid_command_is_rejected() {
         &["run", "{id.x}"],
         &["run", "{payload..a}"],
     ] {
-        assert!(Template::new(words(line)).is_err(), "{line:?}");
+        assert!(Template::new(command_line(line)).is_err(), "{line:?}");
     }
-    assert!(Template::without_placeholders(words(&["run", "{id}"])).is_err());
+    assert!(Template::without_placeholders(command_line(&["run", "{id}"])).is_err());
 }
 
 #[test]
 fn no_value_becomes_part_of_a_shell_script() {
     for text in ["echo {payload}", "echo '{id}'", "echo {payload.a:-x}"] {
-        assert!(Template::shell(&words(&[text])).is_err(), "{text}");
+        assert!(Template::shell(&command_line(&[text])).is_err(), "{text}");
     }
     for text in ["echo ${id}", "awk '{print}'", "echo $WINDLASS_JOB_ID"] {
-        let template = Template::shell(&words(&[text])).unwrap();
-        assert_eq!(template.words(), words(&["/bin/sh", "-c", text]));
+        let template = Template::shell(&command_line(&[text])).unwrap();
+        assert_eq!(
+            template.command_line(),
+            command_line(&["/bin/sh", "-c", text])
+        );
     }
-    assert!(Template::shell(&words(&["a", "b"])).is_err());
+    assert!(Template::shell(&command_line(&["a", "b"])).is_err());
 }

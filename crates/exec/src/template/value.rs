@@ -20,12 +20,14 @@ pub(super) enum Field {
 
 impl Field {
     pub(super) fn parse(path: &str) -> Option<Self> {
-        let mut steps = path.split('.').map(str::to_owned);
-        let head = steps.next()?;
-        let steps: Vec<String> = steps.collect();
+        let mut segments = path.split('.').map(str::to_owned);
+        let head = segments.next()?;
+        let segments: Vec<String> = segments.collect();
         match head.as_str() {
-            "payload" if steps.iter().all(|step| !step.is_empty()) => Some(Self::Payload(steps)),
-            _ if !steps.is_empty() => None,
+            "payload" if segments.iter().all(|segment| !segment.is_empty()) => {
+                Some(Self::Payload(segments))
+            }
+            _ if !segments.is_empty() => None,
             "id" => Some(Self::Id),
             "kind" => Some(Self::Kind),
             "queue" => Some(Self::Queue),
@@ -42,9 +44,11 @@ impl fmt::Display for Field {
             Self::Kind => f.write_str("kind"),
             Self::Queue => f.write_str("queue"),
             Self::Attempt => f.write_str("attempt"),
-            Self::Payload(steps) => {
+            Self::Payload(segments) => {
                 f.write_str("payload")?;
-                steps.iter().try_for_each(|step| write!(f, ".{step}"))
+                segments
+                    .iter()
+                    .try_for_each(|segment| write!(f, ".{segment}"))
             }
         }
     }
@@ -70,11 +74,11 @@ impl<'a> Values<'a> {
             Field::Kind => job.kind.as_ref().and_then(|kind| text(kind.as_str())),
             Field::Queue => text(self.context.queue().as_str()),
             Field::Attempt => text(&job.attempt.to_string()),
-            Field::Payload(steps) if steps.is_empty() => Some(job.payload.to_vec()),
-            Field::Payload(steps) => {
+            Field::Payload(segments) if segments.is_empty() => Some(job.payload.to_vec()),
+            Field::Payload(segments) => {
                 let raw = serde_json::from_slice::<&RawValue>(&job.payload)
                     .map_err(|_| format!("the payload is not JSON, so it has no {{{field}}}"))?;
-                at(raw.get(), steps).map(|value| value.into_owned().into_bytes())
+                at(raw.get(), segments).map(|value| value.into_owned().into_bytes())
             }
         })
     }
@@ -82,9 +86,9 @@ impl<'a> Values<'a> {
 
 /// Returns the value at a path: a string without its quotes, any other JSON as written. `null` counts
 /// as missing.
-fn at<'a>(json: &'a str, steps: &[String]) -> Option<Cow<'a, str>> {
+fn at<'a>(json: &'a str, segments: &[String]) -> Option<Cow<'a, str>> {
     let json = json.trim();
-    let Some((step, rest)) = steps.split_first() else {
+    let Some((segment, rest)) = segments.split_first() else {
         return match json.as_bytes().first()? {
             b'n' => None,
             b'"' => serde_json::from_str::<String>(json).ok().map(Cow::Owned),
@@ -94,9 +98,9 @@ fn at<'a>(json: &'a str, steps: &[String]) -> Option<Cow<'a, str>> {
     let inner: &RawValue = match json.as_bytes().first()? {
         b'{' => serde_json::from_str::<HashMap<String, &'a RawValue>>(json)
             .ok()?
-            .remove(step)?,
+            .remove(segment)?,
         b'[' => {
-            let index: usize = step.parse().ok()?;
+            let index: usize = segment.parse().ok()?;
             let list: Vec<&'a RawValue> = serde_json::from_str(json).ok()?;
             list.get(index).copied()?
         }
@@ -110,8 +114,8 @@ mod tests {
     use super::*;
 
     fn found(json: &str, path: &str) -> Option<String> {
-        let steps: Vec<String> = path.split('.').map(str::to_owned).collect();
-        at(json, &steps).map(Cow::into_owned)
+        let segments: Vec<String> = path.split('.').map(str::to_owned).collect();
+        at(json, &segments).map(Cow::into_owned)
     }
 
     #[test]

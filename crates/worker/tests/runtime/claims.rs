@@ -97,7 +97,7 @@ async fn a_long_job_is_held_for_many_leases() {
 }
 
 #[tokio::test]
-async fn a_worker_declared_dead_loses_its_jobs_and_goes_on_under_a_new_id() {
+async fn a_worker_declared_dead_loses_its_jobs_and_continues_under_a_new_id() {
     let fixture = Fixture::new();
     let started = Count::new();
     let ids = fixture.enqueue(&["x"]).await;

@@ -66,7 +66,7 @@ fn is_due(held_claims: &HeldClaims) -> bool {
     held_claims.next_wakeup().is_some() && at <= BootTime::now()
 }
 
-/// What the renewal that is due now says it knows everything up to.
+/// The `settled` number of the renewal that is due now.
 fn settled(held_claims: &mut HeldClaims) -> u64 {
     held_claims.renew_now();
     match &held_claims.due_renewals(BootTime::now(), SOON)[..] {
