@@ -3,7 +3,7 @@
 //! The runtime of `windlass-worker` claims, renews, retries and stops; this crate only runs the jobs.
 //! Values of a job never become code: they are passed as single arguments, variables and stdin.
 //!
-//! # Overview
+//! # Map
 //!
 //! [`exec`] starts a process per job. [`template`] substitutes a job's values into the command, and
 //! [`exits`] maps exit statuses to outcomes. [`resident`] keeps processes that run job after job; its

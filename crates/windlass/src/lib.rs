@@ -29,7 +29,7 @@
 //!
 //! The `examples` folder has a small program for each feature.
 //!
-//! # Overview
+//! # Map
 //!
 //! - [`Client`] enqueues [typed jobs](TypedJob) and raw bytes, waits for results and looks up jobs.
 //! - [`Worker`] runs them. A handler takes the job, followed by extractors ([`FromContext`]): the

@@ -1,6 +1,6 @@
 //! The worker runtime: claims jobs, runs handlers, renews leases, reports outcomes and stops cleanly.
 //!
-//! # Overview
+//! # Map
 //!
 //! [`Runtime`] runs one worker, configured by [`Options`], on the store of its [`Connections`]. A
 //! [`Handle`] runs the jobs: it receives an [`AttemptContext`] and returns an [`Outcome`]. The crate
