@@ -78,11 +78,11 @@ impl Session {
 
     /// Opens the store; it must exist.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>> {
-        Ok(windlass::open(&self.persistent_store_url()?, Existing::Required).await?)
+        Ok(windlass::open(&self.persistent_store_url()?, OpenMode::MustExist).await?)
     }
 
     /// Opens the store, creating it if missing.
     pub(crate) async fn store_or_create(&self) -> Result<Arc<dyn Store>> {
-        Ok(windlass::open(&self.persistent_store_url()?, Existing::OrCreate).await?)
+        Ok(windlass::open(&self.persistent_store_url()?, OpenMode::CreateIfMissing).await?)
     }
 }

@@ -26,7 +26,7 @@ async fn work(Work(number): Work) -> Result<(), JobError> {
 async fn measure(context: Context, next: Next) -> Outcome {
     let (id, start) = (context.job().id.clone(), Instant::now());
     let outcome = next.run(context).await;
-    println!("{id} {} after {:?}", outcome.word(), start.elapsed());
+    println!("{id} {} after {:?}", outcome.as_str(), start.elapsed());
     MEASURED.fetch_add(1, Ordering::SeqCst);
     outcome
 }

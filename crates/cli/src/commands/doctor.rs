@@ -167,7 +167,7 @@ async fn examine(url: &StoreUrl, arguments: &Arguments, checks: &mut Vec<Check>)
             examine_any(&store, true, arguments, checks).await
         }
         _ => {
-            let store = windlass::open(url, Existing::Required).await?;
+            let store = windlass::open(url, OpenMode::MustExist).await?;
             checks.push(reachable);
             examine_any(store.as_ref(), false, arguments, checks).await
         }

@@ -69,6 +69,6 @@ pub(crate) async fn run_worker(
 ) -> Result<Summary> {
     let summary = worker_args::run(stores, options, Arc::new(exec.clone()), signals, on_stop).await;
     // Attempts released during shutdown kill their processes when dropped.
-    let _ = tokio::time::timeout(REAP_TIMEOUT, exec.emptied()).await;
+    let _ = tokio::time::timeout(REAP_TIMEOUT, exec.wait_until_idle()).await;
     summary
 }

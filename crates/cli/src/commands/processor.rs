@@ -64,7 +64,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     check_line_max(arguments.line_max)?;
     let options = options(&arguments)?;
     let settings = session.settings()?;
-    let store = windlass::open(&settings.store, windlass::Existing::OrCreate).await?;
+    let store = windlass::open(&settings.store, windlass::OpenMode::CreateIfMissing).await?;
     let (log, log_writer) = logging::start();
     let processor = Processor::new(store, options, log)?;
     let stop = stop(session)?;

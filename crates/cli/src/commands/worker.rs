@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
 /// Runs jobs until it is stopped or, with `--burst`, until the queues are drained.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let args = &arguments.worker;
-    let command = Template::plain(args.command.clone())?;
+    let command = Template::without_placeholders(args.command.clone())?;
     let environment = Environment::new(&args.run_args.env)?;
     let write_timeout =
         parse::duration_or(arguments.write_timeout.as_deref(), WRITE_TIMEOUT_DEFAULT)?;
@@ -72,7 +72,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         write_timeout,
         store,
         queues,
-        talk: worker_args::log_sink(session),
+        log_sink: worker_args::log_sink(session),
     })?;
     let drain = || resident.drain(grace);
     let mut signals = session.signals()?;

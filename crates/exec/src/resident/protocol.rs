@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use windlass_api::content::from_base64;
 use windlass_api::error::Error;
 use windlass_core::Due;
-use windlass_core::limits::AHEAD_MAX;
+use windlass_core::limits::FUTURE_MAX;
 use windlass_worker::{Outcome, RetryWhen};
 
 use crate::progress;

@@ -101,9 +101,9 @@ impl Client {
         match wait_for_end(self.store().as_ref(), queue, id, limit).await? {
             JobEnd::Ended(job) => result_of(*job),
             // A job with a result is always kept, so this one had none.
-            JobEnd::EndedUnkept(JobState::Succeeded) => Ok(None),
-            JobEnd::EndedUnkept(JobState::Cancelled) => Err(WaitError::Cancelled),
-            JobEnd::EndedUnkept(_) => Err(WaitError::Dead {
+            JobEnd::EndedNotKept(JobState::Succeeded) => Ok(None),
+            JobEnd::EndedNotKept(JobState::Cancelled) => Err(WaitError::Cancelled),
+            JobEnd::EndedNotKept(_) => Err(WaitError::Dead {
                 reason: None,
                 error: None,
             }),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use windlass_core::wait::{pause, poll};
+use windlass_core::wait::{poll_interval, wait_for_notification};
 use windlass_core::{Claim, Notification, Result, Watch};
 
 use crate::backoff::Backoff;
@@ -168,8 +168,10 @@ impl Fetcher {
         };
         let wait = async {
             match &mut self.watch {
-                Some(watch) => pause(watch.as_mut(), poll(), is_work).await,
-                None => tokio::time::sleep(poll()).await,
+                Some(watch) => {
+                    wait_for_notification(watch.as_mut(), poll_interval(), is_work).await
+                }
+                None => tokio::time::sleep(poll_interval()).await,
             }
         };
         tokio::select! {

@@ -42,7 +42,8 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     options.concurrency = CONCURRENCY;
     let output = session.output.clone();
     let is_blocked = Arc::new(AtomicBool::new(false));
-    let handler = move |context: Context| attempt(context, output.clone(), Arc::clone(&is_blocked));
+    let handler =
+        move |context: AttemptContext| attempt(context, output.clone(), Arc::clone(&is_blocked));
     let runtime = Runtime::new(stores, options, Arc::new(handler))?;
     let stopper = runtime.stopper();
     tokio::spawn(async move {
@@ -54,7 +55,11 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     Ok(Exit::Ok)
 }
 
-async fn attempt(context: Context, mut output: Output, is_blocked: Arc<AtomicBool>) -> Outcome {
+async fn attempt(
+    context: AttemptContext,
+    mut output: Output,
+    is_blocked: Arc<AtomicBool>,
+) -> Outcome {
     let job = context.job();
     match Behaviour::read(&job.payload) {
         Ok(Behaviour::Block) if job.expiries == 0 => {

@@ -22,7 +22,7 @@ pub(crate) fn launch() -> Launch {
     } else {
         std::env::current_exe().ok()
     };
-    program.map_or_else(Launch::bare, |program| {
+    program.map_or_else(Launch::direct, |program| {
         Launch::guarded(vec![program.into_os_string(), COMMAND.into()])
     })
 }
@@ -36,11 +36,11 @@ pub(crate) fn run_if_requested(mut arguments: impl Iterator<Item = OsString>) ->
     let dashes = arguments.next();
     let (why, status) = match worker {
         Some(worker) if dashes.as_deref() == Some(OsStr::new("--")) => {
-            guard::become_program(worker, &arguments.collect::<Vec<_>>())
+            parent_death::become_program(worker, &arguments.collect::<Vec<_>>())
         }
         _ => (
             format!("{COMMAND} is an internal command; use `windlass exec`"),
-            guard::CANNOT_RUN,
+            parent_death::CANNOT_RUN,
         ),
     };
     Output::new(false).note(&why);

@@ -70,20 +70,20 @@ impl ProgramArgs {
         Ok(ExecOptions {
             command: template,
             launch: child::launch(),
-            environment: Environment::beside_job(&run_args.env)?,
+            environment: Environment::for_jobs(&run_args.env)?,
             stdin: match self.stdin {
                 StdinArg::Payload => Stdin::Payload,
                 StdinArg::Job => Stdin::Job,
                 StdinArg::None => Stdin::Nothing,
             },
             keep: match self.result {
-                ResultArg::Stdout => Keep::All,
-                ResultArg::LastLine => Keep::LastLine,
-                ResultArg::None => Keep::Nothing,
+                ResultArg::Stdout => KeepOutput::All,
+                ResultArg::LastLine => KeepOutput::LastLine,
+                ResultArg::None => KeepOutput::Nothing,
             },
             exits: ExitMap::parse(&self.on_exit)?,
             kill_after: run_args.kill_after()?,
-            talk: worker_args::log_sink(session),
+            log_sink: worker_args::log_sink(session),
         })
     }
 }

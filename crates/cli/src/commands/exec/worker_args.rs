@@ -137,15 +137,15 @@ fn name(command: &[OsString]) -> String {
 }
 
 /// Returns a sink that prints a worker's notes on stderr.
-pub(crate) fn log_sink(session: &Session) -> Talk {
+pub(crate) fn log_sink(session: &Session) -> LogSink {
     let output = session.output.clone();
     Arc::new(move |text| output.clone().note(text))
 }
 
 /// Opens the store, creating it if missing: a worker may start before the first job exists.
-pub(crate) async fn stores(session: &Session) -> Result<(Arc<dyn Store>, Stores)> {
+pub(crate) async fn stores(session: &Session) -> Result<(Arc<dyn Store>, Connections)> {
     let url = session.persistent_store_url()?;
-    let stores = windlass::open_stores(&url, Existing::OrCreate).await?;
+    let stores = windlass::open_connections(&url, OpenMode::CreateIfMissing).await?;
     Ok((Arc::clone(stores.store()), stores))
 }
 
