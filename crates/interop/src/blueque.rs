@@ -1,30 +1,32 @@
-//! Blueque: a peer of the Python library on its own keys, and of the design note it began with.
+//! A Blueque client that shares its keys with the original Python library, or uses the layout of
+//! Blueque's original design note.
 //!
 //! # Map
 //!
-//! [`Blueque`] opens [`Queue`]s and reads [`Task`]s. A [`Listener`] takes tasks, a [`Processor`]
-//! says how one ended, [`Heartbeat`] keeps a listener alive while that lasts. [`CleanOptions`] say
-//! how tasks of dead listeners are found: `survey.rs` looks who holds what, `verdict.rs` judges,
-//! `clean.rs` and `orphan.rs` act. `keys.rs` has the names of all keys, `host.rs` what this machine
-//! is called; `scripts.rs` is the list of changes, each one script of `lua/blueque`.
+//! [`Blueque`] opens [`BluequeQueue`]s and reads [`Task`]s. A [`BluequeListener`] takes tasks, a
+//! [`BluequeProcessor`] starts and ends them, and a [`ListenerHeartbeat`] keeps the listener alive
+//! meanwhile. [`CleanOptions`] control how tasks of dead listeners are found: `snapshot.rs` reads
+//! which listener holds which task, `liveness.rs` decides which are lost, `clean.rs` and
+//! `claim_orphan.rs` act on it. `keys.rs` has all key names, `host.rs` the name of this machine, and
+//! `scripts.rs` the scripts in `lua/blueque`, one per change.
 //!
-//! # Keys of our own
+//! # Keys added by Windlass
 //!
-//! The originals know no heartbeat. Beside their keys we keep `PREFIX_beats_QUEUE`, a sorted set of
-//! our listeners with the time (ms) until which each is alive (0: declared lost), and
-//! `PREFIX_worker_LISTENER`, a record of each as JSON that expires with its beat. The hash of a task
-//! gets the field `ticket`, by which a call whose answer was lost is told the same again. In the
-//! design note's layout, which names only the queue, its channel, tasks and workers, the lists of
-//! who holds what are ours as well. Originals ignore all of these.
+//! The originals have no heartbeat. Windlass adds `PREFIX_beats_QUEUE`, a sorted set of its listeners
+//! with the time (ms) until which each is alive (0: declared lost), and `PREFIX_worker_LISTENER`, a
+//! JSON record of each that expires with its heartbeat. The field `ticket` in the hash of a task
+//! identifies the call that changed it, so that a retry after a lost reply gets the same reply again.
+//! In the document layout, which defines only the queue, its channel, tasks and workers, the lists of
+//! held tasks are additions as well. The originals ignore all of these.
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use windlass_interop::Server;
-//! use windlass_interop::blueque::{Blueque, Layout, ListenerOptions};
+//! use windlass_interop::InteropServer;
+//! use windlass_interop::blueque::{Blueque, BluequeLayout, ListenerOptions};
 //!
 //! # async fn example() -> windlass_core::Result<()> {
-//! let server = Server::open("redis://127.0.0.1:6379/0").await?;
-//! let blueque = Blueque::new(server, Layout::Released);
+//! let server = InteropServer::open("redis://127.0.0.1:6379/0").await?;
+//! let blueque = Blueque::new(server, BluequeLayout::Released);
 //! let queue = blueque.queue("videos")?;
 //! queue.enqueue(r#"{"file": "a.mov"}"#).await?;
 //!
@@ -38,55 +40,55 @@
 //! # }
 //! ```
 
+mod channel;
+mod claim_orphan;
 mod clean;
-mod figures;
+mod error;
 mod heartbeat;
 mod host;
 mod id;
 mod keys;
 mod listener;
-mod orphan;
+mod liveness;
 mod processor;
 mod queue;
-mod refusal;
 mod scripts;
-mod survey;
+mod snapshot;
+mod stats;
 mod task;
-mod verdict;
-mod wake;
 
 use bytes::Bytes;
 use redis::{Value, cmd};
 use windlass_core::{Error, Result};
 use windlass_store_redis::guest::GuestScript;
 
-use crate::{Server, reply};
+use crate::{InteropServer, reply};
 
-pub use clean::{CleanOptions, Cleaned};
-pub use figures::{Figures, KnownListener};
-pub use heartbeat::Heartbeat;
-pub use listener::{Listener, ListenerOptions};
-pub use processor::Processor;
-pub use queue::Queue;
+pub use clean::{BluequeCleanReport, CleanOptions};
+pub use heartbeat::ListenerHeartbeat;
+pub use listener::{BluequeListener, ListenerOptions};
+pub use processor::BluequeProcessor;
+pub use queue::BluequeQueue;
+pub use stats::{BluequeStats, ListenerInfo};
 pub use task::{Task, encode};
 
 use keys::Keys;
 
-/// How many ids, entries or names are asked for at once.
+/// Number of ids, entries or names per page.
 const PAGE: usize = 200;
 
-/// The two vocabularies.
+/// Key layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Layout {
-    /// `blueque_…`, as the library was released: reserved, then started.
+pub enum BluequeLayout {
+    /// `blueque_…`, the released library: tasks are reserved, then started.
     #[default]
     Released,
-    /// `bluequeue_…`, as the design note has it: started as it is popped, with a channel per queue.
+    /// `bluequeue_…`, the design note: tasks are started as they are popped, with a channel per queue.
     Document,
 }
 
-impl Layout {
-    /// What all its keys begin with.
+impl BluequeLayout {
+    /// Returns the prefix of all keys.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Released => "blueque",
@@ -95,84 +97,84 @@ impl Layout {
     }
 }
 
-/// Blueque on one server; clones share it.
+/// A Blueque client on one server. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct Blueque {
-    server: Server,
-    layout: Layout,
+    server: InteropServer,
+    layout: BluequeLayout,
 }
 
 impl Blueque {
-    /// Speaks this vocabulary with that server.
-    pub fn new(server: Server, layout: Layout) -> Self {
+    /// Creates a client with this layout.
+    pub fn new(server: InteropServer, layout: BluequeLayout) -> Self {
         Self { server, layout }
     }
 
-    /// The vocabulary.
-    pub fn layout(&self) -> Layout {
+    /// Returns the key layout.
+    pub fn layout(&self) -> BluequeLayout {
         self.layout
     }
 
-    /// A queue by its name; it need not exist.
-    pub fn queue(&self, name: &str) -> Result<Queue> {
+    /// Opens a queue, which need not exist.
+    pub fn queue(&self, name: &str) -> Result<BluequeQueue> {
         if name.is_empty() {
             return Err(Error::invalid(
                 "queue",
-                "it has no name",
-                "name the queue as its producers do",
+                "the name is empty",
+                "use the queue name of the producers",
             ));
         }
-        Ok(Queue {
+        Ok(BluequeQueue {
             blueque: self.clone(),
             keys: Keys::new(self.layout, name),
         })
     }
 
-    /// What is known of a task now; nothing for an id that nobody knows.
+    /// Reads a task. Returns `None` if the id is unknown.
     pub async fn get_task(&self, id: &str) -> Result<Option<Task>> {
         let mut cmd = cmd("HGETALL");
         cmd.arg(keys::task(self.layout, id).as_ref());
-        let fields = reply::list(self.server.guest.ask(&cmd).await?)?;
+        let fields = reply::list(self.server.client.ask(&cmd).await?)?;
         if fields.is_empty() {
             return Ok(None);
         }
         Task::read(self.layout, id, fields).map(Some)
     }
 
-    /// Ends a task that a listener took.
-    pub fn processor(&self, task: &Task) -> Result<Processor> {
-        Processor::new(self, task)
+    /// Returns a processor, which starts and ends a task that a listener took.
+    pub fn processor(&self, task: &Task) -> Result<BluequeProcessor> {
+        BluequeProcessor::new(self, task)
     }
 
-    /// The names of all queues that were ever used, in their order.
+    /// Returns the names of all queues that were ever used, sorted.
     pub async fn queues(&self) -> Result<Vec<String>> {
         let key = keys::queues(self.layout);
         let mut names: Vec<_> = self.scan("ZSCAN", Some(&key), None).await?;
-        // What a scan answers are names and figures in turn.
-        let mut at = 0;
+        // The reply alternates between names and scores.
+        let mut index = 0;
         names.retain(|_| {
-            at += 1;
-            at % 2 == 1
+            index += 1;
+            index % 2 == 1
         });
         names.sort();
         names.dedup();
         Ok(names)
     }
 
-    /// Runs a script that changes nothing more when it is repeated.
+    /// Runs an idempotent script, with retries.
     async fn run(
         &self,
         script: &'static GuestScript,
         keys: &Keys,
         args: Vec<Bytes>,
     ) -> Result<Value> {
-        let guest = &self.server.guest;
-        guest
+        let client = &self.server.client;
+        client
             .run_repeating(script, keys.declared(), keys.args(args))
             .await
     }
 
-    /// All that a scan finds, page by page; what it finds twice is told twice.
+    /// Collects all results of a scan command. Results may contain duplicates.
     async fn scan(
         &self,
         command: &str,
@@ -191,10 +193,10 @@ impl Blueque {
                 cmd.arg("MATCH").arg(pattern);
             }
             cmd.arg("COUNT").arg(PAGE);
-            let mut page = reply::list(self.server.guest.ask(&cmd).await?)?.into_iter();
+            let mut page = reply::list(self.server.client.ask(&cmd).await?)?.into_iter();
             cursor = reply::text(page.next().unwrap_or(Value::Nil))?;
             for value in reply::list(page.next().unwrap_or(Value::Nil))? {
-                found.push(figures::words(value)?);
+                found.push(stats::text(value)?);
             }
             if cursor == "0" {
                 return Ok(found);

@@ -1,20 +1,20 @@
-//! Carries work of an older system over into a queue of Windlass.
+//! Migrates work from an older system into a Windlass queue.
 //!
-//! Each step may be the last one: work is taken the way any worker of the older system takes it,
-//! enqueued under its own id, and only then finished there. A bridge that is killed leaves what it
-//! held to the older system's own cleaning, and whoever carries it over again is told `duplicate`.
-//! A bridge that goes on after trouble goes on with what it has in its hands: its worker lives, so
-//! nobody else would take it back.
+//! The bridge can be killed at any point: it takes an item as any worker of the older system does,
+//! enqueues it under its own id, and only then finishes it there. If a bridge is killed, the older
+//! system's own cleaning returns the items it held, and the next bridge gets `duplicate` for those
+//! that were already enqueued. After a transient error the bridge continues with the items it holds:
+//! its worker is still alive, so no cleaner would return them.
 //!
 //! # Map
 //!
-//! `origin` is what a bridge asks of an older system; `redis_work_queue`, `worqr` and `blueque` are
-//! the answers. `job` makes jobs of what is taken.
+//! `source` defines what a bridge needs from an older system; `redis_work_queue`, `worqr` and
+//! `blueque` implement it. `job` builds jobs from the items.
 
 mod blueque;
 mod job;
-mod origin;
 mod redis_work_queue;
+mod source;
 mod worqr;
 
 use std::collections::VecDeque;
@@ -24,181 +24,184 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use windlass_core::{Enqueued, Error, ErrorKind, NewJob, QueueName, Result, Store};
 
-pub use origin::From;
-use origin::{Origin, Taken, Took};
+pub use source::BridgeSource;
+use source::{SourceItem, SourceWorker, TakeResult};
 
-use crate::Server;
+use crate::InteropServer;
 
-/// The most that is carried over in one step.
+/// Maximum number of items migrated per batch.
 const BATCH: usize = 100;
 
-/// How long one look waits for work, where the bridge stays.
+/// How long one call waits for work when following.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// How often the older system is cleaned, so that what dead workers held is carried over as well.
+/// How often the older system is cleaned, so that items of dead workers are migrated as well.
 const CLEAN_EVERY: Duration = Duration::from_secs(5);
 
-/// The pause after trouble that passes.
-const PAUSE: Duration = Duration::from_millis(500);
+/// Delay after a transient error.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// What a bridge has done so far.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Carried {
-    /// Jobs that are new in the queue.
-    pub carried: u64,
-    /// Jobs that were there already: somebody was interrupted on the way.
+pub struct BridgeReport {
+    /// Jobs added to the queue.
+    pub migrated: u64,
+    /// Jobs that were already in the queue, because an earlier bridge was interrupted.
     pub duplicates: u64,
-    /// What the queue does not take, and why; it stays where it was.
-    pub refused: Vec<(String, Error)>,
+    /// Items that the queue rejected, with the reason. They stay in the older system.
+    pub rejected: Vec<(String, Error)>,
 }
 
 /// A bridge from an older system into a queue.
 #[derive(Debug)]
 pub struct Bridge {
-    origin: Box<dyn Origin>,
-    from: From,
+    worker: Box<dyn SourceWorker>,
+    source: BridgeSource,
     store: Arc<dyn Store>,
     queue: QueueName,
-    /// Held for us, and not known to be in the queue yet.
-    taken: VecDeque<Taken>,
-    /// In the queue, and not finished in the older system yet.
-    carried: VecDeque<Taken>,
-    done: Carried,
-    cleaned: Option<Instant>,
+    /// Held by this bridge, not known to be in the queue yet.
+    taken: VecDeque<SourceItem>,
+    /// In the queue, not finished in the older system yet.
+    enqueued: VecDeque<SourceItem>,
+    report: BridgeReport,
+    cleaned_at: Option<Instant>,
 }
 
 impl Bridge {
-    /// Joins the older system as a worker of its own.
+    /// Joins the older system as a new worker.
     pub async fn open(
-        server: &Server,
-        from: From,
+        server: &InteropServer,
+        source: BridgeSource,
         store: Arc<dyn Store>,
         queue: QueueName,
     ) -> Result<Self> {
         Ok(Self {
-            origin: from.join(server).await?,
-            from,
+            worker: source.join(server).await?,
+            source,
             store,
             queue,
             taken: VecDeque::new(),
-            carried: VecDeque::new(),
-            done: Carried::default(),
-            cleaned: None,
+            enqueued: VecDeque::new(),
+            report: BridgeReport::default(),
+            cleaned_at: None,
         })
     }
 
-    /// What was carried over so far.
-    pub fn carried(&self) -> &Carried {
-        &self.done
+    /// Returns what was done so far.
+    pub fn report(&self) -> &BridgeReport {
+        &self.report
     }
 
-    /// Carries over what is there, and tells whether that was anything. It may be given up at any
-    /// time: the next step goes on with what is held, and with the bridge it comes back to the older
-    /// system.
-    pub async fn step(&mut self, wait: Duration) -> Result<bool> {
-        if self.taken.is_empty() && self.carried.is_empty() {
+    /// Migrates one batch, waiting up to `wait` for work. Returns whether there was any.
+    ///
+    /// Cancel safe: the next call continues with the items that are held. If the bridge is dropped,
+    /// they return to the older system.
+    pub async fn migrate_batch(&mut self, wait: Duration) -> Result<bool> {
+        if self.taken.is_empty() && self.enqueued.is_empty() {
             self.clean().await?;
             self.take(wait).await?;
             if self.taken.is_empty() {
                 return Ok(false);
             }
         } else {
-            self.look_again().await?;
+            self.drop_lost().await?;
         }
-        self.carry().await?;
+        self.finish_batch().await?;
         Ok(true)
     }
 
-    /// Carries over until nothing is left that nobody holds.
+    /// Migrates until no unclaimed work is left.
     pub async fn drain(&mut self) -> Result<()> {
-        while self.step(Duration::ZERO).await? {}
+        while self.migrate_batch(Duration::ZERO).await? {}
         Ok(())
     }
 
-    /// Carries over for as long as it is polled; trouble that passes is told to `trouble` and waited
-    /// out.
-    pub async fn follow(&mut self, mut trouble: impl FnMut(&Error)) -> Result<()> {
+    /// Migrates until the future is dropped. Transient errors are passed to `on_error` and retried.
+    pub async fn follow(&mut self, mut on_error: impl FnMut(&Error)) -> Result<()> {
         loop {
-            match self.step(WAIT).await {
+            match self.migrate_batch(WAIT).await {
                 Ok(_) => {}
                 Err(error) if error.is_transient() || error.is_unknown() => {
-                    trouble(&error);
-                    sleep(PAUSE).await;
+                    on_error(&error);
+                    sleep(RETRY_DELAY).await;
                 }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Leaves the older system; what is still held goes back.
-    pub async fn close(self) -> Result<Carried> {
-        self.origin.leave().await?;
-        Ok(self.done)
+    /// Leaves the older system and returns the items that are still held.
+    pub async fn close(self) -> Result<BridgeReport> {
+        self.worker.leave().await?;
+        Ok(self.report)
     }
 
     async fn clean(&mut self) -> Result<()> {
-        if self.cleaned.is_none_or(|at| at.elapsed() >= CLEAN_EVERY) {
-            self.origin.clean().await?;
-            self.cleaned = Some(Instant::now());
+        if self.cleaned_at.is_none_or(|at| at.elapsed() >= CLEAN_EVERY) {
+            self.worker.clean().await?;
+            self.cleaned_at = Some(Instant::now());
         }
         Ok(())
     }
 
     async fn take(&mut self, mut wait: Duration) -> Result<()> {
         while self.taken.len() < BATCH {
-            match self.origin.take(wait).await? {
-                Took::One(taken) => self.taken.push_back(taken),
-                Took::Nothing => break,
-                Took::Anew => self.taken.clear(),
+            match self.worker.take(wait).await? {
+                TakeResult::Item(item) => self.taken.push_back(item),
+                TakeResult::Empty => break,
+                TakeResult::Rejoined => self.taken.clear(),
             }
             wait = Duration::ZERO;
         }
         Ok(())
     }
 
-    /// After trouble: what went back meanwhile is somebody else's, or is taken again.
-    async fn look_again(&mut self) -> Result<()> {
-        for held in [&mut self.taken, &mut self.carried] {
-            let mut at = 0;
-            while let Some(taken) = held.get(at) {
-                if self.origin.holds(taken).await? {
-                    at += 1;
+    /// After an error: drops the items that were returned to the older system in the meantime.
+    async fn drop_lost(&mut self) -> Result<()> {
+        for held in [&mut self.taken, &mut self.enqueued] {
+            let mut index = 0;
+            while let Some(item) = held.get(index) {
+                if self.worker.holds(item).await? {
+                    index += 1;
                 } else {
-                    held.remove(at);
+                    held.remove(index);
                 }
             }
         }
         Ok(())
     }
 
-    /// Enqueues what is taken, and finishes it in the older system.
-    async fn carry(&mut self) -> Result<()> {
+    /// Enqueues the taken items and finishes them in the older system.
+    async fn finish_batch(&mut self) -> Result<()> {
         if !self.taken.is_empty() {
             self.enqueue().await?;
         }
-        while let Some(carried) = self.carried.front() {
-            self.origin.done(carried).await?;
-            self.carried.pop_front();
+        while let Some(item) = self.enqueued.front() {
+            self.worker.finish(item).await?;
+            self.enqueued.pop_front();
         }
         Ok(())
     }
 
     async fn enqueue(&mut self) -> Result<()> {
-        let jobs = self.taken.iter().map(|taken| job::of(&self.from, taken));
+        let jobs = self
+            .taken
+            .iter()
+            .map(|item| job::from_item(&self.source, item));
         let jobs = jobs.collect::<Result<Vec<_>>>()?;
         match self.store.enqueue(&self.queue, jobs).await {
             Ok(enqueued) => {
                 for enqueued in &enqueued {
-                    self.settle_first(enqueued).await?;
+                    self.record_first(enqueued).await?;
                 }
             }
-            // One of them is not to be had: the others are.
-            Err(error) if is_refusal(&error) => {
+            // One job was rejected: enqueue them one by one to find out which.
+            Err(error) if is_rejection(&error) => {
                 while let Some(first) = self.taken.front() {
-                    let job = job::of(&self.from, first)?;
+                    let job = job::from_item(&self.source, first)?;
                     if let Some(enqueued) = self.enqueue_first(job).await? {
-                        self.settle_first(&enqueued).await?;
+                        self.record_first(&enqueued).await?;
                     }
                 }
             }
@@ -207,46 +210,47 @@ impl Bridge {
         Ok(())
     }
 
-    /// The first that is taken is in the queue, unless its id belongs to other work.
-    async fn settle_first(&mut self, enqueued: &Enqueued) -> Result<()> {
+    /// Records that the first taken item is in the queue. If its id belongs to different work, enqueues
+    /// it under another id first.
+    async fn record_first(&mut self, enqueued: &Enqueued) -> Result<()> {
         let Some(first) = self.taken.front() else {
             return Ok(());
         };
         let mut is_duplicate = enqueued.is_duplicate();
-        if is_duplicate && self.is_other_work(first, enqueued).await? {
-            let job = job::beside(&self.from, first)?;
+        if is_duplicate && self.is_different_work(first, enqueued).await? {
+            let job = job::under_new_id(&self.source, first)?;
             let Some(enqueued) = self.enqueue_first(job).await? else {
                 return Ok(());
             };
             is_duplicate = enqueued.is_duplicate();
         }
         self.count(is_duplicate);
-        self.carried.extend(self.taken.pop_front());
+        self.enqueued.extend(self.taken.pop_front());
         Ok(())
     }
 
-    /// Whether the job that is there already was made of something else. Of a job that has ended
-    /// nothing is left to compare: rather twice than never.
-    async fn is_other_work(&self, taken: &Taken, there: &Enqueued) -> Result<bool> {
-        if !self.from.has_ids_of_producers() {
+    /// Returns whether the existing job has a different payload. The payload of an ended job is gone;
+    /// in that case the item counts as different, because running it twice is better than not at all.
+    async fn is_different_work(&self, item: &SourceItem, existing: &Enqueued) -> Result<bool> {
+        if !self.source.has_producer_ids() {
             return Ok(false);
         }
-        let there = self.store.get(&self.queue, there.id()).await?;
-        let payload = there.and_then(|job| job.payload);
-        Ok(payload.is_none_or(|payload| payload != taken.data))
+        let existing = self.store.get(&self.queue, existing.id()).await?;
+        let payload = existing.and_then(|job| job.payload);
+        Ok(payload.is_none_or(|payload| payload != item.data))
     }
 
-    /// Enqueues the job of the first that is taken; nothing when the queue does not take it.
+    /// Enqueues the job of the first taken item. Returns `None` if the queue rejects it.
     async fn enqueue_first(&mut self, job: NewJob) -> Result<Option<Enqueued>> {
         match self.store.enqueue(&self.queue, vec![job]).await {
             Ok(enqueued) => Ok(enqueued.into_iter().next()),
-            Err(error) if is_refusal(&error) => {
-                let refused = &mut self.done.refused;
-                // Once each: it comes back with every cleaning.
-                if let Some(taken) = self.taken.pop_front()
-                    && refused.iter().all(|(id, _)| *id != taken.id)
+            Err(error) if is_rejection(&error) => {
+                let rejected = &mut self.report.rejected;
+                // Report each id once: every cleaning returns the item.
+                if let Some(item) = self.taken.pop_front()
+                    && rejected.iter().all(|(id, _)| *id != item.id)
                 {
-                    refused.push((taken.id, error));
+                    rejected.push((item.id, error));
                 }
                 Ok(None)
             }
@@ -256,15 +260,15 @@ impl Bridge {
 
     fn count(&mut self, is_duplicate: bool) {
         if is_duplicate {
-            self.done.duplicates += 1;
+            self.report.duplicates += 1;
         } else {
-            self.done.carried += 1;
+            self.report.migrated += 1;
         }
     }
 }
 
-/// Whether the queue will never take it.
-fn is_refusal(error: &Error) -> bool {
+/// Returns whether the queue will never accept the job.
+fn is_rejection(error: &Error) -> bool {
     !error.is_transient() && !error.is_unknown() && error.kind() == ErrorKind::Invalid
 }
 

@@ -1,6 +1,6 @@
-//! What the older systems have on a server: one look over all keys, in pages, that changes nothing.
+//! Lists the queues of the older systems on a server. Scans all keys in pages; read-only.
 //!
-//! Blueque keeps a table of its queues; the other two show by the names of their lists.
+//! Blueque keeps a table of its queues. Queues of the other two are recognised by their key names.
 
 use std::collections::BTreeSet;
 
@@ -8,52 +8,52 @@ use redis::cmd;
 use serde::Serialize;
 use windlass_core::Result;
 
-use crate::blueque::{Blueque, Layout};
-use crate::{Server, reply};
+use crate::blueque::{Blueque, BluequeLayout};
+use crate::{InteropServer, reply};
 
-/// Keys of one page.
+/// Number of keys per page.
 const PAGE: usize = 1000;
 
 /// One queue of an older system.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
-pub struct Seen {
+pub struct FoundQueue {
     /// `redis-work-queue`, `worqr` or `blueque`.
     pub system: &'static str,
-    /// Which names its keys have.
+    /// Key layout.
     pub layout: &'static str,
-    /// What its keys begin with, where that is free.
+    /// Key prefix, for systems where it can be chosen.
     pub prefix: Option<String>,
-    /// The queue; that system which has none is known by its prefix alone.
+    /// Queue name. `None` for redis-work-queue, whose queues are identified by their prefix.
     pub queue: Option<String>,
-    /// Waiting.
+    /// Number of waiting items.
     pub waiting: u64,
-    /// In the hands of workers, dead ones among them.
+    /// Number of items held by workers, including dead ones.
     pub running: u64,
 }
 
-/// A key that gives a queue away.
+/// A queue recognised by one of its keys.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Trace {
+enum QueueKey {
     WorkQueue { prefix: String },
     Worqr { prefix: String, queue: String },
 }
 
-impl Trace {
-    /// What the name of a list tells.
-    fn of_list(key: &str) -> Option<Self> {
+impl QueueKey {
+    /// Recognises a queue by the key of a list.
+    fn from_list(key: &str) -> Option<Self> {
         if let Some((prefix, queue)) = key.split_once(":queues:") {
             return Some(Self::worqr(prefix, queue));
         }
-        let mut ends = [":queue", ":processing"].into_iter();
-        let prefix = ends.find_map(|end| key.strip_suffix(end))?;
+        let mut suffixes = [":queue", ":processing"].into_iter();
+        let prefix = suffixes.find_map(|suffix| key.strip_suffix(suffix))?;
         Some(Self::WorkQueue {
             prefix: prefix.to_owned(),
         })
     }
 
-    /// What the name of a set tells.
-    fn of_set(key: &str) -> Option<Self> {
+    /// Recognises a queue by the key of a set.
+    fn from_set(key: &str) -> Option<Self> {
         let (prefix, queue) = key.split_once(":workingProcesses:")?;
         Some(Self::worqr(prefix, queue))
     }
@@ -66,47 +66,47 @@ impl Trace {
     }
 }
 
-/// Looks for queues of the older systems; Worqr's of the design document have names like any other
-/// key and are not found.
-pub async fn look(server: &Server) -> Result<Vec<Seen>> {
-    let mut traces = BTreeSet::new();
-    // An empty list is no list: what is in progress shows by its set.
-    traces.extend(scan(server, "list", Trace::of_list).await?);
-    traces.extend(scan(server, "set", Trace::of_set).await?);
-    let mut seen = Vec::new();
-    for trace in traces {
-        seen.push(count(server, trace).await?);
+/// Finds the queues of the older systems. Queues in Worqr's document layout are not found, because
+/// their key names cannot be recognised.
+pub async fn find_queues(server: &InteropServer) -> Result<Vec<FoundQueue>> {
+    let mut keys = BTreeSet::new();
+    // Redis deletes empty lists: a queue with only tasks in progress is found by its set.
+    keys.extend(scan(server, "list", QueueKey::from_list).await?);
+    keys.extend(scan(server, "set", QueueKey::from_set).await?);
+    let mut found = Vec::new();
+    for key in keys {
+        found.push(count(server, key).await?);
     }
-    seen.extend(blueque(server, Layout::Released, "released").await?);
-    seen.extend(blueque(server, Layout::Document, "document").await?);
-    Ok(seen)
+    found.extend(blueque(server, BluequeLayout::Released, "released").await?);
+    found.extend(blueque(server, BluequeLayout::Document, "document").await?);
+    Ok(found)
 }
 
 async fn scan(
-    server: &Server,
+    server: &InteropServer,
     kind: &str,
-    read: fn(&str) -> Option<Trace>,
-) -> Result<BTreeSet<Trace>> {
-    let mut traces = BTreeSet::new();
+    recognise: fn(&str) -> Option<QueueKey>,
+) -> Result<BTreeSet<QueueKey>> {
+    let mut keys = BTreeSet::new();
     let mut cursor = "0".to_owned();
     loop {
         let mut scan = cmd("SCAN");
         scan.arg(&cursor).arg("COUNT").arg(PAGE);
         scan.arg("TYPE").arg(kind);
-        let mut page = reply::list(server.guest.ask(&scan).await?)?.into_iter();
+        let mut page = reply::list(server.client.ask(&scan).await?)?.into_iter();
         cursor = reply::text(page.next().unwrap_or(redis::Value::Nil))?;
         for key in reply::list(page.next().unwrap_or(redis::Value::Nil))? {
-            traces.extend(read(&reply::text(key)?));
+            keys.extend(recognise(&reply::text(key)?));
         }
         if cursor == "0" {
-            return Ok(traces);
+            return Ok(keys);
         }
     }
 }
 
-async fn count(server: &Server, trace: Trace) -> Result<Seen> {
-    Ok(match trace {
-        Trace::WorkQueue { prefix } => Seen {
+async fn count(server: &InteropServer, key: QueueKey) -> Result<FoundQueue> {
+    Ok(match key {
+        QueueKey::WorkQueue { prefix } => FoundQueue {
             system: "redis-work-queue",
             layout: work_queue_layout(server, &prefix).await?,
             waiting: length(server, "LLEN", &format!("{prefix}:queue")).await?,
@@ -114,7 +114,7 @@ async fn count(server: &Server, trace: Trace) -> Result<Seen> {
             prefix: Some(prefix),
             queue: None,
         },
-        Trace::Worqr { prefix, queue } => Seen {
+        QueueKey::Worqr { prefix, queue } => FoundQueue {
             system: "worqr",
             layout: "released",
             waiting: length(server, "LLEN", &format!("{prefix}:queues:{queue}")).await?,
@@ -130,28 +130,32 @@ async fn count(server: &Server, trace: Trace) -> Result<Seen> {
     })
 }
 
-async fn blueque(server: &Server, layout: Layout, name: &'static str) -> Result<Vec<Seen>> {
+async fn blueque(
+    server: &InteropServer,
+    layout: BluequeLayout,
+    name: &'static str,
+) -> Result<Vec<FoundQueue>> {
     let blueque = Blueque::new(server.clone(), layout);
-    let mut seen = Vec::new();
+    let mut found = Vec::new();
     for queue in blueque.queues().await? {
-        let figures = blueque.queue(&queue)?.figures().await?;
-        seen.push(Seen {
+        let stats = blueque.queue(&queue)?.stats().await?;
+        found.push(FoundQueue {
             system: "blueque",
             layout: name,
-            waiting: figures.pending + figures.scheduled,
-            running: figures.started,
+            waiting: stats.pending + stats.scheduled,
+            running: stats.started,
             prefix: None,
             queue: Some(queue),
         });
     }
-    Ok(seen)
+    Ok(found)
 }
 
-/// Only a lease or a list of the older layout tells them apart; without one it is the newer.
-async fn work_queue_layout(server: &Server, prefix: &str) -> Result<&'static str> {
+/// Returns 0.1 if a lease or the cleaning list of that layout exists, else 0.3.
+async fn work_queue_layout(server: &InteropServer, prefix: &str) -> Result<&'static str> {
     let mut running = cmd("LRANGE");
     running.arg(format!("{prefix}:processing")).arg(0).arg(PAGE);
-    for id in reply::list(server.guest.ask(&running).await?)? {
+    for id in reply::list(server.client.ask(&running).await?)? {
         let id = reply::text(id)?;
         if length(
             server,
@@ -168,10 +172,10 @@ async fn work_queue_layout(server: &Server, prefix: &str) -> Result<&'static str
     Ok(if is_cleaning { "0.1" } else { "0.3" })
 }
 
-async fn length(server: &Server, verb: &str, key: &str) -> Result<u64> {
-    let mut length = cmd(verb);
+async fn length(server: &InteropServer, command: &str, key: &str) -> Result<u64> {
+    let mut length = cmd(command);
     length.arg(key);
-    let number = reply::number(&server.guest.ask(&length).await?)?;
+    let number = reply::number(&server.client.ask(&length).await?)?;
     Ok(u64::try_from(number).unwrap_or_default())
 }
 
@@ -180,20 +184,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_tell_the_queue_they_belong_to() {
-        let work = |prefix: &str| Trace::WorkQueue {
+    fn a_queue_is_recognised_by_its_keys() {
+        let work = |prefix: &str| QueueKey::WorkQueue {
             prefix: prefix.to_owned(),
         };
-        assert_eq!(Trace::of_list("a:b:queue"), Some(work("a:b")));
-        assert_eq!(Trace::of_list("a:processing"), Some(work("a")));
+        assert_eq!(QueueKey::from_list("a:b:queue"), Some(work("a:b")));
+        assert_eq!(QueueKey::from_list("a:processing"), Some(work("a")));
         assert_eq!(
-            Trace::of_list("worqr:queues:mail:out"),
-            Some(Trace::Worqr {
+            QueueKey::from_list("worqr:queues:mail:out"),
+            Some(QueueKey::Worqr {
                 prefix: "worqr".to_owned(),
                 queue: "mail:out".to_owned()
             })
         );
-        assert_eq!(Trace::of_list("blueque_complete_tasks_q"), None);
-        assert_eq!(Trace::of_list("somebody:else"), None);
+        assert_eq!(QueueKey::from_list("blueque_complete_tasks_q"), None);
+        assert_eq!(QueueKey::from_list("another:key"), None);
     }
 }

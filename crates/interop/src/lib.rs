@@ -1,12 +1,12 @@
-//! The older systems on their own keys: a correct peer of redis-work-queue, Worqr and Blueque, and
-//! a bridge from them into Windlass.
+//! Clients for three older queue systems (redis-work-queue, Worqr and Blueque) that work on those
+//! systems' own Redis keys, and a bridge that migrates their work into Windlass.
 //!
 //! # Map
 //!
-//! [`redis_work_queue`], [`worqr`] and [`blueque`] each join one older system; their words are that
-//! system's words, and every change they make is one script of `lua/`. [`Server`] is the server
-//! that keeps their keys, `reply` reads what scripts answer. [`bridge`] carries work over,
-//! [`inspect`] shows what is there.
+//! [`redis_work_queue`], [`worqr`] and [`blueque`] each implement one older system and use its
+//! terms. Every change they make is one script in `lua/`. [`InteropServer`] is the Redis server that
+//! holds their keys, and `reply` parses script replies. [`bridge`] migrates work into Windlass;
+//! [`inspect`] lists the queues on a server.
 
 pub mod blueque;
 pub mod bridge;
@@ -16,4 +16,4 @@ mod reply;
 mod server;
 pub mod worqr;
 
-pub use server::Server;
+pub use server::InteropServer;

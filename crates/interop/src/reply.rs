@@ -1,39 +1,39 @@
-//! Reads what scripts and commands answer.
+//! Parses the replies of scripts and commands.
 
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::{Error, ErrorKind, Result};
 
-/// A number.
+/// Parses an integer.
 pub(crate) fn number(value: &Value) -> Result<i64> {
     match value {
         Value::Int(number) => Ok(*number),
-        _ => Err(odd("a number")),
+        _ => Err(unexpected("an integer")),
     }
 }
 
-/// Bytes, or nothing.
+/// Parses bytes; nil is `None`.
 pub(crate) fn maybe_bytes(value: Value) -> Result<Option<Bytes>> {
     match value {
         Value::Nil | Value::Boolean(false) => Ok(None),
         Value::BulkString(bytes) => Ok(Some(bytes.into())),
         Value::SimpleString(text) => Ok(Some(text.into())),
         Value::Okay => Ok(Some(Bytes::from_static(b"OK"))),
-        _ => Err(odd("bytes")),
+        _ => Err(unexpected("bytes")),
     }
 }
 
-/// Bytes.
+/// Parses bytes.
 pub(crate) fn bytes(value: Value) -> Result<Bytes> {
-    maybe_bytes(value)?.ok_or_else(|| odd("bytes"))
+    maybe_bytes(value)?.ok_or_else(|| unexpected("bytes"))
 }
 
-/// Text; what is not UTF-8 shows as such.
+/// Parses text; invalid UTF-8 is replaced with U+FFFD.
 pub(crate) fn text(value: Value) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes(value)?).into_owned())
 }
 
-/// A list; nothing is an empty one.
+/// Parses a list; nil is an empty list.
 pub(crate) fn list(value: Value) -> Result<Vec<Value>> {
     match value {
         Value::Nil => Ok(Vec::new()),
@@ -42,14 +42,14 @@ pub(crate) fn list(value: Value) -> Result<Vec<Value>> {
             .into_iter()
             .flat_map(|(key, value)| [key, value])
             .collect()),
-        _ => Err(odd("a list")),
+        _ => Err(unexpected("a list")),
     }
 }
 
-fn odd(wanted: &str) -> Error {
+fn unexpected(expected: &str) -> Error {
     Error::new(
         ErrorKind::StoreDamaged,
-        format!("the server answered something else than {wanted}"),
-        "look whether these keys belong to the system you named: `windlass interop inspect`",
+        format!("unexpected reply from the server: expected {expected}"),
+        "check that these keys belong to the system you named: `windlass interop inspect`",
     )
 }

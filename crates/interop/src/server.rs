@@ -1,18 +1,18 @@
-//! The server that keeps the keys of an older system.
+//! The Redis server that holds the keys of an older system.
 
 use windlass_core::Result;
 use windlass_store_redis::guest::Guest;
 
-/// The server that keeps the keys of an older system; clones share its connections.
+/// The Redis server that holds the keys of an older system. Clones share connections.
 #[derive(Debug, Clone)]
-pub struct Server {
-    pub(crate) guest: Guest,
+pub struct InteropServer {
+    pub(crate) client: Guest,
 }
 
-impl Server {
+impl InteropServer {
     /// Connects to `redis://…`, `rediss://…`, `redis+unix://…` or `redis-sentinel://…`.
     pub async fn open(url: &str) -> Result<Self> {
-        let guest = Guest::open(url).await?;
-        Ok(Self { guest })
+        let client = Guest::open(url).await?;
+        Ok(Self { client })
     }
 }

@@ -1,43 +1,45 @@
-//! Worqr on its own keys: every operation of it, for workers of its own and of ours on one queue.
+//! A Worqr client that implements all of its operations on its own keys, so that original and
+//! Windlass workers can share a queue.
 //!
-//! Where the original takes several commands ours is one script, so that nothing is lost or doubled
-//! when a caller ends anywhere. What it promised holds: the tasks of a failed worker, and no others,
-//! go back to the *front* of their queues, and the others are told.
+//! Operations for which the original needs several commands are one script call here, so no task is
+//! lost or duplicated if a caller is killed. The tasks of a failed worker, and no others, return to
+//! the *front* of their queues, and the other workers are notified.
 //!
 //! # Map
 //!
-//! [`Settings`] say which [`Layout`] the keys have. `keys` names what we read, `scripts` lists what
-//! changes them, `names` refuses names that cannot be told apart. `queues` looks at queues and
-//! deletes them, `tasks` puts tasks in and cancels them, `processes` starts and ends them. `workers`
-//! is the life of a worker call by call, and [`Worker`] one that beats by itself; `cleanup` finds
-//! those that died. [`Listener`] hears the channels.
+//! [`WorqrSettings`] selects the [`WorqrLayout`]. `keys` has the key names, `scripts` the scripts,
+//! and `names` rejects ambiguous names. `queues` reads and deletes queues, `tasks` enqueues and
+//! cancels tasks, `processes` starts and ends them. `workers` has the operations of a worker, and
+//! [`WorqrWorker`] sends heartbeats in the background; `cleanup` finds dead workers.
+//! [`WorqrListener`] subscribes to the channels.
 //!
-//! # Keys of ours beside those of the original
+//! # Keys added by Windlass
 //!
-//! The original does not read them, and works on without them.
+//! The original does not read or need them.
 //!
-//! | Released | Document | Type | Content |
+//! | Released | Document | Type | Contents |
 //! |---|---|---|---|
-//! | `P:windlass:workers` | `windlass_workers` | set | the workers that are ours |
-//! | `P:windlass:processes:WORKER` | `windlass_processes_WORKER` | sorted set | the worker's processes, by the time they started |
-//! | `P:windlass:deleted`, `…:deleted:NONCE` | `windlass_deleted`, `…_deleted_NONCE` | set, list | tasks of deleted queues whose locks are not free yet |
+//! | `P:windlass:workers` | `windlass_workers` | set | the Windlass workers |
+//! | `P:windlass:processes:WORKER` | `windlass_processes_WORKER` | sorted set | the worker's processes by start time |
+//! | `P:windlass:deleted`, `…:deleted:NONCE` | `windlass_deleted`, `…_deleted_NONCE` | set, list | tasks of deleted queues whose locks are not freed yet |
 //! | `P:uniqueTasks:MD5` (the original's) | `windlass_unique_MD5` | string | the lock of a unique task |
-//! | — | `windlass_queues` | set | the queues that we filled |
+//! | — | `windlass_queues` | set | the queues that Windlass filled |
 //!
-//! The original notes what is in progress per queue, not per worker. A process that is in nobody's
-//! sorted set is one of the original's workers. It goes back when one of them fails or stops while no
-//! other worker of the original serves the queue, because then it can be nobody else's; until then it
-//! is left to the original, whose own cleanup takes back everything at the queue, ours included.
+//! The original records tasks in progress per queue, not per worker. A process that is in no sorted
+//! set of Windlass belongs to an original worker. It is returned when an original worker fails or
+//! stops and no other original serves the queue, because then it cannot belong to another one. Until
+//! then it is left to the original's own cleanup, which takes back everything in progress on the
+//! queue, including the tasks of Windlass workers.
 //!
 //! # Example
 //!
 //! ```no_run
-//! use windlass_interop::Server;
-//! use windlass_interop::worqr::{Ended, Settings, WorkerOptions, Worqr};
+//! use windlass_interop::InteropServer;
+//! use windlass_interop::worqr::{ProcessEnd, WorkerOptions, Worqr, WorqrSettings};
 //!
 //! # async fn example() -> windlass_core::Result<()> {
-//! let server = Server::open("redis://127.0.0.1:6379/0").await?;
-//! let worqr = Worqr::new(&server, Settings::released("worqr"))?;
+//! let server = InteropServer::open("redis://127.0.0.1:6379/0").await?;
+//! let worqr = Worqr::new(&server, WorqrSettings::released("worqr"))?;
 //! worqr.enqueue("mail", "dear Ann").await?;
 //!
 //! let worker = worqr.join(WorkerOptions::default()).await?;
@@ -45,8 +47,8 @@
 //! worker.start_work("mail").await?;
 //! while let Some(process) = worker.start_task("mail").await? {
 //!     let result = process.task.len();
-//!     if worker.finish_task_with(&process.id, &result).await? == Ended::Gone {
-//!         // Taken back meanwhile: somebody else does it again.
+//!     if worker.finish_task_with(&process.id, &result).await? == ProcessEnd::Gone {
+//!         // Returned to the queue meanwhile: another worker runs it again.
 //!     }
 //! }
 //! listener.next().await; // more work, a cancelled task, …
@@ -59,12 +61,12 @@ mod cleanup;
 mod events;
 mod keys;
 mod names;
-mod nonce;
 mod processes;
 mod queues;
+mod scan;
 mod scripts;
-mod search;
 mod tasks;
+mod uuid;
 mod worker;
 mod workers;
 
@@ -73,84 +75,90 @@ use redis::Value;
 use windlass_core::Result;
 use windlass_store_redis::guest::Guest;
 
-pub use cleanup::Cleaned;
-pub use events::{Done, Event, Listener};
-pub use keys::Layout;
-pub use processes::{Ended, Process};
-pub use tasks::Enqueued;
-pub use worker::{Worker, WorkerOptions, WorkerState};
-pub use workers::{BEAT, Failed, Lifetime, TIMEOUT};
+pub use cleanup::WorqrCleanReport;
+pub use events::{DoneMessage, WorqrEvent, WorqrListener};
+pub use keys::WorqrLayout;
+pub use processes::{Process, ProcessEnd};
+pub use tasks::UniqueEnqueued;
+pub use worker::{WorkerOptions, WorkerState, WorqrWorker};
+pub use workers::{HEARTBEAT, Lifetime, TIMEOUT, WorkerFailure};
 
-use crate::Server;
+use crate::InteropServer;
 use keys::Keys;
-use scripts::Pair;
+use scripts::LayoutScripts;
 
-/// Where the keys are and what they look like.
+/// Key layout and prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Which names the keys have.
-    pub layout: Layout,
-    /// What stands before the names. The released layout puts `:` or `_` after it; in the document's
-    /// layout it stands as it is, and is often empty.
+pub struct WorqrSettings {
+    /// Key layout.
+    pub layout: WorqrLayout,
+    /// Key prefix. The released layout puts `:` or `_` after it. The document layout uses it unchanged,
+    /// and it is often empty.
     pub prefix: String,
 }
 
-impl Settings {
-    /// The keys of the released versions; they call the prefix `redisKeyPrefix`.
+impl WorqrSettings {
+    /// Uses the layout of the released versions, which call the prefix `redisKeyPrefix`.
     pub fn released(prefix: impl Into<String>) -> Self {
         Self {
-            layout: Layout::Released,
+            layout: WorqrLayout::Released,
             prefix: prefix.into(),
         }
     }
 
-    /// The keys of the document that came before them.
+    /// Uses the layout of the document that came before them.
     pub fn document(prefix: impl Into<String>) -> Self {
         Self {
-            layout: Layout::Document,
+            layout: WorqrLayout::Document,
             prefix: prefix.into(),
         }
     }
 }
 
-impl Default for Settings {
-    /// What the original does where nothing is said.
+impl Default for WorqrSettings {
+    /// Returns the original's defaults.
     fn default() -> Self {
         Self::released("worqr")
     }
 }
 
-/// A peer of Worqr; clones share its connections.
+/// A Worqr client. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct Worqr {
-    guest: Guest,
+    client: Guest,
     keys: Keys,
 }
 
 impl Worqr {
-    /// A peer on these keys of a server.
-    pub fn new(server: &Server, settings: Settings) -> Result<Self> {
+    /// Creates a client.
+    pub fn new(server: &InteropServer, settings: WorqrSettings) -> Result<Self> {
         Ok(Self {
-            guest: server.guest.clone(),
+            client: server.client.clone(),
             keys: Keys::new(settings)?,
         })
     }
 
-    /// Runs a script whose outcome is unknown when no answer comes.
-    async fn run(&self, script: &'static Pair, args: Vec<Bytes>) -> Result<Value> {
-        let script = script.of(self.keys.layout());
-        self.guest.run(script, Vec::new(), self.with(args)).await
+    /// Runs a script once. If the reply is lost, the outcome is unknown.
+    async fn run(&self, script: &'static LayoutScripts, args: Vec<Bytes>) -> Result<Value> {
+        let script = script.for_layout(self.keys.layout());
+        self.client
+            .run(script, Vec::new(), self.with_prefix(args))
+            .await
     }
 
-    /// Runs a script that changes nothing when it is repeated.
-    async fn run_repeating(&self, script: &'static Pair, args: Vec<Bytes>) -> Result<Value> {
-        let script = script.of(self.keys.layout());
-        let args = self.with(args);
-        self.guest.run_repeating(script, Vec::new(), args).await
+    /// Runs an idempotent script, with retries.
+    async fn run_repeating(
+        &self,
+        script: &'static LayoutScripts,
+        args: Vec<Bytes>,
+    ) -> Result<Value> {
+        let script = script.for_layout(self.keys.layout());
+        let args = self.with_prefix(args);
+        self.client.run_repeating(script, Vec::new(), args).await
     }
 
-    /// Scripts build their keys from the prefix: most are found while they run.
-    fn with(&self, mut args: Vec<Bytes>) -> Vec<Bytes> {
+    /// Prepends the prefix. Scripts build their keys from it, because most depend on data they read.
+    fn with_prefix(&self, mut args: Vec<Bytes>) -> Vec<Bytes> {
         args.insert(0, arg(self.keys.prefix()));
         args
     }

@@ -1,7 +1,7 @@
--- delete: removes the record of a finished task and its places in the lists of ends.
+-- delete: removes the record of a finished task and its entries in the lists of completed and failed tasks.
 -- flags: allow-oom
 -- args: id
--- reply: done, not_found, other_queue, or `status WORD` when it is not finished
+-- reply: done, not_found, other_queue, or `status STATUS` if it is not finished
 local id = ARGV[3]
 local task = redis.call('HMGET', k_task(id), 'status', 'queue')
 if not task[1] then

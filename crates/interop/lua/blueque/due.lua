@@ -1,6 +1,6 @@
--- due: scheduled tasks whose time has come go to the end of the queue, the earliest first.
--- args: how many at most
--- reply: how many were looked at, how many are pending now (an id without a record is only removed)
+-- due: moves due tasks from the schedule to the end of the queue, the earliest first.
+-- args: maximum number of tasks
+-- reply: number of ids checked, number of tasks moved (ids without a record are only removed)
 local due = redis.call('ZRANGEBYSCORE', k_scheduled, '-inf', now, 'LIMIT', 0, ARGV[3])
 local records = {}
 for _, id in ipairs(due) do

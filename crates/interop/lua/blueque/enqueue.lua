@@ -1,6 +1,6 @@
--- enqueue: a new task, at the end of the queue or, where it is due later, in the schedule.
+-- enqueue: adds a task to the end of the queue or, if it is due later, to the schedule.
 -- args: id, parameters, eta (seconds; empty: now)
--- reply: pending, scheduled, or known (the id is there already, nothing is changed)
+-- reply: pending, scheduled, or known (the id already exists, nothing changes)
 local id, parameters, eta = ARGV[3], ARGV[4], ARGV[5]
 if redis.call('EXISTS', k_task(id)) == 1 then
   return 'known'

@@ -1,11 +1,11 @@
--- beat: a listener of ours says that it is alive.
+-- heartbeat: extends the lifetime of a Windlass listener.
 -- flags: allow-oom
--- args: listener, how long it is alive without a beat (ms), its record
--- reply: alive, or gone when it was declared lost: what it held belongs to others
+-- args: listener, lifetime without a heartbeat (ms), record
+-- reply: alive, or gone if it was declared lost
 local listener, alive, record = ARGV[3], ARGV[4], ARGV[5]
-if not is_welcome(listener) then
+if not is_registered(listener) then
   return 'gone'
 end
-redis.call('ZADD', k_beats, now_ms + alive, listener)
+redis.call('ZADD', k_heartbeats, now_ms + alive, listener)
 redis.call('SET', k_worker(listener), record, 'PX', alive)
 return 'alive'

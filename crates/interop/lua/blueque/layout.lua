@@ -1,12 +1,12 @@
--- layout: what every script of Blueque begins with: keys by their names, the words of the layout, the time.
--- keys: pending scheduled started complete failed listeners queues beats
--- args: prefix (`blueque` as released, `bluequeue` as in the design note), queue; a script's own begin at ARGV[3]
+-- layout: common start of all Blueque scripts: keys, helpers for both layouts, the time.
+-- keys: pending scheduled started complete failed listeners queues heartbeats
+-- args: prefix (`blueque`: released layout, `bluequeue`: document layout), queue; the script's arguments start at ARGV[3]
 local k_pending, k_scheduled, k_started, k_complete = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local k_failed, k_listeners, k_queues, k_beats = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local k_failed, k_listeners, k_queues, k_heartbeats = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local prefix, queue = ARGV[1], ARGV[2]
 local is_document = prefix == 'bluequeue'
 
--- A script that writes must not fail half-way: a key of another type is found here.
+-- A script must not fail halfway through its writes: these calls fail first if a key has the wrong type.
 redis.call('LLEN', k_pending)
 redis.call('ZCARD', k_scheduled)
 redis.call('SCARD', k_started)
@@ -14,7 +14,7 @@ redis.call('LLEN', k_complete)
 redis.call('LLEN', k_failed)
 redis.call('SCARD', k_listeners)
 redis.call('ZCARD', k_queues)
-redis.call('ZCARD', k_beats)
+redis.call('ZCARD', k_heartbeats)
 
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -32,7 +32,7 @@ local function k_worker(listener)
   return prefix .. '_worker_' .. listener
 end
 
--- Whoever found nothing is told that there may be something; never what.
+-- Wakes up waiting listeners. The message never names a task.
 local function announce()
   if is_document then
     redis.call('PUBLISH', prefix .. '_channel_' .. queue, 'pending')
@@ -53,28 +53,29 @@ local function is_finished(status)
   return status == 'complete' or status == 'succeeded' or status == 'failed'
 end
 
--- The word for a task's end goes with a list as released; the design note has no lists for ends.
+-- Ends a task. Only the released layout has lists of completed and failed tasks.
 local function finish(id, is_good, field, text)
-  local word = is_good and (is_document and 'succeeded' or 'complete') or 'failed'
-  redis.call('HSET', k_task(id), 'status', word, field, text, 'updated', now)
+  local status = is_good and (is_document and 'succeeded' or 'complete') or 'failed'
+  redis.call('HSET', k_task(id), 'status', status, field, text, 'updated', now)
   if not is_document then
     redis.call('LPUSH', is_good and k_complete or k_failed, id)
   end
 end
 
--- Score 0: declared lost, by one of us. It is forgotten when its last task is found a place.
+-- Score 0: declared lost. The entry is removed once all tasks of the listener are recovered.
 local function is_alive(listener)
-  local beat = redis.call('ZSCORE', k_beats, listener)
-  return beat and tonumber(beat) > now_ms
+  local alive_until = redis.call('ZSCORE', k_heartbeats, listener)
+  return alive_until and tonumber(alive_until) > now_ms
 end
 
-local function is_welcome(listener)
-  local beat = redis.call('ZSCORE', k_beats, listener)
-  return beat and tonumber(beat) > 0
+-- False if the listener was declared lost.
+local function is_registered(listener)
+  local alive_until = redis.call('ZSCORE', k_heartbeats, listener)
+  return alive_until and tonumber(alive_until) > 0
 end
 
--- A listener holds a task: reserved as released, started at once by the design note.
-local function hold(id, listener, pid, ticket)
+-- Gives a task to a listener: reserved in the released layout, started in the document layout.
+local function assign(id, listener, pid, ticket)
   redis.call('LPUSH', k_reserved(listener), id)
   if is_document then
     redis.call('SADD', k_started, listener .. ' ' .. pid .. ' ' .. id)
@@ -87,6 +88,6 @@ local function hold(id, listener, pid, ticket)
   end
 end
 
-local function told(id)
+local function task_reply(id)
   return { 'task', id, redis.call('HGETALL', k_task(id)) }
 end

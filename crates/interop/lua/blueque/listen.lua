@@ -1,15 +1,15 @@
--- listen: takes the next task; whose it is and how it stands change in the same step.
--- args: listener, how long it is alive without a beat (ms), pid, ticket of this call, how many ids without a task are passed over at most
--- reply: `task`, id, fields and values; or empty, gone (the listener was declared lost), again (only ids without a task were found)
+-- listen: pops the next task and assigns it to a listener.
+-- args: listener, lifetime without a heartbeat (ms), pid, ticket of this call, maximum number of ids without a task to skip
+-- reply: `task`, id, fields and values; or empty, gone (the listener was declared lost), again (only ids without a task were found; call again)
 local listener, alive, pid, ticket = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-if not is_welcome(listener) then
+if not is_registered(listener) then
   return { 'gone' }
 end
-redis.call('ZADD', k_beats, 'GT', now_ms + alive, listener)
--- The answer to this very call was lost: it is given again.
+redis.call('ZADD', k_heartbeats, 'GT', now_ms + alive, listener)
+-- A retry of a call whose reply was lost: return the same task.
 local last = redis.call('LINDEX', k_reserved(listener), 0)
 if last and redis.call('HGET', k_task(last), 'ticket') == ticket then
-  return told(last)
+  return task_reply(last)
 end
 for _ = 1, ARGV[7] do
   local id = redis.call('LINDEX', k_pending, is_document and 0 or -1)
@@ -18,10 +18,10 @@ for _ = 1, ARGV[7] do
   end
   local status = redis.call('HGET', k_task(id), 'status')
   redis.call(is_document and 'LPOP' or 'RPOP', k_pending)
-  -- Nothing can be run without a record, and nothing is run that has ended.
+  -- Skip ids without a record and tasks that have ended.
   if status and not is_finished(status) then
-    hold(id, listener, pid, ticket)
-    return told(id)
+    assign(id, listener, pid, ticket)
+    return task_reply(id)
   end
 end
 return { 'again' }

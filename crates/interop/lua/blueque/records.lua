@@ -1,4 +1,4 @@
--- records: what is known of tasks, in the order of their ids; it changes nothing.
+-- records: returns the records of tasks, in the order of their ids; read-only.
 -- args: ids
 -- reply: now (seconds); then status, queue, updated, pid, reclaimed_node and worker of each
 local fields = { 'status', 'queue', 'updated', 'pid', 'reclaimed_node', 'worker' }

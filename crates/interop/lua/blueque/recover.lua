@@ -1,10 +1,10 @@
--- rescue: a task of a lost listener finds its place: the front of the queue or, when it was started, among the failed.
+-- recover: returns a task of a lost listener to the front of the queue, or fails it if it was started.
 -- flags: allow-oom
--- args: id, listener, its entry among the started (empty: none, `*`: it is in no list), status, updated and reclaimed_node as they were seen, `retry` or `fail` for one that was started, error
--- reply: requeued, failed, stale (only a trace was left, it is removed), other_queue, or changed (somebody was faster)
+-- args: id, listener, entry in the set of started tasks (empty: none, `*`: it is in no list), expected status, updated and reclaimed_node, `retry` or `fail` for a started task, error
+-- reply: requeued, failed, stale (only an old entry was left and was removed), other_queue, or changed (the task is not as expected)
 local id, listener, entry, error_text = ARGV[3], ARGV[4], ARGV[5], ARGV[10]
 
--- An original that was killed while it took a task has it in its list, still called pending.
+-- If an original was killed while taking a task, the task is in its list but still pending.
 local function is_held(task, listener, reserved)
   if task[1] == 'pending' then
     return reserved > 0

@@ -1,6 +1,6 @@
--- start: the listener that holds a task says which process runs it, and may say so anew.
+-- start: starts a task on behalf of its listener and records the pid; can be repeated with another pid.
 -- args: id, listener, pid
--- reply: done, not_found, other_queue, lost (somebody else holds it), or `status WORD`
+-- reply: done, not_found, other_queue, lost (another listener holds it), or `status STATUS`
 local id, listener, pid = ARGV[3], ARGV[4], ARGV[5]
 local task = redis.call('HMGET', k_task(id), 'status', 'queue', 'node', 'pid', 'reclaimed_node', 'worker')
 local status = task[1]

@@ -1,5 +1,5 @@
--- figures: how many of each there are in a queue; it changes nothing.
--- reply: figure of the queue (empty: unknown), listeners, pending, scheduled, started, complete, failed
+-- stats: returns the numbers of a queue; read-only.
+-- reply: recorded number of listeners (empty: unknown queue), listeners, pending, scheduled, started, complete, failed
 return {
   redis.call('ZSCORE', k_queues, queue) or '',
   redis.call('SCARD', k_listeners),

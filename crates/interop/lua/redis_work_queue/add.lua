@@ -1,9 +1,9 @@
--- add: adds an item whose id is not there yet; an id that is there is left as it is.
+-- add: adds an item, unless its id already exists.
 -- args: id, data
 -- reply: added, duplicate
 local id, data = ARGV[3], ARGV[4]
 
--- In the layout 0.1 an id in a list is an item, and a second one would be handed out beside it.
+-- In layout 0.1 an id in a list is an item even without data; adding it again would hand it out twice.
 if redis.call('EXISTS', item_key(id)) == 1 then
   return 'duplicate'
 end

@@ -1,4 +1,4 @@
--- add_unique: adds an item whose id nobody else uses, without looking.
+-- add_unique: adds an item without checking whether its id exists.
 -- args: id, data
 -- reply: added
 local id, data = ARGV[3], ARGV[4]

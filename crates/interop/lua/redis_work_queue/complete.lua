@@ -1,4 +1,4 @@
--- complete: ends an item, whoever holds its lease. Of all callers one is told that it did.
+-- complete: completes an item, with or without its lease. Exactly one caller gets `completed`.
 -- flags: allow-oom
 -- args: id
 -- reply: completed, gone
@@ -6,12 +6,12 @@ local id = ARGV[3]
 
 local has_data = redis.call('EXISTS', item_key(id)) == 1
 local removed = redis.call('LREM', processing, 0, id)
--- It was taken back meanwhile. Without this its id would stay behind as one without an item.
+-- The item was returned to the queue meanwhile; its id must not stay there without data.
 if removed == 0 and has_data then
   removed = redis.call('LREM', queue, 0, id)
 end
--- In the layout 0.1 whoever takes the id out of the list has completed it, and removes the data afterwards. Data that
--- is in no list is in the hands of such a client, or of a cleaner that will bring it back.
+-- In layout 0.1 the client that removes the id from the list completes the item and deletes the data afterwards. Data
+-- that is in no list belongs to such a client, or to a cleaner that will return it.
 if cleaning and removed == 0 then
   return 'gone'
 end

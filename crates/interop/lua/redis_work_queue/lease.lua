@@ -1,8 +1,8 @@
--- lease: moves the next item to processing and sets its lease, in one step. An id without data is no item and is
--- dropped. In the layout 0.3 an item whose lease lives is being worked on, so it goes to processing and not to anybody
--- else. In the layout 0.1 its holder may have been told long ago that it did not complete it, so it is handed out.
+-- lease: moves the next item to processing and sets its lease. Drops ids without data. In layout 0.3 an item with a
+-- lease is being worked on, so it is moved to processing and not handed out. In layout 0.1 its holder may already have
+-- got `false` from complete, so it is handed out.
 -- args: lease (ms), session
--- reply: leased, id, data; or none; or more, when so many were passed over that others should have their turn
+-- reply: leased, id, data; or none; or more, if a whole page was skipped (call again)
 local lease, session = ARGV[3], ARGV[4]
 local PAGE = 100
 

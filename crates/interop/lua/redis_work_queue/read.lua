@@ -1,6 +1,6 @@
--- look: a page of one of the lists, read from its right end; changes nothing.
--- args: list (queue, processing or cleaning), how many to skip, how many to read
--- reply: per id: the id, 1 when it has data, 1 when it has a lease
+-- read: returns a page of one of the lists, from its right end; read-only.
+-- args: list (queue, processing or cleaning), number of ids to skip, number of ids to read
+-- reply: per id: the id, 1 if it has data, 1 if it has a lease
 local list, skip, page = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local LISTS = { queue = queue, processing = processing, cleaning = cleaning }
 

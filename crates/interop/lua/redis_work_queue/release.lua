@@ -1,4 +1,4 @@
--- release: gives an item back that this session holds, to the front: it was not tried, so it is next.
+-- release: returns an item leased by this session to the front of the queue, because it was not tried.
 -- flags: allow-oom
 -- args: id, session
 -- reply: released, lost
@@ -10,7 +10,7 @@ end
 redis.call('DEL', lease_key(id))
 redis.call('HDEL', marks, id)
 redis.call('LREM', processing, 0, id)
--- Somebody's cleaner may have put it back before its lease was set.
+-- An original cleaner may have returned it before its lease was set.
 if not is_in(queue, id) then
   redis.call('RPUSH', queue, id)
 end

@@ -1,4 +1,4 @@
--- renew: moves the end of a lease that this session still holds.
+-- renew: extends a lease that this session still holds.
 -- flags: allow-oom
 -- args: id, lease (ms), session
 -- reply: renewed, lost

@@ -1,16 +1,16 @@
--- settle: puts items where they belong: once in processing while leased, else once in the queue; an id without data
--- nowhere. What is out of place is left alone for a while first, because clients of the original need two steps for
--- what is one step here: it may be on its way. When it was first seen there is kept among the marks.
+-- repair: moves items to the correct list: once in processing while leased, else once in the queue. Removes ids without
+-- data. An item in the wrong list is left alone for the grace period first, because original clients need two commands
+-- for what is one script call here. The marks store when an item was first seen in the wrong list.
 -- flags: allow-oom
 -- args: grace (ms), ids
--- reply: how many ids were settled, of these how many went back to the queue, how many to processing, how many ids
--- were removed; how long until the next is due (ms); then the ids that are left alone as yet
+-- reply: number of ids handled, items returned to the queue, items moved to processing, ids removed, time until all
+-- pending ids can be repaired (ms); then the pending ids
 local grace = tonumber(ARGV[3])
 local FIRST = 4
--- How many entries of lists one step may pass over: some milliseconds.
+-- Maximum number of list entries to scan per call: a few milliseconds.
 local BUDGET = 1000000
--- A mark this old may be of an earlier stay: clients of the original do not remove marks.
-local MARK_LIVES = math.max(30000, 10 * grace)
+-- An older mark may be from an earlier incident, because original clients do not remove marks.
+local MARK_TTL = math.max(30000, 10 * grace)
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -28,19 +28,19 @@ local function remove(list, id, times)
   end
 end
 
--- How much longer an item is left alone.
-local function rest(id)
+-- Returns how much of the grace period is left, in ms.
+local function remaining_grace(id)
   local since = tonumber(redis.call('HGET', marks, id) or 0)
-  if since > now or now - since > MARK_LIVES then
+  if since > now or now - since > MARK_TTL then
     since = now
     redis.call('HSET', marks, id, now)
-    redis.call('PEXPIRE', marks, MARK_LIVES)
+    redis.call('PEXPIRE', marks, MARK_TTL)
   end
   return since + grace - now
 end
 
--- Being worked on: its holder completes it, and should that fail it is found in processing.
-local function hold(id, in_queue, in_processing)
+-- Leased: the holder completes it, and if that fails a clean finds it in processing.
+local function move_to_processing(id, in_queue, in_processing)
   if in_queue > 0 then
     redis.call('LREM', queue, 0, id)
   end
@@ -58,14 +58,14 @@ local function requeue(id, in_queue)
     requeued = requeued + 1
     return
   end
-  -- The oldest of its places stays: the one nearest to the right.
+  -- Keep the oldest entry: the rightmost one.
   if in_queue > 1 then
     redis.call('LREM', queue, in_queue - 1, id)
   end
   removed = removed + 1
 end
 
-local function settle(id)
+local function repair(id)
   local in_queue, in_processing, in_cleaning = count(queue, id), count(processing, id), count(cleaning, id)
   if redis.call('EXISTS', item_key(id)) == 0 then
     remove(queue, id, in_queue)
@@ -75,8 +75,8 @@ local function settle(id)
     return
   end
   local is_leased = redis.call('EXISTS', lease_key(id)) == 1
-  -- In the layout 0.1 the holder of a lease that finds its item not in processing is told that it did not complete it,
-  -- and the lease stays: it says nothing of an item that waits.
+  -- In layout 0.1 a holder whose item is not in processing gets `false` from complete, and the lease stays. So the lease
+  -- of a waiting item means nothing.
   if cleaning and in_queue > 0 and in_processing == 0 then
     is_leased = false
   end
@@ -85,7 +85,7 @@ local function settle(id)
     redis.call('HDEL', marks, id)
     return
   end
-  local left = rest(id)
+  local left = remaining_grace(id)
   if left > 0 then
     pending[#pending + 1] = id
     wait = math.max(wait, left)
@@ -96,7 +96,7 @@ local function settle(id)
     redis.call('LREM', cleaning, 0, id)
   end
   if is_leased then
-    hold(id, in_queue, in_processing)
+    move_to_processing(id, in_queue, in_processing)
   else
     requeue(id, in_queue)
   end
@@ -105,7 +105,7 @@ end
 local cost = redis.call('LLEN', queue) + redis.call('LLEN', processing)
 local done = 0
 for i = FIRST, #ARGV do
-  settle(ARGV[i])
+  repair(ARGV[i])
   done = done + 1
   if done * cost > BUDGET then
     break

@@ -1,9 +1,9 @@
--- keep_alive: sets a worker's timer again, if it has not run out.
+-- keep_alive: resets a worker's timer, unless it has run out.
 -- flags: allow-oom
 -- keys: the worker's timer
--- uses: released or document, life
--- args: prefix, worker, seconds of the timer
--- reply: 1; 0: the worker failed to stay alive and must restart
+-- uses: released or document, liveness
+-- args: prefix, worker, timeout in seconds
+-- reply: 1; 0: the timer ran out and the worker must restart
 local worker = ARGV[2]
 if is_permanent(worker) then
   return 1

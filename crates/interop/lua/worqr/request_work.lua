@@ -1,6 +1,6 @@
--- request_work: tells the workers of a queue how many tasks wait, if any do.
+-- request_work: publishes the number of waiting tasks of a queue, if any.
 -- keys: the queue
 -- uses: released or document, notify
 -- args: prefix, queue
--- reply: how many tasks wait
+-- reply: number of waiting tasks
 return notify(ARGV[2])

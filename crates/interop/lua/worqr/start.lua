@@ -1,9 +1,9 @@
--- start: moves the next task of a queue into a process of a worker that lives and serves this queue.
+-- start: moves the next task of a queue into a process of a living worker that serves the queue.
 -- keys: the queue, the process, the processes in progress, the worker's queues and timer, its processes
--- uses: released or document, life
+-- uses: released or document, liveness
 -- args: prefix, worker, queue, process
 -- reply: `started` and the task; `empty`; `idle`: the worker does not serve the queue; `expired`: it must restart.
---   Asked again for the same process it answers the same task
+--   A retry with the same process returns the same task
 local worker, queue, process = ARGV[2], ARGV[3], ARGV[4]
 if redis.call('SISMEMBER', served_key(worker), queue) == 0 then
   return { 'idle' }
@@ -11,15 +11,15 @@ end
 if not is_alive(worker) then
   return { 'expired' }
 end
-local place = process_key(process)
-local task = redis.call('LINDEX', place, 0)
+local key = process_key(process)
+local task = redis.call('LINDEX', key, 0)
 if not task then
-  task = redis.call('LMOVE', queue_key(queue), place, 'RIGHT', 'LEFT')
+  task = redis.call('LMOVE', queue_key(queue), key, 'RIGHT', 'LEFT')
   if not task then
     return { 'empty' }
   end
 end
 local now = redis.call('TIME')
-redis.call('SADD', doing_key(worker, queue), process)
+redis.call('SADD', in_progress_key(worker, queue), process)
 redis.call('ZADD', own('processes', worker), 'NX', now[1] .. string.format('%06d', now[2]), process)
 return { 'started', task }

@@ -1,10 +1,10 @@
--- start_work: lets a worker that lives serve a queue, and tells how many tasks wait there.
+-- start_work: makes a living worker serve a queue, and publishes the number of waiting tasks.
 -- keys: the workers, the worker's timer and queues, the queue
--- uses: released or document, life, notify
+-- uses: released or document, liveness, notify
 -- args: prefix, worker, queue
--- reply: `started` and how many tasks wait; `unknown`: there is no such worker; `expired`: it must restart
+-- reply: `started` and the number of waiting tasks; `unknown`: there is no such worker; `expired`: it must restart
 local worker, queue = ARGV[2], ARGV[3]
-if not is_noted(worker) then
+if not is_registered(worker) then
   return { 'unknown' }
 end
 if not is_alive(worker) then

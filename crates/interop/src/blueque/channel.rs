@@ -1,7 +1,7 @@
-//! The design note's channel: subscribed to when a pop found nothing, until a task was got.
+//! The channel of a queue in the document layout. A listener subscribes when a pop found nothing and
+//! stays subscribed until it gets a task.
 //!
-//! A message is a hint and says no more than that there may be a task; whoever misses one finds the
-//! task by looking.
+//! A message only means that there may be a task. A listener that misses one finds the task by polling.
 
 use std::time::Duration;
 
@@ -9,36 +9,36 @@ use tokio::time::timeout;
 use windlass_core::Result;
 use windlass_store_redis::guest;
 
-use super::Queue;
+use super::BluequeQueue;
 
-/// How long nothing may be heard before it is looked again.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often to poll without a message.
+const POLL_EVERY: Duration = Duration::from_secs(1);
 
-/// Whether we are subscribed.
+/// The subscription of a listener, if any.
 #[derive(Debug, Default)]
-pub(super) struct Wake(Option<guest::Listener>);
+pub(super) struct ChannelSubscription(Option<guest::Listener>);
 
-impl Wake {
-    /// Subscribes; false when we were already.
-    pub(super) async fn begin(&mut self, queue: &Queue) -> Result<bool> {
+impl ChannelSubscription {
+    /// Subscribes. Returns false if already subscribed.
+    pub(super) async fn subscribe(&mut self, queue: &BluequeQueue) -> Result<bool> {
         if self.0.is_some() {
             return Ok(false);
         }
-        let guest = &queue.blueque.server.guest;
-        self.0 = Some(guest.listen(vec![queue.keys.channel()]).await?);
+        let client = &queue.blueque.server.client;
+        self.0 = Some(client.listen(vec![queue.keys.channel()]).await?);
         Ok(true)
     }
 
-    /// Waits until something is heard, or it is time to look anyway.
+    /// Waits for a message, at most until the next poll is due.
     pub(super) async fn wait(&mut self, wait: Duration) {
         if let Some(subscription) = &mut self.0 {
-            // Both mean the same: look.
-            let _ = timeout(wait.min(LOOK_EVERY), subscription.next()).await;
+            // The caller polls in either case.
+            let _ = timeout(wait.min(POLL_EVERY), subscription.next()).await;
         }
     }
 
     /// Unsubscribes.
-    pub(super) fn end(&mut self) {
+    pub(super) fn unsubscribe(&mut self) {
         self.0 = None;
     }
 }

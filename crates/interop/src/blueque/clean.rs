@@ -1,4 +1,4 @@
-//! Finds the tasks of dead listeners, all of them, and gives each one place.
+//! Finds all tasks of dead listeners and returns or fails each one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,34 +7,34 @@ use bytes::Bytes;
 use tokio::time::sleep;
 use windlass_core::Result;
 
-use super::survey::{Held, Survey};
-use super::verdict::{Judge, Life, Verdict};
-use super::{Queue, encode, scripts};
+use super::liveness::{Decision, Liveness, LivenessCheck};
+use super::snapshot::{HeldTask, ListenerSnapshot};
+use super::{BluequeQueue, encode, scripts};
 use crate::reply;
 
-/// Why a task failed whose listener died while it ran.
+/// Error of a task whose listener died while it ran.
 const WORKER_LOST: &str = "worker_lost";
 
-/// Long against the moment between two commands of an original, short for whoever waits.
+/// Far longer than the gap between two commands of an original.
 const SETTLE_DEFAULT: Duration = Duration::from_secs(2);
 
-/// Who counts as dead, and what becomes of what they started.
+/// Which listeners count as dead, and what happens to their tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CleanOptions {
-    /// Tasks that were started go to the front again; otherwise they are failed with `worker_lost`.
+    /// Return started tasks to the front of the queue instead of failing them with `worker_lost`.
     pub retry_lost: bool,
-    /// Listeners that somebody knows to be dead, on whatever machine.
+    /// Listeners known to be dead, on any machine.
     pub lost: Vec<String>,
-    /// Tasks of originals on other machines are lost when nothing was heard of them for so long. A
-    /// task that runs is silent: this must be longer than the longest.
+    /// Treat tasks of originals on other machines as lost after this long without activity. A running
+    /// task shows no activity, so this must be longer than the longest task.
     pub silence: Option<Duration>,
-    /// Further names of this machine, by which originals here call themselves.
+    /// Additional host names that originals on this machine use.
     pub hosts: Vec<String>,
-    /// Numbers of processes tell nothing here: originals of the same host name run elsewhere, for
-    /// example in containers of their own.
+    /// Do not check pids, because originals with the same host name run elsewhere, for example in
+    /// separate containers.
     pub ignores_pids: bool,
-    /// How long nothing must happen to a task that an original may just be claiming.
+    /// How long a task that an original may be claiming must stay unchanged (default: 2s).
     pub settle: Duration,
 }
 
@@ -51,170 +51,174 @@ impl Default for CleanOptions {
     }
 }
 
-/// What was found and mended.
+/// What a clean did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Cleaned {
-    /// Tasks that are at the front of the queue again.
+pub struct BluequeCleanReport {
+    /// Tasks returned to the front of the queue.
     pub requeued: u64,
-    /// Tasks that were running, and are failed with `worker_lost`.
+    /// Started tasks that failed with `worker_lost`.
     pub failed: u64,
-    /// Traces of tasks that have ended or are gone.
+    /// Stale entries removed: their tasks had ended or were deleted.
     pub stale: u64,
-    /// Listeners that were declared lost.
+    /// Listeners declared lost.
     pub listeners: u64,
-    /// Whether the number of listeners was wrong.
+    /// Whether a wrong listener count was repaired.
     pub is_recounted: bool,
 }
 
-/// What is lost.
+/// Lost tasks and listeners.
 #[derive(Debug, Default)]
-pub(super) struct Lost {
-    pub(super) tasks: Vec<Held>,
+pub(super) struct LostTasks {
+    pub(super) tasks: Vec<HeldTask>,
     listeners: BTreeSet<String>,
 }
 
-impl Queue {
-    /// Brings back what dead listeners held: reserved tasks to the front, those that were started as
-    /// the options say. Several may do this at once.
-    pub async fn clean(&self, options: &CleanOptions) -> Result<Cleaned> {
+impl BluequeQueue {
+    /// Cleans up after dead listeners: reserved tasks return to the front of the queue, started tasks
+    /// are failed or returned as the options say. Several cleaners may run concurrently.
+    pub async fn clean(&self, options: &CleanOptions) -> Result<BluequeCleanReport> {
         let miscounted = self.miscounted().await?;
-        let mut lost = self.lost(options).await?;
-        let mut cleaned = Cleaned::default();
-        for held in &lost.tasks {
-            match self.rescue(held, options).await?.as_str() {
-                "requeued" => cleaned.requeued += 1,
-                "failed" => cleaned.failed += 1,
-                "stale" => cleaned.stale += 1,
-                // Somebody was faster: it is looked at again next time.
+        let mut lost = self.find_lost(options).await?;
+        let mut report = BluequeCleanReport::default();
+        for task in &lost.tasks {
+            match self.recover(task, options).await?.as_str() {
+                "requeued" => report.requeued += 1,
+                "failed" => report.failed += 1,
+                "stale" => report.stale += 1,
+                // The task changed meanwhile: the next clean checks it again.
                 _ => {
-                    lost.listeners.remove(&held.listener);
+                    lost.listeners.remove(&task.listener);
                 }
             }
         }
         for listener in &lost.listeners {
             let args = vec![Bytes::from(listener.clone())];
             let forgotten = self.run(&scripts::FORGET, args).await?;
-            cleaned.listeners += u64::try_from(reply::number(&forgotten)?).unwrap_or_default();
+            report.listeners += u64::try_from(reply::number(&forgotten)?).unwrap_or_default();
         }
         if let Some(before) = miscounted {
-            cleaned.is_recounted = self.recount(&before, options).await?;
+            report.is_recounted = self.recount(&before, options).await?;
         }
-        Ok(cleaned)
+        Ok(report)
     }
 
-    /// The tasks that are lost. Their listeners are condemned first, so that no original claims
-    /// from them any more; what one may be claiming already is looked at twice.
-    pub(super) async fn lost(&self, options: &CleanOptions) -> Result<Lost> {
-        let survey = self.survey(&options.lost).await?;
-        let judge = Judge::new(self.name(), &survey, options);
-        let condemned = self.condemn(&survey, &judge, options).await?;
-        let mut lost = Lost::default();
-        let mut doubtful = BTreeSet::new();
-        for held in &survey.held {
-            match (judge.of(held), condemned.get(held.listener.as_str())) {
-                (Verdict::Leave, _) | (_, Some(Condemned::Alive)) => {}
-                (Verdict::Doubtful, _) | (_, Some(Condemned::Gone)) => {
-                    doubtful.insert(held.clone());
+    /// Finds lost tasks. Declares their listeners lost first, so that no original claims from them any
+    /// more. Tasks that an original may already be claiming are checked twice.
+    pub(super) async fn find_lost(&self, options: &CleanOptions) -> Result<LostTasks> {
+        let snapshot = self.snapshot(&options.lost).await?;
+        let check = LivenessCheck::new(self.name(), &snapshot, options);
+        let declared = self.declare_lost(&snapshot, &check, options).await?;
+        let mut lost = LostTasks::default();
+        let mut uncertain = BTreeSet::new();
+        for task in &snapshot.held {
+            match (check.decide(task), declared.get(task.listener.as_str())) {
+                (Decision::Leave, _) | (_, Some(DeclareReply::Alive)) => {}
+                (Decision::Recheck, _) | (_, Some(DeclareReply::Gone)) => {
+                    uncertain.insert(task.clone());
                 }
-                (Verdict::Lost, _) => lost.tasks.push(held.clone()),
+                (Decision::Lost, _) => lost.tasks.push(task.clone()),
             }
         }
-        let ours = condemned
+        let declared = declared
             .iter()
-            .filter(|(_, answer)| **answer == Condemned::Ours);
-        lost.listeners = ours.map(|(name, _)| (*name).to_owned()).collect();
-        if !doubtful.is_empty() {
+            .filter(|(_, reply)| **reply == DeclareReply::Declared);
+        lost.listeners = declared.map(|(name, _)| (*name).to_owned()).collect();
+        if !uncertain.is_empty() {
             sleep(options.settle).await;
-            let again = self.survey(&options.lost).await?;
-            let judge = Judge::new(self.name(), &again, options);
-            let is_settled =
-                |held: &&Held| doubtful.contains(*held) && judge.of(held) != Verdict::Leave;
+            let second = self.snapshot(&options.lost).await?;
+            let check = LivenessCheck::new(self.name(), &second, options);
+            let is_lost = |task: &&HeldTask| {
+                uncertain.contains(*task) && check.decide(task) != Decision::Leave
+            };
             lost.tasks
-                .extend(again.held.iter().filter(is_settled).cloned());
+                .extend(second.held.iter().filter(is_lost).cloned());
         }
         Ok(lost)
     }
 
-    async fn condemn<'a>(
+    async fn declare_lost<'a>(
         &self,
-        survey: &'a Survey,
-        judge: &Judge<'_>,
+        snapshot: &'a ListenerSnapshot,
+        check: &LivenessCheck<'_>,
         options: &CleanOptions,
-    ) -> Result<BTreeMap<&'a str, Condemned>> {
-        let mut condemned = BTreeMap::new();
-        for listener in survey.listeners() {
-            if judge.life(listener) != Life::Lost {
+    ) -> Result<BTreeMap<&'a str, DeclareReply>> {
+        let mut declared = BTreeMap::new();
+        for listener in snapshot.listeners() {
+            if check.liveness(listener) != Liveness::Lost {
                 continue;
             }
-            let is_told = options.lost.iter().any(|told| told == listener);
-            let told = if is_told { "told" } else { "" };
-            let args = vec![Bytes::from(listener.to_owned()), Bytes::from(told)];
-            let word = reply::text(self.run(&scripts::CONDEMN, args).await?)?;
-            let answer = match word.as_str() {
-                "ours" => Condemned::Ours,
-                "alive" => Condemned::Alive,
-                _ => Condemned::Gone,
+            let is_known = options.lost.iter().any(|lost| lost == listener);
+            let known = if is_known { "known" } else { "" };
+            let args = vec![Bytes::from(listener.to_owned()), Bytes::from(known)];
+            let status = reply::text(self.run(&scripts::DECLARE_LOST, args).await?)?;
+            let reply = match status.as_str() {
+                "declared" => DeclareReply::Declared,
+                "alive" => DeclareReply::Alive,
+                _ => DeclareReply::Gone,
             };
-            condemned.insert(listener, answer);
+            declared.insert(listener, reply);
         }
-        Ok(condemned)
+        Ok(declared)
     }
 
-    async fn rescue(&self, held: &Held, options: &CleanOptions) -> Result<String> {
-        let mut args = held.as_seen();
-        let word = if options.retry_lost { "retry" } else { "fail" };
-        args.push(Bytes::from_static(word.as_bytes()));
+    async fn recover(&self, task: &HeldTask, options: &CleanOptions) -> Result<String> {
+        let mut args = task.expected_args();
+        let started = if options.retry_lost { "retry" } else { "fail" };
+        args.push(Bytes::from_static(started.as_bytes()));
         args.push(encode(self.blueque.layout, WORKER_LOST));
-        reply::text(self.run(&scripts::RESCUE, args).await?)
+        reply::text(self.run(&scripts::RECOVER, args).await?)
     }
 
-    /// The figure of this queue and the number of its listeners, where they differ.
+    /// Returns the recorded and the actual number of listeners, if they differ.
     async fn miscounted(&self) -> Result<Option<(String, u64)>> {
-        let figures = self.figures().await?;
-        let figure = figures.figure.unwrap_or_default();
-        let is_right = match figure.parse::<f64>() {
-            #[expect(clippy::cast_precision_loss, reason = "nobody has 2^52 listeners")]
-            Ok(number) => (number - figures.listeners as f64).abs() < 0.5,
-            Err(_) => figures.listeners == 0,
+        let stats = self.stats().await?;
+        let recorded = stats.recorded_listeners.unwrap_or_default();
+        let is_right = match recorded.parse::<f64>() {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "there are fewer than 2^52 listeners"
+            )]
+            Ok(number) => (number - stats.listeners as f64).abs() < 0.5,
+            Err(_) => stats.listeners == 0,
         };
-        Ok((!is_right).then_some((figure, figures.listeners)))
+        Ok((!is_right).then_some((recorded, stats.listeners)))
     }
 
-    /// An original that removes a listener needs two commands: only what is wrong for longer is
-    /// mended.
+    /// Repairs the recorded number of listeners. An original needs two commands to remove a listener,
+    /// so only a mismatch that lasts is repaired.
     async fn recount(&self, before: &(String, u64), options: &CleanOptions) -> Result<bool> {
-        let Some(at_first) = self.miscounted().await? else {
+        let Some(first) = self.miscounted().await? else {
             return Ok(false);
         };
         sleep(options.settle).await;
-        // By the change we made ourselves both may have moved, but not apart.
+        // This clean may have changed both numbers, but by the same amount.
         let Some(now) = self.miscounted().await? else {
             return Ok(false);
         };
-        if now != at_first && now != *before {
+        if now != first && now != *before {
             return Ok(false);
         }
-        let (figure, listeners) = now;
-        let args = vec![Bytes::from(figure), Bytes::from(listeners.to_string())];
-        Ok(reply::number(&self.run(&scripts::COUNT, args).await?)? == 1)
+        let (recorded, listeners) = now;
+        let args = vec![Bytes::from(recorded), Bytes::from(listeners.to_string())];
+        Ok(reply::number(&self.run(&scripts::RECOUNT, args).await?)? == 1)
     }
 }
 
-/// What came of declaring a listener lost.
+/// Reply to declaring a listener lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Condemned {
-    Ours,
-    /// It gave a sign of life meanwhile.
+enum DeclareReply {
+    Declared,
+    /// The listener sent a heartbeat meanwhile.
     Alive,
     /// An original removed it first.
     Gone,
 }
 
-impl Held {
-    /// What a script compares, so that it changes only what was judged.
-    pub(super) fn as_seen(&self) -> Vec<Bytes> {
-        let seen = [
+impl HeldTask {
+    /// Returns the values that a script compares, so that it changes a task only if it is unchanged.
+    pub(super) fn expected_args(&self) -> Vec<Bytes> {
+        let expected = [
             &self.id,
             &self.listener,
             &self.entry,
@@ -222,6 +226,6 @@ impl Held {
             &self.updated,
             &self.reclaimed,
         ];
-        seen.map(|text| Bytes::from(text.clone())).to_vec()
+        expected.map(|text| Bytes::from(text.clone())).to_vec()
     }
 }

@@ -1,47 +1,47 @@
-//! What a script refused, in words.
+//! Errors for the replies of scripts.
 
 use windlass_core::{Error, ErrorKind, Result};
 
-/// The answer of a script about one task: done, or why not.
-pub(super) fn check(word: &str, id: &str, queue: &str) -> Result<()> {
-    match word {
+/// Converts a script's reply about one task to a result.
+pub(super) fn check(status: &str, id: &str, queue: &str) -> Result<()> {
+    match status {
         "done" => Ok(()),
         "not_found" => Err(not_found(id)),
         "other_queue" => Err(Error::new(
             ErrorKind::Conflict,
-            format!("the task {id} does not belong to the queue {queue}"),
-            format!("see which it is with `windlass interop blueque get {id}`"),
+            format!("task {id} does not belong to queue {queue}"),
+            format!("show its queue with `windlass interop blueque get {id}`"),
         )),
         "lost" => Err(Error::new(
             ErrorKind::Conflict,
-            format!("the task {id} is held by somebody else now"),
-            "drop what was done for it: whoever holds it does it again",
+            format!("task {id} is held by another listener now"),
+            "discard the result: the other listener runs the task again",
         )),
         _ => {
-            let status = word.strip_prefix("status ").unwrap_or(word);
+            let status = status.strip_prefix("status ").unwrap_or(status);
             Err(Error::new(
                 ErrorKind::Conflict,
-                format!("the task {id} is {status}, which does not allow this"),
-                format!("see how it stands with `windlass interop blueque get {id}`"),
+                format!("task {id} is {status}, which does not allow this operation"),
+                format!("show the task with `windlass interop blueque get {id}`"),
             ))
         }
     }
 }
 
-/// Nobody knows this task.
+/// The task does not exist.
 pub(super) fn not_found(id: &str) -> Error {
     Error::new(
         ErrorKind::NotFound,
-        format!("there is no task {id}"),
-        "look whether the id and --layout are right, and whether it was deleted",
+        format!("task {id} not found"),
+        "check the id and --layout; the task may have been deleted",
     )
 }
 
-/// A listener hears that it was declared lost.
-pub(super) fn condemned(listener: &str) -> Error {
+/// The listener was declared lost.
+pub(super) fn declared_lost(listener: &str) -> Error {
     Error::new(
         ErrorKind::Conflict,
-        format!("the listener {listener} was declared lost: it gave no sign of life in time"),
-        "end what it was running, and join again: its tasks went to others",
+        format!("listener {listener} was declared lost: it sent no heartbeat in time"),
+        "stop its tasks and join again: other listeners run them now",
     )
 }

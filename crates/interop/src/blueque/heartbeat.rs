@@ -1,4 +1,4 @@
-//! Signs of life while a task runs.
+//! Sends heartbeats in the background.
 
 use std::time::Duration;
 
@@ -8,58 +8,61 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use windlass_core::ErrorKind;
 
-use super::listener::BEATS;
-use super::{Listener, Queue};
+use super::listener::HEARTBEATS;
+use super::{BluequeListener, BluequeQueue};
 
-/// Keeps a listener alive until this is dropped.
+/// Keeps a listener alive until it is dropped.
 #[derive(Debug)]
-pub struct Heartbeat {
+pub struct ListenerHeartbeat {
     task: JoinHandle<()>,
     lost: watch::Receiver<bool>,
 }
 
-impl Listener {
-    /// Gives signs of life by itself from now on, several in the time that one lasts. To be called
-    /// in a runtime.
-    pub fn heartbeat(&self) -> Heartbeat {
-        let (said, lost) = watch::channel(false);
+impl BluequeListener {
+    /// Starts sending heartbeats in the background.
+    ///
+    /// # Panics
+    ///
+    /// Panics if called outside of a Tokio runtime.
+    pub fn start_heartbeat(&self) -> ListenerHeartbeat {
+        let (lost_sender, lost) = watch::channel(false);
         let queue = self.queue.clone();
-        let (name, signs, alive) = (self.name.clone(), self.signs(), self.alive());
+        let (name, args, alive) = (self.name.clone(), self.heartbeat_args(), self.alive());
         let task = tokio::spawn(async move {
-            keep_alive(&queue, &name, &signs, alive).await;
-            // Nobody may be there to hear it.
-            let _ = said.send(true);
+            keep_alive(&queue, &name, &args, alive).await;
+            // The receiver may be gone.
+            let _ = lost_sender.send(true);
         });
-        Heartbeat { task, lost }
+        ListenerHeartbeat { task, lost }
     }
 }
 
-impl Heartbeat {
-    /// Waits until the listener is lost: declared so by somebody, or unheard for so long that it
-    /// may be. What it runs should end then, for others may begin.
+impl ListenerHeartbeat {
+    /// Waits until the listener is lost: declared lost by a cleaner, or without a successful heartbeat
+    /// for so long that it may be. Stop its tasks then, because other listeners may start them.
     pub async fn lost(&mut self) {
-        // An end of the sender without a word is a loss as well.
+        // A dropped sender counts as lost too.
         let _ = self.lost.wait_for(|lost| *lost).await;
     }
 }
 
-impl Drop for Heartbeat {
+impl Drop for ListenerHeartbeat {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// Comes back when the listener is lost.
-async fn keep_alive(queue: &Queue, name: &str, signs: &[Bytes], alive: Duration) {
-    let mut heard_at = Instant::now();
-    while heard_at.elapsed() < alive {
+/// Returns when the listener is lost.
+async fn keep_alive(queue: &BluequeQueue, name: &str, args: &[Bytes], alive: Duration) {
+    let mut confirmed_at = Instant::now();
+    while confirmed_at.elapsed() < alive {
         let sent_at = Instant::now();
-        match queue.send_beat(name, signs.to_vec()).await {
-            Ok(()) => heard_at = sent_at,
+        match queue.send_heartbeat(name, args.to_vec()).await {
+            Ok(()) => confirmed_at = sent_at,
             Err(error) if error.kind() == ErrorKind::Conflict => return,
-            // A server that is away for a while declares nobody lost.
+            // No cleaner declares a listener lost while the server is unreachable.
             Err(_) => {}
         }
-        sleep(alive / BEATS).await;
+        sleep(alive / HEARTBEATS).await;
     }
 }

@@ -1,14 +1,13 @@
-//! What this machine is called, and which processes run on it.
+//! The name of this machine, and which processes run on it.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::system::uname;
 
-/// Where names of machines are written down.
 const HOSTS: &str = "/etc/hosts";
 
-/// The name by which originals on this machine know it, as far as the file of hosts says: they ask
-/// the resolver for the address of the machine's name, and for the name of that address.
+/// Returns the host name that originals on this machine use, according to the hosts file. They resolve
+/// the node name to an address, and that address to a name.
 pub(super) fn name() -> String {
     let node = uname().nodename().to_string_lossy().into_owned();
     let hosts = std::fs::read_to_string(HOSTS).unwrap_or_default();
@@ -21,8 +20,8 @@ fn full_name(node: &str, hosts: &str) -> String {
             .lines()
             .map(|line| line.split('#').next().unwrap_or_default())
             .filter_map(|line| {
-                let mut words = line.split_whitespace();
-                Some((words.next()?, words.collect::<Vec<_>>()))
+                let mut fields = line.split_whitespace();
+                Some((fields.next()?, fields.collect::<Vec<_>>()))
             })
     };
     let mut addresses = lines().filter(|(_, names)| names.contains(&node));
@@ -35,13 +34,13 @@ fn full_name(node: &str, hosts: &str) -> String {
     full.or(names.first()).map_or(node, |name| *name).to_owned()
 }
 
-/// Whether a process of this number runs here. One that is not ours to signal runs as well.
+/// Returns whether a process with this pid runs here, including processes of other users.
 pub(super) fn is_running(pid: i64) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| matches!(test_kill_process(pid), Ok(()) | Err(Errno::PERM)))
 }
 
-/// The two parts of a listener's name.
+/// Splits a listener name into host and pid.
 pub(super) fn parts(listener: &str) -> Option<(&str, i64)> {
     let (host, pid) = listener.rsplit_once('_')?;
     Some((host, pid.parse().ok()?))
@@ -52,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_is_the_one_that_originals_find() {
+    fn the_name_is_the_one_that_originals_use() {
         for (hosts, name) in [
             (
                 "127.0.0.1 localhost\n10.0.0.7 web.example.org web",
@@ -68,14 +67,14 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_has_a_host_and_a_number() {
+    fn a_listener_name_has_a_host_and_a_pid() {
         assert_eq!(parts("a_b_12"), Some(("a_b", 12)));
         assert_eq!(parts("ab"), None);
         assert_eq!(parts("a_b"), None);
     }
 
     #[test]
-    fn this_process_runs_and_none_has_a_number_below_one() {
+    fn this_process_runs_and_invalid_pids_do_not() {
         assert!(is_running(std::process::id().into()));
         assert!(!is_running(0));
         assert!(!is_running(i64::MAX));

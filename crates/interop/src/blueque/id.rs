@@ -1,16 +1,16 @@
-//! What must not be drawn twice anywhere: ids of tasks, tickets of calls, names of listeners.
+//! Generates unique task ids, call tickets and listener nonces.
 
 use std::fmt::Write as _;
 
 use windlass_core::{Error, ErrorKind, Result};
 
-fn drawn<const N: usize>() -> Result<[u8; N]> {
+fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| {
         Error::new(
             ErrorKind::Internal,
-            "the system gave no random bytes",
-            "look whether this process may read the system's source of randomness",
+            "cannot read random bytes from the system",
+            "check that this process may call getrandom(2) or read /dev/urandom",
         )
         .caused_by(error)
     })?;
@@ -20,29 +20,29 @@ fn drawn<const N: usize>() -> Result<[u8; N]> {
 fn hex(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
 }
 
-/// A new id for a task: a UUID of version 4, as the original draws.
+/// Generates a task id: a UUID (version 4), like the original's.
 pub(super) fn task() -> Result<String> {
-    let mut bytes: [u8; 16] = drawn()?;
+    let mut bytes: [u8; 16] = random()?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let parts = [0..4, 4..6, 6..8, 8..10, 10..16].map(|range| hex(&bytes[range]));
     Ok(parts.join("-"))
 }
 
-/// Tells one call from all others.
+/// Generates a ticket, which identifies one call.
 pub(super) fn ticket() -> Result<String> {
-    Ok(hex(&drawn::<8>()?))
+    Ok(hex(&random::<8>()?))
 }
 
-/// Tells one listener of a process from the others, and from those before it.
+/// Generates a nonce, which distinguishes listeners of the same process and of earlier processes.
 pub(super) fn nonce() -> Result<String> {
-    Ok(hex(&drawn::<4>()?))
+    Ok(hex(&random::<4>()?))
 }
 
 #[cfg(test)]

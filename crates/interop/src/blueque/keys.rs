@@ -1,13 +1,13 @@
-//! The names of all keys, byte for byte those of the older system.
+//! Key names, identical to those of the original.
 
 use bytes::Bytes;
 
-use super::Layout;
+use super::BluequeLayout;
 
 /// The keys of one queue.
 #[derive(Debug, Clone)]
 pub(super) struct Keys {
-    pub(super) layout: Layout,
+    pub(super) layout: BluequeLayout,
     pub(super) queue: String,
     pub(super) pending: Bytes,
     pub(super) scheduled: Bytes,
@@ -15,11 +15,11 @@ pub(super) struct Keys {
     pub(super) complete: Bytes,
     pub(super) failed: Bytes,
     pub(super) listeners: Bytes,
-    pub(super) beats: Bytes,
+    pub(super) heartbeats: Bytes,
 }
 
 impl Keys {
-    pub(super) fn new(layout: Layout, queue: &str) -> Self {
+    pub(super) fn new(layout: BluequeLayout, queue: &str) -> Self {
         let key = |subject: &str| Bytes::from(format!("{}_{subject}_{queue}", layout.prefix()));
         Self {
             layout,
@@ -30,11 +30,11 @@ impl Keys {
             complete: key("complete_tasks"),
             failed: key("failed_tasks"),
             listeners: key("listeners"),
-            beats: key("beats"),
+            heartbeats: key("beats"),
         }
     }
 
-    /// What every script declares, in the order of `layout.lua`.
+    /// Returns the keys that every script declares, in the order of `layout.lua`.
     pub(super) fn declared(&self) -> Vec<Bytes> {
         vec![
             self.pending.clone(),
@@ -44,11 +44,11 @@ impl Keys {
             self.failed.clone(),
             self.listeners.clone(),
             queues(self.layout),
-            self.beats.clone(),
+            self.heartbeats.clone(),
         ]
     }
 
-    /// The arguments of a script behind those that all have.
+    /// Prepends the arguments that all scripts have.
     pub(super) fn args(&self, args: Vec<Bytes>) -> Vec<Bytes> {
         let first = [
             Bytes::from_static(self.layout.prefix().as_bytes()),
@@ -57,34 +57,34 @@ impl Keys {
         first.into_iter().chain(args).collect()
     }
 
-    /// What the lists of those who hold tasks begin with.
+    /// Returns the prefix of the lists of held tasks.
     pub(super) fn reserved_prefix(&self) -> String {
         format!("{}_reserved_tasks_{}_", self.layout.prefix(), self.queue)
     }
 
-    /// The tasks that a listener holds.
+    /// Returns the key of the list of tasks that a listener holds.
     pub(super) fn reserved(&self, listener: &str) -> Bytes {
         Bytes::from(format!("{}{listener}", self.reserved_prefix()))
     }
 
-    /// Where the design note announces that there is work.
+    /// Returns the channel on which the document layout announces work.
     pub(super) fn channel(&self) -> Bytes {
         Bytes::from(format!("{}_channel_{}", self.layout.prefix(), self.queue))
     }
 }
 
-/// The hash of a task.
-pub(super) fn task(layout: Layout, id: &str) -> Bytes {
+/// Returns the key of a task's hash.
+pub(super) fn task(layout: BluequeLayout, id: &str) -> Bytes {
     Bytes::from(format!("{}_task_{id}", layout.prefix()))
 }
 
-/// All queues with the number of their listeners.
-pub(super) fn queues(layout: Layout) -> Bytes {
+/// Returns the key of the table of queues: a sorted set of names and numbers of listeners.
+pub(super) fn queues(layout: BluequeLayout) -> Bytes {
     Bytes::from(format!("{}_queues", layout.prefix()))
 }
 
-/// A pattern that finds what begins with exactly this.
-pub(super) fn beginning_with(prefix: &str) -> Vec<u8> {
+/// Returns a pattern that matches keys with exactly this prefix.
+pub(super) fn prefix_pattern(prefix: &str) -> Vec<u8> {
     let mut pattern = Vec::with_capacity(prefix.len() + 1);
     for byte in prefix.bytes() {
         if b"*?[]\\^".contains(&byte) {
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_keys_are_those_of_the_library() {
-        let keys = Keys::new(Layout::Released, "video");
+        let keys = Keys::new(BluequeLayout::Released, "video");
         let declared = keys.declared();
         let shown: Vec<_> = declared
             .iter()
@@ -124,12 +124,12 @@ mod tests {
             keys.reserved("host_7"),
             "blueque_reserved_tasks_video_host_7"
         );
-        assert_eq!(task(Layout::Released, "1"), "blueque_task_1");
-        assert_eq!(task(Layout::Document, "1"), "bluequeue_task_1");
+        assert_eq!(task(BluequeLayout::Released, "1"), "blueque_task_1");
+        assert_eq!(task(BluequeLayout::Document, "1"), "bluequeue_task_1");
     }
 
     #[test]
-    fn a_pattern_means_no_more_than_the_name() {
-        assert_eq!(beginning_with("a[b]*?"), br"a\[b\]\*\?*");
+    fn pattern_characters_in_a_prefix_are_escaped() {
+        assert_eq!(prefix_pattern("a[b]*?"), br"a\[b\]\*\?*");
     }
 }

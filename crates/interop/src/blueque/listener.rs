@@ -1,4 +1,4 @@
-//! A listener of ours: takes tasks, and is alive as long as it says so.
+//! A Windlass listener: takes tasks and sends heartbeats.
 
 use std::time::Duration;
 
@@ -8,31 +8,31 @@ use serde_json::json;
 use tokio::time::Instant;
 use windlass_core::{Error, Result};
 
-use super::wake::Wake;
-use super::{Layout, Queue, Task, host, id, refusal, scripts};
+use super::channel::ChannelSubscription;
+use super::{BluequeLayout, BluequeQueue, Task, error, host, id, scripts};
 use crate::reply;
 
-/// How long a listener is alive without a sign of life.
+/// How long a listener stays alive without a heartbeat.
 pub(super) const ALIVE_DEFAULT: Duration = Duration::from_secs(30);
 
-/// A sign of life is given this often in that time.
-pub(super) const BEATS: u32 = 3;
+/// Number of heartbeats in that time.
+pub(super) const HEARTBEATS: u32 = 3;
 
-/// The longest that one call waits at the server.
+/// Maximum time of one blocking call.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// How many ids without a task one step passes over.
-const PASSED_OVER: &str = "100";
+/// Maximum number of ids without a task to skip per script call.
+const SKIP_MAX: &str = "100";
 
-/// Who listens, and for how long it is believed.
+/// Name and lifetime of a listener.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ListenerOptions {
-    /// `HOST_PID`. Without one it is a new name of this machine and process, which no original takes
-    /// for one of its own host: they would ask for the number of the process, and that may be
-    /// another one by then. Whoever gives a name sees to it that nobody else has it.
+    /// `HOST_PID`, which must be unique (default: `HOST+NONCE_PID` of this process). Originals do not
+    /// take a default name for a listener on their own host, so they do not check its pid, which
+    /// another process may have by then.
     pub name: Option<String>,
-    /// How long it is alive without a sign of life; then its tasks go to others.
+    /// How long it stays alive without a heartbeat (default: 30s). After that its tasks go to others.
     pub alive: Duration,
 }
 
@@ -45,29 +45,29 @@ impl Default for ListenerOptions {
     }
 }
 
-/// A listener of one queue. It is one in number: its calls follow each other.
+/// A listener of one queue. It handles one call at a time.
 #[derive(Debug)]
-pub struct Listener {
-    pub(super) queue: Queue,
+pub struct BluequeListener {
+    pub(super) queue: BluequeQueue,
     pub(super) name: String,
     alive: Duration,
-    /// Of the call that may have taken a task without our knowing.
+    /// Ticket of a call that may have taken a task without a reply.
     ticket: Option<String>,
-    wake: Wake,
+    subscription: ChannelSubscription,
 }
 
-/// What a step found.
-pub(super) enum Found {
+/// Reply of a script that takes a task.
+pub(super) enum TakeReply {
     Task(Box<Task>),
     Nothing,
-    /// Only ids without a task: there may be more behind them.
+    /// Only ids without a task were found; there may be tasks behind them.
     Again,
 }
 
-impl Listener {
-    pub(super) async fn join(queue: Queue, options: ListenerOptions) -> Result<Self> {
+impl BluequeListener {
+    pub(super) async fn join(queue: BluequeQueue, options: ListenerOptions) -> Result<Self> {
         let name = match options.name {
-            Some(name) => checked(name)?,
+            Some(name) => valid_name(name)?,
             None => format!("{}+{}_{}", host::name(), id::nonce()?, std::process::id()),
         };
         let listener = Self {
@@ -75,38 +75,41 @@ impl Listener {
             name,
             alive: options.alive.max(Duration::from_millis(1)),
             ticket: None,
-            wake: Wake::default(),
+            subscription: ChannelSubscription::default(),
         };
-        listener.queue.run(&scripts::JOIN, listener.signs()).await?;
+        listener
+            .queue
+            .run(&scripts::JOIN, listener.heartbeat_args())
+            .await?;
         Ok(listener)
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How long it is alive without a sign of life.
+    /// Returns how long the listener stays alive without a heartbeat.
     pub fn alive(&self) -> Duration {
         self.alive
     }
 
-    /// Takes the next task, or waits for one; nothing when the time is over. It is a sign of life.
+    /// Takes the next task, waiting up to `wait`. Also counts as a heartbeat.
     ///
-    /// A call that failed may be made again: if its task was taken, it is answered then.
+    /// A failed call can be retried: if it had taken a task, the retry returns that task.
     pub async fn listen(&mut self, wait: Duration) -> Result<Option<Task>> {
         let until = Instant::now() + wait;
         let mut found = self.take().await?;
         loop {
             match found {
-                Found::Task(task) => {
+                TakeReply::Task(task) => {
                     self.ticket = None;
-                    // Nothing is to be heard while there is work to do.
-                    self.wake.end();
+                    // No need for messages while there is work.
+                    self.subscription.unsubscribe();
                     return Ok(Some(*task));
                 }
-                Found::Again => found = self.take().await?,
-                Found::Nothing => {
+                TakeReply::Again => found = self.take().await?,
+                TakeReply::Nothing => {
                     let left = until.saturating_duration_since(Instant::now());
                     if left.is_zero() {
                         return Ok(None);
@@ -117,20 +120,20 @@ impl Listener {
         }
     }
 
-    async fn wait_and_take(&mut self, left: Duration) -> Result<Found> {
-        let wait = left.min(WAIT_MAX).min(self.alive / BEATS);
-        if self.queue.blueque.layout == Layout::Document {
-            if self.wake.begin(&self.queue).await? {
-                // What came between the look and the subscription was not announced to us.
+    async fn wait_and_take(&mut self, left: Duration) -> Result<TakeReply> {
+        let wait = left.min(WAIT_MAX).min(self.alive / HEARTBEATS);
+        if self.queue.blueque.layout == BluequeLayout::Document {
+            if self.subscription.subscribe(&self.queue).await? {
+                // A task may have arrived between the last pop and the subscription.
                 return self.take().await;
             }
-            self.wake.wait(wait).await;
+            self.subscription.wait(wait).await;
             return self.take().await;
         }
-        let args = self.request()?;
+        let args = self.take_args()?;
         let keys = &self.queue.keys;
-        let guest = &self.queue.blueque.server.guest;
-        let answer = guest
+        let client = &self.queue.blueque.server.client;
+        let reply = client
             .wait_then_run(
                 &keys.pending,
                 wait,
@@ -139,30 +142,30 @@ impl Listener {
                 keys.args(args),
             )
             .await;
-        match answer {
-            Ok(value) => self.found(value),
+        match reply {
+            Ok(value) => self.parse_take(value),
             Err(error) if error.is_unknown() => self.take().await,
             Err(error) => Err(error),
         }
     }
 
-    async fn take(&mut self) -> Result<Found> {
-        let args = self.request()?;
+    async fn take(&mut self) -> Result<TakeReply> {
+        let args = self.take_args()?;
         let value = self.queue.run(&scripts::LISTEN, args).await?;
-        self.found(value)
+        self.parse_take(value)
     }
 
-    fn request(&mut self) -> Result<Vec<Bytes>> {
+    fn take_args(&mut self) -> Result<Vec<Bytes>> {
         Ok(vec![
             Bytes::from(self.name.clone()),
             Bytes::from(self.alive.as_millis().to_string()),
             pid(),
             Bytes::from(self.ticket()?),
-            Bytes::from_static(PASSED_OVER.as_bytes()),
+            Bytes::from_static(SKIP_MAX.as_bytes()),
         ])
     }
 
-    /// The ticket of the next call that may take a task.
+    /// Returns the ticket of the next call that may take a task.
     pub(super) fn ticket(&mut self) -> Result<String> {
         if let Some(ticket) = &self.ticket {
             return Ok(ticket.clone());
@@ -172,12 +175,12 @@ impl Listener {
         Ok(ticket)
     }
 
-    pub(super) fn ticket_used(&mut self) {
+    pub(super) fn clear_ticket(&mut self) {
         self.ticket = None;
     }
 
-    /// Reads the answer of a step that takes.
-    pub(super) fn found(&self, value: Value) -> Result<Found> {
+    /// Parses the reply of a script that takes a task.
+    pub(super) fn parse_take(&self, value: Value) -> Result<TakeReply> {
         let mut values = reply::list(value)?.into_iter();
         let mut next = || values.next().unwrap_or(Value::Nil);
         match reply::text(next())?.as_str() {
@@ -185,50 +188,51 @@ impl Listener {
                 let id = reply::text(next())?;
                 let fields = reply::list(next())?;
                 let task = Task::read(self.queue.blueque.layout, &id, fields)?;
-                Ok(Found::Task(Box::new(task)))
+                Ok(TakeReply::Task(Box::new(task)))
             }
-            "gone" => Err(refusal::condemned(&self.name)),
-            "again" => Ok(Found::Again),
-            _ => Ok(Found::Nothing),
+            "gone" => Err(error::declared_lost(&self.name)),
+            "again" => Ok(TakeReply::Again),
+            _ => Ok(TakeReply::Nothing),
         }
     }
 
-    /// Gives a sign of life; refused when it was declared lost.
-    pub async fn beat(&self) -> Result<()> {
-        self.queue.send_beat(&self.name, self.signs()).await
+    /// Sends a heartbeat. Fails if the listener was declared lost.
+    pub async fn send_heartbeat(&self) -> Result<()> {
+        let args = self.heartbeat_args();
+        self.queue.send_heartbeat(&self.name, args).await
     }
 
-    /// Is listed and counted no more; false when it still holds tasks, which are found when its
-    /// time is over.
+    /// Unregisters the listener. Returns false if it still holds tasks; a clean recovers these once the
+    /// listener's time is over.
     pub async fn leave(self) -> Result<bool> {
         let args = vec![Bytes::from(self.name)];
-        let word = self.queue.run(&scripts::LEAVE, args).await?;
-        Ok(reply::text(word)? == "left")
+        let reply = self.queue.run(&scripts::LEAVE, args).await?;
+        Ok(reply::text(reply)? == "left")
     }
 
-    /// Name, time and record: what a sign of life consists of.
-    pub(super) fn signs(&self) -> Vec<Bytes> {
-        signs(self.queue.name(), &self.name, self.alive)
+    /// Returns the arguments of a heartbeat: name, time and record.
+    pub(super) fn heartbeat_args(&self) -> Vec<Bytes> {
+        heartbeat_args(self.queue.name(), &self.name, self.alive)
     }
 }
 
-impl Queue {
-    /// Gives a sign of life for a listener by its name: it is alive for so long from now on.
-    pub async fn beat(&self, listener: &str, alive: Duration) -> Result<()> {
+impl BluequeQueue {
+    /// Sends a heartbeat for a listener by name: it stays alive for `alive` from now.
+    pub async fn heartbeat(&self, listener: &str, alive: Duration) -> Result<()> {
         let alive = alive.max(Duration::from_millis(1));
-        self.send_beat(listener, signs(self.name(), listener, alive))
-            .await
+        let args = heartbeat_args(self.name(), listener, alive);
+        self.send_heartbeat(listener, args).await
     }
 
-    pub(super) async fn send_beat(&self, listener: &str, signs: Vec<Bytes>) -> Result<()> {
-        match reply::text(self.run(&scripts::BEAT, signs).await?)?.as_str() {
+    pub(super) async fn send_heartbeat(&self, listener: &str, args: Vec<Bytes>) -> Result<()> {
+        match reply::text(self.run(&scripts::HEARTBEAT, args).await?)?.as_str() {
             "alive" => Ok(()),
-            _ => Err(refusal::condemned(listener)),
+            _ => Err(error::declared_lost(listener)),
         }
     }
 }
 
-fn signs(queue: &str, name: &str, alive: Duration) -> Vec<Bytes> {
+fn heartbeat_args(queue: &str, name: &str, alive: Duration) -> Vec<Bytes> {
     let record = json!({
         "id": name,
         "host": host::name(),
@@ -248,15 +252,16 @@ pub(super) fn pid() -> Bytes {
     Bytes::from(std::process::id().to_string())
 }
 
-/// Originals read the number behind the last `_` of every listener, and fail where there is none.
-fn checked(name: String) -> Result<String> {
-    let is_plain = !name.contains(|c: char| c.is_whitespace() || c.is_control());
+/// Checks a name. Originals parse the number after the last `_` of every listener, and fail without
+/// one.
+fn valid_name(name: String) -> Result<String> {
+    let has_no_spaces = !name.contains(|c: char| c.is_whitespace() || c.is_control());
     match host::parts(&name) {
-        Some((host, _)) if is_plain && !host.is_empty() => Ok(name),
+        Some((host, _)) if has_no_spaces && !host.is_empty() => Ok(name),
         _ => Err(Error::invalid(
             "listener",
-            format!("{name:?} is not a host, `_` and a number"),
-            "write it like web1.example.org_4711",
+            format!("{name:?} does not have the form HOST_PID"),
+            "use a name like web1.example.org_4711",
         )),
     }
 }
@@ -266,10 +271,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_originals_cannot_read_is_refused() {
+    fn a_name_that_originals_cannot_parse_is_rejected() {
         for name in ["", "a", "_1", "a_", "a_b", "a b_1", "a_1\n"] {
-            assert!(checked(name.to_owned()).is_err(), "{name:?}");
+            assert!(valid_name(name.to_owned()).is_err(), "{name:?}");
         }
-        assert!(checked("web+ff_1".to_owned()).is_ok());
+        assert!(valid_name("web+ff_1".to_owned()).is_ok());
     }
 }

@@ -1,29 +1,32 @@
-//! Says how a task goes: started, complete or failed.
+//! Starts, completes and fails tasks.
 
 use bytes::Bytes;
 use windlass_core::{Error, ErrorKind, Result};
 
-use super::queue::Queue;
-use super::{Blueque, Task, encode, id, refusal, scripts};
+use super::queue::BluequeQueue;
+use super::{Blueque, Task, encode, error, id, scripts};
 use crate::reply;
 
-/// Ends one task, for the listener that held it when it was read.
+/// Starts and ends one task on behalf of the listener that held it when it was read.
 #[derive(Debug, Clone)]
-pub struct Processor {
-    queue: Queue,
+pub struct BluequeProcessor {
+    queue: BluequeQueue,
     id: String,
     listener: String,
     pid: Option<i64>,
-    /// Of the last word, where nobody knows whether it was heard.
-    unheard: Option<(&'static str, String)>,
+    /// Operation and ticket of the last call, if its outcome is unknown.
+    unconfirmed: Option<(&'static str, String)>,
 }
 
-impl Processor {
+impl BluequeProcessor {
     pub(super) fn new(blueque: &Blueque, task: &Task) -> Result<Self> {
         let (Some(queue), Some(listener)) = (&task.queue, &task.node) else {
             return Err(Error::new(
                 ErrorKind::Conflict,
-                format!("the task {} is {}: nobody holds it", task.id, task.status),
+                format!(
+                    "task {} is {} and not held by a listener",
+                    task.id, task.status
+                ),
                 "take a task first with `windlass interop blueque listen QUEUE`",
             ));
         };
@@ -32,35 +35,35 @@ impl Processor {
             id: task.id.clone(),
             listener: listener.clone(),
             pid: task.pid,
-            unheard: None,
+            unconfirmed: None,
         })
     }
 
-    /// Says which process runs it.
+    /// Starts the task and records the pid of the process that runs it.
     pub async fn start(&mut self, pid: u32) -> Result<()> {
         let args = [&self.id, &self.listener, &pid.to_string()];
         let args = args.map(|text| Bytes::from(text.clone())).to_vec();
-        let word = self.queue.run(&scripts::START, args).await?;
-        refusal::check(&reply::text(word)?, &self.id, self.queue.name())?;
+        let reply = self.queue.run(&scripts::START, args).await?;
+        error::check(&reply::text(reply)?, &self.id, self.queue.name())?;
         self.pid = Some(pid.into());
         Ok(())
     }
 
-    /// Ends it well; refused unless it is started, and when it has ended already. The result may be
-    /// empty. A call whose outcome is unknown may be made again.
+    /// Completes the task. Fails unless it is started. The result may be empty. A call whose outcome is
+    /// unknown can be retried.
     pub async fn complete(&mut self, result: impl Into<Bytes>) -> Result<()> {
         self.finish("complete", result.into()).await
     }
 
-    /// Ends it as failed; refused when it has ended already. A call whose outcome is unknown may be
-    /// made again.
+    /// Fails the task. Returns an error if it has already ended. A call whose outcome is unknown can be
+    /// retried.
     pub async fn fail(&mut self, error: impl Into<Bytes>) -> Result<()> {
         self.finish("fail", error.into()).await
     }
 
-    async fn finish(&mut self, word: &'static str, text: Bytes) -> Result<()> {
-        let ticket = match self.unheard.take() {
-            Some((before, ticket)) if before == word => ticket,
+    async fn finish(&mut self, operation: &'static str, text: Bytes) -> Result<()> {
+        let ticket = match self.unconfirmed.take() {
+            Some((before, ticket)) if before == operation => ticket,
             _ => id::ticket()?,
         };
         let pid = self.pid.map_or_else(String::new, |pid| pid.to_string());
@@ -68,16 +71,15 @@ impl Processor {
             Bytes::from(self.id.clone()),
             Bytes::from(self.listener.clone()),
             Bytes::from(pid),
-            Bytes::from_static(word.as_bytes()),
+            Bytes::from_static(operation.as_bytes()),
             encode(self.queue.blueque.layout, text),
-            // The same for every try: the first that was heard is answered again.
+            // The same for every retry, which then gets the reply of the first call.
             Bytes::from(ticket.clone()),
         ];
-        let answer = self.queue.run(&scripts::FINISH, args).await;
-        if answer.is_err() {
-            self.unheard = Some((word, ticket));
+        let reply = self.queue.run(&scripts::FINISH, args).await;
+        if reply.is_err() {
+            self.unconfirmed = Some((operation, ticket));
         }
-        let answer = answer?;
-        refusal::check(&reply::text(answer)?, &self.id, self.queue.name())
+        error::check(&reply::text(reply?)?, &self.id, self.queue.name())
     }
 }

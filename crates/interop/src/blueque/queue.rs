@@ -1,36 +1,36 @@
-//! A queue: tasks come in, now or later, and leave when they are deleted.
+//! A queue: enqueues, schedules and deletes tasks.
 
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::{Error, Result};
 
 use super::keys::Keys;
-use super::listener::{Listener, ListenerOptions};
-use super::{Blueque, PAGE, encode, id, refusal, scripts};
+use super::listener::{BluequeListener, ListenerOptions};
+use super::{Blueque, PAGE, encode, error, id, scripts};
 use crate::reply;
 
-/// One queue; clones are the same queue.
+/// A queue. Clones refer to the same queue.
 #[derive(Debug, Clone)]
-pub struct Queue {
+pub struct BluequeQueue {
     pub(super) blueque: Blueque,
     pub(super) keys: Keys,
 }
 
-impl Queue {
-    /// Its name.
+impl BluequeQueue {
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.keys.queue
     }
 
-    /// Puts a task at the end, and answers its id. Repeated as long as no answer comes: there is
-    /// one task in the end.
+    /// Adds a task to the end of the queue and returns its id. Retries lost calls without adding a
+    /// second task.
     pub async fn enqueue(&self, parameters: impl Into<Bytes>) -> Result<String> {
         let (id, _) = self.add(parameters.into(), None).await?;
         Ok(id)
     }
 
-    /// Puts a task into the schedule; one whose time (in seconds) is past goes to the end at once.
-    /// Answers its id and its status.
+    /// Schedules a task for `eta`, in seconds since 1970. If that is past, the task is enqueued
+    /// immediately. Returns its id and status.
     pub async fn schedule(
         &self,
         parameters: impl Into<Bytes>,
@@ -39,8 +39,8 @@ impl Queue {
         if !eta.is_finite() {
             return Err(Error::invalid(
                 "time",
-                format!("{eta} is none"),
-                "give seconds since 1970, for example 1700000000.5",
+                format!("{eta} is not a finite number"),
+                "use seconds since 1970, for example 1700000000.5",
             ));
         }
         self.add(parameters.into(), Some(eta)).await
@@ -51,13 +51,13 @@ impl Queue {
         let parameters = encode(self.blueque.layout, parameters);
         let eta = eta.map_or_else(String::new, |eta| eta.to_string());
         let args = vec![Bytes::from(id.clone()), parameters, Bytes::from(eta)];
-        let word = self.run(&scripts::ENQUEUE, args).await?;
-        let word = match reply::text(word)? {
-            // The first of several tries was heard.
+        let reply = self.run(&scripts::ENQUEUE, args).await?;
+        let status = match reply::text(reply)? {
+            // An earlier try of this call succeeded.
             known if known == "known" => self.status(&id).await?,
             status => status,
         };
-        Ok((id, word))
+        Ok((id, status))
     }
 
     async fn status(&self, id: &str) -> Result<String> {
@@ -65,36 +65,36 @@ impl Queue {
         Ok(task.map_or_else(|| "pending".to_owned(), |task| task.status))
     }
 
-    /// Moves scheduled tasks whose time has come to the end of the queue; says how many. Somebody
-    /// has to call this now and then.
+    /// Moves due tasks from the schedule to the end of the queue and returns their number. Must be
+    /// called regularly.
     pub async fn enqueue_due_tasks(&self) -> Result<u64> {
         let mut moved = 0;
         loop {
             let args = vec![Bytes::from(PAGE.to_string())];
-            let figures = reply::list(self.run(&scripts::DUE, args).await?)?;
-            let [looked, pending] = figures.as_slice() else {
+            let counts = reply::list(self.run(&scripts::DUE, args).await?)?;
+            let [checked, pending] = counts.as_slice() else {
                 return Ok(moved);
             };
             moved += u64::try_from(reply::number(pending)?).unwrap_or_default();
-            if reply::number(looked)? < i64::try_from(PAGE).unwrap_or(i64::MAX) {
+            if reply::number(checked)? < i64::try_from(PAGE).unwrap_or(i64::MAX) {
                 return Ok(moved);
             }
         }
     }
 
-    /// Removes a finished task of this queue.
+    /// Deletes a finished task of this queue.
     pub async fn delete_task(&self, id: &str) -> Result<()> {
         let keys = &self.keys;
         let args = keys.args(vec![Bytes::from(id.to_owned())]);
-        // Not repeated: a second try would be told that there is no such task.
-        let guest = &self.blueque.server.guest;
-        let word = guest.run(&scripts::DELETE, keys.declared(), args).await?;
-        refusal::check(&reply::text(word)?, id, self.name())
+        // Not retried: a retry would fail with "not found".
+        let client = &self.blueque.server.client;
+        let reply = client.run(&scripts::DELETE, keys.declared(), args).await?;
+        error::check(&reply::text(reply)?, id, self.name())
     }
 
-    /// A listener of this queue, known and alive from now on.
-    pub async fn join(&self, options: ListenerOptions) -> Result<Listener> {
-        Listener::join(self.clone(), options).await
+    /// Registers a listener.
+    pub async fn join(&self, options: ListenerOptions) -> Result<BluequeListener> {
+        BluequeListener::join(self.clone(), options).await
     }
 
     pub(super) async fn run(

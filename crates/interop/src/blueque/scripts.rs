@@ -1,4 +1,4 @@
-//! The changes, each one script; every one begins with `layout.lua`.
+//! The scripts. Each one starts with `layout.lua`.
 
 use std::sync::LazyLock;
 
@@ -16,20 +16,20 @@ macro_rules! scripts {
 }
 
 scripts! {
-    ADOPT: "adopt",
-    BEAT: "beat",
-    CONDEMN: "condemn",
-    COUNT: "count",
+    CLAIM_ORPHAN: "claim_orphan",
+    DECLARE_LOST: "declare_lost",
     DELETE: "delete",
     DUE: "due",
     ENQUEUE: "enqueue",
-    FIGURES: "figures",
     FINISH: "finish",
     FORGET: "forget",
+    HEARTBEAT: "heartbeat",
     JOIN: "join",
     LEAVE: "leave",
     LISTEN: "listen",
     RECORDS: "records",
-    RESCUE: "rescue",
+    RECOUNT: "recount",
+    RECOVER: "recover",
     START: "start",
+    STATS: "stats",
 }

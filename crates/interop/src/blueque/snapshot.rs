@@ -1,4 +1,4 @@
-//! Who holds what: all that is listed anywhere, also by listeners that nobody lists any more.
+//! Reads which listener holds which task, including listeners that are no longer registered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,33 +6,33 @@ use bytes::Bytes;
 use redis::{Value, cmd};
 use windlass_core::Result;
 
-use super::{Layout, PAGE, Queue, keys, scripts, task};
+use super::{BluequeLayout, BluequeQueue, PAGE, keys, scripts, task};
 use crate::reply;
 
-/// In place of an entry: other peers of the design note keep no lists of what they hold.
+/// Entry of a task that is in no list: other clients of the document layout keep no lists.
 const UNLISTED: &str = "*";
 
-/// What was seen in one look.
+/// All listeners and held tasks of a queue.
 #[derive(Debug, Default)]
-pub(super) struct Survey {
+pub(super) struct ListenerSnapshot {
     /// The server's time, in seconds.
     pub(super) now: f64,
-    /// Those in the set of listeners.
-    pub(super) listed: BTreeSet<String>,
-    /// Until when ours are alive, in ms; 0 for those that were declared lost.
-    pub(super) beats: BTreeMap<String, f64>,
-    /// The tasks that somebody holds, those of one listener together, the newest first.
-    pub(super) held: Vec<Held>,
+    /// Members of the set of listeners.
+    pub(super) registered: BTreeSet<String>,
+    /// Until when Windlass listeners are alive, in ms; 0 if declared lost.
+    pub(super) alive_until: BTreeMap<String, f64>,
+    /// Held tasks, grouped by listener, the newest first.
+    pub(super) held: Vec<HeldTask>,
 }
 
-/// A task that somebody holds, as it was seen.
+/// A held task as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Held {
+pub(super) struct HeldTask {
     pub(super) listener: String,
     pub(super) id: String,
-    /// Its entry among the started; [`UNLISTED`] when it is in no list at all.
+    /// Its entry in the set of started tasks; [`UNLISTED`] if it is in no list at all.
     pub(super) entry: String,
-    /// Empty: there is no record.
+    /// Empty if the task has no record.
     pub(super) status: String,
     pub(super) queue: String,
     pub(super) updated: String,
@@ -40,52 +40,52 @@ pub(super) struct Held {
     pub(super) reclaimed: String,
 }
 
-impl Survey {
-    /// Every listener that is known of, listed or not.
+impl ListenerSnapshot {
+    /// Returns all known listeners, registered or not.
     pub(super) fn listeners(&self) -> BTreeSet<&str> {
         let held = self.held.iter().map(|held| held.listener.as_str());
-        let listed = self.listed.iter().map(String::as_str);
-        let ours = self.beats.keys().map(String::as_str);
-        held.chain(listed).chain(ours).collect()
+        let registered = self.registered.iter().map(String::as_str);
+        let ours = self.alive_until.keys().map(String::as_str);
+        held.chain(registered).chain(ours).collect()
     }
 }
 
-impl Queue {
-    /// Looks at everything, page by page; for what those that are known to be lost hold also at
-    /// all tasks, where the layout has no other trace of them.
-    pub(super) async fn survey(&self, lost: &[String]) -> Result<Survey> {
-        let mut survey = Survey {
-            // Before all else: what is judged by it is not older than it.
+impl BluequeQueue {
+    /// Reads everything, page by page. In the document layout it also scans all tasks if `lost` names
+    /// listeners, because other clients keep no lists of held tasks.
+    pub(super) async fn snapshot(&self, lost: &[String]) -> Result<ListenerSnapshot> {
+        let mut snapshot = ListenerSnapshot {
+            // Read first, so that it is not later than the data it is compared with.
             now: self.now().await?,
-            listed: self.listed().await?.into_iter().collect(),
-            beats: self.beats().await?,
-            ..Survey::default()
+            registered: self.listener_names().await?.into_iter().collect(),
+            alive_until: self.alive_until().await?,
+            ..ListenerSnapshot::default()
         };
         let entries = self.entries().await?;
-        let holders = self.holders(&survey, &entries).await?;
+        let holders = self.holders(&snapshot, &entries).await?;
         for listener in &holders {
             let own: BTreeMap<_, _> = entries
                 .iter()
                 .filter(|((holder, _), _)| holder == listener)
                 .map(|((_, id), entry)| (id.clone(), entry.clone()))
                 .collect();
-            self.look_at(listener, own, &mut survey).await?;
+            self.add_held_by(listener, own, &mut snapshot).await?;
         }
-        if self.blueque.layout == Layout::Document && !lost.is_empty() {
-            self.look_for(lost, &mut survey).await?;
+        if self.blueque.layout == BluequeLayout::Document && !lost.is_empty() {
+            self.add_unlisted(lost, &mut snapshot).await?;
         }
-        Ok(survey)
+        Ok(snapshot)
     }
 
-    /// The server's time, in seconds.
+    /// Returns the server's time, in seconds.
     pub(super) async fn now(&self) -> Result<f64> {
         Ok(self.records(&[]).await?.0)
     }
 
-    async fn beats(&self) -> Result<BTreeMap<String, f64>> {
+    async fn alive_until(&self) -> Result<BTreeMap<String, f64>> {
         let found = self
             .blueque
-            .scan("ZSCAN", Some(&self.keys.beats), None)
+            .scan("ZSCAN", Some(&self.keys.heartbeats), None)
             .await?;
         let pairs = found.chunks_exact(2);
         Ok(pairs
@@ -93,53 +93,57 @@ impl Queue {
             .collect())
     }
 
-    /// The started by listener and id.
+    /// Returns the entries of started tasks by listener and id.
     async fn entries(&self) -> Result<BTreeMap<(String, String), String>> {
         let found = self
             .blueque
             .scan("SSCAN", Some(&self.keys.started), None)
             .await?;
         let split = |entry: String| {
-            // A listener may have spaces in its name; numbers and ids have none.
-            let mut words = entry.rsplitn(3, ' ');
-            let (id, _pid, listener) = (words.next()?, words.next()?, words.next()?);
+            // A listener's name may contain spaces; pids and ids do not.
+            let mut parts = entry.rsplitn(3, ' ');
+            let (id, _pid, listener) = (parts.next()?, parts.next()?, parts.next()?);
             Some(((listener.to_owned(), id.to_owned()), entry.clone()))
         };
         Ok(found.into_iter().filter_map(split).collect())
     }
 
-    /// Everybody who may hold something. Lists of those that were removed are found by their names
-    /// alone; a name that also means another queue is told apart by its tasks.
+    /// Returns all listeners that may hold tasks. Lists of removed listeners are found by their key
+    /// names; if a key name also fits another queue, the tasks show which queue it is.
     async fn holders(
         &self,
-        survey: &Survey,
+        snapshot: &ListenerSnapshot,
         entries: &BTreeMap<(String, String), String>,
     ) -> Result<BTreeSet<String>> {
         let prefix = self.keys.reserved_prefix();
-        let pattern = keys::beginning_with(&prefix);
+        let pattern = keys::prefix_pattern(&prefix);
         let found = self.blueque.scan("SCAN", None, Some(&pattern)).await?;
         let lists = found
             .iter()
             .filter_map(|key| Some(key.strip_prefix(&prefix)?.to_owned()));
         let started = entries.keys().map(|(listener, _)| listener.clone());
-        let known = survey.listed.iter().chain(survey.beats.keys()).cloned();
+        let known = snapshot
+            .registered
+            .iter()
+            .chain(snapshot.alive_until.keys())
+            .cloned();
         Ok(lists.chain(started).chain(known).collect())
     }
 
-    async fn look_at(
+    async fn add_held_by(
         &self,
         listener: &str,
         mut entries: BTreeMap<String, String>,
-        survey: &mut Survey,
+        snapshot: &mut ListenerSnapshot,
     ) -> Result<()> {
         let mut ids = Vec::new();
         let mut known = BTreeSet::new();
-        let mut at = 0;
+        let mut start = 0;
         loop {
             let mut range = cmd("LRANGE");
             let key = self.keys.reserved(listener);
-            range.arg(key.as_ref()).arg(at).arg(at + PAGE - 1);
-            let page = reply::list(self.blueque.server.guest.ask(&range).await?)?;
+            range.arg(key.as_ref()).arg(start).arg(start + PAGE - 1);
+            let page = reply::list(self.blueque.server.client.ask(&range).await?)?;
             let is_last = page.len() < PAGE;
             for id in page {
                 let id = reply::text(id)?;
@@ -150,14 +154,14 @@ impl Queue {
             if is_last {
                 break;
             }
-            at += PAGE;
+            start += PAGE;
         }
         let unlisted = entries.keys().filter(|id| !known.contains(*id));
         ids.extend(unlisted.cloned());
         for page in ids.chunks(PAGE) {
             let (_, records) = self.records(page).await?;
             for (id, record) in page.iter().zip(records) {
-                survey.held.push(Held {
+                snapshot.held.push(HeldTask {
                     listener: listener.to_owned(),
                     id: id.clone(),
                     entry: entries.remove(id).unwrap_or_default(),
@@ -168,12 +172,12 @@ impl Queue {
         Ok(())
     }
 
-    async fn look_for(&self, lost: &[String], survey: &mut Survey) -> Result<()> {
+    async fn add_unlisted(&self, lost: &[String], snapshot: &mut ListenerSnapshot) -> Result<()> {
         let prefix = keys::task(self.blueque.layout, "");
         let prefix = String::from_utf8_lossy(&prefix).into_owned();
-        let pattern = keys::beginning_with(&prefix);
+        let pattern = keys::prefix_pattern(&prefix);
         let found = self.blueque.scan("SCAN", None, Some(&pattern)).await?;
-        let listed: BTreeSet<_> = survey.held.iter().map(|held| held.id.clone()).collect();
+        let listed: BTreeSet<_> = snapshot.held.iter().map(|held| held.id.clone()).collect();
         let ids = found.iter().filter_map(|key| key.strip_prefix(&prefix));
         let ids: BTreeSet<_> = ids.map(str::to_owned).collect();
         let ids: Vec<_> = ids.difference(&listed).cloned().collect();
@@ -181,7 +185,7 @@ impl Queue {
             let (_, records) = self.records(page).await?;
             for (id, record) in page.iter().zip(records) {
                 if record.status == "started" && lost.contains(&record.listener) {
-                    survey.held.push(Held {
+                    snapshot.held.push(HeldTask {
                         id: id.clone(),
                         entry: UNLISTED.to_owned(),
                         ..record
@@ -192,8 +196,8 @@ impl Queue {
         Ok(())
     }
 
-    /// The time, and what is known of these tasks.
-    async fn records(&self, ids: &[String]) -> Result<(f64, Vec<Held>)> {
+    /// Returns the server's time and the records of these tasks.
+    async fn records(&self, ids: &[String]) -> Result<(f64, Vec<HeldTask>)> {
         let args = ids.iter().map(|id| Bytes::from(id.clone())).collect();
         let mut values = reply::list(self.run(&scripts::RECORDS, args).await?)?.into_iter();
         let now = reply::text(values.next().unwrap_or(Value::Nil))?;
@@ -203,9 +207,9 @@ impl Queue {
             let mut next = || texts.next().unwrap_or_else(|| Ok(String::new()));
             let (status, queue, updated) = (next()?, next()?, next()?);
             let (pid, reclaimed, worker) = (next()?, next()?, next()?);
-            // As released there is no worker, but a number of its own.
+            // The released layout has no field `worker`, but a separate pid.
             let (listener, pid) = task::holder(&worker).unwrap_or(("", &pid));
-            records.push(Held {
+            records.push(HeldTask {
                 listener: listener.to_owned(),
                 id: String::new(),
                 entry: String::new(),

@@ -1,60 +1,60 @@
-//! How a queue stands, and who listens to it.
+//! Stats and listeners of a queue.
 
 use bytes::Bytes;
 use redis::{Value, cmd};
 use windlass_core::Result;
 
-use super::{Queue, host, scripts};
+use super::{BluequeQueue, host, scripts};
 use crate::reply;
 
-/// How many there are of each.
+/// Numbers of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Figures {
-    /// The number of listeners as the table of queues has it; nothing for an unknown queue.
-    pub figure: Option<String>,
-    /// Listeners.
+pub struct BluequeStats {
+    /// Number of listeners recorded in the table of queues. `None` if the queue is unknown.
+    pub recorded_listeners: Option<String>,
+    /// Number of listeners.
     pub listeners: u64,
-    /// Tasks that wait.
+    /// Waiting tasks.
     pub pending: u64,
-    /// Tasks that are due later.
+    /// Scheduled tasks.
     pub scheduled: u64,
-    /// Tasks that run.
+    /// Started tasks.
     pub started: u64,
-    /// Ids listed as complete; the design note has no such list.
+    /// Completed tasks. Always 0 in the document layout, which has no such list.
     pub complete: u64,
-    /// Ids listed as failed; the design note has no such list.
+    /// Failed tasks. Always 0 in the document layout, which has no such list.
     pub failed: u64,
 }
 
-/// A listener as it is listed.
+/// A registered listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct KnownListener {
-    /// Its name.
+pub struct ListenerInfo {
+    /// Name.
     pub name: String,
-    /// The machine it says it is on.
+    /// Host part of the name.
     pub host: Option<String>,
-    /// The number of its process there.
+    /// Pid part of the name.
     pub pid: Option<i64>,
-    /// How many tasks it holds.
+    /// Number of tasks it holds.
     pub tasks: u64,
-    /// Whether it is alive; nothing for an original, which gives no sign of life.
+    /// Whether it is alive. `None` for an original, which sends no heartbeats.
     pub is_alive: Option<bool>,
 }
 
-impl Queue {
-    /// How many there are of each.
-    pub async fn figures(&self) -> Result<Figures> {
-        let values = reply::list(self.run(&scripts::FIGURES, Vec::new()).await?)?;
+impl BluequeQueue {
+    /// Returns the stats of the queue.
+    pub async fn stats(&self) -> Result<BluequeStats> {
+        let values = reply::list(self.run(&scripts::STATS, Vec::new()).await?)?;
         let mut values = values.into_iter();
-        let figure = reply::text(values.next().unwrap_or(Value::Nil))?;
+        let recorded = reply::text(values.next().unwrap_or(Value::Nil))?;
         let mut next = || {
             let value = values.next().unwrap_or(Value::Nil);
             count(&value)
         };
-        Ok(Figures {
-            figure: Some(figure).filter(|figure| !figure.is_empty()),
+        Ok(BluequeStats {
+            recorded_listeners: Some(recorded).filter(|recorded| !recorded.is_empty()),
             listeners: next()?,
             pending: next()?,
             scheduled: next()?,
@@ -64,25 +64,25 @@ impl Queue {
         })
     }
 
-    /// Who is listed as a listener, by name.
-    pub async fn listeners(&self) -> Result<Vec<KnownListener>> {
+    /// Returns the registered listeners, sorted by name.
+    pub async fn listeners(&self) -> Result<Vec<ListenerInfo>> {
         let mut listeners = Vec::new();
         let now_ms = self.now().await? * 1000.0;
-        for name in self.listed().await? {
+        for name in self.listener_names().await? {
             let mut length = cmd("LLEN");
             length.arg(self.keys.reserved(&name).as_ref());
-            let tasks = self.blueque.server.guest.ask(&length).await?;
+            let tasks = self.blueque.server.client.ask(&length).await?;
             let mut score = cmd("ZSCORE");
-            score.arg(self.keys.beats.as_ref()).arg(&name);
-            let beat = self.blueque.server.guest.ask(&score).await?;
+            score.arg(self.keys.heartbeats.as_ref()).arg(&name);
+            let heartbeat = self.blueque.server.client.ask(&score).await?;
             let parts = host::parts(&name).map(|(host, pid)| (host.to_owned(), pid));
-            listeners.push(KnownListener {
+            listeners.push(ListenerInfo {
                 host: parts.as_ref().map(|(host, _)| host.clone()),
                 pid: parts.map(|(_, pid)| pid),
                 tasks: count(&tasks)?,
-                is_alive: match beat {
+                is_alive: match heartbeat {
                     Value::Nil => None,
-                    beat => words(beat)?.parse().ok().map(|until: f64| until > now_ms),
+                    until => text(until)?.parse().ok().map(|until: f64| until > now_ms),
                 },
                 name,
             });
@@ -90,8 +90,8 @@ impl Queue {
         Ok(listeners)
     }
 
-    /// The names of all listeners, each once.
-    pub(super) async fn listed(&self) -> Result<Vec<String>> {
+    /// Returns the names of all listeners, sorted, without duplicates.
+    pub(super) async fn listener_names(&self) -> Result<Vec<String>> {
         let key: &Bytes = &self.keys.listeners;
         let mut names = self.blueque.scan("SSCAN", Some(key), None).await?;
         names.sort();
@@ -104,8 +104,8 @@ fn count(value: &Value) -> Result<u64> {
     Ok(u64::try_from(reply::number(value)?).unwrap_or_default())
 }
 
-/// Text, also where the server answers a number of its own type.
-pub(super) fn words(value: Value) -> Result<String> {
+/// Parses text; numbers are formatted.
+pub(super) fn text(value: Value) -> Result<String> {
     match value {
         Value::Double(number) => Ok(number.to_string()),
         Value::Int(number) => Ok(number.to_string()),

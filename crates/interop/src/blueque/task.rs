@@ -1,4 +1,4 @@
-//! A task as its hash has it.
+//! Tasks.
 
 use std::collections::BTreeMap;
 
@@ -6,50 +6,51 @@ use bytes::Bytes;
 use redis::Value;
 use windlass_core::Result;
 
-use super::Layout;
+use super::BluequeLayout;
 use crate::reply;
 
-/// A task as it was when it was read.
+/// A task as it was read.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Task {
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// scheduled, pending, reserved, started, complete, failed; the design note says succeeded.
+    /// scheduled, pending, reserved, started, complete or failed. The document layout has succeeded
+    /// instead of complete.
     pub status: String,
-    /// The queue it belongs to; other peers of the design note may not say.
+    /// Queue. Other clients of the document layout may not set it.
     pub queue: Option<String>,
-    /// What it is about, as its producer wrote it.
+    /// Parameters, as written by the producer.
     pub parameters: Option<Bytes>,
-    /// What it left behind.
+    /// Result.
     pub result: Option<Bytes>,
-    /// Why it failed.
+    /// Error.
     pub error: Option<Bytes>,
     /// The listener that holds or held it.
     pub node: Option<String>,
-    /// The process that runs or ran it.
+    /// Pid of the process that runs or ran it.
     pub pid: Option<i64>,
-    /// The listener that claimed it as an orphan, in the original's way.
+    /// The listener that claimed it as an orphan, if that was an original.
     pub reclaimed_node: Option<String>,
-    /// When it was made, in seconds.
+    /// Creation time, in seconds.
     pub created: Option<f64>,
-    /// When it last changed, in seconds.
+    /// Time of the last change, in seconds.
     pub updated: Option<f64>,
-    /// When it is due, in seconds.
+    /// Due time, in seconds.
     pub eta: Option<f64>,
-    /// The fields of other subsystems.
+    /// Fields of other subsystems.
     pub others: BTreeMap<String, Bytes>,
 }
 
 impl Task {
-    /// Reads names and values in turn.
-    pub(super) fn read(layout: Layout, id: &str, values: Vec<Value>) -> Result<Self> {
+    /// Parses alternating names and values.
+    pub(super) fn read(layout: BluequeLayout, id: &str, values: Vec<Value>) -> Result<Self> {
         let mut fields = BTreeMap::new();
         let mut values = values.into_iter();
         while let (Some(name), Some(value)) = (values.next(), values.next()) {
             fields.insert(reply::text(name)?, reply::bytes(value)?);
         }
-        // A mark of ours, of no meaning to others.
+        // Internal to Windlass.
         fields.remove("ticket");
         let mut task = Self {
             id: id.to_owned(),
@@ -66,7 +67,7 @@ impl Task {
             eta: number(&mut fields, "eta"),
             others: BTreeMap::new(),
         };
-        if layout == Layout::Document
+        if layout == BluequeLayout::Document
             && let Some((node, pid)) = text(&mut fields, "worker").as_deref().and_then(holder)
         {
             task.node = Some(node.to_owned());
@@ -77,7 +78,7 @@ impl Task {
     }
 }
 
-/// The two words of the design note's `worker`.
+/// Splits the document layout's `worker` into listener and pid.
 pub(super) fn holder(worker: &str) -> Option<(&str, &str)> {
     worker.rsplit_once(' ')
 }
@@ -91,12 +92,12 @@ fn number<T: std::str::FromStr>(fields: &mut BTreeMap<String, Bytes>, name: &str
     text(fields, name)?.parse().ok()
 }
 
-/// What is stored for parameters, a result or an error: as it is where the library was released,
-/// and JSON by the design note, so what is not JSON becomes a JSON string.
-pub fn encode(layout: Layout, bytes: impl Into<Bytes>) -> Bytes {
+/// Encodes parameters, a result or an error: unchanged in the released layout, JSON in the document
+/// layout, where anything that is not JSON becomes a JSON string.
+pub fn encode(layout: BluequeLayout, bytes: impl Into<Bytes>) -> Bytes {
     let bytes = bytes.into();
     let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok();
-    if layout == Layout::Released || is_json() {
+    if layout == BluequeLayout::Released || is_json() {
         return bytes;
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -108,18 +109,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_json_becomes_a_json_string_by_the_design_note() {
-        assert_eq!(encode(Layout::Released, "worker_lost"), "worker_lost");
-        assert_eq!(encode(Layout::Document, "worker_lost"), "\"worker_lost\"");
-        assert_eq!(encode(Layout::Document, ""), "\"\"");
-        assert_eq!(encode(Layout::Document, "{\"a\": 1}"), "{\"a\": 1}");
+    fn other_text_becomes_a_json_string_in_the_document_layout() {
+        assert_eq!(
+            encode(BluequeLayout::Released, "worker_lost"),
+            "worker_lost"
+        );
+        assert_eq!(
+            encode(BluequeLayout::Document, "worker_lost"),
+            "\"worker_lost\""
+        );
+        assert_eq!(encode(BluequeLayout::Document, ""), "\"\"");
+        assert_eq!(encode(BluequeLayout::Document, "{\"a\": 1}"), "{\"a\": 1}");
     }
 
     #[test]
     fn fields_of_other_subsystems_are_kept_apart() {
         let bulk = |text: &str| Value::BulkString(text.as_bytes().to_vec());
         let values = ["status", "started", "worker", "w 7", "billing", "x"].map(bulk);
-        let task = Task::read(Layout::Document, "1", values.to_vec()).unwrap();
+        let task = Task::read(BluequeLayout::Document, "1", values.to_vec()).unwrap();
         assert_eq!(task.node.as_deref(), Some("w"));
         assert_eq!(task.pid, Some(7));
         assert_eq!(task.others["billing"], "x");

@@ -1,4 +1,4 @@
-//! The bridge as a listener of Blueque.
+//! The bridge as a Blueque listener.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,33 +6,38 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::{ErrorKind, Result};
 
-use super::origin::{Origin, Taken, Took};
-use crate::Server;
+use super::source::{SourceItem, SourceWorker, TakeResult};
+use crate::InteropServer;
 use crate::blueque::{
-    Blueque, CleanOptions, Heartbeat, Layout, Listener, ListenerOptions, Processor, Queue,
+    Blueque, BluequeLayout, BluequeListener, BluequeProcessor, BluequeQueue, CleanOptions,
+    ListenerHeartbeat, ListenerOptions,
 };
 
-/// What a task that was carried over tells whoever waits for its result.
-const RESULT: &str = "\"carried over to windlass\"";
+/// The result of a migrated task.
+const RESULT: &str = "\"migrated to windlass\"";
 
 /// A listener of one queue.
 #[derive(Debug)]
-pub(super) struct Ear {
+pub(super) struct BluequeSource {
     blueque: Blueque,
-    queue: Queue,
-    listener: Listener,
-    /// What is taken and not finished yet.
-    held: HashMap<String, Processor>,
-    heartbeat: Heartbeat,
+    queue: BluequeQueue,
+    listener: BluequeListener,
+    /// Taken and not finished yet, by task id.
+    held: HashMap<String, BluequeProcessor>,
+    heartbeat: ListenerHeartbeat,
 }
 
-impl Ear {
-    pub(super) async fn join(server: &Server, queue: &str, layout: Layout) -> Result<Self> {
+impl BluequeSource {
+    pub(super) async fn join(
+        server: &InteropServer,
+        queue: &str,
+        layout: BluequeLayout,
+    ) -> Result<Self> {
         let blueque = Blueque::new(server.clone(), layout);
         let queue = blueque.queue(queue)?;
         let listener = queue.join(ListenerOptions::default()).await?;
         Ok(Self {
-            heartbeat: listener.heartbeat(),
+            heartbeat: listener.start_heartbeat(),
             blueque,
             queue,
             listener,
@@ -40,65 +45,65 @@ impl Ear {
         })
     }
 
-    /// As another listener: what the lost one held goes back to the queue.
-    async fn join_again(&mut self) -> Result<Took> {
+    /// Joins as a new listener. The tasks of the lost one return to the queue.
+    async fn rejoin(&mut self) -> Result<TakeResult> {
         self.listener = self.queue.join(ListenerOptions::default()).await?;
-        self.heartbeat = self.listener.heartbeat();
+        self.heartbeat = self.listener.start_heartbeat();
         self.held.clear();
-        Ok(Took::Anew)
+        Ok(TakeResult::Rejoined)
     }
 }
 
 #[async_trait]
-impl Origin for Ear {
-    async fn take(&mut self, wait: Duration) -> Result<Took> {
+impl SourceWorker for BluequeSource {
+    async fn take(&mut self, wait: Duration) -> Result<TakeResult> {
         let task = match self.listener.listen(wait).await {
             Ok(Some(task)) => task,
-            Ok(None) => return Ok(Took::Nothing),
-            // It was unheard for too long, and declared lost.
-            Err(error) if error.kind() == ErrorKind::Conflict => return self.join_again().await,
+            Ok(None) => return Ok(TakeResult::Empty),
+            // The listener missed its heartbeats and was declared lost.
+            Err(error) if error.kind() == ErrorKind::Conflict => return self.rejoin().await,
             Err(error) => return Err(error),
         };
         let processor = self.blueque.processor(&task)?;
         self.held.insert(task.id.clone(), processor);
-        Ok(Took::One(Taken {
+        Ok(TakeResult::Item(SourceItem {
             id: task.id,
             data: task.parameters.unwrap_or_default(),
         }))
     }
 
-    async fn holds(&mut self, taken: &Taken) -> Result<bool> {
-        let task = self.blueque.get_task(&taken.id).await?;
+    async fn holds(&mut self, item: &SourceItem) -> Result<bool> {
+        let task = self.blueque.get_task(&item.id).await?;
         let is_held = task.is_some_and(|task| {
             let holder = task.reclaimed_node.or(task.node);
             let is_held = matches!(task.status.as_str(), "reserved" | "started");
             is_held && holder.as_deref() == Some(self.listener.name())
         });
         if !is_held {
-            self.held.remove(&taken.id);
+            self.held.remove(&item.id);
         }
         Ok(is_held)
     }
 
-    async fn done(&mut self, taken: &Taken) -> Result<()> {
-        let Some(processor) = self.held.get_mut(&taken.id) else {
+    async fn finish(&mut self, item: &SourceItem) -> Result<()> {
+        let Some(processor) = self.held.get_mut(&item.id) else {
             return Ok(());
         };
-        match finish(processor, self.blueque.layout()).await {
-            // Its time was over, and somebody else has it: it is carried over again.
+        match complete(processor, self.blueque.layout()).await {
+            // Another listener has it by now and will run or migrate it.
             Err(error) if error.kind() == ErrorKind::Conflict => {}
-            ended => ended?,
+            result => result?,
         }
-        self.held.remove(&taken.id);
+        self.held.remove(&item.id);
         Ok(())
     }
 
     async fn clean(&mut self) -> Result<()> {
         self.queue.enqueue_due_tasks().await?;
         let options = CleanOptions {
-            // By the design note a task is started as it is taken: what a bridge held when it was
-            // killed would be failed there, and is in no queue of ours.
-            retry_lost: self.blueque.layout() == Layout::Document,
+            // In the document layout a task is started as it is taken. Without this, tasks held by a
+            // killed bridge would fail there before they reach Windlass.
+            retry_lost: self.blueque.layout() == BluequeLayout::Document,
             ..CleanOptions::default()
         };
         self.queue.clean(&options).await.map(drop)
@@ -109,9 +114,10 @@ impl Origin for Ear {
     }
 }
 
-/// A task ends well only when it was started; the design note starts it when it is taken.
-async fn finish(processor: &mut Processor, layout: Layout) -> Result<()> {
-    if layout == Layout::Released {
+/// Completes a task. In the released layout it has to be started first; in the document layout taking
+/// it has started it.
+async fn complete(processor: &mut BluequeProcessor, layout: BluequeLayout) -> Result<()> {
+    if layout == BluequeLayout::Released {
         processor.start(std::process::id()).await?;
     }
     processor.complete(RESULT).await

@@ -1,50 +1,50 @@
-//! The job that a piece of work becomes, and the id it has.
+//! Builds jobs, and their ids, from items of older systems.
 
 use md5::{Digest, Md5};
 use windlass_core::{Headers, JobId, NewJob, Result};
 
-use super::origin::{From, Taken};
+use super::source::{BridgeSource, SourceItem};
 
-/// The header that says where a job came from.
+/// Header that names the source of a job.
 const FROM_HEADER: &str = "interop-from";
 
-/// The header with the id that the older system knew, where it is not the job's.
+/// Header with the id in the older system, if the job has a different one.
 const ID_HEADER: &str = "interop-id";
 
-/// The job under the id that the older system has, or one that stands for it.
-pub(super) fn of(from: &From, taken: &Taken) -> Result<NewJob> {
-    match JobId::new(&taken.id) {
-        Ok(id) => Ok(NewJob::new(taken.data.clone())
+/// Builds a job with the item's id, or with a substitute if that is not a valid job id.
+pub(super) fn from_item(source: &BridgeSource, item: &SourceItem) -> Result<NewJob> {
+    match JobId::new(&item.id) {
+        Ok(id) => Ok(NewJob::new(item.data.clone())
             .id(id)
-            .headers(headers(from)?)),
-        Err(_) => under_other_id(from, taken, substitute(&[taken.id.as_bytes()])),
+            .headers(headers(source)?)),
+        Err(_) => with_substitute(source, item, substitute(&[item.id.as_bytes()])),
     }
 }
 
-/// The job under an id for this work alone, because other work has its own id.
-pub(super) fn beside(from: &From, taken: &Taken) -> Result<NewJob> {
-    let id = substitute(&[taken.id.as_bytes(), b"\0", &taken.data]);
-    under_other_id(from, taken, id)
+/// Builds a job with an id derived from the item's id and data, because another job has the item's id.
+pub(super) fn under_new_id(source: &BridgeSource, item: &SourceItem) -> Result<NewJob> {
+    let id = substitute(&[item.id.as_bytes(), b"\0", &item.data]);
+    with_substitute(source, item, id)
 }
 
-fn under_other_id(from: &From, taken: &Taken, id: JobId) -> Result<NewJob> {
-    let mut headers = headers(from)?;
-    headers.set(ID_HEADER, &printable(&taken.id))?;
-    Ok(NewJob::new(taken.data.clone()).id(id).headers(headers))
+fn with_substitute(source: &BridgeSource, item: &SourceItem, id: JobId) -> Result<NewJob> {
+    let mut headers = headers(source)?;
+    headers.set(ID_HEADER, &printable(&item.id))?;
+    Ok(NewJob::new(item.data.clone()).id(id).headers(headers))
 }
 
-fn headers(from: &From) -> Result<Headers> {
+fn headers(source: &BridgeSource) -> Result<Headers> {
     let mut headers = Headers::default();
-    headers.set(FROM_HEADER, &printable(&from.to_string()))?;
+    headers.set(FROM_HEADER, &printable(&source.to_string()))?;
     Ok(headers)
 }
 
-/// An id as a header can hold it.
+/// Escapes an id so that it fits into a header.
 fn printable(id: &str) -> String {
     id.escape_default().take(256).collect()
 }
 
-/// The job's id for work that cannot have its own: the same for every bridge.
+/// Derives a job id by hashing, so that every bridge gets the same one.
 fn substitute(parts: &[&[u8]]) -> JobId {
     let mut digest = Md5::new();
     for part in parts {
@@ -64,11 +64,11 @@ mod tests {
     }
 
     #[test]
-    fn the_same_odd_id_is_the_same_job_every_time() {
-        let odd = "a job / with \u{0} everything";
-        assert!(JobId::new(odd).is_err());
-        assert_eq!(substitute(odd), substitute(odd));
-        assert_ne!(substitute(odd), substitute("another"));
-        assert!(substitute(odd).as_str().starts_with("interop-"));
+    fn an_invalid_id_always_gives_the_same_job_id() {
+        let invalid = "a job / with \u{0} everything";
+        assert!(JobId::new(invalid).is_err());
+        assert_eq!(substitute(invalid), substitute(invalid));
+        assert_ne!(substitute(invalid), substitute("another"));
+        assert!(substitute(invalid).as_str().starts_with("interop-"));
     }
 }

@@ -1,25 +1,25 @@
-//! The bridge as a worker of redis-work-queue.
+//! The bridge as a redis-work-queue worker.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_core::Result;
 
-use super::origin::{Origin, Taken, Took};
-use crate::Server;
-use crate::redis_work_queue::{Layout, WorkQueue};
+use super::source::{SourceItem, SourceWorker, TakeResult};
+use crate::InteropServer;
+use crate::redis_work_queue::{WorkQueue, WorkQueueLayout};
 
-/// How long an item is ours: far longer than it takes to carry one over.
+/// Lease of an item: far longer than it takes to migrate one.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// Leases items.
+/// Leases items from one queue.
 #[derive(Debug)]
-pub(super) struct Leaser {
+pub(super) struct WorkQueueSource {
     queue: WorkQueue,
 }
 
-impl Leaser {
-    pub(super) fn new(server: &Server, prefix: &str, layout: Layout) -> Self {
+impl WorkQueueSource {
+    pub(super) fn new(server: &InteropServer, prefix: &str, layout: WorkQueueLayout) -> Self {
         Self {
             queue: WorkQueue::new(server.clone(), prefix, layout),
         }
@@ -27,24 +27,24 @@ impl Leaser {
 }
 
 #[async_trait]
-impl Origin for Leaser {
-    async fn take(&mut self, wait: Duration) -> Result<Took> {
+impl SourceWorker for WorkQueueSource {
+    async fn take(&mut self, wait: Duration) -> Result<TakeResult> {
         let item = self.queue.lease(LEASE, Some(wait)).await?;
-        Ok(item.map_or(Took::Nothing, |item| {
-            Took::One(Taken {
+        Ok(item.map_or(TakeResult::Empty, |item| {
+            TakeResult::Item(SourceItem {
                 id: item.id,
                 data: item.data,
             })
         }))
     }
 
-    /// Once the lease is over another item may have the id, and completing asks for no lease.
-    async fn holds(&mut self, taken: &Taken) -> Result<bool> {
-        self.queue.renew(&taken.id, LEASE).await
+    // `complete` needs no lease, and once the lease has expired another item may have the same id.
+    async fn holds(&mut self, item: &SourceItem) -> Result<bool> {
+        self.queue.renew(&item.id, LEASE).await
     }
 
-    async fn done(&mut self, taken: &Taken) -> Result<()> {
-        self.queue.complete(&taken.id).await.map(drop)
+    async fn finish(&mut self, item: &SourceItem) -> Result<()> {
+        self.queue.complete(&item.id).await.map(drop)
     }
 
     async fn clean(&mut self) -> Result<()> {

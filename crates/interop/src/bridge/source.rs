@@ -1,4 +1,4 @@
-//! What a bridge asks of an older system.
+//! What a bridge needs from an older system.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,57 +8,57 @@ use bytes::Bytes;
 use windlass_core::Result;
 
 use super::{blueque, redis_work_queue, worqr};
-use crate::Server;
+use crate::InteropServer;
 
-/// Where work comes from.
+/// The older queue that a bridge migrates from.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum From {
-    /// A queue of redis-work-queue.
+pub enum BridgeSource {
+    /// A redis-work-queue queue.
     RedisWorkQueue {
-        /// What its keys begin with.
+        /// Key prefix.
         prefix: String,
-        /// Which names they have.
-        layout: crate::redis_work_queue::Layout,
+        /// Key layout.
+        layout: crate::redis_work_queue::WorkQueueLayout,
     },
-    /// A queue of Worqr.
+    /// A Worqr queue.
     Worqr {
-        /// The queue.
+        /// Queue name.
         queue: String,
-        /// Where its keys are.
-        settings: crate::worqr::Settings,
+        /// Key layout and prefix.
+        settings: crate::worqr::WorqrSettings,
     },
-    /// A queue of Blueque.
+    /// A Blueque queue.
     Blueque {
-        /// The queue.
+        /// Queue name.
         queue: String,
-        /// Which names its keys have.
-        layout: crate::blueque::Layout,
+        /// Key layout.
+        layout: crate::blueque::BluequeLayout,
     },
 }
 
-impl From {
-    pub(super) async fn join(&self, server: &Server) -> Result<Box<dyn Origin>> {
+impl BridgeSource {
+    pub(super) async fn join(&self, server: &InteropServer) -> Result<Box<dyn SourceWorker>> {
         Ok(match self {
-            Self::RedisWorkQueue { prefix, layout } => {
-                Box::new(redis_work_queue::Leaser::new(server, prefix, *layout))
-            }
+            Self::RedisWorkQueue { prefix, layout } => Box::new(
+                redis_work_queue::WorkQueueSource::new(server, prefix, *layout),
+            ),
             Self::Worqr { queue, settings } => {
-                Box::new(worqr::Hand::join(server, queue, settings.clone()).await?)
+                Box::new(worqr::WorqrSource::join(server, queue, settings.clone()).await?)
             }
             Self::Blueque { queue, layout } => {
-                Box::new(blueque::Ear::join(server, queue, *layout).await?)
+                Box::new(blueque::BluequeSource::join(server, queue, *layout).await?)
             }
         })
     }
 
-    /// Whether producers choose the ids, and so may choose one again; the others draw them.
-    pub(super) fn has_ids_of_producers(&self) -> bool {
+    /// Returns whether producers choose ids, and so may reuse them. The other systems generate ids.
+    pub(super) fn has_producer_ids(&self) -> bool {
         matches!(self, Self::RedisWorkQueue { .. })
     }
 }
 
-impl fmt::Display for From {
+impl fmt::Display for BridgeSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RedisWorkQueue { prefix, .. } => write!(f, "redis-work-queue:{prefix}"),
@@ -68,41 +68,41 @@ impl fmt::Display for From {
     }
 }
 
-/// One piece of work that is held for us.
+/// An item or task that the bridge holds.
 #[derive(Debug, Clone)]
-pub(super) struct Taken {
-    /// The id that the older system has for it.
+pub(super) struct SourceItem {
+    /// The id in the older system.
     pub(super) id: String,
-    /// The work itself.
+    /// The payload.
     pub(super) data: Bytes,
 }
 
-/// What came of looking for work.
+/// Reply to a request for work.
 #[derive(Debug)]
-pub(super) enum Took {
-    /// A piece of work, which is ours now.
-    One(Taken),
-    /// There is none.
-    Nothing,
-    /// We were taken for dead and are a new worker now: what was held before is held no more.
-    Anew,
+pub(super) enum TakeResult {
+    /// An item, now held by the bridge.
+    Item(SourceItem),
+    /// No work is waiting.
+    Empty,
+    /// The bridge was declared dead and joined as a new worker. Items taken before are no longer held.
+    Rejoined,
 }
 
-/// An older system, with us as one of its workers.
+/// The bridge as a worker of an older system.
 #[async_trait]
-pub(super) trait Origin: fmt::Debug + Send + Sync {
-    /// Takes one, or waits for one.
-    async fn take(&mut self, wait: Duration) -> Result<Took>;
+pub(super) trait SourceWorker: fmt::Debug + Send + Sync {
+    /// Takes one item, waiting up to `wait`.
+    async fn take(&mut self, wait: Duration) -> Result<TakeResult>;
 
-    /// Whether something that was taken is still ours; asked after trouble.
-    async fn holds(&mut self, taken: &Taken) -> Result<bool>;
+    /// Returns whether a taken item is still held. Called after an error.
+    async fn holds(&mut self, item: &SourceItem) -> Result<bool>;
 
-    /// Finishes what was taken. Somebody else may have done so: that is no trouble.
-    async fn done(&mut self, taken: &Taken) -> Result<()>;
+    /// Finishes an item. Succeeds if another worker already finished it.
+    async fn finish(&mut self, item: &SourceItem) -> Result<()>;
 
-    /// Brings back what dead workers held, and makes due what is due.
+    /// Returns items of dead workers to the queue and enqueues scheduled tasks that are due.
     async fn clean(&mut self) -> Result<()>;
 
-    /// Is a worker no more.
+    /// Leaves the older system.
     async fn leave(self: Box<Self>) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! A bridge whose older system answers by a script.
+//! A bridge on a scripted source.
 
 use async_trait::async_trait;
 use windlass_core::JobId;
@@ -6,21 +6,21 @@ use windlass_store_redis::{Options, RedisStore};
 
 use super::*;
 
-/// Answers what it was told to, in turn, and then that there is nothing.
+/// Returns these results in order, then `Empty`.
 #[derive(Debug)]
-struct Script(VecDeque<Took>);
+struct ScriptedSource(VecDeque<TakeResult>);
 
 #[async_trait]
-impl Origin for Script {
-    async fn take(&mut self, _: Duration) -> Result<Took> {
-        Ok(self.0.pop_front().unwrap_or(Took::Nothing))
+impl SourceWorker for ScriptedSource {
+    async fn take(&mut self, _: Duration) -> Result<TakeResult> {
+        Ok(self.0.pop_front().unwrap_or(TakeResult::Empty))
     }
 
-    async fn holds(&mut self, _: &Taken) -> Result<bool> {
+    async fn holds(&mut self, _: &SourceItem) -> Result<bool> {
         Ok(true)
     }
 
-    async fn done(&mut self, _: &Taken) -> Result<()> {
+    async fn finish(&mut self, _: &SourceItem) -> Result<()> {
         Ok(())
     }
 
@@ -34,9 +34,9 @@ impl Origin for Script {
 }
 
 #[tokio::test]
-async fn what_went_back_while_a_batch_was_taken_is_not_carried_over() -> Result<()> {
+async fn items_returned_while_a_batch_was_taken_are_not_migrated() -> Result<()> {
     let one = |id: &str| {
-        Took::One(Taken {
+        TakeResult::Item(SourceItem {
             id: id.to_owned(),
             data: "data".into(),
         })
@@ -46,22 +46,24 @@ async fn what_went_back_while_a_batch_was_taken_is_not_carried_over() -> Result<
         Arc::new(RedisStore::open(&server.url(), Options::default()).await?);
     let queue = QueueName::new("new")?;
     let mut bridge = Bridge {
-        origin: Box::new(Script([one("before"), Took::Anew, one("after")].into())),
-        from: From::Worqr {
+        worker: Box::new(ScriptedSource(
+            [one("before"), TakeResult::Rejoined, one("after")].into(),
+        )),
+        source: BridgeSource::Worqr {
             queue: "old".to_owned(),
-            settings: crate::worqr::Settings::default(),
+            settings: crate::worqr::WorqrSettings::default(),
         },
         store: Arc::clone(&store),
         queue: queue.clone(),
         taken: VecDeque::new(),
-        carried: VecDeque::new(),
-        done: Carried::default(),
-        cleaned: None,
+        enqueued: VecDeque::new(),
+        report: BridgeReport::default(),
+        cleaned_at: None,
     };
 
     bridge.drain().await?;
 
-    assert_eq!(bridge.carried().carried, 1);
+    assert_eq!(bridge.report().migrated, 1);
     let before = store.get(&queue, &JobId::new("before")?).await?;
     assert_eq!(before, None);
     Ok(())

@@ -1,30 +1,34 @@
-//! The bridge as a worker of Worqr.
+//! The bridge as a Worqr worker.
 //!
-//! Tasks have no id before they are started: the id of the process is the job's. A bridge that is
-//! killed between the two steps leaves its task to be started again as another process, and then
-//! it is carried over twice.
+//! Tasks have no id before they are started, so the process id becomes the job id. If a bridge is
+//! killed between enqueuing and finishing, the task is started again as another process and is
+//! migrated twice.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_core::{ErrorKind, Result};
 
-use super::origin::{Origin, Taken, Took};
-use crate::Server;
-use crate::worqr::{Settings, Worker, WorkerOptions, WorkerState, Worqr};
+use super::source::{SourceItem, SourceWorker, TakeResult};
+use crate::InteropServer;
+use crate::worqr::{WorkerOptions, WorkerState, Worqr, WorqrSettings, WorqrWorker};
 
 /// A worker that serves one queue.
 #[derive(Debug)]
-pub(super) struct Hand {
+pub(super) struct WorqrSource {
     worqr: Worqr,
-    worker: Worker,
+    worker: WorqrWorker,
     queue: String,
-    /// A task may have been started without our knowing, or the worker may serve nothing.
-    is_in_doubt: bool,
+    /// A task may have been started without a reply, or the worker may not serve the queue.
+    needs_restart: bool,
 }
 
-impl Hand {
-    pub(super) async fn join(server: &Server, queue: &str, settings: Settings) -> Result<Self> {
+impl WorqrSource {
+    pub(super) async fn join(
+        server: &InteropServer,
+        queue: &str,
+        settings: WorqrSettings,
+    ) -> Result<Self> {
         let worqr = Worqr::new(server, settings)?;
         let worker = worqr.join(WorkerOptions::default()).await?;
         worker.start_work(queue).await?;
@@ -32,53 +36,53 @@ impl Hand {
             worqr,
             worker,
             queue: queue.to_owned(),
-            is_in_doubt: false,
+            needs_restart: false,
         })
     }
 
-    /// What it held, known to us or not, goes back to the queue.
-    async fn begin_again(&mut self) -> Result<Took> {
-        self.is_in_doubt = true;
+    /// Restarts the worker, which returns all of its tasks to the queue.
+    async fn restart(&mut self) -> Result<TakeResult> {
+        self.needs_restart = true;
         self.worker.restart().await?;
         self.worker.start_work(&self.queue).await?;
-        self.is_in_doubt = false;
-        Ok(Took::Anew)
+        self.needs_restart = false;
+        Ok(TakeResult::Rejoined)
     }
 }
 
 #[async_trait]
-impl Origin for Hand {
-    async fn take(&mut self, wait: Duration) -> Result<Took> {
-        if self.is_in_doubt || self.worker.state() == WorkerState::Failed {
-            return self.begin_again().await;
+impl SourceWorker for WorqrSource {
+    async fn take(&mut self, wait: Duration) -> Result<TakeResult> {
+        if self.needs_restart || self.worker.state() == WorkerState::Failed {
+            return self.restart().await;
         }
-        // Until there is an answer; the call may be given up as well.
-        self.is_in_doubt = true;
+        // Until a reply arrives: this call may fail or be cancelled.
+        self.needs_restart = true;
         match self.worker.start_task_within(&self.queue, wait).await {
             Ok(process) => {
-                self.is_in_doubt = false;
-                Ok(process.map_or(Took::Nothing, |process| {
-                    Took::One(Taken {
+                self.needs_restart = false;
+                Ok(process.map_or(TakeResult::Empty, |process| {
+                    TakeResult::Item(SourceItem {
                         id: process.id,
                         data: process.task,
                     })
                 }))
             }
-            // Its timer ran out, and its next beat has not told us yet.
-            Err(error) if error.kind() == ErrorKind::Conflict => self.begin_again().await,
+            // The worker's timer ran out, and no heartbeat has noticed yet.
+            Err(error) if error.kind() == ErrorKind::Conflict => self.restart().await,
             Err(error) => {
-                self.is_in_doubt = error.is_unknown();
+                self.needs_restart = error.is_unknown();
                 Err(error)
             }
         }
     }
 
-    async fn holds(&mut self, taken: &Taken) -> Result<bool> {
-        self.worqr.is_in_progress(&taken.id).await
+    async fn holds(&mut self, item: &SourceItem) -> Result<bool> {
+        self.worqr.is_in_progress(&item.id).await
     }
 
-    async fn done(&mut self, taken: &Taken) -> Result<()> {
-        self.worker.finish_task(&taken.id).await.map(drop)
+    async fn finish(&mut self, item: &SourceItem) -> Result<()> {
+        self.worker.finish_task(&item.id).await.map(drop)
     }
 
     async fn clean(&mut self) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Adding items.
+//! Adds items.
 
 use std::sync::LazyLock;
 
@@ -14,22 +14,21 @@ static ADD: LazyLock<GuestScript> = script!("add.lua");
 static ADD_UNIQUE: LazyLock<GuestScript> = script!("add_unique.lua");
 
 impl WorkQueue {
-    /// Adds an item at the back, unless its id is there already; whether it was added.
+    /// Adds an item at the back, unless its id already exists. Returns whether it was added.
     ///
-    /// In the layout 0.1 the lists are searched for the id, as no key says that it is there.
+    /// In layout 0.1 this searches the lists, because no key shows that an id exists.
     pub async fn add_item(&self, item: &Item) -> Result<bool> {
-        let reply = self.run(&ADD, words(item)).await?;
+        let reply = self.run(&ADD, args(item)).await?;
         Ok(text(reply)? == "added")
     }
 
-    /// Adds an item whose id nobody else uses, without looking.
+    /// Adds an item without checking whether its id exists.
     pub async fn add_unique_item(&self, item: &Item) -> Result<()> {
-        self.run(&ADD_UNIQUE, words(item)).await.map(drop)
+        self.run(&ADD_UNIQUE, args(item)).await.map(drop)
     }
 
-    /// Appends the commands of [`WorkQueue::add_unique_item`] to a pipeline of the caller's. They
-    /// are one step only where the pipeline is atomic; the data comes first, so nobody gets the
-    /// item without it.
+    /// Appends the commands of [`WorkQueue::add_unique_item`] to the caller's pipeline. They are
+    /// atomic only if the pipeline is. The data comes first, so no client gets the item without it.
     pub fn add_unique_item_to_pipeline(&self, pipeline: &mut Pipeline, item: &Item) {
         let data: &[u8] = &item.data;
         pipeline
@@ -42,6 +41,6 @@ impl WorkQueue {
     }
 }
 
-fn words(item: &Item) -> Vec<Bytes> {
+fn args(item: &Item) -> Vec<Bytes> {
     vec![Bytes::from(item.id.clone()), item.data.clone()]
 }

@@ -1,4 +1,4 @@
-//! How much there is.
+//! Counts items.
 
 use std::sync::LazyLock;
 
@@ -12,28 +12,28 @@ use crate::reply::{list, number};
 
 static COUNTS: LazyLock<GuestScript> = script!("counts.lua");
 
-/// Both lengths at one moment.
+/// The lengths of both lists, read atomically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Items that wait.
+    /// Waiting items.
     pub queue: u64,
-    /// Items in somebody's hands, and abandoned ones that no clean has brought back yet.
+    /// Items held by workers, including abandoned ones that no clean has returned yet.
     pub processing: u64,
 }
 
 impl WorkQueue {
-    /// How many items wait, without those in processing.
+    /// Returns the number of waiting items, without those in processing.
     pub async fn queue_len(&self) -> Result<u64> {
         self.length(&self.keys.queue).await
     }
 
-    /// How many items are in somebody's hands, with the abandoned ones that no clean has brought
-    /// back yet.
+    /// Returns the number of items held by workers, including abandoned ones that no clean has
+    /// returned yet.
     pub async fn processing(&self) -> Result<u64> {
         self.length(&self.keys.processing).await
     }
 
-    /// Both lengths at one moment.
+    /// Returns both lengths, read atomically.
     pub async fn counts(&self) -> Result<Counts> {
         let mut counts = list(self.run_repeating(&COUNTS, Vec::new()).await?)?.into_iter();
         let mut next = || length(&counts.next().unwrap_or(Value::Nil));
@@ -47,11 +47,10 @@ impl WorkQueue {
         let mut cmd = Cmd::new();
         let list: &[u8] = list;
         cmd.arg("LLEN").arg(list);
-        length(&self.server.guest.ask(&cmd).await?)
+        length(&self.server.client.ask(&cmd).await?)
     }
 }
 
 fn length(value: &Value) -> Result<u64> {
-    // A length is never below zero.
     Ok(u64::try_from(number(value)?).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! The deep clean: everything that has data is looked for, wherever it is.
+//! Deep clean: finds every item that has data, in whichever list it is.
 
 use std::collections::HashSet;
 
@@ -6,60 +6,60 @@ use bytes::Bytes;
 use redis::{Cmd, Value};
 use windlass_core::Result;
 
-use super::{Cleaned, WorkQueue};
+use super::{WorkQueue, WorkQueueCleanReport};
 use crate::reply::{bytes, list};
 
-/// How many keys a server passes over at once.
+/// `COUNT` of each `SCAN`.
 const SCAN_PAGE: u64 = 1_000;
 
-/// Where ids were when they were read.
+/// The ids found in each list.
 #[derive(Default)]
-struct Places {
+struct ListedIds {
     queue: HashSet<Bytes>,
     processing: HashSet<Bytes>,
-    /// Ids that may be out of place.
+    /// Ids that may be in the wrong list.
     suspects: HashSet<Bytes>,
 }
 
 impl WorkQueue {
-    /// Does what a light clean does, and brings back items that are in no list, removes ids of no
-    /// item from the queue, and leaves each item in one place.
+    /// Does a light clean and also returns items that are in no list, removes ids without data from
+    /// the queue, and leaves each item in exactly one list.
     ///
-    /// It reads all keys of the database in pages, and keeps the ids of both lists in memory.
-    pub async fn deep_clean(&self) -> Result<Cleaned> {
-        let mut places = Places::default();
-        self.read("queue", |seen| {
-            let is_odd = !seen.has_data || seen.is_leased;
-            if places.queue.replace(seen.id.clone()).is_some() || is_odd {
-                places.suspects.insert(seen.id);
+    /// Scans all keys of the database in pages, and keeps the ids of both lists in memory.
+    pub async fn deep_clean(&self) -> Result<WorkQueueCleanReport> {
+        let mut listed = ListedIds::default();
+        self.read("queue", |entry| {
+            let is_suspect = !entry.has_data || entry.is_leased;
+            if listed.queue.replace(entry.id.clone()).is_some() || is_suspect {
+                listed.suspects.insert(entry.id);
             }
         })
         .await?;
-        self.read("processing", |seen| {
-            if places.queue.contains(&seen.id) || !places.processing.insert(seen.id.clone()) {
-                places.suspects.insert(seen.id);
+        self.read("processing", |entry| {
+            if listed.queue.contains(&entry.id) || !listed.processing.insert(entry.id.clone()) {
+                listed.suspects.insert(entry.id);
             }
         })
         .await?;
-        self.find_strays(&mut places).await?;
-        places.suspects.extend(self.suspects().await?);
-        self.settle(places.suspects.into_iter().collect()).await
+        self.find_unlisted(&mut listed).await?;
+        listed.suspects.extend(self.suspects().await?);
+        self.repair(listed.suspects.into_iter().collect()).await
     }
 
-    /// Items with data that were in no list.
-    async fn find_strays(&self, places: &mut Places) -> Result<()> {
-        let pattern = self.keys.items();
+    /// Adds items that have data but are in no list.
+    async fn find_unlisted(&self, listed: &mut ListedIds) -> Result<()> {
+        let pattern = self.keys.items_pattern();
         let mut cursor = Bytes::from_static(b"0");
         loop {
             let mut cmd = Cmd::new();
             cmd.arg("SCAN").arg(&cursor[..]).arg("MATCH").arg(&pattern);
             cmd.arg("COUNT").arg(SCAN_PAGE);
-            let mut reply = list(self.server.guest.ask(&cmd).await?)?.into_iter();
+            let mut reply = list(self.server.client.ask(&cmd).await?)?.into_iter();
             cursor = bytes(reply.next().unwrap_or(Value::Nil))?;
             for key in list(reply.next().unwrap_or(Value::Nil))? {
                 let id = bytes(key)?.slice(self.keys.item.len()..);
-                if !places.queue.contains(&id) && !places.processing.contains(&id) {
-                    places.suspects.insert(id);
+                if !listed.queue.contains(&id) && !listed.processing.contains(&id) {
+                    listed.suspects.insert(id);
                 }
             }
             if cursor == "0" {

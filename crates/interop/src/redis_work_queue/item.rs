@@ -1,4 +1,4 @@
-//! What is queued: an id and data.
+//! Queue items.
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -7,29 +7,29 @@ use windlass_core::{Error, Result};
 
 use super::session::uuid;
 
-/// An id and data, which may be any bytes.
+/// A queue item: an id and data, which may be any bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// What it is known by; of two items with one id the second is a duplicate.
+    /// Unique id. A second item with the same id is a duplicate.
     pub id: String,
-    /// What the work is about.
+    /// Payload.
     pub data: Bytes,
 }
 
-/// An item as JSON.
+/// JSON form of an item.
 #[derive(Deserialize)]
-struct Written {
+struct JsonItem {
     id: Option<String>,
     data: String,
 }
 
 impl Item {
-    /// An item with a random id.
+    /// Creates an item with a random id.
     pub fn new(data: impl Into<Bytes>) -> Self {
         Self::with_id(uuid(), data)
     }
 
-    /// An item with an id of the caller's.
+    /// Creates an item with this id.
     pub fn with_id(id: impl Into<String>, data: impl Into<Bytes>) -> Self {
         Self {
             id: id.into(),
@@ -37,30 +37,33 @@ impl Item {
         }
     }
 
-    /// An item with a random id whose data is this value as JSON, without spaces.
+    /// Creates an item with a random id whose data is `value` as JSON, without spaces.
     pub fn from_json_data<T: Serialize + ?Sized>(value: &T) -> Result<Self> {
         let data = serde_json::to_vec(value).map_err(|error| {
-            let help = "maps of JSON have text as keys, and some types cannot be written at all";
-            Error::invalid("data", "it cannot be written as JSON", help).caused_by(error)
+            let help = "use string keys in maps, and types that JSON can represent";
+            Error::invalid("data", "cannot be serialized as JSON", help).caused_by(error)
         })?;
         Ok(Self::new(data))
     }
 
-    /// Reads an item from JSON: an object with `data`, and `id` where it should not be random.
+    /// Parses an item from a JSON object with `data` and an optional `id` (default: random).
     pub fn parse(text: &str) -> Result<Self> {
-        let written: Written = serde_json::from_str(text).map_err(|error| {
-            let help = r#"write it as {"id":"…","data":"…"}; the id may be left out"#;
+        let json: JsonItem = serde_json::from_str(text).map_err(|error| {
+            let help = r#"write it as {"id":"…","data":"…"}; the id is optional"#;
             Error::invalid("item", error.to_string(), help)
         })?;
-        let id = written.id.unwrap_or_else(uuid);
-        Ok(Self::with_id(id, written.data))
+        let id = json.id.unwrap_or_else(uuid);
+        Ok(Self::with_id(id, json.data))
     }
 
-    /// Reads the data as JSON.
+    /// Parses the data as JSON.
     pub fn data_json<T: DeserializeOwned>(&self) -> Result<T> {
         serde_json::from_slice(&self.data).map_err(|error| {
-            let why = format!("the data of item {} is not what was expected", self.id);
-            let help = "look at the data: `redis-cli GET <prefix>:item:<id>`";
+            let why = format!(
+                "the data of item {} does not match the expected type",
+                self.id
+            );
+            let help = "inspect the data: `redis-cli GET <prefix>:item:<id>`";
             Error::invalid("data", why, help).caused_by(error)
         })
     }
@@ -71,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_goes_in_and_comes_out_without_spaces() {
+    fn json_data_round_trips_without_spaces() {
         let item = Item::from_json_data(&(1, "a")).unwrap();
         assert_eq!(item.data, r#"[1,"a"]"#);
         assert_eq!(item.data_json::<(u8, String)>().unwrap(), (1, "a".into()));
@@ -80,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_is_read_from_json_with_or_without_an_id() {
+    fn an_item_is_parsed_from_json_with_or_without_an_id() {
         let item = Item::parse(r#"{"id":"a","data":"[1]"}"#).unwrap();
         assert_eq!(item, Item::with_id("a", "[1]"));
         assert_eq!(Item::parse(r#"{"data":""}"#).unwrap().id.len(), 36);

@@ -1,4 +1,4 @@
-//! Leasing items, and what becomes of a lease.
+//! Leases items, and renews, releases and completes them.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -17,54 +17,53 @@ static RENEW: LazyLock<GuestScript> = script!("renew.lua");
 static RELEASE: LazyLock<GuestScript> = script!("release.lua");
 static COMPLETE: LazyLock<GuestScript> = script!("complete.lua");
 
-/// How long one wait lasts at a server: whoever waits longer asks again, so that no line is silent
-/// for so long that a firewall forgets it.
-const WAIT_AT_ONCE: Duration = Duration::from_secs(30);
+/// Maximum time of one blocking call. Longer waits are split, so that no connection is idle long
+/// enough for a firewall to drop it.
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Beyond this Redis cannot count.
+/// Well below the longest expiry that Redis supports.
 const LEASE_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// What the script found.
-enum Found {
+/// Reply of the lease script.
+enum LeaseReply {
     Item(Item),
     Nothing,
-    /// Many ids that are no items; there may be more.
-    OnlyGhosts,
+    /// Only skipped ids so far; there may be items behind them.
+    OnlySkipped,
 }
 
 impl WorkQueue {
-    /// Leases the next item for so long; waits for one up to `wait`, or for ever with `None`. Both
-    /// may be fractions of a second.
+    /// Leases the next item, waiting up to `wait`, or forever if `None`. Both durations may be
+    /// fractions of a second.
     ///
-    /// An id without data is dropped on the way, and an item that somebody holds a lease of is
-    /// passed over. When no answer comes, an item may be leased that nobody knows of: it comes back
-    /// when the lease is over, by a clean.
+    /// Drops ids without data and skips items that have a lease. If the reply is lost, an item may be
+    /// leased without the caller knowing; a clean returns it once the lease has expired.
     pub async fn lease(&self, lease: Duration, wait: Option<Duration>) -> Result<Option<Item>> {
         let args = vec![millis(lease)?, Bytes::from(self.session.clone())];
         let until = wait.map(|wait| Instant::now() + wait);
         loop {
-            match found(self.run(&LEASE, args.clone()).await?)? {
-                Found::Item(item) => return Ok(Some(item)),
-                Found::OnlyGhosts => continue,
-                Found::Nothing => {}
+            match parse_lease(self.run(&LEASE, args.clone()).await?)? {
+                LeaseReply::Item(item) => return Ok(Some(item)),
+                LeaseReply::OnlySkipped => continue,
+                LeaseReply::Nothing => {}
             }
-            let left = until.map_or(WAIT_AT_ONCE, |until| {
+            let left = until.map_or(WAIT_MAX, |until| {
                 until.saturating_duration_since(Instant::now())
             });
             if left.is_zero() {
                 return Ok(None);
             }
-            let wait = left.min(WAIT_AT_ONCE);
+            let wait = left.min(WAIT_MAX);
             let (keys, args) = self.keys.call(args.clone());
-            let guest = &self.server.guest;
-            let reply = guest.wait_then_run(&self.keys.queue, wait, &LEASE, keys, args);
-            if let Found::Item(item) = found(reply.await?)? {
+            let client = &self.server.client;
+            let reply = client.wait_then_run(&self.keys.queue, wait, &LEASE, keys, args);
+            if let LeaseReply::Item(item) = parse_lease(reply.await?)? {
                 return Ok(Some(item));
             }
         }
     }
 
-    /// Moves the end of a lease that this session holds: so long from now. Whether it still held it.
+    /// Extends a lease of this session to `lease` from now. Returns whether the session still held it.
     pub async fn renew(&self, id: &str, lease: Duration) -> Result<bool> {
         let args = vec![
             Bytes::from(id.to_owned()),
@@ -75,8 +74,8 @@ impl WorkQueue {
         Ok(text(reply)? == "renewed")
     }
 
-    /// Gives an item back that this session holds a lease of, to the front of the queue: it was not
-    /// tried, so it is next. Whether it still held it.
+    /// Returns an item leased by this session to the front of the queue, because it was not tried.
+    /// Returns whether the session still held the lease.
     pub async fn release(&self, id: &str) -> Result<bool> {
         let args = vec![
             Bytes::from(id.to_owned()),
@@ -86,8 +85,8 @@ impl WorkQueue {
         Ok(text(reply)? == "released")
     }
 
-    /// Ends an item, with or without a lease of it. Whether this call ended it: of all that are
-    /// made for one item, one is told so.
+    /// Completes an item, with or without a lease. Returns `true` to exactly one of the calls for the
+    /// same item.
     pub async fn complete(&self, id: &str) -> Result<bool> {
         let args = vec![Bytes::from(id.to_owned())];
         let reply = self.run(&COMPLETE, args).await?;
@@ -95,40 +94,40 @@ impl WorkQueue {
     }
 }
 
-fn found(reply: Value) -> Result<Found> {
+fn parse_lease(reply: Value) -> Result<LeaseReply> {
     let mut parts = list(reply)?.into_iter();
     let mut next = || parts.next().unwrap_or(Value::Nil);
     Ok(match text(next())?.as_str() {
         "leased" => {
             let (id, data) = (bytes(next())?, bytes(next())?);
-            Found::Item(Item::with_id(plain(&id)?, data))
+            LeaseReply::Item(Item::with_id(utf8_id(&id)?, data))
         }
-        "more" => Found::OnlyGhosts,
-        _ => Found::Nothing,
+        "more" => LeaseReply::OnlySkipped,
+        _ => LeaseReply::Nothing,
     })
 }
 
-/// An id as all clients have it: the originals refuse any other as well.
-fn plain(id: &[u8]) -> Result<&str> {
+/// Parses an id, which has to be UTF-8 for the original clients as well.
+fn utf8_id(id: &[u8]) -> Result<&str> {
     std::str::from_utf8(id).map_err(|error| {
         let shown = String::from_utf8_lossy(id);
         Error::new(
             ErrorKind::StoreDamaged,
-            format!("the item {shown:?} was leased, and its id is not UTF-8"),
-            "remove it from the lists and its data: no client can complete it",
+            format!("leased item {shown:?} has an id that is not UTF-8"),
+            "delete its data and remove its id from the lists: no client can complete it",
         )
         .caused_by(error)
     })
 }
 
-/// A lease in whole milliseconds.
+/// Converts a lease to whole milliseconds.
 fn millis(lease: Duration) -> Result<Bytes> {
     let millis = lease.as_millis();
     if millis == 0 || lease > LEASE_MAX {
         return Err(Error::invalid(
             "lease",
-            format!("it is {lease:?}"),
-            "ask for 1ms or more, for example 30s",
+            format!("{lease:?} is out of range"),
+            "use 1ms to 100 years, for example 30s",
         ));
     }
     Ok(Bytes::from(millis.to_string()))

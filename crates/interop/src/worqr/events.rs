@@ -1,4 +1,4 @@
-//! Hears the channels of queues.
+//! Subscribes to the channels of queues.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -7,51 +7,51 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_core::Result;
-use windlass_store_redis::guest::{Heard, Listener as Ear};
+use windlass_store_redis::guest::{Heard, Listener as Subscription};
 
 use super::Worqr;
 use super::keys::Channel;
 
-/// What happened at a queue.
+/// An event on a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// There is work: somebody may start a task.
+pub enum WorqrEvent {
+    /// Work is available: a worker may start a task.
     Work {
-        /// Where.
+        /// Queue name.
         queue: String,
-        /// How many tasks, as far as the message says.
+        /// Number of tasks according to the message, or 1.
         count: u64,
     },
     /// A process was finished.
     Done {
-        /// Where.
+        /// Queue name.
         queue: String,
-        /// What is told of it; [`Done::parse`] reads it.
+        /// The message, for [`DoneMessage::parse`].
         message: Bytes,
     },
-    /// A task was cancelled: whoever is at it should finish.
+    /// A task was cancelled: workers that run it should finish.
     Cancel {
-        /// Where.
+        /// Queue name.
         queue: String,
         /// The task.
         task: Bytes,
     },
-    /// The queue was deleted with the tasks that waited.
+    /// The queue was deleted with its waiting tasks.
     Delete {
-        /// Which.
+        /// Queue name.
         queue: String,
     },
-    /// The connection was lost for a while, and messages with it: look for work without being told.
+    /// The connection was interrupted and messages may be lost: check for work.
     Missed,
 }
 
-/// What is told of a finished process.
+/// Message about a finished process.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Done {
-    /// Who finished it.
+pub struct DoneMessage {
+    /// Id of the worker that finished it.
     pub worker_id: String,
-    /// The task; the original leaves it out where the process was taken back before.
+    /// The task. The original omits it if the process had been taken back.
     #[serde(default)]
     pub task: Option<String>,
     /// The result, as JSON.
@@ -59,58 +59,58 @@ pub struct Done {
     pub result: Option<Box<RawValue>>,
 }
 
-impl Done {
-    /// Reads the message of [`Event::Done`]; nothing where it is none.
+impl DoneMessage {
+    /// Parses the message of [`WorqrEvent::Done`]. Returns `None` if it is invalid.
     pub fn parse(message: &[u8]) -> Option<Self> {
         serde_json::from_slice(message).ok()
     }
 }
 
-/// Hears what happens at queues.
+/// Receives the events of queues.
 #[derive(Debug)]
-pub struct Listener {
-    ear: Ear,
-    // Channels are known by where they were subscribed for: names may have any characters. In the
-    // document's layout one channel can belong to two queues.
-    meanings: HashMap<Bytes, Vec<(String, Channel)>>,
-    pending: VecDeque<Event>,
+pub struct WorqrListener {
+    subscription: Subscription,
+    // Maps each channel to its queues, because a queue's name cannot be parsed from the channel's. In
+    // the document layout one channel can belong to two queues.
+    channels: HashMap<Bytes, Vec<(String, Channel)>>,
+    pending: VecDeque<WorqrEvent>,
 }
 
 impl Worqr {
-    /// Listens to the channels of queues; what is published after this has answered is heard.
-    pub async fn listen<Q: AsRef<str>>(&self, queues: &[Q]) -> Result<Listener> {
-        let mut meanings: HashMap<Bytes, Vec<(String, Channel)>> = HashMap::new();
+    /// Subscribes to the channels of queues. Messages published after this returns are received.
+    pub async fn listen<Q: AsRef<str>>(&self, queues: &[Q]) -> Result<WorqrListener> {
+        let mut channels: HashMap<Bytes, Vec<(String, Channel)>> = HashMap::new();
         for queue in queues.iter().map(AsRef::as_ref) {
             self.check_queue(queue)?;
-            for (name, channel) in self.keys.channels(queue) {
-                let meaning = (queue.to_owned(), channel);
-                let known = meanings.entry(name).or_default();
-                if !known.contains(&meaning) {
-                    known.push(meaning);
+            for (name, kind) in self.keys.channels(queue) {
+                let entry = (queue.to_owned(), kind);
+                let known = channels.entry(name).or_default();
+                if !known.contains(&entry) {
+                    known.push(entry);
                 }
             }
         }
-        let channels = meanings.keys().cloned().collect();
-        Ok(Listener {
-            ear: self.guest.listen(channels).await?,
-            meanings,
+        let names = channels.keys().cloned().collect();
+        Ok(WorqrListener {
+            subscription: self.client.listen(names).await?,
+            channels,
             pending: VecDeque::new(),
         })
     }
 }
 
-impl Listener {
-    /// What happens next. It may be given up and asked again: nothing is lost.
-    pub async fn next(&mut self) -> Event {
+impl WorqrListener {
+    /// Returns the next event. Cancel safe.
+    pub async fn next(&mut self) -> WorqrEvent {
         loop {
             if let Some(event) = self.pending.pop_front() {
                 return event;
             }
-            match self.ear.next().await {
-                Heard::Gap => return Event::Missed,
+            match self.subscription.next().await {
+                Heard::Gap => return WorqrEvent::Missed,
                 Heard::Message { channel, bytes } => {
-                    let meanings = self.meanings.get(&channel).into_iter().flatten();
-                    let events = meanings.map(|(queue, kind)| event(queue, *kind, &bytes));
+                    let queues = self.channels.get(&channel).into_iter().flatten();
+                    let events = queues.map(|(queue, kind)| event(queue, *kind, &bytes));
                     self.pending.extend(events);
                 }
             }
@@ -118,26 +118,26 @@ impl Listener {
     }
 }
 
-fn event(queue: &str, channel: Channel, message: &Bytes) -> Event {
+fn event(queue: &str, channel: Channel, message: &Bytes) -> WorqrEvent {
     let queue = queue.to_owned();
     match channel {
-        Channel::Work | Channel::News => {
+        Channel::Work | Channel::NewTasks => {
             let count = std::str::from_utf8(message).ok();
             let count = count.and_then(|count| count.parse().ok());
-            Event::Work {
+            WorqrEvent::Work {
                 queue,
-                // A message is a reason to look, whatever it says.
+                // An invalid message is still a reason to check for work.
                 count: count.unwrap_or(1),
             }
         }
-        Channel::Done => Event::Done {
+        Channel::Done => WorqrEvent::Done {
             queue,
             message: message.clone(),
         },
-        Channel::Cancel => Event::Cancel {
+        Channel::Cancel => WorqrEvent::Cancel {
             queue,
             task: message.clone(),
         },
-        Channel::Delete => Event::Delete { queue },
+        Channel::Delete => WorqrEvent::Delete { queue },
     }
 }

@@ -1,48 +1,48 @@
-//! The names of the keys and channels that are read from here; scripts have their own.
+//! Key and channel names used from Rust. Scripts have their own.
 
 use bytes::Bytes;
 use windlass_core::{Error, Result};
 
-use super::Settings;
+use super::WorqrSettings;
 
-/// Which names the keys have.
+/// Key layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub enum WorqrLayout {
     /// The released versions: `worqr:queues:Q1`.
     Released,
     /// The document that came before them: `Q1`, `W1_Q1`, `WorkMap_W1`, `Workers`, `W1`.
     Document,
 }
 
-/// What a channel is for.
+/// Purpose of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Channel {
     Work,
-    /// As [`Channel::Work`]: the document tells new tasks elsewhere.
-    News,
+    /// Like [`Channel::Work`]: the document layout announces new tasks on a separate channel.
+    NewTasks,
     Done,
     Cancel,
     Delete,
 }
 
-/// The names under one prefix.
+/// Key names under one prefix.
 #[derive(Debug, Clone)]
 pub(super) struct Keys {
-    layout: Layout,
+    layout: WorqrLayout,
     prefix: String,
 }
 
 impl Keys {
-    pub(super) fn new(settings: Settings) -> Result<Self> {
-        let Settings { layout, prefix } = settings;
-        if layout == Layout::Released && prefix.is_empty() {
-            let help = "name the redisKeyPrefix of the other clients, which is worqr by default";
-            return Err(Error::invalid("prefix", "it is empty", help));
+    pub(super) fn new(settings: WorqrSettings) -> Result<Self> {
+        let WorqrSettings { layout, prefix } = settings;
+        if layout == WorqrLayout::Released && prefix.is_empty() {
+            let help = "use the redisKeyPrefix of the other clients (default: worqr)";
+            return Err(Error::invalid("prefix", "must not be empty", help));
         }
         Ok(Self { layout, prefix })
     }
 
-    pub(super) fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> WorqrLayout {
         self.layout
     }
 
@@ -52,41 +52,41 @@ impl Keys {
 
     pub(super) fn queue(&self, queue: &str) -> String {
         match self.layout {
-            Layout::Released => format!("{}:queues:{queue}", self.prefix),
-            Layout::Document => format!("{}{queue}", self.prefix),
+            WorqrLayout::Released => format!("{}:queues:{queue}", self.prefix),
+            WorqrLayout::Document => format!("{}{queue}", self.prefix),
         }
     }
 
     pub(super) fn process(&self, process: &str) -> String {
         match self.layout {
-            Layout::Released => format!("{}:processes:{process}", self.prefix),
-            Layout::Document => format!("{}{process}", self.prefix),
+            WorqrLayout::Released => format!("{}:processes:{process}", self.prefix),
+            WorqrLayout::Document => format!("{}{process}", self.prefix),
         }
     }
 
     pub(super) fn workers(&self) -> String {
         match self.layout {
-            Layout::Released => format!("{}:workers", self.prefix),
-            Layout::Document => format!("{}Workers", self.prefix),
+            WorqrLayout::Released => format!("{}:workers", self.prefix),
+            WorqrLayout::Document => format!("{}Workers", self.prefix),
         }
     }
 
     pub(super) fn served(&self, worker: &str) -> String {
         match self.layout {
-            Layout::Released => format!("{}:workingQueues:{worker}", self.prefix),
-            Layout::Document => format!("{}WorkMap_{worker}", self.prefix),
+            WorqrLayout::Released => format!("{}:workingQueues:{worker}", self.prefix),
+            WorqrLayout::Document => format!("{}WorkMap_{worker}", self.prefix),
         }
     }
 
-    /// A key of ours.
+    /// Returns a key added by Windlass.
     pub(super) fn own(&self, kind: &str) -> String {
         match self.layout {
-            Layout::Released => format!("{}:windlass:{kind}", self.prefix),
-            Layout::Document => format!("{}windlass_{kind}", self.prefix),
+            WorqrLayout::Released => format!("{}:windlass:{kind}", self.prefix),
+            WorqrLayout::Document => format!("{}windlass_{kind}", self.prefix),
         }
     }
 
-    /// The channels of a queue, each once.
+    /// Returns the channels of a queue.
     pub(super) fn channels(&self, queue: &str) -> Vec<(Bytes, Channel)> {
         let mut channels: Vec<(Bytes, Channel)> = [
             (Channel::Work, "work"),
@@ -96,23 +96,23 @@ impl Keys {
         ]
         .map(|(channel, kind)| (self.channel(queue, kind).into(), channel))
         .into();
-        if self.layout == Layout::Document {
-            channels.push((self.queue(queue).into(), Channel::News));
+        if self.layout == WorqrLayout::Document {
+            channels.push((self.queue(queue).into(), Channel::NewTasks));
         }
         channels
     }
 
     fn channel(&self, queue: &str, kind: &str) -> String {
         match self.layout {
-            Layout::Released => format!("{}_{queue}_{kind}", self.prefix),
-            Layout::Document => format!("{}{queue}_{kind}", self.prefix),
+            WorqrLayout::Released => format!("{}_{queue}_{kind}", self.prefix),
+            WorqrLayout::Document => format!("{}{queue}_{kind}", self.prefix),
         }
     }
 
-    /// The pattern of all keys whose names begin so: the prefix may have any characters.
-    pub(super) fn pattern(start: &str) -> String {
-        let mut pattern = String::with_capacity(start.len() + 1);
-        for character in start.chars() {
+    /// Returns the pattern of all keys with this prefix. Special characters are escaped.
+    pub(super) fn prefix_pattern(prefix: &str) -> String {
+        let mut pattern = String::with_capacity(prefix.len() + 1);
+        for character in prefix.chars() {
             if matches!(character, '*' | '?' | '[' | ']' | '^' | '-' | '\\') {
                 pattern.push('\\');
             }
@@ -128,14 +128,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_fits_only_what_begins_with_these_very_characters() {
-        assert_eq!(Keys::pattern("a*b?[c]\\:"), "a\\*b\\?\\[c\\]\\\\:*");
+    fn pattern_characters_in_a_prefix_are_escaped() {
+        assert_eq!(Keys::prefix_pattern("a*b?[c]\\:"), "a\\*b\\?\\[c\\]\\\\:*");
     }
 
     #[test]
     fn the_released_layout_needs_a_prefix() {
-        let error = Keys::new(Settings::released("")).unwrap_err();
+        let error = Keys::new(WorqrSettings::released("")).unwrap_err();
         assert_eq!(error.code(), "invalid");
-        assert!(Keys::new(Settings::document("")).is_ok());
+        assert!(Keys::new(WorqrSettings::document("")).is_ok());
     }
 }

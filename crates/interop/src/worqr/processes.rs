@@ -1,4 +1,4 @@
-//! Starts tasks as processes, and ends them.
+//! Starts tasks as processes and ends them.
 
 use std::time::Duration;
 
@@ -8,33 +8,33 @@ use serde::Serialize;
 use windlass_core::{Error, ErrorKind, Result};
 
 use super::keys::Keys;
-use super::search::page;
+use super::scan::parse_page;
 use super::tasks::digest;
-use super::{Worqr, arg, nonce, scripts};
+use super::{Worqr, arg, scripts, uuid};
 use crate::reply;
 
 /// A task in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its name, which nothing before and after it has.
+    /// Unique id.
     pub id: String,
-    /// The bytes that were put into the queue.
+    /// The task as it was enqueued.
     pub task: Bytes,
 }
 
-/// What came of ending a process.
+/// Result of ending a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// It is ended, by this call.
+pub enum ProcessEnd {
+    /// This call ended the process.
     Ended,
-    /// It was not in progress: it was ended before, or its task went back into the queue. Nothing
-    /// was changed, and nothing was published.
+    /// The process was not in progress: it had ended, or its task was returned to the queue. Nothing
+    /// was changed or published.
     Gone,
 }
 
-/// What is told when a process is done; the names and their order are the original's.
+/// Message about a finished process. Field names and their order are the original's.
 #[derive(Serialize)]
-struct DoneMessage<'a, R: ?Sized> {
+struct NewDoneMessage<'a, R: ?Sized> {
     #[serde(rename = "workerId")]
     worker_id: &'a str,
     task: &'a str,
@@ -43,16 +43,16 @@ struct DoneMessage<'a, R: ?Sized> {
 }
 
 impl Worqr {
-    /// Starts the next task of a queue as a process of this worker (`dequeue`), which has to live
-    /// and to serve the queue; nothing where no task waits.
+    /// Starts the next task of a queue as a process of this worker (`dequeue`). The worker must be
+    /// alive and serve the queue. Returns `None` if the queue is empty.
     pub async fn start_task(&self, worker: &str, queue: &str) -> Result<Option<Process>> {
         let (id, args) = self.new_process(worker, queue)?;
-        let answer = self.run_repeating(&scripts::START, args).await?;
-        started(answer, id, worker, queue)
+        let reply = self.run_repeating(&scripts::START, args).await?;
+        parse_start(reply, id, worker, queue)
     }
 
-    /// As [`Worqr::start_task`], and waits for a task where there is none. Where the outcome is
-    /// unknown the task comes back with the worker's end.
+    /// Like [`Worqr::start_task`], but waits for a task. If the outcome is unknown, a started task is
+    /// returned when the worker ends.
     pub async fn start_task_within(
         &self,
         worker: &str,
@@ -61,45 +61,45 @@ impl Worqr {
     ) -> Result<Option<Process>> {
         let (id, args) = self.new_process(worker, queue)?;
         let list = self.keys.queue(queue);
-        let script = scripts::START.of(self.keys.layout());
-        let args = self.with(args);
+        let script = scripts::START.for_layout(self.keys.layout());
+        let args = self.with_prefix(args);
         let waiting = self
-            .guest
+            .client
             .wait_then_run(list.as_bytes(), wait, script, Vec::new(), args);
-        started(waiting.await?, id, worker, queue)
+        parse_start(waiting.await?, id, worker, queue)
     }
 
-    /// The name is drawn here, so that the call may be repeated.
+    /// Generates the process id here, so that the call can be retried.
     fn new_process(&self, worker: &str, queue: &str) -> Result<(String, Vec<Bytes>)> {
         self.check_worker(worker)?;
         self.check_queue(queue)?;
-        let id = format!("{queue}_{}", nonce::uuid()?);
+        let id = format!("{queue}_{}", uuid::random()?);
         let args = vec![arg(worker), arg(queue), arg(&id)];
         Ok((id, args))
     }
 
-    /// Gives up a process (`stopProcess`): its task goes back to the front of the queue, and the
-    /// workers are told.
-    pub async fn stop_task(&self, worker: &str, process: &str) -> Result<Ended> {
+    /// Stops a process (`stopProcess`): returns its task to the front of the queue and notifies the
+    /// workers.
+    pub async fn stop_task(&self, worker: &str, process: &str) -> Result<ProcessEnd> {
         self.check_worker(worker)?;
         Self::check_process(process)?;
         let args = vec![arg(worker), arg(process)];
-        ended(self.run(&scripts::STOP, args).await?)
+        parse_end(self.run(&scripts::STOP, args).await?)
     }
 
-    /// Ends a process that has no result (`finishProcess`).
-    pub async fn finish_task(&self, worker: &str, process: &str) -> Result<Ended> {
+    /// Finishes a process without a result (`finishProcess`).
+    pub async fn finish_task(&self, worker: &str, process: &str) -> Result<ProcessEnd> {
         self.finish(worker, process, None::<&()>).await
     }
 
-    /// Ends a process with a result, which is told as it is, be it 0, `false` or empty
-    /// (`finishProcess`).
+    /// Finishes a process with a result (`finishProcess`). The result is published even if it is 0,
+    /// `false` or empty.
     pub async fn finish_task_with(
         &self,
         worker: &str,
         process: &str,
         result: &(impl Serialize + ?Sized),
-    ) -> Result<Ended> {
+    ) -> Result<ProcessEnd> {
         self.finish(worker, process, Some(result)).await
     }
 
@@ -108,58 +108,58 @@ impl Worqr {
         worker: &str,
         process: &str,
         result: Option<&(impl Serialize + ?Sized)>,
-    ) -> Result<Ended> {
+    ) -> Result<ProcessEnd> {
         self.check_worker(worker)?;
         Self::check_process(process)?;
         let Some(task) = self.task_of(process).await? else {
-            return Ok(Ended::Gone);
+            return Ok(ProcessEnd::Gone);
         };
-        let message = serde_json::to_vec(&DoneMessage {
+        let message = serde_json::to_vec(&NewDoneMessage {
             worker_id: worker,
             task: &String::from_utf8_lossy(&task),
             result,
         });
         let message = message.map_err(|error| {
-            let help = "give a result that JSON can express";
+            let help = "use a result that can be serialized as JSON";
             Error::invalid("result", &error, help)
         })?;
         let lock = digest(&task);
-        // The script compares the task: nobody can have changed it unseen.
+        // The script compares the task, so that a change between the two calls is detected.
         let args = vec![arg(worker), arg(process), task, arg(&lock), message.into()];
-        ended(self.run(&scripts::FINISH, args).await?)
+        parse_end(self.run(&scripts::FINISH, args).await?)
     }
 
-    /// Whether a process is in progress: it was not ended, and its task did not go back.
+    /// Returns whether a process is in progress: it has not ended and its task was not returned.
     pub(crate) async fn is_in_progress(&self, process: &str) -> Result<bool> {
         Ok(self.task_of(process).await?.is_some())
     }
 
     async fn task_of(&self, process: &str) -> Result<Option<Bytes>> {
         let first = cmd("LINDEX").arg(self.keys.process(process)).arg(0).take();
-        reply::maybe_bytes(self.guest.ask(&first).await?)
+        reply::maybe_bytes(self.client.ask(&first).await?)
     }
 
-    /// Everything in progress. In the document's layout: at workers that are noted.
+    /// Returns all processes in progress. In the document layout, only those of registered workers.
     pub async fn processes(&self) -> Result<Vec<Process>> {
         self.find_processes(None).await
     }
 
-    /// The processes that are at this task (`getMatchingProcesses`).
+    /// Returns the ids of the processes that run this task (`getMatchingProcesses`).
     pub async fn matching_processes(&self, task: impl Into<Bytes>) -> Result<Vec<String>> {
         let found = self.find_processes(Some(task.into())).await?;
         Ok(found.into_iter().map(|process| process.id).collect())
     }
 
     async fn find_processes(&self, task: Option<Bytes>) -> Result<Vec<Process>> {
-        let pattern = Keys::pattern(&self.keys.process(""));
-        let is_one = if task.is_some() { "1" } else { "" };
+        let pattern = Keys::prefix_pattern(&self.keys.process(""));
+        let filter = if task.is_some() { "1" } else { "" };
         let task = task.unwrap_or_default();
         let mut found = Vec::new();
         let mut cursor = "0".to_owned();
         loop {
-            let args = vec![arg(&cursor), arg(is_one), task.clone(), arg(&pattern)];
-            let answer = self.run_repeating(&scripts::PROCESSES, args).await?;
-            let (next, parts) = page(answer)?;
+            let args = vec![arg(&cursor), arg(filter), task.clone(), arg(&pattern)];
+            let reply = self.run_repeating(&scripts::PROCESSES, args).await?;
+            let (next, parts) = parse_page(reply)?;
             let mut parts = parts.into_iter();
             while let (Some(id), Some(task)) = (parts.next(), parts.next()) {
                 let (id, task) = (reply::text(id)?, reply::bytes(task)?);
@@ -170,15 +170,15 @@ impl Worqr {
             }
             cursor = next;
         }
-        // A search may show a key twice.
+        // A scan may return a key twice.
         found.sort_by(|one, other| one.id.cmp(&other.id));
         found.dedup_by(|one, other| one.id == other.id);
         Ok(found)
     }
 }
 
-fn started(answer: Value, id: String, worker: &str, queue: &str) -> Result<Option<Process>> {
-    let mut parts = reply::list(answer)?.into_iter();
+fn parse_start(reply: Value, id: String, worker: &str, queue: &str) -> Result<Option<Process>> {
+    let mut parts = reply::list(reply)?.into_iter();
     let mut next = || parts.next().unwrap_or(Value::Nil);
     match reply::text(next())?.as_str() {
         "started" => {
@@ -188,25 +188,25 @@ fn started(answer: Value, id: String, worker: &str, queue: &str) -> Result<Optio
         "empty" => Ok(None),
         "idle" => Err(Error::new(
             ErrorKind::Conflict,
-            format!("worker {worker} does not serve the queue {queue}"),
-            "start work there first: start_work, or `windlass interop worqr start-work`",
+            format!("worker {worker} does not serve queue {queue}"),
+            "start work on it first: `windlass interop worqr start-work QUEUE --worker ID`",
         )),
         _ => Err(expired(worker)),
     }
 }
 
-/// A worker whose timer ran out gets nothing: whatever it started could be taken back at once.
+/// The worker's timer ran out. It gets no tasks, because a cleanup could return them immediately.
 pub(super) fn expired(worker: &str) -> Error {
     Error::new(
         ErrorKind::Conflict,
-        format!("worker {worker} failed to stay alive: its timer ran out"),
-        "start it again, and keep it alive more often than its timer runs",
+        format!("worker {worker} is not alive: its timer ran out"),
+        "start it again, and send keep-alive more often than its timeout",
     )
 }
 
-fn ended(answer: Value) -> Result<Ended> {
-    Ok(match reply::text(answer)?.as_str() {
-        "gone" => Ended::Gone,
-        _ => Ended::Ended,
+fn parse_end(reply: Value) -> Result<ProcessEnd> {
+    Ok(match reply::text(reply)?.as_str() {
+        "gone" => ProcessEnd::Gone,
+        _ => ProcessEnd::Ended,
     })
 }

@@ -1,4 +1,4 @@
-//! Goes through keys or the members of a set page by page, so that no step of the server is long.
+//! Scans keys or members of a set in pages, so that no command blocks the server for long.
 
 use std::collections::BTreeSet;
 
@@ -8,39 +8,39 @@ use windlass_core::Result;
 use super::Worqr;
 use crate::reply;
 
-/// How many one page has, more or less.
+/// Approximate page size.
 const PAGE: usize = 1000;
 
-/// What is gone through.
+/// What to scan.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Search<'a> {
-    /// The lists whose keys fit this pattern.
+pub(super) enum ScanTarget<'a> {
+    /// Lists whose keys match this pattern.
     Lists(&'a str),
-    /// The members of a set.
+    /// Members of the set with this key.
     Members(&'a str),
 }
 
 impl Worqr {
-    /// Everything that was there all the time, each once and in order.
-    pub(super) async fn search(&self, search: Search<'_>) -> Result<BTreeSet<String>> {
+    /// Returns everything that existed during the whole scan, sorted, without duplicates.
+    pub(super) async fn scan(&self, target: ScanTarget<'_>) -> Result<BTreeSet<String>> {
         let mut found = BTreeSet::new();
         let mut cursor = "0".to_owned();
         loop {
-            let mut command = match search {
-                Search::Lists(pattern) => {
+            let mut command = match target {
+                ScanTarget::Lists(pattern) => {
                     let mut command = cmd("SCAN");
                     command.arg(&cursor).arg("MATCH").arg(pattern);
                     command.arg("TYPE").arg("list");
                     command
                 }
-                Search::Members(set) => {
+                ScanTarget::Members(set) => {
                     let mut command = cmd("SSCAN");
                     command.arg(set).arg(&cursor);
                     command
                 }
             };
             command.arg("COUNT").arg(PAGE);
-            let (next, names) = page(self.guest.ask(&command).await?)?;
+            let (next, names) = parse_page(self.client.ask(&command).await?)?;
             for name in names {
                 found.insert(reply::text(name)?);
             }
@@ -52,8 +52,8 @@ impl Worqr {
     }
 }
 
-/// A cursor and what came with it.
-pub(super) fn page(value: Value) -> Result<(String, Vec<Value>)> {
+/// Parses a cursor and its page.
+pub(super) fn parse_page(value: Value) -> Result<(String, Vec<Value>)> {
     let mut parts = reply::list(value)?.into_iter();
     let mut next = || parts.next().unwrap_or(Value::Nil);
     Ok((reply::text(next())?, reply::list(next())?))

@@ -1,36 +1,36 @@
-//! The scripts, each once per layout: the same steps on other names.
+//! The scripts, built once per layout with different key names.
 
 use std::sync::LazyLock;
 
 use windlass_store_redis::guest::GuestScript;
 
-use super::keys::Layout;
+use super::keys::WorqrLayout;
 
-/// One operation on either layout.
+/// One script for both layouts.
 #[derive(Debug)]
-pub(super) struct Pair {
+pub(super) struct LayoutScripts {
     released: GuestScript,
     document: GuestScript,
 }
 
-impl Pair {
-    pub(super) fn of(&'static self, layout: Layout) -> &'static GuestScript {
+impl LayoutScripts {
+    pub(super) fn for_layout(&'static self, layout: WorqrLayout) -> &'static GuestScript {
         match layout {
-            Layout::Released => &self.released,
-            Layout::Document => &self.document,
+            WorqrLayout::Released => &self.released,
+            WorqrLayout::Document => &self.document,
         }
     }
 }
 
 const RELEASED: &str = include_str!("../../lua/worqr/lib/released.lua");
 const DOCUMENT: &str = include_str!("../../lua/worqr/lib/document.lua");
-const LIFE: &str = include_str!("../../lua/worqr/lib/life.lua");
+const LIVENESS: &str = include_str!("../../lua/worqr/lib/liveness.lua");
 const NOTIFY: &str = include_str!("../../lua/worqr/lib/notify.lua");
 const PUT_BACK: &str = include_str!("../../lua/worqr/lib/put_back.lua");
 
 macro_rules! scripts {
     ($($name:ident: $released:literal, $document:literal, [$($part:ident),*];)+) => {
-        $(pub(super) static $name: LazyLock<Pair> = LazyLock::new(|| Pair {
+        $(pub(super) static $name: LazyLock<LayoutScripts> = LazyLock::new(|| LayoutScripts {
             released: GuestScript::new(&[
                 RELEASED,
                 $($part,)*
@@ -51,16 +51,16 @@ macro_rules! scripts {
 scripts! {
     CANCEL: "cancel.lua", [];
     DELETE: "delete.lua", [];
-    DELETED: "deleted.lua", [];
+    READ_DELETED: "read_deleted.lua", [];
     ENQUEUE: "enqueue.lua", [];
-    EXPIRED: "expired.lua", [LIFE];
-    FAIL_WORKER: "fail_worker.lua", [LIFE, NOTIFY, PUT_BACK];
+    EXPIRED: "expired.lua", [LIVENESS];
+    FAIL_WORKER: "fail_worker.lua", [LIVENESS, NOTIFY, PUT_BACK];
     FINISH: "finish.lua", [];
-    FREE: "free.lua", [];
-    KEEP_ALIVE: "keep_alive.lua", [LIFE];
+    FREE_LOCKS: "free_locks.lua", [];
+    KEEP_ALIVE: "keep_alive.lua", [LIVENESS];
     REQUEST_WORK: "request_work.lua", [NOTIFY];
-    START: "start.lua", [LIFE];
-    START_WORK: "start_work.lua", [LIFE, NOTIFY];
+    START: "start.lua", [LIVENESS];
+    START_WORK: "start_work.lua", [LIVENESS, NOTIFY];
     START_WORKER: "start_worker.lua", [];
     STOP: "stop.lua", [NOTIFY, PUT_BACK];
     STOP_WORK: "stop_work.lua", [NOTIFY, PUT_BACK];

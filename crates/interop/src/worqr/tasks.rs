@@ -1,4 +1,4 @@
-//! Puts tasks into queues, and cancels them.
+//! Enqueues and cancels tasks.
 
 use std::fmt::Write as _;
 
@@ -6,30 +6,29 @@ use bytes::Bytes;
 use md5::{Digest, Md5};
 use windlass_core::{Error, Result};
 
-use super::queues::amount;
+use super::queues::count;
 use super::{Worqr, arg, scripts};
 
-/// How many tasks go into a queue in one step; no other step of the server is longer.
-const MANY_MAX: usize = 10_000;
+/// Maximum number of tasks per call, which limits how long the script blocks the server.
+const ENQUEUE_MAX: usize = 10_000;
 
-/// What came of a unique task.
+/// Result of enqueuing a unique task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Enqueued {
-    /// It waits.
+pub enum UniqueEnqueued {
+    /// The task was added.
     Added,
-    /// The same task waits already or is in progress, in whatever queue.
+    /// The same task is waiting or in progress, in any queue.
     Duplicate,
 }
 
 impl Worqr {
-    /// Puts a task into a queue and tells the workers (`enqueue`).
+    /// Enqueues a task and notifies the workers (`enqueue`).
     pub async fn enqueue(&self, queue: &str, task: impl Into<Bytes>) -> Result<()> {
         self.enqueue_many(queue, [task]).await?;
         Ok(())
     }
 
-    /// Puts tasks into a queue in their order, all or none, and tells the workers how many; answers
-    /// how many that were.
+    /// Enqueues tasks in order, all or none, and notifies the workers. Returns their number.
     pub async fn enqueue_many<T: Into<Bytes>>(
         &self,
         queue: &str,
@@ -39,42 +38,46 @@ impl Worqr {
         let mut args = vec![arg(queue), Bytes::new()];
         let fixed = args.len();
         args.extend(tasks.into_iter().map(Into::into));
-        let count = args.len() - fixed;
-        if count == 0 {
-            return Err(Error::invalid("list of tasks", "it is empty", "add a task"));
+        let added = args.len() - fixed;
+        if added == 0 {
+            return Err(Error::invalid("tasks", "must not be empty", "add a task"));
         }
-        if count > MANY_MAX {
-            let why = format!("it has {count} tasks, the limit is {MANY_MAX}");
+        if added > ENQUEUE_MAX {
+            let why = format!("{added} tasks are too many, the maximum is {ENQUEUE_MAX}");
             let help = "enqueue them in several calls";
-            return Err(Error::invalid("list of tasks", why, help));
+            return Err(Error::invalid("tasks", why, help));
         }
-        amount(&self.run(&scripts::ENQUEUE, args).await?)
+        count(&self.run(&scripts::ENQUEUE, args).await?)
     }
 
-    /// Puts a task into a queue unless the same waits or is in progress anywhere (`enqueue` with
-    /// `unique`). The lock is by the task's bytes, over all queues of the prefix, as the original's
-    /// clients know it: the end of any task with these bytes frees it.
-    pub async fn enqueue_unique(&self, queue: &str, task: impl Into<Bytes>) -> Result<Enqueued> {
+    /// Enqueues a task unless the same task is waiting or in progress in any queue (`enqueue` with
+    /// `unique`). As in the original, the lock is on the task's bytes, across all queues of the prefix,
+    /// and the end of any task with these bytes frees it.
+    pub async fn enqueue_unique(
+        &self,
+        queue: &str,
+        task: impl Into<Bytes>,
+    ) -> Result<UniqueEnqueued> {
         self.check_queue(queue)?;
         let task = task.into();
         let args = vec![arg(queue), arg(&digest(&task)), task];
-        match amount(&self.run(&scripts::ENQUEUE, args).await?)? {
-            0 => Ok(Enqueued::Duplicate),
-            _ => Ok(Enqueued::Added),
+        match count(&self.run(&scripts::ENQUEUE, args).await?)? {
+            0 => Ok(UniqueEnqueued::Duplicate),
+            _ => Ok(UniqueEnqueued::Added),
         }
     }
 
-    /// Takes every copy of a task out of a queue and tells the workers that may be at it
-    /// (`cancelTasks`); answers how many copies waited. With the last of them goes the lock.
+    /// Removes every copy of a task from a queue and notifies the workers that may be running it
+    /// (`cancelTasks`). Returns the number of copies removed. The lock is freed if there were any.
     pub async fn cancel_tasks(&self, queue: &str, task: impl Into<Bytes>) -> Result<u64> {
         self.check_queue(queue)?;
         let task = task.into();
         let args = vec![arg(queue), arg(&digest(&task)), task];
-        amount(&self.run(&scripts::CANCEL, args).await?)
+        count(&self.run(&scripts::CANCEL, args).await?)
     }
 }
 
-/// The name of a task's lock: its MD5 as hexadecimal digits.
+/// Returns the name of a task's lock: its MD5 in hexadecimal.
 pub(super) fn digest(task: &[u8]) -> String {
     let mut text = String::with_capacity(32);
     for byte in Md5::digest(task) {

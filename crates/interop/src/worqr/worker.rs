@@ -1,4 +1,4 @@
-//! A worker that beats and cleans up by itself for as long as its handle is there.
+//! A worker that sends heartbeats and cleans up in the background until it is dropped.
 
 use std::time::Duration;
 
@@ -8,156 +8,160 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use windlass_core::Result;
 
-use super::processes::{Ended, Process};
-use super::workers::{BEAT, Failed, Lifetime, Victim};
-use super::{Worqr, nonce};
+use super::processes::{Process, ProcessEnd};
+use super::workers::{FailIf, HEARTBEAT, Lifetime, WorkerFailure};
+use super::{Worqr, uuid};
 
-/// How often a worker looks for others that died (`workerCleanupInterval`).
+/// How often a worker cleans up after dead workers (`workerCleanupInterval`).
 const CLEANUP: Duration = Duration::from_secs(10);
 
-/// How a worker lives.
+/// Options of a [`WorqrWorker`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerOptions {
-    /// Its id; drawn where there is none.
+    /// Id (default: a random UUID).
     pub id: Option<String>,
-    /// How long it counts as living after its last beat.
+    /// How long the worker stays alive after its last heartbeat (default: 3s).
     pub lifetime: Lifetime,
-    /// How often it beats.
-    pub beat: Duration,
-    /// How often it looks for workers that died; never where there is nothing.
+    /// Heartbeat interval (default: 1s).
+    pub heartbeat: Duration,
+    /// Cleanup interval; never if `None` (default: 10s).
     pub cleanup: Option<Duration>,
 }
 
 impl Default for WorkerOptions {
-    /// What the original does where nothing is said.
+    /// Returns the original's defaults.
     fn default() -> Self {
         Self {
             id: None,
             lifetime: Lifetime::default(),
-            beat: BEAT,
+            heartbeat: HEARTBEAT,
             cleanup: Some(CLEANUP),
         }
     }
 }
 
-/// Whether a worker lives.
+/// State of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerState {
-    /// It beats.
+    /// It sends heartbeats.
     Alive,
-    /// It failed to stay alive: its timer ran out or somebody failed it, and its tasks went back.
-    /// It beats no more until it is restarted.
+    /// Its timer ran out or another client failed it, and its tasks were returned. It sends no
+    /// heartbeats until it is restarted.
     Failed,
 }
 
-/// A worker that beats by itself. Dropped, it stops beating, and its tasks go back once its timer
-/// has run out; [`Worker::leave`] puts them back at once.
+/// A worker that sends heartbeats in the background. When it is dropped, the heartbeats stop, and its
+/// tasks are returned once its timer has run out. [`WorqrWorker::leave`] returns them immediately.
 ///
-/// It beats on the runtime that joined it: handlers that block every thread of it end the worker.
+/// Heartbeats run on the Tokio runtime that called [`Worqr::join`]. Handlers that block all of its
+/// threads make the worker fail.
 #[derive(Debug)]
-pub struct Worker {
+pub struct WorqrWorker {
     worqr: Worqr,
     id: String,
     options: WorkerOptions,
-    life: Life,
+    background: Background,
 }
 
-/// What goes on beside the worker, until it is dropped.
+/// Background tasks of a worker, aborted on drop.
 #[derive(Debug)]
-struct Life {
+struct Background {
     state: watch::Receiver<WorkerState>,
-    chores: Vec<JoinHandle<()>>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
-impl Drop for Life {
+impl Drop for Background {
     fn drop(&mut self) {
-        for chore in &self.chores {
-            chore.abort();
+        for task in &self.tasks {
+            task.abort();
         }
     }
 }
 
 impl Worqr {
-    /// Starts a worker that beats by itself. What a worker of the same id had in progress goes back
-    /// first: it cannot come back for it.
-    pub async fn join(&self, options: WorkerOptions) -> Result<Worker> {
+    /// Starts a worker that sends heartbeats in the background. Returns the tasks that an earlier worker
+    /// with the same id had in progress to their queues first.
+    pub async fn join(&self, options: WorkerOptions) -> Result<WorqrWorker> {
         let id = match &options.id {
             Some(id) => id.clone(),
-            None => nonce::uuid()?,
+            None => uuid::random()?,
         };
-        let life = self.begin(&id, &options).await?;
+        let background = self.start_background(&id, &options).await?;
         let worqr = self.clone();
-        Ok(Worker {
+        Ok(WorqrWorker {
             worqr,
             id,
             options,
-            life,
+            background,
         })
     }
 
-    async fn begin(&self, id: &str, options: &WorkerOptions) -> Result<Life> {
+    async fn start_background(&self, id: &str, options: &WorkerOptions) -> Result<Background> {
         self.fail_worker(id).await?;
         self.start_worker(id, options.lifetime).await?;
-        let (tell, state) = watch::channel(WorkerState::Alive);
-        let mut chores = Vec::new();
+        let (sender, state) = watch::channel(WorkerState::Alive);
+        let mut tasks = Vec::new();
         if let Lifetime::Expiring(timeout) = options.lifetime {
-            let beating = beat(
+            let heartbeats = send_heartbeats(
                 self.clone(),
                 id.to_owned(),
-                every(options.beat),
+                every(options.heartbeat),
                 timeout,
-                tell,
+                sender,
             );
-            chores.push(tokio::spawn(beating));
+            tasks.push(tokio::spawn(heartbeats));
         } else {
-            // Nobody can tell that it failed: whoever waits for it waits for good.
-            chores.push(tokio::spawn(async move { tell.closed().await }));
+            // A permanent worker never fails: keep the channel open.
+            tasks.push(tokio::spawn(async move { sender.closed().await }));
         }
         if let Some(cleanup) = options.cleanup {
-            chores.push(tokio::spawn(clean(self.clone(), every(cleanup))));
+            tasks.push(tokio::spawn(clean(self.clone(), every(cleanup))));
         }
-        Ok(Life { state, chores })
+        Ok(Background { state, tasks })
     }
 }
 
-impl Worker {
-    /// Its id.
+impl WorqrWorker {
+    /// Returns the id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Whether it lives, as of its last beat.
+    /// Returns the state as of the last heartbeat.
     pub fn state(&self) -> WorkerState {
-        *self.life.state.borrow()
+        *self.background.state.borrow()
     }
 
-    /// Waits until it has failed.
+    /// Waits until the worker has failed.
     pub async fn failed(&self) {
-        let mut state = self.life.state.clone();
+        let mut state = self.background.state.clone();
         let failed = state.wait_for(|state| *state == WorkerState::Failed);
         if failed.await.is_err() {
-            // The beating ended with its runtime: nothing will be told any more.
+            // The background task ended with its runtime: the state will not change any more.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Lives anew under the same id, serving nothing yet. Its earlier processes went back, and
-    /// ending one of them is answered with [`Ended::Gone`].
+    /// Restarts the worker under the same id, serving no queues yet. Its earlier tasks are returned, and
+    /// ending one of their processes gives [`ProcessEnd::Gone`].
     pub async fn restart(&mut self) -> Result<()> {
-        self.life = self.worqr.begin(&self.id, &self.options).await?;
+        self.background = self.worqr.start_background(&self.id, &self.options).await?;
         Ok(())
     }
 
-    /// Ends; what is in progress goes back to the front at once. Answers how many tasks that were.
+    /// Stops the worker and returns its tasks to the front of their queues. Returns their number.
     pub async fn leave(self) -> Result<u64> {
         let Self {
-            worqr, id, life, ..
+            worqr,
+            id,
+            background,
+            ..
         } = self;
-        drop(life);
+        drop(background);
         match worqr.fail_worker(&id).await? {
-            Failed::Ended(tasks) | Failed::Undecided(tasks) => Ok(tasks),
-            // Somebody declared it dead before.
-            Failed::Unknown => Ok(0),
+            WorkerFailure::Ended(tasks) | WorkerFailure::Undecided(tasks) => Ok(tasks),
+            // Already failed by another client.
+            WorkerFailure::Unknown => Ok(0),
         }
     }
 
@@ -182,12 +186,12 @@ impl Worker {
     }
 
     /// See [`Worqr::stop_task`].
-    pub async fn stop_task(&self, process: &str) -> Result<Ended> {
+    pub async fn stop_task(&self, process: &str) -> Result<ProcessEnd> {
         self.worqr.stop_task(&self.id, process).await
     }
 
     /// See [`Worqr::finish_task`].
-    pub async fn finish_task(&self, process: &str) -> Result<Ended> {
+    pub async fn finish_task(&self, process: &str) -> Result<ProcessEnd> {
         self.worqr.finish_task(&self.id, process).await
     }
 
@@ -196,27 +200,27 @@ impl Worker {
         &self,
         process: &str,
         result: &(impl Serialize + ?Sized),
-    ) -> Result<Ended> {
+    ) -> Result<ProcessEnd> {
         self.worqr.finish_task_with(&self.id, process, result).await
     }
 }
 
 fn every(period: Duration) -> tokio::time::Interval {
-    // An interval of nothing would be refused with a panic.
+    // A zero interval would panic.
     let period = period.max(Duration::from_millis(1));
     let mut ticks = interval_at(Instant::now() + period, period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
 }
 
-/// Beats until the timer is found to have run out. A server that does not answer is asked again at
-/// the next beat: only it knows whether the timer still runs.
-async fn beat(
+/// Sends heartbeats until the timer has run out. Errors are ignored until the next heartbeat, because
+/// only the server knows whether the timer still runs.
+async fn send_heartbeats(
     worqr: Worqr,
     id: String,
     mut ticks: tokio::time::Interval,
     timeout: Duration,
-    tell: watch::Sender<WorkerState>,
+    sender: watch::Sender<WorkerState>,
 ) {
     loop {
         ticks.tick().await;
@@ -224,14 +228,14 @@ async fn beat(
             break;
         }
     }
-    // What cannot be put back now is found by the next cleanup of anybody.
-    let _ = worqr.fail(&id, Victim::Expired).await;
-    // Nobody listens when the worker is going away.
-    let _ = tell.send(WorkerState::Failed);
-    tell.closed().await;
+    // If this fails, the next cleanup of any client returns the tasks.
+    let _ = worqr.fail(&id, FailIf::Expired).await;
+    // The receiver may be gone.
+    let _ = sender.send(WorkerState::Failed);
+    sender.closed().await;
 }
 
-/// Looks for dead workers again and again; what fails is tried at the next time.
+/// Cleans up periodically. Errors are ignored until the next run.
 async fn clean(worqr: Worqr, mut ticks: tokio::time::Interval) {
     loop {
         ticks.tick().await;

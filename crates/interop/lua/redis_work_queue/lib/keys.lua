@@ -1,6 +1,6 @@
--- names: what the keys of a queue are called. Only the layout 0.1 has a cleaning list.
+-- keys: the keys of a queue. Only layout 0.1 has a cleaning list.
 -- keys: queue processing marks [cleaning]
--- args: prefix of item keys, prefix of lease keys, then those of the script
+-- args: prefix of item keys, prefix of lease keys, then the arguments of the script
 local queue, processing, marks, cleaning = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
 local function item_key(id)

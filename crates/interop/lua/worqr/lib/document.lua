@@ -1,6 +1,6 @@
--- The keys and channels of the document's layout, and who is who there.
--- Its set of processes in progress is one per worker and queue. Beside it stand keys of our own, windlass_…: the workers
--- of ours, the start of each process, the queues we filled, and the locks of unique tasks, which the document has not.
+-- Keys and channels of the document layout, and the owners of processes.
+-- It has one set of processes in progress per worker and queue. Windlass adds keys windlass_…: its workers, the start
+-- time of each process, the queues it filled, and the locks of unique tasks, which the document does not define.
 local prefix = ARGV[1]
 
 local function own(kind, name)
@@ -18,7 +18,7 @@ local function process_key(process)
   return prefix .. process
 end
 
-local function doing_key(worker, queue)
+local function in_progress_key(worker, queue)
   return prefix .. worker .. '_' .. queue
 end
 
@@ -38,26 +38,26 @@ local function channel(queue, kind)
   return prefix .. queue .. '_' .. kind
 end
 
--- New tasks are told on the channel that has the plain name of the queue.
-local function news(queue)
+-- New tasks are announced on the channel with the plain name of the queue.
+local function new_task_channel(queue)
   return prefix .. queue
 end
 
--- A process may have any name: its worker's sets say where it belongs.
-local function home(worker, process)
+-- Returns the queue of a process. A process may have any name, so the sets of its worker decide.
+local function queue_of(worker, process)
   local queue = string.match(process, '^(.*)_[^_]*$')
-  if queue and redis.call('SISMEMBER', doing_key(worker, queue), process) == 1 then
+  if queue and redis.call('SISMEMBER', in_progress_key(worker, queue), process) == 1 then
     return queue
   end
   for _, served in ipairs(redis.call('SMEMBERS', served_key(worker))) do
-    if redis.call('SISMEMBER', doing_key(worker, served), process) == 1 then
+    if redis.call('SISMEMBER', in_progress_key(worker, served), process) == 1 then
       return served
     end
   end
   return nil
 end
 
--- The name of a queue does not show that it is one.
+-- A queue cannot be recognised by its key.
 local function remember_queue(queue)
   redis.call('SADD', own('queues'), queue)
 end
@@ -66,7 +66,7 @@ local function forget_queue(queue)
   redis.call('SREM', own('queues'), queue)
 end
 
-local function note_worker(worker, seconds)
+local function register_worker(worker, seconds)
   redis.call('SADD', workers, worker)
   redis.call('SET', timer_key(worker), 'RUN', 'EX', seconds)
 end
@@ -79,13 +79,13 @@ local function is_permanent(_)
   return false
 end
 
--- Whose a process is, is never in doubt here.
-local function left_behind(worker, queue)
-  return redis.call('SMEMBERS', doing_key(worker, queue)), false
+-- The sets name the worker, so the owner is never uncertain.
+local function unrecorded_processes(worker, queue)
+  return redis.call('SMEMBERS', in_progress_key(worker, queue)), false
 end
 
-local function note_dead(_) end
+local function record_dead(_) end
 
-local function drop_doing(worker, queue)
-  redis.call('DEL', doing_key(worker, queue))
+local function drop_in_progress(worker, queue)
+  redis.call('DEL', in_progress_key(worker, queue))
 end

@@ -1,5 +1,5 @@
--- Whether a worker lives. The key of a timer is looked at by its kind: in the document's layout it has a plain name, and
--- what else has that name is left alone.
+-- Checks whether a worker is alive. Checks the type of the timer's key, because in the document layout a queue may have
+-- the same key.
 local function has_timer(worker)
   return redis.call('TYPE', timer_key(worker)).ok == 'string'
 end
@@ -8,11 +8,11 @@ local function is_alive(worker)
   return has_timer(worker) or is_permanent(worker)
 end
 
-local function is_noted(worker)
+local function is_registered(worker)
   return redis.call('SISMEMBER', workers, worker) == 1
 end
 
--- Nobody beats for it any more: its timer ran out, or it was failed by somebody who does not know our keys.
+-- Its timer ran out, or it was failed by an original, which does not remove the keys of Windlass.
 local function is_expired(worker)
   if is_alive(worker) then
     return false

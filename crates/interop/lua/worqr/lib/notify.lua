@@ -1,4 +1,4 @@
--- Tells the workers of a queue how many tasks wait, if any do.
+-- Publishes the number of waiting tasks of a queue, if any. Returns that number.
 local function notify(queue)
   local waiting = redis.call('LLEN', queue_key(queue))
   if waiting > 0 then

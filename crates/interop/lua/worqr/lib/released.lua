@@ -1,6 +1,6 @@
--- The keys and channels of the released layout, and who is who there.
--- Its set of processes in progress is one per queue, for all workers. So keys of our own stand beside it, which the
--- original does not read: PREFIX:windlass:workers, and per worker PREFIX:windlass:processes:WORKER with the start of each.
+-- Keys and channels of the released layout, and the owners of processes.
+-- It has one set of processes in progress per queue, for all workers. So Windlass adds keys that the original does not
+-- read: PREFIX:windlass:workers, and per worker PREFIX:windlass:processes:WORKER with the start time of each process.
 local prefix = ARGV[1]
 
 local function named(kind, name)
@@ -23,7 +23,7 @@ local function process_key(process)
   return named('processes', process)
 end
 
-local function doing_key(_, queue)
+local function in_progress_key(_, queue)
   return named('workingProcesses', queue)
 end
 
@@ -43,20 +43,20 @@ local function channel(queue, kind)
   return prefix .. '_' .. queue .. '_' .. kind
 end
 
-local function news(queue)
+local function new_task_channel(queue)
   return channel(queue, 'work')
 end
 
--- The queue is part of the process's name; whoever has the name may end it, as in the original.
-local function home(_, process)
+-- Returns the queue of a process, which is part of its name. As in the original, any client may end it.
+local function queue_of(_, process)
   return string.match(process, '^(.*)_[^_]*$')
 end
 
--- Queues are found by their keys.
+-- Queues are recognised by their keys.
 local function remember_queue(_) end
 local function forget_queue(_) end
 
-local function note_worker(worker, seconds)
+local function register_worker(worker, seconds)
   redis.call('SADD', workers, worker)
   if seconds > 0 then
     redis.call('SADD', expiring, worker)
@@ -79,22 +79,21 @@ local function is_permanent(worker)
   return redis.call('SISMEMBER', permanent, worker) == 1
 end
 
--- What nothing of ours notes and a worker may have left at a queue: processes that are in nobody's list of ours. They are
--- taken only when no other living worker of the original serves the queue, because then they can be nobody else's. Answers them,
--- or nothing and `true` when they may be this worker's as well as another's.
-local function left_behind(worker, queue)
-  local is_noted_elsewhere, is_ours = {}, {}
+-- Returns the processes of a queue that no Windlass worker has recorded. They are attributed to this worker only if no
+-- other living original serves the queue. Else returns an empty list, and `true` if their owner is uncertain.
+local function unrecorded_processes(worker, queue)
+  local is_recorded_elsewhere, is_ours = {}, {}
   for _, other in ipairs(redis.call('SMEMBERS', own('workers'))) do
     is_ours[other] = true
     if other ~= worker then
       for _, process in ipairs(redis.call('ZRANGE', own('processes', other), 0, -1)) do
-        is_noted_elsewhere[process] = true
+        is_recorded_elsewhere[process] = true
       end
     end
   end
   local left = {}
-  for _, process in ipairs(redis.call('SMEMBERS', doing_key(worker, queue))) do
-    if not is_noted_elsewhere[process] then
+  for _, process in ipairs(redis.call('SMEMBERS', in_progress_key(worker, queue))) do
+    if not is_recorded_elsewhere[process] then
       left[#left + 1] = process
     end
   end
@@ -107,10 +106,10 @@ local function left_behind(worker, queue)
   return left, false
 end
 
--- A worker that cannot be ended yet is dead nevertheless: whoever cleans up finds it among those with a timer.
-local function note_dead(worker)
+-- Records a worker that cannot be removed yet as dead: a cleanup finds it in the set of workers with a timer.
+local function record_dead(worker)
   redis.call('SREM', permanent, worker)
   redis.call('SADD', expiring, worker)
 end
 
-local function drop_doing(_, _) end
+local function drop_in_progress(_, _) end

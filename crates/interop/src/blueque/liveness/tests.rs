@@ -1,33 +1,39 @@
-//! Who is believed to be alive, and what becomes of tasks, case by case.
+//! Which listeners count as alive, and which tasks are lost.
 
 use std::time::Duration;
 
 use super::*;
 
-/// On the machine `here` the processes 1 to 9 run.
-fn judge<'a>(survey: &'a Survey, options: &'a CleanOptions) -> Judge<'a> {
-    Judge {
+/// Processes 1 to 9 run on the machine `here`.
+fn check<'a>(snapshot: &'a ListenerSnapshot, options: &'a CleanOptions) -> LivenessCheck<'a> {
+    LivenessCheck {
         queue: "q",
-        survey,
+        snapshot,
         options,
         hosts: vec!["here".to_owned()],
         is_running: |pid| (1..10).contains(&pid),
     }
 }
 
-fn survey() -> Survey {
-    let listed = ["here_1", "here_10", "far_1", "ours_1", "late_1"];
-    let beats = [("ours_1", 101_000.0), ("late_1", 99_000.0), ("told_1", 0.0)];
-    Survey {
+fn snapshot() -> ListenerSnapshot {
+    let registered = ["here_1", "here_10", "far_1", "ours_1", "late_1"];
+    let alive_until = [
+        ("ours_1", 101_000.0),
+        ("late_1", 99_000.0),
+        ("declared_1", 0.0),
+    ];
+    ListenerSnapshot {
         now: 100.0,
-        listed: listed.map(str::to_owned).into(),
-        beats: beats.map(|(name, until)| (name.to_owned(), until)).into(),
+        registered: registered.map(str::to_owned).into(),
+        alive_until: alive_until
+            .map(|(name, until)| (name.to_owned(), until))
+            .into(),
         held: Vec::new(),
     }
 }
 
-fn held(listener: &str, status: &str) -> Held {
-    Held {
+fn held(listener: &str, status: &str) -> HeldTask {
+    HeldTask {
         listener: listener.to_owned(),
         id: "1".to_owned(),
         entry: String::new(),
@@ -39,95 +45,105 @@ fn held(listener: &str, status: &str) -> Held {
     }
 }
 
-fn verdict(held: &Held) -> Verdict {
-    judge(&survey(), &CleanOptions::default()).of(held)
+fn decision(task: &HeldTask) -> Decision {
+    check(&snapshot(), &CleanOptions::default()).decide(task)
 }
 
 #[test]
-fn ours_live_by_their_beat_and_originals_by_their_process() {
-    let (survey, options) = (survey(), CleanOptions::default());
-    for (listener, life) in [
-        ("ours_1", Life::Alive),
-        ("late_1", Life::Lost),
-        ("told_1", Life::Lost),
-        ("here_1", Life::Alive),
-        ("here_10", Life::Lost),
-        ("here_11", Life::Removed),
-        ("far_1", Life::Unknown),
-        ("far_2", Life::Removed),
+fn windlass_listeners_live_by_heartbeat_and_originals_by_pid() {
+    let (snapshot, options) = (snapshot(), CleanOptions::default());
+    for (listener, liveness) in [
+        ("ours_1", Liveness::Alive),
+        ("late_1", Liveness::Lost),
+        ("declared_1", Liveness::Lost),
+        ("here_1", Liveness::Alive),
+        ("here_10", Liveness::Lost),
+        ("here_11", Liveness::Removed),
+        ("far_1", Liveness::Unknown),
+        ("far_2", Liveness::Removed),
     ] {
-        assert_eq!(judge(&survey, &options).life(listener), life, "{listener}");
+        assert_eq!(
+            check(&snapshot, &options).liveness(listener),
+            liveness,
+            "{listener}"
+        );
     }
 }
 
 #[test]
 fn a_reserved_task_is_lost_with_its_listener() {
-    assert_eq!(verdict(&held("here_10", "reserved")), Verdict::Lost);
-    assert_eq!(verdict(&held("here_10", "pending")), Verdict::Lost);
-    assert_eq!(verdict(&held("here_1", "reserved")), Verdict::Leave);
-    assert_eq!(verdict(&held("far_1", "reserved")), Verdict::Leave);
-    assert_eq!(verdict(&held("here_11", "reserved")), Verdict::Doubtful);
+    assert_eq!(decision(&held("here_10", "reserved")), Decision::Lost);
+    assert_eq!(decision(&held("here_10", "pending")), Decision::Lost);
+    assert_eq!(decision(&held("here_1", "reserved")), Decision::Leave);
+    assert_eq!(decision(&held("far_1", "reserved")), Decision::Leave);
+    assert_eq!(decision(&held("here_11", "reserved")), Decision::Recheck);
 }
 
 #[test]
 fn a_started_task_of_an_original_is_lost_with_its_own_process() {
-    let started = |listener, pid| Held {
+    let started = |listener, pid| HeldTask {
         pid: Some(pid),
         ..held(listener, "started")
     };
-    assert_eq!(verdict(&started("here_10", 5)), Verdict::Leave);
-    assert_eq!(verdict(&started("here_1", 11)), Verdict::Lost);
-    assert_eq!(verdict(&started("far_1", 11)), Verdict::Leave);
-    assert_eq!(verdict(&started("ours_1", 11)), Verdict::Leave);
-    assert_eq!(verdict(&started("late_1", 5)), Verdict::Lost);
+    assert_eq!(decision(&started("here_10", 5)), Decision::Leave);
+    assert_eq!(decision(&started("here_1", 11)), Decision::Lost);
+    assert_eq!(decision(&started("far_1", 11)), Decision::Leave);
+    assert_eq!(decision(&started("ours_1", 11)), Decision::Leave);
+    assert_eq!(decision(&started("late_1", 5)), Decision::Lost);
 }
 
 #[test]
-fn a_task_that_an_original_claimed_is_its_own_as_long_as_it_lives() {
-    let claimed = |by: &str| Held {
+fn a_task_that_an_original_claimed_is_left_to_it_while_it_lives() {
+    let claimed = |by: &str| HeldTask {
         reclaimed: by.to_owned(),
         ..held("here_11", "reserved")
     };
-    assert_eq!(verdict(&claimed("here_2")), Verdict::Leave);
-    assert_eq!(verdict(&claimed("here_12")), Verdict::Doubtful);
+    assert_eq!(decision(&claimed("here_2")), Decision::Leave);
+    assert_eq!(decision(&claimed("here_12")), Decision::Recheck);
 }
 
 #[test]
-fn another_machine_is_lost_when_somebody_says_so_or_after_a_silence() {
-    let survey = survey();
-    let told = CleanOptions {
+fn a_listener_on_another_machine_is_lost_if_declared_or_inactive() {
+    let snapshot = snapshot();
+    let declared = CleanOptions {
         lost: vec!["far_1".to_owned()],
         ..CleanOptions::default()
     };
     assert_eq!(
-        judge(&survey, &told).of(&held("far_1", "started")),
-        Verdict::Lost
+        check(&snapshot, &declared).decide(&held("far_1", "started")),
+        Decision::Lost
     );
-    for (silence, verdict) in [(5, Verdict::Lost), (20, Verdict::Leave)] {
+    for (silence, decision) in [(5, Decision::Lost), (20, Decision::Leave)] {
         let silent = CleanOptions {
             silence: Some(Duration::from_secs(silence)),
             ..CleanOptions::default()
         };
         for status in ["started", "reserved"] {
-            assert_eq!(judge(&survey, &silent).of(&held("far_1", status)), verdict);
+            assert_eq!(
+                check(&snapshot, &silent).decide(&held("far_1", status)),
+                decision
+            );
         }
     }
 }
 
 #[test]
-fn where_numbers_of_processes_mean_nothing_none_is_asked_for() {
+fn pids_are_not_checked_if_they_are_ignored() {
     let options = CleanOptions {
         ignores_pids: true,
         ..CleanOptions::default()
     };
-    assert_eq!(judge(&survey(), &options).life("here_10"), Life::Unknown);
+    assert_eq!(
+        check(&snapshot(), &options).liveness("here_10"),
+        Liveness::Unknown
+    );
 }
 
 #[test]
-fn a_list_that_also_means_another_queue_is_left_alone() {
-    let other = Held {
+fn a_list_that_belongs_to_another_queue_is_left_alone() {
+    let other = HeldTask {
         queue: "q_here".to_owned(),
         ..held("here_10", "reserved")
     };
-    assert_eq!(verdict(&other), Verdict::Leave);
+    assert_eq!(decision(&other), Decision::Leave);
 }
