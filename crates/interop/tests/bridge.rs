@@ -1,9 +1,6 @@
-//! The bridge in trouble: what it has in its hands is neither forgotten nor taken for something else.
+//! The bridge under errors: items it holds are neither lost nor mistaken for others.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is a test failure")]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,34 +8,34 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windlass_core::{ClaimRequest, ErrorKind, JobLease, QueueName, Store};
-use windlass_interop::bridge::{Bridge, From};
+use windlass_interop::bridge::{Bridge, BridgeSource};
 use windlass_interop::redis_work_queue::{Item, WorkQueue};
-use windlass_interop::worqr::{Settings, Worqr};
-use windlass_interop::{Server, blueque, inspect, redis_work_queue, worqr};
+use windlass_interop::worqr::{Worqr, WorqrSettings};
+use windlass_interop::{InteropServer, blueque, inspect, redis_work_queue, worqr};
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::{self, Cut, Steps};
 
 const TASKS: [&str; 3] = ["one", "two", "three"];
-const AT_ONCE: Duration = Duration::ZERO;
-const PATIENCE: Duration = Duration::from_secs(60);
+const NO_WAIT: Duration = Duration::ZERO;
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server of the older system, another one with the queue, and who looks at both.
-struct Place {
+/// A server for the older system, another one for the queue, and clients of both.
+struct Fixture {
     old: redis::Server,
     new: redis::Server,
-    server: Server,
+    server: InteropServer,
     store: Arc<dyn Store>,
     queue: QueueName,
 }
 
-impl Place {
+impl Fixture {
     async fn new() -> Self {
         let (old, new) = (redis::Server::start(), redis::Server::start());
-        // Full is told at once where it is not waited out.
+        // A short timeout, so that a full server is reported soon.
         let url = format!("{}?timeout=1s", new.url());
         let store = RedisStore::open(&url, Options::default()).await.unwrap();
         Self {
-            server: Server::open(&old.url()).await.unwrap(),
+            server: InteropServer::open(&old.url()).await.unwrap(),
             old,
             new,
             store: Arc::new(store),
@@ -46,28 +43,28 @@ impl Place {
         }
     }
 
-    async fn bridge(&self, from: &From) -> Bridge {
-        self.bridge_by(&self.server, from).await
+    async fn bridge(&self, source: &BridgeSource) -> Bridge {
+        self.bridge_on(&self.server, source).await
     }
 
-    async fn bridge_by(&self, server: &Server, from: &From) -> Bridge {
+    async fn bridge_on(&self, server: &InteropServer, source: &BridgeSource) -> Bridge {
         let (store, queue) = (Arc::clone(&self.store), self.queue.clone());
-        let bridge = Bridge::open(server, from.clone(), store, queue).await;
+        let bridge = Bridge::open(server, source.clone(), store, queue).await;
         bridge.unwrap()
     }
 
-    /// Whether the server of the queue has room for anything.
-    fn has_room(&self, has_room: bool) {
-        let limit = if has_room { "0" } else { "1" };
-        let words = ["CONFIG", "SET", "maxmemory", limit];
-        self.new.command(&words).ok();
+    /// Makes the server of the queue full, or not.
+    fn set_full(&self, is_full: bool) {
+        let limit = if is_full { "1" } else { "0" };
+        let command = ["CONFIG", "SET", "maxmemory", limit];
+        self.new.command(&command).ok();
     }
 
-    async fn put(&self, from: &From) {
+    async fn add_tasks(&self, source: &BridgeSource) {
         for task in TASKS {
-            match from {
-                From::Worqr { .. } => self.worqr().enqueue("old", task).await.unwrap(),
-                From::Blueque { layout, .. } => {
+            match source {
+                BridgeSource::Worqr { .. } => self.worqr().enqueue("old", task).await.unwrap(),
+                BridgeSource::Blueque { layout, .. } => {
                     let queue = self.blueque(*layout);
                     queue.enqueue(format!("{task:?}")).await.unwrap();
                 }
@@ -82,22 +79,29 @@ impl Place {
     }
 
     fn items(&self) -> WorkQueue {
-        WorkQueue::new(self.server.clone(), "old", redis_work_queue::Layout::V03)
+        WorkQueue::new(
+            self.server.clone(),
+            "old",
+            redis_work_queue::WorkQueueLayout::V03,
+        )
     }
 
     fn worqr(&self) -> Worqr {
-        Worqr::new(&self.server, Settings::default()).unwrap()
+        Worqr::new(&self.server, WorqrSettings::default()).unwrap()
     }
 
-    fn blueque(&self, layout: blueque::Layout) -> blueque::Queue {
+    fn blueque(&self, layout: blueque::BluequeLayout) -> blueque::BluequeQueue {
         let blueque = blueque::Blueque::new(self.server.clone(), layout);
         blueque.queue("old").unwrap()
     }
 
-    /// What waits or runs at the older system.
+    /// Number of items waiting or running in the older system.
     async fn left(&self) -> u64 {
-        let seen = inspect::look(&self.server).await.unwrap();
-        seen.iter().map(|seen| seen.waiting + seen.running).sum()
+        let queues = inspect::find_queues(&self.server).await.unwrap();
+        queues
+            .iter()
+            .map(|queue| queue.waiting + queue.running)
+            .sum()
     }
 
     async fn ready(&self) -> u64 {
@@ -105,7 +109,7 @@ impl Place {
         stats.map_or(0, |stats| stats.ready)
     }
 
-    /// What the queue hands out, which then is done.
+    /// Claims and completes all jobs, and returns their payloads.
     async fn run_all(&self) -> Vec<String> {
         let mut payloads = Vec::new();
         loop {
@@ -123,79 +127,83 @@ impl Place {
     }
 }
 
-fn worqr() -> From {
-    From::Worqr {
+fn worqr() -> BridgeSource {
+    BridgeSource::Worqr {
         queue: "old".to_owned(),
-        settings: worqr::Settings::default(),
+        settings: worqr::WorqrSettings::default(),
     }
 }
 
-fn blueque(layout: blueque::Layout) -> From {
-    From::Blueque {
+fn blueque(layout: blueque::BluequeLayout) -> BridgeSource {
+    BridgeSource::Blueque {
         queue: "old".to_owned(),
         layout,
     }
 }
 
-fn work_queue() -> From {
-    From::RedisWorkQueue {
+fn work_queue() -> BridgeSource {
+    BridgeSource::RedisWorkQueue {
         prefix: "old".to_owned(),
-        layout: redis_work_queue::Layout::V03,
+        layout: redis_work_queue::WorkQueueLayout::V03,
     }
 }
 
-/// Takes everything, and has it in its hands when the queue has no room.
-async fn held(place: &Place, from: &From) -> Bridge {
-    place.put(from).await;
-    let mut bridge = place.bridge(from).await;
-    place.has_room(false);
-    let error = bridge.step(AT_ONCE).await.unwrap_err();
+/// Returns a bridge that holds all tasks, because the queue was full.
+async fn holding_bridge(fixture: &Fixture, source: &BridgeSource) -> Bridge {
+    fixture.add_tasks(source).await;
+    let mut bridge = fixture.bridge(source).await;
+    fixture.set_full(true);
+    let error = bridge.migrate_batch(NO_WAIT).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreFull, "{error}");
-    place.has_room(true);
+    fixture.set_full(false);
     bridge
 }
 
-async fn goes_on(from: From) {
-    let place = Place::new().await;
-    let mut bridge = held(&place, &from).await;
+async fn assert_continues(source: BridgeSource) {
+    let fixture = Fixture::new().await;
+    let mut bridge = holding_bridge(&fixture, &source).await;
 
     bridge.drain().await.unwrap();
 
-    assert_eq!(bridge.carried().carried, 3, "{from}");
-    assert_eq!((place.left().await, place.ready().await), (0, 3), "{from}");
+    assert_eq!(bridge.report().migrated, 3, "{source}");
+    assert_eq!(
+        (fixture.left().await, fixture.ready().await),
+        (0, 3),
+        "{source}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn items_in_hand_when_the_queue_is_full_are_carried_over_later() {
-    goes_on(work_queue()).await;
+async fn items_held_while_the_queue_is_full_are_migrated_later() {
+    assert_continues(work_queue()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tasks_of_worqr_in_hand_when_the_queue_is_full_are_carried_over_later() {
-    goes_on(worqr()).await;
+async fn worqr_tasks_held_while_the_queue_is_full_are_migrated_later() {
+    assert_continues(worqr()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tasks_of_blueque_in_hand_when_the_queue_is_full_are_carried_over_later() {
-    goes_on(blueque(blueque::Layout::Released)).await;
-    goes_on(blueque(blueque::Layout::Document)).await;
+async fn blueque_tasks_held_while_the_queue_is_full_are_migrated_later() {
+    assert_continues(blueque(blueque::BluequeLayout::Released)).await;
+    assert_continues(blueque(blueque::BluequeLayout::Document)).await;
 }
 
-/// Cuts the older server off at a command of a step, and goes on when it is there again. Whether the
-/// step came so far, and how many commands it sent.
-async fn goes_on_after(place: &Place, from: &From, cut: Cut) -> (bool, usize) {
-    place.old.command(&["FLUSHALL"]).ok();
-    place.put(from).await;
-    let steps = Steps::before(&place.old);
-    // A server that stays away is given up soon.
+/// Cuts the connection to the older server at one command of a batch, and continues afterwards.
+/// Returns whether the connection was cut, and the number of commands.
+async fn migrate_with_cut(fixture: &Fixture, source: &BridgeSource, cut: Cut) -> (bool, usize) {
+    fixture.old.command(&["FLUSHALL"]).ok();
+    fixture.add_tasks(source).await;
+    let steps = Steps::before(&fixture.old);
+    // A short timeout for the server that is cut off.
     let url = format!("{}?timeout=1s", steps.url());
-    let mut bridge = place
-        .bridge_by(&Server::open(&url).await.unwrap(), from)
+    let mut bridge = fixture
+        .bridge_on(&InteropServer::open(&url).await.unwrap(), source)
         .await;
     steps.count_from_here(cut);
-    let ended = bridge.step(AT_ONCE).await;
+    let result = bridge.migrate_batch(NO_WAIT).await;
     let (was_cut, commands) = (steps.was_cut(), steps.commands().len());
-    let case = format!("{from}, {cut:?}: {ended:?}");
+    let case = format!("{source}, {cut:?}: {result:?}");
     steps.arm(Cut::Never);
 
     let draining = async {
@@ -203,125 +211,128 @@ async fn goes_on_after(place: &Place, from: &From, cut: Cut) -> (bool, usize) {
             assert!(error.is_transient(), "{case}: {error}");
         }
     };
-    timeout(PATIENCE, draining).await.unwrap();
-    assert_eq!(place.left().await, 0, "{case}");
-    let ran = BTreeSet::from_iter(place.run_all().await);
+    timeout(TIMEOUT, draining).await.unwrap();
+    assert_eq!(fixture.left().await, 0, "{case}");
+    let ran = BTreeSet::from_iter(fixture.run_all().await);
     assert_eq!(ran.len(), TASKS.len(), "{case}: {ran:?}");
     (was_cut, commands)
 }
 
-/// At every command that takes or finishes a task: these are the last of a step.
-async fn goes_on_after_every_cut(from: From) {
-    let place = Place::new().await;
-    // The first one teaches the server its scripts.
-    goes_on_after(&place, &from, Cut::Never).await;
-    let (_, commands) = goes_on_after(&place, &from, Cut::Never).await;
+/// Cuts at every command that takes or finishes a task: these are the last ones of a batch.
+async fn assert_survives_every_cut(source: BridgeSource) {
+    let fixture = Fixture::new().await;
+    // The first run loads the scripts.
+    migrate_with_cut(&fixture, &source, Cut::Never).await;
+    let (_, commands) = migrate_with_cut(&fixture, &source, Cut::Never).await;
     let mut cuts = 0;
     for at in commands.saturating_sub(10)..commands {
         for cut in [Cut::Before(at), Cut::After(at)] {
-            cuts += usize::from(goes_on_after(&place, &from, cut).await.0);
+            cuts += usize::from(migrate_with_cut(&fixture, &source, cut).await.0);
         }
     }
-    assert!(cuts >= 10, "{from} was cut {cuts} times");
+    assert!(cuts >= 10, "{source} was cut {cuts} times");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bridge_from_worqr_keeps_nothing_back_after_trouble() {
-    goes_on_after_every_cut(worqr()).await;
+async fn a_bridge_from_worqr_loses_nothing_after_errors() {
+    assert_survives_every_cut(worqr()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bridge_from_blueque_keeps_nothing_back_after_trouble() {
-    goes_on_after_every_cut(blueque(blueque::Layout::Released)).await;
+async fn a_bridge_from_blueque_loses_nothing_after_errors() {
+    assert_survives_every_cut(blueque(blueque::BluequeLayout::Released)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bridge_from_the_note_of_blueque_keeps_nothing_back_after_trouble() {
-    goes_on_after_every_cut(blueque(blueque::Layout::Document)).await;
+async fn a_bridge_from_the_document_layout_of_blueque_loses_nothing_after_errors() {
+    assert_survives_every_cut(blueque(blueque::BluequeLayout::Document)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bridge_whose_timer_at_worqr_ran_out_begins_again() {
-    let place = Place::new().await;
-    let mut bridge = place.bridge(&worqr()).await;
-    place.put(&worqr()).await;
-    let worker = &place.worqr().workers().await.unwrap()[0];
+async fn a_bridge_whose_worqr_timer_ran_out_restarts() {
+    let fixture = Fixture::new().await;
+    let mut bridge = fixture.bridge(&worqr()).await;
+    fixture.add_tasks(&worqr()).await;
+    let worker = &fixture.worqr().workers().await.unwrap()[0];
     let timer = format!("worqr:workerTimers:{worker}");
-    place.old.command(&["DEL", &timer]).ok();
+    fixture.old.command(&["DEL", &timer]).ok();
 
     bridge.drain().await.unwrap();
 
-    assert_eq!(bridge.carried().carried, 3);
-    assert_eq!((place.left().await, place.ready().await), (0, 3));
+    assert_eq!(bridge.report().migrated, 3);
+    assert_eq!((fixture.left().await, fixture.ready().await), (0, 3));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tasks_of_worqr_that_went_back_meanwhile_are_one_job_each() {
-    let place = Place::new().await;
-    let mut bridge = held(&place, &worqr()).await;
-    let worker = &place.worqr().workers().await.unwrap()[0];
-    place.worqr().fail_worker(worker).await.unwrap();
+async fn worqr_tasks_returned_meanwhile_become_one_job_each() {
+    let fixture = Fixture::new().await;
+    let mut bridge = holding_bridge(&fixture, &worqr()).await;
+    let worker = &fixture.worqr().workers().await.unwrap()[0];
+    fixture.worqr().fail_worker(worker).await.unwrap();
 
     bridge.drain().await.unwrap();
 
-    assert_eq!((place.left().await, place.ready().await), (0, 3));
+    assert_eq!((fixture.left().await, fixture.ready().await), (0, 3));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bridge_that_blueque_declared_lost_joins_again() {
-    for layout in [blueque::Layout::Released, blueque::Layout::Document] {
-        let place = Place::new().await;
-        let mut bridge = held(&place, &blueque(layout)).await;
-        let beats = format!("{}_beats_old", layout.prefix());
-        let listeners = place.old.command(&["ZRANGE", &beats, "0", "-1"]);
+async fn a_bridge_that_blueque_declared_lost_rejoins() {
+    for layout in [
+        blueque::BluequeLayout::Released,
+        blueque::BluequeLayout::Document,
+    ] {
+        let fixture = Fixture::new().await;
+        let mut bridge = holding_bridge(&fixture, &blueque(layout)).await;
+        let heartbeats = format!("{}_beats_old", layout.prefix());
+        let listeners = fixture.old.command(&["ZRANGE", &heartbeats, "0", "-1"]);
         let mut options = blueque::CleanOptions::default();
         options.retry_lost = true;
         options.lost = listeners.array().iter().map(redis::Reply::text).collect();
-        place.blueque(layout).clean(&options).await.unwrap();
+        fixture.blueque(layout).clean(&options).await.unwrap();
 
         bridge.drain().await.unwrap();
 
-        let carried = bridge.carried();
-        assert_eq!((carried.carried, carried.duplicates), (3, 0));
-        assert_eq!((place.left().await, place.ready().await), (0, 3));
+        let report = bridge.report();
+        assert_eq!((report.migrated, report.duplicates), (3, 0));
+        assert_eq!((fixture.left().await, fixture.ready().await), (0, 3));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_item_that_somebody_else_had_meanwhile_is_left_alone() {
-    let place = Place::new().await;
-    let mut bridge = held(&place, &work_queue()).await;
-    // The lease of `one` ran out, another worker did it, and its producer uses the id again.
-    assert!(place.items().complete("one").await.unwrap());
-    place.add("one", "other work").await;
+async fn an_item_that_another_worker_completed_meanwhile_is_left_alone() {
+    let fixture = Fixture::new().await;
+    let mut bridge = holding_bridge(&fixture, &work_queue()).await;
+    // The lease of `one` expired, another worker completed it, and its producer reused the id.
+    assert!(fixture.items().complete("one").await.unwrap());
+    fixture.add("one", "other work").await;
 
     bridge.drain().await.unwrap();
 
-    assert_eq!((place.left().await, place.ready().await), (0, 3));
-    let ran = place.run_all().await;
+    assert_eq!((fixture.left().await, fixture.ready().await), (0, 3));
+    let ran = fixture.run_all().await;
     assert!(ran.contains(&"other work".to_owned()), "{ran:?}");
     assert!(!ran.contains(&"one".to_owned()), "{ran:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_work_under_the_same_id_is_a_job_of_its_own() {
-    let place = Place::new().await;
-    let mut bridge = place.bridge(&work_queue()).await;
-    for (data, carried, duplicates) in [
+async fn different_work_under_the_same_id_becomes_a_separate_job() {
+    let fixture = Fixture::new().await;
+    let mut bridge = fixture.bridge(&work_queue()).await;
+    for (data, migrated, duplicates) in [
         ("first", 1, 0),
         ("first", 1, 1),
         ("second", 2, 1),
         ("second", 2, 2),
     ] {
-        place.add("id", data).await;
+        fixture.add("id", data).await;
         bridge.drain().await.unwrap();
-        let done = bridge.carried();
-        assert_eq!((done.carried, done.duplicates), (carried, duplicates));
+        let report = bridge.report();
+        assert_eq!((report.migrated, report.duplicates), (migrated, duplicates));
     }
-    assert_eq!(place.run_all().await, ["first", "second"]);
-    // Whether this is what has ended cannot be told any more: rather twice than never.
-    place.add("id", "third").await;
+    assert_eq!(fixture.run_all().await, ["first", "second"]);
+    // The payloads of ended jobs are gone, so the item is migrated to be safe.
+    fixture.add("id", "third").await;
     bridge.drain().await.unwrap();
-    assert_eq!(place.run_all().await, ["third"]);
-    assert_eq!(place.left().await, 0);
+    assert_eq!(fixture.run_all().await, ["third"]);
+    assert_eq!(fixture.left().await, 0);
 }

@@ -1,8 +1,8 @@
 // The real redis-work-queue client for Node, driven line by line from a test.
 //
-// A line is an operation and its arguments, separated by tabs; the answer is one line: `ok` with
-// what came out, or `failed` with why. Every operation has a connection of its own, so that a lost
-// one ends that operation and nothing else.
+// A line is an operation and its arguments, separated by tabs. The reply is one line: `ok` with
+// the result, or `failed` with the error. Every operation uses a new connection, so that a lost one
+// affects only that operation.
 'use strict';
 
 const readline = require('node:readline');
@@ -25,52 +25,52 @@ async function work(db, lease) {
   }
 }
 
-async function perform(db, operation, words) {
+async function perform(db, operation, args) {
   switch (operation) {
     case 'add':
     case 'add-unique':
-      await queue.addItem(db, new Item(words[1], words[0]));
+      await queue.addItem(db, new Item(args[1], args[0]));
       return [];
     case 'add-many':
-      for (let number = Number(words[1]); number < Number(words[2]); number++) {
-        const name = `${words[0]}${number}`;
+      for (let number = Number(args[1]); number < Number(args[2]); number++) {
+        const name = `${args[0]}${number}`;
         await queue.addItem(db, new Item(`data of ${name}`, name));
       }
       return [];
     case 'lease':
     case 'lease-wait': {
-      const item = await queue.lease(db, Number(words[0]), words.length > 1, Number(words[1]));
+      const item = await queue.lease(db, Number(args[0]), args.length > 1, Number(args[1]));
       return item === null ? ['none'] : ['item', item.id, String(item.data)];
     }
     case 'complete':
-      return [String(await queue.complete(db, new Item('', words[0])))];
+      return [String(await queue.complete(db, new Item('', args[0])))];
     case 'light-clean':
       await queue.lightClean(db);
       return [];
     case 'counts':
       return [String(await queue.queueLen(db)), String(await queue.processing(db))];
     case 'work':
-      return await work(db, words[0]);
+      return await work(db, args[0]);
     default:
-      throw new Error(`no such operation: ${operation}`);
+      throw new Error(`unknown operation: ${operation}`);
   }
 }
 
 async function main() {
   for await (const line of readline.createInterface({input: process.stdin})) {
-    const [operation, port, ...words] = line.split('\t');
+    const [operation, port, ...args] = line.split('\t');
     const options = {host: '127.0.0.1', port: Number(port), retryStrategy: null, maxRetriesPerRequest: 0};
     const db = new Redis(options);
-    // A lost connection is told by the operation it ends.
+    // The operation reports a lost connection.
     db.on('error', () => {});
-    let answer;
+    let reply;
     try {
-      answer = ['ok', ...(await perform(db, operation, words))];
+      reply = ['ok', ...(await perform(db, operation, args))];
     } catch (error) {
-      answer = ['failed', String(error).replaceAll('\n', ' ')];
+      reply = ['failed', String(error).replaceAll('\n', ' ')];
     }
     db.disconnect();
-    process.stdout.write(answer.join('\t') + '\n');
+    process.stdout.write(reply.join('\t') + '\n');
   }
 }
 

@@ -1,8 +1,8 @@
-"""The real Blueque client, told by lines what to do.
+"""The real Blueque client, driven line by line from a test.
 
-A line is {"url": ..., "steps": [[name, argument, ...], ...]}. Each is done by a process of its own,
-which ends afterwards: what it was to its peers is dead then. Answers are lines of JSON, and "end"
-with the status of that process. `work QUEUE` as arguments is a worker that never ends.
+A line is {"url": ..., "steps": [[name, argument, ...], ...]}. Each line runs in a separate process,
+which ends afterwards, so that its listener is dead. Replies are lines of JSON, followed by "end"
+with the status of that process. With the arguments `work URL QUEUE` it is a worker that never ends.
 """
 
 import json
@@ -14,13 +14,13 @@ import blueque
 from blueque.forking_runner import ForkingRunner
 
 
-def shown(task):
+def task_fields(task):
     return {"id": task.id, "status": task.status, "queue": task.queue, "parameters": task.parameters,
             "result": task.result, "error": task.error, "node": task.node, "pid": task.pid,
             "created": task.created, "updated": task.updated}
 
 
-class Steps:
+class Operations:
     def __init__(self, url):
         self.client = blueque.Client(url)
         self.task = None
@@ -41,11 +41,11 @@ class Steps:
 
     def listen(self):
         self.task = self.listener.listen()
-        return shown(self.task)
+        return task_fields(self.task)
 
     def orphan(self):
         self.task = self.listener.claim_orphan()
-        return self.task and shown(self.task)
+        return self.task and task_fields(self.task)
 
     def start(self):
         self.processor = self.client.get_processor(self.task)
@@ -58,20 +58,20 @@ class Steps:
         self.processor.fail(error)
 
     def get(self, id):
-        return shown(self.client.get_task(id))
+        return task_fields(self.client.get_task(id))
 
     def delete(self, queue, id):
         self.client.get_queue(queue).delete_task(self.client.get_task(id))
 
 
-def say(value):
+def reply(value):
     print(json.dumps(value), flush=True)
 
 
-def follow(order):
-    steps = Steps(order["url"])
+def run_order(order):
+    operations = Operations(order["url"])
     for name, *arguments in order["steps"]:
-        say(getattr(steps, name)(*arguments))
+        reply(getattr(operations, name)(*arguments))
 
 
 def serve():
@@ -81,24 +81,24 @@ def serve():
         if child == 0:
             status = 1
             try:
-                follow(order)
+                run_order(order)
                 status = 0
             except Exception as error:
                 print(repr(error), file=sys.stderr, flush=True)
             finally:
                 os._exit(status)
         _, status = os.waitpid(child, 0)
-        say({"end": os.WEXITSTATUS(status)})
+        reply({"end": os.WEXITSTATUS(status)})
 
 
 def work(url, queue):
-    steps = Steps(url)
-    steps.join(queue)
+    operations = Operations(url)
+    operations.join(queue)
     while True:
-        task = steps.listen()
-        steps.start()
-        say(task["id"])
-        steps.complete("theirs " + task["parameters"])
+        task = operations.listen()
+        operations.start()
+        reply(task["id"])
+        operations.complete("theirs " + task["parameters"])
 
 
 def run(url, queue):

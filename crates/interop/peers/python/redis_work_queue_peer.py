@@ -1,8 +1,8 @@
 """The real redis-work-queue client for Python, driven line by line from a test.
 
-A line is an operation and its arguments, separated by tabs; the answer is one line: `ok` with what
-came out, or `failed` with why. Every operation has a connection of its own, so that a lost one
-ends that operation and nothing else.
+A line is an operation and its arguments, separated by tabs. The reply is one line: `ok` with
+the result, or `failed` with the error. Every operation uses a new connection, so that a lost one
+affects only that operation.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from redis_work_queue import Item, KeyPrefix, WorkQueue
 queue = WorkQueue(KeyPrefix(sys.argv[1]))
 
 
-def told(item):
+def item_reply(item):
     if item is None:
         return ["none"]
     return ["item", item.id(), item.data().decode("utf-8")]
@@ -32,40 +32,40 @@ def work(db, lease):
             return handled
 
 
-def do(db, operation, words):
+def run(db, operation, args):
     if operation in ("add", "add-unique"):
-        queue.add_item(db, Item(words[1], id=words[0]))
+        queue.add_item(db, Item(args[1], id=args[0]))
         return []
     if operation == "add-many":
-        for number in range(int(words[1]), int(words[2])):
-            name = "%s%d" % (words[0], number)
+        for number in range(int(args[1]), int(args[2])):
+            name = "%s%d" % (args[0], number)
             queue.add_item(db, Item("data of " + name, id=name))
         return []
     if operation == "lease":
-        return told(queue.lease(db, int(words[0]), False))
+        return item_reply(queue.lease(db, int(args[0]), False))
     if operation == "lease-wait":
-        return told(queue.lease(db, int(words[0]), True, int(words[1])))
+        return item_reply(queue.lease(db, int(args[0]), True, int(args[1])))
     if operation == "complete":
-        return [str(queue.complete(db, Item(b"", id=words[0])))]
+        return [str(queue.complete(db, Item(b"", id=args[0])))]
     if operation == "light-clean":
         queue.light_clean(db)
         return []
     if operation == "counts":
         return [str(queue.queue_len(db)), str(queue.processing(db))]
     if operation == "work":
-        return work(db, words[0])
-    raise ValueError("no such operation: " + operation)
+        return work(db, args[0])
+    raise ValueError("unknown operation: " + operation)
 
 
 for line in sys.stdin:
-    operation, port, *words = line.rstrip("\n").split("\t")
+    operation, port, *args = line.rstrip("\n").split("\t")
     db = redis.Redis(host="127.0.0.1", port=int(port))
     try:
-        # The client prints what it cleans.
+        # The client prints during a clean.
         with contextlib.redirect_stdout(sys.stderr):
-            answer = ["ok", *do(db, operation, words)]
+            reply = ["ok", *run(db, operation, args)]
     except redis.RedisError as error:
-        answer = ["failed", repr(error)]
+        reply = ["failed", repr(error)]
     finally:
         db.close()
-    print("\t".join(answer), flush=True)
+    print("\t".join(reply), flush=True)

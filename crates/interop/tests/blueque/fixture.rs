@@ -1,41 +1,43 @@
-//! A server of its own for each test, and who speaks to it.
+//! A dedicated server for each test, with clients.
 
-use windlass_interop::Server as Opened;
-use windlass_interop::blueque::{Blueque, CleanOptions, Layout, Listener, ListenerOptions, Queue};
+use windlass_interop::InteropServer;
+use windlass_interop::blueque::{
+    Blueque, BluequeLayout, BluequeListener, BluequeQueue, CleanOptions, ListenerOptions,
+};
 use windlass_testkit::redis::{Reply, Server};
 
-/// The queue of the tests.
+/// Queue name in the tests.
 pub(crate) const QUEUE: &str = "video";
 
-/// A server with nothing in it.
-pub(crate) struct Place {
+/// An empty server.
+pub(crate) struct Fixture {
     pub(crate) server: Server,
 }
 
-impl Place {
+impl Fixture {
     pub(crate) fn new() -> Self {
         Self {
             server: Server::start(),
         }
     }
 
-    pub(crate) async fn blueque(&self, layout: Layout) -> Blueque {
-        at(&self.server.url(), layout).await
+    pub(crate) async fn blueque(&self, layout: BluequeLayout) -> Blueque {
+        connect(&self.server.url(), layout).await
     }
 
-    pub(crate) async fn queue(&self) -> Queue {
-        let blueque = self.blueque(Layout::Released).await;
+    pub(crate) async fn queue(&self) -> BluequeQueue {
+        let blueque = self.blueque(BluequeLayout::Released).await;
         blueque.queue(QUEUE).unwrap()
     }
 
-    /// Sends one command; its words have no spaces in them.
+    /// Sends one command, whose arguments contain no spaces.
     #[track_caller]
     pub(crate) fn redis(&self, line: &str) -> Reply {
-        let words: Vec<_> = line.split_whitespace().collect();
-        self.server.command(&words)
+        let args: Vec<_> = line.split_whitespace().collect();
+        self.server.command(&args)
     }
 
-    /// The field of a task as released.
+    /// Returns a field of a task in the released layout.
     #[track_caller]
     pub(crate) fn field(&self, id: &str, name: &str) -> Option<String> {
         self.hash(&format!("blueque_task_{id}"), name)
@@ -49,7 +51,7 @@ impl Place {
         }
     }
 
-    /// All elements of a list, or members of a set or of a sorted set.
+    /// Returns all elements of a list, or members of a set or sorted set.
     #[track_caller]
     pub(crate) fn list(&self, key: &str) -> Vec<String> {
         let command = match self.redis(&format!("TYPE {key}")).text().as_str() {
@@ -61,9 +63,9 @@ impl Place {
         texts(self.redis(&command))
     }
 
-    /// The figure of a queue.
+    /// Returns the recorded number of listeners.
     #[track_caller]
-    pub(crate) fn figure(&self) -> String {
+    pub(crate) fn recorded_listeners(&self) -> String {
         match self.redis(&format!("ZSCORE blueque_queues {QUEUE}")) {
             Reply::Nil => String::new(),
             reply => reply.text(),
@@ -71,8 +73,8 @@ impl Place {
     }
 }
 
-pub(crate) async fn at(url: &str, layout: Layout) -> Blueque {
-    Blueque::new(Opened::open(url).await.unwrap(), layout)
+pub(crate) async fn connect(url: &str, layout: BluequeLayout) -> Blueque {
+    Blueque::new(InteropServer::open(url).await.unwrap(), layout)
 }
 
 #[track_caller]
@@ -83,12 +85,12 @@ pub(crate) fn texts(reply: Reply) -> Vec<String> {
     }
 }
 
-pub(crate) async fn joined(queue: &Queue) -> Listener {
+pub(crate) async fn join_listener(queue: &BluequeQueue) -> BluequeListener {
     queue.join(ListenerOptions::default()).await.unwrap()
 }
 
-/// A clean that knows these listeners to be dead, and is in no hurry for nobody.
-pub(crate) fn knowing(lost: &[&str]) -> CleanOptions {
+/// Options with these listeners known to be dead, and a short settle time.
+pub(crate) fn clean_options(lost: &[&str]) -> CleanOptions {
     let mut options = CleanOptions::default();
     options.lost = lost.iter().map(|name| (*name).to_owned()).collect();
     options.settle = std::time::Duration::from_millis(1);

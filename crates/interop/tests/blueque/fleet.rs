@@ -1,4 +1,4 @@
-//! Mixed fleets: every task is run by one of them, once.
+//! Mixed fleets run every task exactly once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,54 +7,54 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::task::JoinHandle;
-use windlass_interop::blueque::Layout;
+use windlass_interop::blueque::BluequeLayout;
 use windlass_testkit::redis::until;
 
+use super::consistency::assert_consistent;
+use super::fixture::{Fixture, QUEUE, join_listener};
 use super::peer::{Peer, Worker};
-use super::place::{Place, QUEUE, joined};
-use super::soundness::assert_sound;
 
-/// By either side.
+/// Tasks enqueued by each side.
 const TASKS: usize = 1000;
 
-/// So many are waited for at once.
+/// Progress is checked in steps of this many tasks.
 const STRIDE: usize = 200;
 
-/// Workers of either side.
+/// Workers on each side.
 const WORKERS: usize = 2;
 
-/// How long one look for a task waits.
-const LOOK: Duration = Duration::from_secs(1);
+/// How long one call waits for a task.
+const WAIT: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mixed_fleet_runs_two_thousand_tasks_each_once() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let mut theirs: Vec<_> = (0..WORKERS)
-        .map(|_| Worker::start("work", &place.server, QUEUE))
+        .map(|_| Worker::start("work", &fixture.server, QUEUE))
         .collect();
     let is_over = Arc::new(AtomicBool::new(false));
-    let ours = workers(&place, &is_over).await;
-    let url = super::peer::url(&place.server);
+    let ours = workers(&fixture, &is_over).await;
+    let url = super::peer::url(&fixture.server);
     let producer = std::thread::spawn(move || {
         let steps: Vec<_> = (0..TASKS)
             .map(|n| json!(["enqueue", QUEUE, n.to_string()]))
             .collect();
-        Peer::start().follow(&url, &json!(steps))
+        Peer::start().try_run(&url, &json!(steps))
     });
-    let queue = place.queue().await;
+    let queue = fixture.queue().await;
     let mut ids = BTreeSet::new();
     for number in 0..TASKS {
         ids.insert(queue.enqueue(number.to_string()).await.unwrap());
     }
-    let (made, is_whole) = producer.join().unwrap();
-    assert!(is_whole);
+    let (made, is_complete) = producer.join().unwrap();
+    assert!(is_complete);
     ids.extend(made.iter().map(|id| id.as_str().unwrap().to_owned()));
     assert_eq!(ids.len(), 2 * TASKS);
 
-    // A busy machine may be slow as long as it gets on.
+    // A busy machine may be slow, as long as there is progress.
     for goal in (STRIDE..=2 * TASKS).step_by(STRIDE) {
         until("more are complete", || {
-            let done = place.redis("LLEN blueque_complete_tasks_video").integer();
+            let done = fixture.redis("LLEN blueque_complete_tasks_video").integer();
             if usize::try_from(done).unwrap() >= goal {
                 Ok(())
             } else {
@@ -77,25 +77,25 @@ async fn a_mixed_fleet_runs_two_thousand_tasks_each_once() {
     }
     assert_eq!(ran.len(), 2 * TASKS, "{by_theirs} by theirs");
     assert_eq!(ran.into_iter().collect::<BTreeSet<_>>(), ids);
-    let done: BTreeSet<_> = place
+    let done: BTreeSet<_> = fixture
         .list("blueque_complete_tasks_video")
         .into_iter()
         .collect();
     assert_eq!(done, ids);
-    assert_sound(&place, "at the end");
+    assert_consistent(&fixture, "at the end");
 }
 
-/// Workers of ours, which go on until it is over.
-async fn workers(place: &Place, is_over: &Arc<AtomicBool>) -> Vec<JoinHandle<Vec<String>>> {
+/// Starts Windlass workers, which run until `is_over`.
+async fn workers(fixture: &Fixture, is_over: &Arc<AtomicBool>) -> Vec<JoinHandle<Vec<String>>> {
     let mut workers = Vec::new();
     for _ in 0..WORKERS {
-        let blueque = place.blueque(Layout::Released).await;
-        let mut listener = joined(&blueque.queue(QUEUE).unwrap()).await;
+        let blueque = fixture.blueque(BluequeLayout::Released).await;
+        let mut listener = join_listener(&blueque.queue(QUEUE).unwrap()).await;
         let is_over = Arc::clone(is_over);
         workers.push(tokio::spawn(async move {
             let mut ran = Vec::new();
             while !is_over.load(Ordering::Acquire) {
-                let Some(task) = listener.listen(LOOK).await.unwrap() else {
+                let Some(task) = listener.listen(WAIT).await.unwrap() else {
                     continue;
                 };
                 let mut processor = blueque.processor(&task).unwrap();

@@ -1,18 +1,15 @@
-//! Blueque: our promises on its keys, beside the real client and without it.
+//! Blueque: Windlass's guarantees, with and without the real client.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is a test failure")]
 
 mod clean;
+mod consistency;
+mod cuts;
 mod document;
+mod fixture;
 mod fleet;
 mod listening;
 mod orphans;
 mod peer;
-mod place;
 mod real;
-mod soundness;
-mod steps;
 mod tasks;

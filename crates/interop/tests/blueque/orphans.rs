@@ -1,4 +1,4 @@
-//! Orphans: ours and the original's way of claiming, side by side.
+//! Claiming orphans by Windlass and by the original.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use serde_json::json;
 use windlass_interop::blueque::CleanOptions;
 use windlass_testkit::redis::until;
 
+use super::consistency::assert_consistent;
+use super::fixture::{Fixture, QUEUE, clean_options, join_listener};
 use super::peer::{Peer, Worker};
-use super::place::{Place, QUEUE, joined, knowing};
-use super::soundness::assert_sound;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claimed_orphan_is_found_again_when_its_claimer_dies_too() {
-    let place = Place::new();
-    let queue = place.queue().await;
+    let fixture = Fixture::new();
+    let queue = fixture.queue().await;
     let id = queue.enqueue("x").await.unwrap();
-    let mut first = joined(&queue).await;
+    let mut first = join_listener(&queue).await;
     first.listen(Duration::ZERO).await.unwrap().unwrap();
-    let mut second = joined(&queue).await;
+    let mut second = join_listener(&queue).await;
     let options = CleanOptions::default();
     assert!(second.claim_orphan(&options).await.unwrap().is_none());
 
     let task = second
-        .claim_orphan(&knowing(&[first.name()]))
+        .claim_orphan(&clean_options(&[first.name()]))
         .await
         .unwrap()
         .unwrap();
@@ -32,82 +32,85 @@ async fn a_claimed_orphan_is_found_again_when_its_claimer_dies_too() {
         (id.as_str(), "reserved")
     );
     assert_eq!(task.node.as_deref(), Some(second.name()));
-    let mut third = joined(&queue).await;
+    let mut third = join_listener(&queue).await;
     let task = third
-        .claim_orphan(&knowing(&[second.name()]))
+        .claim_orphan(&clean_options(&[second.name()]))
         .await
         .unwrap()
         .unwrap();
     assert_eq!(task.id, id);
     queue
-        .clean(&knowing(&[first.name(), second.name(), third.name()]))
+        .clean(&clean_options(&[first.name(), second.name(), third.name()]))
         .await
         .unwrap();
-    assert_sound(&place, "at the end");
+    assert_consistent(&fixture, "at the end");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ours_finds_all_tasks_of_a_dead_original_and_theirs_only_one() {
-    let place = Place::new();
-    let queue = place.queue().await;
+async fn windlass_claims_all_tasks_of_a_dead_original_and_the_original_only_one() {
+    let fixture = Fixture::new();
+    let queue = fixture.queue().await;
     let mut peer = Peer::start();
     let mut ids = Vec::new();
     for _ in 0..3 {
         ids.push(queue.enqueue("x").await.unwrap());
     }
-    peer.does(
-        &place.server,
+    peer.run(
+        &fixture.server,
         &json!([["join", QUEUE], ["listen"], ["listen"], ["listen"]]),
     );
 
-    // The original takes one, and forgets the listener with the others.
-    let claimed = peer.does(
-        &place.server,
+    // The original claims one task and removes the listener, which loses the others.
+    let claimed = peer.run(
+        &fixture.server,
         &json!([["join", QUEUE], ["orphan"], ["orphan"]]),
     );
     assert_eq!(claimed[1]["id"], ids[2].as_str());
     assert!(claimed[2].is_null());
 
-    let mut listener = joined(&queue).await;
+    let mut listener = join_listener(&queue).await;
     let mut found = Vec::new();
-    let options = knowing(&[]);
+    let options = clean_options(&[]);
     while let Some(task) = listener.claim_orphan(&options).await.unwrap() {
         found.push(task.id);
     }
     found.sort();
     ids.sort();
     assert_eq!(found, ids);
-    queue.clean(&knowing(&[listener.name()])).await.unwrap();
-    assert_sound(&place, "at the end");
+    queue
+        .clean(&clean_options(&[listener.name()]))
+        .await
+        .unwrap();
+    assert_consistent(&fixture, "at the end");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_living_original_claimed_is_left_to_it() {
-    let place = Place::new();
-    let queue = place.queue().await;
+async fn a_task_claimed_by_a_living_original_is_left_to_it() {
+    let fixture = Fixture::new();
+    let queue = fixture.queue().await;
     let id = queue.enqueue("x").await.unwrap();
     let mut peer = Peer::start();
-    peer.does(&place.server, &json!([["join", QUEUE], ["listen"]]));
+    peer.run(&fixture.server, &json!([["join", QUEUE], ["listen"]]));
     // A forking runner claims first, and sleeps in the task.
-    let _runner = Worker::start("sleep", &place.server, QUEUE);
+    let _runner = Worker::start("sleep", &fixture.server, QUEUE);
     until("it is claimed and started", || {
-        match place.field(&id, "status") {
+        match fixture.field(&id, "status") {
             Some(status) if status == "started" => Ok(()),
             status => Err(format!("{status:?}")),
         }
     });
-    assert!(place.field(&id, "reclaimed_node").is_some());
+    assert!(fixture.field(&id, "reclaimed_node").is_some());
 
-    let mut options = knowing(&[]);
+    let mut options = clean_options(&[]);
     options.retry_lost = true;
     let cleaned = queue.clean(&options).await.unwrap();
     assert_eq!((cleaned.requeued, cleaned.failed), (0, 0));
-    let mut listener = joined(&queue).await;
+    let mut listener = join_listener(&queue).await;
     assert!(listener.claim_orphan(&options).await.unwrap().is_none());
 
-    let pid = place.field(&id, "pid").unwrap();
+    let pid = fixture.field(&id, "pid").unwrap();
     kill(&pid);
-    until("its process is gone and ours finds it", || {
+    until("its process is gone and the clean finds it", || {
         let runtime = tokio::runtime::Handle::current();
         let cleaned = tokio::task::block_in_place(|| {
             runtime
@@ -120,22 +123,22 @@ async fn what_a_living_original_claimed_is_left_to_it() {
             Err(format!("{cleaned:?}"))
         }
     });
-    assert_eq!(place.field(&id, "error").unwrap(), "worker_lost");
+    assert_eq!(fixture.field(&id, "error").unwrap(), "worker_lost");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn originals_leave_ours_alone() {
-    let place = Place::new();
-    let queue = place.queue().await;
+async fn originals_leave_windlass_listeners_alone() {
+    let fixture = Fixture::new();
+    let queue = fixture.queue().await;
     queue.enqueue("x").await.unwrap();
-    let mut listener = joined(&queue).await;
+    let mut listener = join_listener(&queue).await;
     let task = listener.listen(Duration::ZERO).await.unwrap().unwrap();
     let mut peer = Peer::start();
-    let claimed = peer.does(&place.server, &json!([["join", QUEUE], ["orphan"]]));
+    let claimed = peer.run(&fixture.server, &json!([["join", QUEUE], ["orphan"]]));
     assert!(claimed[1].is_null());
-    assert_eq!(place.field(&task.id, "node").unwrap(), listener.name());
+    assert_eq!(fixture.field(&task.id, "node").unwrap(), listener.name());
     assert!(
-        place
+        fixture
             .list("blueque_listeners_video")
             .contains(&listener.name().to_owned())
     );

@@ -1,4 +1,4 @@
-//! The real client, in processes of its own.
+//! The real client, in separate processes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use windlass_testkit::redis::Server;
 use windlass_testkit::redis::resp::Address;
 
-/// Where `cargo xtask peers` installs it.
+/// The path where `cargo xtask peers` installs it.
 fn python() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = crates.join("../../target/peers/python/bin/python");
@@ -19,7 +19,7 @@ fn python() -> PathBuf {
     python
 }
 
-/// The URL by which the real client knows a server.
+/// Returns the URL of a server for the real client.
 pub(crate) fn url(server: &Server) -> String {
     match server.address() {
         Address::Socket(path) => format!("unix://{}", path.display()),
@@ -27,18 +27,18 @@ pub(crate) fn url(server: &Server) -> String {
     }
 }
 
-fn command(words: &[&str]) -> Command {
+fn command(args: &[&str]) -> Command {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/python/blueque_peer.py");
     let mut command = Command::new(python());
-    command.arg(program).args(words).stdout(Stdio::piped());
+    command.arg(program).args(args).stdout(Stdio::piped());
     command
 }
 
-/// Does what it is told, every time as a process that ends afterwards.
+/// Runs operations of the real client. Each order runs in a process that ends afterwards.
 pub(crate) struct Peer {
     child: Child,
     orders: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    replies: BufReader<ChildStdout>,
 }
 
 impl Peer {
@@ -50,36 +50,41 @@ impl Peer {
             .unwrap();
         Self {
             orders: child.stdin.take().unwrap(),
-            answers: BufReader::new(child.stdout.take().unwrap()),
+            replies: BufReader::new(child.stdout.take().unwrap()),
             child,
         }
     }
 
-    /// Does these steps; the answers of those that were done, and whether all were.
-    pub(crate) fn follow(&mut self, url: &str, steps: &Value) -> (Vec<Value>, bool) {
-        writeln!(self.orders, "{}", json!({ "url": url, "steps": steps })).unwrap();
-        let mut answers = Vec::new();
+    /// Runs these operations. Returns their replies, and whether all succeeded.
+    pub(crate) fn try_run(&mut self, url: &str, operations: &Value) -> (Vec<Value>, bool) {
+        writeln!(
+            self.orders,
+            "{}",
+            json!({ "url": url, "steps": operations })
+        )
+        .unwrap();
+        let mut replies = Vec::new();
         loop {
             let mut line = String::new();
-            let read = self.answers.read_line(&mut line).unwrap();
+            let read = self.replies.read_line(&mut line).unwrap();
             assert!(read > 0, "the real client has ended");
-            let answer: Value = serde_json::from_str(&line).unwrap();
-            match answer.get("end") {
-                Some(status) => return (answers, *status == 0),
-                None => answers.push(answer),
+            let reply: Value = serde_json::from_str(&line).unwrap();
+            match reply.get("end") {
+                Some(status) => return (replies, *status == 0),
+                None => replies.push(reply),
             }
         }
     }
 
-    /// Does these steps, all of them.
+    /// Runs these operations, which must all succeed.
     #[track_caller]
-    pub(crate) fn does(&mut self, server: &Server, steps: &Value) -> Vec<Value> {
-        let (answers, is_whole) = self.follow(&url(server), steps);
+    pub(crate) fn run(&mut self, server: &Server, operations: &Value) -> Vec<Value> {
+        let (replies, is_complete) = self.try_run(&url(server), operations);
         assert!(
-            is_whole,
-            "the real client failed in {steps} after {answers:?}"
+            is_complete,
+            "the real client failed in {operations} after {replies:?}"
         );
-        answers
+        replies
     }
 }
 
@@ -90,23 +95,23 @@ impl Drop for Peer {
     }
 }
 
-/// A worker of the original that goes on until it is killed.
+/// An original worker that runs until it is killed.
 pub(crate) struct Worker(Child);
 
 impl Worker {
     /// `work` prints the id of each task, `run` and `sleep` are forking runners.
-    pub(crate) fn start(word: &str, server: &Server, queue: &str) -> Self {
-        Self(command(&[word, &url(server), queue]).spawn().unwrap())
+    pub(crate) fn start(mode: &str, server: &Server, queue: &str) -> Self {
+        Self(command(&[mode, &url(server), queue]).spawn().unwrap())
     }
 
-    /// What it printed; it must be killed for this to end.
+    /// Returns the printed lines. Blocks until the worker is killed.
     pub(crate) fn lines(&mut self) -> Vec<String> {
         let stdout = self.0.stdout.take().unwrap();
         let lines = BufReader::new(stdout).lines();
         lines.map(|line| line.unwrap()).collect()
     }
 
-    /// Sends SIGKILL; it is gone when this returns.
+    /// Sends SIGKILL and waits for the process to end.
     pub(crate) fn kill(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

@@ -1,41 +1,41 @@
-//! Tasks from their beginning to their end, on the released keys.
+//! The life cycle of tasks in the released layout.
 
 use windlass_core::ErrorKind;
-use windlass_interop::blueque::Layout;
+use windlass_interop::blueque::BluequeLayout;
 use windlass_testkit::redis::Reply;
 
-use super::place::{Place, joined};
+use super::fixture::{Fixture, join_listener};
 
-/// Long ago, and not for a long time, in seconds.
+/// Times in the past and far in the future, in seconds.
 const PAST: f64 = 1.5;
 const FUTURE: f64 = 99_999_999_999.5;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_enqueued_task_has_the_record_of_the_original() {
-    let place = Place::new();
-    let id = place.queue().await.enqueue("a b").await.unwrap();
+    let fixture = Fixture::new();
+    let id = fixture.queue().await.enqueue("a b").await.unwrap();
 
-    let fields = place.redis(&format!("HKEYS blueque_task_{id}"));
+    let fields = fixture.redis(&format!("HKEYS blueque_task_{id}"));
     let mut names: Vec<_> = fields.array().iter().map(Reply::text).collect();
     names.sort();
     assert_eq!(
         names,
         ["created", "parameters", "queue", "status", "updated"]
     );
-    assert_eq!(place.field(&id, "status").unwrap(), "pending");
-    assert_eq!(place.field(&id, "queue").unwrap(), "video");
-    assert_eq!(place.field(&id, "parameters").unwrap(), "a b");
-    let created: f64 = place.field(&id, "created").unwrap().parse().unwrap();
+    assert_eq!(fixture.field(&id, "status").unwrap(), "pending");
+    assert_eq!(fixture.field(&id, "queue").unwrap(), "video");
+    assert_eq!(fixture.field(&id, "parameters").unwrap(), "a b");
+    let created: f64 = fixture.field(&id, "created").unwrap().parse().unwrap();
     assert!(created > 1e9, "{created}");
-    assert_eq!(place.list("blueque_pending_tasks_video"), [id]);
-    assert_eq!(place.figure(), "0");
+    assert_eq!(fixture.list("blueque_pending_tasks_video"), [id]);
+    assert_eq!(fixture.recorded_listeners(), "0");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_leave_in_the_order_they_came() {
-    let place = Place::new();
-    let queue = place.queue().await;
-    let mut listener = joined(&queue).await;
+    let fixture = Fixture::new();
+    let queue = fixture.queue().await;
+    let mut listener = join_listener(&queue).await;
     let mut ids = Vec::new();
     for number in 0..5 {
         ids.push(queue.enqueue(number.to_string()).await.unwrap());
@@ -52,66 +52,71 @@ async fn tasks_leave_in_the_order_they_came() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_is_scheduled_and_moves_when_it_is_due() {
-    let place = Place::new();
-    let queue = place.queue().await;
+    let fixture = Fixture::new();
+    let queue = fixture.queue().await;
     let (late, status) = queue.schedule("late", FUTURE).await.unwrap();
     assert_eq!(status, "scheduled");
-    assert_eq!(place.field(&late, "eta").unwrap(), "99999999999.5");
-    assert_eq!(place.list("blueque_scheduled_tasks_video"), [late.as_str()]);
+    assert_eq!(fixture.field(&late, "eta").unwrap(), "99999999999.5");
+    assert_eq!(
+        fixture.list("blueque_scheduled_tasks_video"),
+        [late.as_str()]
+    );
     let (early, status) = queue.schedule("early", PAST).await.unwrap();
     assert_eq!(status, "pending");
     assert_eq!(queue.enqueue_due_tasks().await.unwrap(), 0);
 
-    place.redis(&format!("ZADD blueque_scheduled_tasks_video 5 {late}"));
-    place.redis("ZADD blueque_scheduled_tasks_video 5 without-record");
+    fixture.redis(&format!("ZADD blueque_scheduled_tasks_video 5 {late}"));
+    fixture.redis("ZADD blueque_scheduled_tasks_video 5 without-record");
 
     assert_eq!(queue.enqueue_due_tasks().await.unwrap(), 1);
     assert_eq!(
-        place.list("blueque_pending_tasks_video"),
+        fixture.list("blueque_pending_tasks_video"),
         [late.clone(), early]
     );
-    assert_eq!(place.field(&late, "status").unwrap(), "pending");
-    assert!(place.list("blueque_scheduled_tasks_video").is_empty());
+    assert_eq!(fixture.field(&late, "status").unwrap(), "pending");
+    assert!(fixture.list("blueque_scheduled_tasks_video").is_empty());
     assert_eq!(
-        place.redis("EXISTS blueque_task_without-record").integer(),
+        fixture
+            .redis("EXISTS blueque_task_without-record")
+            .integer(),
         0
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn more_due_tasks_than_a_page_all_move_the_earliest_first() {
-    let place = Place::new();
-    let queue = place.queue().await;
+    let fixture = Fixture::new();
+    let queue = fixture.queue().await;
     let mut ids = Vec::new();
     for number in 0..450 {
         let (id, _) = queue.schedule("x", FUTURE).await.unwrap();
-        place.redis(&format!("ZADD blueque_scheduled_tasks_video {number} {id}"));
+        fixture.redis(&format!("ZADD blueque_scheduled_tasks_video {number} {id}"));
         ids.push(id);
     }
     assert_eq!(queue.enqueue_due_tasks().await.unwrap(), 450);
     ids.reverse();
-    assert_eq!(place.list("blueque_pending_tasks_video"), ids);
+    assert_eq!(fixture.list("blueque_pending_tasks_video"), ids);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_is_started_and_completed_once() {
-    let place = Place::new();
-    let blueque = place.blueque(Layout::Released).await;
-    let queue = place.queue().await;
+    let fixture = Fixture::new();
+    let blueque = fixture.blueque(BluequeLayout::Released).await;
+    let queue = fixture.queue().await;
     let id = queue.enqueue("x").await.unwrap();
-    place.redis(&format!("HSET blueque_task_{id} billing 7"));
-    let mut listener = joined(&queue).await;
+    fixture.redis(&format!("HSET blueque_task_{id} billing 7"));
+    let mut listener = join_listener(&queue).await;
     let task = listener.listen(std::time::Duration::ZERO).await.unwrap();
     let mut processor = blueque.processor(&task.unwrap()).unwrap();
 
     processor.start(4711).await.unwrap();
     processor.start(4711).await.unwrap();
     let entry = format!("{} 4711 {id}", listener.name());
-    // The words of an entry are what originals look for.
-    let members = place.list("blueque_started_tasks_video");
+    // Originals parse the parts of the entry.
+    let members = fixture.list("blueque_started_tasks_video");
     assert_eq!(members, [entry]);
-    assert_eq!(place.field(&id, "status").unwrap(), "started");
-    assert_eq!(place.field(&id, "pid").unwrap(), "4711");
+    assert_eq!(fixture.field(&id, "status").unwrap(), "started");
+    assert_eq!(fixture.field(&id, "pid").unwrap(), "4711");
 
     processor.complete("").await.unwrap();
     let again = processor.complete("other").await.unwrap_err();
@@ -120,28 +125,28 @@ async fn a_task_is_started_and_completed_once() {
     let fail = processor.fail("other").await.unwrap_err();
     assert_eq!(fail.kind(), ErrorKind::Conflict);
 
-    assert_eq!(place.field(&id, "status").unwrap(), "complete");
-    assert_eq!(place.field(&id, "result").unwrap(), "");
-    assert_eq!(place.field(&id, "billing").unwrap(), "7");
-    assert_eq!(place.list("blueque_complete_tasks_video"), [id.as_str()]);
-    assert!(place.list("blueque_started_tasks_video").is_empty());
+    assert_eq!(fixture.field(&id, "status").unwrap(), "complete");
+    assert_eq!(fixture.field(&id, "result").unwrap(), "");
+    assert_eq!(fixture.field(&id, "billing").unwrap(), "7");
+    assert_eq!(fixture.list("blueque_complete_tasks_video"), [id.as_str()]);
+    assert!(fixture.list("blueque_started_tasks_video").is_empty());
     let task = blueque.get_task(&id).await.unwrap().unwrap();
     assert_eq!(task.result.unwrap(), "");
     assert_eq!(task.others["billing"], "7");
     assert!(listener.leave().await.unwrap());
-    assert_eq!(place.figure(), "0");
+    assert_eq!(fixture.recorded_listeners(), "0");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_is_not_started_cannot_be_completed_but_can_fail() {
-    let place = Place::new();
-    let blueque = place.blueque(Layout::Released).await;
-    let queue = place.queue().await;
+    let fixture = Fixture::new();
+    let blueque = fixture.blueque(BluequeLayout::Released).await;
+    let queue = fixture.queue().await;
     let id = queue.enqueue("x").await.unwrap();
     let pending = blueque.get_task(&id).await.unwrap().unwrap();
     let refused = blueque.processor(&pending).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
-    let mut listener = joined(&queue).await;
+    let mut listener = join_listener(&queue).await;
     let task = listener.listen(std::time::Duration::ZERO).await.unwrap();
     let mut processor = blueque.processor(&task.unwrap()).unwrap();
 
@@ -149,26 +154,26 @@ async fn a_task_that_is_not_started_cannot_be_completed_but_can_fail() {
     assert_eq!(refused.kind(), ErrorKind::Conflict);
     processor.fail("no").await.unwrap();
 
-    assert_eq!(place.field(&id, "error").unwrap(), "no");
-    assert_eq!(place.list("blueque_failed_tasks_video"), [id]);
+    assert_eq!(fixture.field(&id, "error").unwrap(), "no");
+    assert_eq!(fixture.list("blueque_failed_tasks_video"), [id]);
     assert!(listener.leave().await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_finished_tasks_of_the_queue_are_deleted() {
-    let place = Place::new();
-    let blueque = place.blueque(Layout::Released).await;
-    let queue = place.queue().await;
+    let fixture = Fixture::new();
+    let blueque = fixture.blueque(BluequeLayout::Released).await;
+    let queue = fixture.queue().await;
     let id = queue.enqueue("x").await.unwrap();
     let refused = queue.delete_task(&id).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
-    let mut listener = joined(&queue).await;
+    let mut listener = join_listener(&queue).await;
     let task = listener.listen(std::time::Duration::ZERO).await.unwrap();
     let mut processor = blueque.processor(&task.unwrap()).unwrap();
     processor.start(1).await.unwrap();
     processor.complete("x").await.unwrap();
-    // The original lists a task twice that is completed twice.
-    place.redis(&format!("LPUSH blueque_complete_tasks_video {id}"));
+    // The original lists an id twice if the task is completed twice.
+    fixture.redis(&format!("LPUSH blueque_complete_tasks_video {id}"));
 
     let other = blueque.queue("other").unwrap();
     let refused = other.delete_task(&id).await.unwrap_err();
@@ -176,25 +181,25 @@ async fn only_finished_tasks_of_the_queue_are_deleted() {
     queue.delete_task(&id).await.unwrap();
 
     assert!(blueque.get_task(&id).await.unwrap().is_none());
-    assert!(place.list("blueque_complete_tasks_video").is_empty());
+    assert!(fixture.list("blueque_complete_tasks_video").is_empty());
     let refused = queue.delete_task(&id).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::NotFound);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn queues_and_listeners_are_shown_as_they_are() {
-    let place = Place::new();
-    let blueque = place.blueque(Layout::Released).await;
-    let queue = place.queue().await;
+async fn queues_and_listeners_are_listed() {
+    let fixture = Fixture::new();
+    let blueque = fixture.blueque(BluequeLayout::Released).await;
+    let queue = fixture.queue().await;
     queue.enqueue("x").await.unwrap();
     blueque.queue("audio").unwrap().enqueue("x").await.unwrap();
-    let mut listener = joined(&queue).await;
+    let mut listener = join_listener(&queue).await;
     listener.listen(std::time::Duration::ZERO).await.unwrap();
-    place.redis("SADD blueque_listeners_video far.example.org_7");
+    fixture.redis("SADD blueque_listeners_video far.example.org_7");
 
     assert_eq!(blueque.queues().await.unwrap(), ["audio", "video"]);
-    let figures = queue.figures().await.unwrap();
-    assert_eq!((figures.listeners, figures.pending), (2, 0));
+    let stats = queue.stats().await.unwrap();
+    assert_eq!((stats.listeners, stats.pending), (2, 0));
     let known = queue.listeners().await.unwrap();
     let far = known.iter().find(|one| one.name == "far.example.org_7");
     assert_eq!(far.unwrap().host.as_deref(), Some("far.example.org"));

@@ -1,10 +1,10 @@
-//! Cleaning: what comes back, what goes away, and what is left alone.
+//! Cleaning: what is returned, removed or left alone.
 
-use windlass_interop::redis_work_queue::{Cleaned, Layout, WorkQueue};
+use windlass_interop::redis_work_queue::{WorkQueue, WorkQueueCleanReport, WorkQueueLayout};
 
-use crate::bench::{AT_ONCE, Bench, LAYOUTS, LONG, Place, ids, item, lease_all};
+use crate::fixture::{Fixture, LAYOUTS, LONG, Location, NO_WAIT, ids, item, lease_all};
 
-const NOTHING: Cleaned = Cleaned {
+const NOTHING: WorkQueueCleanReport = WorkQueueCleanReport {
     requeued: 0,
     held: 0,
     removed: 0,
@@ -14,120 +14,120 @@ const NOTHING: Cleaned = Cleaned {
 #[tokio::test]
 async fn an_abandoned_item_goes_to_the_back_and_one_under_lease_stays() {
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
-        let queue = bench.queue_of(&["a", "b", "c"]).await;
-        queue.lease(LONG, AT_ONCE).await.unwrap();
-        queue.lease(LONG, AT_ONCE).await.unwrap();
-        bench.end_lease("a");
+        let fixture = Fixture::start(layout);
+        let queue = fixture.queue_of(&["a", "b", "c"]).await;
+        queue.lease(LONG, NO_WAIT).await.unwrap();
+        queue.lease(LONG, NO_WAIT).await.unwrap();
+        fixture.end_lease("a");
 
         let cleaned = queue.light_clean().await.unwrap();
         assert_eq!(
             cleaned,
-            Cleaned {
+            WorkQueueCleanReport {
                 requeued: 1,
                 ..NOTHING
             }
         );
-        assert_eq!(bench.list("processing"), ["b"]);
+        assert_eq!(fixture.list("processing"), ["b"]);
         assert_eq!(ids(&lease_all(&queue).await), ["c", "a"]);
         assert_eq!(queue.light_clean().await.unwrap(), NOTHING);
     }
 }
 
-/// Two items that originals took with the first of the two steps of a lease, seen by a clean once.
-async fn two_on_their_way(bench: &Bench) -> WorkQueue {
-    let queue = bench.queue().await.with_grace(LONG);
+/// Two items after the first of the two commands of an original's lease, checked once by a clean.
+async fn two_half_leased(fixture: &Fixture) -> WorkQueue {
+    let queue = fixture.queue().await.with_grace(LONG);
     for id in ["taken", "abandoned"] {
         queue.add_item(&item(id)).await.unwrap();
-        bench.command(&["RPOPLPUSH", "p:queue", "p:processing"]);
+        fixture.command(&["RPOPLPUSH", "p:queue", "p:processing"]);
     }
     let seen = async {
-        while bench.command(&["HLEN", "p:windlass:marks"]).integer() < 2 {
+        while fixture.command(&["HLEN", "p:windlass:marks"]).integer() < 2 {
             tokio::task::yield_now().await;
         }
     };
     tokio::select! {
-        cleaned = queue.light_clean() => panic!("it did not wait: {cleaned:?}"),
+        cleaned = queue.light_clean() => panic!("the clean did not wait: {cleaned:?}"),
         () = seen => {}
     }
-    assert_eq!(bench.list("processing").len(), 2, "left alone");
+    assert_eq!(fixture.list("processing").len(), 2, "left alone");
     queue
 }
 
-/// Moves what was seen into the past.
-fn age_marks(bench: &Bench, millis: i64) {
+/// Moves the marks into the past.
+fn age_marks(fixture: &Fixture, millis: i64) {
     for id in ["taken", "abandoned"] {
         let back = format!("-{millis}");
-        bench.command(&["HINCRBY", "p:windlass:marks", id, &back]);
+        fixture.command(&["HINCRBY", "p:windlass:marks", id, &back]);
     }
 }
 
 #[tokio::test]
 async fn an_item_that_is_just_being_taken_is_left_alone_and_an_abandoned_one_is_not() {
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
-        let queue = two_on_their_way(&bench).await;
-        // The second step of one of them, and the grace is over.
-        let lease = bench.lease_key("taken");
-        bench.command(&["SET", &lease, "somebody", "PX", "600000"]);
-        age_marks(&bench, i64::try_from(LONG.as_millis()).unwrap());
+        let fixture = Fixture::start(layout);
+        let queue = two_half_leased(&fixture).await;
+        // The second command for one of them, and the end of the grace period.
+        let lease = fixture.lease_key("taken");
+        fixture.command(&["SET", &lease, "another", "PX", "600000"]);
+        age_marks(&fixture, i64::try_from(LONG.as_millis()).unwrap());
 
         let cleaned = queue.light_clean().await.unwrap();
-        let one_back = Cleaned {
+        let one_back = WorkQueueCleanReport {
             requeued: 1,
             ..NOTHING
         };
         assert_eq!(cleaned, one_back);
-        assert_eq!(bench.list("processing"), ["taken"]);
-        assert_eq!(bench.list("queue"), ["abandoned"]);
+        assert_eq!(fixture.list("processing"), ["taken"]);
+        assert_eq!(fixture.list("queue"), ["abandoned"]);
     }
 }
 
 #[tokio::test]
-async fn what_was_seen_long_ago_was_an_earlier_stay_and_counts_for_nothing() {
-    let bench = Bench::start(Layout::V03);
-    let queue = two_on_their_way(&bench).await;
-    age_marks(&bench, 20 * i64::try_from(LONG.as_millis()).unwrap());
-    let was = bench.command(&["HVALS", "p:windlass:marks"]);
+async fn an_old_mark_is_from_an_earlier_incident_and_is_ignored() {
+    let fixture = Fixture::start(WorkQueueLayout::V03);
+    let queue = two_half_leased(&fixture).await;
+    age_marks(&fixture, 20 * i64::try_from(LONG.as_millis()).unwrap());
+    let was = fixture.command(&["HVALS", "p:windlass:marks"]);
     let seen = async {
-        while bench.command(&["HVALS", "p:windlass:marks"]) == was {
+        while fixture.command(&["HVALS", "p:windlass:marks"]) == was {
             tokio::task::yield_now().await;
         }
     };
     tokio::select! {
-        cleaned = queue.light_clean() => panic!("it did not wait: {cleaned:?}"),
+        cleaned = queue.light_clean() => panic!("the clean did not wait: {cleaned:?}"),
         () = seen => {}
     }
-    assert_eq!(bench.list("processing").len(), 2, "left alone");
+    assert_eq!(fixture.list("processing").len(), 2, "left alone");
 }
 
 #[tokio::test]
-async fn ids_of_no_item_are_removed() {
+async fn ids_without_data_are_removed() {
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
-        let queue = bench.queue().await;
-        bench.command(&["LPUSH", "p:processing", "ghost", "ghost"]);
-        bench.command(&["LPUSH", "p:queue", "ghost", "other"]);
+        let fixture = Fixture::start(layout);
+        let queue = fixture.queue().await;
+        fixture.command(&["LPUSH", "p:processing", "ghost", "ghost"]);
+        fixture.command(&["LPUSH", "p:queue", "ghost", "other"]);
         queue.light_clean().await.unwrap();
         assert_eq!(
-            bench.list("queue"),
+            fixture.list("queue"),
             ["other"],
-            "a light clean sees processing"
+            "a light clean checks only processing"
         );
         queue.deep_clean().await.unwrap();
-        assert!(bench.places().is_empty());
+        assert!(fixture.locations().is_empty());
     }
 }
 
 #[tokio::test]
-async fn what_a_dead_cleaner_of_layout_0_1_left_is_brought_back() {
-    let bench = Bench::start(Layout::V01);
-    let queue = bench.queue().await;
-    // In cleaning alone, and beside the queue, beside processing, under a lease, and as no item.
+async fn items_left_by_a_dead_cleaner_of_layout_0_1_are_returned() {
+    let fixture = Fixture::start(WorkQueueLayout::V01);
+    let queue = fixture.queue().await;
+    // In cleaning only, also in the queue, also in processing, with a lease, and without data.
     for id in ["alone", "queued", "processed", "leased"] {
-        bench.command(&["SET", &format!("p:item:{id}"), &format!("data of {id}")]);
+        fixture.command(&["SET", &format!("p:item:{id}"), &format!("data of {id}")]);
     }
-    bench.command(&[
+    fixture.command(&[
         "LPUSH",
         "p:cleaning",
         "alone",
@@ -136,29 +136,29 @@ async fn what_a_dead_cleaner_of_layout_0_1_left_is_brought_back() {
         "leased",
         "ghost",
     ]);
-    bench.command(&["LPUSH", "p:queue", "queued"]);
-    bench.command(&["LPUSH", "p:processing", "processed"]);
-    bench.command(&["SET", &bench.lease_key("leased"), "somebody"]);
+    fixture.command(&["LPUSH", "p:queue", "queued"]);
+    fixture.command(&["LPUSH", "p:processing", "processed"]);
+    fixture.command(&["SET", &fixture.lease_key("leased"), "another"]);
 
     queue.light_clean().await.unwrap();
 
-    bench.assert_sound("after a light clean");
-    assert_eq!(bench.list("processing"), ["leased"]);
-    let mut queued = bench.list("queue");
+    fixture.assert_consistent("after a light clean");
+    assert_eq!(fixture.list("processing"), ["leased"]);
+    let mut queued = fixture.list("queue");
     queued.sort();
     assert_eq!(queued, ["alone", "processed", "queued"]);
     assert!(queue.complete("leased").await.unwrap());
 }
 
 #[tokio::test]
-async fn a_deep_clean_finds_what_is_in_no_list_and_leaves_one_of_each() {
+async fn a_deep_clean_finds_unlisted_items_and_leaves_each_in_one_list() {
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
-        let queue = bench.queue().await;
+        let fixture = Fixture::start(layout);
+        let queue = fixture.queue().await;
         for id in ["lost", "held", "twice", "both", "both-held", "well"] {
-            bench.command(&["SET", &format!("p:item:{id}"), &format!("data of {id}")]);
+            fixture.command(&["SET", &format!("p:item:{id}"), &format!("data of {id}")]);
         }
-        bench.command(&[
+        fixture.command(&[
             "LPUSH",
             "p:queue",
             "twice",
@@ -167,47 +167,47 @@ async fn a_deep_clean_finds_what_is_in_no_list_and_leaves_one_of_each() {
             "well",
             "twice",
         ]);
-        bench.command(&["LPUSH", "p:processing", "both", "both-held"]);
+        fixture.command(&["LPUSH", "p:processing", "both", "both-held"]);
         for id in ["held", "both-held"] {
-            bench.command(&["SET", &bench.lease_key(id), "somebody"]);
+            fixture.command(&["SET", &fixture.lease_key(id), "another"]);
         }
 
         queue.deep_clean().await.unwrap();
 
-        bench.assert_sound("after a deep clean");
-        let queued: Vec<String> = bench.list("queue").into_iter().rev().collect();
+        fixture.assert_consistent("after a deep clean");
+        let queued: Vec<String> = fixture.list("queue").into_iter().rev().collect();
         assert_eq!(
             queued,
             ["twice", "both", "well", "lost"],
-            "first come first"
+            "first in, first out"
         );
-        let processed = Place {
+        let processed = Location {
             processing: 1,
             has_data: true,
-            ..Place::default()
+            ..Location::default()
         };
-        assert_eq!(bench.places()["held"], processed);
-        assert_eq!(bench.places()["both-held"], processed);
+        assert_eq!(fixture.locations()["held"], processed);
+        assert_eq!(fixture.locations()["both-held"], processed);
         assert_eq!(queue.deep_clean().await.unwrap(), NOTHING);
     }
 }
 
 #[tokio::test]
-async fn cleaners_side_by_side_double_nothing_while_others_complete() {
+async fn concurrent_cleaners_duplicate_nothing_while_others_complete() {
     const ITEMS: usize = 300;
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
-        let queue = bench.queue().await;
+        let fixture = Fixture::start(layout);
+        let queue = fixture.queue().await;
         for number in 0..ITEMS {
             queue.add_item(&item(&number.to_string())).await.unwrap();
         }
         lease_all(&queue).await;
-        bench.end_leases();
+        fixture.end_leases();
         let mut tasks = tokio::task::JoinSet::new();
-        for place in 0..4 {
-            let queue = bench.queue().await;
+        for cleaner in 0..4 {
+            let queue = fixture.queue().await;
             tasks.spawn(async move {
-                let cleaned = if place % 2 == 0 {
+                let cleaned = if cleaner % 2 == 0 {
                     queue.light_clean().await
                 } else {
                     queue.deep_clean().await
@@ -220,8 +220,8 @@ async fn cleaners_side_by_side_double_nothing_while_others_complete() {
             assert!(queue.complete(&id).await.unwrap(), "{id}");
         }
         tasks.join_all().await;
-        bench.assert_sound("after four cleaners");
-        assert_eq!(bench.places().len(), ITEMS - ITEMS / 3);
+        fixture.assert_consistent("after four cleaners");
+        assert_eq!(fixture.locations().len(), ITEMS - ITEMS / 3);
     }
 }
 
@@ -229,15 +229,15 @@ async fn cleaners_side_by_side_double_nothing_while_others_complete() {
 async fn more_than_a_page_is_cleaned_at_once() {
     const ITEMS: usize = 2_500;
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
+        let fixture = Fixture::start(layout);
         let script = "for i = 1, ARGV[1] do redis.call('SET', 'p:item:' .. i, i) \
                       redis.call('LPUSH', 'p:processing', i) redis.call('LPUSH', 'p:queue', 'g' .. i) end";
-        bench.command(&["EVAL", script, "0", &ITEMS.to_string()]);
-        let queue = bench.queue().await;
+        fixture.command(&["EVAL", script, "0", &ITEMS.to_string()]);
+        let queue = fixture.queue().await;
         let cleaned = queue.deep_clean().await.unwrap();
         assert_eq!(cleaned.requeued, u64::try_from(ITEMS).unwrap());
         assert_eq!(cleaned.removed, u64::try_from(ITEMS).unwrap());
-        bench.assert_sound("after a deep clean");
-        assert_eq!(bench.places().len(), ITEMS);
+        fixture.assert_consistent("after a deep clean");
+        assert_eq!(fixture.locations().len(), ITEMS);
     }
 }

@@ -1,4 +1,4 @@
-//! Real cleaners and ours side by side, while mixed fleets work.
+//! Original and Windlass cleaners run concurrently while mixed fleets work.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use windlass_interop::redis_work_queue::Layout;
+use windlass_interop::redis_work_queue::WorkQueueLayout;
 
-use crate::bench::{Bench, LAYOUTS, item, lease_all};
+use crate::fixture::{Fixture, LAYOUTS, item, lease_all};
 use crate::fleet::{add_all, start_peers, work};
 use crate::peer::{Handled, Kind, Peer};
 
-/// So that no machine is so busy that a client is taken for dead in the middle of a lease.
-const PATIENT: Duration = Duration::from_secs(60);
+/// Long enough that on a busy machine no client counts as dead in the middle of a lease.
+const LONG_GRACE: Duration = Duration::from_secs(60);
 
-/// What was handled of each id: how often it was completed with its own data.
+/// Returns how often each id was completed with its data.
 fn completions(handled: &[Handled]) -> BTreeMap<&str, usize> {
     let mut completions = BTreeMap::new();
-    // An id that a cleaner of the originals brings back after its end has no data any more; their
-    // workers run it all the same, ours do not.
+    // An id that an original cleaner returns after completion has no data any more. Original workers
+    // run it nevertheless, Windlass does not.
     for one in handled.iter().filter(|one| !one.data.is_empty()) {
         assert_eq!(one.data, format!("data of {}", one.id));
         *completions.entry(one.id.as_str()).or_default() += usize::from(one.is_completed);
@@ -27,11 +27,11 @@ fn completions(handled: &[Handled]) -> BTreeMap<&str, usize> {
     completions
 }
 
-async fn fleet_with_cleaners(layout: Layout, their_cleaners: &[Kind]) -> Vec<Handled> {
+async fn fleet_with_cleaners(layout: WorkQueueLayout, their_cleaners: &[Kind]) -> Vec<Handled> {
     const ITEMS: usize = 400;
-    let bench = Bench::start(layout);
-    let port = bench.server.port();
-    add_all(&bench, ITEMS).await;
+    let fixture = Fixture::start(layout);
+    let port = fixture.server.port();
+    add_all(&fixture, ITEMS).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let mut theirs = Vec::new();
     for kind in their_cleaners.iter().copied() {
@@ -39,18 +39,18 @@ async fn fleet_with_cleaners(layout: Layout, their_cleaners: &[Kind]) -> Vec<Han
         theirs.push(thread::spawn(move || {
             let mut peer = Peer::start(kind);
             while !is_over.load(Ordering::Relaxed) {
-                peer.act(port, &["light-clean"]);
+                peer.run(port, &["light-clean"]);
             }
         }));
     }
     let mut cleaners = tokio::task::JoinSet::new();
-    for place in 0..2 {
-        let queue = bench.queue().await.with_grace(PATIENT);
+    for cleaner in 0..2 {
+        let queue = fixture.queue().await.with_grace(LONG_GRACE);
         cleaners.spawn(async move {
             loop {
-                // While it waits for the grace to be over, the other ones go on.
+                // Do not wait for the end of the grace period.
                 let round = Duration::from_millis(50);
-                let cleaned = if place == 0 {
+                let cleaned = if cleaner == 0 {
                     tokio::time::timeout(round, queue.light_clean()).await
                 } else {
                     tokio::time::timeout(round, queue.deep_clean()).await
@@ -61,8 +61,8 @@ async fn fleet_with_cleaners(layout: Layout, their_cleaners: &[Kind]) -> Vec<Han
             }
         });
     }
-    let peers = start_peers(&bench);
-    let queue = bench.queue().await;
+    let peers = start_peers(&fixture);
+    let queue = fixture.queue().await;
     let mut handled = work(&queue, ITEMS / 4).await;
     let joined = tokio::task::spawn_blocking(|| {
         let join = |peer: thread::JoinHandle<Vec<Handled>>| peer.join().unwrap();
@@ -77,28 +77,28 @@ async fn fleet_with_cleaners(layout: Layout, their_cleaners: &[Kind]) -> Vec<Han
         }
     });
     ended.await.unwrap();
-    // Whoever was last to take something back has left it in the queue.
+    // The last cleaner may have returned items to the queue.
     handled.extend(work(&queue, usize::MAX).await);
     queue.deep_clean().await.unwrap();
     handled.extend(work(&queue, usize::MAX).await);
-    assert!(bench.places().is_empty());
+    assert!(fixture.locations().is_empty());
     let completions = completions(&handled);
     assert_eq!(completions.len(), ITEMS, "nothing is lost");
-    let odd: Vec<_> = completions
+    let wrong: Vec<_> = completions
         .iter()
         .filter(|(_, times)| **times != 1)
         .collect();
-    assert!(odd.is_empty(), "{odd:?}");
+    assert!(wrong.is_empty(), "{wrong:?}");
     handled
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn real_cleaners_and_ours_lose_nothing_and_complete_nothing_twice() {
-    fleet_with_cleaners(Layout::V01, &[Kind::Python]).await;
+async fn original_and_windlass_cleaners_lose_nothing_and_complete_nothing_twice() {
+    fleet_with_cleaners(WorkQueueLayout::V01, &[Kind::Python]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_cleaners_alone_hand_out_nothing_twice_that_real_clients_are_taking() {
+async fn windlass_cleaners_alone_hand_out_nothing_twice_that_real_clients_are_taking() {
     for layout in LAYOUTS {
         let handled = fleet_with_cleaners(layout, &[]).await;
         assert_eq!(handled.len(), 400, "handed out once each");
@@ -106,10 +106,10 @@ async fn our_cleaners_alone_hand_out_nothing_twice_that_real_clients_are_taking(
 }
 
 #[tokio::test]
-async fn after_a_real_cleaner_and_ours_each_item_is_in_one_place() {
-    for kind in Kind::of(Layout::V01) {
-        let bench = Bench::start(Layout::V01);
-        let queue = bench.queue().await;
+async fn after_original_and_windlass_cleaners_each_item_is_in_one_list() {
+    for kind in Kind::of(WorkQueueLayout::V01) {
+        let fixture = Fixture::start(WorkQueueLayout::V01);
+        let queue = fixture.queue().await;
         for number in 0..50 {
             queue
                 .add_item(&item(&format!("item{number}")))
@@ -117,17 +117,17 @@ async fn after_a_real_cleaner_and_ours_each_item_is_in_one_place() {
                 .unwrap();
         }
         lease_all(&queue).await;
-        bench.end_leases();
-        let (port, kind) = (bench.server.port(), *kind);
+        fixture.end_leases();
+        let (port, kind) = (fixture.server.port(), *kind);
         let theirs = tokio::task::spawn_blocking(move || {
-            Peer::start(kind).act(port, &["light-clean"]);
+            Peer::start(kind).run(port, &["light-clean"]);
         });
         while !theirs.is_finished() {
             queue.light_clean().await.unwrap();
         }
         theirs.await.unwrap();
         queue.deep_clean().await.unwrap();
-        bench.assert_sound("after both");
-        assert_eq!(bench.places().len(), 50, "{kind:?}");
+        fixture.assert_consistent("after both");
+        assert_eq!(fixture.locations().len(), 50, "{kind:?}");
     }
 }

@@ -1,15 +1,15 @@
-//! Clients that die at any command of any operation: after our clean no item is lost and none is in
-//! two places.
+//! Clients killed at any command of any operation: after a clean no item is lost and none is in
+//! two lists.
 
 use std::collections::BTreeSet;
 
-use windlass_interop::redis_work_queue::{Layout, WorkQueue};
+use windlass_interop::redis_work_queue::{WorkQueue, WorkQueueLayout};
 use windlass_testkit::redis::{Cut, Steps};
 
-use crate::bench::{AT_ONCE, Bench, LAYOUTS, LONG, item, lease_all};
+use crate::fixture::{Fixture, LAYOUTS, LONG, NO_WAIT, item, lease_all};
 use crate::peer::{Kind, Peer};
 
-/// What a client does when it dies, and which item may have come or gone by that.
+/// Operations during which a client is killed, and the item that each may have added or removed.
 const OPERATIONS: [(&[&str], Option<&str>); 7] = [
     (&["add", "new", "data of new"], Some("new")),
     (&["add-unique", "new", "data of new"], Some("new")),
@@ -20,22 +20,22 @@ const OPERATIONS: [(&[&str], Option<&str>); 7] = [
     (&["counts"], None),
 ];
 
-/// What is there before: one waits, one is held, one is abandoned.
-async fn arrange(bench: &Bench) {
-    bench.command(&["FLUSHALL"]);
-    let queue = bench.queue_of(&["held", "abandoned", "waiting"]).await;
-    queue.lease(LONG, AT_ONCE).await.unwrap().unwrap();
-    queue.lease(LONG, AT_ONCE).await.unwrap().unwrap();
-    bench.end_lease("abandoned");
+/// Sets up one waiting, one held and one abandoned item.
+async fn arrange(fixture: &Fixture) {
+    fixture.command(&["FLUSHALL"]);
+    let queue = fixture.queue_of(&["held", "abandoned", "waiting"]).await;
+    queue.lease(LONG, NO_WAIT).await.unwrap().unwrap();
+    queue.lease(LONG, NO_WAIT).await.unwrap().unwrap();
+    fixture.end_lease("abandoned");
 }
 
-/// What must be there after: everything once, and whole; `maybe` may be there or not.
-async fn judge(bench: &Bench, maybe: Option<&str>, why: &str) {
-    // The dead hold nothing for ever.
-    bench.end_leases();
-    let queue = bench.queue().await;
+/// Checks that every item exists once, with its data. `maybe` may exist or not.
+async fn check(fixture: &Fixture, maybe: Option<&str>, why: &str) {
+    // Expire the leases of killed clients.
+    fixture.end_leases();
+    let queue = fixture.queue().await;
     queue.deep_clean().await.unwrap();
-    bench.assert_sound(why);
+    fixture.assert_consistent(why);
     let left = lease_all(&queue).await;
     let found: BTreeSet<&str> = left.iter().map(|item| item.id.as_str()).collect();
     assert_eq!(found.len(), left.len(), "{why}: handed out once");
@@ -50,33 +50,33 @@ async fn judge(bench: &Bench, maybe: Option<&str>, why: &str) {
     }
     for id in found {
         let is_known = ["held", "abandoned", "waiting"].contains(&id) || maybe == Some(id);
-        assert!(is_known, "{why}: {id} came from nowhere");
+        assert!(is_known, "{why}: unexpected item {id}");
         assert!(queue.complete(id).await.unwrap(), "{why}: {id}");
     }
-    assert!(bench.places().is_empty(), "{why}");
+    assert!(fixture.locations().is_empty(), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_real_client_that_dies_at_any_command_loses_and_doubles_nothing() {
+async fn a_real_client_killed_at_any_command_loses_and_duplicates_nothing() {
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
-        let steps = Steps::before(&bench.server);
+        let fixture = Fixture::start(layout);
+        let steps = Steps::before(&fixture.server);
         for kind in Kind::of(layout) {
             let mut peer = Peer::start(*kind);
             for (operation, maybe) in OPERATIONS {
                 if operation[0] == "light-clean" && *kind == Kind::Rust {
-                    // It has none.
+                    // Not supported by this client.
                     continue;
                 }
                 for cut in Cut::each() {
-                    arrange(&bench).await;
+                    arrange(&fixture).await;
                     steps.arm(cut);
-                    // What it answers is what it believes; the dead tell nothing.
-                    let _ = peer.try_do(steps.port(), operation);
+                    // The reply does not matter: the client may have been killed.
+                    let _ = peer.try_run(steps.port(), operation);
                     let was_cut = steps.was_cut();
                     let why = format!("{kind:?} {operation:?} {cut:?} {:?}", steps.commands());
                     steps.arm(Cut::Never);
-                    judge(&bench, maybe, &why).await;
+                    check(&fixture, maybe, &why).await;
                     if !was_cut {
                         break;
                     }
@@ -87,8 +87,8 @@ async fn a_real_client_that_dies_at_any_command_loses_and_doubles_nothing() {
     }
 }
 
-/// What ours does when it dies, and which item may have come or gone by that.
-const OURS: [(&str, Option<&str>); 11] = [
+/// The same for Windlass.
+const WINDLASS_OPERATIONS: [(&str, Option<&str>); 11] = [
     ("add", Some("new")),
     ("add-unique", Some("new")),
     ("lease", None),
@@ -106,9 +106,9 @@ async fn perform(queue: &WorkQueue, operation: &str) -> windlass_core::Result<()
     match operation {
         "add" => queue.add_item(&item("new")).await.map(drop),
         "add-unique" => queue.add_unique_item(&item("new")).await,
-        "lease" => queue.lease(LONG, AT_ONCE).await.map(drop),
+        "lease" => queue.lease(LONG, NO_WAIT).await.map(drop),
         "lease-wait" => {
-            queue.lease(LONG, AT_ONCE).await?;
+            queue.lease(LONG, NO_WAIT).await?;
             let wait = Some(std::time::Duration::from_millis(100));
             queue.lease(LONG, wait).await.map(drop)
         }
@@ -126,36 +126,36 @@ async fn perform(queue: &WorkQueue, operation: &str) -> windlass_core::Result<()
     }
 }
 
-/// Comes back when the client was cut off: it is dead then.
+/// Waits until the connection was cut: the client counts as killed from then on.
 async fn until_cut(steps: &Steps) {
     while !steps.was_cut() {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
 }
 
-async fn ours_dies_at_any_command(layout: Layout) {
-    let bench = Bench::start(layout);
-    let steps = Steps::before(&bench.server);
-    for (operation, maybe) in OURS {
+async fn kill_windlass_at_any_command(layout: WorkQueueLayout) {
+    let fixture = Fixture::start(layout);
+    let steps = Steps::before(&fixture.server);
+    for (operation, maybe) in WINDLASS_OPERATIONS {
         let mut count = 0;
         for cut in Cut::each() {
-            arrange(&bench).await;
-            // The text of a script is sent once more where the server does not know it.
-            bench.command(&["SCRIPT", "FLUSH"]);
-            let held = bench.command(&["GET", &bench.lease_key("held")]).text();
+            arrange(&fixture).await;
+            // Makes the client load each script again, which is one more command.
+            fixture.command(&["SCRIPT", "FLUSH"]);
+            let held = fixture.command(&["GET", &fixture.lease_key("held")]).text();
             steps.arm(Cut::Never);
-            let queue = bench.queue_at(&steps.url()).await.with_session(held);
+            let queue = fixture.queue_at(&steps.url()).await.with_session(held);
             steps.count_from_here(cut);
             tokio::select! {
-                // What it answers is what it believes; the dead tell nothing.
+                // The reply does not matter: the client may have been killed.
                 _ = perform(&queue, operation) => {}
                 () = until_cut(&steps) => {}
             }
             let was_cut = steps.was_cut();
-            let why = format!("ours {operation} {cut:?} {:?}", steps.commands());
+            let why = format!("windlass {operation} {cut:?} {:?}", steps.commands());
             steps.arm(Cut::Never);
             drop(queue);
-            judge(&bench, maybe, &why).await;
+            check(&fixture, maybe, &why).await;
             if !was_cut {
                 break;
             }
@@ -166,11 +166,11 @@ async fn ours_dies_at_any_command(layout: Layout) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ours_on_layout_0_1_that_dies_at_any_command_loses_and_doubles_nothing() {
-    ours_dies_at_any_command(Layout::V01).await;
+async fn windlass_on_layout_0_1_killed_at_any_command_loses_and_duplicates_nothing() {
+    kill_windlass_at_any_command(WorkQueueLayout::V01).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ours_on_layout_0_3_that_dies_at_any_command_loses_and_doubles_nothing() {
-    ours_dies_at_any_command(Layout::V03).await;
+async fn windlass_on_layout_0_3_killed_at_any_command_loses_and_duplicates_nothing() {
+    kill_windlass_at_any_command(WorkQueueLayout::V03).await;
 }

@@ -1,42 +1,42 @@
-//! A server of its own for each test, with a queue on it, and other eyes to see its keys by.
+//! A dedicated server for each test, with a queue and direct access to its keys.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use windlass_interop::Server;
-use windlass_interop::redis_work_queue::{Item, Layout, WorkQueue};
+use windlass_interop::InteropServer;
+use windlass_interop::redis_work_queue::{Item, WorkQueue, WorkQueueLayout};
 use windlass_testkit::redis::{self, ServerOptions};
 
-/// Of every queue in these tests.
+/// Key prefix of all queues in these tests.
 pub(crate) const PREFIX: &str = "p";
 
-/// Longer than any test lasts.
+/// Longer than any test runs.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
 
-/// Not to wait.
-pub(crate) const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
+/// Do not wait.
+pub(crate) const NO_WAIT: Option<Duration> = Some(Duration::ZERO);
 
-pub(crate) const LAYOUTS: [Layout; 2] = [Layout::V01, Layout::V03];
+pub(crate) const LAYOUTS: [WorkQueueLayout; 2] = [WorkQueueLayout::V01, WorkQueueLayout::V03];
 
 /// A server and the layout of the keys on it.
-pub(crate) struct Bench {
+pub(crate) struct Fixture {
     pub(crate) server: redis::Server,
-    pub(crate) layout: Layout,
+    pub(crate) layout: WorkQueueLayout,
 }
 
-impl Bench {
-    pub(crate) fn start(layout: Layout) -> Self {
-        // The real clients know ports only.
+impl Fixture {
+    pub(crate) fn start(layout: WorkQueueLayout) -> Self {
+        // The real clients support only TCP.
         let server = ServerOptions::new().tcp().start();
         Self { server, layout }
     }
 
-    /// Ours, in a session of its own. Its cleans do not wait: clients here are dead or done.
+    /// Opens the queue in a new session, without a grace period: clients in these tests are dead or done.
     pub(crate) async fn queue(&self) -> WorkQueue {
         self.queue_at(&self.server.url()).await
     }
 
-    /// The same, with items that wait.
+    /// Opens the queue and adds items.
     pub(crate) async fn queue_of(&self, ids: &[&str]) -> WorkQueue {
         let queue = self.queue().await;
         for id in ids {
@@ -46,9 +46,9 @@ impl Bench {
     }
 
     pub(crate) async fn queue_at(&self, url: &str) -> WorkQueue {
-        // No machine is so busy that a call fails for that.
+        // Long enough for any busy machine.
         let url = format!("{url}?timeout=60s");
-        let server = Server::open(&url).await.unwrap();
+        let server = InteropServer::open(&url).await.unwrap();
         WorkQueue::new(server, PREFIX, self.layout).with_grace(Duration::ZERO)
     }
 
@@ -59,13 +59,13 @@ impl Bench {
 
     pub(crate) fn lease_key(&self, id: &str) -> String {
         let name = match self.layout {
-            Layout::V01 => "leased_by_session",
-            Layout::V03 => "lease",
+            WorkQueueLayout::V01 => "leased_by_session",
+            WorkQueueLayout::V03 => "lease",
         };
         format!("{PREFIX}:{name}:{id}")
     }
 
-    /// What the end of a lease does, without the wait.
+    /// Expires a lease without waiting.
     pub(crate) fn end_lease(&self, id: &str) {
         self.command(&["DEL", &self.lease_key(id)]);
     }
@@ -77,43 +77,44 @@ impl Bench {
         }
     }
 
-    pub(crate) fn command(&self, words: &[&str]) -> redis::Reply {
-        self.server.command(words).ok()
+    pub(crate) fn command(&self, args: &[&str]) -> redis::Reply {
+        self.server.command(args).ok()
     }
 
-    /// How often every id is in which list, and whether it has data.
-    pub(crate) fn places(&self) -> BTreeMap<String, Place> {
-        let mut places: BTreeMap<String, Place> = BTreeMap::new();
+    /// Returns how often each id is in each list, and whether it has data.
+    pub(crate) fn locations(&self) -> BTreeMap<String, Location> {
+        let mut locations: BTreeMap<String, Location> = BTreeMap::new();
         for id in self.list("queue") {
-            places.entry(id).or_default().queue += 1;
+            locations.entry(id).or_default().queue += 1;
         }
         for id in self.list("processing") {
-            places.entry(id).or_default().processing += 1;
+            locations.entry(id).or_default().processing += 1;
         }
         for id in self.list("cleaning") {
-            places.entry(id).or_default().cleaning += 1;
+            locations.entry(id).or_default().cleaning += 1;
         }
         let prefix = format!("{PREFIX}:item:");
         for key in self.command(&["KEYS", &format!("{prefix}*")]).array() {
             let id = key.text().split_off(prefix.len());
-            places.entry(id).or_default().has_data = true;
+            locations.entry(id).or_default().has_data = true;
         }
-        places
+        locations
     }
 
-    /// Everything that has data is in one list, and everything in a list has data.
-    pub(crate) fn assert_sound(&self, why: &str) {
-        for (id, place) in self.places() {
-            let is_sound =
-                place.has_data && place.queue + place.processing == 1 && place.cleaning == 0;
-            assert!(is_sound, "{why}: {id} is at {place:?}");
+    /// Asserts that each item with data is in exactly one list, and each listed id has data.
+    pub(crate) fn assert_consistent(&self, why: &str) {
+        for (id, location) in self.locations() {
+            let is_consistent = location.has_data
+                && location.queue + location.processing == 1
+                && location.cleaning == 0;
+            assert!(is_consistent, "{why}: {id} is at {location:?}");
         }
     }
 }
 
-/// Where an id is.
+/// How often an id is in each list.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     pub(crate) queue: usize,
     pub(crate) processing: usize,
     pub(crate) cleaning: usize,
@@ -124,10 +125,10 @@ pub(crate) fn item(id: &str) -> Item {
     Item::with_id(id, format!("data of {id}"))
 }
 
-/// Leases everything that waits, in order.
+/// Leases all waiting items, in order.
 pub(crate) async fn lease_all(queue: &WorkQueue) -> Vec<Item> {
     let mut items = Vec::new();
-    while let Some(item) = queue.lease(LONG, AT_ONCE).await.unwrap() {
+    while let Some(item) = queue.lease(LONG, NO_WAIT).await.unwrap() {
         items.push(item);
     }
     items

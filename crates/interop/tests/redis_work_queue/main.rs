@@ -1,15 +1,12 @@
-//! redis-work-queue: what ours promises, and that it gets on with the real clients.
+//! redis-work-queue: Windlass's guarantees, alone and with the real clients.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is a test failure")]
 
-mod bench;
 mod clean;
 mod cleaners;
 mod cuts;
 mod exchange;
+mod fixture;
 mod fleet;
 mod lease;
 mod peer;

@@ -1,14 +1,14 @@
-//! A real client of the original in a process of its own, driven line by line.
+//! A real client in a separate process, driven line by line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use windlass_interop::redis_work_queue::Layout;
+use windlass_interop::redis_work_queue::WorkQueueLayout;
 
-use crate::bench::PREFIX;
+use crate::fixture::PREFIX;
 
-/// Which client.
+/// A real client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Python,
@@ -17,11 +17,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The real clients of a layout.
-    pub(crate) fn of(layout: Layout) -> &'static [Self] {
+    /// Returns the real clients of a layout.
+    pub(crate) fn of(layout: WorkQueueLayout) -> &'static [Self] {
         match layout {
-            Layout::V01 => &[Self::Python, Self::Node],
-            Layout::V03 => &[Self::Rust],
+            WorkQueueLayout::V01 => &[Self::Python, Self::Node],
+            WorkQueueLayout::V03 => &[Self::Rust],
         }
     }
 
@@ -30,32 +30,34 @@ impl Kind {
         let (sources, installed) = (root.join("peers"), root.join("../../target/peers"));
         match self {
             Self::Python => {
-                let mut command = Command::new(present(installed.join("python/bin/python")));
+                let mut command = Command::new(installed_path(installed.join("python/bin/python")));
                 command.arg(sources.join("python/redis_work_queue_peer.py"));
                 command
             }
             Self::Node => {
                 let mut command = Command::new("node");
-                let modules = present(installed.join("node/node_modules"));
+                let modules = installed_path(installed.join("node/node_modules"));
                 command.env("NODE_PATH", modules);
                 command.arg(sources.join("node/redis_work_queue_peer.js"));
                 command
             }
-            Self::Rust => Command::new(present(installed.join("rust/debug/windlass-interop-peer"))),
+            Self::Rust => Command::new(installed_path(
+                installed.join("rust/debug/windlass-interop-peer"),
+            )),
         }
     }
 }
 
-fn present(path: PathBuf) -> PathBuf {
+fn installed_path(path: PathBuf) -> PathBuf {
     assert!(
         path.exists(),
-        "{} is not there: run `cargo xtask peers`",
+        "{} not found: run `cargo xtask peers`",
         path.display()
     );
     path
 }
 
-/// A running client; it ends with this value.
+/// A running client, killed on drop.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) kind: Kind,
@@ -64,7 +66,7 @@ pub(crate) struct Peer {
     from: BufReader<ChildStdout>,
 }
 
-/// One that was leased and completed.
+/// An item that was leased and completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Handled {
     pub(crate) id: String,
@@ -90,30 +92,30 @@ impl Peer {
         }
     }
 
-    /// Does one operation at this port; the `Err` is what the client says of its failure.
-    pub(crate) fn try_do(&mut self, port: u16, words: &[&str]) -> Result<Vec<String>, String> {
-        let mut line = vec![words[0].to_owned(), port.to_string()];
-        line.extend(words[1..].iter().map(|&word| word.to_owned()));
+    /// Runs one operation on the server at this port. The `Err` is the client's error message.
+    pub(crate) fn try_run(&mut self, port: u16, operation: &[&str]) -> Result<Vec<String>, String> {
+        let mut line = vec![operation[0].to_owned(), port.to_string()];
+        line.extend(operation[1..].iter().map(|&arg| arg.to_owned()));
         writeln!(self.to, "{}", line.join("\t")).unwrap();
-        let mut answer = String::new();
-        self.from.read_line(&mut answer).unwrap();
-        let mut parts = answer.trim_end().split('\t').map(str::to_owned);
+        let mut reply = String::new();
+        self.from.read_line(&mut reply).unwrap();
+        let mut parts = reply.trim_end().split('\t').map(str::to_owned);
         match parts.next().as_deref() {
             Some("ok") => Ok(parts.collect()),
             Some("failed") => Err(parts.collect()),
-            _ => panic!("{:?} ended at {words:?}: {answer:?}", self.kind),
+            _ => panic!("{:?} ended at {operation:?}: {reply:?}", self.kind),
         }
     }
 
-    pub(crate) fn act(&mut self, port: u16, words: &[&str]) -> Vec<String> {
-        self.try_do(port, words)
-            .unwrap_or_else(|error| panic!("{:?} at {words:?}: {error}", self.kind))
+    pub(crate) fn run(&mut self, port: u16, operation: &[&str]) -> Vec<String> {
+        self.try_run(port, operation)
+            .unwrap_or_else(|error| panic!("{:?} at {operation:?}: {error}", self.kind))
     }
 
     /// Leases and completes until both lists are empty.
     pub(crate) fn work(&mut self, port: u16) -> Vec<Handled> {
-        let handled = self.act(port, &["work", "600"]);
-        let read = |text: &String| {
+        let handled = self.run(port, &["work", "600"]);
+        let parse = |text: &String| {
             let mut parts = text.split('=').map(str::to_owned);
             let mut next = || parts.next().unwrap();
             Handled {
@@ -122,13 +124,13 @@ impl Peer {
                 is_completed: next().eq_ignore_ascii_case("true"),
             }
         };
-        handled.iter().map(read).collect()
+        handled.iter().map(parse).collect()
     }
 }
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may already have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,29 +1,29 @@
-//! Adding, completing and counting.
+//! Adds, completes and counts items.
 
-use windlass_interop::redis_work_queue::{Counts, Layout, Pipeline};
+use windlass_interop::redis_work_queue::{Counts, Pipeline, WorkQueueLayout};
 
-use crate::bench::{AT_ONCE, Bench, LAYOUTS, LONG, PREFIX, ids, item, lease_all};
+use crate::fixture::{Fixture, LAYOUTS, LONG, NO_WAIT, PREFIX, ids, item, lease_all};
 
 #[tokio::test]
 async fn an_item_is_stored_as_the_originals_store_it() {
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
-        let queue = bench.queue().await;
+        let fixture = Fixture::start(layout);
+        let queue = fixture.queue().await;
         assert!(queue.add_item(&item("a")).await.unwrap());
         assert!(queue.add_item(&item("b")).await.unwrap());
 
-        assert_eq!(bench.list("queue"), ["b", "a"]);
-        let data = bench.command(&["GET", &format!("{PREFIX}:item:a")]);
+        assert_eq!(fixture.list("queue"), ["b", "a"]);
+        let data = fixture.command(&["GET", &format!("{PREFIX}:item:a")]);
         assert_eq!(data.text(), "data of a");
 
-        let leased = queue.lease(LONG, AT_ONCE).await.unwrap().unwrap();
+        let leased = queue.lease(LONG, NO_WAIT).await.unwrap().unwrap();
         assert_eq!(leased, item("a"));
-        assert_eq!(bench.list("processing"), ["a"]);
-        let lease = bench.command(&["GET", &bench.lease_key("a")]);
+        assert_eq!(fixture.list("processing"), ["a"]);
+        let lease = fixture.command(&["GET", &fixture.lease_key("a")]);
         assert_eq!(lease.text(), queue.session());
 
         assert!(queue.complete("a").await.unwrap());
-        let mut keys: Vec<String> = bench
+        let mut keys: Vec<String> = fixture
             .command(&["KEYS", "*"])
             .array()
             .iter()
@@ -35,13 +35,13 @@ async fn an_item_is_stored_as_the_originals_store_it() {
 }
 
 #[tokio::test]
-async fn a_duplicate_is_refused_wherever_the_first_one_is() {
+async fn a_duplicate_is_rejected_in_every_state_of_the_first() {
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
-        let queue = bench.queue().await;
+        let fixture = Fixture::start(layout);
+        let queue = fixture.queue().await;
         assert!(queue.add_item(&item("a")).await.unwrap());
         assert!(!queue.add_item(&item("a")).await.unwrap(), "it waits");
-        queue.lease(LONG, AT_ONCE).await.unwrap().unwrap();
+        queue.lease(LONG, NO_WAIT).await.unwrap().unwrap();
         assert!(!queue.add_item(&item("a")).await.unwrap(), "it is leased");
         assert_eq!(queue.counts().await.unwrap().queue, 0);
         assert!(queue.complete("a").await.unwrap());
@@ -51,90 +51,93 @@ async fn a_duplicate_is_refused_wherever_the_first_one_is() {
 
 #[tokio::test]
 async fn in_layout_0_1_an_id_in_a_list_is_an_item_even_without_data() {
-    let bench = Bench::start(Layout::V01);
-    let queue = bench.queue().await;
+    let fixture = Fixture::start(WorkQueueLayout::V01);
+    let queue = fixture.queue().await;
     for list in ["queue", "processing", "cleaning"] {
         let key = format!("{PREFIX}:{list}");
-        bench.command(&["LPUSH", &key, list]);
+        fixture.command(&["LPUSH", &key, list]);
         assert!(!queue.add_item(&item(list)).await.unwrap());
     }
 }
 
 #[tokio::test]
-async fn unique_items_are_added_alone_and_with_other_commands() {
+async fn unique_items_are_added_alone_and_in_a_pipeline() {
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
-        let queue = bench.queue().await;
+        let fixture = Fixture::start(layout);
+        let queue = fixture.queue().await;
         queue.add_unique_item(&item("a")).await.unwrap();
 
         let mut pipeline = Pipeline::new();
         pipeline.atomic();
         queue.add_unique_item_to_pipeline(&mut pipeline, &item("b"));
         queue.add_unique_item_to_pipeline(&mut pipeline, &item("c"));
-        let mut commands = bench.server.connect().unwrap();
+        let mut commands = fixture.server.connect().unwrap();
         for command in pipeline.cmd_iter() {
-            let words: Vec<Vec<u8>> = command
+            let args: Vec<Vec<u8>> = command
                 .args_iter()
-                .map(|word| match word {
+                .map(|arg| match arg {
                     redis::Arg::Simple(bytes) => bytes.to_vec(),
                     _ => Vec::new(),
                 })
                 .collect();
-            commands.command(&words).unwrap().ok();
+            commands.command(&args).unwrap().ok();
         }
         assert_eq!(lease_all(&queue).await, [item("a"), item("b"), item("c")]);
     }
 }
 
 #[tokio::test]
-async fn of_many_that_complete_an_item_one_is_told_so() {
+async fn exactly_one_of_many_completes_returns_true() {
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
-        let queue = bench.queue_of(&["a"]).await;
-        queue.lease(LONG, AT_ONCE).await.unwrap();
+        let fixture = Fixture::start(layout);
+        let queue = fixture.queue_of(&["a"]).await;
+        queue.lease(LONG, NO_WAIT).await.unwrap();
         let mut calls = tokio::task::JoinSet::new();
         for _ in 0..20 {
-            let other = bench.queue().await;
+            let other = fixture.queue().await;
             calls.spawn(async move { other.complete("a").await.unwrap() });
         }
-        let told = calls.join_all().await;
-        assert_eq!(told.iter().filter(|is_mine| **is_mine).count(), 1);
+        let replies = calls.join_all().await;
+        assert_eq!(
+            replies.iter().filter(|is_completed| **is_completed).count(),
+            1
+        );
         assert!(!queue.complete("never there").await.unwrap());
     }
 }
 
 #[tokio::test]
-async fn an_item_that_was_taken_back_can_still_be_completed_and_leaves_nothing() {
+async fn a_returned_item_can_still_be_completed_and_leaves_nothing() {
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
-        let queue = bench.queue_of(&["a"]).await;
-        queue.lease(LONG, AT_ONCE).await.unwrap();
-        bench.end_lease("a");
+        let fixture = Fixture::start(layout);
+        let queue = fixture.queue_of(&["a"]).await;
+        queue.lease(LONG, NO_WAIT).await.unwrap();
+        fixture.end_lease("a");
         queue.light_clean().await.unwrap();
-        assert_eq!(bench.list("queue"), ["a"]);
+        assert_eq!(fixture.list("queue"), ["a"]);
 
         assert!(queue.complete("a").await.unwrap());
-        assert!(bench.places().is_empty());
+        assert!(fixture.locations().is_empty());
     }
 }
 
 #[tokio::test]
 async fn in_layout_0_1_an_item_that_an_original_is_completing_is_not_completed_twice() {
-    let bench = Bench::start(Layout::V01);
-    let queue = bench.queue_of(&["a"]).await;
-    queue.lease(LONG, AT_ONCE).await.unwrap();
-    // What the originals do first; the data goes in a second step.
-    bench.command(&["LREM", "p:processing", "0", "a"]);
+    let fixture = Fixture::start(WorkQueueLayout::V01);
+    let queue = fixture.queue_of(&["a"]).await;
+    queue.lease(LONG, NO_WAIT).await.unwrap();
+    // The first command of the originals; the second one deletes the data.
+    fixture.command(&["LREM", "p:processing", "0", "a"]);
     assert!(!queue.complete("a").await.unwrap());
 }
 
 #[tokio::test]
-async fn counts_are_those_of_both_lists_with_what_was_abandoned() {
+async fn counts_include_abandoned_items() {
     for layout in LAYOUTS {
-        let bench = Bench::start(layout);
-        let queue = bench.queue_of(&["a", "b", "c"]).await;
-        queue.lease(LONG, AT_ONCE).await.unwrap();
-        bench.end_lease("a");
+        let fixture = Fixture::start(layout);
+        let queue = fixture.queue_of(&["a", "b", "c"]).await;
+        queue.lease(LONG, NO_WAIT).await.unwrap();
+        fixture.end_lease("a");
         let counts = Counts {
             queue: 2,
             processing: 1,
@@ -147,17 +150,18 @@ async fn counts_are_those_of_both_lists_with_what_was_abandoned() {
 
 #[tokio::test]
 async fn any_bytes_are_data_and_a_prefix_may_look_like_a_pattern() {
-    let bench = Bench::start(Layout::V03);
-    let server = windlass_interop::Server::open(&bench.server.url())
+    let fixture = Fixture::start(WorkQueueLayout::V03);
+    let server = windlass_interop::InteropServer::open(&fixture.server.url())
         .await
         .unwrap();
-    let odd = windlass_interop::redis_work_queue::WorkQueue::new(server, "p*[x]", Layout::V03)
-        .with_grace(std::time::Duration::ZERO);
+    let unusual =
+        windlass_interop::redis_work_queue::WorkQueue::new(server, "p*[x]", WorkQueueLayout::V03)
+            .with_grace(std::time::Duration::ZERO);
     let bytes = windlass_interop::redis_work_queue::Item::with_id("a", vec![0, 255, b'\r', b'\n']);
-    odd.add_item(&bytes).await.unwrap();
-    bench.command(&["SET", "pxx:item:other", "1"]);
-    bench.command(&["DEL", "p*[x]:queue"]);
-    assert_eq!(odd.deep_clean().await.unwrap().requeued, 1);
-    let leased = lease_all(&odd).await;
+    unusual.add_item(&bytes).await.unwrap();
+    fixture.command(&["SET", "pxx:item:other", "1"]);
+    fixture.command(&["DEL", "p*[x]:queue"]);
+    assert_eq!(unusual.deep_clean().await.unwrap().requeued, 1);
+    let leased = lease_all(&unusual).await;
     assert_eq!((ids(&leased), &leased[0].data), (vec!["a"], &bytes.data));
 }

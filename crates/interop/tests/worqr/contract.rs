@@ -1,4 +1,4 @@
-//! The recorded contract, operation by operation: every key there is after it, and every message.
+//! The recorded contract of each operation: all keys after it, and all messages.
 
 mod document;
 mod document_workers;

@@ -1,15 +1,15 @@
-//! A client of ours that is killed at every single command of every operation: nothing is lost, and
-//! nothing is in two places.
+//! A Windlass client killed at every command of every operation: nothing is lost, and nothing is in
+//! two lists.
 
 use std::time::Duration;
 
-use windlass_interop::Server as Peer;
-use windlass_interop::worqr::{Layout, Settings, WorkerOptions, Worqr};
+use windlass_interop::InteropServer;
+use windlass_interop::worqr::{WorkerOptions, Worqr, WorqrLayout, WorqrSettings};
 use windlass_testkit::redis::{Cut, Steps};
 
-use crate::place::{LONG, Place, texts};
+use crate::fixture::{Fixture, LONG, texts};
 
-/// The operations, and which tasks each may have taken away or put in.
+/// The operations, and the tasks that each may remove or add.
 const OPERATIONS: [(&str, &[&str], &[&str]); 17] = [
     ("enqueue", &[], &["new"]),
     ("enqueue_many", &[], &["new", "newer"]),
@@ -33,29 +33,29 @@ const OPERATIONS: [(&str, &[&str], &[&str]); 17] = [
 const TASKS: [&str; 5] = ["a", "b", "c", "d", "unique"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_lost_or_doubled_in_the_released_layout() {
-    step_through(&Settings::default()).await;
+async fn nothing_is_lost_or_duplicated_in_the_released_layout() {
+    cut_every_command(&WorqrSettings::default()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_lost_or_doubled_in_the_documents_layout() {
-    step_through(&Settings::document("")).await;
+async fn nothing_is_lost_or_duplicated_in_the_document_layout() {
+    cut_every_command(&WorqrSettings::document("")).await;
 }
 
-async fn step_through(settings: &Settings) {
-    let place = Place::new(settings.clone()).await;
-    let steps = Steps::before(&place.redis);
-    for (operation, taken, put) in OPERATIONS {
+async fn cut_every_command(settings: &WorqrSettings) {
+    let fixture = Fixture::new(settings.clone()).await;
+    let steps = Steps::before(&fixture.redis);
+    for (operation, removed, added) in OPERATIONS {
         let mut cuts = 0;
         for cut in Cut::each() {
-            let process = arrange(&place).await;
+            let process = arrange(&fixture).await;
             steps.arm(cut);
             run_until_cut(&steps, settings, operation, &process).await;
             let was_cut = steps.was_cut();
             steps.arm(Cut::Never);
             let case = format!("{operation}, {cut:?}");
-            judge(&place, &case, taken, put);
-            recover(&place, &case, taken, put).await;
+            check(&fixture, &case, removed, added);
+            recover(&fixture, &case, removed, added).await;
             if !was_cut {
                 break;
             }
@@ -65,27 +65,27 @@ async fn step_through(settings: &Settings) {
     }
 }
 
-/// Two workers with one task each in progress, three more that wait, one of them unique.
-async fn arrange(place: &Place) -> String {
-    place.command("FLUSHALL");
-    let worqr = &place.worqr;
-    let plain = &TASKS[..4];
-    worqr.enqueue_many("mail", plain.to_vec()).await.unwrap();
+/// Sets up two workers with one task each in progress, and three waiting tasks, one of them unique.
+async fn arrange(fixture: &Fixture) -> String {
+    fixture.command("FLUSHALL");
+    let worqr = &fixture.worqr;
+    let others = &TASKS[..4];
+    worqr.enqueue_many("mail", others.to_vec()).await.unwrap();
     worqr.enqueue_unique("mail", TASKS[4]).await.unwrap();
-    place.worker("w", "mail").await;
-    place.worker("other", "mail").await;
-    let process = place.start("w", "mail").await.id;
-    place.start("other", "mail").await;
+    fixture.worker("w", "mail").await;
+    fixture.worker("other", "mail").await;
+    let process = fixture.start("w", "mail").await.id;
+    fixture.start("other", "mail").await;
     process
 }
 
-/// A client that dies where it is cut off, on connections of its own.
-async fn run_until_cut(steps: &Steps, settings: &Settings, operation: &str, process: &str) {
+/// Runs an operation on a separate connection until that is cut.
+async fn run_until_cut(steps: &Steps, settings: &WorqrSettings, operation: &str, process: &str) {
     let work = async {
-        let server = Peer::open(&steps.url()).await.unwrap();
+        let server = InteropServer::open(&steps.url()).await.unwrap();
         let worqr = Worqr::new(&server, settings.clone()).unwrap();
-        // A lost connection is told as an error, or tried again until the client dies.
-        let _ = operate(&worqr, operation, process).await;
+        // The result does not matter: the call fails or is retried until the client is killed.
+        let _ = run(&worqr, operation, process).await;
     };
     let cut = async {
         while !steps.was_cut() {
@@ -98,7 +98,7 @@ async fn run_until_cut(steps: &Steps, settings: &Settings, operation: &str, proc
     }
 }
 
-async fn operate(worqr: &Worqr, operation: &str, process: &str) -> windlass_core::Result<()> {
+async fn run(worqr: &Worqr, operation: &str, process: &str) -> windlass_core::Result<()> {
     let minute = Duration::from_secs(60);
     match operation {
         "enqueue" => worqr.enqueue("mail", "new").await?,
@@ -133,67 +133,67 @@ async fn operate(worqr: &Worqr, operation: &str, process: &str) -> windlass_core
     Ok(())
 }
 
-/// Every task in every list, wherever it is; what a delete laid aside counts as deleted.
-fn tasks(place: &Place) -> Vec<String> {
+/// Returns the tasks in all lists. Tasks kept by an interrupted delete count as deleted.
+fn tasks(fixture: &Fixture) -> Vec<String> {
     let mut tasks = Vec::new();
-    for key in texts(&place.redis.command(&["KEYS", "*"])) {
-        let kind = place.redis.command(&["TYPE", &key]).text();
+    for key in texts(&fixture.redis.command(&["KEYS", "*"])) {
+        let kind = fixture.redis.command(&["TYPE", &key]).text();
         if kind == "list" && !key.contains("windlass") {
-            tasks.extend(texts(&place.redis.command(&["LRANGE", &key, "0", "-1"])));
+            tasks.extend(texts(&fixture.redis.command(&["LRANGE", &key, "0", "-1"])));
         }
     }
     tasks.sort();
     tasks
 }
 
-/// The operation was done as a whole or not at all.
-fn judge(place: &Place, case: &str, taken: &[&str], put: &[&str]) {
+/// Checks that the operation was done completely or not at all.
+fn check(fixture: &Fixture, case: &str, removed: &[&str], added: &[&str]) {
     let mut before: Vec<&str> = TASKS.to_vec();
     before.sort_unstable();
     let mut after: Vec<&str> = before.clone();
-    after.retain(|task| !taken.contains(task));
-    after.extend(put);
+    after.retain(|task| !removed.contains(task));
+    after.extend(added);
     after.sort_unstable();
-    let found = tasks(place);
+    let found = tasks(fixture);
     assert!(found == before || found == after, "{case}: {found:?}");
 }
 
-/// All workers are dead by now; one cleanup by anybody mends everything.
-async fn recover(place: &Place, case: &str, taken: &[&str], put: &[&str]) {
+/// Expires all workers and checks that one cleanup restores a consistent state.
+async fn recover(fixture: &Fixture, case: &str, removed: &[&str], added: &[&str]) {
     for worker in ["w", "other", "new"] {
-        place.command(&format!("DEL worqr:workerTimers:{worker} {worker}"));
+        fixture.command(&format!("DEL worqr:workerTimers:{worker} {worker}"));
     }
-    place.worqr.cleanup_workers().await.unwrap();
-    judge(place, case, taken, put);
-    let waiting = place.waiting("mail").await;
+    fixture.worqr.cleanup_workers().await.unwrap();
+    check(fixture, case, removed, added);
+    let waiting = fixture.waiting("mail").await;
     assert_eq!(
         waiting.len(),
-        tasks(place).len(),
+        tasks(fixture).len(),
         "{case}: {:?}",
-        place.keys()
+        fixture.keys()
     );
     let unique: Vec<&str> = ["unique", "new"]
         .into_iter()
         .filter(|task| waiting.iter().any(|waits| waits == task))
         .collect();
-    let locks = place
+    let locks = fixture
         .keys()
         .iter()
         .filter(|key| key.contains("unique") && key.contains("string"))
         .count();
-    let is_plain = case.starts_with("enqueue,") || case.starts_with("enqueue_many");
-    let expected = unique.len() - usize::from(is_plain && unique.contains(&"new"));
-    assert_eq!(locks, expected, "{case}: {:?}", place.keys());
-    // The queue and its locks are all that is left.
-    let mut keys = place.keys();
+    let is_not_unique = case.starts_with("enqueue,") || case.starts_with("enqueue_many");
+    let expected = unique.len() - usize::from(is_not_unique && unique.contains(&"new"));
+    assert_eq!(locks, expected, "{case}: {:?}", fixture.keys());
+    // Only the queue and its locks are left.
+    let mut keys = fixture.keys();
     keys.retain(|key| !key.contains("unique") && !key.starts_with("windlass_queues"));
-    keys.retain(|key| !key.starts_with(&queue_key(place)));
+    keys.retain(|key| !key.starts_with(&queue_key(fixture)));
     assert_eq!(keys, [""; 0], "{case}");
 }
 
-fn queue_key(place: &Place) -> String {
-    match place.layout {
-        Layout::Released => "worqr:queues:mail list".to_owned(),
-        Layout::Document => "mail list".to_owned(),
+fn queue_key(fixture: &Fixture) -> String {
+    match fixture.layout {
+        WorqrLayout::Released => "worqr:queues:mail list".to_owned(),
+        WorqrLayout::Document => "mail list".to_owned(),
     }
 }

@@ -1,28 +1,30 @@
-//! A server of its own for each test, a peer on it, and other eyes than the peer's.
+//! A dedicated server for each test, with a client and direct access to its keys.
 
 use std::time::Duration;
 
-use windlass_interop::Server as Peer;
-use windlass_interop::worqr::{Event, Layout, Lifetime, Listener, Process, Settings, Worqr};
+use windlass_interop::InteropServer;
+use windlass_interop::worqr::{
+    Lifetime, Process, Worqr, WorqrEvent, WorqrLayout, WorqrListener, WorqrSettings,
+};
 use windlass_testkit::redis::{Reply, Server};
 
-use super::ear::Ear;
 use super::original::Original;
+use super::subscriber::Subscriber;
 
-/// Longer than any test: a timer that only ends when a test ends it.
+/// Longer than any test: the timer ends only if a test deletes it.
 pub(crate) const LONG: Lifetime = Lifetime::Expiring(Duration::from_secs(3600));
 
-pub(crate) struct Place {
+pub(crate) struct Fixture {
     pub(crate) redis: Server,
     pub(crate) worqr: Worqr,
-    pub(crate) layout: Layout,
+    pub(crate) layout: WorqrLayout,
 }
 
-impl Place {
-    pub(crate) async fn new(settings: Settings) -> Self {
+impl Fixture {
+    pub(crate) async fn new(settings: WorqrSettings) -> Self {
         let redis = Server::start();
         let layout = settings.layout;
-        let worqr = peer(&redis, settings).await;
+        let worqr = connect(&redis, settings).await;
         Self {
             redis,
             worqr,
@@ -31,22 +33,22 @@ impl Place {
     }
 
     pub(crate) async fn released() -> Self {
-        Self::new(Settings::default()).await
+        Self::new(WorqrSettings::default()).await
     }
 
     pub(crate) async fn document() -> Self {
-        Self::new(Settings::document("")).await
+        Self::new(WorqrSettings::document("")).await
     }
 
     pub(crate) fn original(&self, id: &str) -> Original {
         Original::new(&self.redis, "worqr", id)
     }
 
-    pub(crate) fn ear(&self) -> Ear {
-        Ear::open(&self.redis)
+    pub(crate) fn subscriber(&self) -> Subscriber {
+        Subscriber::open(&self.redis)
     }
 
-    /// A worker that lives as long as the test and serves a queue.
+    /// Starts a worker that stays alive during the test and serves a queue.
     pub(crate) async fn worker(&self, id: &str, queue: &str) {
         self.worqr.start_worker(id, LONG).await.unwrap();
         self.worqr.start_work(id, queue).await.unwrap();
@@ -57,7 +59,7 @@ impl Place {
         started.unwrap_or_else(|| panic!("{queue} is empty"))
     }
 
-    /// What waits in a queue, newest first.
+    /// Returns the waiting tasks of a queue, newest first.
     pub(crate) async fn waiting(&self, queue: &str) -> Vec<String> {
         let tasks = self.worqr.tasks(queue, 1000).await.unwrap();
         let text = |task: &bytes::Bytes| String::from_utf8(task.to_vec()).unwrap();
@@ -65,11 +67,11 @@ impl Place {
     }
 
     pub(crate) fn command(&self, line: &str) -> Reply {
-        let words: Vec<&str> = line.split(' ').collect();
-        self.redis.command(&words).ok()
+        let args: Vec<&str> = line.split(' ').collect();
+        self.redis.command(&args).ok()
     }
 
-    /// Every key with its type, its content and whether it expires, in order.
+    /// Returns every key with its type, content and expiry, sorted.
     pub(crate) fn keys(&self) -> Vec<String> {
         let mut lines: Vec<String> = texts(&self.redis.command(&["KEYS", "*"]))
             .iter()
@@ -99,7 +101,7 @@ impl Place {
         format!("{key} {kind} {content}{expires}")
     }
 
-    /// Asserts which keys there are; `{process}` stands for the name of the process.
+    /// Asserts that exactly these keys exist; `{process}` stands for the process id.
     #[track_caller]
     pub(crate) fn has_keys(&self, process: Option<&Process>, expected: &[&str]) {
         let mut expected: Vec<String> = expected
@@ -114,16 +116,16 @@ impl Place {
     }
 }
 
-pub(crate) async fn peer(redis: &Server, settings: Settings) -> Worqr {
-    let server = Peer::open(&redis.url()).await.unwrap();
+pub(crate) async fn connect(redis: &Server, settings: WorqrSettings) -> Worqr {
+    let server = InteropServer::open(&redis.url()).await.unwrap();
     Worqr::new(&server, settings).unwrap()
 }
 
-/// What is heard next; nothing for a minute is a failure.
-pub(crate) async fn next(listener: &mut Listener) -> Event {
+/// Returns the next event. Fails after a minute.
+pub(crate) async fn next(listener: &mut WorqrListener) -> WorqrEvent {
     let minute = Duration::from_secs(60);
-    let heard = tokio::time::timeout(minute, listener.next()).await;
-    heard.expect("something is published")
+    let event = tokio::time::timeout(minute, listener.next()).await;
+    event.expect("an event is published")
 }
 
 pub(crate) fn texts(reply: &Reply) -> Vec<String> {

@@ -1,75 +1,75 @@
-//! Two workers at one queue, and one of them is killed.
+//! Two workers on one queue, one of which is killed.
 
 use std::time::Duration;
 
-use windlass_interop::worqr::{Ended, Layout, Settings, WorkerOptions};
+use windlass_interop::worqr::{ProcessEnd, WorkerOptions, WorqrLayout, WorqrSettings};
 use windlass_testkit::redis::until;
 
-use crate::place::{LONG, Place, peer};
+use crate::fixture::{Fixture, LONG, connect};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exactly_its_tasks_come_back_to_the_front_once() {
-    for settings in [Settings::default(), Settings::document("")] {
-        let place = Place::new(settings.clone()).await;
+async fn exactly_its_tasks_return_to_the_front_once() {
+    for settings in [WorqrSettings::default(), WorqrSettings::document("")] {
+        let fixture = Fixture::new(settings.clone()).await;
         let timer = match settings.layout {
-            Layout::Released => "worqr:workerTimers:killed",
-            Layout::Document => "killed",
+            WorqrLayout::Released => "worqr:workerTimers:killed",
+            WorqrLayout::Document => "killed",
         };
         let tasks: Vec<String> = (0..10).map(|number| number.to_string()).collect();
-        place.worqr.enqueue_many("Q", tasks).await.unwrap();
+        fixture.worqr.enqueue_many("Q", tasks).await.unwrap();
 
-        // A worker on connections of its own, with a timer that nobody sets again.
-        let other = peer(&place.redis, settings).await;
+        // A worker on separate connections, whose timer is never reset.
+        let other = connect(&fixture.redis, settings).await;
         other.start_worker("killed", LONG).await.unwrap();
         other.start_work("killed", "Q").await.unwrap();
-        place.worker("living", "Q").await;
+        fixture.worker("living", "Q").await;
         let mut living = Vec::new();
         for _ in 0..3 {
             other.start_task("killed", "Q").await.unwrap().unwrap();
-            living.push(place.start("living", "Q").await);
+            living.push(fixture.start("living", "Q").await);
         }
         drop(other);
-        place.command(&format!("PEXPIRE {timer} 1"));
+        fixture.command(&format!("PEXPIRE {timer} 1"));
         until("the timer runs out", || {
-            match place.command(&format!("EXISTS {timer}")).integer() {
+            match fixture.command(&format!("EXISTS {timer}")).integer() {
                 0 => Ok(()),
                 _ => Err("it still runs".to_owned()),
             }
         });
 
-        let mut ear = place.ear();
-        let cleaned = place.worqr.cleanup_workers().await.unwrap();
+        let mut subscriber = fixture.subscriber();
+        let cleaned = fixture.worqr.cleanup_workers().await.unwrap();
         assert_eq!(cleaned.workers, ["killed"]);
         assert_eq!(cleaned.tasks, 3);
-        let waiting = place.waiting("Q").await;
+        let waiting = fixture.waiting("Q").await;
         assert_eq!(waiting, ["9", "8", "7", "6", "4", "2", "0"]);
-        let heard = ear.heard();
-        assert_eq!(heard.len(), 1, "{heard:?}");
-        assert!(heard[0].ends_with("Q_work 7"), "{heard:?}");
+        let messages = subscriber.messages();
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        assert!(messages[0].ends_with("Q_work 7"), "{messages:?}");
 
-        let again = place.worqr.cleanup_workers().await.unwrap();
+        let again = fixture.worqr.cleanup_workers().await.unwrap();
         assert_eq!(again.tasks, 0);
-        assert_eq!(ear.heard(), [""; 0]);
+        assert_eq!(subscriber.messages(), [""; 0]);
         for process in living {
-            let finished = place.worqr.finish_task("living", &process.id).await;
-            assert_eq!(finished.unwrap(), Ended::Ended);
+            let finished = fixture.worqr.finish_task("living", &process.id).await;
+            assert_eq!(finished.unwrap(), ProcessEnd::Ended);
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_worker_that_lives_finds_the_dead_one_by_itself() {
-    let place = Place::released().await;
-    place.worqr.enqueue("Q", "a").await.unwrap();
-    place.worker("killed", "Q").await;
-    place.start("killed", "Q").await;
-    place.command("DEL worqr:workerTimers:killed");
+    let fixture = Fixture::released().await;
+    fixture.worqr.enqueue("Q", "a").await.unwrap();
+    fixture.worker("killed", "Q").await;
+    fixture.start("killed", "Q").await;
+    fixture.command("DEL worqr:workerTimers:killed");
     let options = WorkerOptions {
         lifetime: LONG,
         cleanup: Some(Duration::from_millis(50)),
         ..WorkerOptions::default()
     };
-    let worker = place.worqr.join(options).await.unwrap();
+    let worker = fixture.worqr.join(options).await.unwrap();
     worker.start_work("Q").await.unwrap();
     let wait = Duration::from_secs(60);
     let process = worker.start_task_within("Q", wait).await.unwrap();

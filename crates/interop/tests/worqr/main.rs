@@ -1,18 +1,15 @@
-//! Worqr's operations, held to the recorded keys and channels of the original and to its promises.
+//! Worqr's operations, compared with the recorded keys and channels of the original.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is a test failure")]
 
 mod contract;
+mod cuts;
 mod defects;
-mod ear;
-mod elimination;
-mod handle;
+mod fixture;
 mod killed;
 mod mixed;
 mod original;
-mod place;
-mod repeats;
-mod stepping;
+mod ownership;
+mod retries;
+mod subscriber;
+mod worker;

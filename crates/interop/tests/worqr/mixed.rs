@@ -1,104 +1,108 @@
-//! The original's commands and ours on the same keys.
+//! The original's commands and Windlass on the same keys.
 
 use std::collections::BTreeMap;
 
-use windlass_interop::worqr::{Done, Ended, Event, Failed};
+use windlass_interop::worqr::{DoneMessage, ProcessEnd, WorkerFailure, WorqrEvent};
 
-use crate::place::{Place, next};
+use crate::fixture::{Fixture, next};
 
 const MD5_OF_A: &str = "0cc175b9c0f1b6a831c399e269772661";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_original_enqueues_is_started_and_finished_by_ours() {
-    let place = Place::released().await;
-    place.worker("ours", "mail").await;
-    let mut listener = place.worqr.listen(&["mail"]).await.unwrap();
-    let mut original = place.original("o");
+async fn tasks_of_the_original_are_started_and_finished_by_windlass() {
+    let fixture = Fixture::released().await;
+    fixture.worker("ours", "mail").await;
+    let mut listener = fixture.worqr.listen(&["mail"]).await.unwrap();
+    let mut original = fixture.original("o");
     original.enqueue("mail", &["x", "y"]);
     assert!(original.enqueue_unique("mail", "a", MD5_OF_A));
     for count in [2, 1] {
         let queue = "mail".to_owned();
-        assert_eq!(next(&mut listener).await, Event::Work { queue, count });
+        assert_eq!(next(&mut listener).await, WorqrEvent::Work { queue, count });
     }
     for task in ["x", "y", "a"] {
-        let process = place.start("ours", "mail").await;
+        let process = fixture.start("ours", "mail").await;
         assert_eq!(process.task, task);
-        let finished = place.worqr.finish_task("ours", &process.id).await;
-        assert_eq!(finished.unwrap(), Ended::Ended);
+        let finished = fixture.worqr.finish_task("ours", &process.id).await;
+        assert_eq!(finished.unwrap(), ProcessEnd::Ended);
     }
     assert!(original.enqueue_unique("mail", "a", MD5_OF_A));
     original.cancel("mail", "a");
-    assert_eq!(place.worqr.count("mail").await.unwrap(), 0);
+    assert_eq!(fixture.worqr.count("mail").await.unwrap(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_ours_enqueues_is_started_and_finished_by_the_original() {
-    let place = Place::released().await;
-    let mut original = place.original("o");
+async fn tasks_of_windlass_are_started_and_finished_by_the_original() {
+    let fixture = Fixture::released().await;
+    let mut original = fixture.original("o");
     original.start_worker();
     original.start_work("mail");
-    let mut listener = place.worqr.listen(&["mail"]).await.unwrap();
-    place.worqr.enqueue_unique("mail", "a").await.unwrap();
+    let mut listener = fixture.worqr.listen(&["mail"]).await.unwrap();
+    fixture.worqr.enqueue_unique("mail", "a").await.unwrap();
     let (process, task) = original.dequeue("mail").unwrap();
     assert_eq!(task, "a");
     assert_eq!(original.dequeue("mail"), None);
     original.finish("mail", &process, MD5_OF_A);
-    let mut told = None;
-    while told.is_none() {
-        if let Event::Done { message, .. } = next(&mut listener).await {
-            told = Done::parse(&message);
+    let mut done = None;
+    while done.is_none() {
+        if let WorqrEvent::Done { message, .. } = next(&mut listener).await {
+            done = DoneMessage::parse(&message);
         }
     }
-    let told = told.unwrap();
+    let done = done.unwrap();
     assert_eq!(
-        (told.worker_id.as_str(), told.task.as_deref()),
+        (done.worker_id.as_str(), done.task.as_deref()),
         ("o", Some("a"))
     );
-    place.worqr.enqueue_unique("mail", "a").await.unwrap();
-    assert_eq!(place.worqr.count("mail").await.unwrap(), 1);
+    fixture.worqr.enqueue_unique("mail", "a").await.unwrap();
+    assert_eq!(fixture.worqr.count("mail").await.unwrap(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn either_may_end_what_the_other_started() {
-    let place = Place::released().await;
-    place.worqr.enqueue_many("mail", ["a", "b"]).await.unwrap();
-    place.worker("ours", "mail").await;
-    let mut original = place.original("o");
+    let fixture = Fixture::released().await;
+    fixture
+        .worqr
+        .enqueue_many("mail", ["a", "b"])
+        .await
+        .unwrap();
+    fixture.worker("ours", "mail").await;
+    let mut original = fixture.original("o");
     original.start_worker();
     original.start_work("mail");
-    let ours = place.start("ours", "mail").await;
+    let ours = fixture.start("ours", "mail").await;
     let (theirs, _) = original.dequeue("mail").unwrap();
     let done = original.finish("mail", &ours.id, MD5_OF_A);
     assert_eq!(done.unwrap(), "a");
-    let stopped = place.worqr.stop_task("ours", &theirs).await.unwrap();
-    assert_eq!(stopped, Ended::Ended);
-    assert_eq!(place.waiting("mail").await, ["b"]);
-    // What was ended does not come back with the worker that started it.
+    let stopped = fixture.worqr.stop_task("ours", &theirs).await.unwrap();
+    assert_eq!(stopped, ProcessEnd::Ended);
+    assert_eq!(fixture.waiting("mail").await, ["b"]);
+    // A finished task does not return when the worker that started it fails.
     assert_eq!(
-        place.worqr.fail_worker("ours").await.unwrap(),
-        Failed::Ended(0)
+        fixture.worqr.fail_worker("ours").await.unwrap(),
+        WorkerFailure::Ended(0)
     );
-    assert_eq!(place.waiting("mail").await, ["b"]);
+    assert_eq!(fixture.waiting("mail").await, ["b"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_original_and_ours_drain_two_thousand_tasks_each_once() {
+async fn an_original_and_windlass_run_two_thousand_tasks_once_each() {
     const EACH: usize = 1000;
-    let place = Place::released().await;
-    place.worker("ours", "mail").await;
-    let mut original = place.original("o");
+    let fixture = Fixture::released().await;
+    fixture.worker("ours", "mail").await;
+    let mut original = fixture.original("o");
     original.start_worker();
     original.start_work("mail");
     for number in 0..EACH {
         original.enqueue("mail", &[&format!("theirs {number}")]);
     }
     let ours = (0..EACH).map(|number| format!("ours {number}"));
-    place.worqr.enqueue_many("mail", ours).await.unwrap();
+    fixture.worqr.enqueue_many("mail", ours).await.unwrap();
 
     let theirs = tokio::task::spawn_blocking(move || {
         let mut done = Vec::new();
         while let Some((process, task)) = original.dequeue("mail") {
-            // Its lock is nobody's: no task here is unique.
+            // No lock: the tasks are not unique.
             assert_eq!(
                 original.finish("mail", &process, "none"),
                 Some(task.clone())
@@ -108,9 +112,9 @@ async fn an_original_and_ours_drain_two_thousand_tasks_each_once() {
         done
     });
     let mut done = Vec::new();
-    while let Some(process) = place.worqr.start_task("ours", "mail").await.unwrap() {
-        let finished = place.worqr.finish_task("ours", &process.id).await;
-        assert_eq!(finished.unwrap(), Ended::Ended);
+    while let Some(process) = fixture.worqr.start_task("ours", "mail").await.unwrap() {
+        let finished = fixture.worqr.finish_task("ours", &process.id).await;
+        assert_eq!(finished.unwrap(), ProcessEnd::Ended);
         done.push(String::from_utf8(process.task.to_vec()).unwrap());
     }
     done.extend(theirs.await.unwrap());
@@ -121,7 +125,7 @@ async fn an_original_and_ours_drain_two_thousand_tasks_each_once() {
     }
     assert_eq!(times.len(), 2 * EACH);
     assert!(times.values().all(|times| *times == 1));
-    assert_eq!(place.worqr.processes().await.unwrap(), []);
-    let left = place.command("EXISTS worqr:workingProcesses:mail worqr:queues:mail");
+    assert_eq!(fixture.worqr.processes().await.unwrap(), []);
+    let left = fixture.command("EXISTS worqr:workingProcesses:mail worqr:queues:mail");
     assert_eq!(left.integer(), 0);
 }

@@ -1,15 +1,15 @@
-//! A client that sends the original's commands, in its order and as many at a time as it does, its
-//! faults included: the peer of mixed fleets.
+//! A client that sends the same commands as the original, in the same order and transactions,
+//! including its defects.
 
 use windlass_testkit::redis::{Connection, Reply, Server};
 
-use super::place::texts;
+use super::fixture::texts;
 
 pub(crate) struct Original {
     connection: Connection,
     prefix: String,
     pub(crate) id: String,
-    drawn: u64,
+    started: u64,
 }
 
 impl Original {
@@ -18,7 +18,7 @@ impl Original {
             connection: server.connect().unwrap(),
             prefix: prefix.to_owned(),
             id: id.to_owned(),
-            drawn: 0,
+            started: 0,
         }
     }
 
@@ -35,8 +35,8 @@ impl Original {
         format!("{}_{queue}_{kind}", self.prefix)
     }
 
-    fn call(&mut self, words: &[&str]) -> Reply {
-        self.connection.command(words).unwrap().ok()
+    fn call(&mut self, command: &[&str]) -> Reply {
+        self.connection.command(command).unwrap().ok()
     }
 
     /// MULTI, the commands, EXEC.
@@ -57,7 +57,7 @@ impl Original {
         self.multi(&[push, vec!["PUBLISH", &channel, &count]]);
     }
 
-    /// The lock's name is the MD5 of the task, which the caller knows.
+    /// `md5` is the MD5 of the task, which names the lock.
     pub(crate) fn enqueue_unique(&mut self, queue: &str, task: &str, md5: &str) -> bool {
         let lock = self.key("uniqueTasks", md5);
         self.call(&["WATCH", &lock]);
@@ -90,7 +90,7 @@ impl Original {
         self.multi(&[
             vec!["SADD", &workers, &id],
             vec!["SADD", &expiring, &id],
-            // As long as the test; the original has 3.
+            // Longer than the test; the original uses 3.
             vec!["SET", &timer, "RUN", "EX", "3600"],
         ]);
     }
@@ -109,36 +109,36 @@ impl Original {
         }
     }
 
-    /// The process and its task, where one waits.
+    /// Returns the process and its task, if one is waiting.
     pub(crate) fn dequeue(&mut self, queue: &str) -> Option<(String, String)> {
         let served = self.key("workingQueues", &self.id);
         assert_eq!(self.call(&["SISMEMBER", &served, queue]).integer(), 1);
-        self.drawn += 1;
-        let process = format!("{queue}_{}-{}", self.id, self.drawn);
+        self.started += 1;
+        let process = format!("{queue}_{}-{}", self.id, self.started);
         let list = self.key("queues", queue);
-        let place = self.key("processes", &process);
-        let doing = self.key("workingProcesses", queue);
-        let answers = self.multi(&[
-            vec!["RPOPLPUSH", &list, &place],
-            vec!["SADD", &doing, &process],
+        let key = self.key("processes", &process);
+        let in_progress = self.key("workingProcesses", queue);
+        let replies = self.multi(&[
+            vec!["RPOPLPUSH", &list, &key],
+            vec!["SADD", &in_progress, &process],
         ]);
-        if answers[0] == Reply::Nil {
-            self.multi(&[vec!["SREM", &doing, &process]]);
+        if replies[0] == Reply::Nil {
+            self.multi(&[vec!["SREM", &in_progress, &process]]);
             return None;
         }
-        Some((process, answers[0].text()))
+        Some((process, replies[0].text()))
     }
 
-    /// Answers the task that it told as done; nothing where the process was taken back before.
+    /// Returns the task that it published as done, or `None` if the process had been taken back.
     pub(crate) fn finish(&mut self, queue: &str, process: &str, md5: &str) -> Option<String> {
-        let place = self.key("processes", process);
-        let tasks = texts(&self.call(&["LRANGE", &place, "0", "-1"]));
+        let key = self.key("processes", process);
+        let tasks = texts(&self.call(&["LRANGE", &key, "0", "-1"]));
         let lock = self.key("uniqueTasks", md5);
-        let doing = self.key("workingProcesses", queue);
+        let in_progress = self.key("workingProcesses", queue);
         self.multi(&[
             vec!["DEL", &lock],
-            vec!["DEL", &place],
-            vec!["SREM", &doing, process],
+            vec!["DEL", &key],
+            vec!["SREM", &in_progress, process],
         ]);
         let channel = self.channel(queue, "done");
         let task = tasks.first().cloned();
@@ -150,20 +150,20 @@ impl Original {
         task
     }
 
-    /// The first half of its stopWork: what it reads before its transaction.
+    /// The first half of its stopWork: the reads before its transaction.
     pub(crate) fn stop_work_reads(&mut self, queue: &str) -> Vec<String> {
-        let doing = self.key("workingProcesses", queue);
-        texts(&self.call(&["SMEMBERS", &doing]))
+        let in_progress = self.key("workingProcesses", queue);
+        texts(&self.call(&["SMEMBERS", &in_progress]))
     }
 
     /// The second half.
     pub(crate) fn stop_work_writes(&mut self, queue: &str, processes: &[String]) {
         let served = self.key("workingQueues", &self.id);
-        let doing = self.key("workingProcesses", queue);
+        let in_progress = self.key("workingProcesses", queue);
         let list = self.key("queues", queue);
-        let places = self.process_keys(processes);
-        let mut commands = vec![vec!["SREM", &served, queue], vec!["DEL", &doing]];
-        commands.extend(give_back(&places, &list));
+        let keys = self.process_keys(processes);
+        let mut commands = vec![vec!["SREM", &served, queue], vec!["DEL", &in_progress]];
+        commands.extend(give_back(&keys, &list));
         self.multi(&commands);
     }
 
@@ -175,30 +175,30 @@ impl Original {
         let [workers, expiring, permanent] = ["workers", "expiringWorkers", "permanentWorkers"]
             .map(|set| format!("{}:{set}", self.prefix));
         let timer = self.key("workerTimers", worker);
-        let doing = self.key("workingProcesses", queue);
+        let in_progress = self.key("workingProcesses", queue);
         let list = self.key("queues", queue);
-        let places = self.process_keys(&processes);
+        let keys = self.process_keys(&processes);
         let mut commands = vec![
             vec!["SREM", &workers, worker],
             vec!["SREM", &expiring, worker],
             vec!["SREM", &permanent, worker],
             vec!["DEL", &timer],
             vec!["DEL", &served],
-            vec!["DEL", &doing],
+            vec!["DEL", &in_progress],
         ];
-        commands.extend(give_back(&places, &list));
+        commands.extend(give_back(&keys, &list));
         self.multi(&commands);
     }
 
-    /// Nobody beats for it any more.
+    /// Deletes its timer.
     pub(crate) fn dies(mut self) {
         let timer = self.key("workerTimers", &self.id);
         self.call(&["DEL", &timer]);
     }
 }
 
-/// How its transactions put the tasks of processes back.
-fn give_back<'a>(places: &'a [String], list: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
-    let moved = move |place: &'a String| [vec!["RPOPLPUSH", place, list], vec!["DEL", place]];
-    places.iter().flat_map(moved)
+/// The commands with which its transactions return the tasks of processes.
+fn give_back<'a>(keys: &'a [String], list: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
+    let moved = move |key: &'a String| [vec!["RPOPLPUSH", key, list], vec!["DEL", key]];
+    keys.iter().flat_map(moved)
 }

@@ -1,36 +1,36 @@
-//! A real subscriber to everything that is published.
+//! Subscribes to all channels of a server.
 
 use windlass_testkit::redis::{Connection, Server};
 
-pub(crate) struct Ear {
-    subscribed: Connection,
-    speaking: Connection,
+pub(crate) struct Subscriber {
+    subscription: Connection,
+    publisher: Connection,
 }
 
-impl Ear {
+impl Subscriber {
     pub(crate) fn open(server: &Server) -> Self {
-        let mut subscribed = server.connect().unwrap();
-        subscribed.command(&["PSUBSCRIBE", "*"]).unwrap().ok();
+        let mut subscription = server.connect().unwrap();
+        subscription.command(&["PSUBSCRIBE", "*"]).unwrap().ok();
         Self {
-            subscribed,
-            speaking: server.connect().unwrap(),
+            subscription,
+            publisher: server.connect().unwrap(),
         }
     }
 
-    /// What was published since it was last asked, as `CHANNEL MESSAGE`.
-    pub(crate) fn heard(&mut self) -> Vec<String> {
-        const END: &str = "the end of what was heard";
-        self.speaking.command(&["PUBLISH", END, ""]).unwrap().ok();
-        let mut heard = Vec::new();
+    /// Returns the messages since the last call, as `CHANNEL MESSAGE`.
+    pub(crate) fn messages(&mut self) -> Vec<String> {
+        const END: &str = "end of messages";
+        self.publisher.command(&["PUBLISH", END, ""]).unwrap().ok();
+        let mut messages = Vec::new();
         loop {
-            let message = self.subscribed.receive().unwrap();
+            let message = self.subscription.receive().unwrap();
             let [_, _, channel, message] = message.array() else {
                 panic!("not a message: {message:?}");
             };
             if channel.text() == END {
-                return heard;
+                return messages;
             }
-            heard.push(format!("{} {}", channel.text(), message.text()));
+            messages.push(format!("{} {}", channel.text(), message.text()));
         }
     }
 }

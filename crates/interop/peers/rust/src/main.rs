@@ -1,8 +1,8 @@
 //! The real redis-work-queue client for Rust, driven line by line from a test.
 //!
-//! A line is an operation and its arguments, separated by tabs; the answer is one line: `ok` with
-//! what came out, or `failed` with why. Every operation has a connection of its own, so that a lost
-//! one ends that operation and nothing else.
+//! A line is an operation and its arguments, separated by tabs. The reply is one line: `ok` with
+//! the result, or `failed` with the error. Every operation uses a new connection, so that a lost one
+//! affects only that operation.
 
 use std::io::{BufRead, Write, stdin, stdout};
 use std::time::Duration;
@@ -12,29 +12,29 @@ use redis::aio::MultiplexedConnection;
 use redis_work_queue::{Item, KeyPrefix, WorkQueue};
 
 fn main() {
-    let prefix = std::env::args().nth(1).expect("a prefix comes first");
+    let prefix = std::env::args().nth(1).expect("the first argument is the prefix");
     let queue = WorkQueue::new(KeyPrefix::new(prefix));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("a runtime starts");
     for line in stdin().lock().lines() {
-        let line = line.expect("lines are text");
-        let words: Vec<&str> = line.split('\t').collect();
-        let mut answer = vec!["ok".to_owned()];
-        match runtime.block_on(perform(&queue, &words)) {
-            Ok(told) => answer.extend(told),
-            Err(error) => answer = vec!["failed".to_owned(), error.to_string().replace('\n', " ")],
+        let line = line.expect("lines are UTF-8");
+        let args: Vec<&str> = line.split('\t').collect();
+        let mut reply = vec!["ok".to_owned()];
+        match runtime.block_on(perform(&queue, &args)) {
+            Ok(result) => reply.extend(result),
+            Err(error) => reply = vec!["failed".to_owned(), error.to_string().replace('\n', " ")],
         }
-        println!("{}", answer.join("\t"));
-        stdout().flush().expect("somebody listens");
+        println!("{}", reply.join("\t"));
+        stdout().flush().expect("stdout is open");
     }
 }
 
-async fn perform(queue: &WorkQueue, words: &[&str]) -> RedisResult<Vec<String>> {
-    let client = redis::Client::open(format!("redis://127.0.0.1:{}/", words[1]))?;
+async fn perform(queue: &WorkQueue, args: &[&str]) -> RedisResult<Vec<String>> {
+    let client = redis::Client::open(format!("redis://127.0.0.1:{}/", args[1]))?;
     let db = &mut client.get_multiplexed_async_connection().await?;
-    Ok(match (words[0], &words[2..]) {
+    Ok(match (args[0], &args[2..]) {
         ("add", [id, data]) => vec![queue.add_item(db, &item(id, data)).await?.to_string()],
         ("add-unique", [id, data]) => {
             queue.add_unique_item(db, &item(id, data)).await?;
@@ -49,9 +49,9 @@ async fn perform(queue: &WorkQueue, words: &[&str]) -> RedisResult<Vec<String>> 
             }
             Vec::new()
         }
-        ("lease", [lease]) => told(queue.lease(db, Some(Duration::ZERO), secs(lease)).await?),
+        ("lease", [lease]) => item_reply(queue.lease(db, Some(Duration::ZERO), secs(lease)).await?),
         ("lease-wait", [lease, wait]) => {
-            told(queue.lease(db, Some(secs(wait)), secs(lease)).await?)
+            item_reply(queue.lease(db, Some(secs(wait)), secs(lease)).await?)
         }
         ("complete", [id]) => vec![queue.complete(db, &item(id, "")).await?.to_string()],
         ("counts", []) => vec![
@@ -59,7 +59,7 @@ async fn perform(queue: &WorkQueue, words: &[&str]) -> RedisResult<Vec<String>> 
             queue.processing(db).await?.to_string(),
         ],
         ("work", [lease]) => work(queue, db, secs(lease)).await?,
-        _ => panic!("no such operation: {words:?}"),
+        _ => panic!("unknown operation: {args:?}"),
     })
 }
 
@@ -80,7 +80,7 @@ async fn work(
     }
 }
 
-fn told(item: Option<Item>) -> Vec<String> {
+fn item_reply(item: Option<Item>) -> Vec<String> {
     match item {
         Some(item) => vec!["item".to_owned(), item.id, text(&item.data)],
         None => vec!["none".to_owned()],
