@@ -1,4 +1,4 @@
-//! `windlass interop`: works with older queue systems on their own keys.
+//! `windlass interop`: clients for older systems, on their own keys.
 
 pub(crate) mod blueque;
 mod bridge;
@@ -8,26 +8,26 @@ pub(crate) mod worqr;
 
 use clap::Subcommand;
 use windlass::StoreUrl;
-use windlass_interop::Server;
+use windlass_interop::InteropServer;
 
 use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;
 
-/// Subcommands, one per older system.
+/// One subcommand per older system.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Act as a client or worker of redis-work-queue
+    /// Work on redis-work-queue queues
     #[command(subcommand)]
     RedisWorkQueue(redis_work_queue::Command),
-    /// Act as a client or worker of Worqr
+    /// Work on Worqr queues
     #[command(subcommand)]
     Worqr(worqr::Command),
-    /// Act as a client or worker of Blueque
+    /// Work on Blueque queues
     #[command(subcommand)]
     Blueque(blueque::Command),
-    /// Move jobs of an older system into a Windlass queue
+    /// Migrate work from an older system into a queue
     Bridge(bridge::Arguments),
-    /// List the queues of older systems on a server
+    /// List the queues of the older systems on a server
     Inspect,
 }
 
@@ -42,13 +42,13 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
     }
 }
 
-/// Connects to the server of `--store`, which must be Redis.
-pub(crate) async fn server(session: &Session) -> Result<Server> {
-    match session.persistent_store_url()? {
-        url @ StoreUrl::Redis { .. } => Ok(Server::open(&url.to_secret_string()).await?),
-        _ => Err(CliError::usage(
-            "the older systems need a Redis server, but the store is a SQLite file",
-            "pass the URL of their server, for example --store redis://127.0.0.1:6379/0",
+/// Connects to the server in `--store`, which has to be Redis for the older systems.
+pub(crate) async fn server(session: &Session) -> Result<InteropServer> {
+    match session.lasting_store()? {
+        url @ StoreUrl::Redis { .. } => Ok(InteropServer::open(&url.to_secret_string()).await?),
+        _ => Err(Failure::usage(
+            "the older systems need a Redis store",
+            "set the URL of their server, for example --store redis://127.0.0.1:6379/0",
         )),
     }
 }

@@ -29,9 +29,9 @@ fn shown(sandbox: &Sandbox, id: &str) -> Value {
 /// Starts a runner of a shell script.
 fn runner(sandbox: &Sandbox, flags: &str, script: &str) -> Child {
     let line = format!("interop blueque run video --json {flags} -- sh -c");
-    let mut words: Vec<_> = line.split_whitespace().collect();
-    words.push(script);
-    sandbox.command(&words).spawn().unwrap()
+    let mut args: Vec<_> = line.split_whitespace().collect();
+    args.push(script);
+    sandbox.command(&args).spawn().unwrap()
 }
 
 fn ended(child: Child) -> Ran {
@@ -42,9 +42,9 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-/// The number that a script wrote into a file.
+/// Waits for the pid that a script writes to a file.
 fn pid_in(sandbox: &Sandbox, name: &str) -> Pid {
-    until("the script has begun", || {
+    until("the script has started", || {
         let text = std::fs::read_to_string(sandbox.path(name)).unwrap_or_default();
         let number = text.strip_suffix('\n').and_then(|text| text.parse().ok());
         number.and_then(Pid::from_raw).ok_or(text)
@@ -53,7 +53,7 @@ fn pid_in(sandbox: &Sandbox, name: &str) -> Pid {
 
 fn assert_gone(pid: Pid) {
     until("the process is gone", || match test_kill_process(pid) {
-        Ok(()) => Err("it is there".to_owned()),
+        Ok(()) => Err("it still runs".to_owned()),
         Err(_) => Ok(()),
     });
 }
@@ -75,7 +75,7 @@ fn a_task_goes_through_all_commands() {
         let node = text(&task["node"]).to_owned();
         let held = format!("video {id} --json {flag}");
 
-        blueque(&sandbox, &format!("beat video {node} {flag}")).ok();
+        blueque(&sandbox, &format!("heartbeat video {node} {flag}")).ok();
         let started = blueque(&sandbox, &format!("start {held} --pid 7"))
             .ok()
             .json();
@@ -91,7 +91,7 @@ fn a_task_goes_through_all_commands() {
 }
 
 #[test]
-fn nothing_to_take_is_null_and_no_failure() {
+fn an_empty_queue_gives_null_and_no_error() {
     let sandbox = sandbox();
     assert_eq!(
         blueque(&sandbox, "listen video --json").ok().json(),
@@ -106,7 +106,7 @@ fn nothing_to_take_is_null_and_no_failure() {
 }
 
 #[test]
-fn a_task_that_nobody_heard_of_goes_back() {
+fn a_task_that_could_not_be_printed_is_returned() {
     let sandbox = sandbox();
     let id = enqueued(&sandbox, "");
     sandbox
@@ -116,7 +116,7 @@ fn a_task_that_nobody_heard_of_goes_back() {
 }
 
 #[test]
-fn a_failed_task_says_why() {
+fn a_failed_task_has_its_error() {
     let sandbox = sandbox();
     let id = enqueued(&sandbox, "");
     blueque(&sandbox, "listen video").ok();
@@ -185,13 +185,13 @@ fn an_orphan_is_claimed_and_lost_ones_are_cleaned() {
 }
 
 #[test]
-fn a_file_is_no_place_for_these_keys() {
+fn a_file_store_is_rejected() {
     let sandbox = Sandbox::new();
     blueque(&sandbox, "queues --json").exits(2).error();
 }
 
 #[test]
-fn the_runner_feeds_parameters_and_keeps_what_was_written() {
+fn the_runner_passes_parameters_on_stdin_and_stores_stdout() {
     let sandbox = sandbox();
     let id = enqueued(&sandbox, "");
     let script = "read -r line; printf '%s %s' \"$line\" \"$WINDLASS_TASK_ID$WINDLASS_STORE\"";
@@ -208,7 +208,7 @@ fn the_runner_feeds_parameters_and_keeps_what_was_written() {
 }
 
 #[test]
-fn a_program_that_fails_or_is_killed_fails_its_task_with_its_last_words() {
+fn a_program_that_fails_or_is_killed_fails_its_task_with_its_last_lines() {
     let sandbox = sandbox();
     let failing = enqueued(&sandbox, "");
     let dying = enqueued(&sandbox, "");
@@ -230,7 +230,7 @@ fn a_program_that_fails_or_is_killed_fails_its_task_with_its_last_words() {
 }
 
 #[test]
-fn a_stop_kills_all_that_the_program_started_and_gives_the_task_up() {
+fn a_stop_kills_all_that_the_program_started_and_returns_or_fails_the_task() {
     for (flags, status) in [("", "failed"), ("--retry-lost", "pending")] {
         let sandbox = sandbox();
         let id = enqueued(&sandbox, "");
@@ -248,7 +248,7 @@ fn a_stop_kills_all_that_the_program_started_and_gives_the_task_up() {
 }
 
 #[test]
-fn a_task_may_finish_within_the_grace_of_a_stop() {
+fn a_task_may_finish_within_the_grace_period_of_a_stop() {
     let sandbox = sandbox();
     let id = enqueued(&sandbox, "");
     let script = "echo $$ > begun; while ! test -e gate; do sleep 0.05; done; echo made it";
@@ -262,7 +262,7 @@ fn a_task_may_finish_within_the_grace_of_a_stop() {
 }
 
 #[test]
-fn a_killed_runner_takes_its_program_along_and_its_task_is_found() {
+fn a_killed_runner_ends_its_program_and_its_task_is_recovered() {
     let sandbox = sandbox();
     let id = enqueued(&sandbox, "");
     let mut child = runner(&sandbox, "--alive 10s", "echo $$ > begun; exec sleep 1000");
@@ -271,7 +271,7 @@ fn a_killed_runner_takes_its_program_along_and_its_task_is_found() {
     child.wait().unwrap();
     assert_gone(program);
 
-    until("its time is over", || {
+    until("its lifetime is over", || {
         let cleaned = blueque(&sandbox, "clean video --retry-lost --json")
             .ok()
             .json();
@@ -287,7 +287,7 @@ fn a_killed_runner_takes_its_program_along_and_its_task_is_found() {
 }
 
 #[test]
-fn a_runner_that_was_declared_lost_ends_its_program_and_goes_on() {
+fn a_runner_that_was_declared_lost_ends_its_program_and_continues() {
     let sandbox = sandbox();
     let first = enqueued(&sandbox, "");
     let script = "if test -e begun; then echo second; else echo $$ > begun; exec sleep 1000; fi";

@@ -1,4 +1,4 @@
-//! The bridge: work put in as the originals put it in comes out as jobs, whoever is killed on the way.
+//! The bridge: work enqueued by the originals becomes jobs, even if bridges are killed.
 
 use std::collections::BTreeSet;
 
@@ -11,103 +11,103 @@ use super::test_store::TestStore;
 const MANY: usize = 2_000;
 const KILLS: usize = 6;
 
-/// One older system: how its originals put work in, and what makes its dead workers known at once.
-struct Origin {
+/// One older system: how its originals enqueue work, and how to expire its dead workers.
+struct Source {
     from: &'static str,
-    put: fn(&Sandbox, usize),
-    bury: fn(&Sandbox),
+    add: fn(&Sandbox, usize),
+    expire: fn(&Sandbox),
     has_ids: bool,
 }
 
-const WORK_QUEUE: Origin = Origin {
+const WORK_QUEUE: Source = Source {
     from: "redis-work-queue:old",
-    put: |sandbox, count| {
+    add: |sandbox, count| {
         for n in 0..count {
             let item = format!("old:item:id-{n}");
-            ask(sandbox, &["SET", &item, &format!("data {n}")]);
-            ask(sandbox, &["LPUSH", "old:queue", &format!("id-{n}")]);
+            redis(sandbox, &["SET", &item, &format!("data {n}")]);
+            redis(sandbox, &["LPUSH", "old:queue", &format!("id-{n}")]);
         }
     },
-    bury: |sandbox| {
+    expire: |sandbox| {
         for n in 0..MANY {
-            ask(sandbox, &["DEL", &format!("old:lease:id-{n}")]);
+            redis(sandbox, &["DEL", &format!("old:lease:id-{n}")]);
         }
     },
     has_ids: true,
 };
 
-const WORQR: Origin = Origin {
+const WORQR: Source = Source {
     from: "worqr:old",
-    put: |sandbox, count| {
+    add: |sandbox, count| {
         for n in 0..count {
-            ask(
+            redis(
                 sandbox,
                 &["LPUSH", "worqr:queues:old", &format!("data {n}")],
             );
         }
     },
-    // Their timers run out by themselves.
-    bury: |_| {},
+    // Worker timers expire by themselves.
+    expire: |_| {},
     has_ids: false,
 };
 
-const BLUEQUE: Origin = Origin {
+const BLUEQUE: Source = Source {
     from: "blueque:old",
-    put: |sandbox, count| put_tasks(sandbox, "blueque", "LPUSH", count),
-    bury: |sandbox| bury_listeners(sandbox, "blueque"),
+    add: |sandbox, count| add_tasks(sandbox, "blueque", "LPUSH", count),
+    expire: |sandbox| expire_listeners(sandbox, "blueque"),
     has_ids: true,
 };
 
-/// As its design note has it: a task is started as it is taken.
-const BLUEQUE_NOTE: Origin = Origin {
+/// In the document layout a task is started as it is taken.
+const BLUEQUE_DOCUMENT: Source = Source {
     from: "blueque:old --layout document",
-    put: |sandbox, count| put_tasks(sandbox, "bluequeue", "RPUSH", count),
-    bury: |sandbox| bury_listeners(sandbox, "bluequeue"),
+    add: |sandbox, count| add_tasks(sandbox, "bluequeue", "RPUSH", count),
+    expire: |sandbox| expire_listeners(sandbox, "bluequeue"),
     has_ids: true,
 };
 
-fn put_tasks(sandbox: &Sandbox, prefix: &str, push: &str, count: usize) {
-    ask(
+fn add_tasks(sandbox: &Sandbox, prefix: &str, push: &str, count: usize) {
+    redis(
         sandbox,
         &["ZINCRBY", &format!("{prefix}_queues"), "0", "old"],
     );
     let pending = format!("{prefix}_pending_tasks_old");
     for n in 0..count {
         let (task, data) = (format!("{prefix}_task_id-{n}"), format!("data {n}"));
-        let mut words = vec!["HSET", &task, "status", "pending", "queue", "old"];
-        words.extend(["parameters", &data, "created", "1.5", "updated", "1.5"]);
-        ask(sandbox, &words);
-        ask(sandbox, &[push, &pending, &format!("id-{n}")]);
+        let mut command = vec!["HSET", &task, "status", "pending", "queue", "old"];
+        command.extend(["parameters", &data, "created", "1.5", "updated", "1.5"]);
+        redis(sandbox, &command);
+        redis(sandbox, &[push, &pending, &format!("id-{n}")]);
     }
 }
 
-fn bury_listeners(sandbox: &Sandbox, prefix: &str) {
-    let beats = format!("{prefix}_beats_old");
-    for listener in ask(sandbox, &["ZRANGE", &beats, "0", "-1"]).array() {
-        ask(sandbox, &["ZADD", &beats, "1", &listener.text()]);
+fn expire_listeners(sandbox: &Sandbox, prefix: &str) {
+    let heartbeats = format!("{prefix}_beats_old");
+    for listener in redis(sandbox, &["ZRANGE", &heartbeats, "0", "-1"]).array() {
+        redis(sandbox, &["ZADD", &heartbeats, "1", &listener.text()]);
     }
 }
 
-fn ask(sandbox: &Sandbox, words: &[&str]) -> windlass_testkit::redis::Reply {
-    sandbox.store.server().command(words)
+fn redis(sandbox: &Sandbox, args: &[&str]) -> windlass_testkit::redis::Reply {
+    sandbox.place.server().command(args)
 }
 
-fn bridge(sandbox: &Sandbox, origin: &Origin) -> Value {
-    let line = format!("interop bridge --from {} --to new --json", origin.from);
+fn bridge(sandbox: &Sandbox, source: &Source) -> Value {
+    let line = format!("interop bridge --from {} --to new --json", source.from);
     sandbox.run(&line).ok().json()
 }
 
-/// Waiting and running at the older system.
+/// Number of items waiting or running in the older system.
 fn left(sandbox: &Sandbox) -> u64 {
     sum(sandbox, &["waiting", "running"])
 }
 
-fn sum(sandbox: &Sandbox, figures: &[&str]) -> u64 {
-    let seen = sandbox.run("interop inspect --json").ok().json();
-    let queues = seen.as_array().unwrap().iter();
-    let figure = |seen: &Value, name: &&str| seen[*name].as_u64().unwrap();
+fn sum(sandbox: &Sandbox, fields: &[&str]) -> u64 {
+    let found = sandbox.run("interop inspect --json").ok().json();
+    let queues = found.as_array().unwrap().iter();
+    let count = |queue: &Value, name: &&str| queue[*name].as_u64().unwrap();
     queues
-        .flat_map(|seen| figures.iter().map(move |name| figure(seen, name)))
+        .flat_map(|queue| fields.iter().map(move |name| count(queue, name)))
         .sum()
 }
 
@@ -119,34 +119,34 @@ fn ready(sandbox: &Sandbox) -> u64 {
     }
 }
 
-fn carried_over(origin: &Origin) {
-    let sandbox = Sandbox::on(TestStore::redis());
-    (origin.put)(&sandbox, 250);
+fn assert_migrates(source: &Source) {
+    let sandbox = Sandbox::on(Place::redis());
+    (source.add)(&sandbox, 250);
     assert_eq!(left(&sandbox), 250);
 
-    let report = bridge(&sandbox, origin);
+    let report = bridge(&sandbox, source);
 
-    assert_eq!(report["carried"], 250);
-    assert_eq!(report["refused"].as_array().unwrap().len(), 0);
+    assert_eq!(report["migrated"], 250);
+    assert_eq!(report["rejected"].as_array().unwrap().len(), 0);
     assert_eq!((left(&sandbox), ready(&sandbox)), (0, 250));
     let first = sandbox.claim("new");
     assert_eq!(first["payload"], "data 0", "the order stays");
-    if origin.has_ids {
+    if source.has_ids {
         assert_eq!(first["id"], "id-0");
     }
-    assert_eq!(bridge(&sandbox, origin)["carried"], 0, "nothing is left");
+    assert_eq!(bridge(&sandbox, source)["migrated"], 0, "nothing is left");
 }
 
-fn killed(origin: &Origin) {
-    let sandbox = Sandbox::on(TestStore::redis());
-    (origin.put)(&sandbox, MANY);
-    let line = format!("interop bridge --from {} --to new --follow", origin.from);
+fn assert_survives_kills(source: &Source) {
+    let sandbox = Sandbox::on(Place::redis());
+    (source.add)(&sandbox, MANY);
+    let line = format!("interop bridge --from {} --to new --follow", source.from);
     for _ in 0..KILLS {
         let before = ready(&sandbox);
         let mut follower = sandbox.start(&line);
-        until("the bridge carries something over", || {
+        until("the bridge migrates something", || {
             let now = ready(&sandbox);
-            // The rest may be in the hands of those that were killed, whose time is not over yet.
+            // Killed bridges may still hold the rest.
             if now > before || sum(&sandbox, &["waiting"]) == 0 {
                 Ok(())
             } else {
@@ -156,10 +156,10 @@ fn killed(origin: &Origin) {
         follower.kill().unwrap();
         follower.wait().unwrap();
     }
-    (origin.bury)(&sandbox);
+    (source.expire)(&sandbox);
 
-    until("everything is carried over", || {
-        bridge(&sandbox, origin);
+    until("everything is migrated", || {
+        bridge(&sandbox, source);
         match left(&sandbox) {
             0 => Ok(()),
             left => Err(format!("{left} are left")),
@@ -168,10 +168,10 @@ fn killed(origin: &Origin) {
 
     let ready = usize::try_from(ready(&sandbox)).unwrap();
     assert_eq!(payloads(&sandbox).len(), MANY, "nothing is lost");
-    if origin.has_ids {
+    if source.has_ids {
         assert_eq!(ready, MANY, "nothing is there twice");
     } else {
-        // What one bridge had in its hands when it was killed.
+        // Each killed bridge may have held one batch.
         assert!((MANY..=MANY + 100 * KILLS).contains(&ready), "{ready}");
     }
 }
@@ -189,64 +189,64 @@ fn payloads(sandbox: &Sandbox) -> BTreeSet<String> {
 }
 
 #[test]
-fn items_of_redis_work_queue_are_carried_over_under_their_ids() {
-    carried_over(&WORK_QUEUE);
+fn redis_work_queue_items_are_migrated_under_their_ids() {
+    assert_migrates(&WORK_QUEUE);
 }
 
 #[test]
-fn tasks_of_worqr_are_carried_over() {
-    carried_over(&WORQR);
+fn worqr_tasks_are_migrated() {
+    assert_migrates(&WORQR);
 }
 
 #[test]
-fn tasks_of_blueque_are_carried_over_under_their_ids() {
-    carried_over(&BLUEQUE);
+fn blueque_tasks_are_migrated_under_their_ids() {
+    assert_migrates(&BLUEQUE);
 }
 
 #[test]
 fn a_bridge_from_redis_work_queue_loses_nothing_when_it_is_killed() {
-    killed(&WORK_QUEUE);
+    assert_survives_kills(&WORK_QUEUE);
 }
 
 #[test]
 fn a_bridge_from_worqr_loses_nothing_when_it_is_killed() {
-    killed(&WORQR);
+    assert_survives_kills(&WORQR);
 }
 
 #[test]
 fn a_bridge_from_blueque_loses_nothing_when_it_is_killed() {
-    killed(&BLUEQUE);
+    assert_survives_kills(&BLUEQUE);
 }
 
 #[test]
-fn a_bridge_from_the_note_of_blueque_loses_nothing_when_it_is_killed() {
-    killed(&BLUEQUE_NOTE);
+fn a_bridge_from_the_document_layout_of_blueque_loses_nothing_when_it_is_killed() {
+    assert_survives_kills(&BLUEQUE_DOCUMENT);
 }
 
 #[test]
-fn what_the_queue_does_not_take_stays_where_it_was() {
-    let sandbox = Sandbox::on(TestStore::redis());
-    (WORK_QUEUE.put)(&sandbox, 3);
+fn rejected_items_stay_in_the_older_system() {
+    let sandbox = Sandbox::on(Place::redis());
+    (WORK_QUEUE.add)(&sandbox, 3);
     let huge = "x".repeat(2 * 1024 * 1024);
-    ask(&sandbox, &["SET", "old:item:id-1", &huge]);
+    redis(&sandbox, &["SET", "old:item:id-1", &huge]);
 
     let line = "interop bridge --from redis-work-queue:old --to new --json";
     let report = sandbox.run(line).exits(1).json();
 
-    assert_eq!(report["carried"], 2);
-    assert_eq!(report["refused"][0]["id"], "id-1");
+    assert_eq!(report["migrated"], 2);
+    assert_eq!(report["rejected"][0]["id"], "id-1");
     assert_eq!((left(&sandbox), ready(&sandbox)), (1, 2));
-    assert_eq!(ask(&sandbox, &["EXISTS", "old:item:id-1"]).integer(), 1);
+    assert_eq!(redis(&sandbox, &["EXISTS", "old:item:id-1"]).integer(), 1);
 }
 
 #[test]
-fn ids_that_no_job_can_have_are_carried_over_all_the_same() {
-    let sandbox = Sandbox::on(TestStore::redis());
-    let odd = "line\none";
-    ask(&sandbox, &["SET", &format!("old:item:{odd}"), "data"]);
-    ask(&sandbox, &["LPUSH", "old:queue", odd]);
+fn items_with_invalid_job_ids_are_migrated_under_a_substitute() {
+    let sandbox = Sandbox::on(Place::redis());
+    let invalid = "line\none";
+    redis(&sandbox, &["SET", &format!("old:item:{invalid}"), "data"]);
+    redis(&sandbox, &["LPUSH", "old:queue", invalid]);
 
-    assert_eq!(bridge(&sandbox, &WORK_QUEUE)["carried"], 1);
+    assert_eq!(bridge(&sandbox, &WORK_QUEUE)["migrated"], 1);
 
     let job = sandbox.claim("new");
     let id = job["id"].as_str().unwrap();

@@ -1,9 +1,6 @@
-//! `windlass interop`, held by running the real program on the keys of the older systems.
+//! `windlass interop`: runs the real program on the keys of the older systems.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is a test failure")]
 
 #[path = "../cli/sandbox.rs"]
 #[allow(dead_code, reason = "shared with tests that use all of it")]

@@ -1,4 +1,4 @@
-//! `windlass interop redis-work-queue`: what scripts rely on.
+//! `windlass interop redis-work-queue`: the interface for shell scripts.
 
 use serde_json::json;
 use windlass_testkit::redis::until;
@@ -10,18 +10,18 @@ fn sandbox() -> Sandbox {
     Sandbox::on(TestStore::redis())
 }
 
-/// The line with the flags that every command has.
-fn line(words: &str, layout: &str) -> String {
-    format!("interop redis-work-queue {words} --prefix p --layout {layout} --json")
+/// Adds the flags that all commands have.
+fn line(command: &str, layout: &str) -> String {
+    format!("interop redis-work-queue {command} --prefix p --layout {layout} --json")
 }
 
 #[test]
-fn an_item_goes_in_is_leased_and_ends() {
+fn an_item_is_added_leased_and_completed() {
     for layout in ["0.1", "0.3"] {
         let sandbox = sandbox();
-        let run = |words: &str| sandbox.run(&line(words, layout));
+        let run = |command: &str| sandbox.run(&line(command, layout));
 
-        assert_eq!(run("lease").ok().json(), json!(null), "nothing is there");
+        assert_eq!(run("lease").ok().json(), json!(null), "the queue is empty");
         let added = run("add data --id a").ok().json();
         assert_eq!(added, json!({"id": "a", "added": true}));
         let again = run("add other --id a").ok().json();
@@ -42,9 +42,9 @@ fn an_item_goes_in_is_leased_and_ends() {
 }
 
 #[test]
-fn only_its_session_renews_and_gives_back_an_item() {
+fn only_its_session_renews_and_releases_an_item() {
     let sandbox = sandbox();
-    let run = |words: &str| sandbox.run(&line(words, "0.3"));
+    let run = |command: &str| sandbox.run(&line(command, "0.3"));
     run("add data --id a --unique").ok();
     let leased = run("lease --lease 10m").ok().json();
     let mine = text(&leased["session"]);
@@ -67,7 +67,7 @@ fn only_its_session_renews_and_gives_back_an_item() {
 }
 
 #[test]
-fn bytes_that_are_no_text_go_through_and_a_bad_line_is_a_usage_error() {
+fn binary_data_round_trips_and_bad_arguments_are_usage_errors() {
     let sandbox = sandbox();
     let added = sandbox
         .feed(&line("add - --id a", "0.1"), &[0xff, 0x00])
@@ -83,7 +83,7 @@ fn bytes_that_are_no_text_go_through_and_a_bad_line_is_a_usage_error() {
 }
 
 #[test]
-fn an_item_that_nobody_heard_of_goes_back() {
+fn an_item_that_could_not_be_printed_is_returned() {
     let sandbox = sandbox();
     sandbox.run(&line("add data --id a", "0.3")).ok();
     sandbox
@@ -94,7 +94,7 @@ fn an_item_that_nobody_heard_of_goes_back() {
 }
 
 #[test]
-fn a_clean_brings_back_what_is_abandoned_and_a_deep_one_what_is_in_no_list() {
+fn a_clean_returns_abandoned_items_and_a_deep_clean_unlisted_ones() {
     let sandbox = sandbox();
     let server = sandbox.store.server();
     for id in ["abandoned", "stray"] {
@@ -121,16 +121,16 @@ fn a_clean_brings_back_what_is_abandoned_and_a_deep_one_what_is_in_no_list() {
 }
 
 #[test]
-fn a_cleaning_process_cleans_until_it_is_told_to_stop() {
+fn a_cleaning_process_runs_until_it_is_stopped() {
     let sandbox = sandbox();
-    let server = sandbox.store.server();
-    let words = "clean --every 20ms --deep-every 40ms --grace 1ms";
-    let child = sandbox.start(&line(words, "0.3"));
+    let server = sandbox.place.server();
+    let command = "clean --every 20ms --deep-every 40ms --grace 1ms";
+    let child = sandbox.start(&line(command, "0.3"));
     for id in ["a", "b"] {
         server
             .command(&["SET", &format!("p:item:{id}"), "data"])
             .ok();
-        until("it was brought back", || {
+        until("it was returned", || {
             let found = server.command(&["LPOS", "p:queue", id]).ok();
             let is_back = found != windlass_testkit::redis::Reply::Nil;
             is_back.then_some(()).ok_or_else(|| "not yet".to_owned())

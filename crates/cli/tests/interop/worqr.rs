@@ -17,70 +17,70 @@ fn worqr(sandbox: &Sandbox, line: &str) -> Ran {
     sandbox.run(&format!("interop worqr {line} --json"))
 }
 
-fn answer(sandbox: &Sandbox, line: &str) -> Value {
+fn reply(sandbox: &Sandbox, line: &str) -> Value {
     worqr(sandbox, line).ok().json()
 }
 
-/// A worker `w` that serves `mail` and lives as long as the test.
-fn serving(sandbox: &Sandbox, flags: &str) {
+/// Starts a worker `w` that serves `mail` and stays alive during the test.
+fn start_worker(sandbox: &Sandbox, flags: &str) {
     worqr(sandbox, &format!("start-worker w --timeout 1h {flags}")).ok();
     worqr(sandbox, &format!("start-work mail --worker w {flags}")).ok();
 }
 
-fn started(sandbox: &Sandbox) -> String {
-    let process = answer(sandbox, "start-task mail --worker w");
+fn start_task(sandbox: &Sandbox) -> String {
+    let process = reply(sandbox, "start-task mail --worker w");
     text(&process["id"]).to_owned()
 }
 
 #[test]
-fn a_task_goes_through_every_step_in_either_layout() {
+fn a_task_goes_through_all_commands_in_both_layouts() {
     for flags in ["", "--layout document", "--prefix my_app"] {
         let sandbox = sandbox();
-        let does = |line: &str| answer(&sandbox, &format!("{line} {flags}"));
+        let run = |line: &str| reply(&sandbox, &format!("{line} {flags}"));
         let queued = json!({"queue": "mail", "enqueued": 2, "duplicate": false});
-        assert_eq!(does("enqueue mail a b"), queued);
-        serving(&sandbox, flags);
-        let process = does("start-task mail --worker w");
+        assert_eq!(run("enqueue mail a b"), queued);
+        start_worker(&sandbox, flags);
+        let process = run("start-task mail --worker w");
         assert_eq!(process["task"], "a");
         let id = text(&process["id"]);
-        assert_eq!(does("processes"), json!([{"id": id, "task": "a"}]));
-        assert_eq!(does("processes a"), json!([{"id": id}]));
-        let stopped = does(&format!("stop-task {id} --worker w"));
+        assert_eq!(run("processes"), json!([{"id": id, "task": "a"}]));
+        assert_eq!(run("processes a"), json!([{"id": id}]));
+        let stopped = run(&format!("stop-task {id} --worker w"));
         assert_eq!(stopped, json!({"id": id, "stopped": true}));
-        assert_eq!(does("peek mail"), json!({"task": "a"}));
-        let process = does("start-task mail --worker w");
+        assert_eq!(run("peek mail"), json!({"task": "a"}));
+        let process = run("start-task mail --worker w");
         let id = text(&process["id"]);
-        let finished = does(&format!("finish-task {id} --worker w --result 0"));
+        let finished = run(&format!("finish-task {id} --worker w --result 0"));
         assert_eq!(finished, json!({"id": id, "finished": true}));
-        assert_eq!(does("count mail"), json!({"queue": "mail", "count": 1}));
+        assert_eq!(run("count mail"), json!({"queue": "mail", "count": 1}));
     }
 }
 
 #[test]
-fn queues_can_be_looked_at_and_deleted() {
+fn queues_can_be_listed_and_deleted() {
     let sandbox = sandbox();
-    assert_eq!(answer(&sandbox, "queues"), json!([]));
-    assert_eq!(answer(&sandbox, "peek mail"), Value::Null);
-    answer(&sandbox, "enqueue mail a b c");
-    answer(&sandbox, "enqueue post z");
+    assert_eq!(reply(&sandbox, "queues"), json!([]));
+    assert_eq!(reply(&sandbox, "peek mail"), Value::Null);
+    reply(&sandbox, "enqueue mail a b c");
+    reply(&sandbox, "enqueue post z");
     let queues = json!([{"queue": "mail", "count": 3}, {"queue": "post", "count": 1}]);
-    assert_eq!(answer(&sandbox, "queues"), queues);
+    assert_eq!(reply(&sandbox, "queues"), queues);
     let newest = json!([{"task": "c"}, {"task": "b"}]);
-    assert_eq!(answer(&sandbox, "tasks mail --limit 2"), newest);
+    assert_eq!(reply(&sandbox, "tasks mail --limit 2"), newest);
     let request = json!({"queue": "mail", "waiting": 3});
-    assert_eq!(answer(&sandbox, "request-work mail"), request);
+    assert_eq!(reply(&sandbox, "request-work mail"), request);
     let cancelled = json!({"queue": "mail", "cancelled": 1});
-    assert_eq!(answer(&sandbox, "cancel mail b"), cancelled);
+    assert_eq!(reply(&sandbox, "cancel mail b"), cancelled);
     let deleted = json!({"queue": "mail", "deleted": 2});
-    assert_eq!(answer(&sandbox, "delete mail"), deleted);
-    assert_eq!(sandbox.store.server().command(&["DBSIZE"]).integer(), 1);
+    assert_eq!(reply(&sandbox, "delete mail"), deleted);
+    assert_eq!(sandbox.place.server().command(&["DBSIZE"]).integer(), 1);
 }
 
 #[test]
-fn a_unique_task_is_enqueued_once_and_a_duplicate_is_no_failure() {
+fn a_unique_task_is_enqueued_once_and_a_duplicate_is_no_error() {
     let sandbox = sandbox();
-    let first = answer(&sandbox, "enqueue mail a --unique");
-    let second = answer(&sandbox, "enqueue mail a --unique");
+    let first = reply(&sandbox, "enqueue mail a --unique");
+    let second = reply(&sandbox, "enqueue mail a --unique");
     assert_eq!(
         (&first["enqueued"], &second["enqueued"]),
         (&json!(1), &json!(0))
@@ -90,24 +90,24 @@ fn a_unique_task_is_enqueued_once_and_a_duplicate_is_no_failure() {
 }
 
 #[test]
-fn a_task_of_any_bytes_comes_through_standard_input() {
+fn a_binary_task_is_read_from_stdin() {
     let sandbox = sandbox();
     let fed = sandbox.feed("interop worqr enqueue mail -", b"\xff\x00");
     fed.ok();
-    let peeked = answer(&sandbox, "peek mail");
+    let peeked = reply(&sandbox, "peek mail");
     assert_eq!(peeked, json!({"task_base64": "/wA="}));
 }
 
 #[test]
-fn nothing_to_start_is_null_and_no_failure() {
+fn an_empty_queue_gives_null_and_no_error() {
     let sandbox = sandbox();
-    serving(&sandbox, "");
-    let nothing = answer(&sandbox, "start-task mail --worker w --wait 10ms");
+    start_worker(&sandbox, "");
+    let nothing = reply(&sandbox, "start-task mail --worker w --wait 10ms");
     assert_eq!(nothing, Value::Null);
 }
 
 #[test]
-fn what_is_refused_has_its_exit_code() {
+fn errors_have_their_exit_codes() {
     let sandbox = sandbox();
     let code = |line: &str, exit: i32, code: &str| {
         let error = worqr(&sandbox, line).exits(exit).error();
@@ -131,57 +131,57 @@ fn what_is_refused_has_its_exit_code() {
 }
 
 #[test]
-fn a_process_that_went_back_cannot_be_finished() {
+fn a_process_whose_task_was_returned_cannot_be_finished() {
     let sandbox = sandbox();
-    answer(&sandbox, "enqueue mail a b");
-    serving(&sandbox, "");
-    let id = started(&sandbox);
+    reply(&sandbox, "enqueue mail a b");
+    start_worker(&sandbox, "");
+    let id = start_task(&sandbox);
     let failed = json!({"worker": "w", "returned": 1, "undecided": false});
-    assert_eq!(answer(&sandbox, "fail-worker w"), failed);
+    assert_eq!(reply(&sandbox, "fail-worker w"), failed);
     let refused = worqr(&sandbox, &format!("finish-task {id} --worker w"));
     refused.exits(4);
-    assert_eq!(answer(&sandbox, "peek mail"), json!({"task": "a"}));
+    assert_eq!(reply(&sandbox, "peek mail"), json!({"task": "a"}));
 }
 
 #[test]
 fn workers_are_kept_alive_stopped_and_cleaned_up() {
     let sandbox = sandbox();
-    answer(&sandbox, "enqueue mail a");
-    serving(&sandbox, "");
-    assert_eq!(answer(&sandbox, "workers"), json!([{"worker": "w"}]));
-    let alive = answer(&sandbox, "keep-alive w --timeout 1h");
+    reply(&sandbox, "enqueue mail a");
+    start_worker(&sandbox, "");
+    assert_eq!(reply(&sandbox, "workers"), json!([{"worker": "w"}]));
+    let alive = reply(&sandbox, "keep-alive w --timeout 1h");
     assert_eq!(alive, json!({"worker": "w"}));
-    started(&sandbox);
-    let stopped = answer(&sandbox, "stop-work mail --worker w");
+    start_task(&sandbox);
+    let stopped = reply(&sandbox, "stop-work mail --worker w");
     assert_eq!(
         stopped,
         json!({"worker": "w", "queue": "mail", "returned": 1})
     );
-    answer(&sandbox, "start-work mail --worker w");
-    started(&sandbox);
-    let server = sandbox.store.server();
+    reply(&sandbox, "start-work mail --worker w");
+    start_task(&sandbox);
+    let server = sandbox.place.server();
     server.command(&["DEL", "worqr:workerTimers:w"]).ok();
     let cleaned = json!({"workers": ["w"], "returned": 1, "undecided": []});
-    assert_eq!(answer(&sandbox, "cleanup"), cleaned);
+    assert_eq!(reply(&sandbox, "cleanup"), cleaned);
     let nobody = json!({"workers": [], "returned": 0, "undecided": []});
-    assert_eq!(answer(&sandbox, "cleanup"), nobody);
+    assert_eq!(reply(&sandbox, "cleanup"), nobody);
 }
 
 #[test]
-fn a_worker_that_stays_is_alive_until_it_is_ended_and_leaves_nothing() {
+fn a_worker_with_stay_is_alive_until_stopped_and_leaves_nothing() {
     let sandbox = sandbox();
-    answer(&sandbox, "enqueue mail a");
+    reply(&sandbox, "enqueue mail a");
     let mut child = sandbox.start("interop worqr start-worker w --stay --timeout 1h --json");
     let mut line = String::new();
     let mut output = BufReader::new(child.stdout.take().unwrap());
     output.read_line(&mut line).unwrap();
     assert_eq!(line, "{\"worker\":\"w\"}\n");
-    answer(&sandbox, "start-work mail --worker w");
-    started(&sandbox);
-    let server = sandbox.store.server();
+    reply(&sandbox, "start-work mail --worker w");
+    start_task(&sandbox);
+    let server = sandbox.place.server();
     let timer = "worqr:workerTimers:w";
     server.command(&["EXPIRE", timer, "600"]).ok();
-    until("it beats", || {
+    until("it sends a heartbeat", || {
         let left = server.command(&["TTL", timer]).integer();
         if left > 600 {
             Ok(())
@@ -191,12 +191,12 @@ fn a_worker_that_stays_is_alive_until_it_is_ended_and_leaves_nothing() {
     });
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(answer(&sandbox, "workers"), json!([]));
-    assert_eq!(answer(&sandbox, "peek mail"), json!({"task": "a"}));
+    assert_eq!(reply(&sandbox, "workers"), json!([]));
+    assert_eq!(reply(&sandbox, "peek mail"), json!({"task": "a"}));
 }
 
 #[test]
-fn what_happens_is_printed_one_document_a_line() {
+fn events_are_printed_as_json_lines() {
     let sandbox = sandbox();
     let mut child = sandbox.start("interop worqr listen mail --json");
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -205,15 +205,15 @@ fn what_happens_is_printed_one_document_a_line() {
         serde_json::from_str(&line).unwrap()
     };
     assert_eq!(next(), json!({"event": "listening"}));
-    answer(&sandbox, "enqueue mail a b");
-    serving(&sandbox, "");
-    let id = started(&sandbox);
-    answer(
+    reply(&sandbox, "enqueue mail a b");
+    start_worker(&sandbox, "");
+    let id = start_task(&sandbox);
+    reply(
         &sandbox,
         &format!("finish-task {id} --worker w --result false"),
     );
-    answer(&sandbox, "cancel mail b");
-    answer(&sandbox, "delete mail");
+    reply(&sandbox, "cancel mail b");
+    reply(&sandbox, "delete mail");
     let work = json!({"event": "work", "queue": "mail", "count": 2});
     assert_eq!((next(), next()), (work.clone(), work));
     let done = json!({

@@ -2,11 +2,11 @@
 
 mod clean;
 mod listen;
-mod place;
+mod outcome;
 mod reply;
 mod run;
-mod settle;
 mod show;
+mod target;
 mod tasks;
 
 use clap::Subcommand;
@@ -14,42 +14,42 @@ use clap::Subcommand;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// One word per operation.
+/// One subcommand per operation.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Put a task at the end of a queue
+    /// Add a task to the end of a queue
     Enqueue(tasks::Enqueue),
-    /// Put a task into the schedule of a queue
+    /// Schedule a task
     Schedule(tasks::Schedule),
-    /// Move scheduled tasks whose time has come to the end of their queue
+    /// Move due tasks from the schedule to the end of the queue
     Due(tasks::Due),
     /// Take the next task
     Listen(listen::Listen),
-    /// Take over a task of a listener that died
+    /// Claim a task of a dead listener
     ClaimOrphan(listen::ClaimOrphan),
-    /// Say that a listener is alive
-    Beat(listen::Beat),
-    /// Say that a task runs
-    Start(settle::Start),
-    /// End a task well
-    Complete(settle::Complete),
-    /// End a task as failed
-    Fail(settle::Fail),
-    /// Remove a finished task
+    /// Send a heartbeat for a listener
+    Heartbeat(listen::Heartbeat),
+    /// Mark a task as started
+    Start(outcome::Start),
+    /// Complete a task
+    Complete(outcome::Complete),
+    /// Fail a task
+    Fail(outcome::Fail),
+    /// Delete a finished task
     Delete(tasks::Delete),
-    /// See a task
+    /// Show a task
     Get(show::Get),
-    /// See who listens to a queue
+    /// List the listeners of a queue
     Listeners(show::Listeners),
-    /// See all queues
+    /// List all queues
     Queues(show::Queues),
-    /// Bring back what dead listeners held
+    /// Return or fail the tasks of dead listeners
     Clean(clean::Arguments),
     /// Run a program for each task, one at a time
     Run(run::Arguments),
 }
 
-/// Runs what was typed.
+/// Runs a subcommand.
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
     match command {
         Command::Enqueue(arguments) => tasks::enqueue(arguments, session).await,
@@ -57,10 +57,10 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Due(arguments) => tasks::due(arguments, session).await,
         Command::Listen(arguments) => listen::listen(arguments, session).await,
         Command::ClaimOrphan(arguments) => listen::claim_orphan(arguments, session).await,
-        Command::Beat(arguments) => listen::beat(arguments, session).await,
-        Command::Start(arguments) => settle::start(arguments, session).await,
-        Command::Complete(arguments) => settle::complete(arguments, session).await,
-        Command::Fail(arguments) => settle::fail(arguments, session).await,
+        Command::Heartbeat(arguments) => listen::heartbeat(arguments, session).await,
+        Command::Start(arguments) => outcome::start(arguments, session).await,
+        Command::Complete(arguments) => outcome::complete(arguments, session).await,
+        Command::Fail(arguments) => outcome::fail(arguments, session).await,
         Command::Delete(arguments) => tasks::delete(arguments, session).await,
         Command::Get(arguments) => show::get(arguments, session).await,
         Command::Listeners(arguments) => show::listeners(arguments, session).await,

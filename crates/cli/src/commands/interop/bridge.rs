@@ -1,90 +1,93 @@
-//! `windlass interop bridge`: carries work of an older system over into a queue.
+//! `windlass interop bridge`: migrates work from an older system into a queue.
 
 use clap::Args;
 use serde::Serialize;
-use windlass::{OpenMode, QueueName};
-use windlass_interop::bridge::{Bridge, Carried, From};
-use windlass_interop::{Server, blueque, redis_work_queue, worqr};
+use windlass::{Existing, QueueName};
+use windlass_interop::bridge::{Bridge, BridgeReport, BridgeSource};
+use windlass_interop::{InteropServer, blueque, redis_work_queue, worqr};
 
 use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
 
-/// What may be typed.
+/// Arguments of `bridge`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Work is taken as any worker of the older system takes it, enqueued under its own \
-    id, and only then finished there: a bridge that is killed loses nothing.\n\n\
+    after_help = "The bridge takes work as any worker of the older system does, enqueues it under its own \
+    id, and only then finishes it there. A bridge that is killed loses nothing.\n\n\
     Example:\n  windlass interop bridge --from redis-work-queue:mail --to mail --follow"
 )]
 pub(crate) struct Arguments {
-    /// Where from: redis-work-queue:PREFIX, worqr:QUEUE or blueque:QUEUE
+    /// Source: redis-work-queue:PREFIX, worqr:QUEUE or blueque:QUEUE
     #[arg(long, value_name = "SYSTEM:NAME")]
     from: String,
 
-    /// The queue of Windlass that takes it
+    /// Destination queue in the store
     #[arg(long, value_name = "QUEUE")]
     to: String,
 
-    /// The server of the older system [default: the store, where that is Redis]
+    /// Redis server of the older system [default: the store, if it is Redis]
     #[arg(long, value_name = "URL")]
     server: Option<String>,
 
-    /// Which names its keys have: 0.1 or 0.3 for redis-work-queue [default: 0.3]; released or
-    /// document for the others [default: released]
+    /// Key layout: 0.1 or 0.3 for redis-work-queue [default: 0.3]; released or document for the
+    /// others [default: released]
     #[arg(long, value_name = "L")]
     layout: Option<String>,
 
-    /// What Worqr's keys begin with [default: worqr; nothing for the document's layout]
+    /// Key prefix, for Worqr only [default: worqr; empty in the document layout]
     #[arg(long, value_name = "P")]
     prefix: Option<String>,
 
-    /// Go on until Ctrl-C instead of ending when nothing is left
+    /// Run until Ctrl-C instead of exiting when no work is left
     #[arg(long)]
     follow: bool,
 }
 
-/// What was carried over, in print.
+/// Valid forms of `--from`.
+const SOURCES: &str = "redis-work-queue:PREFIX, worqr:QUEUE, blueque:QUEUE";
+
+/// What was migrated.
 #[derive(Debug, Serialize)]
 struct Report {
-    carried: u64,
+    migrated: u64,
     duplicates: u64,
-    refused: Vec<Refused>,
+    rejected: Vec<RejectedItem>,
 }
 
-/// What the queue does not take.
+/// An item that the queue rejected.
 #[derive(Debug, Serialize)]
-struct Refused {
+struct RejectedItem {
     id: String,
     error: String,
 }
 
-/// Carries over until nothing is left, or until it is told to stop.
+/// Migrates until no work is left, or until a signal arrives.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.to)?;
-    let from = from(&arguments)?;
-    let url = session.persistent_store_url()?;
+    let source = source(&arguments)?;
+    let url = session.lasting_store()?;
     let server = match &arguments.server {
-        Some(url) => Server::open(url).await?,
+        Some(url) => InteropServer::open(url).await?,
         None => super::server(session).await?,
     };
     let store = windlass::open(&url, OpenMode::CreateIfMissing).await?;
     let mut signals = session.signals()?;
-    let mut bridge = Bridge::open(&server, from, store, queue).await?;
-    let ended = tokio::select! {
-        ended = work(&mut bridge, arguments.follow, &mut session.output) => ended,
+    let mut bridge = Bridge::open(&server, source, store, queue).await?;
+    let result = tokio::select! {
+        result = work(&mut bridge, arguments.follow, &mut session.output) => result,
         () = signals.next() => Ok(()),
     };
-    // Also after trouble: what it holds is wanted back.
-    let left = bridge.close().await;
-    ended?;
-    let carried = left?;
-    let exit = if carried.refused.is_empty() {
+    // Also after an error, to return the items that it holds.
+    let closed = bridge.close().await;
+    result?;
+    let report = closed?;
+    let exit = if report.rejected.is_empty() {
         Exit::Ok
     } else {
         Exit::Failed
     };
-    print(session, carried);
+    print(session, report);
     Ok(exit)
 }
 
@@ -94,79 +97,79 @@ async fn work(
     output: &mut Output,
 ) -> windlass::Result<()> {
     if is_following {
-        output.note("following; end it with Ctrl-C");
-        let told = |error: &windlass::Error| output.note(&format!("{error}; trying again"));
-        bridge.follow(told).await
+        output.talk("following the queue; press Ctrl-C to stop");
+        let on_error = |error: &windlass::Error| output.talk(&format!("{error}; retrying"));
+        bridge.follow(on_error).await
     } else {
         bridge.drain().await
     }
 }
 
-fn print(session: &mut Session, carried: Carried) {
-    let refused = carried.refused.into_iter().map(|(id, error)| Refused {
+fn print(session: &mut Session, report: BridgeReport) {
+    let rejected = report.rejected.into_iter().map(|(id, error)| RejectedItem {
         id,
         error: error.to_string(),
     });
     let report = Report {
-        carried: carried.carried,
-        duplicates: carried.duplicates,
-        refused: refused.collect(),
+        migrated: report.migrated,
+        duplicates: report.duplicates,
+        rejected: rejected.collect(),
     };
     session.output.result(&report, |output| {
         output.line(&format!(
-            "{} carried over, {} were there already",
-            report.carried, report.duplicates
+            "{} migrated, {} duplicates",
+            report.migrated, report.duplicates
         ));
-        for refused in &report.refused {
-            output.note(&format!("{} stays: {}", refused.id, refused.error));
+        for item in &report.rejected {
+            output.talk(&format!("item {} was rejected: {}", item.id, item.error));
         }
     });
 }
 
-fn from(arguments: &Arguments) -> Result<From> {
+fn source(arguments: &Arguments) -> Result<BridgeSource> {
     let Some((system, name)) = arguments.from.split_once(':') else {
-        return Err(unknown("--from", &arguments.from));
+        return Err(invalid("--from", &arguments.from, SOURCES));
     };
     let layout = arguments.layout.as_deref();
     let is_document = || match layout {
         None | Some("released") => Ok(false),
         Some("document") => Ok(true),
-        Some(other) => Err(unknown("--layout", other)),
+        Some(other) => Err(invalid("--layout", other, "released, document")),
     };
     match system {
-        "redis-work-queue" => Ok(From::RedisWorkQueue {
+        "redis-work-queue" => Ok(BridgeSource::RedisWorkQueue {
             prefix: name.to_owned(),
             layout: match layout {
-                None | Some("0.3") => redis_work_queue::Layout::V03,
-                Some("0.1") => redis_work_queue::Layout::V01,
-                Some(other) => return Err(unknown("--layout", other)),
+                None | Some("0.3") => redis_work_queue::WorkQueueLayout::V03,
+                Some("0.1") => redis_work_queue::WorkQueueLayout::V01,
+                Some(other) => return Err(invalid("--layout", other, "0.1, 0.3")),
             },
         }),
         "worqr" => {
             let prefix = |default: &str| arguments.prefix.clone().unwrap_or(default.to_owned());
             let settings = if is_document()? {
-                worqr::Settings::document(prefix(""))
+                worqr::WorqrSettings::document(prefix(""))
             } else {
-                worqr::Settings::released(prefix("worqr"))
+                worqr::WorqrSettings::released(prefix("worqr"))
             };
             let queue = name.to_owned();
-            Ok(From::Worqr { queue, settings })
+            Ok(BridgeSource::Worqr { queue, settings })
         }
-        "blueque" => Ok(From::Blueque {
+        "blueque" => Ok(BridgeSource::Blueque {
             queue: name.to_owned(),
             layout: if is_document()? {
-                blueque::Layout::Document
+                blueque::BluequeLayout::Document
             } else {
-                blueque::Layout::Released
+                blueque::BluequeLayout::Released
             },
         }),
-        _ => Err(unknown("--from", &arguments.from)),
+        _ => Err(invalid("--from", &arguments.from, SOURCES)),
     }
 }
 
-fn unknown(flag: &str, value: &str) -> CliError {
-    CliError::usage(
-        format!("{flag} does not know {value:?}"),
+fn invalid(flag: &str, value: &str, expected: &str) -> Failure {
+    Failure::usage(
+        format!("invalid value {value:?} for {flag}; expected one of: {expected}"),
         "see `windlass interop bridge --help`",
     )
 }

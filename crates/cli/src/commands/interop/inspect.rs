@@ -1,31 +1,31 @@
-//! `windlass interop inspect`: what the older systems have on a server.
+//! `windlass interop inspect`: lists the queues of the older systems on a server.
 
-use windlass_interop::inspect::{self, Seen};
+use windlass_interop::inspect::{self, FoundQueue};
 
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// Looks, and prints one line per queue.
+/// Prints one line per queue.
 pub(crate) async fn run(session: &mut Session) -> Result<Exit> {
     let server = super::server(session).await?;
-    let seen = inspect::look(&server).await?;
-    session.output.result(&seen, |output| {
-        if seen.is_empty() {
-            output.note("no queue of redis-work-queue, Worqr or Blueque is there");
+    let queues = inspect::find_queues(&server).await?;
+    session.output.result(&queues, |output| {
+        if queues.is_empty() {
+            output.talk("no queues of redis-work-queue, Worqr or Blueque found");
         }
         let header = ["system", "layout", "prefix", "queue", "waiting", "running"];
-        output.table(&header, seen.iter().map(row).collect());
+        output.table(&header, queues.iter().map(row).collect());
     });
     Ok(Exit::Ok)
 }
 
-fn row(seen: &Seen) -> Vec<String> {
+fn row(queue: &FoundQueue) -> Vec<String> {
     vec![
-        seen.system.to_owned(),
-        seen.layout.to_owned(),
-        seen.prefix.clone().unwrap_or_default(),
-        seen.queue.clone().unwrap_or_default(),
-        seen.waiting.to_string(),
-        seen.running.to_string(),
+        queue.system.to_owned(),
+        queue.layout.to_owned(),
+        queue.prefix.clone().unwrap_or_default(),
+        queue.queue.clone().unwrap_or_default(),
+        queue.waiting.to_string(),
+        queue.running.to_string(),
     ]
 }

@@ -4,37 +4,37 @@ mod clean;
 mod count;
 mod items;
 mod leases;
-mod place;
+mod target;
 
 use clap::Subcommand;
 
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// One word per operation.
+/// One subcommand per operation.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Put an item into a queue, unless its id is there already
+    /// Add an item, unless its id already exists
     Add(items::Add),
-    /// Take the next item under a lease
+    /// Lease the next item
     Lease(leases::Lease),
-    /// End an item, with or without a lease of it
+    /// Complete an item, with or without a lease
     Complete(items::Complete),
-    /// Move the end of a lease
+    /// Extend a lease
     Renew(leases::Renew),
-    /// Give an item back, to the front
+    /// Return an item to the front of the queue
     Release(leases::Release),
-    /// See how many items wait
+    /// Show the number of waiting items
     Len(count::Arguments),
-    /// See how many items are in somebody's hands or abandoned
+    /// Show the number of items held by workers or abandoned
     Processing(count::Arguments),
-    /// See how many items wait and how many are in somebody's hands, at one moment
+    /// Show both numbers, read atomically
     Counts(count::Arguments),
-    /// Bring back what is abandoned, once or as a cleaning process
+    /// Return abandoned items to the queue, once or periodically
     Clean(clean::Arguments),
 }
 
-/// Runs what was typed.
+/// Runs a subcommand.
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
     match command {
         Command::Add(arguments) => items::add(arguments, session).await,

@@ -2,11 +2,11 @@
 
 mod fail;
 mod listen;
-mod place;
 mod processes;
 mod queues;
 mod reply;
 mod serve;
+mod target;
 mod tasks;
 mod workers;
 
@@ -15,52 +15,52 @@ use clap::Subcommand;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// One word per operation.
+/// One subcommand per operation.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Put a task into a queue, or several
+    /// Add one or more tasks to a queue
     Enqueue(tasks::Enqueue),
-    /// Take every copy of a task out of a queue, and tell whoever is at it
+    /// Remove every copy of a task from a queue, and notify workers that run it
     Cancel(tasks::Cancel),
-    /// See the queues that have tasks
+    /// List the queues that have tasks
     Queues(queues::Queues),
-    /// See the task that is taken next
-    Peek(queues::Named),
-    /// See how many tasks wait
-    Count(queues::Named),
-    /// See the tasks that wait, newest first
+    /// Show the next task without taking it
+    Peek(queues::QueueArguments),
+    /// Show the number of waiting tasks
+    Count(queues::QueueArguments),
+    /// List the waiting tasks, newest first
     Tasks(queues::Tasks),
-    /// Delete a queue with the tasks that wait
-    Delete(queues::Named),
+    /// Delete a queue with its waiting tasks
+    Delete(queues::QueueArguments),
     /// Take the next task
     StartTask(processes::StartTask),
-    /// Put a task back at the front of its queue
+    /// Return a task to the front of its queue
     StopTask(processes::StopTask),
-    /// End a task
+    /// Finish a task
     FinishTask(processes::FinishTask),
-    /// See what is in progress
+    /// List the processes in progress
     Processes(processes::Processes),
-    /// Note a worker as living
+    /// Register a worker and start its timer
     StartWorker(workers::StartWorker),
-    /// Say that a worker is alive
+    /// Reset the timer of a worker
     KeepAlive(workers::KeepAlive),
-    /// Let a worker serve a queue
+    /// Make a worker serve a queue
     StartWork(serve::Serve),
-    /// Tell the workers of a queue how many tasks wait
-    RequestWork(queues::Named),
-    /// End a worker's service of a queue; what it has in progress there goes back
+    /// Notify the workers of a queue of its waiting tasks
+    RequestWork(queues::QueueArguments),
+    /// Stop a worker serving a queue, and return its tasks
     StopWork(serve::Serve),
-    /// Declare a worker dead; what it has in progress goes back
+    /// Declare a worker dead, and return its tasks
     FailWorker(fail::FailWorker),
-    /// See the workers
+    /// List the workers
     Workers(workers::Workers),
-    /// Declare dead whoever does not live any more
+    /// Declare workers dead whose timer ran out, and return their tasks
     Cleanup(fail::Cleanup),
-    /// Print what happens at queues, as it happens
+    /// Print the events of queues
     Listen(listen::Listen),
 }
 
-/// Runs what was typed.
+/// Runs a subcommand.
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
     match command {
         Command::Enqueue(arguments) => tasks::enqueue(arguments, session).await,

@@ -1,65 +1,66 @@
-//! Brings back what dead listeners held, once or as a cleaning process.
+//! Cleans up after dead listeners, once or periodically.
 
 use clap::Args;
 use serde::Serialize;
-use windlass_interop::blueque::{CleanOptions, Cleaned};
+use windlass_interop::blueque::{BluequeCleanReport, CleanOptions};
 
-use super::place::Place;
-use crate::commands::repeat::{self, Repeat};
+use super::target::Target;
+use crate::commands::again::{self, Again};
 use crate::exit::{Exit, Result};
 use crate::parse;
 use crate::session::Session;
 
-/// Who counts as dead.
+/// Which listeners count as dead.
 #[derive(Debug, Args)]
-pub(super) struct Judging {
-    /// Tasks that were started go to the front again; otherwise they fail with `worker_lost`
+pub(super) struct CleanArguments {
+    /// Return started tasks to the front of the queue instead of failing them with `worker_lost`
     #[arg(long)]
     pub(super) retry_lost: bool,
 
-    /// A listener that is known to be dead, on whatever machine; may be given several times
+    /// Listener known to be dead, on any machine; can be repeated
     #[arg(long, value_name = "LISTENER")]
     lost: Vec<String>,
 
-    /// Tasks of originals on other machines are lost when silent for so long: longer than the longest task
+    /// Treat tasks of originals on other machines as lost after this long without activity; must be longer than the
+    /// longest task
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     silence: Option<String>,
 
-    /// A further name by which originals call this machine; may be given several times
+    /// Additional host name that originals on this machine use; can be repeated
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
 
-    /// Originals of this host name run elsewhere: do not judge them by the number of their process
+    /// Do not check pids, because originals with this host name run elsewhere, for example in containers
     #[arg(long)]
     ignore_pids: bool,
 
-    /// How long nothing may happen to a task that an original may be claiming [default: 2s]
+    /// How long a task that an original may be claiming must stay unchanged [default: 2s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     settle: Option<String>,
 }
 
-/// What may be typed.
+/// Arguments of `clean`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Listeners of Windlass are dead when they gave no sign of life in time, on any machine. Originals of \
-    this machine are dead when their process is gone; of other machines only --lost and --silence tell.\n\n\
+    after_help = "Windlass listeners are dead if they sent no heartbeat in time, on any machine. Originals on this \
+    machine are dead if their process is gone, on other machines only by --lost or --silence.\n\n\
     Examples:\n  \
     windlass interop blueque clean videos --retry-lost\n  \
     windlass interop blueque clean videos --every 30s"
 )]
 pub(crate) struct Arguments {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// Go on until told to stop, with this long between two cleans
+    /// Run until stopped, with this interval between cleans
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     every: Option<String>,
 
     #[command(flatten)]
-    judging: Judging,
+    options: CleanArguments,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -71,7 +72,7 @@ struct Reply {
     recounted: bool,
 }
 
-impl Judging {
+impl CleanArguments {
     pub(super) fn options(self) -> Result<CleanOptions> {
         let mut options = CleanOptions::default();
         options.retry_lost = self.retry_lost;
@@ -85,28 +86,28 @@ impl Judging {
 }
 
 impl Reply {
-    fn add(&mut self, cleaned: Cleaned) {
-        self.requeued += cleaned.requeued;
-        self.failed += cleaned.failed;
-        self.stale += cleaned.stale;
-        self.listeners += cleaned.listeners;
-        self.recounted |= cleaned.is_recounted;
+    fn add(&mut self, report: BluequeCleanReport) {
+        self.requeued += report.requeued;
+        self.failed += report.failed;
+        self.stale += report.stale;
+        self.listeners += report.listeners;
+        self.recounted |= report.is_recounted;
     }
 }
 
-/// Cleans and prints what was done.
+/// Cleans and prints a summary.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
-    let options = arguments.judging.options()?;
-    let queue = arguments.place.queue(&arguments.queue, session).await?;
-    let rounds = Repeat::until_signal(every, session)?;
+    let every = again::read("--every", arguments.every.as_deref())?;
+    let options = arguments.options.options()?;
+    let queue = arguments.target.queue(&arguments.queue, session).await?;
+    let rounds = Again::begin(every, session)?;
     let mut reply = Reply::default();
     let work = || queue.clean(&options);
     let output = &mut session.output;
     rounds.each(output, work, |done| reply.add(done)).await?;
     session.output.result(&reply, |output| {
         output.line(&format!(
-            "{} requeued, {} failed, {} traces removed, {} listeners lost",
+            "{} requeued, {} failed, {} stale entries removed, {} listeners lost",
             reply.requeued, reply.failed, reply.stale, reply.listeners
         ));
     });

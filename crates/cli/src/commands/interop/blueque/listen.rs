@@ -1,98 +1,95 @@
-//! Taking tasks, for scripts: a listener that is alive for a while, with no process behind it.
+//! Takes tasks from shell scripts. The listener outlives the command and expires without heartbeats.
 
 use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use windlass_interop::blueque::{CleanOptions, Listener, ListenerOptions, Queue};
+use windlass_interop::blueque::{BluequeListener, BluequeQueue, CleanOptions, ListenerOptions};
 
-use super::clean::Judging;
-use super::place::Place;
+use super::clean::CleanArguments;
 use super::reply;
-use crate::exit::{CliError, Exit, Result};
-use crate::parse;
+use super::target::Target;
+use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
 
-/// How long a script may take for a task without a word.
+/// How long a script may work on a task without a heartbeat.
 const ALIVE_DEFAULT: Duration = Duration::from_secs(300);
 
-/// Who listens.
+/// Name and lifetime of the listener.
 #[derive(Debug, Args)]
-struct Who {
-    /// The name of the listener, a host, `_` and a number, which nobody else may have [default: a new one]
+struct ListenerArguments {
+    /// Listener name of the form HOST_PID; must be unique [default: generated]
     #[arg(long, value_name = "NAME")]
     listener: Option<String>,
 
-    /// How long it is alive without a word; then its tasks go to others [default: 5m]
+    /// How long the listener stays alive without a heartbeat; then its tasks go to others [default: 5m]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     alive: Option<String>,
 }
 
-/// What may be typed.
+/// Arguments of `listen`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Nothing to take is no failure: null, exit 0. The listener is `node` of the task. It is alive for as \
-    long as --alive says; `beat` makes that longer.\n\n\
+    after_help = "If the queue is empty, prints null and exits with 0. The field `node` of the task is the listener. It \
+    stays alive for --alive; `heartbeat` extends that.\n\n\
     Example:\n  windlass interop blueque listen videos --wait 30s --json"
 )]
 pub(crate) struct Listen {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// How long to wait for a task where there is none
+    /// How long to wait if no task is available [default: do not wait]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     wait: Option<String>,
 
     #[command(flatten)]
-    who: Who,
+    listener: ListenerArguments,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `claim-orphan`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Only tasks that were not started are taken over, unless --retry-lost says otherwise."
-)]
+#[command(after_help = "Claims started tasks only with --retry-lost.")]
 pub(crate) struct ClaimOrphan {
-    /// The queue
+    /// Queue name
     queue: String,
 
     #[command(flatten)]
-    who: Who,
+    listener: ListenerArguments,
 
     #[command(flatten)]
-    judging: Judging,
+    clean: CleanArguments,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `heartbeat`.
 #[derive(Debug, Args)]
-pub(crate) struct Beat {
-    /// The queue
+pub(crate) struct Heartbeat {
+    /// Queue name
     queue: String,
 
-    /// The listener: `node` of a task it took
+    /// Listener name: the field `node` of a task it took
     listener: String,
 
-    /// How long it is alive from now on [default: 5m]
+    /// How long the listener stays alive from now [default: 5m]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     alive: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
 #[derive(Debug, Serialize)]
-struct Beaten {
+struct HeartbeatReply {
     listener: String,
     alive_ms: u64,
 }
 
-impl Who {
+impl ListenerArguments {
     fn options(self) -> Result<ListenerOptions> {
         let mut options = ListenerOptions::default();
         options.alive = parse::duration_or(self.alive.as_deref(), ALIVE_DEFAULT)?;
@@ -103,33 +100,33 @@ impl Who {
 
 /// Takes the next task.
 pub(crate) async fn listen(arguments: Listen, session: &mut Session) -> Result<Exit> {
-    let wait = parse::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
-    let options = arguments.who.options()?;
+    let wait = typed::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
+    let options = arguments.listener.options()?;
     let is_named = options.name.is_some();
-    let queue = arguments.place.queue(&arguments.queue, session).await?;
+    let queue = arguments.target.queue(&arguments.queue, session).await?;
     let mut listener = queue.join(options).await?;
     let task = listener.listen(wait).await?;
     reply::print(session, task.as_ref());
-    settle(&queue, listener, task.is_some(), is_named, session).await
+    finish(&queue, listener, task.is_some(), is_named, session).await
 }
 
-/// Takes over a task.
+/// Claims a task of a dead listener.
 pub(crate) async fn claim_orphan(arguments: ClaimOrphan, session: &mut Session) -> Result<Exit> {
-    let judging = arguments.judging.options()?;
-    let options = arguments.who.options()?;
+    let clean = arguments.clean.options()?;
+    let options = arguments.listener.options()?;
     let is_named = options.name.is_some();
-    let queue = arguments.place.queue(&arguments.queue, session).await?;
+    let queue = arguments.target.queue(&arguments.queue, session).await?;
     let mut listener = queue.join(options).await?;
-    let task = listener.claim_orphan(&judging).await?;
+    let task = listener.claim_orphan(&clean).await?;
     reply::print(session, task.as_ref());
-    settle(&queue, listener, task.is_some(), is_named, session).await
+    finish(&queue, listener, task.is_some(), is_named, session).await
 }
 
-/// A new listener that got nothing is of no use to anybody, and a task that nobody heard of goes
-/// back. One with a name may hold other tasks: it is left as it is.
-async fn settle(
-    queue: &Queue,
-    listener: Listener,
+/// Removes a new listener that got no task, and returns its task if that could not be printed. A listener
+/// with a given name is kept, because it may hold other tasks.
+async fn finish(
+    queue: &BluequeQueue,
+    listener: BluequeListener,
     has_task: bool,
     is_named: bool,
     session: &Session,
@@ -151,12 +148,12 @@ async fn settle(
     Err(CliError::unwritable(&why))
 }
 
-/// Gives a sign of life.
-pub(crate) async fn beat(arguments: Beat, session: &mut Session) -> Result<Exit> {
-    let alive = parse::duration_or(arguments.alive.as_deref(), ALIVE_DEFAULT)?;
-    let queue = arguments.place.queue(&arguments.queue, session).await?;
-    queue.beat(&arguments.listener, alive).await?;
-    let reply = Beaten {
+/// Sends a heartbeat.
+pub(crate) async fn heartbeat(arguments: Heartbeat, session: &mut Session) -> Result<Exit> {
+    let alive = typed::duration_or(arguments.alive.as_deref(), ALIVE_DEFAULT)?;
+    let queue = arguments.target.queue(&arguments.queue, session).await?;
+    queue.heartbeat(&arguments.listener, alive).await?;
+    let reply = HeartbeatReply {
         listener: arguments.listener,
         alive_ms: u64::try_from(alive.as_millis()).unwrap_or(u64::MAX),
     };

@@ -1,77 +1,77 @@
-//! How a task goes: started, complete or failed.
+//! Starts, completes and fails tasks.
 
 use std::ffi::OsString;
 
 use clap::Args;
 use serde::Serialize;
 use windlass::{Bytes, Error, ErrorKind};
-use windlass_interop::blueque::{Processor, Task};
+use windlass_interop::blueque::{BluequeProcessor, Task};
 
-use super::place::Place;
-use crate::exit::{CliError, Exit, Result};
+use super::target::Target;
+use crate::exit::{Exit, Failure, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
 
-/// Which task, and by whom.
+/// The task and its listener.
 #[derive(Debug, Args)]
-struct Held {
-    /// The queue
+struct TaskArguments {
+    /// Queue name
     queue: String,
 
-    /// The task
+    /// Task id
     id: String,
 
-    /// The listener that took it; refused when another one holds it by now
+    /// Listener that took the task; fails if another one holds it by now
     #[arg(long, value_name = "NAME")]
     listener: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `start`.
 #[derive(Debug, Args)]
 pub(crate) struct Start {
     #[command(flatten)]
-    held: Held,
+    task: TaskArguments,
 
-    /// The process that runs it [default: the one that calls this]
+    /// Pid of the process that runs the task [default: the parent process]
     #[arg(long, value_name = "N")]
     pid: Option<u32>,
 }
 
-/// What may be typed.
+/// Arguments of `complete`.
 #[derive(Debug, Args)]
-#[command(after_help = "A task is completed once: the second time is a conflict, exit 4.")]
+#[command(after_help = "A task can be completed once. A second call fails with exit code 4.")]
 pub(crate) struct Complete {
     #[command(flatten)]
-    held: Held,
+    task: TaskArguments,
 
-    /// What the task leaves behind; `-` reads standard input [default: nothing]
+    /// Result; `-` reads stdin [default: empty]
     #[arg(long, value_name = "R", allow_hyphen_values = true)]
     result: Option<OsString>,
 }
 
-/// What may be typed.
+/// Arguments of `fail`.
 #[derive(Debug, Args)]
 pub(crate) struct Fail {
     #[command(flatten)]
-    held: Held,
+    task: TaskArguments,
 
-    /// Why; `-` reads standard input
+    /// Error text; `-` reads stdin
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     error: OsString,
 }
 
 #[derive(Debug, Serialize)]
-struct Settled<'a> {
+struct StatusReply<'a> {
     id: &'a str,
     status: String,
 }
 
-impl Held {
-    async fn find(&self, session: &Session) -> Result<(Task, Processor)> {
-        let blueque = self.place.open(session).await?;
+impl TaskArguments {
+    async fn find(&self, session: &Session) -> Result<(Task, BluequeProcessor)> {
+        let blueque = self.target.open(session).await?;
         let task = blueque.get_task(&self.id).await?;
         let mut task = task.ok_or_else(|| super::show::no_task(&self.id))?;
         if task
@@ -80,7 +80,7 @@ impl Held {
             .is_some_and(|queue| *queue != self.queue)
         {
             return Err(conflict(format!(
-                "the task {} does not belong to the queue {}",
+                "task {} does not belong to queue {}",
                 self.id, self.queue
             )));
         }
@@ -89,7 +89,7 @@ impl Held {
             && task.node.as_ref() != Some(listener)
         {
             return Err(conflict(format!(
-                "the task {} is not held by {listener}",
+                "task {} is not held by {listener}",
                 self.id
             )));
         }
@@ -97,10 +97,10 @@ impl Held {
         Ok((task, processor))
     }
 
-    async fn told(&self, session: &mut Session) -> Result<Exit> {
-        let blueque = self.place.open(session).await?;
+    async fn print_status(&self, session: &mut Session) -> Result<Exit> {
+        let blueque = self.target.open(session).await?;
         let task = blueque.get_task(&self.id).await?;
-        let reply = Settled {
+        let reply = StatusReply {
             id: &self.id,
             status: task.map_or_else(String::new, |task| task.status),
         };
@@ -111,38 +111,38 @@ impl Held {
     }
 }
 
-fn conflict(what: String) -> CliError {
+fn conflict(message: String) -> Failure {
     Error::new(
         ErrorKind::Conflict,
-        what,
-        "see how it stands with `windlass interop blueque get ID`",
+        message,
+        "show the task with `windlass interop blueque get ID`",
     )
     .into()
 }
 
-/// Says which process runs it.
+/// Starts a task.
 pub(crate) async fn start(arguments: Start, session: &mut Session) -> Result<Exit> {
-    let (_, mut processor) = arguments.held.find(session).await?;
+    let (_, mut processor) = arguments.task.find(session).await?;
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_pid().unsigned_abs());
     let pid = arguments.pid.or(parent).unwrap_or_else(std::process::id);
     processor.start(pid).await?;
-    arguments.held.told(session).await
+    arguments.task.print_status(session).await
 }
 
-/// Ends it well.
+/// Completes a task.
 pub(crate) async fn complete(arguments: Complete, session: &mut Session) -> Result<Exit> {
     let result = arguments.result.map(bytes_or_stdin).transpose()?;
-    let (_, mut processor) = arguments.held.find(session).await?;
+    let (_, mut processor) = arguments.task.find(session).await?;
     processor
         .complete(result.unwrap_or_else(Bytes::new))
         .await?;
-    arguments.held.told(session).await
+    arguments.task.print_status(session).await
 }
 
-/// Ends it as failed.
+/// Fails a task.
 pub(crate) async fn fail(arguments: Fail, session: &mut Session) -> Result<Exit> {
     let error = bytes_or_stdin(arguments.error)?;
-    let (_, mut processor) = arguments.held.find(session).await?;
+    let (_, mut processor) = arguments.task.find(session).await?;
     processor.fail(error).await?;
-    arguments.held.told(session).await
+    arguments.task.print_status(session).await
 }

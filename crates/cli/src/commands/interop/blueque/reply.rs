@@ -1,4 +1,4 @@
-//! A task as it is printed.
+//! Prints tasks.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use windlass_interop::blueque::Task;
 use crate::output::Output;
 use crate::session::Session;
 
-/// All that is known of a task; bytes that are not UTF-8 are base64 in a field of their own.
+/// JSON form of a task. Bytes that are not UTF-8 are in separate base64 fields.
 #[derive(Debug, Serialize)]
 pub(super) struct TaskReply {
     id: String,
@@ -86,11 +86,11 @@ impl TaskReply {
     }
 }
 
-/// Prints a task, or that there is none: nothing to take is no failure.
+/// Prints a task, or a note that no task is available.
 pub(super) fn print(session: &mut Session, task: Option<&Task>) {
     let reply = task.map(TaskReply::new);
     session.output.result(&reply, |output| match &reply {
         Some(reply) => reply.print(output),
-        None => output.note("there is no task"),
+        None => output.talk("no task available"),
     });
 }

@@ -1,7 +1,7 @@
-//! Runs a program for each task, one at a time: parameters on standard input, its output the result.
+//! Runs a program for each task, one at a time: parameters on stdin, stdout is the result.
 
+mod maintenance;
 mod task;
-mod upkeep;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -12,76 +12,77 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use windlass::ErrorKind;
 use windlass_exec::exec::KILL_AFTER_DEFAULT;
-use windlass_exec::{Environment, LogSink, Starter};
-use windlass_interop::blueque::{Blueque, CleanOptions, Listener, ListenerOptions, Queue};
+use windlass_exec::{Environment, Starter, Talk};
+use windlass_interop::blueque::{
+    Blueque, BluequeListener, BluequeQueue, CleanOptions, ListenerOptions,
+};
 
-use super::clean::Judging;
-use super::place::Place;
-use crate::commands::exec::{child, worker_args};
+use super::clean::CleanArguments;
+use super::target::Target;
+use crate::commands::exec::{child, work};
 use crate::exit::{Exit, Result};
 use crate::parse;
 use crate::session::Session;
 
-use task::Outcome;
-use upkeep::Upkeep;
+use maintenance::Maintenance;
+use task::TaskOutcome;
 
-/// How long one look for a task waits.
+/// How long one call waits for a task.
 const LISTEN: Duration = Duration::from_secs(5);
 
-/// Between two tries at a server that is away.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Delay after a transient error.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// What may be typed.
+/// Arguments of `run`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "CMD ends with status 0: the task is complete, and what it wrote to standard output is the result. Any \
-    other end: the task is failed, with the last lines of standard error. CMD sees WINDLASS_TASK_ID and \
-    WINDLASS_QUEUE. It ends with this process; a task that was cut short fails with worker_lost, or goes to the \
-    front with --retry-lost.\n\n\
-    Meanwhile due tasks are moved, and dead listeners cleaned up after.\n\n\
+    after_help = "If CMD exits with status 0, the task is complete and its stdout is the result. Otherwise the task fails \
+    with the last lines of stderr. CMD gets the variables WINDLASS_TASK_ID and WINDLASS_QUEUE. It is killed when this \
+    process ends; an interrupted task fails with worker_lost, or returns to the front with --retry-lost.\n\n\
+    While it runs, this command also moves due tasks and cleans up after dead listeners.\n\n\
     Example:\n  windlass interop blueque run videos -- ./convert --fast"
 )]
 pub(crate) struct Arguments {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// How long it is alive without a sign of life, which it gives by itself [default: 30s]
+    /// How long the listener stays alive without a heartbeat; heartbeats are sent automatically [default: 30s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     alive: Option<String>,
 
-    /// How long a task may run on once this was asked to stop [default: 0s]
+    /// How long a running task may continue after a stop signal [default: 0s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     grace: Option<String>,
 
-    /// How long after SIGTERM a program is killed [default: 5s]
+    /// Time between SIGTERM and SIGKILL [default: 5s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     kill_after: Option<String>,
 
-    /// End when no task is pending
+    /// Exit when no task is pending
     #[arg(long)]
     burst: bool,
 
-    /// A variable to pass on, or to set: NAME or NAME=VALUE; may be given several times
+    /// Environment variable to pass on (NAME) or to set (NAME=VALUE); can be repeated
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
 
     #[command(flatten)]
-    judging: Judging,
+    clean: CleanArguments,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
-/// What a runner works with.
+/// Takes tasks and runs the program for each.
 struct Runner {
     blueque: Blueque,
-    queue: Queue,
+    queue: BluequeQueue,
     options: ListenerOptions,
-    judging: CleanOptions,
+    clean: CleanOptions,
     command: Vec<OsString>,
     starter: Starter,
     grace: Duration,
@@ -91,7 +92,7 @@ struct Runner {
     stopped: watch::Receiver<bool>,
 }
 
-/// What became of the tasks.
+/// Number of tasks by outcome.
 #[derive(Debug, Default, Serialize)]
 struct Summary {
     complete: u64,
@@ -99,19 +100,19 @@ struct Summary {
     lost: u64,
 }
 
-/// Runs tasks until it is stopped or, with --burst, until none is pending.
+/// Runs tasks until stopped or, with --burst, until none is pending.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    // A task under way is given up in order.
+    // Installed first, so that a running task is always stopped cleanly.
     let mut signals = session.signals()?;
     let (stop, stopped) = watch::channel(false);
     let runner = arguments.runner(session, stopped).await?;
-    let _upkeep = Upkeep::start(&runner.queue, &runner.judging, &runner.talk);
+    let _maintenance = Maintenance::start(&runner.queue, &runner.clean, &runner.talk);
     let work = runner.work();
     tokio::pin!(work);
     let summary = tokio::select! {
         summary = &mut work => summary?,
         () = signals.next() => {
-            // The runner holds the other end.
+            // The runner holds the receiver.
             let _ = stop.send(true);
             work.await?
         }
@@ -128,16 +129,16 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 impl Arguments {
     async fn runner(self, session: &Session, stopped: watch::Receiver<bool>) -> Result<Runner> {
         let mut options = ListenerOptions::default();
-        options.alive = parse::duration_or(self.alive.as_deref(), options.alive)?;
-        let judging = self.judging.options()?;
+        options.alive = typed::duration_or(self.alive.as_deref(), options.alive)?;
+        let clean = self.clean.options()?;
         let environment = Environment::new(&self.env)?;
-        let talk = worker_args::log_sink(session);
-        let blueque = self.place.open(session).await?;
+        let talk = work::talk(session);
+        let blueque = self.target.open(session).await?;
         Ok(Runner {
             queue: blueque.queue(&self.queue)?,
             blueque,
             options,
-            judging,
+            clean,
             starter: Starter::new(child::launch(), environment, talk.clone())?,
             grace: parse::duration_or(self.grace.as_deref(), Duration::ZERO)?,
             kill_after: parse::duration_or(self.kill_after.as_deref(), KILL_AFTER_DEFAULT)?,
@@ -150,43 +151,43 @@ impl Arguments {
 }
 
 impl Runner {
-    /// One listener after the other: one that was declared lost is followed by a new one.
+    /// Works as one listener after another: a listener that was declared lost is replaced.
     async fn work(&self) -> Result<Summary> {
         let mut summary = Summary::default();
         loop {
             let listener = match self.queue.join(self.options.clone()).await {
                 Err(error) if error.is_transient() && !self.is_stopped() => {
-                    self.pause(&error).await;
+                    self.log_and_wait(&error).await;
                     continue;
                 }
                 joined => joined?,
             };
-            let is_over = self.listen(listener, &mut summary).await?;
-            if is_over {
+            let is_done = self.listen(listener, &mut summary).await?;
+            if is_done {
                 return Ok(summary);
             }
         }
     }
 
-    /// Works as one listener; true when there is no more to do.
-    async fn listen(&self, mut listener: Listener, summary: &mut Summary) -> Result<bool> {
-        let mut heartbeat = listener.heartbeat();
+    /// Works as one listener. Returns true if the runner is done.
+    async fn listen(&self, mut listener: BluequeListener, summary: &mut Summary) -> Result<bool> {
+        let mut heartbeat = listener.start_heartbeat();
         let wait = if self.is_burst {
             Duration::ZERO
         } else {
             LISTEN
         };
-        let is_over = loop {
+        let is_done = loop {
             let found = tokio::select! {
                 biased;
-                () = self.stop() => break true,
+                () = self.stop_requested() => break true,
                 found = listener.listen(wait) => found,
             };
             match found {
                 Ok(Some(task)) => match self.run_task(&task, &mut heartbeat).await {
-                    Outcome::Complete => summary.complete += 1,
-                    Outcome::Failed => summary.failed += 1,
-                    Outcome::Lost => {
+                    TaskOutcome::Complete => summary.complete += 1,
+                    TaskOutcome::Failed => summary.failed += 1,
+                    TaskOutcome::Lost => {
                         summary.lost += 1;
                         break self.is_stopped();
                     }
@@ -197,21 +198,21 @@ impl Runner {
                     (self.talk)(&error.to_string());
                     break false;
                 }
-                Err(error) if error.is_transient() => self.pause(&error).await,
+                Err(error) if error.is_transient() => self.log_and_wait(&error).await,
                 Err(error) => return Err(error.into()),
             }
         };
         drop(heartbeat);
         self.leave(listener).await;
-        Ok(is_over)
+        Ok(is_done)
     }
 
-    /// What it still holds is given up the way a dead listener's is, only at once.
-    async fn leave(&self, listener: Listener) {
+    /// Unregisters the listener. If it still holds a task, cleans up as after a dead listener.
+    async fn leave(&self, listener: BluequeListener) {
         let name = listener.name().to_owned();
         let left = match listener.leave().await {
             Ok(false) => {
-                let mut options = self.judging.clone();
+                let mut options = self.clean.clone();
                 options.lost.push(name);
                 self.queue.clean(&options).await.map(|_| ())
             }
@@ -219,23 +220,25 @@ impl Runner {
             Err(error) => Err(error),
         };
         if let Err(error) = left {
-            (self.talk)(&format!("it is found when its time is over: {error}"));
+            (self.talk)(&format!(
+                "could not return the task now, a later clean will: {error}"
+            ));
         }
     }
 
-    async fn pause(&self, error: &windlass::Error) {
+    async fn log_and_wait(&self, error: &windlass::Error) {
         (self.talk)(&error.to_string());
         tokio::select! {
-            () = sleep(PAUSE) => {}
-            () = self.stop() => {}
+            () = sleep(RETRY_DELAY) => {}
+            () = self.stop_requested() => {}
         }
     }
 
-    /// Waits until it is to stop.
-    async fn stop(&self) {
+    /// Waits for the stop signal.
+    async fn stop_requested(&self) {
         let mut stopped = self.stopped.clone();
         if stopped.wait_for(|stopped| *stopped).await.is_err() {
-            // Nobody is left who could say so.
+            // The sender is gone: no signal can arrive.
             std::future::pending::<()>().await;
         }
     }

@@ -1,39 +1,39 @@
-//! What is there: a task, the listeners of a queue, all queues.
+//! Shows a task, the listeners of a queue, or all queues.
 
 use clap::Args;
 use serde::Serialize;
 use windlass::{Error, ErrorKind};
 
-use super::place::Place;
 use super::reply;
-use crate::exit::{CliError, Exit, Result};
+use super::target::Target;
+use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Arguments of `get`.
 #[derive(Debug, Args)]
 pub(crate) struct Get {
-    /// The task
+    /// Task id
     id: String,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `listeners`.
 #[derive(Debug, Args)]
 pub(crate) struct Listeners {
-    /// The queue
+    /// Queue name
     queue: String,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `queues`.
 #[derive(Debug, Args)]
 pub(crate) struct Queues {
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
 #[derive(Debug, Serialize)]
@@ -42,7 +42,7 @@ struct ListenerReply {
     host: Option<String>,
     pid: Option<i64>,
     tasks: u64,
-    /// `null` for an original, which gives no sign of life.
+    /// `null` for an original, which sends no heartbeats.
     is_alive: Option<bool>,
 }
 
@@ -57,28 +57,28 @@ struct QueueReply {
     failed: u64,
 }
 
-/// Nobody knows this task.
-pub(super) fn no_task(id: &str) -> CliError {
+/// The task does not exist.
+pub(super) fn no_task(id: &str) -> Failure {
     Error::new(
         ErrorKind::NotFound,
-        format!("there is no task {id}"),
-        "look whether the id and --layout are right, and whether it was deleted",
+        format!("task {id} not found"),
+        "check the id and --layout; the task may have been deleted",
     )
     .into()
 }
 
 /// Shows a task.
 pub(crate) async fn get(arguments: Get, session: &mut Session) -> Result<Exit> {
-    let blueque = arguments.place.open(session).await?;
+    let blueque = arguments.target.open(session).await?;
     let task = blueque.get_task(&arguments.id).await?;
     let task = task.ok_or_else(|| no_task(&arguments.id))?;
     reply::print(session, Some(&task));
     Ok(Exit::Ok)
 }
 
-/// Shows who listens.
+/// Lists the listeners of a queue.
 pub(crate) async fn listeners(arguments: Listeners, session: &mut Session) -> Result<Exit> {
-    let queue = arguments.place.queue(&arguments.queue, session).await?;
+    let queue = arguments.target.queue(&arguments.queue, session).await?;
     let known = queue.listeners().await?.into_iter();
     let reply: Vec<_> = known
         .map(|one| ListenerReply {
@@ -91,49 +91,53 @@ pub(crate) async fn listeners(arguments: Listeners, session: &mut Session) -> Re
         .collect();
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.note("nobody listens");
+            output.talk("no listeners");
         }
         let row = |one: &ListenerReply| {
-            let life = match one.is_alive {
+            let state = match one.is_alive {
                 Some(true) => "alive",
-                Some(false) => "silent",
+                Some(false) => "expired",
                 None => "unknown",
             };
-            vec![one.listener.clone(), one.tasks.to_string(), life.to_owned()]
+            vec![
+                one.listener.clone(),
+                one.tasks.to_string(),
+                state.to_owned(),
+            ]
         };
         output.table(
-            &["listener", "tasks", "life"],
+            &["listener", "tasks", "state"],
             reply.iter().map(row).collect(),
         );
     });
     Ok(Exit::Ok)
 }
 
-/// Shows all queues.
+/// Lists all queues.
 pub(crate) async fn queues(arguments: Queues, session: &mut Session) -> Result<Exit> {
-    let blueque = arguments.place.open(session).await?;
+    let blueque = arguments.target.open(session).await?;
     let mut reply = Vec::new();
     for name in blueque.queues().await? {
-        let figures = blueque.queue(&name)?.figures().await?;
+        let stats = blueque.queue(&name)?.stats().await?;
         reply.push(QueueReply {
             queue: name,
-            listeners: figures.listeners,
-            pending: figures.pending,
-            scheduled: figures.scheduled,
-            started: figures.started,
-            complete: figures.complete,
-            failed: figures.failed,
+            listeners: stats.listeners,
+            pending: stats.pending,
+            scheduled: stats.scheduled,
+            started: stats.started,
+            complete: stats.complete,
+            failed: stats.failed,
         });
     }
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.note("there are no queues");
+            output.talk("no queues");
         }
         let row = |one: &QueueReply| {
-            let figures = [one.listeners, one.pending, one.scheduled, one.started];
-            let ends = [one.complete, one.failed];
-            let figures = figures.iter().chain(&ends).map(u64::to_string);
-            [one.queue.clone()].into_iter().chain(figures).collect()
+            let open = [one.listeners, one.pending, one.scheduled, one.started];
+            let ended = [one.complete, one.failed];
+            let counts = open.iter().chain(&ended).map(u64::to_string);
+            [one.queue.clone()].into_iter().chain(counts).collect()
         };
         let header = [
             "queue",

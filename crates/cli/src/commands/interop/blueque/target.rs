@@ -1,39 +1,39 @@
-//! Which vocabulary is spoken, with which server.
+//! The key layout and the server.
 
 use clap::{Args, ValueEnum};
-use windlass_interop::blueque::{Blueque, Layout, Queue};
+use windlass_interop::blueque::{Blueque, BluequeLayout, BluequeQueue};
 
 use super::super::server;
 use crate::exit::Result;
 use crate::session::Session;
 
-/// The flag that every command has.
+/// The flag that all commands have.
 #[derive(Debug, Args)]
-pub(super) struct Place {
-    /// Which keys: blueque_… as released, or bluequeue_… as in the design note
+pub(super) struct Target {
+    /// Key layout: blueque_… or bluequeue_…
     #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
-    layout: LayoutWord,
+    layout: LayoutArgument,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum LayoutWord {
-    /// The library as it was released
+enum LayoutArgument {
+    /// The released library: blueque_…
     #[default]
     Released,
-    /// The note it began with
+    /// The original design note: bluequeue_…
     Document,
 }
 
-impl Place {
+impl Target {
     pub(super) async fn open(&self, session: &Session) -> Result<Blueque> {
         let layout = match self.layout {
-            LayoutWord::Released => Layout::Released,
-            LayoutWord::Document => Layout::Document,
+            LayoutArgument::Released => BluequeLayout::Released,
+            LayoutArgument::Document => BluequeLayout::Document,
         };
         Ok(Blueque::new(server(session).await?, layout))
     }
 
-    pub(super) async fn queue(&self, name: &str, session: &Session) -> Result<Queue> {
+    pub(super) async fn queue(&self, name: &str, session: &Session) -> Result<BluequeQueue> {
         Ok(self.open(session).await?.queue(name)?)
     }
 }

@@ -1,4 +1,4 @@
-//! Tasks come in, now or later, and are removed.
+//! Enqueues, schedules and deletes tasks.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -9,104 +9,104 @@ use windlass::duration;
 use windlass::store::{Clock, SystemClock};
 use windlass_api::timestamp;
 
-use super::place::Place;
-use crate::commands::repeat::{self, Repeat};
+use super::target::Target;
+use crate::commands::again::{self, Again};
 use crate::exit::{Exit, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
 
-/// What may be typed.
+/// Arguments of `enqueue`.
 #[derive(Debug, Args)]
 pub(crate) struct Enqueue {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// What the task is about; `-` reads standard input
+    /// Parameters; `-` reads stdin
     #[arg(allow_hyphen_values = true)]
     parameters: OsString,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `schedule`.
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("when").required(true)))]
 pub(crate) struct Schedule {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// What the task is about; `-` reads standard input
+    /// Parameters; `-` reads stdin
     #[arg(allow_hyphen_values = true)]
     parameters: OsString,
 
-    /// When it is due: RFC 3339, or seconds since 1970
+    /// Due time: RFC 3339, or seconds since 1970
     #[arg(long, value_name = "T", group = "when", allow_hyphen_values = true)]
     at: Option<String>,
 
-    /// How long from now
+    /// Delay from now
     #[arg(long, value_name = "D", group = "when", allow_hyphen_values = true)]
     delay: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `due`.
 #[derive(Debug, Args)]
 pub(crate) struct Due {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// Go on until told to stop, with this long between two looks
+    /// Run until stopped, with this interval between checks
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     every: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `delete`.
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// The task, which must be finished
+    /// Task id; the task must be finished
     id: String,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
 #[derive(Debug, Serialize)]
-struct Added<'a> {
+struct AddedReply<'a> {
     id: String,
     queue: &'a str,
     status: String,
 }
 
 #[derive(Debug, Serialize)]
-struct Moved {
+struct MovedReply {
     moved: u64,
 }
 
 #[derive(Debug, Serialize)]
-struct Deleted<'a> {
+struct DeletedReply<'a> {
     id: &'a str,
     deleted: bool,
 }
 
-/// Enqueues.
+/// Enqueues a task.
 pub(crate) async fn enqueue(arguments: Enqueue, session: &mut Session) -> Result<Exit> {
     let parameters = bytes_or_stdin(arguments.parameters)?;
-    let queue = arguments.place.queue(&arguments.queue, session).await?;
+    let queue = arguments.target.queue(&arguments.queue, session).await?;
     let id = queue.enqueue(parameters).await?;
-    added(session, &arguments.queue, id, "pending".to_owned());
+    print_added(session, &arguments.queue, id, "pending".to_owned());
     Ok(Exit::Ok)
 }
 
-/// Schedules.
+/// Schedules a task.
 pub(crate) async fn schedule(arguments: Schedule, session: &mut Session) -> Result<Exit> {
     let eta = match (&arguments.at, &arguments.delay) {
         (Some(at), _) => Duration::from_millis(timestamp::parse(at)?.as_ms()),
@@ -116,46 +116,46 @@ pub(crate) async fn schedule(arguments: Schedule, session: &mut Session) -> Resu
         }
     };
     let parameters = bytes_or_stdin(arguments.parameters)?;
-    let queue = arguments.place.queue(&arguments.queue, session).await?;
+    let queue = arguments.target.queue(&arguments.queue, session).await?;
     let (id, status) = queue.schedule(parameters, eta.as_secs_f64()).await?;
-    added(session, &arguments.queue, id, status);
+    print_added(session, &arguments.queue, id, status);
     Ok(Exit::Ok)
 }
 
-fn added(session: &mut Session, queue: &str, id: String, status: String) {
-    let reply = Added { id, queue, status };
+fn print_added(session: &mut Session, queue: &str, id: String, status: String) {
+    let reply = AddedReply { id, queue, status };
     session
         .output
         .result(&reply, |output| output.line(&reply.id));
 }
 
-/// Moves what is due, once or again and again.
+/// Moves due tasks, once or periodically.
 pub(crate) async fn due(arguments: Due, session: &mut Session) -> Result<Exit> {
-    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
-    let queue = arguments.place.queue(&arguments.queue, session).await?;
-    let rounds = Repeat::until_signal(every, session)?;
-    let mut reply = Moved { moved: 0 };
+    let every = again::read("--every", arguments.every.as_deref())?;
+    let queue = arguments.target.queue(&arguments.queue, session).await?;
+    let rounds = Again::begin(every, session)?;
+    let mut reply = MovedReply { moved: 0 };
     let work = || queue.enqueue_due_tasks();
     let output = &mut session.output;
     rounds
         .each(output, work, |done| reply.moved += done)
         .await?;
     session.output.result(&reply, |output| {
-        output.line(&format!("{} tasks are pending now", reply.moved));
+        output.line(&format!("{} tasks moved to the queue", reply.moved));
     });
     Ok(Exit::Ok)
 }
 
-/// Deletes.
+/// Deletes a task.
 pub(crate) async fn delete(arguments: Delete, session: &mut Session) -> Result<Exit> {
-    let queue = arguments.place.queue(&arguments.queue, session).await?;
+    let queue = arguments.target.queue(&arguments.queue, session).await?;
     queue.delete_task(&arguments.id).await?;
-    let reply = Deleted {
+    let reply = DeletedReply {
         id: &arguments.id,
         deleted: true,
     };
     session.output.result(&reply, |output| {
-        output.line(&format!("{} is deleted", reply.id));
+        output.line(&format!("{} deleted", reply.id));
     });
     Ok(Exit::Ok)
 }

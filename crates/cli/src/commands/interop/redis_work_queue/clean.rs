@@ -1,44 +1,44 @@
-//! Brings back what is abandoned, once or as a cleaning process.
+//! Returns abandoned items to the queue, once or periodically.
 
 use clap::Args;
 use serde::Serialize;
-use windlass_interop::redis_work_queue::{Cleaned, WorkQueue};
+use windlass_interop::redis_work_queue::{WorkQueue, WorkQueueCleanReport};
 
-use super::place::Place;
-use crate::commands::repeat::{self, AuditSchedule, Repeat};
+use super::target::Target;
+use crate::commands::again::{self, Again, Deep};
 use crate::exit::{Exit, Result};
 use crate::output::Output;
 use crate::parse;
 use crate::session::Session;
 
-/// What may be typed.
+/// Arguments of `clean`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "An item without a lease is looked at twice, with the grace between, because a client of the original \
+    after_help = "An item without a lease is checked twice, with the grace period in between, because an original client \
     may be just taking it.\n\n\
     Examples:\n  \
     windlass interop redis-work-queue clean --deep --prefix sums --layout 0.1\n  \
     windlass interop redis-work-queue clean --every 30s --deep-every 1h --prefix sums --layout 0.1"
 )]
 pub(crate) struct Arguments {
-    /// Look for items that are in no list as well, among all keys of the database
+    /// Also find items that are in no list, by scanning all keys of the database
     #[arg(long)]
     deep: bool,
 
-    /// Go on until told to stop, with this long between two cleans: about the shortest lease in use
+    /// Run until stopped, with this interval between cleans; use about the shortest lease
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     every: Option<String>,
 
-    /// With --every: how long between two deep cleans
+    /// Interval between deep cleans, with --every
     #[arg(long, value_name = "D", requires = "every", allow_hyphen_values = true)]
     deep_every: Option<String>,
 
-    /// How long an item may be out of place before it is moved [default: 2s]
+    /// How long an item may be in the wrong list before it is moved [default: 2s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     grace: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
 #[derive(Debug, Serialize)]
@@ -50,16 +50,12 @@ struct Reply {
     deep: bool,
 }
 
-/// Cleans and prints what was done, once or until a signal ends it well.
+/// Cleans and prints what was done, once or until a signal arrives.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
-    let deep = AuditSchedule::parse(
-        "--deep-every",
-        arguments.deep,
-        arguments.deep_every.as_deref(),
-    )?;
-    let grace = parse::duration(arguments.grace.as_deref())?;
-    let mut queue = arguments.place.open(session).await?;
+    let every = again::read("--every", arguments.every.as_deref())?;
+    let deep = Deep::read(arguments.deep, arguments.deep_every.as_deref())?;
+    let grace = typed::duration(arguments.grace.as_deref())?;
+    let mut queue = arguments.target.open(session).await?;
     if let Some(grace) = grace {
         queue = queue.with_grace(grace);
     }
@@ -71,16 +67,16 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 }
 
 async fn clean(queue: &WorkQueue, is_deep: bool) -> windlass::Result<Reply> {
-    let cleaned: Cleaned = if is_deep {
+    let report: WorkQueueCleanReport = if is_deep {
         queue.deep_clean().await?
     } else {
         queue.light_clean().await?
     };
     Ok(Reply {
-        requeued: cleaned.requeued,
-        held: cleaned.held,
-        removed: cleaned.removed,
-        pending: cleaned.pending,
+        requeued: report.requeued,
+        held: report.held,
+        removed: report.removed,
+        pending: report.pending,
         deep: is_deep,
     })
 }

@@ -1,20 +1,20 @@
-//! How much there is.
+//! Counts items.
 
 use clap::Args;
 use serde::Serialize;
 
-use super::place::Place;
+use super::target::Target;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Arguments of `len`, `processing` and `counts`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// The figures that were asked for.
+/// The requested counts.
 #[derive(Debug, Default, Serialize)]
 struct Reply {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,9 +23,9 @@ struct Reply {
     processing: Option<u64>,
 }
 
-/// How many wait.
+/// Prints the number of waiting items.
 pub(crate) async fn queue_len(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let length = arguments.place.open(session).await?.queue_len().await?;
+    let length = arguments.target.open(session).await?.queue_len().await?;
     let reply = Reply {
         queue: Some(length),
         ..Reply::default()
@@ -34,9 +34,9 @@ pub(crate) async fn queue_len(arguments: Arguments, session: &mut Session) -> Re
     Ok(Exit::Ok)
 }
 
-/// How many are in somebody's hands or abandoned.
+/// Prints the number of items held by workers or abandoned.
 pub(crate) async fn processing(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let length = arguments.place.open(session).await?.processing().await?;
+    let length = arguments.target.open(session).await?.processing().await?;
     let reply = Reply {
         processing: Some(length),
         ..Reply::default()
@@ -45,9 +45,9 @@ pub(crate) async fn processing(arguments: Arguments, session: &mut Session) -> R
     Ok(Exit::Ok)
 }
 
-/// Both at one moment.
+/// Prints both numbers.
 pub(crate) async fn counts(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let counts = arguments.place.open(session).await?.counts().await?;
+    let counts = arguments.target.open(session).await?.counts().await?;
     let reply = Reply {
         queue: Some(counts.queue),
         processing: Some(counts.processing),

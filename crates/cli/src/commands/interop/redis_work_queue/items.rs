@@ -1,4 +1,4 @@
-//! Items come in, and end.
+//! Adds and completes items.
 
 use std::ffi::OsString;
 
@@ -7,46 +7,46 @@ use serde::Serialize;
 use windlass_api::Error;
 use windlass_interop::redis_work_queue::Item;
 
-use super::place::Place;
-use crate::exit::{CliError, Exit, Result};
+use super::target::Target;
+use crate::exit::{Exit, Failure, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
 
-/// What may be typed.
+/// Arguments of `add`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "An id that is there already is no failure: nothing changes, exit 0.\n\n\
+    after_help = "If the id already exists, nothing changes and the exit code is 0.\n\n\
     Example:\n  windlass interop redis-work-queue add '[1,2]' --id sum-1-2 --prefix sums --layout 0.1"
 )]
 pub(crate) struct Add {
-    /// The data; `-` reads standard input
+    /// Data; `-` reads stdin
     #[arg(allow_hyphen_values = true)]
     data: OsString,
 
-    /// What the item is known by [default: a random UUID]
+    /// Item id [default: a random UUID]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 
-    /// Nobody else uses the id: do not look whether it is there
+    /// Do not check whether the id exists
     #[arg(long)]
     unique: bool,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `complete`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Of all calls for one item one completes it. Exit 3: there is no such item any more.\n\n\
+    after_help = "Exactly one call completes an item. Exit code 3: the item does not exist any more.\n\n\
     Example:\n  windlass interop redis-work-queue complete sum-1-2 --prefix sums --layout 0.1"
 )]
 pub(crate) struct Complete {
-    /// The item
+    /// Item id
     id: String,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
 #[derive(Debug, Serialize)]
@@ -68,7 +68,7 @@ pub(crate) async fn add(arguments: Add, session: &mut Session) -> Result<Exit> {
         Some(id) => Item::with_id(id, data),
         None => Item::new(data),
     };
-    let queue = arguments.place.open(session).await?;
+    let queue = arguments.target.open(session).await?;
     let added = if arguments.unique {
         queue.add_unique_item(&item).await?;
         true
@@ -83,21 +83,20 @@ pub(crate) async fn add(arguments: Add, session: &mut Session) -> Result<Exit> {
         .output
         .result(&reply, |output| output.line(&item.id));
     if !added {
-        let remark = format!("item {} is there already; nothing changed", item.id);
-        session.output.note(&remark);
+        let remark = format!("item {} already exists; nothing changed", item.id);
+        session.output.talk(&remark);
     }
     Ok(Exit::Ok)
 }
 
-/// Completes an item, or says that there is none.
+/// Completes an item. Fails if it does not exist.
 pub(crate) async fn complete(arguments: Complete, session: &mut Session) -> Result<Exit> {
-    let queue = arguments.place.open(session).await?;
+    let queue = arguments.target.open(session).await?;
     let id = arguments.id;
     if !queue.complete(&id).await? {
-        let message =
-            format!("there is no item {id:?} to complete: somebody else did, or it never was");
-        let help = "discard this outcome; whoever completed it was told so";
-        return Err(CliError::from(Error::new("gone", message, help)));
+        let message = format!("item {id:?} not found: it was already completed, or never existed");
+        let help = "discard the result: at most one call completes an item";
+        return Err(Failure::from(Error::new("gone", message, help)));
     }
     let reply = CompleteReply {
         id: &id,

@@ -1,4 +1,4 @@
-//! Items are leased, held on to, and given back.
+//! Leases items, and renews and releases leases.
 
 use std::time::Duration;
 
@@ -8,62 +8,65 @@ use windlass_api::Error;
 use windlass_api::content::Content;
 use windlass_interop::redis_work_queue::{Item, WorkQueue};
 
-use super::place::Place;
-use crate::exit::{CliError, Exit, Result};
-use crate::parse;
+use super::target::Target;
+use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
 
-/// How long a lease lasts unless said otherwise, as everywhere in this program.
+/// Default lease duration, as everywhere in Windlass.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// What may be typed.
+/// Arguments of `lease`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Nothing to lease is no failure: null, exit 0. Show the session to `renew` and `release`; `complete` \
-    needs none.\n\n\
+    after_help = "If the queue is empty, prints null and exits with 0. `renew` and `release` need the session; `complete` \
+    does not.\n\n\
     Example:\n  windlass interop redis-work-queue lease --lease 2m --wait 500ms --json --prefix sums --layout 0.1"
 )]
 pub(crate) struct Lease {
-    /// How long the item is held without a renewal [default: 30s]
+    /// Lease duration [default: 30s]
     #[arg(long = "lease", value_name = "D", allow_hyphen_values = true)]
     time: Option<String>,
 
-    /// How long to wait for an item where there is none
+    /// How long to wait if no item is available [default: do not wait]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     wait: Option<String>,
 
-    /// Who leases [default: a random id]
+    /// Session id [default: random]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `renew`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit 4: the lease is over, and somebody else may have the item.")]
+#[command(
+    after_help = "Exit code 4: the lease has expired, and another session may have the item."
+)]
 pub(crate) struct Renew {
     #[command(flatten)]
-    held: Held,
+    item: LeasedItem,
 
-    /// How long from now [default: 30s]
+    /// New lease duration, starting now [default: 30s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     lease: Option<String>,
 }
 
-/// What may be typed.
+/// Arguments of `release`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit 4: the lease is over, and somebody else may have the item.")]
+#[command(
+    after_help = "Exit code 4: the lease has expired, and another session may have the item."
+)]
 pub(crate) struct Release {
     #[command(flatten)]
-    held: Held,
+    item: LeasedItem,
 }
 
-/// An item in somebody's hands.
+/// A leased item.
 #[derive(Debug, Args)]
-struct Held {
-    /// The item
+struct LeasedItem {
+    /// Item id
     id: String,
 
     /// The session that leased it
@@ -71,17 +74,17 @@ struct Held {
     session: String,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-impl Held {
+impl LeasedItem {
     async fn open(&self, session: &Session) -> Result<WorkQueue> {
-        let queue = self.place.open(session).await?;
+        let queue = self.target.open(session).await?;
         Ok(queue.with_session(&self.session))
     }
 }
 
-/// A leased item; data that is not UTF-8 is base64 in a field of its own.
+/// JSON form of a leased item. Data that is not UTF-8 is in a separate base64 field.
 #[derive(Debug, Serialize)]
 struct LeaseReply<'a> {
     id: &'a str,
@@ -104,11 +107,11 @@ struct ReleaseReply<'a> {
     released: bool,
 }
 
-/// Leases, and prints what was handed out; nothing is no failure.
+/// Leases an item and prints it, or null.
 pub(crate) async fn lease(arguments: Lease, session: &mut Session) -> Result<Exit> {
-    let lease = parse::duration_or(arguments.time.as_deref(), LEASE)?;
-    let wait = parse::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
-    let mut queue = arguments.place.open(session).await?;
+    let lease = typed::duration_or(arguments.time.as_deref(), LEASE)?;
+    let wait = typed::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
+    let mut queue = arguments.target.open(session).await?;
     if let Some(id) = arguments.session {
         queue = queue.with_session(id);
     }
@@ -131,33 +134,37 @@ pub(crate) async fn lease(arguments: Lease, session: &mut Session) -> Result<Exi
             ]);
         }
     });
-    match (item, session.output.undelivered()) {
-        (None, _) => session.output.note("nothing to lease"),
+    match (item, session.output.unheard()) {
+        (None, _) => session.output.talk("no item available"),
         (Some(item), Some(why)) => return Err(give_back(&queue, &item, &why).await),
         (Some(_), None) => {}
     }
     Ok(Exit::Ok)
 }
 
-/// An item that nobody heard of goes back now, not when the lease ends.
-async fn give_back(queue: &WorkQueue, item: &Item, why: &str) -> CliError {
+/// Returns an item that could not be printed, instead of waiting for its lease to expire.
+async fn give_back(queue: &WorkQueue, item: &Item, why: &str) -> Failure {
     let id = &item.id;
     let (what, help) = match queue.release(id).await {
-        Ok(_) => ("it went back", "lease again, with standard output read"),
+        Ok(_) => (
+            "it was returned to the queue",
+            "lease again, and read stdout",
+        ),
         Err(_) => (
-            "it could not be given back",
-            "it comes back when the lease ends and the queue is cleaned",
+            "it could not be returned",
+            "a clean returns it once the lease has expired",
         ),
     };
-    let message = format!("the item {id:?} was leased and cannot be written: {why}; {what}");
-    CliError::from(Error::new("unwritable", message, help))
+    let message =
+        format!("item {id:?} was leased but could not be written to stdout: {why}; {what}");
+    Failure::from(Error::new("unwritable", message, help))
 }
 
-/// Renews a lease, or says that it is lost.
+/// Renews a lease. Fails if it is lost.
 pub(crate) async fn renew(arguments: Renew, session: &mut Session) -> Result<Exit> {
-    let lease = parse::duration_or(arguments.lease.as_deref(), LEASE)?;
-    let queue = arguments.held.open(session).await?;
-    let id = &arguments.held.id;
+    let lease = typed::duration_or(arguments.lease.as_deref(), LEASE)?;
+    let queue = arguments.item.open(session).await?;
+    let id = &arguments.item.id;
     if !queue.renew(id, lease).await? {
         return Err(lost(id));
     }
@@ -168,10 +175,10 @@ pub(crate) async fn renew(arguments: Renew, session: &mut Session) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-/// Gives an item back, or says that the lease is lost.
+/// Releases an item. Fails if the lease is lost.
 pub(crate) async fn release(arguments: Release, session: &mut Session) -> Result<Exit> {
-    let queue = arguments.held.open(session).await?;
-    let id = &arguments.held.id;
+    let queue = arguments.item.open(session).await?;
+    let id = &arguments.item.id;
     if !queue.release(id).await? {
         return Err(lost(id));
     }
@@ -184,6 +191,6 @@ pub(crate) async fn release(arguments: Release, session: &mut Session) -> Result
 
 fn lost(id: &str) -> CliError {
     let message = format!("this session does not hold item {id:?} any more; nothing changed");
-    let help = "somebody else may have it by now: lease again";
-    CliError::from(Error::new("lease_lost", message, help))
+    let help = "discard the result and lease again: another session may have the item";
+    Failure::from(Error::new("lease_lost", message, help))
 }

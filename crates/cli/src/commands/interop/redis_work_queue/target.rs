@@ -1,27 +1,27 @@
-//! Which keys are meant, on which server.
+//! The queue's keys and the server.
 
 use clap::{Args, ValueEnum};
-use windlass_interop::redis_work_queue::{Layout, WorkQueue};
+use windlass_interop::redis_work_queue::{WorkQueue, WorkQueueLayout};
 
 use super::super::server;
 use crate::exit::Result;
 use crate::session::Session;
 
-/// The flags that every command has.
+/// The flags that all commands have.
 #[derive(Debug, Args)]
-pub(super) struct Place {
-    /// What the keys of the queue begin with, before the first colon
+pub(super) struct Target {
+    /// Key prefix of the queue, without the trailing colon
     #[arg(long, value_name = "P")]
     prefix: String,
 
-    /// Which version the other clients have: 0.1 does not see the leases of 0.3
+    /// Version of the other clients; 0.1 and 0.3 do not see each other's leases
     #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
-    layout: LayoutWord,
+    layout: LayoutArgument,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum LayoutWord {
-    /// The newest package of Python and of Node, and all others up to 0.1
+enum LayoutArgument {
+    /// The newest packages on PyPI and npm, and all other clients up to 0.1
     #[value(name = "0.1")]
     V01,
     /// The newest crate and Go module
@@ -30,11 +30,11 @@ enum LayoutWord {
     V03,
 }
 
-impl Place {
+impl Target {
     pub(super) async fn open(&self, session: &Session) -> Result<WorkQueue> {
         let layout = match self.layout {
-            LayoutWord::V01 => Layout::V01,
-            LayoutWord::V03 => Layout::V03,
+            LayoutArgument::V01 => WorkQueueLayout::V01,
+            LayoutArgument::V03 => WorkQueueLayout::V03,
         };
         let server = server(session).await?;
         Ok(WorkQueue::new(server, &self.prefix, layout))

@@ -1,34 +1,34 @@
-//! Workers die: one that is named, or all that do not live any more.
+//! Fails one worker, or all workers whose timer ran out.
 
 use clap::Args;
 use serde::Serialize;
 use windlass::{Error, ErrorKind};
-use windlass_interop::worqr::{Cleaned, Failed};
+use windlass_interop::worqr::{WorkerFailure, WorqrCleanReport};
 
-use super::place::Place;
-use crate::commands::repeat::{self, Repeat};
+use super::target::Target;
+use crate::commands::again::{self, Again};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Arguments of `fail-worker`.
 #[derive(Debug, Args)]
 pub(crate) struct FailWorker {
-    /// The worker
+    /// Worker id
     worker: String,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `cleanup`.
 #[derive(Debug, Args)]
 pub(crate) struct Cleanup {
-    /// Go on until told to stop, with this long between two looks
+    /// Run until stopped, with this interval between cleanups
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     every: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
 #[derive(Debug, Serialize)]
@@ -48,15 +48,15 @@ struct CleanupReply {
 /// Declares a worker dead.
 pub(crate) async fn fail(arguments: FailWorker, session: &mut Session) -> Result<Exit> {
     let worker = arguments.worker.as_str();
-    let worqr = arguments.place.open(session).await?;
+    let worqr = arguments.target.open(session).await?;
     let (returned, undecided) = match worqr.fail_worker(worker).await? {
-        Failed::Ended(tasks) => (tasks, false),
-        Failed::Undecided(tasks) => (tasks, true),
-        Failed::Unknown => {
+        WorkerFailure::Ended(tasks) => (tasks, false),
+        WorkerFailure::Undecided(tasks) => (tasks, true),
+        WorkerFailure::Unknown => {
             return Err(Error::new(
                 ErrorKind::NotFound,
-                format!("there is no worker {worker}"),
-                "see who is there with `windlass interop worqr workers`",
+                format!("worker {worker} not found"),
+                "list the workers with `windlass interop worqr workers`",
             )
             .into());
         }
@@ -67,26 +67,26 @@ pub(crate) async fn fail(arguments: FailWorker, session: &mut Session) -> Result
         undecided,
     };
     session.output.result(&reply, |output| {
-        output.line(&format!("{returned} tasks went back"));
+        output.line(&format!("{returned} tasks returned"));
         if undecided {
-            output.note("what it shares with living workers of the original is left to them");
+            output.talk("processes that may belong to living original workers are left to them");
         }
     });
     Ok(Exit::Ok)
 }
 
-/// Cleans up, once or again and again.
+/// Cleans up, once or periodically.
 pub(crate) async fn cleanup(arguments: Cleanup, session: &mut Session) -> Result<Exit> {
-    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
-    let worqr = arguments.place.open(session).await?;
-    let rounds = Repeat::until_signal(every, session)?;
+    let every = again::read("--every", arguments.every.as_deref())?;
+    let worqr = arguments.target.open(session).await?;
+    let rounds = Again::begin(every, session)?;
     let mut reply = CleanupReply::default();
     let work = || worqr.cleanup_workers();
     let output = &mut session.output;
     rounds.each(output, work, |done| reply.add(done)).await?;
     session.output.result(&reply, |output| {
         output.line(&format!(
-            "{} workers were dead, {} tasks went back",
+            "{} dead workers, {} tasks returned",
             reply.workers.len(),
             reply.returned
         ));
@@ -95,10 +95,10 @@ pub(crate) async fn cleanup(arguments: Cleanup, session: &mut Session) -> Result
 }
 
 impl CleanupReply {
-    fn add(&mut self, cleaned: Cleaned) {
-        self.workers.extend(cleaned.workers);
-        self.returned += cleaned.tasks;
-        // Those of the last look: earlier ones may have been decided by now.
-        self.undecided = cleaned.undecided;
+    fn add(&mut self, report: WorqrCleanReport) {
+        self.workers.extend(report.workers);
+        self.returned += report.tasks;
+        // Only of the last cleanup: earlier ones may have been decided since.
+        self.undecided = report.undecided;
     }
 }

@@ -1,30 +1,30 @@
-//! What happens at queues, as it happens; messages may be lost with a connection, and then it says so.
+//! Prints the events of queues. Prints `missed` if the connection was interrupted, because messages may be lost.
 
 use clap::Args;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass::Bytes;
-use windlass_interop::worqr::{Done, Event};
+use windlass_interop::worqr::{DoneMessage, WorqrEvent};
 
-use super::place::Place;
 use super::reply::TaskReply;
+use super::target::Target;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Arguments of `listen`.
 #[derive(Debug, Args)]
 pub(crate) struct Listen {
-    /// The queues
+    /// Queue names
     #[arg(required = true)]
     queue: Vec<String>,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// One thing that happened.
+/// One event.
 #[derive(Debug, Default, Serialize)]
-struct Line<'a> {
+struct EventLine<'a> {
     /// `listening`, `work`, `done`, `cancel`, `delete` or `missed`.
     event: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,17 +39,17 @@ struct Line<'a> {
     result: Option<Box<RawValue>>,
 }
 
-/// Prints events until it is interrupted, or nobody reads them.
+/// Prints events until interrupted, or until stdout is closed.
 pub(crate) async fn run(arguments: Listen, session: &mut Session) -> Result<Exit> {
-    let worqr = arguments.place.open(session).await?;
+    let worqr = arguments.target.open(session).await?;
     let mut listener = worqr.listen(&arguments.queue).await?;
-    let listening = Line {
+    let listening = EventLine {
         event: "listening",
-        ..Line::default()
+        ..EventLine::default()
     };
-    // A program can wait for this line: what happens after it is heard.
+    // Programs can wait for this line: all later events are received.
     session.output.result(&listening, |output| {
-        output.note("listening; end it with Ctrl-C");
+        output.talk("listening; press Ctrl-C to stop");
     });
     while session.output.undelivered().is_none() {
         let event = listener.next().await;
@@ -57,7 +57,7 @@ pub(crate) async fn run(arguments: Listen, session: &mut Session) -> Result<Exit
         session.output.result(&line, |output| {
             let count = line.count.map(|count| count.to_string());
             let task = line.task.as_ref().map(TaskReply::shown);
-            let words = [
+            let columns = [
                 line.queue,
                 Some(line.event),
                 count.as_deref(),
@@ -65,40 +65,40 @@ pub(crate) async fn run(arguments: Listen, session: &mut Session) -> Result<Exit
                 task,
                 line.result.as_deref().map(RawValue::get),
             ];
-            let words: Vec<_> = words.into_iter().flatten().collect();
-            output.line(&words.join("  "));
+            let columns: Vec<_> = columns.into_iter().flatten().collect();
+            output.line(&columns.join("  "));
         });
     }
     Ok(Exit::Ok)
 }
 
-fn line(event: &Event) -> Line<'_> {
-    let mut line = Line::default();
+fn line(event: &WorqrEvent) -> EventLine<'_> {
+    let mut line = EventLine::default();
     match event {
-        Event::Work { queue, count } => {
+        WorqrEvent::Work { queue, count } => {
             line.event = "work";
             line.queue = Some(queue);
             line.count = Some(*count);
         }
-        Event::Done { queue, message } => {
+        WorqrEvent::Done { queue, message } => {
             line.event = "done";
             line.queue = Some(queue);
-            if let Some(done) = Done::parse(message) {
+            if let Some(done) = DoneMessage::parse(message) {
                 line.worker = Some(done.worker_id);
                 line.task = done.task.map(|task| TaskReply::new(&Bytes::from(task)));
                 line.result = done.result;
             }
         }
-        Event::Cancel { queue, task } => {
+        WorqrEvent::Cancel { queue, task } => {
             line.event = "cancel";
             line.queue = Some(queue);
             line.task = Some(TaskReply::new(task));
         }
-        Event::Delete { queue } => {
+        WorqrEvent::Delete { queue } => {
             line.event = "delete";
             line.queue = Some(queue);
         }
-        Event::Missed => line.event = "missed",
+        WorqrEvent::Missed => line.event = "missed",
     }
     line
 }

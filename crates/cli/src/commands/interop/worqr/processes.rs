@@ -1,83 +1,83 @@
-//! Tasks are started and ended.
+//! Starts, stops, finishes and lists processes.
 
 use clap::Args;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::ffi::OsString;
 use windlass::{Error, ErrorKind};
-use windlass_interop::worqr::Ended;
+use windlass_interop::worqr::ProcessEnd;
 
-use super::place::Place;
 use super::reply::ProcessReply;
-use crate::exit::{CliError, Exit, Result};
+use super::target::Target;
+use crate::exit::{Exit, Failure, Result};
 use crate::input::bytes_or_stdin;
 use crate::parse;
 use crate::session::Session;
 
-/// What may be typed.
+/// Arguments of `start-task`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Nothing to take: null with --json, exit 0. Exit 4: the worker does not \
-    serve the queue, or its timer ran out."
+    after_help = "If the queue is empty, prints null with --json and exits with 0. Exit code 4: the worker \
+    does not serve the queue, or its timer ran out."
 )]
 pub(crate) struct StartTask {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// The worker that takes it
+    /// Id of the worker that takes the task
     #[arg(long, value_name = "ID")]
     worker: String,
 
-    /// How long to wait for a task where there is none
+    /// How long to wait if no task is available [default: do not wait]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     wait: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `stop-task`.
 #[derive(Debug, Args)]
 pub(crate) struct StopTask {
     #[command(flatten)]
-    held: Held,
+    process: ProcessArguments,
 }
 
-/// What may be typed.
+/// Arguments of `finish-task`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit 4: the task went back into the queue before, or was ended.")]
+#[command(after_help = "Exit code 4: the task was returned to the queue, or has already ended.")]
 pub(crate) struct FinishTask {
     #[command(flatten)]
-    held: Held,
+    process: ProcessArguments,
 
-    /// What the task leaves behind, as JSON; `-` reads standard input
+    /// Result as JSON; `-` reads stdin
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     result: Option<OsString>,
 }
 
-/// Which process, and whose.
+/// The process and its worker.
 #[derive(Debug, Args)]
-struct Held {
-    /// The id that start-task gave
+struct ProcessArguments {
+    /// Process id from start-task
     process: String,
 
-    /// The worker that took it
+    /// Id of the worker that took the task
     #[arg(long, value_name = "ID")]
     worker: String,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `processes`.
 #[derive(Debug, Args)]
 pub(crate) struct Processes {
-    /// Only those that are at this task; `-` reads standard input
+    /// Only processes that run this task; `-` reads stdin
     #[arg(allow_hyphen_values = true)]
     task: Option<OsString>,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
 #[derive(Debug, Serialize)]
@@ -93,15 +93,15 @@ struct FinishReply<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Matching {
+struct MatchingProcess {
     id: String,
 }
 
 /// Takes the next task.
 pub(crate) async fn start(arguments: StartTask, session: &mut Session) -> Result<Exit> {
     let (worker, queue) = (&arguments.worker, &arguments.queue);
-    let wait = parse::duration(arguments.wait.as_deref())?;
-    let worqr = arguments.place.open(session).await?;
+    let wait = typed::duration(arguments.wait.as_deref())?;
+    let worqr = arguments.target.open(session).await?;
     let mut process = worqr.start_task(worker, queue).await?;
     if let (None, Some(wait)) = (&process, wait) {
         process = worqr.start_task_within(worker, queue, wait).await?;
@@ -112,39 +112,39 @@ pub(crate) async fn start(arguments: StartTask, session: &mut Session) -> Result
             ("id", Some(reply.id.clone())),
             ("task", Some(reply.task.shown().to_owned())),
         ]),
-        None => output.note("no task waits"),
+        None => output.talk("no task available"),
     });
     Ok(Exit::Ok)
 }
 
-/// Puts a task back.
+/// Returns a task to the queue.
 pub(crate) async fn stop(arguments: StopTask, session: &mut Session) -> Result<Exit> {
-    let Held {
+    let ProcessArguments {
         process,
         worker,
-        place,
-    } = &arguments.held;
-    let worqr = place.open(session).await?;
+        target,
+    } = &arguments.process;
+    let worqr = target.open(session).await?;
     check(worqr.stop_task(worker, process).await?, process)?;
     let reply = StopReply {
         id: process,
         stopped: true,
     };
     session.output.result(&reply, |output| {
-        output.line("the task is at the front of its queue");
+        output.line("task returned to the front of its queue");
     });
     Ok(Exit::Ok)
 }
 
-/// Ends a task.
+/// Finishes a task.
 pub(crate) async fn finish(arguments: FinishTask, session: &mut Session) -> Result<Exit> {
-    let Held {
+    let ProcessArguments {
         process,
         worker,
-        place,
-    } = &arguments.held;
+        target,
+    } = &arguments.process;
     let result = arguments.result.map(json).transpose()?;
-    let worqr = place.open(session).await?;
+    let worqr = target.open(session).await?;
     let ended = match result {
         Some(result) => worqr.finish_task_with(worker, process, &result).await?,
         None => worqr.finish_task(worker, process).await?,
@@ -160,13 +160,13 @@ pub(crate) async fn finish(arguments: FinishTask, session: &mut Session) -> Resu
     Ok(Exit::Ok)
 }
 
-/// What is in progress.
+/// Lists the processes in progress.
 pub(crate) async fn list(arguments: Processes, session: &mut Session) -> Result<Exit> {
     let task = arguments.task.map(bytes_or_stdin).transpose()?;
-    let worqr = arguments.place.open(session).await?;
+    let worqr = arguments.target.open(session).await?;
     if let Some(task) = task {
         let found = worqr.matching_processes(task).await?;
-        let reply: Vec<_> = found.into_iter().map(|id| Matching { id }).collect();
+        let reply: Vec<_> = found.into_iter().map(|id| MatchingProcess { id }).collect();
         session.output.result(&reply, |output| {
             for one in &reply {
                 output.line(&one.id);
@@ -178,7 +178,7 @@ pub(crate) async fn list(arguments: Processes, session: &mut Session) -> Result<
     let reply: Vec<_> = found.into_iter().map(ProcessReply::new).collect();
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.note("nothing is in progress");
+            output.talk("no processes in progress");
         }
         let row = |one: &ProcessReply| vec![one.id.clone(), one.task.shown().to_owned()];
         output.table(&["id", "task"], reply.iter().map(row).collect());
@@ -189,20 +189,20 @@ pub(crate) async fn list(arguments: Processes, session: &mut Session) -> Result<
 fn json(argument: OsString) -> Result<Box<RawValue>> {
     let bytes = bytes_or_stdin(argument)?;
     serde_json::from_slice(&bytes).map_err(|error| {
-        CliError::usage(
-            format!("--result is not JSON: {error}"),
-            "a text has to be quoted: --result '\"sent\"'",
+        Failure::usage(
+            format!("--result is not valid JSON: {error}"),
+            "quote strings: --result '\"sent\"'",
         )
     })
 }
 
-fn check(ended: Ended, process: &str) -> Result<()> {
+fn check(ended: ProcessEnd, process: &str) -> Result<()> {
     match ended {
-        Ended::Ended => Ok(()),
-        Ended::Gone => Err(Error::new(
+        ProcessEnd::Ended => Ok(()),
+        ProcessEnd::Gone => Err(Error::new(
             ErrorKind::Conflict,
-            format!("{process} is not in progress: its task went back or was ended before"),
-            "drop what was done, or see who is at it with `windlass interop worqr processes TASK`",
+            format!("process {process} is not in progress: it has ended, or its task was returned"),
+            "discard the result, or find the task with `windlass interop worqr processes TASK`",
         )
         .into()),
     }

@@ -1,37 +1,37 @@
-//! Queues are looked at, and deleted.
+//! Shows and deletes queues.
 
 use clap::Args;
 use serde::Serialize;
 
-use super::place::Place;
 use super::reply::TaskReply;
+use super::target::Target;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Arguments of `queues`.
 #[derive(Debug, Args)]
 pub(crate) struct Queues {
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// A queue.
+/// Arguments of commands on one queue.
 #[derive(Debug, Args)]
-pub(crate) struct Named {
-    /// The queue
+pub(crate) struct QueueArguments {
+    /// Queue name
     queue: String,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `tasks`.
 #[derive(Debug, Args)]
 pub(crate) struct Tasks {
     #[command(flatten)]
-    named: Named,
+    queue: QueueArguments,
 
-    /// How many at most
+    /// Maximum number of tasks
     #[arg(long, value_name = "N", default_value_t = 1000)]
     limit: usize,
 }
@@ -54,9 +54,9 @@ struct RequestReply<'a> {
     waiting: u64,
 }
 
-/// All queues, with what waits there.
+/// Lists all queues with their number of waiting tasks.
 pub(crate) async fn queues(arguments: Queues, session: &mut Session) -> Result<Exit> {
-    let worqr = arguments.place.open(session).await?;
+    let worqr = arguments.target.open(session).await?;
     let queues = worqr.queues().await?;
     let mut reply = Vec::new();
     for queue in &queues {
@@ -65,7 +65,7 @@ pub(crate) async fn queues(arguments: Queues, session: &mut Session) -> Result<E
     }
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.note("no queue has tasks");
+            output.talk("no queues with tasks");
         }
         let row = |one: &CountReply<'_>| vec![one.queue.to_owned(), one.count.to_string()];
         output.table(&["queue", "count"], reply.iter().map(row).collect());
@@ -73,21 +73,21 @@ pub(crate) async fn queues(arguments: Queues, session: &mut Session) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// The next task.
-pub(crate) async fn peek(arguments: Named, session: &mut Session) -> Result<Exit> {
-    let worqr = arguments.place.open(session).await?;
+/// Shows the next task.
+pub(crate) async fn peek(arguments: QueueArguments, session: &mut Session) -> Result<Exit> {
+    let worqr = arguments.target.open(session).await?;
     let task = worqr.peek(&arguments.queue).await?;
     let reply = task.as_ref().map(TaskReply::new);
     session.output.result(&reply, |output| match &reply {
         Some(reply) => output.line(reply.shown()),
-        None => output.note("no task waits"),
+        None => output.talk("no task available"),
     });
     Ok(Exit::Ok)
 }
 
-/// How many wait.
-pub(crate) async fn count(arguments: Named, session: &mut Session) -> Result<Exit> {
-    let worqr = arguments.place.open(session).await?;
+/// Shows the number of waiting tasks.
+pub(crate) async fn count(arguments: QueueArguments, session: &mut Session) -> Result<Exit> {
+    let worqr = arguments.target.open(session).await?;
     let queue = arguments.queue.as_str();
     let count = worqr.count(queue).await?;
     let reply = CountReply { queue, count };
@@ -97,13 +97,13 @@ pub(crate) async fn count(arguments: Named, session: &mut Session) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-/// What waits.
+/// Lists the waiting tasks.
 pub(crate) async fn tasks(arguments: Tasks, session: &mut Session) -> Result<Exit> {
-    let worqr = arguments.named.place.open(session).await?;
+    let worqr = arguments.queue.target.open(session).await?;
     let limit = arguments.limit;
-    // One more than wanted shows whether there are more.
+    // One more than the limit, to detect whether there are more.
     let mut tasks = worqr
-        .tasks(&arguments.named.queue, limit.saturating_add(1))
+        .tasks(&arguments.queue.queue, limit.saturating_add(1))
         .await?;
     let has_more = tasks.len() > limit;
     tasks.truncate(limit);
@@ -113,8 +113,8 @@ pub(crate) async fn tasks(arguments: Tasks, session: &mut Session) -> Result<Exi
             output.line(task.shown());
         }
         match (reply.is_empty(), has_more) {
-            (true, false) => output.note("no task waits"),
-            (_, true) => output.note(&format!("there are more than --limit {limit}")),
+            (true, false) => output.talk("no task available"),
+            (_, true) => output.talk(&format!("more tasks exist; increase --limit {limit}")),
             (false, false) => {}
         }
     });
@@ -122,8 +122,8 @@ pub(crate) async fn tasks(arguments: Tasks, session: &mut Session) -> Result<Exi
 }
 
 /// Deletes a queue.
-pub(crate) async fn delete(arguments: Named, session: &mut Session) -> Result<Exit> {
-    let worqr = arguments.place.open(session).await?;
+pub(crate) async fn delete(arguments: QueueArguments, session: &mut Session) -> Result<Exit> {
+    let worqr = arguments.target.open(session).await?;
     let queue = arguments.queue.as_str();
     let deleted = worqr.delete_queue(queue).await?;
     let reply = DeleteReply { queue, deleted };
@@ -133,14 +133,14 @@ pub(crate) async fn delete(arguments: Named, session: &mut Session) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-/// Tells the workers what waits.
-pub(crate) async fn request_work(arguments: Named, session: &mut Session) -> Result<Exit> {
-    let worqr = arguments.place.open(session).await?;
+/// Notifies the workers of waiting tasks.
+pub(crate) async fn request_work(arguments: QueueArguments, session: &mut Session) -> Result<Exit> {
+    let worqr = arguments.target.open(session).await?;
     let queue = arguments.queue.as_str();
     let waiting = worqr.request_work(queue).await?;
     let reply = RequestReply { queue, waiting };
     session.output.result(&reply, |output| {
-        output.line(&format!("{waiting} tasks wait"));
+        output.line(&format!("{waiting} tasks waiting"));
     });
     Ok(Exit::Ok)
 }

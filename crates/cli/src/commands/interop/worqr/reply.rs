@@ -1,11 +1,11 @@
-//! Tasks and processes as they are printed.
+//! JSON forms of tasks and processes.
 
 use serde::Serialize;
 use windlass::Bytes;
 use windlass_api::content::Content;
 use windlass_interop::worqr::Process;
 
-/// A task; bytes that are not UTF-8 are base64 in a field of their own.
+/// A task. Bytes that are not UTF-8 are in a separate base64 field.
 #[derive(Debug, Serialize)]
 pub(super) struct TaskReply {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ impl TaskReply {
         Self { task, task_base64 }
     }
 
-    /// Either form, for people.
+    /// Returns the text or the base64 form.
     pub(super) fn shown(&self) -> &str {
         let shown = self.task.as_ref().or(self.task_base64.as_ref());
         shown.map_or("", String::as_str)

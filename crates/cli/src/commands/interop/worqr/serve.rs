@@ -1,24 +1,24 @@
-//! Workers serve queues.
+//! Starts and stops serving queues.
 
 use clap::Args;
 use serde::Serialize;
 
-use super::place::Place;
+use super::target::Target;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
 /// A worker and a queue.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// The worker
+    /// Worker id
     #[arg(long, value_name = "ID")]
     worker: String,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
 #[derive(Debug, Serialize)]
@@ -35,10 +35,10 @@ struct StopReply<'a> {
     returned: u64,
 }
 
-/// Lets a worker serve a queue.
+/// Makes a worker serve a queue.
 pub(crate) async fn start(arguments: Serve, session: &mut Session) -> Result<Exit> {
     let (worker, queue) = (&arguments.worker, &arguments.queue);
-    let worqr = arguments.place.open(session).await?;
+    let worqr = arguments.target.open(session).await?;
     let waiting = worqr.start_work(worker, queue).await?;
     let reply = StartReply {
         worker,
@@ -46,15 +46,15 @@ pub(crate) async fn start(arguments: Serve, session: &mut Session) -> Result<Exi
         waiting,
     };
     session.output.result(&reply, |output| {
-        output.line(&format!("it serves {queue}; {waiting} tasks wait"));
+        output.line(&format!("serving {queue}; {waiting} tasks waiting"));
     });
     Ok(Exit::Ok)
 }
 
-/// Ends a worker's service.
+/// Stops a worker serving a queue.
 pub(crate) async fn stop(arguments: Serve, session: &mut Session) -> Result<Exit> {
     let (worker, queue) = (&arguments.worker, &arguments.queue);
-    let worqr = arguments.place.open(session).await?;
+    let worqr = arguments.target.open(session).await?;
     let returned = worqr.stop_work(worker, queue).await?;
     let reply = StopReply {
         worker,
@@ -62,7 +62,7 @@ pub(crate) async fn stop(arguments: Serve, session: &mut Session) -> Result<Exit
         returned,
     };
     session.output.result(&reply, |output| {
-        output.line(&format!("{returned} tasks went back"));
+        output.line(&format!("{returned} tasks returned"));
     });
     Ok(Exit::Ok)
 }

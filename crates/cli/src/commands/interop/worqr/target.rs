@@ -1,39 +1,41 @@
-//! Which keys are meant, on which server.
+//! The key layout and the server.
 
 use clap::{Args, ValueEnum};
-use windlass_interop::worqr::{Settings, Worqr};
+use windlass_interop::worqr::{Worqr, WorqrSettings};
 
 use super::super::server;
 use crate::exit::Result;
 use crate::session::Session;
 
-/// The flags that every command has.
+/// The flags that all commands have.
 #[derive(Debug, Args)]
-pub(super) struct Place {
-    /// What the keys begin with [default: worqr; nothing in the document's layout]
+pub(super) struct Target {
+    /// Key prefix [default: worqr; empty in the document layout]
     #[arg(long, value_name = "P")]
     prefix: Option<String>,
 
-    /// Which names the keys have
+    /// Key layout
     #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
-    layout: LayoutWord,
+    layout: LayoutArgument,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum LayoutWord {
-    /// worqr:queues:Q1, as the library was released
+enum LayoutArgument {
+    /// The released library: worqr:queues:Q1
     #[default]
     Released,
-    /// Q1, `W1_Q1`, `WorkMap_W1`, as in the document before it
+    /// The document before it: Q1, `W1_Q1`, `WorkMap_W1`
     Document,
 }
 
-impl Place {
+impl Target {
     pub(super) async fn open(&self, session: &Session) -> Result<Worqr> {
         let prefix = self.prefix.clone();
         let settings = match self.layout {
-            LayoutWord::Released => prefix.map_or_else(Settings::default, Settings::released),
-            LayoutWord::Document => Settings::document(prefix.unwrap_or_default()),
+            LayoutArgument::Released => {
+                prefix.map_or_else(WorqrSettings::default, WorqrSettings::released)
+            }
+            LayoutArgument::Document => WorqrSettings::document(prefix.unwrap_or_default()),
         };
         Ok(Worqr::new(&server(session).await?, settings)?)
     }

@@ -1,47 +1,46 @@
-//! Tasks come in, and are cancelled.
+//! Enqueues and cancels tasks.
 
 use std::ffi::OsString;
 
 use clap::Args;
 use serde::Serialize;
-use windlass_interop::worqr::Enqueued;
+use windlass_interop::worqr::UniqueEnqueued;
 
-use super::place::Place;
+use super::target::Target;
 use crate::exit::{Exit, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
 
-/// What may be typed.
+/// Arguments of `enqueue`.
 #[derive(Debug, Args)]
 pub(crate) struct Enqueue {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// The tasks, in their order; `-` reads one from standard input, and one that begins with a
-    /// hyphen has `--` before it
+    /// Tasks, in order; `-` reads one from stdin. Put `--` before a task that starts with a hyphen
     #[arg(required = true)]
     task: Vec<OsString>,
 
-    /// Only if the same task neither waits nor is in progress, in any queue
+    /// Only if the same task is neither waiting nor in progress, in any queue
     #[arg(long)]
     unique: bool,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `cancel`.
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
-    /// The queue
+    /// Queue name
     queue: String,
 
-    /// The task; `-` reads standard input
+    /// Task; `-` reads stdin
     #[arg(allow_hyphen_values = true)]
     task: OsString,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
 #[derive(Debug, Serialize)]
@@ -57,22 +56,22 @@ struct CancelReply<'a> {
     cancelled: u64,
 }
 
-/// Enqueues.
+/// Enqueues tasks.
 pub(crate) async fn enqueue(arguments: Enqueue, session: &mut Session) -> Result<Exit> {
     if arguments.unique && arguments.task.len() > 1 {
-        return Err(crate::exit::CliError::usage(
-            "--unique takes one task: its clients know no several ones that are unique together",
-            "enqueue them one by one",
+        return Err(crate::exit::Failure::usage(
+            "--unique accepts only one task",
+            "enqueue unique tasks one by one",
         ));
     }
     let tasks = arguments.task.into_iter().map(bytes_or_stdin);
     let mut tasks: Vec<windlass::Bytes> = tasks.collect::<Result<_>>()?;
     let queue = &arguments.queue;
-    let worqr = arguments.place.open(session).await?;
+    let worqr = arguments.target.open(session).await?;
     let (enqueued, duplicate) = match tasks.pop() {
         Some(task) if arguments.unique => match worqr.enqueue_unique(queue, task).await? {
-            Enqueued::Added => (1, false),
-            Enqueued::Duplicate => (0, true),
+            UniqueEnqueued::Added => (1, false),
+            UniqueEnqueued::Duplicate => (0, true),
         },
         last => {
             tasks.extend(last);
@@ -86,7 +85,7 @@ pub(crate) async fn enqueue(arguments: Enqueue, session: &mut Session) -> Result
     };
     session.output.result(&reply, |output| {
         if duplicate {
-            output.line("the same task is there already");
+            output.line("the same task is already waiting or in progress");
         } else {
             output.line(&format!("{enqueued} tasks enqueued"));
         }
@@ -94,16 +93,16 @@ pub(crate) async fn enqueue(arguments: Enqueue, session: &mut Session) -> Result
     Ok(Exit::Ok)
 }
 
-/// Cancels.
+/// Cancels a task.
 pub(crate) async fn cancel(arguments: Cancel, session: &mut Session) -> Result<Exit> {
     let task = bytes_or_stdin(arguments.task)?;
-    let worqr = arguments.place.open(session).await?;
+    let worqr = arguments.target.open(session).await?;
     let reply = CancelReply {
         queue: &arguments.queue,
         cancelled: worqr.cancel_tasks(&arguments.queue, task).await?,
     };
     session.output.result(&reply, |output| {
-        output.line(&format!("{} copies of it taken out", reply.cancelled));
+        output.line(&format!("{} copies removed", reply.cancelled));
     });
     Ok(Exit::Ok)
 }

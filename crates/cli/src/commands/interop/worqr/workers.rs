@@ -1,62 +1,61 @@
-//! Workers begin to live, and stay alive.
+//! Starts workers and keeps them alive.
 
 use clap::Args;
 use serde::Serialize;
 use windlass::{Error, ErrorKind};
-use windlass_interop::worqr::{BEAT, Lifetime, TIMEOUT, WorkerOptions, Worqr};
+use windlass_interop::worqr::{HEARTBEAT, Lifetime, TIMEOUT, WorkerOptions, Worqr};
 
-use super::place::Place;
-use crate::exit::{CliError, Exit, Result};
-use crate::parse;
+use super::target::Target;
+use crate::exit::{Exit, Failure, Result};
 use crate::session::Session;
 
-/// What may be typed.
+/// Arguments of `start-worker`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without --stay the worker lives for --timeout, and longer when keep-alive is \
-    called in time. With --stay this command keeps it alive until it is ended, and then puts back \
-    what the worker has in progress."
+    after_help = "Without --stay the worker stays alive for --timeout, and longer if keep-alive is \
+    called in time. With --stay this command keeps it alive until stopped, and then returns its \
+    tasks."
 )]
 pub(crate) struct StartWorker {
-    /// The worker's id
+    /// Worker id
     worker: String,
 
-    /// How long it lives without a sign of life [default: 3s]
+    /// How long the worker stays alive without a heartbeat [default: 3s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     timeout: Option<String>,
 
-    /// It lives for good, until it is failed
+    /// No timeout: the worker stays alive until it is failed
     #[arg(long, conflicts_with = "timeout")]
     permanent: bool,
 
-    /// Keep it alive until Ctrl-C, and clean up after those that die meanwhile
+    /// Keep it alive until Ctrl-C, and clean up after other dead workers meanwhile
     #[arg(long)]
     stay: bool,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `keep-alive`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit 4: it failed to stay alive, and must be started again.")]
+#[command(after_help = "Exit code 4: the timer ran out, and the worker must be started again.")]
 pub(crate) struct KeepAlive {
-    /// The worker
+    /// Worker id
     worker: String,
 
-    /// How long it lives from now on [default: 3s]
+    /// How long the worker stays alive from now [default: 3s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     timeout: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
-/// What may be typed.
+/// Arguments of `workers`.
 #[derive(Debug, Args)]
 pub(crate) struct Workers {
     #[command(flatten)]
-    place: Place,
+    target: Target,
 }
 
 #[derive(Debug, Serialize)]
@@ -71,33 +70,33 @@ pub(crate) async fn start(arguments: StartWorker, session: &mut Session) -> Resu
     } else {
         Lifetime::Expiring(parse::duration_or(arguments.timeout.as_deref(), TIMEOUT)?)
     };
-    let worqr = arguments.place.open(session).await?;
+    let worqr = arguments.target.open(session).await?;
     if arguments.stay {
         return stay(worqr, arguments.worker, lifetime, session).await;
     }
     worqr.start_worker(&arguments.worker, lifetime).await?;
-    told(session, arguments.worker, "it lives");
+    print_worker(session, arguments.worker, "alive");
     Ok(Exit::Ok)
 }
 
-/// Keeps a worker alive until it fails or this command is ended.
+/// Keeps a worker alive until it fails or this command is stopped.
 async fn stay(worqr: Worqr, id: String, lifetime: Lifetime, session: &mut Session) -> Result<Exit> {
-    let beat = match lifetime {
-        // As the original: three beats to a timer.
-        Lifetime::Expiring(timeout) => (timeout / 3).min(BEAT),
-        Lifetime::Permanent => BEAT,
+    let heartbeat = match lifetime {
+        // Three heartbeats per timeout, like the original.
+        Lifetime::Expiring(timeout) => (timeout / 3).min(HEARTBEAT),
+        Lifetime::Permanent => HEARTBEAT,
     };
     let options = WorkerOptions {
         id: Some(id.clone()),
         lifetime,
-        beat,
+        heartbeat,
         ..WorkerOptions::default()
     };
     let mut signals = session.signals()?;
     let worker = worqr.join(options).await?;
-    told(session, id.clone(), "it lives until Ctrl-C");
+    print_worker(session, id.clone(), "alive; press Ctrl-C to stop");
     tokio::select! {
-        () = worker.failed() => Err(died(&id)),
+        () = worker.failed() => Err(timer_ran_out(&id)),
         () = signals.next() => {
             worker.leave().await?;
             Ok(Exit::Ok)
@@ -107,23 +106,23 @@ async fn stay(worqr: Worqr, id: String, lifetime: Lifetime, session: &mut Sessio
 
 /// Keeps a worker alive.
 pub(crate) async fn keep_alive(arguments: KeepAlive, session: &mut Session) -> Result<Exit> {
-    let timeout = parse::duration_or(arguments.timeout.as_deref(), TIMEOUT)?;
-    let worqr = arguments.place.open(session).await?;
+    let timeout = typed::duration_or(arguments.timeout.as_deref(), TIMEOUT)?;
+    let worqr = arguments.target.open(session).await?;
     if !worqr.keep_worker_alive(&arguments.worker, timeout).await? {
-        return Err(died(&arguments.worker));
+        return Err(timer_ran_out(&arguments.worker));
     }
-    told(session, arguments.worker, "it lives");
+    print_worker(session, arguments.worker, "alive");
     Ok(Exit::Ok)
 }
 
-/// Shows the workers.
+/// Lists the workers.
 pub(crate) async fn list(arguments: Workers, session: &mut Session) -> Result<Exit> {
-    let worqr = arguments.place.open(session).await?;
+    let worqr = arguments.target.open(session).await?;
     let workers = worqr.workers().await?.into_iter();
     let reply: Vec<_> = workers.map(|worker| WorkerReply { worker }).collect();
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.note("there are no workers");
+            output.talk("no workers");
         }
         for one in &reply {
             output.line(&one.worker);
@@ -132,16 +131,16 @@ pub(crate) async fn list(arguments: Workers, session: &mut Session) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-fn told(session: &mut Session, worker: String, line: &str) {
+fn print_worker(session: &mut Session, worker: String, line: &str) {
     let reply = WorkerReply { worker };
     session.output.result(&reply, |output| output.line(line));
 }
 
-fn died(worker: &str) -> CliError {
+fn timer_ran_out(worker: &str) -> Failure {
     Error::new(
         ErrorKind::Conflict,
-        format!("worker {worker} failed to stay alive: its timer ran out"),
-        "start it again; what it had in progress goes back",
+        format!("worker {worker} is not alive: its timer ran out"),
+        "start it again; its tasks are returned to their queues",
     )
     .into()
 }

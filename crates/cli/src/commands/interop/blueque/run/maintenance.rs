@@ -1,24 +1,24 @@
-//! What somebody has to do while tasks run: due ones are moved, dead listeners cleaned up after.
+//! Moves due tasks and cleans up after dead listeners in the background.
 
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
-use windlass_exec::LogSink;
-use windlass_interop::blueque::{CleanOptions, Queue};
+use windlass_exec::Talk;
+use windlass_interop::blueque::{BluequeQueue, CleanOptions};
 
-/// Between two looks at the schedule.
+/// Interval between checks of the schedule.
 const DUE_EVERY: Duration = Duration::from_secs(1);
 
-/// Between two cleans.
+/// Interval between cleans.
 const CLEAN_EVERY: Duration = Duration::from_secs(15);
 
-/// Goes on until it is dropped.
-pub(super) struct Upkeep(JoinHandle<()>);
+/// Runs until it is dropped.
+pub(super) struct Maintenance(JoinHandle<()>);
 
-impl Upkeep {
-    pub(super) fn start(queue: &Queue, judging: &CleanOptions, talk: &LogSink) -> Self {
-        let (queue, judging, talk) = (queue.clone(), judging.clone(), talk.clone());
+impl Maintenance {
+    pub(super) fn start(queue: &BluequeQueue, options: &CleanOptions, talk: &Talk) -> Self {
+        let (queue, options, talk) = (queue.clone(), options.clone(), talk.clone());
         Self(tokio::spawn(async move {
             let mut cleaned_at: Option<Instant> = None;
             loop {
@@ -27,7 +27,7 @@ impl Upkeep {
                 let done = match moved {
                     Ok(()) if is_due => {
                         cleaned_at = Some(Instant::now());
-                        queue.clean(&judging).await.map(|_| ())
+                        queue.clean(&options).await.map(|_| ())
                     }
                     moved => moved,
                 };
@@ -40,7 +40,7 @@ impl Upkeep {
     }
 }
 
-impl Drop for Upkeep {
+impl Drop for Maintenance {
     fn drop(&mut self) {
         self.0.abort();
     }

@@ -1,29 +1,33 @@
-//! One task: started, its process seen to its end, and its end written down.
+//! Runs one task and reports its outcome.
 
 use windlass::{Bytes, ErrorKind};
-use windlass_exec::ProgramExit;
-use windlass_interop::blueque::{Heartbeat, Processor, Task};
+use windlass_exec::Ended;
+use windlass_interop::blueque::{BluequeProcessor, ListenerHeartbeat, Task};
 
 use super::Runner;
 
-/// What became of a task.
+/// How a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum TaskOutcome {
     Complete,
     Failed,
-    /// It was cut short, or is somebody else's by now.
+    /// Interrupted, or held by another listener by now.
     Lost,
 }
 
 impl Runner {
-    pub(super) async fn run_task(&self, task: &Task, heartbeat: &mut Heartbeat) -> Outcome {
+    pub(super) async fn run_task(
+        &self,
+        task: &Task,
+        heartbeat: &mut ListenerHeartbeat,
+    ) -> TaskOutcome {
         let Ok(mut processor) = self.blueque.processor(task) else {
-            return Outcome::Lost;
+            return TaskOutcome::Lost;
         };
-        // Before the program begins: nobody runs what somebody else may hold.
+        // Before the program starts, so that it does not run a task that another listener may hold.
         if let Err(error) = processor.start(std::process::id()).await {
             (self.talk)(&error.to_string());
-            return Outcome::Lost;
+            return TaskOutcome::Lost;
         }
         let variables = [
             ("WINDLASS_TASK_ID", task.id.as_str()),
@@ -33,62 +37,62 @@ impl Runner {
         let program = match self.starter.start(&self.command, &variables, input).await {
             Ok(program) => program,
             Err(error) => {
-                let error = format!("the program cannot be started: {error}");
+                let error = format!("cannot start the program: {error}");
                 return self.finish(&mut processor, heartbeat, Err(error)).await;
             }
         };
-        // For people who look for it; that it runs is known already.
+        // Records the program's pid for operators; the task is already started.
         if let Err(error) = processor.start(program.id()).await {
             (self.talk)(&error.to_string());
             if error.kind() == ErrorKind::Conflict {
-                return Outcome::Lost;
+                return TaskOutcome::Lost;
             }
         }
         let stop = async {
             tokio::select! {
                 () = heartbeat.lost() => {}
-                () = self.stop() => tokio::time::sleep(self.grace).await,
+                () = self.stop_requested() => tokio::time::sleep(self.grace).await,
             }
         };
-        let result = match program.wait(stop, self.kill_after).await {
-            ProgramExit::Succeeded(output) => Ok(output),
-            ProgramExit::Failed(why) => Err(why),
-            ProgramExit::Stopped => return Outcome::Lost,
+        let result = match program.see_it_end(stop, self.kill_after).await {
+            Ended::Done(output) => Ok(output),
+            Ended::Failed(why) => Err(why),
+            Ended::CutShort => return TaskOutcome::Lost,
         };
         self.finish(&mut processor, heartbeat, result).await
     }
 
-    /// Says so until it is heard, or until it no longer matters.
+    /// Reports the outcome, retrying until it succeeds or the task is lost.
     async fn finish(
         &self,
-        processor: &mut Processor,
-        heartbeat: &mut Heartbeat,
+        processor: &mut BluequeProcessor,
+        heartbeat: &mut ListenerHeartbeat,
         result: Result<Bytes, String>,
-    ) -> Outcome {
+    ) -> TaskOutcome {
         let outcome = if result.is_ok() {
-            Outcome::Complete
+            TaskOutcome::Complete
         } else {
-            Outcome::Failed
+            TaskOutcome::Failed
         };
         loop {
-            let said = match result.clone() {
+            let reported = match result.clone() {
                 Ok(output) => processor.complete(output).await,
                 Err(error) => processor.fail(error).await,
             };
-            match said {
+            match reported {
                 Ok(()) => return outcome,
                 Err(error) if error.is_transient() => {
                     tokio::select! {
-                        () = heartbeat.lost() => return Outcome::Lost,
-                        () = self.pause(&error) => {}
+                        () = heartbeat.lost() => return TaskOutcome::Lost,
+                        () = self.log_and_wait(&error) => {}
                     }
                     if self.is_stopped() {
-                        return Outcome::Lost;
+                        return TaskOutcome::Lost;
                     }
                 }
                 Err(error) => {
                     (self.talk)(&error.to_string());
-                    return Outcome::Lost;
+                    return TaskOutcome::Lost;
                 }
             }
         }
