@@ -19,7 +19,7 @@ pub(super) enum Liveness {
     Unknown,
 }
 
-/// What to do with a task task.
+/// What to do with a held task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
     Leave,
