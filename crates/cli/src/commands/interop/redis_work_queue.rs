@@ -28,7 +28,7 @@ pub(crate) enum Command {
     Len(count::Arguments),
     /// Show the number of items held by workers or abandoned
     Processing(count::Arguments),
-    /// Show both numbers, read atomically
+    /// Show the numbers of waiting and of held items, read atomically
     Counts(count::Arguments),
     /// Return abandoned items to the queue, once or periodically
     Clean(clean::Arguments),

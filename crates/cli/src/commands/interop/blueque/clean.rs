@@ -21,20 +21,20 @@ pub(super) struct CleanArguments {
     #[arg(long, value_name = "LISTENER")]
     lost: Vec<String>,
 
-    /// Treat tasks of originals on other machines as lost after this long without activity; must be longer than the
-    /// longest task
+    /// Treat tasks of original Blueque clients on other machines as lost after this long without activity; must be
+    /// longer than the longest task
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     silence: Option<String>,
 
-    /// Additional host name that originals on this machine use; can be repeated
+    /// Additional host name that original Blueque clients on this machine use; can be repeated
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
 
-    /// Do not check pids, because originals with this host name run elsewhere, for example in containers
+    /// Do not check pids, because original clients with this host name run elsewhere, for example in containers
     #[arg(long)]
     ignore_pids: bool,
 
-    /// How long a task that an original may be claiming must stay unchanged [default: 2s]
+    /// How long a task that an original client may be claiming must stay unchanged [default: 2s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     settle: Option<String>,
 }
@@ -42,8 +42,8 @@ pub(super) struct CleanArguments {
 /// Arguments of `clean`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Windlass listeners are dead if they sent no heartbeat in time, on any machine. Originals on this \
-    machine are dead if their process is gone, on other machines only by --lost or --silence.\n\n\
+    after_help = "Windlass listeners are dead if they sent no heartbeat in time, on any machine. Original clients \
+    on this machine are dead if their process is gone, on other machines only by --lost or --silence.\n\n\
     Examples:\n  \
     windlass interop blueque clean videos --retry-lost\n  \
     windlass interop blueque clean videos --every 30s"
