@@ -5,8 +5,8 @@ use bytes::Bytes;
 /// The clients that share the queue. The layouts differ in keys and in what makes an item exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkQueueLayout {
-    /// Clients 0.1.x, the newest on PyPI and npm: leases are `<prefix>:leased_by_session:<id>`, and
-    /// cleaners use `<prefix>:cleaning`.
+    /// Clients 0.1.x, the newest Python and Node packages: leases are
+    /// `<prefix>:leased_by_session:<id>`, and cleaners use `<prefix>:cleaning`.
     V01,
     /// Clients 0.3.x, the newest crate and Go module: leases are `<prefix>:lease:<id>`.
     V03,

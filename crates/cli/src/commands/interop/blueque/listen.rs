@@ -18,7 +18,7 @@ const ALIVE_DEFAULT: Duration = Duration::from_secs(300);
 /// Name and lifetime of the listener.
 #[derive(Debug, Args)]
 struct ListenerArguments {
-    /// Listener name of the form HOST_PID; must be unique [default: generated]
+    /// Listener name of the form `HOST_PID`; must be unique [default: generated]
     #[arg(long, value_name = "NAME")]
     listener: Option<String>,
 

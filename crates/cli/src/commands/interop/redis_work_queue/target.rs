@@ -21,7 +21,7 @@ pub(super) struct Target {
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum LayoutArgument {
-    /// The newest packages on PyPI and npm, and all other clients up to 0.1
+    /// The newest Python and Node packages, and all other clients up to 0.1
     #[value(name = "0.1")]
     V01,
     /// The newest crate and Go module
