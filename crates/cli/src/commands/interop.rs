@@ -44,9 +44,9 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
 
 /// Connects to the server in `--store`, which has to be Redis for the older systems.
 pub(crate) async fn server(session: &Session) -> Result<InteropServer> {
-    match session.lasting_store()? {
+    match session.persistent_store_url()? {
         url @ StoreUrl::Redis { .. } => Ok(InteropServer::open(&url.to_secret_string()).await?),
-        _ => Err(Failure::usage(
+        _ => Err(CliError::usage(
             "the older systems need a Redis store",
             "set the URL of their server, for example --store redis://127.0.0.1:6379/0",
         )),

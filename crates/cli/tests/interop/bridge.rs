@@ -89,7 +89,7 @@ fn expire_listeners(sandbox: &Sandbox, prefix: &str) {
 }
 
 fn redis(sandbox: &Sandbox, args: &[&str]) -> windlass_testkit::redis::Reply {
-    sandbox.place.server().command(args)
+    sandbox.store.server().command(args)
 }
 
 fn bridge(sandbox: &Sandbox, source: &Source) -> Value {
@@ -120,7 +120,7 @@ fn ready(sandbox: &Sandbox) -> u64 {
 }
 
 fn assert_migrates(source: &Source) {
-    let sandbox = Sandbox::on(Place::redis());
+    let sandbox = Sandbox::on(TestStore::redis());
     (source.add)(&sandbox, 250);
     assert_eq!(left(&sandbox), 250);
 
@@ -138,7 +138,7 @@ fn assert_migrates(source: &Source) {
 }
 
 fn assert_survives_kills(source: &Source) {
-    let sandbox = Sandbox::on(Place::redis());
+    let sandbox = Sandbox::on(TestStore::redis());
     (source.add)(&sandbox, MANY);
     let line = format!("interop bridge --from {} --to new --follow", source.from);
     for _ in 0..KILLS {
@@ -225,7 +225,7 @@ fn a_bridge_from_the_document_layout_of_blueque_loses_nothing_when_it_is_killed(
 
 #[test]
 fn rejected_items_stay_in_the_older_system() {
-    let sandbox = Sandbox::on(Place::redis());
+    let sandbox = Sandbox::on(TestStore::redis());
     (WORK_QUEUE.add)(&sandbox, 3);
     let huge = "x".repeat(2 * 1024 * 1024);
     redis(&sandbox, &["SET", "old:item:id-1", &huge]);
@@ -241,7 +241,7 @@ fn rejected_items_stay_in_the_older_system() {
 
 #[test]
 fn items_with_invalid_job_ids_are_migrated_under_a_substitute() {
-    let sandbox = Sandbox::on(Place::redis());
+    let sandbox = Sandbox::on(TestStore::redis());
     let invalid = "line\none";
     redis(&sandbox, &["SET", &format!("old:item:{invalid}"), "data"]);
     redis(&sandbox, &["LPUSH", "old:queue", invalid]);

@@ -123,7 +123,7 @@ fn a_clean_returns_abandoned_items_and_a_deep_clean_unlisted_ones() {
 #[test]
 fn a_cleaning_process_runs_until_it_is_stopped() {
     let sandbox = sandbox();
-    let server = sandbox.place.server();
+    let server = sandbox.store.server();
     let command = "clean --every 20ms --deep-every 40ms --grace 1ms";
     let child = sandbox.start(&line(command, "0.3"));
     for id in ["a", "b"] {

@@ -73,7 +73,7 @@ fn queues_can_be_listed_and_deleted() {
     assert_eq!(reply(&sandbox, "cancel mail b"), cancelled);
     let deleted = json!({"queue": "mail", "deleted": 2});
     assert_eq!(reply(&sandbox, "delete mail"), deleted);
-    assert_eq!(sandbox.place.server().command(&["DBSIZE"]).integer(), 1);
+    assert_eq!(sandbox.store.server().command(&["DBSIZE"]).integer(), 1);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn workers_are_kept_alive_stopped_and_cleaned_up() {
     );
     reply(&sandbox, "start-work mail --worker w");
     start_task(&sandbox);
-    let server = sandbox.place.server();
+    let server = sandbox.store.server();
     server.command(&["DEL", "worqr:workerTimers:w"]).ok();
     let cleaned = json!({"workers": ["w"], "returned": 1, "undecided": []});
     assert_eq!(reply(&sandbox, "cleanup"), cleaned);
@@ -178,7 +178,7 @@ fn a_worker_with_stay_is_alive_until_stopped_and_leaves_nothing() {
     assert_eq!(line, "{\"worker\":\"w\"}\n");
     reply(&sandbox, "start-work mail --worker w");
     start_task(&sandbox);
-    let server = sandbox.place.server();
+    let server = sandbox.store.server();
     let timer = "worqr:workerTimers:w";
     server.command(&["EXPIRE", timer, "600"]).ok();
     until("it sends a heartbeat", || {

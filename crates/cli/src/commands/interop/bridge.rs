@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use windlass::{Existing, QueueName};
+use windlass::{OpenMode, QueueName};
 use windlass_interop::bridge::{Bridge, BridgeReport, BridgeSource};
 use windlass_interop::{InteropServer, blueque, redis_work_queue, worqr};
 
@@ -66,7 +66,7 @@ struct RejectedItem {
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = QueueName::new(&arguments.to)?;
     let source = source(&arguments)?;
-    let url = session.lasting_store()?;
+    let url = session.persistent_store_url()?;
     let server = match &arguments.server {
         Some(url) => InteropServer::open(url).await?,
         None => super::server(session).await?,
@@ -97,8 +97,8 @@ async fn work(
     output: &mut Output,
 ) -> windlass::Result<()> {
     if is_following {
-        output.talk("following the queue; press Ctrl-C to stop");
-        let on_error = |error: &windlass::Error| output.talk(&format!("{error}; retrying"));
+        output.note("following the queue; press Ctrl-C to stop");
+        let on_error = |error: &windlass::Error| output.note(&format!("{error}; retrying"));
         bridge.follow(on_error).await
     } else {
         bridge.drain().await
@@ -121,7 +121,7 @@ fn print(session: &mut Session, report: BridgeReport) {
             report.migrated, report.duplicates
         ));
         for item in &report.rejected {
-            output.talk(&format!("item {} was rejected: {}", item.id, item.error));
+            output.note(&format!("item {} was rejected: {}", item.id, item.error));
         }
     });
 }
@@ -167,8 +167,8 @@ fn source(arguments: &Arguments) -> Result<BridgeSource> {
     }
 }
 
-fn invalid(flag: &str, value: &str, expected: &str) -> Failure {
-    Failure::usage(
+fn invalid(flag: &str, value: &str, expected: &str) -> CliError {
+    CliError::usage(
         format!("invalid value {value:?} for {flag}; expected one of: {expected}"),
         "see `windlass interop bridge --help`",
     )

@@ -5,7 +5,7 @@ use serde::Serialize;
 use windlass_interop::blueque::{BluequeCleanReport, CleanOptions};
 
 use super::target::Target;
-use crate::commands::again::{self, Again};
+use crate::commands::repeat::{self, Repeat};
 use crate::exit::{Exit, Result};
 use crate::parse;
 use crate::session::Session;
@@ -97,10 +97,10 @@ impl Reply {
 
 /// Cleans and prints a summary.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let every = again::read("--every", arguments.every.as_deref())?;
+    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
     let options = arguments.options.options()?;
     let queue = arguments.target.queue(&arguments.queue, session).await?;
-    let rounds = Again::begin(every, session)?;
+    let rounds = Repeat::until_signal(every, session)?;
     let mut reply = Reply::default();
     let work = || queue.clean(&options);
     let output = &mut session.output;

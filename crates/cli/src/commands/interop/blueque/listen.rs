@@ -9,7 +9,8 @@ use windlass_interop::blueque::{BluequeListener, BluequeQueue, CleanOptions, Lis
 use super::clean::CleanArguments;
 use super::reply;
 use super::target::Target;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
+use crate::parse;
 use crate::session::Session;
 
 /// How long a script may work on a task without a heartbeat.
@@ -100,7 +101,7 @@ impl ListenerArguments {
 
 /// Takes the next task.
 pub(crate) async fn listen(arguments: Listen, session: &mut Session) -> Result<Exit> {
-    let wait = typed::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
+    let wait = parse::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
     let options = arguments.listener.options()?;
     let is_named = options.name.is_some();
     let queue = arguments.target.queue(&arguments.queue, session).await?;
@@ -150,7 +151,7 @@ async fn finish(
 
 /// Sends a heartbeat.
 pub(crate) async fn heartbeat(arguments: Heartbeat, session: &mut Session) -> Result<Exit> {
-    let alive = typed::duration_or(arguments.alive.as_deref(), ALIVE_DEFAULT)?;
+    let alive = parse::duration_or(arguments.alive.as_deref(), ALIVE_DEFAULT)?;
     let queue = arguments.target.queue(&arguments.queue, session).await?;
     queue.heartbeat(&arguments.listener, alive).await?;
     let reply = HeartbeatReply {

@@ -8,7 +8,7 @@ use windlass::{Bytes, Error, ErrorKind};
 use windlass_interop::blueque::{BluequeProcessor, Task};
 
 use super::target::Target;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
 
@@ -111,7 +111,7 @@ impl TaskArguments {
     }
 }
 
-fn conflict(message: String) -> Failure {
+fn conflict(message: String) -> CliError {
     Error::new(
         ErrorKind::Conflict,
         message,

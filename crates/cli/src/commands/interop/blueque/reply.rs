@@ -91,6 +91,6 @@ pub(super) fn print(session: &mut Session, task: Option<&Task>) {
     let reply = task.map(TaskReply::new);
     session.output.result(&reply, |output| match &reply {
         Some(reply) => reply.print(output),
-        None => output.talk("no task available"),
+        None => output.note("no task available"),
     });
 }

@@ -12,14 +12,14 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use windlass::ErrorKind;
 use windlass_exec::exec::KILL_AFTER_DEFAULT;
-use windlass_exec::{Environment, Starter, Talk};
+use windlass_exec::{Environment, LogSink, Starter};
 use windlass_interop::blueque::{
     Blueque, BluequeListener, BluequeQueue, CleanOptions, ListenerOptions,
 };
 
 use super::clean::CleanArguments;
 use super::target::Target;
-use crate::commands::exec::{child, work};
+use crate::commands::exec::{child, worker_args};
 use crate::exit::{Exit, Result};
 use crate::parse;
 use crate::session::Session;
@@ -129,10 +129,10 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 impl Arguments {
     async fn runner(self, session: &Session, stopped: watch::Receiver<bool>) -> Result<Runner> {
         let mut options = ListenerOptions::default();
-        options.alive = typed::duration_or(self.alive.as_deref(), options.alive)?;
+        options.alive = parse::duration_or(self.alive.as_deref(), options.alive)?;
         let clean = self.clean.options()?;
         let environment = Environment::new(&self.env)?;
-        let talk = work::talk(session);
+        let talk = worker_args::log_sink(session);
         let blueque = self.target.open(session).await?;
         Ok(Runner {
             queue: blueque.queue(&self.queue)?,

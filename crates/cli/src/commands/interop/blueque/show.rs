@@ -6,7 +6,7 @@ use windlass::{Error, ErrorKind};
 
 use super::reply;
 use super::target::Target;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;
 
 /// Arguments of `get`.
@@ -58,7 +58,7 @@ struct QueueReply {
 }
 
 /// The task does not exist.
-pub(super) fn no_task(id: &str) -> Failure {
+pub(super) fn no_task(id: &str) -> CliError {
     Error::new(
         ErrorKind::NotFound,
         format!("task {id} not found"),
@@ -91,7 +91,7 @@ pub(crate) async fn listeners(arguments: Listeners, session: &mut Session) -> Re
         .collect();
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.talk("no listeners");
+            output.note("no listeners");
         }
         let row = |one: &ListenerReply| {
             let state = match one.is_alive {
@@ -131,7 +131,7 @@ pub(crate) async fn queues(arguments: Queues, session: &mut Session) -> Result<E
     }
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.talk("no queues");
+            output.note("no queues");
         }
         let row = |one: &QueueReply| {
             let open = [one.listeners, one.pending, one.scheduled, one.started];

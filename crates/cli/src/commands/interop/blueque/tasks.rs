@@ -10,7 +10,7 @@ use windlass::store::{Clock, SystemClock};
 use windlass_api::timestamp;
 
 use super::target::Target;
-use crate::commands::again::{self, Again};
+use crate::commands::repeat::{self, Repeat};
 use crate::exit::{Exit, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
@@ -131,9 +131,9 @@ fn print_added(session: &mut Session, queue: &str, id: String, status: String) {
 
 /// Moves due tasks, once or periodically.
 pub(crate) async fn due(arguments: Due, session: &mut Session) -> Result<Exit> {
-    let every = again::read("--every", arguments.every.as_deref())?;
+    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
     let queue = arguments.target.queue(&arguments.queue, session).await?;
-    let rounds = Again::begin(every, session)?;
+    let rounds = Repeat::until_signal(every, session)?;
     let mut reply = MovedReply { moved: 0 };
     let work = || queue.enqueue_due_tasks();
     let output = &mut session.output;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use windlass_interop::redis_work_queue::{WorkQueue, WorkQueueCleanReport};
 
 use super::target::Target;
-use crate::commands::again::{self, Again, Deep};
+use crate::commands::repeat::{self, AuditSchedule, Repeat};
 use crate::exit::{Exit, Result};
 use crate::output::Output;
 use crate::parse;
@@ -52,9 +52,13 @@ struct Reply {
 
 /// Cleans and prints what was done, once or until a signal arrives.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let every = again::read("--every", arguments.every.as_deref())?;
-    let deep = Deep::read(arguments.deep, arguments.deep_every.as_deref())?;
-    let grace = typed::duration(arguments.grace.as_deref())?;
+    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
+    let deep = AuditSchedule::parse(
+        "--deep-every",
+        arguments.deep,
+        arguments.deep_every.as_deref(),
+    )?;
+    let grace = parse::duration(arguments.grace.as_deref())?;
     let mut queue = arguments.target.open(session).await?;
     if let Some(grace) = grace {
         queue = queue.with_grace(grace);

@@ -8,7 +8,7 @@ use windlass_api::Error;
 use windlass_interop::redis_work_queue::Item;
 
 use super::target::Target;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
 
@@ -84,7 +84,7 @@ pub(crate) async fn add(arguments: Add, session: &mut Session) -> Result<Exit> {
         .result(&reply, |output| output.line(&item.id));
     if !added {
         let remark = format!("item {} already exists; nothing changed", item.id);
-        session.output.talk(&remark);
+        session.output.note(&remark);
     }
     Ok(Exit::Ok)
 }
@@ -96,7 +96,7 @@ pub(crate) async fn complete(arguments: Complete, session: &mut Session) -> Resu
     if !queue.complete(&id).await? {
         let message = format!("item {id:?} not found: it was already completed, or never existed");
         let help = "discard the result: at most one call completes an item";
-        return Err(Failure::from(Error::new("gone", message, help)));
+        return Err(CliError::from(Error::new("gone", message, help)));
     }
     let reply = CompleteReply {
         id: &id,

@@ -9,7 +9,8 @@ use windlass_api::content::Content;
 use windlass_interop::redis_work_queue::{Item, WorkQueue};
 
 use super::target::Target;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
+use crate::parse;
 use crate::session::Session;
 
 /// Default lease duration, as everywhere in Windlass.
@@ -109,8 +110,8 @@ struct ReleaseReply<'a> {
 
 /// Leases an item and prints it, or null.
 pub(crate) async fn lease(arguments: Lease, session: &mut Session) -> Result<Exit> {
-    let lease = typed::duration_or(arguments.time.as_deref(), LEASE)?;
-    let wait = typed::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
+    let lease = parse::duration_or(arguments.time.as_deref(), LEASE)?;
+    let wait = parse::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
     let mut queue = arguments.target.open(session).await?;
     if let Some(id) = arguments.session {
         queue = queue.with_session(id);
@@ -134,8 +135,8 @@ pub(crate) async fn lease(arguments: Lease, session: &mut Session) -> Result<Exi
             ]);
         }
     });
-    match (item, session.output.unheard()) {
-        (None, _) => session.output.talk("no item available"),
+    match (item, session.output.undelivered()) {
+        (None, _) => session.output.note("no item available"),
         (Some(item), Some(why)) => return Err(give_back(&queue, &item, &why).await),
         (Some(_), None) => {}
     }
@@ -143,7 +144,7 @@ pub(crate) async fn lease(arguments: Lease, session: &mut Session) -> Result<Exi
 }
 
 /// Returns an item that could not be printed, instead of waiting for its lease to expire.
-async fn give_back(queue: &WorkQueue, item: &Item, why: &str) -> Failure {
+async fn give_back(queue: &WorkQueue, item: &Item, why: &str) -> CliError {
     let id = &item.id;
     let (what, help) = match queue.release(id).await {
         Ok(_) => (
@@ -157,12 +158,12 @@ async fn give_back(queue: &WorkQueue, item: &Item, why: &str) -> Failure {
     };
     let message =
         format!("item {id:?} was leased but could not be written to stdout: {why}; {what}");
-    Failure::from(Error::new("unwritable", message, help))
+    CliError::from(Error::new("unwritable", message, help))
 }
 
 /// Renews a lease. Fails if it is lost.
 pub(crate) async fn renew(arguments: Renew, session: &mut Session) -> Result<Exit> {
-    let lease = typed::duration_or(arguments.lease.as_deref(), LEASE)?;
+    let lease = parse::duration_or(arguments.lease.as_deref(), LEASE)?;
     let queue = arguments.item.open(session).await?;
     let id = &arguments.item.id;
     if !queue.renew(id, lease).await? {
@@ -192,5 +193,5 @@ pub(crate) async fn release(arguments: Release, session: &mut Session) -> Result
 fn lost(id: &str) -> CliError {
     let message = format!("this session does not hold item {id:?} any more; nothing changed");
     let help = "discard the result and lease again: another session may have the item";
-    Failure::from(Error::new("lease_lost", message, help))
+    CliError::from(Error::new("lease_lost", message, help))
 }

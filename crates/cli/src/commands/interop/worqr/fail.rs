@@ -6,7 +6,7 @@ use windlass::{Error, ErrorKind};
 use windlass_interop::worqr::{WorkerFailure, WorqrCleanReport};
 
 use super::target::Target;
-use crate::commands::again::{self, Again};
+use crate::commands::repeat::{self, Repeat};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
@@ -69,7 +69,7 @@ pub(crate) async fn fail(arguments: FailWorker, session: &mut Session) -> Result
     session.output.result(&reply, |output| {
         output.line(&format!("{returned} tasks returned"));
         if undecided {
-            output.talk("processes that may belong to living original workers are left to them");
+            output.note("processes that may belong to living original workers are left to them");
         }
     });
     Ok(Exit::Ok)
@@ -77,9 +77,9 @@ pub(crate) async fn fail(arguments: FailWorker, session: &mut Session) -> Result
 
 /// Cleans up, once or periodically.
 pub(crate) async fn cleanup(arguments: Cleanup, session: &mut Session) -> Result<Exit> {
-    let every = again::read("--every", arguments.every.as_deref())?;
+    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
     let worqr = arguments.target.open(session).await?;
-    let rounds = Again::begin(every, session)?;
+    let rounds = Repeat::until_signal(every, session)?;
     let mut reply = CleanupReply::default();
     let work = || worqr.cleanup_workers();
     let output = &mut session.output;

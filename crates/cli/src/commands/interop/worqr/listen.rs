@@ -49,7 +49,7 @@ pub(crate) async fn run(arguments: Listen, session: &mut Session) -> Result<Exit
     };
     // Programs can wait for this line: all later events are received.
     session.output.result(&listening, |output| {
-        output.talk("listening; press Ctrl-C to stop");
+        output.note("listening; press Ctrl-C to stop");
     });
     while session.output.undelivered().is_none() {
         let event = listener.next().await;

@@ -9,7 +9,7 @@ use windlass_interop::worqr::ProcessEnd;
 
 use super::reply::ProcessReply;
 use super::target::Target;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::input::bytes_or_stdin;
 use crate::parse;
 use crate::session::Session;
@@ -100,7 +100,7 @@ struct MatchingProcess {
 /// Takes the next task.
 pub(crate) async fn start(arguments: StartTask, session: &mut Session) -> Result<Exit> {
     let (worker, queue) = (&arguments.worker, &arguments.queue);
-    let wait = typed::duration(arguments.wait.as_deref())?;
+    let wait = parse::duration(arguments.wait.as_deref())?;
     let worqr = arguments.target.open(session).await?;
     let mut process = worqr.start_task(worker, queue).await?;
     if let (None, Some(wait)) = (&process, wait) {
@@ -112,7 +112,7 @@ pub(crate) async fn start(arguments: StartTask, session: &mut Session) -> Result
             ("id", Some(reply.id.clone())),
             ("task", Some(reply.task.shown().to_owned())),
         ]),
-        None => output.talk("no task available"),
+        None => output.note("no task available"),
     });
     Ok(Exit::Ok)
 }
@@ -178,7 +178,7 @@ pub(crate) async fn list(arguments: Processes, session: &mut Session) -> Result<
     let reply: Vec<_> = found.into_iter().map(ProcessReply::new).collect();
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.talk("no processes in progress");
+            output.note("no processes in progress");
         }
         let row = |one: &ProcessReply| vec![one.id.clone(), one.task.shown().to_owned()];
         output.table(&["id", "task"], reply.iter().map(row).collect());
@@ -189,7 +189,7 @@ pub(crate) async fn list(arguments: Processes, session: &mut Session) -> Result<
 fn json(argument: OsString) -> Result<Box<RawValue>> {
     let bytes = bytes_or_stdin(argument)?;
     serde_json::from_slice(&bytes).map_err(|error| {
-        Failure::usage(
+        CliError::usage(
             format!("--result is not valid JSON: {error}"),
             "quote strings: --result '\"sent\"'",
         )

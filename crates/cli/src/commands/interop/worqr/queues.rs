@@ -65,7 +65,7 @@ pub(crate) async fn queues(arguments: Queues, session: &mut Session) -> Result<E
     }
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.talk("no queues with tasks");
+            output.note("no queues with tasks");
         }
         let row = |one: &CountReply<'_>| vec![one.queue.to_owned(), one.count.to_string()];
         output.table(&["queue", "count"], reply.iter().map(row).collect());
@@ -80,7 +80,7 @@ pub(crate) async fn peek(arguments: QueueArguments, session: &mut Session) -> Re
     let reply = task.as_ref().map(TaskReply::new);
     session.output.result(&reply, |output| match &reply {
         Some(reply) => output.line(reply.shown()),
-        None => output.talk("no task available"),
+        None => output.note("no task available"),
     });
     Ok(Exit::Ok)
 }
@@ -113,8 +113,8 @@ pub(crate) async fn tasks(arguments: Tasks, session: &mut Session) -> Result<Exi
             output.line(task.shown());
         }
         match (reply.is_empty(), has_more) {
-            (true, false) => output.talk("no task available"),
-            (_, true) => output.talk(&format!("more tasks exist; increase --limit {limit}")),
+            (true, false) => output.note("no task available"),
+            (_, true) => output.note(&format!("more tasks exist; increase --limit {limit}")),
             (false, false) => {}
         }
     });

@@ -59,7 +59,7 @@ struct CancelReply<'a> {
 /// Enqueues tasks.
 pub(crate) async fn enqueue(arguments: Enqueue, session: &mut Session) -> Result<Exit> {
     if arguments.unique && arguments.task.len() > 1 {
-        return Err(crate::exit::Failure::usage(
+        return Err(crate::exit::CliError::usage(
             "--unique accepts only one task",
             "enqueue unique tasks one by one",
         ));

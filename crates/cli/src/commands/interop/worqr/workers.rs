@@ -6,7 +6,8 @@ use windlass::{Error, ErrorKind};
 use windlass_interop::worqr::{HEARTBEAT, Lifetime, TIMEOUT, WorkerOptions, Worqr};
 
 use super::target::Target;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{CliError, Exit, Result};
+use crate::parse;
 use crate::session::Session;
 
 /// Arguments of `start-worker`.
@@ -106,7 +107,7 @@ async fn stay(worqr: Worqr, id: String, lifetime: Lifetime, session: &mut Sessio
 
 /// Keeps a worker alive.
 pub(crate) async fn keep_alive(arguments: KeepAlive, session: &mut Session) -> Result<Exit> {
-    let timeout = typed::duration_or(arguments.timeout.as_deref(), TIMEOUT)?;
+    let timeout = parse::duration_or(arguments.timeout.as_deref(), TIMEOUT)?;
     let worqr = arguments.target.open(session).await?;
     if !worqr.keep_worker_alive(&arguments.worker, timeout).await? {
         return Err(timer_ran_out(&arguments.worker));
@@ -122,7 +123,7 @@ pub(crate) async fn list(arguments: Workers, session: &mut Session) -> Result<Ex
     let reply: Vec<_> = workers.map(|worker| WorkerReply { worker }).collect();
     session.output.result(&reply, |output| {
         if reply.is_empty() {
-            output.talk("no workers");
+            output.note("no workers");
         }
         for one in &reply {
             output.line(&one.worker);
@@ -136,7 +137,7 @@ fn print_worker(session: &mut Session, worker: String, line: &str) {
     session.output.result(&reply, |output| output.line(line));
 }
 
-fn timer_ran_out(worker: &str) -> Failure {
+fn timer_ran_out(worker: &str) -> CliError {
     Error::new(
         ErrorKind::Conflict,
         format!("worker {worker} is not alive: its timer ran out"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
-use windlass_exec::Talk;
+use windlass_exec::LogSink;
 use windlass_interop::blueque::{BluequeQueue, CleanOptions};
 
 /// Interval between checks of the schedule.
@@ -17,7 +17,7 @@ const CLEAN_EVERY: Duration = Duration::from_secs(15);
 pub(super) struct Maintenance(JoinHandle<()>);
 
 impl Maintenance {
-    pub(super) fn start(queue: &BluequeQueue, options: &CleanOptions, talk: &Talk) -> Self {
+    pub(super) fn start(queue: &BluequeQueue, options: &CleanOptions, talk: &LogSink) -> Self {
         let (queue, options, talk) = (queue.clone(), options.clone(), talk.clone());
         Self(tokio::spawn(async move {
             let mut cleaned_at: Option<Instant> = None;

@@ -1,7 +1,7 @@
 //! Runs one task and reports its outcome.
 
 use windlass::{Bytes, ErrorKind};
-use windlass_exec::Ended;
+use windlass_exec::ProgramExit;
 use windlass_interop::blueque::{BluequeProcessor, ListenerHeartbeat, Task};
 
 use super::Runner;
@@ -54,10 +54,10 @@ impl Runner {
                 () = self.stop_requested() => tokio::time::sleep(self.grace).await,
             }
         };
-        let result = match program.see_it_end(stop, self.kill_after).await {
-            Ended::Done(output) => Ok(output),
-            Ended::Failed(why) => Err(why),
-            Ended::CutShort => return TaskOutcome::Lost,
+        let result = match program.wait(stop, self.kill_after).await {
+            ProgramExit::Succeeded(output) => Ok(output),
+            ProgramExit::Failed(why) => Err(why),
+            ProgramExit::Stopped => return TaskOutcome::Lost,
         };
         self.finish(&mut processor, heartbeat, result).await
     }
