@@ -49,7 +49,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::Result;
-use windlass_store_redis::guest::GuestScript;
+use windlass_store_redis::raw_client::GuestScript;
 
 pub use clean::WorkQueueCleanReport;
 pub use count::Counts;

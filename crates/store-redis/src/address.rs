@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use windlass_core::{DurabilityLevel, Error, Result};
 
-mod read;
+mod parse;
 
 /// How long a call may take where the URL does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -104,7 +104,7 @@ pub(crate) enum Durability {
 impl Address {
     /// Reads a URL. Nothing of the text is repeated in an error: it may hold a password.
     pub(crate) fn parse(url: &str) -> Result<Self> {
-        read::address(url)
+        parse::address(url)
     }
 }
 

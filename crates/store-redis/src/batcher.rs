@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use windlass_core::{Error, ErrorKind, Result};
 
-use crate::fault::copy;
+use crate::error::copy;
 
 type BatchFuture<R> = Pin<Box<dyn Future<Output = Result<Vec<R>>> + Send>>;
 type RunBatch<T, R> = Box<dyn Fn(Vec<T>) -> BatchFuture<R> + Send + Sync>;

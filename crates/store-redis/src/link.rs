@@ -4,12 +4,12 @@
 //! # Map
 //!
 //! [`conn`] is one connection, [`node`] one server with its connections, [`topology`] says which
-//! server is in charge: [`single`], [`sentinel`] (which hears of a [`switch`]) or [`cluster`]; what
-//! they find out, one finds out for all in [`turn`]. [`tries`] is what one call goes through
-//! when servers fail, with [`pause`] between. [`call`] is a call of a script, [`slot`] where its
-//! keys live. [`cover`] makes a call wait until it is safe, [`park`] waits for a marker, [`listen`]
-//! hears channels through [`subscribe`]. [`check`] looks whether servers are fit for jobs, [`facts`]
-//! says what they tell of themselves, [`sweep`] removes a whole store.
+//! server is in charge: [`single`], [`sentinel`] (which hears of a [`sentinel_events`]) or [`cluster`]; what
+//! they find out, one finds out for all in [`single_flight`]. [`retry`] is what one call goes through
+//! when servers fail, with [`backoff`] between. [`call`] is a call of a script, [`slot`] where its
+//! keys live. [`durability`] makes a call wait until it is safe, [`blocking_pop`] waits for a marker, [`subscriber`]
+//! hears channels through [`push`]. [`check`] looks whether servers are fit for jobs, [`server_info`]
+//! says what they tell of themselves, [`delete_keys`] removes a whole store.
 
 use std::fmt;
 use std::pin::Pin;
@@ -21,39 +21,39 @@ use redis::{Cmd, Value};
 use windlass_core::{DurabilityLevel, Error, Result};
 
 use crate::address::{Address, Durability};
-use crate::fault::Fault;
+use crate::error::Fault;
 
+mod backoff;
+mod blocking_pop;
 mod call;
 mod check;
 mod cluster;
 mod conn;
-mod cover;
-mod facts;
-mod listen;
+mod delete_keys;
+mod durability;
 mod node;
-mod park;
-mod pause;
+mod push;
+mod retry;
 mod sentinel;
+mod sentinel_events;
+mod server_info;
 mod single;
+mod single_flight;
 mod slot;
-mod subscribe;
-mod sweep;
-mod switch;
+mod subscriber;
 mod topology;
-mod tries;
-mod turn;
 
+pub(crate) use blocking_pop::Awaited;
 pub(crate) use call::Call;
-pub use facts::ServerFacts;
-pub use listen::{Heard, Listener};
-pub(crate) use park::Awaited;
+pub(crate) use push::Channels;
+pub use server_info::ServerFacts;
 pub(crate) use slot::slot_of;
-pub(crate) use subscribe::Channels;
+pub use subscriber::{Heard, Listener};
 
 use check::{Fitness, Syncing};
-use cover::Cover;
+use durability::Cover;
+use retry::{Repeat, Route, Tries};
 use topology::Topology;
-use tries::{Repeat, Route, Tries};
 
 /// A future on the heap: what is seldom done does not make every call's future large.
 type Seldom<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -134,7 +134,7 @@ impl Link {
             Durability::Synced => Cover::Disk,
             Durability::Replicated(count) => Cover::Replicas(count),
         };
-        cover::run(&self.inner, call, cover).await
+        durability::run(&self.inner, call, cover).await
     }
 
     /// Waits until there is what is awaited, or `wait` is over, then runs a script and tells its
@@ -145,7 +145,7 @@ impl Link {
         wait: Duration,
         then: &Call,
     ) -> Result<Value> {
-        park::park(&self.inner, awaited, wait, then).await
+        blocking_pop::park(&self.inner, awaited, wait, then).await
     }
 
     /// Listens to channels; what is published after this has answered is heard.
@@ -155,12 +155,12 @@ impl Link {
 
     /// What the servers say of themselves.
     pub(crate) async fn facts(&self) -> Result<Vec<ServerFacts>> {
-        facts::all(&self.inner).await
+        server_info::all(&self.inner).await
     }
 
     /// Removes every key that the pattern fits, and tells how many that were.
     pub(crate) async fn remove(&self, pattern: &str) -> Result<u64> {
-        sweep::remove(&self.inner, pattern).await
+        delete_keys::remove(&self.inner, pattern).await
     }
 
     /// What is wrong with the servers since the link was opened, as far as is known.

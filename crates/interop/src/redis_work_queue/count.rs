@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use redis::{Cmd, Value};
 use windlass_core::Result;
-use windlass_store_redis::guest::GuestScript;
+use windlass_store_redis::raw_client::GuestScript;
 
 use super::{WorkQueue, script};
 use crate::reply::{list, number};

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use windlass_store_redis::guest::GuestScript;
+use windlass_store_redis::raw_client::GuestScript;
 
 use super::keys::WorqrLayout;
 

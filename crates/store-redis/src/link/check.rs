@@ -11,10 +11,10 @@ use tokio::time::{Instant, sleep};
 use windlass_core::{Error, ErrorKind, Result};
 
 use super::node::Node;
-use super::tries::{Repeat, Tries};
+use super::retry::{Repeat, Tries};
 use super::{Inner, Standing, held};
 use crate::address::{Durability, Kind};
-use crate::fault::{Course, Fault, copy};
+use crate::error::{Course, Fault, copy};
 
 /// How often the servers are looked at again.
 const EVERY: Duration = Duration::from_secs(60);

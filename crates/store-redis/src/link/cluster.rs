@@ -12,11 +12,11 @@ use tokio::time::Instant;
 
 use super::conn::Entrance;
 use super::node::Node;
+use super::single_flight::Turn;
 use super::slot::SLOTS;
-use super::turn::Turn;
 use super::{Seldom, held};
 use crate::address::{Host, Server};
-use crate::fault::{Course, Fault, Redirect};
+use crate::error::{Course, Fault, Redirect};
 
 /// How long one node may take to tell where the slots are.
 const PATIENCE: Duration = Duration::from_secs(1);

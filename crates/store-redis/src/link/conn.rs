@@ -16,7 +16,7 @@ use windlass_core::{Error, ErrorKind, Result};
 
 use super::Seldom;
 use crate::address::{Login, Server, Tls};
-use crate::fault::{Fault, Phase};
+use crate::error::{Fault, Phase};
 
 /// A dead line is noticed after this long without a sign of life.
 const KEEPALIVE: Duration = Duration::from_secs(10);

@@ -8,9 +8,9 @@ use redis::Client;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::conn::{Conn, Entrance, Leash, Pushes};
-use super::{Seldom, held, pause};
+use super::{Seldom, backoff, held};
 use crate::address::Server;
-use crate::fault::Fault;
+use crate::error::Fault;
 
 /// One try to connect takes no longer; a lost packet is better met by a fresh try.
 const DIAL: Duration = Duration::from_secs(2);
@@ -187,7 +187,7 @@ impl Dialing {
             Ok(_) => *self = Self::default(),
             Err(fault) => {
                 let now = Instant::now();
-                self.not_before = Some(now + pause::jittered(self.failures, LONGEST_PAUSE));
+                self.not_before = Some(now + backoff::jittered(self.failures, LONGEST_PAUSE));
                 self.failures = self.failures.saturating_add(1);
                 self.latest = Some((now, fault.again()));
             }

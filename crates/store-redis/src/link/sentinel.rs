@@ -16,10 +16,10 @@ use windlass_core::{ErrorKind, Result};
 use super::check::Hello;
 use super::conn::Entrance;
 use super::node::Node;
-use super::turn::Turn;
-use super::{Seldom, held, switch};
+use super::single_flight::Turn;
+use super::{Seldom, held, sentinel_events};
 use crate::address::{Address, Host, Server};
-use crate::fault::{Course, Fault};
+use crate::error::{Course, Fault};
 
 /// How long one sentinel, or the server they name, may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -71,7 +71,7 @@ impl Sentinel {
         let mut followers = held(&self.followers);
         for sentinel in &self.sentinels {
             let this: Weak<Self> = Arc::downgrade(self);
-            let follower = tokio::spawn(switch::follow(this, Arc::clone(sentinel)));
+            let follower = tokio::spawn(sentinel_events::follow(this, Arc::clone(sentinel)));
             followers.push(follower.abort_handle());
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::node::Node;
-use crate::fault::{Course, Fault};
+use crate::error::{Course, Fault};
 
 /// One server, which is always in charge.
 #[derive(Debug)]

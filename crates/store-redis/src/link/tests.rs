@@ -12,14 +12,14 @@ use super::{Awaited, Call, Channels, Fitness, Inner, Link, Standing, Topology};
 use crate::address::Address;
 use crate::script::Script;
 
+mod blocking_pop;
 mod cluster;
-mod cover;
-mod fake;
-mod listen;
+mod durability;
+mod fake_server;
 mod open;
-mod park;
 mod run;
 mod sentinel;
+mod subscriber;
 mod tls;
 
 /// More time than any call needs that is answered at once, and less than [`FOR_EVER`]: a machine may

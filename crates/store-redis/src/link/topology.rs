@@ -12,7 +12,7 @@ use super::node::Node;
 use super::sentinel::Sentinel;
 use super::single::Single;
 use crate::address::{Address, Kind};
-use crate::fault::{Fault, Redirect};
+use crate::error::{Fault, Redirect};
 
 /// The servers of a store.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use windlass_core::ErrorKind;
 use windlass_testkit::redis::{Fsync, ServerOptions};
 
-use super::fake::{Answer, Fake};
+use super::fake_server::{Answer, Fake};
 use super::*;
 
 #[tokio::test]

@@ -8,13 +8,13 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use windlass_core::Result;
 
+use super::backoff;
 use super::conn::Conn;
 use super::node::Node;
-use super::pause;
-use super::subscribe::{Channels, Ear, Pushed};
-use super::tries::{Repeat, Tries};
+use super::push::{Channels, Ear, Pushed};
+use super::retry::{Repeat, Tries};
 use super::{Inner, slot_of};
-use crate::fault::Fault;
+use crate::error::Fault;
 
 /// How often a silent connection is asked whether it is still there.
 const ASK_EVERY: Duration = Duration::from_secs(5);
@@ -80,7 +80,7 @@ impl Listener {
     pub async fn next(&mut self) -> Heard {
         loop {
             let Some(current) = &mut self.current else {
-                sleep(pause::jittered(self.failures, LONGEST_PAUSE)).await;
+                sleep(backoff::jittered(self.failures, LONGEST_PAUSE)).await;
                 let until = Instant::now() + self.inner.address.timeout;
                 match self.subscribe(until).await {
                     Ok(()) => return Heard::Gap,

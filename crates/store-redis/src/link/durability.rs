@@ -10,9 +10,9 @@ use windlass_core::{DurabilityLevel, Result};
 use super::Inner;
 use super::call::Call;
 use super::check;
+use super::retry::{Repeat, Route, Tries};
 use super::slot_of_call;
-use super::tries::{Repeat, Route, Tries};
-use crate::fault::{Course, Fault};
+use crate::error::{Course, Fault};
 
 /// What has to happen before an answer counts.
 #[derive(Debug, Clone, Copy)]

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::conn::{Conn, Pushes};
 use super::node::Node;
-use crate::fault::Fault;
+use crate::error::Fault;
 
 /// What may wait to be heard; more is dropped, and that is told.
 const LINE: usize = 4096;

@@ -7,9 +7,9 @@ use tokio::time::Instant;
 use windlass_core::Result;
 
 use super::call::Call;
-use super::tries::{Repeat, Route, Tries};
+use super::retry::{Repeat, Route, Tries};
 use super::{Inner, slot_of};
-use crate::fault::{Course, Fault};
+use crate::error::{Course, Fault};
 
 /// How much later than asked a server may answer, at the least, before the line counts as dead. A
 /// longer timeout gives it as long as one try of any call that may be repeated.

@@ -9,7 +9,7 @@ use windlass_core::{Clock, Error, Result, SystemClock};
 use super::Inner;
 use super::conn::Conn;
 use super::node::Node;
-use crate::fault::Fault;
+use crate::error::Fault;
 
 /// What one server says of itself; what it does not tell is empty.
 #[derive(Debug, Default)]

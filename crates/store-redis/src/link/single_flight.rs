@@ -3,7 +3,7 @@
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::fault::Fault;
+use crate::error::Fault;
 
 /// A piece of work that is done by one at a time.
 #[derive(Default)]

@@ -6,8 +6,8 @@ use windlass_core::{Error, ErrorKind, Result};
 
 use super::Inner;
 use super::node::Node;
-use super::tries::{Repeat, Tries};
-use crate::fault::Fault;
+use super::retry::{Repeat, Tries};
+use crate::error::Fault;
 
 /// Keys that the server looks at in one step.
 const PAGE: u32 = 500;

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 use windlass_core::DurabilityLevel;
 use windlass_testkit::redis::{Fsync, ServerOptions, until};
 
-use super::park::until_parked;
+use super::blocking_pop::until_parked;
 use super::*;
 
 /// A write waits for half of this, and has another quarter until its answer must be here: longer than

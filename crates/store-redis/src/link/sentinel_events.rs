@@ -6,13 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::backoff;
 use super::conn::Conn;
 use super::node::Node;
-use super::pause;
+use super::push::{Channels, Ear, Pushed};
 use super::sentinel::Sentinel;
-use super::subscribe::{Channels, Ear, Pushed};
 use crate::address::Host;
-use crate::fault::Fault;
+use crate::error::Fault;
 
 const CHANNEL: Bytes = Bytes::from_static(b"+switch-master");
 
@@ -41,7 +41,7 @@ pub(super) async fn follow(of: Weak<Sentinel>, sentinel: Arc<Node>) {
             }
             Err(_) => failures += 1,
         }
-        sleep(pause::jittered(failures, LONGEST_PAUSE)).await;
+        sleep(backoff::jittered(failures, LONGEST_PAUSE)).await;
     }
 }
 

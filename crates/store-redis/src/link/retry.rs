@@ -9,8 +9,8 @@ use windlass_core::Result;
 
 use super::conn::Conn;
 use super::node::Node;
-use super::{Inner, Seldom, pause};
-use crate::fault::{Course, Fault, Redirect};
+use super::{Inner, Seldom, backoff};
+use crate::error::{Course, Fault, Redirect};
 
 /// The longest pause while a Cluster moves a slot: nothing is wrong, it is over any moment.
 const MOVING_PAUSE: Duration = Duration::from_millis(50);
@@ -129,7 +129,7 @@ impl<'a> Tries<'a> {
         let pause = if fault.redirect.is_some() && self.failures == 0 {
             Duration::ZERO
         } else {
-            pause::jittered(self.failures, longest)
+            backoff::jittered(self.failures, longest)
         };
         self.failures = self.failures.saturating_add(1);
         if Instant::now() + pause + self.least >= self.until {
