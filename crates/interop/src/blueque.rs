@@ -60,7 +60,7 @@ mod task;
 use bytes::Bytes;
 use redis::{Value, cmd};
 use windlass_core::{Error, Result};
-use windlass_store_redis::raw_client::GuestScript;
+use windlass_store_redis::raw_client::RawScript;
 
 use crate::{InteropServer, reply};
 
@@ -164,7 +164,7 @@ impl Blueque {
     /// Runs an idempotent script, with retries.
     async fn run(
         &self,
-        script: &'static GuestScript,
+        script: &'static RawScript,
         keys: &Keys,
         args: Vec<Bytes>,
     ) -> Result<Value> {

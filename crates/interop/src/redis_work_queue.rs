@@ -49,7 +49,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::Result;
-use windlass_store_redis::raw_client::GuestScript;
+use windlass_store_redis::raw_client::RawScript;
 
 pub use clean::WorkQueueCleanReport;
 pub use count::Counts;
@@ -112,12 +112,12 @@ impl WorkQueue {
         self.layout
     }
 
-    async fn run(&self, script: &'static GuestScript, args: Vec<Bytes>) -> Result<Value> {
+    async fn run(&self, script: &'static RawScript, args: Vec<Bytes>) -> Result<Value> {
         let (keys, args) = self.keys.call(args);
         self.server.client.run(script, keys, args).await
     }
 
-    async fn run_repeating(&self, script: &'static GuestScript, args: Vec<Bytes>) -> Result<Value> {
+    async fn run_repeating(&self, script: &'static RawScript, args: Vec<Bytes>) -> Result<Value> {
         let (keys, args) = self.keys.call(args);
         self.server.client.run_repeating(script, keys, args).await
     }

@@ -1,4 +1,4 @@
-//! Where a Redis store is: one server, a primary that sentinels know, or a Cluster.
+//! The address of a Redis store: one server, a primary discovered through sentinels, or a Cluster.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,30 +8,29 @@ use windlass_core::{DurabilityLevel, Error, Result};
 
 mod parse;
 
-/// How long a call may take where the URL does not say.
+/// Default timeout of a call.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The first word of every key where the URL does not say.
+/// Default key prefix.
 const DEFAULT_PREFIX: &str = "windlass";
 
-/// Where a store is and how to come in. Printing it never shows a secret.
+/// A parsed store URL. Its `Display` and `Debug` output never contains a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// The servers.
     pub(crate) kind: Kind,
-    /// The number of the database; always 0 in a Cluster.
+    /// Database number; always 0 in a Cluster.
     pub(crate) db: u32,
-    /// Who we are to the servers that hold jobs.
+    /// Login for the servers that store jobs.
     pub(crate) login: Login,
-    /// Who we are to sentinels.
+    /// Login for the sentinels.
     pub(crate) sentinel_login: Login,
-    /// Encrypted, and with which certificates.
+    /// TLS files, or `None` for an unencrypted connection.
     pub(crate) tls: Option<Tls>,
-    /// The first word of every key.
+    /// Prefix of every key.
     pub(crate) prefix: String,
-    /// How safe a job has to be before its enqueue is answered.
+    /// When an enqueue is confirmed.
     pub(crate) durability: Durability,
-    /// How long a call may take, connecting included.
+    /// Timeout of a call, including connecting.
     pub(crate) timeout: Duration,
 }
 
@@ -40,16 +39,16 @@ pub(crate) struct Address {
 pub(crate) enum Kind {
     /// One server.
     Single(Server),
-    /// The primary that sentinels know by this name.
+    /// A primary discovered through sentinels.
     Sentinel {
-        /// Where the sentinels are.
+        /// The sentinels.
         hosts: Vec<Host>,
-        /// The name they know the primary by.
+        /// The name under which they monitor the primary.
         master: String,
     },
     /// A Cluster.
     Cluster {
-        /// Some of its nodes; the others are learnt from them.
+        /// Some of its nodes, from which the others are discovered.
         hosts: Vec<Host>,
     },
 }
@@ -57,13 +56,13 @@ pub(crate) enum Kind {
 /// One server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Server {
-    /// Over the network.
+    /// A TCP address.
     Tcp(Host),
-    /// On this machine.
+    /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
-/// A name or number of a machine, and a port.
+/// A host and a port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Host {
     /// The name or IP address.
@@ -75,34 +74,33 @@ pub(crate) struct Host {
 /// A user and a password.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Login {
-    /// The ACL user; none is `default`.
+    /// The ACL user; `None` stands for `default`.
     pub(crate) user: Option<String>,
-    /// The password.
     pub(crate) password: Option<String>,
 }
 
-/// Files for TLS; the system's authorities are trusted where none is named.
+/// Files for TLS.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tls {
-    /// The authority to trust, in PEM.
+    /// Trusted CA certificates (PEM); `None` uses the system's.
     pub(crate) ca: Option<PathBuf>,
-    /// Our certificate and its key, in PEM.
+    /// Client certificate and its key (PEM).
     pub(crate) identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// How safe a job has to be before its enqueue is answered.
+/// When an enqueue is confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The server holds it in memory.
+    /// When the server has the job in memory.
     Memory,
-    /// This many replicas hold it as well.
+    /// When this many replicas have it as well.
     Replicated(u32),
-    /// It is on disk.
+    /// When it is on disk.
     Synced,
 }
 
 impl Address {
-    /// Reads a URL. Nothing of the text is repeated in an error: it may hold a password.
+    /// Parses a URL. Errors never quote it, because it may contain a password.
     pub(crate) fn parse(url: &str) -> Result<Self> {
         parse::address(url)
     }
@@ -126,10 +124,10 @@ impl fmt::Display for Address {
             Kind::Sentinel { hosts, master } => write!(
                 f,
                 "{scheme}-sentinel://{secret}{}/{master}/{}",
-                list(hosts),
+                join(hosts),
                 self.db
             )?,
-            Kind::Cluster { hosts } => write!(f, "{scheme}-cluster://{secret}{}", list(hosts))?,
+            Kind::Cluster { hosts } => write!(f, "{scheme}-cluster://{secret}{}", join(hosts))?,
         }
         let mut options = Vec::new();
         if matches!(self.kind, Kind::Single(Server::Unix(_))) && self.db != 0 {
@@ -197,7 +195,7 @@ impl From<Durability> for DurabilityLevel {
 }
 
 impl Host {
-    /// Reads `HOST:PORT` or `HOST`; an IPv6 address stands in brackets.
+    /// Parses `HOST:PORT` or `HOST`. An IPv6 address must be in brackets.
     pub(crate) fn parse(text: &str, default_port: u16) -> std::result::Result<Self, &'static str> {
         let (name, port) = match text.strip_prefix('[') {
             Some(rest) => rest
@@ -212,7 +210,7 @@ impl Host {
             .chars()
             .any(|c| c.is_whitespace() || "@/?#%".contains(c))
         {
-            return Err("the host has a character in it that no host has");
+            return Err("the host contains an invalid character");
         }
         let port = match port.strip_prefix(':') {
             Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits
@@ -222,7 +220,7 @@ impl Host {
                 .ok_or("the port is not between 1 and 65535")?,
             Some(_) => return Err("the port is not a number"),
             None if port.is_empty() => default_port,
-            None => return Err("something stands between the host and its port"),
+            None => return Err("unexpected text after the host"),
         };
         Ok(Self {
             name: name.to_owned(),
@@ -231,12 +229,12 @@ impl Host {
     }
 }
 
-fn list(hosts: &[Host]) -> String {
+fn join(hosts: &[Host]) -> String {
     let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
     hosts.join(",")
 }
 
-fn bad(why: &str, help: &'static str) -> Error {
+fn invalid(why: &str, help: &'static str) -> Error {
     Error::invalid("store URL", why, help)
 }
 

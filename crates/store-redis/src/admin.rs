@@ -1,4 +1,4 @@
-//! What operators ask of the servers themselves: facts about them, and to remove everything.
+//! Operations for administrators: facts about the servers, and deleting the whole store.
 
 use windlass_core::{DurabilityLevel, Result};
 
@@ -6,19 +6,19 @@ use crate::address::Address;
 use crate::link::ServerFacts;
 use crate::open::RedisStore;
 
-/// What is known of a store's servers.
+/// Facts about a store and its servers.
 #[derive(Debug)]
 pub struct Facts {
-    /// The first word of every key.
+    /// Prefix of every key.
     pub prefix: String,
-    /// How safe the URL asks a job to be before its enqueue is answered.
+    /// The durability that the URL requests.
     pub asked: DurabilityLevel,
-    /// Every server that is in charge of something.
+    /// Every primary.
     pub servers: Vec<ServerFacts>,
 }
 
 impl RedisStore {
-    /// What the servers say of themselves.
+    /// Queries every primary.
     pub async fn facts(&self) -> Result<Facts> {
         let address = self.link().address();
         Ok(Facts {
@@ -28,17 +28,17 @@ impl RedisStore {
         })
     }
 
-    /// Removes every queue, job and worker under the store's prefix, page by page, and tells how many
-    /// keys that were. Nobody may use the store meanwhile, and this value not afterwards.
+    /// Deletes every queue, job and worker under the store's prefix and returns the number of keys
+    /// deleted. The store must not be in use meanwhile; do not use this value afterwards.
     pub async fn remove_all(&self) -> Result<u64> {
-        // A prefix has no character that means something in a pattern, and neither has a brace.
+        // Neither a prefix nor a brace contains a character with a meaning in a glob pattern.
         let pattern = format!("{}:{{*}}:*", self.link().address().prefix);
-        self.link().remove(&pattern).await
+        self.link().delete_keys(&pattern).await
     }
 }
 
-/// Reads a URL down to its options and tells how safe it asks a job to be. The error repeats
-/// nothing of it: it may hold a password.
+/// Parses a URL, including its options, and returns the durability it requests. Errors never quote
+/// the URL, because it may contain a password.
 pub fn check_url(url: &str) -> Result<DurabilityLevel> {
     Ok(Address::parse(url)?.durability.into())
 }

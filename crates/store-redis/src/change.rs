@@ -8,7 +8,7 @@ use windlass_core::{
 
 use crate::codec::job_id;
 use crate::partition::{Partition, number_arg, text_arg};
-use crate::reply::{Reply, short};
+use crate::reply::{Reply, unexpected_reply};
 use crate::script::Script;
 
 /// How often a purge that read only stale entries is repeated.
@@ -113,7 +113,8 @@ fn changed(text: &str) -> Result<Changed> {
         _ => match text.strip_prefix("conflict ") {
             Some(holder) => Changed::Conflict(JobId::new(holder)?),
             None => Changed::WrongState(
-                JobState::from_text(text).ok_or_else(|| short("it has an unknown status"))?,
+                JobState::from_text(text)
+                    .ok_or_else(|| unexpected_reply("it has an unknown status"))?,
             ),
         },
     })

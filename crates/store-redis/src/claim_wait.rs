@@ -8,7 +8,7 @@ use windlass_core::wait::{Deadline, poll_interval};
 use windlass_core::{Claim, ClaimRequest, Result};
 
 use crate::claim::{Found, claim_args};
-use crate::link::Awaited;
+use crate::link::WaitOn;
 use crate::partition::Partition;
 use crate::reply::Reply;
 
@@ -57,7 +57,7 @@ impl Partition {
             // A timeout of 0 would block forever.
             let wait = pause.max(Duration::from_millis(1));
             let wake = self.keys.one("wake");
-            let parked = self.link().park(Awaited::Marker(&wake), wait, &then);
+            let parked = self.link().wait_then_run(WaitOn::Pop(&wake), wait, &then);
             reply = Reply::list(tokio::select! {
                 biased;
                 answer = Box::pin(parked) => answer?,

@@ -8,7 +8,7 @@ use windlass_core::{DurabilityLevel, Enqueued, JobId, JobState, NewJob, Result};
 use crate::codec::names::{DUPLICATE, OWN_SPECS, STORED_READY, STORED_SCHEDULED};
 use crate::codec::opts;
 use crate::partition::{Partition, is_text, number_arg, text_arg};
-use crate::reply::{self, short};
+use crate::reply::{self, unexpected_reply};
 
 /// The reply of one partition to a batch.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ fn read_results(
     level: DurabilityLevel,
 ) -> Result<(Vec<Enqueued>, bool)> {
     let Value::Array(mut items) = reply else {
-        return Err(short("it is not a list"));
+        return Err(unexpected_reply("it is not a list"));
     };
     let is_large = items.pop_if(|last| is_text(last, b"grow")).is_some();
     if let [all] = items.as_slice()
@@ -54,7 +54,9 @@ fn read_results(
     }
     if items.len() != jobs.len() {
         let (expected, got) = (jobs.len(), items.len());
-        return Err(short(&format!("expected {expected} replies, got {got}")));
+        return Err(unexpected_reply(&format!(
+            "expected {expected} replies, got {got}"
+        )));
     }
     let results = items.into_iter().zip(jobs);
     let results = results.map(|(item, job)| result(&reply::text(item)?, job, level));
@@ -105,7 +107,7 @@ fn moved_to(reply: &Value) -> Result<Option<u32>> {
     let count = count.filter(|count| *count <= PARTITIONS_MAX);
     count
         .map(Some)
-        .ok_or_else(|| short("it has an invalid number of partitions"))
+        .ok_or_else(|| unexpected_reply("it has an invalid number of partitions"))
 }
 
 fn accepted(job: &NewJob, state: JobState, level: DurabilityLevel) -> Enqueued {
@@ -128,10 +130,11 @@ fn result(text: &str, job: &NewJob, level: DurabilityLevel) -> Result<Enqueued> 
 pub(crate) fn duplicate(text: &str, level: DurabilityLevel) -> Result<Enqueued> {
     let existing = text.strip_prefix(DUPLICATE);
     let existing = existing.and_then(|rest| rest.split_once(' '));
-    let (state, id) = existing.ok_or_else(|| short("it has an unknown status"))?;
+    let (state, id) = existing.ok_or_else(|| unexpected_reply("it has an unknown status"))?;
     Ok(Enqueued::Duplicate {
         id: JobId::new(id)?,
-        state: JobState::from_text(state).ok_or_else(|| short("it has an unknown state"))?,
+        state: JobState::from_text(state)
+            .ok_or_else(|| unexpected_reply("it has an unknown state"))?,
         level,
     })
 }

@@ -1,198 +1,201 @@
-//! What Redis and the network say, in the words of the contract: one table for every error code.
+//! Maps errors of Redis and the network to store errors, with one table for all error codes.
 //!
-//! Nothing else in this crate looks at the text of an error.
+//! Nothing else in this crate inspects the text of an error.
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::{RedisError, ServerError, Value};
-use windlass_core::{Error, ErrorKind};
+use windlass_core::{Error, ErrorKind, duration};
 
 mod table;
 
-pub(crate) use table::Course;
+pub(crate) use table::Recovery;
 
-/// How far a call had come when it failed.
+const CHECK_SERVER: &str = "check that the server runs and is reachable from this machine";
+const REPEAT: &str = "repeat the call with the same id or token: it returns the first result";
+
+/// Whether a failed call had been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// Nothing had been sent.
-    Connecting,
-    /// It had been sent, or may have been.
+pub(crate) enum SendState {
+    /// Nothing was sent.
+    NotSent,
+    /// It was sent, or may have been.
     Sent,
 }
 
-/// Where a node of a Cluster says that a slot is.
+/// A MOVED or ASK redirect of a Cluster node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Redirect {
-    /// For this call only: the slot is being moved, and the other node has to be told so.
+    /// ASK: for this call only, because the slot is being migrated.
     pub(crate) is_ask: bool,
-    /// The slot.
     pub(crate) slot: u16,
-    /// The node; an empty host is the one that said so.
+    /// The target host; empty means the host that sent the redirect.
     pub(crate) host: String,
-    /// Its port.
     pub(crate) port: u16,
 }
 
 /// Why a call to a server failed, and what to do about it.
 #[derive(Debug)]
-pub(crate) struct Fault {
-    /// What to do.
-    pub(crate) course: Course,
-    /// Where to go instead.
+pub(crate) struct CallError {
+    pub(crate) recovery: Recovery,
     pub(crate) redirect: Option<Redirect>,
-    /// Nobody listens there.
+    /// The connection was refused.
     pub(crate) is_refused: bool,
-    /// The server does not know the script.
+    /// The script is not in the server's cache.
     pub(crate) is_no_script: bool,
     error: Error,
 }
 
-impl Fault {
-    /// An error that a server answered with.
-    pub(crate) fn answered(server: &dyn fmt::Display, error: &ServerError) -> Self {
-        Self::coded(server, error.code(), error.details().unwrap_or_default())
+impl CallError {
+    /// Builds the error for an error reply.
+    pub(crate) fn from_reply(server: &dyn fmt::Display, error: &ServerError) -> Self {
+        Self::from_code(server, error.code(), error.details().unwrap_or_default())
     }
 
-    /// The server's answer, or the error it is.
-    pub(crate) fn in_value(server: &dyn fmt::Display, value: Value) -> Result<Value, Self> {
+    /// Returns the reply, or the error if it is an error reply.
+    pub(crate) fn check_reply(server: &dyn fmt::Display, value: Value) -> Result<Value, Self> {
         match value {
-            Value::ServerError(error) => Err(Self::answered(server, &error)),
+            Value::ServerError(error) => Err(Self::from_reply(server, &error)),
             value => Ok(value),
         }
     }
 
-    /// What the client made of it.
-    pub(crate) fn met(server: &dyn fmt::Display, error: &RedisError, phase: Phase) -> Self {
+    /// Builds the error for an error of the client library.
+    pub(crate) fn from_client(
+        server: &dyn fmt::Display,
+        error: &RedisError,
+        state: SendState,
+    ) -> Self {
         if let Some(code) = error.code() {
-            return Self::coded(server, code, error.detail().unwrap_or_default());
+            return Self::from_code(server, code, error.detail().unwrap_or_default());
         }
         match error.kind() {
             redis::ErrorKind::RESP3NotSupported => {
-                return Self::coded(server, "NOPROTO", "the server does not know HELLO");
+                return Self::from_code(server, "NOPROTO", "the server does not support HELLO");
             }
             redis::ErrorKind::AuthenticationFailed => {
-                return Self::coded(server, "WRONGPASS", "");
+                return Self::from_code(server, "WRONGPASS", "");
             }
-            redis::ErrorKind::InvalidClientConfig if phase == Phase::Connecting => {
+            redis::ErrorKind::InvalidClientConfig if state == SendState::NotSent => {
                 return Self::fatal(
                     ErrorKind::Invalid,
-                    format!("no connection to Redis at {server} can be set up: {error}"),
+                    format!("cannot set up a connection to Redis at {server}: {error}"),
                     "check the host and the certificates in the store URL",
                 );
             }
             _ => {}
         }
-        match phase {
-            Phase::Connecting => Self::unreachable(server, error),
-            Phase::Sent => Self::unanswered(server, format!("the connection was lost: {error}")),
+        match state {
+            SendState::NotSent => Self::unreachable(server, error),
+            SendState::Sent => Self::no_reply(server, format!("the connection was lost: {error}")),
         }
     }
 
-    /// No connection came about: nothing was done.
+    /// Connecting failed: nothing was done.
     pub(crate) fn unreachable(server: &dyn fmt::Display, error: &RedisError) -> Self {
         let io = std::error::Error::source(error).and_then(io_of);
         let kind = io.map_or(io::ErrorKind::Other, io::Error::kind);
         let is_refused = error.is_connection_refusal();
-        let (course, help) = match kind {
+        let (recovery, help) = match kind {
             io::ErrorKind::InvalidData => (
-                Course::Fatal,
-                "check that this port speaks TLS, that its certificate is for this host and that \
-                 its authority is trusted (?ca=FILE)",
+                Recovery::Fatal,
+                "check that this port uses TLS, that the certificate matches the host and that its \
+                issuer is trusted (?ca=FILE)",
             ),
             io::ErrorKind::PermissionDenied => (
-                Course::Fatal,
-                "let this user read and write the socket, or use another",
+                Recovery::Fatal,
+                "give this user read and write access to the socket, or use another one",
             ),
             _ if is_refused => (
-                Course::BackOff,
+                Recovery::BackOff,
                 "start the server, or correct the store URL",
             ),
-            _ => (
-                Course::BackOff,
-                "check that the server runs and that it can be reached from here",
-            ),
+            _ => (Recovery::BackOff, CHECK_SERVER),
         };
-        let what = if is_refused {
-            format!("Redis at {server} cannot be reached: nobody listens there")
+        let message = if is_refused {
+            format!("cannot connect to Redis at {server}: connection refused")
         } else {
-            format!("Redis at {server} cannot be reached: {error}")
+            format!("cannot connect to Redis at {server}: {error}")
         };
         Self {
             is_refused,
-            ..Self::new(course, Error::new(ErrorKind::StoreUnreachable, what, help))
+            ..Self::new(
+                recovery,
+                Error::new(ErrorKind::StoreUnreachable, message, help),
+            )
         }
     }
 
-    /// Time ran out before a connection was there: nothing was done.
-    pub(crate) fn no_connection(server: &dyn fmt::Display) -> Self {
+    /// Connecting took too long: nothing was done.
+    pub(crate) fn connect_timeout(server: &dyn fmt::Display, after: Duration) -> Self {
+        let after = duration::format(after);
         Self::new(
-            Course::BackOff,
+            Recovery::BackOff,
             Error::new(
                 ErrorKind::StoreUnreachable,
-                format!("Redis at {server} cannot be reached: no connection came about in time"),
-                "check that the server runs and that it can be reached from here",
+                format!("timed out while connecting to Redis at {server} ({after})"),
+                CHECK_SERVER,
             ),
         )
     }
 
-    /// The connection was known to be lost: nothing was sent, so nothing was done.
-    pub(crate) fn unsent(server: &dyn fmt::Display) -> Self {
+    /// The connection was closed before the call was sent: nothing was done.
+    pub(crate) fn not_sent(server: &dyn fmt::Display) -> Self {
         Self::new(
-            Course::BackOff,
+            Recovery::BackOff,
             Error::new(
                 ErrorKind::StoreUnreachable,
                 format!("the connection to Redis at {server} was lost before the call was sent"),
-                "check that the server runs and that it can be reached from here",
+                CHECK_SERVER,
             ),
         )
     }
 
-    /// No server of the store is known at the moment: nothing was done.
-    pub(crate) fn nowhere(why: impl fmt::Display) -> Self {
+    /// No primary is known at the moment: nothing was done.
+    pub(crate) fn no_server(why: impl fmt::Display) -> Self {
         Self::new(
-            Course::Rediscover,
+            Recovery::Rediscover,
             Error::new(
                 ErrorKind::StoreUnreachable,
-                format!("the store has no server to turn to: {why}"),
-                "check that its servers run and can be reached from here",
+                format!("no Redis server is available: {why}"),
+                "check that the servers run and are reachable from this machine",
             ),
         )
     }
 
-    /// It was sent and no answer came.
-    pub(crate) fn unanswered(server: &dyn fmt::Display, why: impl fmt::Display) -> Self {
+    /// The call was sent and no reply arrived.
+    pub(crate) fn no_reply(server: &dyn fmt::Display, why: impl fmt::Display) -> Self {
         Self::new(
-            Course::Unknown,
+            Recovery::Unknown,
             Error::new(
                 ErrorKind::OutcomeUnknown,
-                format!(
-                    "Redis at {server} gave no answer: {why}; the call may have been carried out"
-                ),
-                "repeat the call with the same id or token: the first answer comes back",
+                format!("no reply from Redis at {server}: {why}; the call may have been executed"),
+                REPEAT,
             ),
         )
     }
 
-    /// An answer that no server should give.
-    pub(crate) fn odd(server: &dyn fmt::Display, what: &str) -> Self {
+    /// The server sent a reply that Windlass does not expect.
+    pub(crate) fn unexpected_reply(server: &dyn fmt::Display, why: &str) -> Self {
         Self::fatal(
             ErrorKind::StoreUnsupported,
-            format!("Redis at {server} gave an answer that Windlass does not understand: {what}"),
-            "use Redis 7.0 or later, or Valkey, without a proxy between that changes answers",
+            format!("unexpected reply from Redis at {server}: {why}"),
+            "use Redis 7.0 or later, or Valkey, without a proxy that changes replies",
         )
     }
 
-    /// Something that repeating does not mend.
-    pub(crate) fn fatal(kind: ErrorKind, what: String, help: &'static str) -> Self {
-        Self::new(Course::Fatal, Error::new(kind, what, help))
+    /// An error that retrying does not fix.
+    pub(crate) fn fatal(kind: ErrorKind, message: String, help: &'static str) -> Self {
+        Self::new(Recovery::Fatal, Error::new(kind, message, help))
     }
 
-    /// The same fault for another caller.
-    pub(crate) fn again(&self) -> Self {
+    /// Copies the error for another caller.
+    pub(crate) fn copy(&self) -> Self {
         Self {
-            course: self.course,
+            recovery: self.recovery,
             redirect: self.redirect.clone(),
             is_refused: self.is_refused,
             is_no_script: self.is_no_script,
@@ -200,32 +203,29 @@ impl Fault {
         }
     }
 
-    /// The fault as a caller of the store is told.
+    /// Returns the error for the caller of the store.
     pub(crate) fn into_error(self) -> Error {
         self.error
     }
 
-    /// The same for a call of which an earlier try got no answer: that nothing was done may no
-    /// longer be said.
+    /// Like [`CallError::into_error`], for a call of which an earlier attempt got no reply: it may have
+    /// been executed after all.
     pub(crate) fn into_error_after_unknown(self) -> Error {
         match self.error.kind() {
             ErrorKind::StoreBusy | ErrorKind::StoreUnreachable | ErrorKind::StoreFull => {
                 Error::new(
                     ErrorKind::OutcomeUnknown,
-                    format!(
-                        "a call got no answer and could not be repeated: {}",
-                        self.error
-                    ),
-                    "repeat the call with the same id or token: the first answer comes back",
+                    format!("no reply to a call, and the retry failed: {}", self.error),
+                    REPEAT,
                 )
             }
             _ => self.error,
         }
     }
 
-    fn new(course: Course, error: Error) -> Self {
+    fn new(recovery: Recovery, error: Error) -> Self {
         Self {
-            course,
+            recovery,
             redirect: None,
             is_refused: false,
             is_no_script: false,
@@ -233,22 +233,22 @@ impl Fault {
         }
     }
 
-    fn coded(server: &dyn fmt::Display, code: &str, detail: &str) -> Self {
+    fn from_code(server: &dyn fmt::Display, code: &str, detail: &str) -> Self {
         let row = table::find(code, detail);
-        let said: String = detail
+        let detail_line: String = detail
             .lines()
             .next()
             .unwrap_or_default()
             .chars()
             .take(200)
             .collect();
-        let what = if row.hides_detail {
-            format!("Redis at {server} {} ({code})", row.what)
+        let message = if row.hides_detail {
+            format!("Redis at {server} {} ({code})", row.message)
         } else {
             format!(
                 "Redis at {server} {} ({code} {})",
-                row.what,
-                said.trim_end()
+                row.message,
+                detail_line.trim_end()
             )
         };
         Self {
@@ -256,21 +256,21 @@ impl Fault {
                 .then(|| redirect(code, detail))
                 .flatten(),
             is_no_script: code == "NOSCRIPT",
-            ..Self::new(row.course, Error::new(row.kind, what, row.help))
+            ..Self::new(row.recovery, Error::new(row.kind, message, row.help))
         }
     }
 }
 
-/// The same error for another caller.
+/// Copies an error for another caller.
 pub(crate) fn copy(error: &Error) -> Error {
     Error::new(error.kind(), error.to_string(), error.help().to_owned())
 }
 
-/// Reads `SLOT HOST:PORT`.
+/// Parses `SLOT HOST:PORT`.
 fn redirect(code: &str, detail: &str) -> Option<Redirect> {
-    let mut words = detail.split_ascii_whitespace();
-    let slot = words.next()?.parse().ok()?;
-    let (host, port) = words.next()?.rsplit_once(':')?;
+    let mut fields = detail.split_ascii_whitespace();
+    let slot = fields.next()?.parse().ok()?;
+    let (host, port) = fields.next()?.rsplit_once(':')?;
     Some(Redirect {
         is_ask: code == "ASK",
         slot,
@@ -279,7 +279,7 @@ fn redirect(code: &str, detail: &str) -> Option<Redirect> {
     })
 }
 
-/// The client keeps the cause behind a shared pointer, which is an error of its own kind.
+/// Returns the I/O error behind an error. The client wraps the cause in an `Arc`.
 fn io_of<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a io::Error> {
     let shared = error.downcast_ref::<Arc<dyn std::error::Error + Send + Sync>>();
     shared.map_or_else(

@@ -17,12 +17,12 @@
 //!
 //! `docs/redis-layout.md` describes the stored data: `keys` names the keys, `codec` decodes the
 //! values, and the Lua files change them; `script` builds each script from its file and the files
-//! it uses. `address` parses a URL, `link` connects to the servers, `fault` maps their errors,
+//! it uses. `address` parses a URL, `link` connects to the servers, `error` maps their errors,
 //! `batcher` merges calls. `partition` is one partition of a queue, with a file per group of verbs:
 //! `enqueue`, `claim`, `claim_wait`, `outcome`, `change`, `read`, `maintenance`, `audit`; `queue` is
 //! all partitions of a queue. [`open`] opens the store, `store` implements
 //! [`Store`](windlass_core::Store), `watch` has the notifications, `workers` the registry; [`admin`]
-//! is for operators, [`guest`] for the keys of other systems.
+//! is for operators, [`raw_client`] for the keys of other systems.
 
 mod address;
 pub mod admin;

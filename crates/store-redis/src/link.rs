@@ -1,15 +1,16 @@
-//! The link to Redis: every call with a deadline, sent to the server in charge, and told truly
-//! whether it was done, refused, or may have been done.
+//! The client side of Redis: sends each call, with a deadline, to the primary responsible for it and
+//! reports whether it was done, rejected, or may have been done.
 //!
 //! # Map
 //!
-//! [`conn`] is one connection, [`node`] one server with its connections, [`topology`] says which
-//! server is in charge: [`single`], [`sentinel`] (which hears of a [`sentinel_events`]) or [`cluster`]; what
-//! they find out, one finds out for all in [`single_flight`]. [`retry`] is what one call goes through
-//! when servers fail, with [`backoff`] between. [`call`] is a call of a script, [`slot`] where its
-//! keys live. [`durability`] makes a call wait until it is safe, [`blocking_pop`] waits for a marker, [`subscriber`]
-//! hears channels through [`push`]. [`check`] looks whether servers are fit for jobs, [`server_info`]
-//! says what they tell of themselves, [`delete_keys`] removes a whole store.
+//! - Servers: [`conn`] is one connection, [`node`] one server with its connections. [`topology`]
+//!   finds the primary: [`single`], [`sentinel`] (with [`sentinel_events`]) or [`cluster`];
+//!   [`single_flight`] lets concurrent callers share one lookup.
+//! - Calls: [`call`] is a script call, [`slot`] computes its hash slot, [`retry`] retries it with
+//!   [`backoff`], [`durability`] waits for replicas or disk, [`blocking_pop`] blocks on a list.
+//! - Pub/sub: [`subscriber`] receives messages through [`push`].
+//! - Operations: [`check`] validates servers, [`server_info`] describes them, [`delete_keys`]
+//!   deletes a store.
 
 use std::fmt;
 use std::pin::Pin;
@@ -21,7 +22,7 @@ use redis::{Cmd, Value};
 use windlass_core::{DurabilityLevel, Error, Result};
 
 use crate::address::{Address, Durability};
-use crate::error::Fault;
+use crate::error::CallError;
 
 mod backoff;
 mod blocking_pop;
@@ -43,153 +44,157 @@ mod slot;
 mod subscriber;
 mod topology;
 
-pub(crate) use blocking_pop::Awaited;
+pub(crate) use blocking_pop::WaitOn;
 pub(crate) use call::Call;
-pub(crate) use push::Channels;
+pub(crate) use push::ChannelKind;
 pub use server_info::ServerFacts;
 pub(crate) use slot::slot_of;
-pub use subscriber::{Heard, Listener};
+pub use subscriber::{Subscriber, SubscriberEvent};
 
-use check::{Fitness, Syncing};
-use durability::Cover;
-use retry::{Repeat, Route, Tries};
+use check::{Health, SyncMode};
+use durability::Confirmation;
+use retry::{CallRetry, Resend, Route};
 use topology::Topology;
 
-/// A future on the heap: what is seldom done does not make every call's future large.
-type Seldom<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// A boxed future: keeps rarely used paths from enlarging the future of every call.
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The link to a store's servers; clones share it.
+/// The client of a store's servers. Cheap to clone; clones share the connections.
 #[derive(Clone)]
 pub(crate) struct Link {
     inner: Arc<Inner>,
 }
 
-/// What clones of a link share.
 struct Inner {
     address: Address,
     topology: Topology,
-    fitness: Fitness,
-    standing: Standing,
+    health: Health,
+    mode: LinkMode,
 }
 
-/// Whose jobs the servers hold for us.
+/// What the link is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Our own: the servers have to be fit for them.
-    Host,
-    /// Those of another system, which keeps them as it always did.
-    Guest,
+pub(crate) enum LinkMode {
+    /// A Windlass store: the eviction policy is checked.
+    Store,
+    /// Another system's data: its eviction policy is its owner's choice.
+    Raw,
 }
 
 impl Link {
-    /// Connects, and refuses servers that are not fit for jobs.
-    pub(crate) async fn open(address: &Address, standing: Standing) -> Result<Self> {
+    /// Connects and rejects servers that cannot safely hold jobs.
+    pub(crate) async fn open(address: &Address, mode: LinkMode) -> Result<Self> {
         let inner = Arc::new(Inner {
             address: address.clone(),
             topology: Topology::new(address)?,
-            fitness: Fitness::default(),
-            standing,
+            health: Health::default(),
+            mode,
         });
-        check::at_start(&inner).await?;
-        inner.fitness.watch(&inner);
+        check::check_at_open(&inner).await?;
+        inner.health.watch(&inner);
         Ok(Self { inner })
     }
 
-    /// Runs a script. No answer is an unknown outcome.
+    /// Runs a script once. If no reply arrives, the error is `OutcomeUnknown`.
     pub(crate) async fn run(&self, call: &Call) -> Result<Value> {
-        self.carry_out(call, Repeat::Never).await
+        self.run_with_retries(call, Resend::Never).await
     }
 
-    /// Runs a script, again and again until an answer comes or the time is over: only for calls
-    /// that change nothing when they are repeated.
-    pub(crate) async fn run_repeating(&self, call: &Call) -> Result<Value> {
-        self.carry_out(call, Repeat::Safe).await
+    /// Runs a script and resends it until a reply arrives or the call times out. Only for
+    /// idempotent calls.
+    pub(crate) async fn run_idempotent(&self, call: &Call) -> Result<Value> {
+        self.run_with_retries(call, Resend::Safe).await
     }
 
-    /// Sends a plain command to the server that holds `key`; it is repeated like
-    /// [`Link::run_repeating`].
+    /// Sends an idempotent command to the server that owns `key`, with the retries of
+    /// [`Link::run_idempotent`].
     pub(crate) async fn ask(&self, key: &[u8], cmd: &Cmd) -> Result<Value> {
-        let mut tries = self.tries(slot_of(key), Repeat::Safe);
+        let mut retry = self.retry(slot_of(key), Resend::Safe);
         loop {
-            let fault = match tries.route().await {
-                Ok(route) => match route.send(cmd, tries.limit()).await {
+            let error = match retry.route().await {
+                Ok(route) => match route.send(cmd, retry.deadline()).await {
                     Ok(value) => return Ok(value),
-                    Err(fault) => fault,
+                    Err(error) => error,
                 },
-                Err(fault) => fault,
+                Err(error) => error,
             };
-            tries.after(fault).await?;
+            retry.wait_after(error).await?;
         }
     }
 
-    /// Runs a script like [`Link::run_repeating`] and tells how safe its writes are by then: as safe
-    /// as the address asks, where that could be reached in time.
-    pub(crate) async fn run_covered(&self, call: &Call) -> Result<(Value, DurabilityLevel)> {
-        let cover = match self.inner.address.durability {
+    /// Runs a script like [`Link::run_idempotent`], waits for the durability the URL requests and
+    /// returns the level reached before the timeout.
+    pub(crate) async fn run_durable(&self, call: &Call) -> Result<(Value, DurabilityLevel)> {
+        let confirmation = match self.inner.address.durability {
             Durability::Memory => {
-                let value = self.run_repeating(call).await?;
+                let value = self.run_idempotent(call).await?;
                 return Ok((value, DurabilityLevel::Memory));
             }
-            Durability::Synced if self.inner.fitness.syncing() == Syncing::Always => Cover::Always,
-            Durability::Synced => Cover::Disk,
-            Durability::Replicated(count) => Cover::Replicas(count),
+            Durability::Synced if self.inner.health.sync_mode() == SyncMode::Always => {
+                Confirmation::AlwaysSynced
+            }
+            Durability::Synced => Confirmation::LocalSync,
+            Durability::Replicated(count) => Confirmation::Replicas(count),
         };
-        durability::run(&self.inner, call, cover).await
+        durability::run(&self.inner, call, confirmation).await
     }
 
-    /// Waits until there is what is awaited, or `wait` is over, then runs a script and tells its
-    /// answer. The future may be dropped at any time; the script may then still run.
-    pub(crate) async fn park(
+    /// Blocks until the list has an element or `wait` elapses, then runs a script and returns its
+    /// reply. If the future is dropped, the script may still run.
+    pub(crate) async fn wait_then_run(
         &self,
-        awaited: Awaited<'_>,
+        on: WaitOn<'_>,
         wait: Duration,
         then: &Call,
     ) -> Result<Value> {
-        blocking_pop::park(&self.inner, awaited, wait, then).await
+        blocking_pop::wait_then_run(&self.inner, on, wait, then).await
     }
 
-    /// Listens to channels; what is published after this has answered is heard.
-    pub(crate) async fn listen(&self, kind: Channels, channels: Vec<Bytes>) -> Result<Listener> {
-        Listener::open(&self.inner, kind, channels).await
+    /// Subscribes to channels. Messages published after this returns are received.
+    pub(crate) async fn subscribe(
+        &self,
+        kind: ChannelKind,
+        channels: Vec<Bytes>,
+    ) -> Result<Subscriber> {
+        Subscriber::open(&self.inner, kind, channels).await
     }
 
-    /// What the servers say of themselves.
+    /// Describes every primary.
     pub(crate) async fn facts(&self) -> Result<Vec<ServerFacts>> {
         server_info::all(&self.inner).await
     }
 
-    /// Removes every key that the pattern fits, and tells how many that were.
-    pub(crate) async fn remove(&self, pattern: &str) -> Result<u64> {
-        delete_keys::remove(&self.inner, pattern).await
+    /// Deletes every key that matches the pattern and returns their number.
+    pub(crate) async fn delete_keys(&self, pattern: &str) -> Result<u64> {
+        delete_keys::delete(&self.inner, pattern).await
     }
 
-    /// What is wrong with the servers since the link was opened, as far as is known.
+    /// Returns the error found by the latest periodic check of the servers.
     pub(crate) fn health(&self) -> Option<Error> {
-        self.inner.fitness.trouble()
+        self.inner.health.error()
     }
 
-    /// Where the link leads.
     pub(crate) fn address(&self) -> &Address {
         &self.inner.address
     }
 
-    async fn carry_out(&self, call: &Call, repeat: Repeat) -> Result<Value> {
-        let mut tries = self.tries(slot_of_call(call), repeat);
+    async fn run_with_retries(&self, call: &Call, resend: Resend) -> Result<Value> {
+        let mut retry = self.retry(slot_of_call(call), resend);
         let by_sha = call.by_sha();
         loop {
-            let fault = match tries.route().await {
-                Ok(route) => match run_script(&route, call, &by_sha, &tries).await {
+            let error = match retry.route().await {
+                Ok(route) => match run_script(&route, call, &by_sha, &retry).await {
                     Ok(value) => return Ok(value),
-                    Err(fault) => fault,
+                    Err(error) => error,
                 },
-                Err(fault) => fault,
+                Err(error) => error,
             };
-            tries.after(fault).await?;
+            retry.wait_after(error).await?;
         }
     }
 
-    fn tries(&self, slot: u16, repeat: Repeat) -> Tries<'_> {
-        Tries::new(&self.inner, slot, self.inner.address.timeout, repeat)
+    fn retry(&self, slot: u16, resend: Resend) -> CallRetry<'_> {
+        CallRetry::new(&self.inner, slot, self.inner.address.timeout, resend)
     }
 }
 
@@ -199,27 +204,27 @@ impl fmt::Debug for Link {
     }
 }
 
-/// A server that does not know the script is sent its text, which cannot be forgotten again
-/// before it has run.
+/// Runs a script by its SHA. After NOSCRIPT it sends the source with EVAL, so that a concurrent
+/// SCRIPT FLUSH cannot interfere.
 async fn run_script(
     route: &Route,
     call: &Call,
     by_sha: &Cmd,
-    tries: &Tries<'_>,
-) -> Result<Value, Fault> {
-    let limit = tries.limit();
-    match route.send(by_sha, limit).await {
-        Err(fault) if fault.is_no_script => {
-            let by_text = call.by_text();
-            let sent: Seldom<'_, _> = Box::pin(route.send(&by_text, limit));
+    retry: &CallRetry<'_>,
+) -> Result<Value, CallError> {
+    let deadline = retry.deadline();
+    match route.send(by_sha, deadline).await {
+        Err(error) if error.is_no_script => {
+            let by_source = call.by_source();
+            let sent: BoxFuture<'_, _> = Box::pin(route.send(&by_source, deadline));
             sent.await
         }
-        answer => answer,
+        reply => reply,
     }
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is inside is whole between two statements, so a panic elsewhere leaves it whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No critical section leaves the data half-updated, so a poisoned lock is still valid.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

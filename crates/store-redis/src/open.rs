@@ -1,4 +1,4 @@
-//! Opening the store: the address, the servers, and whose data is there.
+//! Opens the store: parses the address, connects and checks the schema.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,22 +8,23 @@ use windlass_core::{Clock, Error, ErrorKind, Limits, QueueName, Result};
 
 use crate::address::{Address, Durability};
 use crate::keys::Keys;
-use crate::link::{Link, Standing};
+use crate::link::{Link, LinkMode};
 use crate::partition::Shared;
 use crate::queue::Queue;
 use crate::script::{ClockSource, Script, Scripts};
 
-/// The shape of the stored data that this version reads and writes.
+/// The schema version that this build reads and writes.
 const SCHEMA: u64 = 1;
 
-/// How to open a store.
+/// Options of [`RedisStore::open`].
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where time comes from: Redis itself, unless a test gives its own clock.
+    /// The clock (default: the clock of the Redis server). Tests set their own.
     pub clock: Option<Arc<dyn Clock>>,
-    /// The sizes it takes.
+    /// Size limits of jobs.
     pub limits: Limits,
-    /// Waiting jobs in one part beyond which a queue with `partitions=auto` gets more.
+    /// Waiting jobs per partition above which a queue with `partitions=auto` gets more partitions
+    /// (default: 1,000,000).
     pub grow_at: u64,
 }
 
@@ -55,8 +56,8 @@ impl RedisStore {
     /// or `redis-cluster://…`.
     pub async fn open(url: &str, options: Options) -> Result<Self> {
         let address = Address::parse(url)?;
-        // Boxed: a future as deep as the way to a server is too much for the compiler elsewhere.
-        let link = Box::pin(Link::open(&address, Standing::Host)).await?;
+        // Boxed: the nested future is too deep for the compiler in some callers.
+        let link = Box::pin(Link::open(&address, LinkMode::Store)).await?;
         let source = match options.clock {
             None => ClockSource::Redis,
             Some(_) => ClockSource::Argument,
@@ -81,7 +82,7 @@ impl RedisStore {
         })
     }
 
-    /// The queue called `name`, and what this process knows of it.
+    /// Returns the in-process state of a queue.
     pub(crate) fn queue(&self, name: &QueueName) -> Arc<Queue> {
         let mut queues = self
             .inner
@@ -100,25 +101,25 @@ impl RedisStore {
         &self.inner.shared.link
     }
 
-    /// Runs a script of the registry.
+    /// Runs a script on the registry's keys.
     pub(crate) async fn registry(
         &self,
         script: &'static Script,
         args: Vec<bytes::Bytes>,
     ) -> Result<redis::Value> {
         let call = self.inner.shared.call(&self.inner.registry, script, args);
-        self.link().run_repeating(&call).await
+        self.link().run_idempotent(&call).await
     }
 }
 
-/// Marks an empty place as ours; refuses what a newer Windlass wrote.
+/// Writes the schema version to an empty store; rejects a store of a newer Windlass.
 async fn check_schema(link: &Link, registry: &Keys) -> Result<()> {
     let key = registry.one("schema");
     let mut get = redis::cmd("GET");
     get.arg(&key[..]);
     let mut set = redis::cmd("SET");
     set.arg(&key[..]).arg(SCHEMA).arg("NX").arg("GET");
-    // Read first: a server that has no memory left refuses to write, and jobs still have to end.
+    // Read first: a server without free memory rejects writes, but its jobs must still be able to end.
     let mut found = link.ask(&key, &get).await?;
     if found == redis::Value::Nil {
         found = link.ask(&key, &set).await?;
@@ -131,16 +132,16 @@ async fn check_schema(link: &Link, registry: &Keys) -> Result<()> {
         Ok(schema) if schema <= SCHEMA => Ok(()),
         Ok(schema) => Err(Error::new(
             ErrorKind::StoreNewer,
-            format!("the store has schema {schema}, this Windlass knows up to {SCHEMA}"),
-            "use the newer Windlass that wrote it, or another ?prefix= for this one",
+            format!("the store has schema {schema}, this Windlass supports up to {SCHEMA}"),
+            "use the newer Windlass that wrote it, or a separate prefix: ?prefix=NAME",
         )),
         Err(_) => Err(Error::new(
             ErrorKind::StoreForeign,
             format!(
-                "the key {} holds something that is not Windlass's",
+                "the key {} was not written by Windlass",
                 String::from_utf8_lossy(&key)
             ),
-            "choose another ?prefix=, or remove the key if nothing needs it",
+            "use a separate prefix: ?prefix=NAME, or delete the key if nothing needs it",
         )),
     }
 }

@@ -14,7 +14,7 @@ use windlass_core::{
 use crate::claim::{Found, claim_args};
 use crate::codec::names::{RETRY_AT, RETRY_BY_POLICY, RETRY_NEVER};
 use crate::partition::{Partition, distinct_runs, number_arg, text_arg};
-use crate::reply::{self, short};
+use crate::reply::{self, unexpected_reply};
 
 impl Partition {
     pub(crate) async fn complete(
@@ -184,8 +184,10 @@ fn read_statuses(text: &str, count: usize) -> Result<Vec<OutcomeStatus>> {
         Some(statuses) if statuses.len() == count => Ok(statuses),
         Some(statuses) => {
             let got = statuses.len();
-            Err(short(&format!("expected {count} statuses, got {got}")))
+            Err(unexpected_reply(&format!(
+                "expected {count} statuses, got {got}"
+            )))
         }
-        None => Err(short("it has an unknown status")),
+        None => Err(unexpected_reply("it has an unknown status")),
     }
 }

@@ -94,7 +94,7 @@ impl Partition {
     pub(crate) async fn run(&self, script: &'static Script, args: Vec<Bytes>) -> Result<Value> {
         let call = self.call(script, args);
         // Boxed: the future is large, and every verb has one.
-        Box::pin(self.shared.link.run_repeating(&call)).await
+        Box::pin(self.shared.link.run_idempotent(&call)).await
     }
 
     /// Runs a script that hands out jobs. Only a worker's claim, which has a sequence number, may be
@@ -132,7 +132,7 @@ impl Partition {
     ) -> Result<(Value, DurabilityLevel)> {
         if self.shared.is_covered {
             let call = self.call(script, args);
-            return Box::pin(self.shared.link.run_covered(&call)).await;
+            return Box::pin(self.shared.link.run_durable(&call)).await;
         }
         let value = self.run(script, args).await?;
         Ok((value, DurabilityLevel::Memory))

@@ -1,7 +1,6 @@
-//! Commands and scripts of other systems on the servers that keep their data: the link without
-//! our store.
+//! A client for the Redis data of other systems: runs commands and scripts without a Windlass store.
 //!
-//! Their keys have no common hash tag, so a Cluster cannot hold them in one step.
+//! The keys of those systems share no hash tag, so their scripts cannot run on a Cluster.
 
 use std::time::Duration;
 
@@ -10,90 +9,92 @@ use redis::{Cmd, Value};
 use windlass_core::{Error, ErrorKind, Result};
 
 use crate::address::{Address, Kind};
-use crate::link::{Awaited, Call, Channels, Link, Standing};
-pub use crate::link::{Heard, Listener};
+use crate::link::{Call, ChannelKind, Link, LinkMode, WaitOn};
+pub use crate::link::{Subscriber, SubscriberEvent};
 use crate::script::Script;
 
-/// A link to somebody else's data; clones share it.
+/// A client for another system's data. Cheap to clone; clones share the connections.
 #[derive(Debug, Clone)]
-pub struct Guest {
+pub struct RawClient {
     link: Link,
 }
 
-/// A script that keeps another system's rules.
+/// A script that works on another system's keys.
 #[derive(Debug)]
-pub struct GuestScript(Script);
+pub struct RawScript(Script);
 
-impl GuestScript {
-    /// Put together from its parts, in their order.
+impl RawScript {
+    /// Concatenates the parts in order.
     pub fn new(parts: &[&str]) -> Self {
         Self(Script::raw(parts))
     }
 }
 
-impl Guest {
-    /// Connects to one server, or to the primary that sentinels know. The servers need not be fit
-    /// for our own jobs: how these are kept is their owner's choice.
+impl RawClient {
+    /// Connects to one server, or to a primary discovered through sentinels. Accepts any eviction
+    /// policy: how the data is kept is its owner's choice.
     pub async fn open(url: &str) -> Result<Self> {
         let address = Address::parse(url)?;
         if matches!(address.kind, Kind::Cluster { .. }) {
             return Err(Error::new(
                 ErrorKind::StoreUnsupported,
-                "the keys of the older systems cannot be kept together in a Cluster",
-                "name one server or its sentinels: redis://… or redis-sentinel://…",
+                "the older systems cannot run on a Redis Cluster: their keys share no hash tag",
+                "use a single server or its sentinels: redis://… or redis-sentinel://…",
             ));
         }
-        let link = Box::pin(Link::open(&address, Standing::Guest)).await?;
+        let link = Box::pin(Link::open(&address, LinkMode::Raw)).await?;
         Ok(Self { link })
     }
 
-    /// Runs a script. Where no answer comes its outcome is unknown, and the error says so.
+    /// Runs a script once. If no reply arrives, the error is `OutcomeUnknown`.
     pub async fn run(
         &self,
-        script: &'static GuestScript,
+        script: &'static RawScript,
         keys: Vec<Bytes>,
         args: Vec<Bytes>,
     ) -> Result<Value> {
         self.link.run(&call(script, keys, args)).await
     }
 
-    /// Runs a script again and again until an answer comes or the time is over: only for scripts
-    /// that change nothing when they are repeated.
-    pub async fn run_repeating(
+    /// Runs a script and resends it until a reply arrives or the call times out. Only for
+    /// idempotent scripts.
+    pub async fn run_idempotent(
         &self,
-        script: &'static GuestScript,
+        script: &'static RawScript,
         keys: Vec<Bytes>,
         args: Vec<Bytes>,
     ) -> Result<Value> {
-        self.link.run_repeating(&call(script, keys, args)).await
+        self.link.run_idempotent(&call(script, keys, args)).await
     }
 
-    /// Waits until there is something in `list`, which is left in its place, or `wait` is over;
-    /// then runs a script. Nothing is lost when the caller or the connection goes away meanwhile.
+    /// Blocks until `list` has an element or `wait` elapses, then runs a script. The element stays
+    /// in the list, so nothing is lost if the caller is cancelled or the connection breaks.
     pub async fn wait_then_run(
         &self,
         list: &[u8],
         wait: Duration,
-        script: &'static GuestScript,
+        script: &'static RawScript,
         keys: Vec<Bytes>,
         args: Vec<Bytes>,
     ) -> Result<Value> {
         let then = call(script, keys, args);
-        self.link.park(Awaited::Item(list), wait, &then).await
+        self.link
+            .wait_then_run(WaitOn::Peek(list), wait, &then)
+            .await
     }
 
-    /// Sends a command that changes nothing, or nothing when it is repeated.
+    /// Sends an idempotent command.
     pub async fn ask(&self, cmd: &Cmd) -> Result<Value> {
         self.link.ask(b"", cmd).await
     }
 
-    /// Listens to channels; what is published after this has answered is heard.
-    pub async fn listen(&self, channels: Vec<Bytes>) -> Result<Listener> {
-        self.link.listen(Channels::Plain, channels).await
+    /// Subscribes to channels. Messages published after this returns are received.
+    pub async fn subscribe(&self, channels: Vec<Bytes>) -> Result<Subscriber> {
+        self.link.subscribe(ChannelKind::Plain, channels).await
     }
 }
 
-fn call(script: &'static GuestScript, keys: Vec<Bytes>, args: Vec<Bytes>) -> Call {
+fn call(script: &'static RawScript, keys: Vec<Bytes>, args: Vec<Bytes>) -> Call {
     Call {
         script: &script.0,
         keys,

@@ -8,7 +8,7 @@ use crate::codec::job_id;
 use crate::codec::opts::{self, Opts};
 use crate::codec::stats::{StateCounts, StatsRecord};
 use crate::partition::{Partition, text_arg};
-use crate::reply::{Reply, short};
+use crate::reply::{Reply, unexpected_reply};
 
 impl Partition {
     pub(crate) async fn get(&self, id: &JobId) -> Result<Option<Job>> {
@@ -68,7 +68,8 @@ impl Partition {
 fn raw_job(reply: &mut Reply) -> Result<RawJob> {
     let id = job_id("job", &reply.bytes()?)?;
     let state = reply.text()?;
-    let state = JobState::from_text(&state).ok_or_else(|| short("it has an unknown state"))?;
+    let state =
+        JobState::from_text(&state).ok_or_else(|| unexpected_reply("it has an unknown state"))?;
     let mut raw = RawJob::new(id, state);
     raw.payload = reply.maybe_bytes()?;
     raw.opts = reply.maybe_bytes()?;

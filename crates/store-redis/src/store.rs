@@ -201,7 +201,7 @@ impl Store for RedisStore {
             let mut scan = redis::cmd("SSCAN");
             scan.arg(&key[..]).arg(&cursor).arg("COUNT").arg(SCAN_PAGE);
             let Value::Array(mut page) = self.link().ask(&key, &scan).await? else {
-                return Err(reply::short("it is not a page of queues"));
+                return Err(reply::unexpected_reply("it is not a page of queues"));
             };
             let members = page.pop().unwrap_or(Value::Nil);
             cursor = reply::text(page.pop().unwrap_or(Value::Nil))?;

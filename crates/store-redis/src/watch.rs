@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use windlass_core::{JobId, JobState, Notification, QueueName, Result, Watch};
 
 use crate::codec::names::{NOTIFY_CANCEL, NOTIFY_WORK};
-use crate::link::{Channels, Heard, Listener};
+use crate::link::{ChannelKind, Subscriber, SubscriberEvent};
 use crate::partition::{Partition, number_arg};
 
 /// How long scripts publish after a call of `watch`, and how often it is repeated.
@@ -30,7 +30,7 @@ impl Partition {
 
 /// A stream of notifications about some queues.
 pub(crate) struct Notifier {
-    listener: Listener,
+    listener: Subscriber,
     queues: HashMap<Bytes, QueueName>,
     pending: std::collections::VecDeque<Notification>,
     renewal: Option<JoinHandle<()>>,
@@ -62,7 +62,7 @@ impl Notifier {
         };
         let listener = first
             .link()
-            .listen(Channels::Sharded, channels.keys().cloned().collect())
+            .subscribe(ChannelKind::Sharded, channels.keys().cloned().collect())
             .await?;
         Ok(Self {
             listener,
@@ -101,8 +101,8 @@ impl Watch for Notifier {
                 return Some(notification);
             }
             match self.listener.next().await {
-                Heard::Gap => return Some(Notification::Resync),
-                Heard::Message { channel, bytes } => {
+                SubscriberEvent::Gap => return Some(Notification::Resync),
+                SubscriberEvent::Message { channel, bytes } => {
                     if let Some(queue) = self.queues.get(&channel) {
                         let text = String::from_utf8_lossy(&bytes);
                         self.pending

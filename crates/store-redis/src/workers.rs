@@ -11,7 +11,7 @@ use windlass_core::{
 };
 
 use crate::codec::damaged;
-use crate::reply::{self, Reply, short};
+use crate::reply::{self, Reply, unexpected_reply};
 
 /// The cursor of the first page, and the next cursor of the last page.
 const START: &str = "0";
@@ -40,7 +40,7 @@ pub(crate) fn heartbeat_args(heartbeat: &Heartbeat) -> Vec<Bytes> {
 /// Decodes the reply to a heartbeat.
 pub(crate) fn read_command(value: Value) -> Result<WorkerCommand> {
     WorkerCommand::from_text(&reply::text(value)?)
-        .ok_or_else(|| short("it is not a worker command"))
+        .ok_or_else(|| unexpected_reply("it is not a worker command"))
 }
 
 pub(crate) fn command_args(boot: &BootId, command: WorkerCommand) -> Vec<Bytes> {
@@ -55,7 +55,7 @@ pub(crate) fn read_command_reply(value: Value) -> Result<bool> {
     match reply::text(value)?.as_str() {
         "queued" => Ok(true),
         "unknown" => Ok(false),
-        _ => Err(short("it is neither `queued` nor `unknown`")),
+        _ => Err(unexpected_reply("it is neither `queued` nor `unknown`")),
     }
 }
 

@@ -34,7 +34,7 @@ fn a_stopped_server_is_unreachable() {
             &sandbox,
             69,
             "store_unreachable",
-            &["cannot be reached", "start the server"],
+            &["cannot connect to Redis", "start the server"],
         );
     }
 }
@@ -86,7 +86,7 @@ fn a_key_of_another_program_is_bad_configuration() {
         .command(&["SET", "windlass:{*}:schema", "dear aunt"])
         .ok();
 
-    assert_refused(&sandbox, 78, "store_foreign", &["another ?prefix="]);
+    assert_refused(&sandbox, 78, "store_foreign", &["a separate prefix: ?prefix="]);
 }
 
 #[test]

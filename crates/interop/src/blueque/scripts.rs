@@ -2,12 +2,12 @@
 
 use std::sync::LazyLock;
 
-use windlass_store_redis::raw_client::GuestScript;
+use windlass_store_redis::raw_client::RawScript;
 
 macro_rules! scripts {
     ($($name:ident: $file:literal,)+) => {
-        $(pub(super) static $name: LazyLock<GuestScript> = LazyLock::new(|| {
-            GuestScript::new(&[
+        $(pub(super) static $name: LazyLock<RawScript> = LazyLock::new(|| {
+            RawScript::new(&[
                 include_str!("../../lua/blueque/layout.lua"),
                 include_str!(concat!("../../lua/blueque/", $file, ".lua")),
             ])

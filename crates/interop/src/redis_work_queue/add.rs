@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use redis::Pipeline;
 use windlass_core::Result;
-use windlass_store_redis::raw_client::GuestScript;
+use windlass_store_redis::raw_client::RawScript;
 
 use super::{Item, WorkQueue, script};
 use crate::reply::text;
 
-static ADD: LazyLock<GuestScript> = script!("add.lua");
-static ADD_UNIQUE: LazyLock<GuestScript> = script!("add_unique.lua");
+static ADD: LazyLock<RawScript> = script!("add.lua");
+static ADD_UNIQUE: LazyLock<RawScript> = script!("add_unique.lua");
 
 impl WorkQueue {
     /// Adds an item at the back, unless its id already exists. Returns whether it was added.

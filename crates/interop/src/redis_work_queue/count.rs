@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use redis::{Cmd, Value};
 use windlass_core::Result;
-use windlass_store_redis::raw_client::GuestScript;
+use windlass_store_redis::raw_client::RawScript;
 
 use super::{WorkQueue, script};
 use crate::reply::{list, number};
 
-static COUNTS: LazyLock<GuestScript> = script!("counts.lua");
+static COUNTS: LazyLock<RawScript> = script!("counts.lua");
 
 /// The lengths of both lists, read atomically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,15 +7,15 @@ use bytes::Bytes;
 use redis::Value;
 use tokio::time::Instant;
 use windlass_core::{Error, ErrorKind, Result};
-use windlass_store_redis::raw_client::GuestScript;
+use windlass_store_redis::raw_client::RawScript;
 
 use super::{Item, WorkQueue, script};
 use crate::reply::{bytes, list, text};
 
-static LEASE: LazyLock<GuestScript> = script!("lease.lua");
-static RENEW: LazyLock<GuestScript> = script!("renew.lua");
-static RELEASE: LazyLock<GuestScript> = script!("release.lua");
-static COMPLETE: LazyLock<GuestScript> = script!("complete.lua");
+static LEASE: LazyLock<RawScript> = script!("lease.lua");
+static RENEW: LazyLock<RawScript> = script!("renew.lua");
+static RELEASE: LazyLock<RawScript> = script!("release.lua");
+static COMPLETE: LazyLock<RawScript> = script!("complete.lua");
 
 /// Maximum time of one blocking call. Longer waits are split, so that no connection is idle long
 /// enough for a firewall to drop it.

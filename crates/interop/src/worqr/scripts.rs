@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use windlass_store_redis::raw_client::GuestScript;
+use windlass_store_redis::raw_client::RawScript;
 
 use super::keys::WorqrLayout;
 
@@ -36,7 +36,7 @@ macro_rules! scripts {
                 $($part,)*
                 include_str!(concat!("../../lua/worqr/", $released)),
             ]),
-            document: GuestScript::new(&[
+            document: RawScript::new(&[
                 DOCUMENT,
                 $($part,)*
                 include_str!(concat!("../../lua/worqr/", $document)),

@@ -1,4 +1,4 @@
-//! Every form of a store URL, and everything that is wrong with one.
+//! Valid and invalid store URLs.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn a_login_is_decoded() {
 }
 
 #[test]
-fn a_socket_sentinels_and_a_cluster_have_forms_of_their_own() {
+fn a_socket_sentinels_and_a_cluster_each_have_a_form() {
     let unix = parse("redis+unix:///run/a%20b.sock?db=2");
     assert_eq!(
         (unix.kind, unix.db),
@@ -87,7 +87,7 @@ fn a_socket_sentinels_and_a_cluster_have_forms_of_their_own() {
 }
 
 #[test]
-fn options_are_read() {
+fn options_are_parsed() {
     let address = parse(
         "rediss://h/1?prefix=a.b_c:d-1&durability=replicated:2&timeout=1500ms&ca=/ca&cert=/c&key=/k",
     );
@@ -108,7 +108,7 @@ fn options_are_read() {
 }
 
 #[test]
-fn a_wrong_url_is_refused_with_help() {
+fn an_invalid_url_is_rejected_with_help() {
     for url in [
         "",
         "redis",
@@ -210,7 +210,7 @@ fn a_secret_is_never_printed() {
 }
 
 #[test]
-fn an_address_without_secrets_is_printed_so_that_it_can_be_read_again() {
+fn an_address_without_secrets_is_printed_so_that_it_can_be_parsed_again() {
     for url in [
         "redis://h:6379/0",
         "rediss://[::1]:7000/3?prefix=mine&durability=replicated:2&timeout=1s500ms",

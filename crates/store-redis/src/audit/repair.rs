@@ -2,7 +2,7 @@
 
 use windlass_core::{JobId, Repair, Result};
 
-use crate::reply::short;
+use crate::reply::unexpected_reply;
 
 /// Each code with its message, in which `{}` stands for the detail that the script reports.
 const MESSAGES: [(&str, &str); 37] = [
@@ -152,7 +152,7 @@ pub(super) fn repair(code: &str, id: &str, detail: &str) -> Result<Repair> {
     let (code, message) = MESSAGES
         .iter()
         .find(|(known, _)| *known == code)
-        .ok_or_else(|| short("it has an unknown repair code"))?;
+        .ok_or_else(|| unexpected_reply("it has an unknown repair code"))?;
     Ok(Repair {
         code,
         id: JobId::new(id).ok(),

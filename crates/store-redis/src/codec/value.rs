@@ -3,7 +3,7 @@
 use redis::Value;
 use windlass_core::{Bytes, Result};
 
-use crate::reply::{bytes, short, text};
+use crate::reply::{bytes, text, unexpected_reply};
 
 /// The items of a list.
 pub(crate) fn items(value: Value) -> Result<Vec<Bytes>> {
@@ -22,7 +22,7 @@ pub(crate) fn scored(value: Value) -> Result<Vec<(Bytes, f64)>> {
         let score = text(score)?.parse();
         Ok((
             bytes(member)?,
-            score.map_err(|_| short("it has an invalid score"))?,
+            score.map_err(|_| unexpected_reply("it has an invalid score"))?,
         ))
     };
     paired(value)?.into_iter().map(pair).collect()
@@ -33,7 +33,7 @@ fn paired(value: Value) -> Result<Vec<(Value, Value)>> {
     if let Value::Map(pairs) = value {
         return Ok(pairs);
     }
-    let bad = || short("it does not come in pairs");
+    let bad = || unexpected_reply("it does not come in pairs");
     let mut paired = Vec::new();
     let mut items = list(value)?.into_iter();
     while let Some(first) = items.next() {
@@ -49,7 +49,7 @@ fn list(value: Value) -> Result<Vec<Value>> {
     match value {
         Value::Nil => Ok(Vec::new()),
         Value::Array(items) | Value::Set(items) => Ok(items),
-        _ => Err(short("it is not a list")),
+        _ => Err(unexpected_reply("it is not a list")),
     }
 }
 

@@ -9,7 +9,7 @@ use windlass_testkit::redis::Server;
 use super::*;
 use crate::address::Address;
 use crate::keys::KeyType;
-use crate::link::Standing;
+use crate::link::LinkMode;
 
 /// Keys and their planted values.
 #[derive(Default)]
@@ -287,7 +287,7 @@ async fn a_server_shows_the_same_as_what_was_planted_there() {
         server.command(&[&[Bytes::from(command), key.clone()], &args[..]].concat());
     }
     let address = Address::parse(&server.url()).expect("the URL is valid");
-    let link = Link::open(&address, Standing::Host)
+    let link = Link::open(&address, LinkMode::Store)
         .await
         .expect("the server is up");
 

@@ -1,328 +1,316 @@
-//! The table: each error code of Redis, what it means for a job queue and what to do about it.
+//! The table of Redis error codes: what each means for a job queue and how to recover.
 
 use windlass_core::ErrorKind;
 
-/// What to do about a fault.
+/// How to recover from an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Course {
-    /// Ask the same server again: it will soon do it.
-    Again,
-    /// Find out anew which server is in charge, then ask that.
+pub(crate) enum Recovery {
+    /// Retry on the same server after a short delay.
+    Retry,
+    /// Find the primary again, then retry there.
     Rediscover,
-    /// Give the server time, then ask it again.
+    /// Back off, then retry.
     BackOff,
-    /// Repeating does not help now: tell the caller.
+    /// Return the error: retrying does not help.
     Fatal,
-    /// It may have been carried out; only a repeatable call may be sent again.
+    /// The call may have been executed: retry only if it is idempotent.
     Unknown,
 }
 
 pub(super) struct Row {
     code: &'static str,
-    /// Words of the text that tell apart what has no code of its own.
-    words: &'static str,
-    pub(super) course: Course,
+    /// Text that distinguishes errors that share a code.
+    contains: &'static str,
+    pub(super) recovery: Recovery,
     pub(super) kind: ErrorKind,
     /// Continues "Redis at SERVER …".
-    pub(super) what: &'static str,
+    pub(super) message: &'static str,
     pub(super) help: &'static str,
     pub(super) hides_detail: bool,
 }
 
 const fn row(
     code: &'static str,
-    course: Course,
+    recovery: Recovery,
     kind: ErrorKind,
-    what: &'static str,
+    message: &'static str,
     help: &'static str,
 ) -> Row {
     Row {
         code,
-        words: "",
-        course,
+        contains: "",
+        recovery,
         kind,
-        what,
+        message,
         help,
         hides_detail: false,
     }
 }
 
 impl Row {
-    const fn with(mut self, words: &'static str) -> Self {
-        self.words = words;
+    const fn containing(mut self, text: &'static str) -> Self {
+        self.contains = text;
         self
     }
 
-    const fn hidden(mut self) -> Self {
+    const fn without_detail(mut self) -> Self {
         self.hides_detail = true;
         self
     }
 }
 
-use Course::{Again, BackOff, Fatal, Rediscover};
 use ErrorKind::{
     Internal, Invalid, StoreBusy, StoreDamaged, StoreFull, StoreNewer, StoreReadOnly,
     StoreUnreachable, StoreUnsupported,
 };
+use Recovery::{BackOff, Fatal, Rediscover, Retry};
 
-const LATER: &str = "try again later";
-const TOPOLOGY: &str = "the servers are changing places: try again in some seconds; if it stays so, \
-                        look at the state of the Cluster or the sentinels";
-const RIGHTS: &str = "let the ACL user run the commands of Windlass on its keys and channels, as \
-                      docs/redis.md lists them";
-const REPORT: &str = "this is a fault of Windlass: report it with this message";
+const LATER: &str = "retry later";
+const TOPOLOGY: &str = "a failover or a slot migration is in progress: retry in a few seconds; if it \
+persists, check CLUSTER INFO or the sentinels";
+const PERMISSIONS: &str =
+    "grant the ACL user the commands, keys and channels listed in docs/redis.md";
+const REPORT: &str = "this is a bug in Windlass; report it with this message";
 
-/// The first row that fits, counts.
+/// The first matching row applies.
 pub(super) static TABLE: &[Row] = &[
-    // A Cluster moves slots, or has not settled who owns them.
+    // A Cluster is migrating slots, or has not agreed on their owners.
     row(
         "MOVED",
         Rediscover,
         StoreUnreachable,
-        "sent the call elsewhere until time ran out",
+        "kept redirecting the call until it timed out",
         TOPOLOGY,
     ),
     row(
         "ASK",
         Rediscover,
         StoreUnreachable,
-        "is moving the queue to another node and time ran out",
+        "is still migrating the queue to another node",
         TOPOLOGY,
     ),
     row(
         "TRYAGAIN",
-        Again,
+        Retry,
         StoreBusy,
-        "is moving the queue to another node and time ran out",
+        "is still migrating the queue to another node",
         LATER,
     ),
     row(
         "CLUSTERDOWN",
         Rediscover,
         StoreUnreachable,
-        "is part of a Cluster that is down",
+        "belongs to a Cluster that is down",
         TOPOLOGY,
     ),
     row(
         "CROSSSLOT",
         Fatal,
         Internal,
-        "got a call with keys of several slots",
+        "rejected a call with keys in different slots",
         REPORT,
     ),
-    // Another server is in charge, or will be.
+    // Another server is primary, or is about to be.
     row(
         "READONLY",
         Rediscover,
         StoreUnreachable,
-        "has become a replica",
+        "is now a replica",
         TOPOLOGY,
     ),
     row(
         "MASTERDOWN",
         Rediscover,
         StoreUnreachable,
-        "has lost its primary",
+        "lost the connection to its primary",
         TOPOLOGY,
     ),
     row(
         "UNBLOCKED",
         Rediscover,
         StoreUnreachable,
-        "has become a replica",
+        "is now a replica",
         TOPOLOGY,
     ),
-    // It will do it later.
+    // Temporary conditions.
     row(
         "LOADING",
         BackOff,
         StoreBusy,
-        "is still reading its data from disk",
+        "is still loading its data from disk",
         LATER,
     ),
     row(
         "BUSY",
         BackOff,
         StoreBusy,
-        "is held up by a long script or function",
-        "find out whose it is (SLOWLOG, CLIENT LIST) and end it with SCRIPT KILL or FUNCTION KILL",
+        "is blocked by a long-running script or function",
+        "find it with SLOWLOG GET or CLIENT LIST, and stop it with SCRIPT KILL or FUNCTION KILL",
     ),
     row(
         "UNKILLABLE",
         BackOff,
         StoreBusy,
-        "is held up by a script that cannot be ended",
+        "is blocked by a script that cannot be killed",
         "wait for the script to end",
     ),
     row(
         "NOREPLICAS",
         BackOff,
         StoreBusy,
-        "has too few replicas to take writes (min-replicas-to-write)",
-        "bring the replicas back, or lower min-replicas-to-write",
+        "has too few replicas to accept writes (min-replicas-to-write)",
+        "reconnect the replicas, or lower min-replicas-to-write",
     ),
     row(
         "MISCONF",
         BackOff,
         StoreBusy,
-        "takes no writes because it cannot save to its disk",
-        "make room on the server's disk and look at its log; it goes on by itself",
+        "rejects writes because it cannot save to disk",
+        "free disk space on the server and check its log; writes resume automatically",
     ),
     row(
         "NOSCRIPT",
-        Again,
+        Retry,
         StoreBusy,
-        "forgot a script again and again",
-        "find out what runs SCRIPT FLUSH all the time",
+        "keeps losing a script",
+        "find the client that keeps running SCRIPT FLUSH",
     ),
-    // Full: the caller is told, since only ending jobs makes room.
+    // Out of memory is reported immediately: only finished jobs free memory.
     row(
         "OOM",
         Fatal,
         StoreFull,
-        "has no memory left (maxmemory)",
-        "let workers complete jobs, purge what is kept, or raise maxmemory; enqueue again later",
+        "is out of memory (maxmemory)",
+        "let workers complete jobs, purge queues, or raise maxmemory; then enqueue again",
     ),
-    // Who may do what.
+    // Authentication and permissions.
     row(
         "NOAUTH",
         Fatal,
         StoreUnreachable,
-        "asks for a password",
-        "put user and password into the store URL",
+        "requires a password",
+        "add the user and password to the store URL: redis://USER:PASSWORD@HOST",
     )
-    .hidden(),
+    .without_detail(),
     row(
         "WRONGPASS",
         Fatal,
         StoreUnreachable,
-        "does not accept the user and password",
-        "correct user and password in the store URL; write special characters as %XX",
+        "rejected the user or password",
+        "correct the user and password in the store URL; write special characters as %XX",
     )
-    .hidden(),
+    .without_detail(),
     row(
         "DENIED",
         Fatal,
         StoreUnreachable,
-        "takes no connections from other machines (protected mode)",
+        "accepts no remote connections (protected mode)",
         "set a password and a bind address on the server",
     )
-    .hidden(),
+    .without_detail(),
     row(
         "NOPERM",
         Fatal,
         StoreReadOnly,
-        "does not let this user do that",
-        RIGHTS,
+        "denies this user a command, key or channel",
+        PERMISSIONS,
     ),
-    // Not what it should be.
+    // Unsupported servers and corrupt data.
     row(
         "NOPROTO",
         Fatal,
         StoreUnsupported,
-        "is too old or not Redis",
+        "is too old, or is not Redis",
         "use Redis 7.0 or later, or Valkey",
     ),
     row(
         "WRONGTYPE",
         Fatal,
         StoreDamaged,
-        "holds something else under a key of Windlass",
-        "find the key with `windlass clean --deep`, or give Windlass keys of its own with ?prefix=NAME",
+        "has a key of the wrong type under the prefix of the store",
+        "find the key with `windlass audit`, or use a separate prefix: ?prefix=NAME",
     ),
     row(
         "DAMAGED",
         Fatal,
         StoreDamaged,
-        "holds data of Windlass that make no sense",
-        "run `windlass clean --deep`; if that does not mend it, restore a backup",
+        "has corrupt Windlass data",
+        "run `windlass audit`; if that does not repair it, restore a backup",
     ),
     row(
         "NEWER",
         Fatal,
         StoreNewer,
-        "holds a store that a newer Windlass wrote",
+        "has a store written by a newer Windlass",
         "use that version of Windlass or a later one",
     ),
     row(
         "EXECABORT",
         Fatal,
         Internal,
-        "gave up a transaction",
+        "aborted a transaction",
         REPORT,
     ),
-    // Errors without a code of their own.
+    // Errors with the generic code.
     row(
         "ERR",
         BackOff,
         StoreBusy,
-        "has as many clients as it takes (maxclients)",
-        "raise maxclients, or end clients that are not needed",
+        "has reached its connection limit (maxclients)",
+        "raise maxclients, or close unused clients",
     )
-    .with("max number of clients"),
+    .containing("max number of clients"),
     row(
         "ERR",
         Fatal,
         Invalid,
         "does not have this database",
-        "choose a database that the server has (databases in its settings)",
+        "choose a database number below the `databases` setting of the server",
     )
-    .with("DB index"),
+    .containing("DB index"),
     row(
         "ERR",
         Fatal,
         Invalid,
-        "is part of a Cluster, which has no databases but 0",
-        "write redis-cluster://HOST:PORT",
+        "belongs to a Cluster, which only has database 0",
+        "use redis-cluster://HOST:PORT",
     )
-    .with("SELECT is not allowed in cluster mode"),
+    .containing("SELECT is not allowed in cluster mode"),
     row(
         "ERR",
         Fatal,
         StoreUnsupported,
         "is not part of a Cluster",
-        "write redis://HOST:PORT for a single server",
+        "use redis://HOST:PORT for a single server",
     )
-    .with("cluster support disabled"),
+    .containing("cluster support disabled"),
     row(
         "ERR",
         Fatal,
         StoreUnsupported,
-        "does not know a command that Windlass needs",
+        "does not support a command that Windlass needs",
         "use Redis 7.0 or later, or Valkey, without renamed commands",
     )
-    .with("nknown command"),
+    .containing("nknown command"),
     row(
         "ERR",
         Fatal,
         StoreUnsupported,
-        "does not know a command that Windlass needs",
+        "does not support a command that Windlass needs",
         "use Redis 7.0 or later, or Valkey, without renamed commands",
     )
-    .with("nknown subcommand"),
-    row(
-        "ERR",
-        Fatal,
-        Internal,
-        "could not carry a script out to its end",
-        REPORT,
-    )
-    .with("user_script"),
-    row("ERR", Fatal, Internal, "could not take a script in", REPORT).with("compiling script"),
-    row("ERR", Fatal, Internal, "refused a call", REPORT),
+    .containing("nknown subcommand"),
+    row("ERR", Fatal, Internal, "failed to run a script", REPORT).containing("user_script"),
+    row("ERR", Fatal, Internal, "failed to compile a script", REPORT)
+        .containing("compiling script"),
+    row("ERR", Fatal, Internal, "rejected a call", REPORT),
 ];
 
-static UNHEARD_OF: Row = row(
-    "",
-    Fatal,
-    Internal,
-    "answered with an error that Windlass does not know",
-    REPORT,
-);
+static UNKNOWN_CODE: Row = row("", Fatal, Internal, "returned an unknown error", REPORT);
 
 pub(super) fn find(code: &str, detail: &str) -> &'static Row {
     TABLE
         .iter()
-        .find(|row| row.code == code && detail.contains(row.words))
-        .unwrap_or(&UNHEARD_OF)
+        .find(|row| row.code == code && detail.contains(row.contains))
+        .unwrap_or(&UNKNOWN_CODE)
 }

@@ -1,4 +1,4 @@
-//! Every code of the table, and everything that has no code.
+//! Every code of the table, and errors without a code.
 
 use super::*;
 use windlass_core::ErrorKind::{
@@ -6,18 +6,18 @@ use windlass_core::ErrorKind::{
     StoreReadOnly, StoreUnreachable, StoreUnsupported,
 };
 
-use Course::{Again, BackOff, Fatal, Rediscover};
+use Recovery::{BackOff, Fatal, Rediscover, Retry};
 
-const HERE: &str = "h:1";
+const SERVER: &str = "h:1";
 
-/// What a server really says, what we do, and what the caller is told in the end.
-const SAID: [(&str, &str, Course, ErrorKind); 32] = [
+/// Real error replies, the recovery, and the kind of error the caller gets.
+const REPLIES: [(&str, &str, Recovery, ErrorKind); 32] = [
     ("MOVED", "3999 127.0.0.1:6381", Rediscover, StoreUnreachable),
     ("ASK", "3999 127.0.0.1:6381", Rediscover, StoreUnreachable),
     (
         "TRYAGAIN",
         "Multiple keys request during rehashing of slot",
-        Again,
+        Retry,
         StoreBusy,
     ),
     (
@@ -83,7 +83,7 @@ const SAID: [(&str, &str, Course, ErrorKind); 32] = [
     (
         "NOSCRIPT",
         "No matching script. Please use EVAL.",
-        Again,
+        Retry,
         StoreBusy,
     ),
     (
@@ -128,7 +128,7 @@ const SAID: [(&str, &str, Course, ErrorKind); 32] = [
         Fatal,
         StoreDamaged,
     ),
-    ("DAMAGED", "figures", Fatal, StoreDamaged),
+    ("DAMAGED", "stats", Fatal, StoreDamaged),
     ("NEWER", "schema 2", Fatal, StoreNewer),
     ("EXECABORT", "Transaction discarded", Fatal, Internal),
     ("ERR", "max number of clients reached", BackOff, StoreBusy),
@@ -166,28 +166,28 @@ const SAID: [(&str, &str, Course, ErrorKind); 32] = [
     ("FANCY", "something new", Fatal, Internal),
 ];
 
-fn fault(code: &str, detail: &str) -> Fault {
-    Fault::coded(&HERE, code, detail)
+fn call_error(code: &str, detail: &str) -> CallError {
+    CallError::from_code(&SERVER, code, detail)
 }
 
 #[test]
-fn every_code_has_a_course_and_a_kind() {
-    for (code, detail, course, kind) in SAID {
-        let fault = fault(code, detail);
-        assert_eq!(fault.course, course, "{code} {detail}");
-        assert_eq!(fault.is_no_script, code == "NOSCRIPT");
-        let error = fault.into_error();
+fn every_code_has_a_recovery_and_a_kind() {
+    for (code, detail, recovery, kind) in REPLIES {
+        let call_error = call_error(code, detail);
+        assert_eq!(call_error.recovery, recovery, "{code} {detail}");
+        assert_eq!(call_error.is_no_script, code == "NOSCRIPT");
+        let error = call_error.into_error();
         assert_eq!(error.kind(), kind, "{code} {detail}");
-        assert!(error.to_string().contains(HERE), "{error}");
+        assert!(error.to_string().contains(SERVER), "{error}");
         assert!(error.to_string().contains(code), "{error}");
         assert!(!error.help().is_empty());
     }
 }
 
 #[test]
-fn every_row_of_the_table_is_met_by_what_servers_say() {
+fn every_row_of_the_table_matches_a_real_reply() {
     for row in table::TABLE {
-        let is_met = SAID
+        let is_matched = REPLIES
             .iter()
             .map(|(code, detail, ..)| (*code, *detail))
             .chain([
@@ -195,22 +195,22 @@ fn every_row_of_the_table_is_met_by_what_servers_say() {
                 ("ERR", "unknown subcommand 'SHARDS'. Try CLUSTER HELP."),
             ])
             .any(|(code, detail)| std::ptr::eq(table::find(code, detail), row));
-        assert!(is_met, "{}", row.what);
+        assert!(is_matched, "{}", row.message);
     }
 }
 
 #[test]
-fn what_the_link_retries_is_transient_and_what_is_fatal_is_told_at_once() {
-    for (code, detail, ..) in SAID {
-        let fault = fault(code, detail);
-        if fault.course != Fatal {
-            assert!(fault.into_error().is_transient(), "{code}");
+fn what_the_link_retries_is_transient_and_what_is_fatal_is_returned_at_once() {
+    for (code, detail, ..) in REPLIES {
+        let call_error = call_error(code, detail);
+        if call_error.recovery != Fatal {
+            assert!(call_error.into_error().is_transient(), "{code}");
         }
     }
 }
 
 #[test]
-fn a_redirect_says_where_to() {
+fn a_redirect_names_its_target() {
     for (code, detail, host, port) in [
         ("MOVED", "3999 127.0.0.1:6381", "127.0.0.1", 6381),
         ("ASK", "3999 node-1.example:6381", "node-1.example", 6381),
@@ -218,7 +218,7 @@ fn a_redirect_says_where_to() {
         ("MOVED", "3999 ?:6381", "", 6381),
         ("MOVED", "3999 ::1:6381", "::1", 6381),
     ] {
-        let redirect = fault(code, detail).redirect.expect(detail);
+        let redirect = call_error(code, detail).redirect.expect(detail);
         assert_eq!(redirect.is_ask, code == "ASK");
         assert_eq!(
             (redirect.slot, redirect.host.as_str(), redirect.port),
@@ -226,12 +226,12 @@ fn a_redirect_says_where_to() {
         );
     }
     for detail in ["", "x", "3999", "3999 h", "3999 h:port", "70000 h:1"] {
-        assert_eq!(fault("MOVED", detail).redirect, None, "{detail}");
+        assert_eq!(call_error("MOVED", detail).redirect, None, "{detail}");
     }
 }
 
 #[test]
-fn nothing_sent_is_unreachable_and_nothing_answered_is_unknown() {
+fn nothing_sent_is_unreachable_and_no_reply_is_unknown() {
     for kind in [
         io::ErrorKind::ConnectionRefused,
         io::ErrorKind::NotFound,
@@ -242,43 +242,44 @@ fn nothing_sent_is_unreachable_and_nothing_answered_is_unknown() {
         io::ErrorKind::Other,
     ] {
         let error = RedisError::from(io::Error::from(kind));
-        let before = Fault::met(&HERE, &error, Phase::Connecting);
-        assert_eq!(before.course, BackOff, "{kind}");
+        let before = CallError::from_client(&SERVER, &error, SendState::NotSent);
+        assert_eq!(before.recovery, BackOff, "{kind}");
         let is_refused = matches!(
             kind,
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound
         );
         assert_eq!(before.is_refused, is_refused, "{kind}");
         assert_eq!(before.into_error().kind(), StoreUnreachable);
-        let after = Fault::met(&HERE, &error, Phase::Sent);
-        assert_eq!(after.course, Course::Unknown, "{kind}");
+        let after = CallError::from_client(&SERVER, &error, SendState::Sent);
+        assert_eq!(after.recovery, Recovery::Unknown, "{kind}");
         assert_eq!(after.into_error().kind(), OutcomeUnknown);
     }
 }
 
 #[test]
-fn what_repeating_does_not_mend_is_told_at_once() {
+fn what_retrying_does_not_fix_is_returned_at_once() {
     for kind in [io::ErrorKind::InvalidData, io::ErrorKind::PermissionDenied] {
         let error = RedisError::from(io::Error::from(kind));
-        let fault = Fault::met(&HERE, &error, Phase::Connecting);
-        assert_eq!(fault.course, Fatal);
-        assert_eq!(fault.into_error().kind(), StoreUnreachable);
+        let call_error = CallError::from_client(&SERVER, &error, SendState::NotSent);
+        assert_eq!(call_error.recovery, Fatal);
+        assert_eq!(call_error.into_error().kind(), StoreUnreachable);
     }
-    for (kind, told) in [
+    for (kind, expected) in [
         (redis::ErrorKind::RESP3NotSupported, StoreUnsupported),
         (redis::ErrorKind::AuthenticationFailed, StoreUnreachable),
         (redis::ErrorKind::InvalidClientConfig, Invalid),
     ] {
-        let fault = Fault::met(&HERE, &RedisError::from((kind, "")), Phase::Connecting);
-        assert_eq!(fault.course, Fatal);
-        assert_eq!(fault.into_error().kind(), told);
+        let call_error =
+            CallError::from_client(&SERVER, &RedisError::from((kind, "")), SendState::NotSent);
+        assert_eq!(call_error.recovery, Fatal);
+        assert_eq!(call_error.into_error().kind(), expected);
     }
 }
 
 #[test]
-fn after_an_unknown_try_nobody_says_that_nothing_was_done() {
-    for (code, detail, _, kind) in SAID {
-        let error = fault(code, detail).into_error_after_unknown();
+fn after_an_unknown_attempt_no_error_claims_that_nothing_was_done() {
+    for (code, detail, _, kind) in REPLIES {
+        let error = call_error(code, detail).into_error_after_unknown();
         let expected = if matches!(kind, StoreBusy | StoreUnreachable | StoreFull) {
             OutcomeUnknown
         } else {
@@ -290,6 +291,6 @@ fn after_an_unknown_try_nobody_says_that_nothing_was_done() {
 
 #[test]
 fn a_login_is_not_repeated() {
-    let error = fault("WRONGPASS", "hunter2").into_error();
+    let error = call_error("WRONGPASS", "hunter2").into_error();
     assert!(!format!("{error} {error:?}").contains("hunter2"));
 }

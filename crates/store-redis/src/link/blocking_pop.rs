@@ -1,4 +1,4 @@
-//! Waiting for something in a list with a script right behind it, on a connection of its own.
+//! Blocks on a list and then runs a script, in one pipeline on a dedicated connection.
 
 use std::time::Duration;
 
@@ -7,40 +7,39 @@ use tokio::time::Instant;
 use windlass_core::Result;
 
 use super::call::Call;
-use super::retry::{Repeat, Route, Tries};
+use super::retry::{CallRetry, Resend, Route};
 use super::{Inner, slot_of};
-use crate::error::{Course, Fault};
+use crate::error::{CallError, Recovery};
 
-/// How much later than asked a server may answer, at the least, before the line counts as dead. A
-/// longer timeout gives it as long as one try of any call that may be repeated.
+/// How late a reply may be before the connection counts as dead: this, or half the timeout of a call
+/// if that is longer.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Redis waits for ever when it is asked to wait for no time.
-const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+/// A timeout of 0 would make Redis block forever.
+const MIN_WAIT: Duration = Duration::from_millis(1);
 
-/// What is waited for.
+/// The list to block on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Awaited<'a> {
-    /// A marker in this list, which is taken out.
-    Marker(&'a [u8]),
-    /// Anything in this list, which stays in its place: it may be lost with no answer.
-    Item(&'a [u8]),
+pub(crate) enum WaitOn<'a> {
+    /// Pops the first element (BLPOP). If the reply is lost, so is the element.
+    Pop(&'a [u8]),
+    /// Leaves the element in the list (BLMOVE onto itself), so that no lost reply can lose it.
+    Peek(&'a [u8]),
 }
 
-impl Awaited<'_> {
+impl WaitOn<'_> {
     fn list(&self) -> &[u8] {
         match self {
-            Self::Marker(list) | Self::Item(list) => list,
+            Self::Pop(list) | Self::Peek(list) => list,
         }
     }
 
     fn command(&self, wait: Duration) -> Cmd {
-        let seconds = wait.max(SHORTEST_WAIT).as_secs_f64();
+        let seconds = wait.max(MIN_WAIT).as_secs_f64();
         let mut cmd = Cmd::new();
         match self {
-            Self::Marker(list) => cmd.arg("BLPOP").arg(list),
-            // From an end to the same end.
-            Self::Item(list) => {
+            Self::Pop(list) => cmd.arg("BLPOP").arg(list),
+            Self::Peek(list) => {
                 let cmd = cmd.arg("BLMOVE").arg(list).arg(list);
                 cmd.arg("RIGHT").arg("RIGHT")
             }
@@ -50,63 +49,63 @@ impl Awaited<'_> {
     }
 }
 
-/// Waits until there is what is awaited, or `wait` is over, then runs `then`. A caller that goes
-/// away takes the connection with it: nobody else finds a wait on it.
-pub(super) async fn park(
+/// Blocks until the list has an element or `wait` elapses, then runs `then`. If the caller is
+/// cancelled, the connection is dropped, because the blocked command cannot be withdrawn.
+pub(super) async fn wait_then_run(
     inner: &Inner,
-    awaited: Awaited<'_>,
+    on: WaitOn<'_>,
     wait: Duration,
     then: &Call,
 ) -> Result<Value> {
     let timeout = inner.address.timeout;
-    let slot = slot_of(awaited.list());
-    let mut tries = Tries::new(inner, slot, wait + timeout, Repeat::Never);
+    let slot = slot_of(on.list());
+    let mut retry = CallRetry::new(inner, slot, wait + timeout, Resend::Never);
     loop {
-        let fault = match tries.route().await {
-            Ok(route) => match wait_at(&route, awaited, wait, then, timeout).await {
+        let error = match retry.route().await {
+            Ok(route) => match wait_at(&route, on, wait, then, timeout).await {
                 Ok(value) => return Ok(value),
-                Err(fault) => fault,
+                Err(error) => error,
             },
-            Err(fault) => fault,
+            Err(error) => error,
         };
-        tries.after(fault).await?;
+        retry.wait_after(error).await?;
     }
 }
 
 async fn wait_at(
     route: &Route,
-    awaited: Awaited<'_>,
+    on: WaitOn<'_>,
     wait: Duration,
     then: &Call,
     timeout: Duration,
-) -> Result<Value, Fault> {
+) -> Result<Value, CallError> {
     let until = Instant::now() + timeout;
     if route.is_asking {
-        // A slot on its way to another node is not the place to wait.
-        return route.send(&then.by_text(), until).await;
+        // Do not block on a slot that is being migrated.
+        return route.send(&then.by_source(), until).await;
     }
-    let conn = route.node.own(until).await?;
+    let conn = route.node.dedicated(until).await?;
     let mut cmds = Pipeline::with_capacity(2);
-    cmds.add_command(awaited.command(wait));
+    cmds.add_command(on.command(wait));
     cmds.add_command(then.by_sha());
     let grace = GRACE.max(timeout / 2);
-    let answers = conn.calls(&cmds, Instant::now() + wait + grace).await?;
-    let mut answers = answers.into_iter();
-    let mut next = || Fault::in_value(conn.server(), answers.next().unwrap_or(Value::Nil));
-    let marker = next();
-    let mut answer = next();
-    if let Err(fault) = &answer
-        && fault.is_no_script
+    let replies = conn.calls(&cmds, Instant::now() + wait + grace).await?;
+    let mut replies = replies.into_iter();
+    let mut next = || CallError::check_reply(conn.server(), replies.next().unwrap_or(Value::Nil));
+    let waited = next();
+    let mut reply = next();
+    if let Err(error) = &reply
+        && error.is_no_script
     {
-        answer = conn.call(&then.by_text(), Instant::now() + timeout).await;
+        reply = conn.call(&then.by_source(), Instant::now() + timeout).await;
     }
-    let is_whole = !matches!(&answer, Err(fault) if fault.course == Course::Unknown);
-    if is_whole {
+    let is_reusable = !matches!(&reply, Err(error) if error.recovery == Recovery::Unknown);
+    if is_reusable {
         route.node.give_back(conn);
     }
-    match marker {
-        // Nothing was waited for, and never will be: the caller must not come back at once.
-        Err(fault) if fault.course == Course::Fatal => Err(fault),
-        _ => answer,
+    match waited {
+        // The wait itself failed and always will: report it, so that the caller does not spin.
+        Err(error) if error.recovery == Recovery::Fatal => Err(error),
+        _ => reply,
     }
 }

@@ -1,29 +1,27 @@
-//! One call of a script: the script, the keys it may touch and its arguments.
+//! One script call: the script, its keys and its arguments.
 
 use bytes::Bytes;
 use redis::Cmd;
 
 use crate::script::Script;
 
-/// One call of a script.
+/// One script call.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    /// The script.
     pub(crate) script: &'static Script,
-    /// Every key it may touch, all of one slot.
+    /// Every key the script may access; all in one hash slot.
     pub(crate) keys: Vec<Bytes>,
-    /// What it is told.
     pub(crate) args: Vec<Bytes>,
 }
 
 impl Call {
-    /// The call for a server that knows the script.
+    /// Returns the EVALSHA command.
     pub(crate) fn by_sha(&self) -> Cmd {
         self.command("EVALSHA", &self.script.sha)
     }
 
-    /// The call for any server, which knows the script from then on.
-    pub(crate) fn by_text(&self) -> Cmd {
+    /// Returns the EVAL command, which also loads the script into the server's cache.
+    pub(crate) fn by_source(&self) -> Cmd {
         self.command("EVAL", &self.script.source)
     }
 
@@ -32,8 +30,8 @@ impl Call {
         let count = self.keys.len() + self.args.len() + 3;
         let mut cmd = Cmd::with_capacity(count, bytes + script.len() + 32);
         cmd.arg(verb).arg(script).arg(self.keys.len());
-        for part in self.keys.iter().chain(&self.args) {
-            cmd.arg(part.as_ref());
+        for argument in self.keys.iter().chain(&self.args) {
+            cmd.arg(argument.as_ref());
         }
         cmd
     }

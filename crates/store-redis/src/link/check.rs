@@ -1,4 +1,4 @@
-//! Whether servers are fit for jobs: new enough, in charge, and never throwing keys away.
+//! Checks that servers can hold jobs: recent enough, primary, and not evicting keys.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -11,177 +11,179 @@ use tokio::time::{Instant, sleep};
 use windlass_core::{Error, ErrorKind, Result};
 
 use super::node::Node;
-use super::retry::{Repeat, Tries};
-use super::{Inner, Standing, held};
+use super::retry::{CallRetry, Resend};
+use super::{Inner, LinkMode, lock};
 use crate::address::{Durability, Kind};
-use crate::error::{Course, Fault, copy};
+use crate::error::{CallError, Recovery, copy};
 
-/// How often the servers are looked at again.
-const EVERY: Duration = Duration::from_secs(60);
+/// Interval of the periodic check.
+const INTERVAL: Duration = Duration::from_secs(60);
 
-/// After a change of servers, once that is over.
-const SETTLING: Duration = Duration::from_secs(1);
+/// Delay of the check after a failover, to let it finish.
+const AFTER_CHANGE: Duration = Duration::from_secs(1);
 
-/// The oldest version with everything we need: flags of scripts, sharded channels.
-const OLDEST: (u32, u32) = (7, 0);
+/// The oldest supported version: script flags and sharded pub/sub came with it.
+const MIN_VERSION: (u32, u32) = (7, 0);
 
-/// How a server makes sure that a job is on disk.
+/// How a server syncs a write to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Syncing {
-    /// By itself, before it answers.
+pub(crate) enum SyncMode {
+    /// Before it replies (`appendfsync always`).
     Always,
-    /// When asked to wait for it.
+    /// When asked to wait (WAITAOF).
     OnWait,
 }
 
-/// What is known of the servers' fitness.
+/// The result of the latest check.
 #[derive(Default)]
-pub(crate) struct Fitness {
+pub(crate) struct Health {
     state: Mutex<State>,
-    watcher: Mutex<Option<AbortHandle>>,
+    task: Mutex<Option<AbortHandle>>,
 }
 
 #[derive(Default)]
 struct State {
-    trouble: Option<Error>,
-    syncing: Option<Syncing>,
+    error: Option<Error>,
+    sync_mode: Option<SyncMode>,
 }
 
-impl Fitness {
-    /// What is wrong, as far as is known.
-    pub(crate) fn trouble(&self) -> Option<Error> {
-        held(&self.state).trouble.as_ref().map(copy)
+impl Health {
+    /// Returns the error of the latest check.
+    pub(crate) fn error(&self) -> Option<Error> {
+        lock(&self.state).error.as_ref().map(copy)
     }
 
-    /// How the servers make sure that a job is on disk, where that was asked for.
-    pub(crate) fn syncing(&self) -> Syncing {
-        held(&self.state).syncing.unwrap_or(Syncing::OnWait)
+    /// Returns how the servers sync writes to disk; only meaningful with `durability=synced`.
+    pub(crate) fn sync_mode(&self) -> SyncMode {
+        lock(&self.state).sync_mode.unwrap_or(SyncMode::OnWait)
     }
 
-    /// Looks at the servers again and again, for as long as the link is used.
+    /// Checks the servers periodically until the link is dropped.
     pub(crate) fn watch(&self, inner: &Arc<Inner>) {
         let changes = inner.topology.changes();
-        let watcher = tokio::spawn(look_again(Arc::downgrade(inner), changes)).abort_handle();
-        *held(&self.watcher) = Some(watcher);
+        let task = tokio::spawn(check_periodically(Arc::downgrade(inner), changes)).abort_handle();
+        *lock(&self.task) = Some(task);
     }
 }
 
-impl Drop for Fitness {
+impl Drop for Health {
     fn drop(&mut self) {
-        if let Some(watcher) = held(&self.watcher).take() {
-            watcher.abort();
+        if let Some(task) = lock(&self.task).take() {
+            task.abort();
         }
     }
 }
 
-async fn look_again(inner: Weak<Inner>, mut changes: watch::Receiver<u64>) {
+async fn check_periodically(inner: Weak<Inner>, mut changes: watch::Receiver<u64>) {
     loop {
-        // Servers that come to be in charge later have settings of their own.
+        // A server promoted later may have different settings.
         tokio::select! {
-            () = sleep(EVERY) => {}
+            () = sleep(INTERVAL) => {}
             changed = changes.changed() => match changed {
-                Ok(()) => sleep(SETTLING).await,
+                Ok(()) => sleep(AFTER_CHANGE).await,
                 Err(_) => return,
             },
         }
         changes.mark_unchanged();
         let Some(inner) = inner.upgrade() else { return };
-        now(&inner).await;
+        recheck(&inner).await;
     }
 }
 
-/// Looks at every server that can be reached now.
-pub(crate) async fn now(inner: &Inner) {
+/// Checks every server that can be reached and records the result.
+pub(crate) async fn recheck(inner: &Inner) {
     let until = Instant::now() + inner.address.timeout;
-    match look(inner, until).await {
-        Ok(()) => held(&inner.fitness.state).trouble = None,
-        // Not to be reached is no news about its settings; calls find out for themselves.
-        Err(fault) if fault.course != Course::Fatal => {}
-        Err(fault) => {
-            *held(&inner.fitness.state) = State {
-                trouble: Some(fault.into_error()),
-                // What was promised about disks is not known to hold any more.
-                syncing: None,
+    match check_all(inner, until).await {
+        Ok(()) => lock(&inner.health.state).error = None,
+        // Unreachable says nothing about the settings; calls report it themselves.
+        Err(error) if error.recovery != Recovery::Fatal => {}
+        Err(error) => {
+            *lock(&inner.health.state) = State {
+                error: Some(error.into_error()),
+                // The earlier result about syncing may no longer hold.
+                sync_mode: None,
             };
         }
     }
 }
 
-/// Looks at the servers until they answer or the time is over.
-pub(crate) async fn at_start(inner: &Inner) -> Result<()> {
+/// Checks the servers, retrying until they reply or the timeout elapses.
+pub(crate) async fn check_at_open(inner: &Inner) -> Result<()> {
     let is_single = matches!(inner.address.kind, Kind::Single(_));
-    let mut tries = Tries::new(inner, 0, inner.address.timeout, Repeat::Safe).impatient(is_single);
+    let mut retry =
+        CallRetry::new(inner, 0, inner.address.timeout, Resend::Safe).fail_if_refused(is_single);
     loop {
-        match look(inner, tries.limit()).await {
+        match check_all(inner, retry.deadline()).await {
             Ok(()) => return Ok(()),
-            Err(fault) => tries.after(fault).await?,
+            Err(error) => retry.wait_after(error).await?,
         }
     }
 }
 
-async fn look(inner: &Inner, until: Instant) -> Result<(), Fault> {
+async fn check_all(inner: &Inner, until: Instant) -> Result<(), CallError> {
     let nodes = inner.topology.primaries(until).await?;
-    let mut away = None;
-    let mut syncing = Vec::new();
+    let mut unreachable = None;
+    let mut sync_modes = Vec::new();
     for node in &nodes {
-        match look_at(inner, node, until).await {
-            Ok(found) => syncing.push(found),
-            Err(fault) if fault.course == Course::Fatal => return Err(fault),
-            Err(fault) => {
-                inner.topology.heard(node, &fault);
-                away = Some(fault);
+        match check_node(inner, node, until).await {
+            Ok(found) => sync_modes.push(found),
+            Err(error) if error.recovery == Recovery::Fatal => return Err(error),
+            Err(error) => {
+                inner.topology.record_error(node, &error);
+                unreachable = Some(error);
             }
         }
     }
-    // Of several servers some may be away: their queues wait, the others go on.
-    if let Some(fault) = away
-        && syncing.is_empty()
+    // In a Cluster some servers may be unreachable: the queues of the others still work.
+    if let Some(error) = unreachable
+        && sync_modes.is_empty()
     {
-        return Err(fault);
+        return Err(error);
     }
-    let is_always = syncing.iter().all(|syncing| *syncing == Syncing::Always);
-    held(&inner.fitness.state).syncing = Some(if is_always {
-        Syncing::Always
+    let is_always = sync_modes.iter().all(|mode| *mode == SyncMode::Always);
+    lock(&inner.health.state).sync_mode = Some(if is_always {
+        SyncMode::Always
     } else {
-        Syncing::OnWait
+        SyncMode::OnWait
     });
     Ok(())
 }
 
-/// Looks at one server; what it does about disks is told where that is asked for.
-async fn look_at(inner: &Inner, node: &Node, until: Instant) -> Result<Syncing, Fault> {
+/// Checks one server. The sync mode is only determined for `durability=synced`.
+async fn check_node(inner: &Inner, node: &Node, until: Instant) -> Result<SyncMode, CallError> {
     let conn = node.shared(until).await?;
-    let hello = Hello::read(node, conn.call(&cmd("HELLO"), until).await?)?;
-    hello.judge(node, &inner.address.kind)?;
+    let hello = HelloReply::parse(node, conn.call(&cmd("HELLO"), until).await?)?;
+    hello.validate(node, &inner.address.kind)?;
     let settings = settings(node, until).await?;
     if let Some(policy) = settings.get("maxmemory-policy")
         && policy != "noeviction"
-        && inner.standing == Standing::Host
+        && inner.mode == LinkMode::Store
     {
-        return Err(unfit(
+        return Err(unsupported(
             node,
-            &format!("throws keys away when memory is short (maxmemory-policy {policy})"),
-            "set maxmemory-policy noeviction: no other policy keeps jobs",
+            &format!("evicts keys when memory is full (maxmemory-policy {policy})"),
+            "set maxmemory-policy noeviction: any other policy can lose jobs",
         ));
     }
     match inner.address.durability {
-        Durability::Synced => syncing(node, &settings, until).await,
-        Durability::Replicated(_) => waiting(node, until).await.map(|()| Syncing::OnWait),
-        Durability::Memory => Ok(Syncing::OnWait),
+        Durability::Synced => check_sync(node, &settings, until).await,
+        Durability::Replicated(_) => check_wait(node, until).await.map(|()| SyncMode::OnWait),
+        Durability::Memory => Ok(SyncMode::OnWait),
     }
 }
 
-/// What a server says of itself; everybody may ask.
-pub(super) struct Hello {
+/// The reply to HELLO, which needs no permissions.
+pub(super) struct HelloReply {
     version: String,
     mode: String,
     role: String,
 }
 
-impl Hello {
-    pub(super) fn read(node: &Node, value: Value) -> Result<Self, Fault> {
-        let mut fields: HashMap<String, Value> = redis::from_redis_value(value)
-            .map_err(|_| Fault::odd(node.name(), "the reply to HELLO is not a map"))?;
+impl HelloReply {
+    pub(super) fn parse(node: &Node, value: Value) -> Result<Self, CallError> {
+        let mut fields: HashMap<String, Value> = redis::from_redis_value(value).map_err(|_| {
+            CallError::unexpected_reply(node.name(), "the reply to HELLO is not a map")
+        })?;
         let mut text = |name: &str| {
             let value = fields.remove(name).unwrap_or(Value::Nil);
             redis::from_redis_value::<Option<String>>(value)
@@ -200,39 +202,42 @@ impl Hello {
         self.role == "master"
     }
 
-    fn judge(&self, node: &Node, kind: &Kind) -> Result<(), Fault> {
+    fn validate(&self, node: &Node, kind: &Kind) -> Result<(), CallError> {
         let mut numbers = self
             .version
             .split('.')
-            .map(|part| part.parse().unwrap_or(0));
+            .map(|number| number.parse().unwrap_or(0));
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        if version < OLDEST {
-            return Err(unfit(
+        if version < MIN_VERSION {
+            return Err(unsupported(
                 node,
-                &format!("is of version {}", self.version),
+                &format!("is too old (version {})", self.version),
                 "use Redis 7.0 or later, or Valkey",
             ));
         }
         let is_cluster = matches!(kind, Kind::Cluster { .. });
         match self.mode.as_str() {
-            "sentinel" => Err(unfit(
+            "sentinel" => Err(unsupported(
                 node,
-                "is a sentinel and holds no data",
-                "write redis-sentinel://HOST:PORT/MASTER/DB",
+                "is a sentinel, which stores no data",
+                "use redis-sentinel://HOST:PORT/MASTER/DB",
             )),
-            "cluster" if !is_cluster => Err(unfit(
+            "cluster" if !is_cluster => Err(unsupported(
                 node,
-                "is part of a Cluster",
-                "write redis-cluster://HOST:PORT",
+                "belongs to a Cluster",
+                "use redis-cluster://HOST:PORT",
             )),
-            // Somebody else is in charge by now; a single server has nobody else.
-            _ if !self.is_primary() && matches!(kind, Kind::Single(_)) => Err(Fault::fatal(
+            // With one server there is no other primary to find.
+            _ if !self.is_primary() && matches!(kind, Kind::Single(_)) => Err(CallError::fatal(
                 ErrorKind::StoreReadOnly,
-                format!("Redis at {} is a replica and takes no writes", node.name()),
-                "write the URL of its primary, or redis-sentinel:// so that it is found",
+                format!(
+                    "Redis at {} is a replica and accepts no writes",
+                    node.name()
+                ),
+                "use the URL of its primary, or redis-sentinel:// to discover it",
             )),
-            _ if !self.is_primary() => Err(Fault::nowhere(format!(
-                "{} is not a primary any more",
+            _ if !self.is_primary() => Err(CallError::no_server(format!(
+                "{} is no longer a primary",
                 node.name()
             ))),
             _ => Ok(()),
@@ -240,11 +245,11 @@ impl Hello {
     }
 }
 
-/// The settings that say when a server brings jobs to its disk.
+/// The settings that control when a server syncs writes to disk.
 pub(super) const SYNC_SETTINGS: [&str; 3] =
     ["appendonly", "appendfsync", "no-appendfsync-on-rewrite"];
 
-/// Whether a server with these settings has a job on disk before it answers.
+/// Whether a server with these settings syncs each write before it replies.
 pub(super) fn is_synced_always(settings: &HashMap<String, String>) -> bool {
     let wanted = SYNC_SETTINGS.into_iter().zip(["yes", "always", "no"]);
     let mut missing =
@@ -252,23 +257,23 @@ pub(super) fn is_synced_always(settings: &HashMap<String, String>) -> bool {
     missing.next().is_none()
 }
 
-/// Settings that matter, as far as we may read them.
-async fn settings(node: &Node, until: Instant) -> Result<HashMap<String, String>, Fault> {
+/// Reads the relevant settings, as far as permissions allow.
+async fn settings(node: &Node, until: Instant) -> Result<HashMap<String, String>, CallError> {
     let mut config = Cmd::new();
     config.arg("CONFIG").arg("GET").arg("maxmemory-policy");
     config.arg(&SYNC_SETTINGS);
     match node.shared(until).await?.call(&config, until).await {
         Ok(value) => Ok(redis::from_redis_value(value).unwrap_or_default()),
-        // Forbidden or renamed, as hosted servers do.
-        Err(fault) if fault.course == Course::Fatal => {
+        // Hosted servers often forbid or rename CONFIG.
+        Err(error) if error.recovery == Recovery::Fatal => {
             let mut info = Cmd::new();
             info.arg("INFO").arg("memory");
-            let told = match node.shared(until).await?.call(&info, until).await {
+            let info = match node.shared(until).await?.call(&info, until).await {
                 Ok(value) => redis::from_redis_value::<String>(value).unwrap_or_default(),
-                Err(fault) if fault.course == Course::Fatal => String::new(),
-                Err(fault) => return Err(fault),
+                Err(error) if error.recovery == Recovery::Fatal => String::new(),
+                Err(error) => return Err(error),
             };
-            let policy = told
+            let policy = info
                 .lines()
                 .find_map(|line| line.strip_prefix("maxmemory_policy:"));
             Ok(policy
@@ -276,51 +281,51 @@ async fn settings(node: &Node, until: Instant) -> Result<HashMap<String, String>
                 .into_iter()
                 .collect())
         }
-        Err(fault) => Err(fault),
+        Err(error) => Err(error),
     }
 }
 
-/// Whether we may wait for replicas; how many there are shows with every call.
-async fn waiting(node: &Node, until: Instant) -> Result<(), Fault> {
+/// Checks that WAIT is permitted; the number of replicas is checked by each call.
+async fn check_wait(node: &Node, until: Instant) -> Result<(), CallError> {
     let mut wait = Cmd::new();
     wait.arg("WAIT").arg(0).arg(1);
-    let conn = node.own(until).await?;
+    let conn = node.dedicated(until).await?;
     conn.call(&wait, until).await?;
     node.give_back(conn);
     Ok(())
 }
 
-async fn syncing(
+async fn check_sync(
     node: &Node,
     settings: &HashMap<String, String>,
     until: Instant,
-) -> Result<Syncing, Fault> {
+) -> Result<SyncMode, CallError> {
     if is_synced_always(settings) {
-        return Ok(Syncing::Always);
+        return Ok(SyncMode::Always);
     }
-    // A connection that wrote nothing is answered at once, where the server knows how.
+    // WAITAOF returns immediately on a connection without writes, if the server supports it.
     let mut wait = Cmd::new();
     wait.arg("WAITAOF").arg(1).arg(0).arg(1);
-    let conn = node.own(until).await?;
+    let conn = node.dedicated(until).await?;
     match conn.call(&wait, until).await {
         Ok(_) => {
             node.give_back(conn);
-            Ok(Syncing::OnWait)
+            Ok(SyncMode::OnWait)
         }
-        Err(fault) if fault.course == Course::Fatal => Err(unfit(
+        Err(error) if error.recovery == Recovery::Fatal => Err(unsupported(
             node,
-            "cannot promise that a job is on disk (durability=synced)",
-            "set appendonly yes, appendfsync always and no-appendfsync-on-rewrite no; from Redis \
-             7.2 on, appendonly yes is enough",
+            "cannot guarantee that a job is on disk (durability=synced)",
+            "set appendonly yes, appendfsync always and no-appendfsync-on-rewrite no; since Redis 7.2, \
+            appendonly yes is enough",
         )),
-        Err(fault) => Err(fault),
+        Err(error) => Err(error),
     }
 }
 
-fn unfit(node: &Node, what: &str, help: &'static str) -> Fault {
-    Fault::fatal(
+fn unsupported(node: &Node, why: &str, help: &'static str) -> CallError {
+    CallError::fatal(
         ErrorKind::StoreUnsupported,
-        format!("Redis at {} {what}", node.name()),
+        format!("Redis at {} {why}", node.name()),
         help,
     )
 }

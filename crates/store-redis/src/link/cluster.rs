@@ -1,4 +1,4 @@
-//! A Cluster: which node has which slot, learnt from the nodes and from their redirects.
+//! A Cluster: maps slots to nodes, using CLUSTER SLOTS and redirects.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,101 +10,101 @@ use redis::{Cmd, Value};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::conn::Entrance;
+use super::conn::ConnectOptions;
 use super::node::Node;
-use super::single_flight::Turn;
+use super::single_flight::SingleFlight;
 use super::slot::SLOTS;
-use super::{Seldom, held};
+use super::{BoxFuture, lock};
 use crate::address::{Host, Server};
-use crate::error::{Course, Fault, Redirect};
+use crate::error::{CallError, Recovery, Redirect};
 
-/// How long one node may take to tell where the slots are.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Timeout of CLUSTER SLOTS on one node.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A Cluster.
 pub(crate) struct Cluster {
     seeds: Vec<Host>,
-    entrance: Entrance,
-    map: Mutex<Map>,
+    options: ConnectOptions,
+    map: Mutex<SlotMap>,
     is_stale: AtomicBool,
-    learning: Turn,
-    /// Somebody learns beside the calls.
-    is_learning: AtomicBool,
+    refresh: SingleFlight,
+    /// A background refresh is in progress.
+    is_refreshing: AtomicBool,
     changes: watch::Sender<u64>,
 }
 
-/// What is known of the nodes.
+/// The known nodes and their slots.
 #[derive(Default)]
-struct Map {
+struct SlotMap {
     nodes: HashMap<Server, Arc<Node>>,
-    /// The node of each slot; empty until it was learnt.
+    /// The node of each slot; empty before the first refresh.
     slots: Vec<Option<Server>>,
 }
 
-/// Slots from the first to the last, and the node that has them.
+/// First slot, last slot, and the node that owns them.
 type Range = (u16, u16, Server);
 
 impl Cluster {
-    pub(super) fn new(seeds: &[Host], entrance: Entrance) -> Arc<Self> {
+    pub(super) fn new(seeds: &[Host], options: ConnectOptions) -> Arc<Self> {
         Arc::new(Self {
             seeds: seeds.to_vec(),
-            entrance,
+            options,
             map: Mutex::default(),
             is_stale: AtomicBool::new(true),
-            learning: Turn::default(),
-            is_learning: AtomicBool::new(false),
+            refresh: SingleFlight::default(),
+            is_refreshing: AtomicBool::new(false),
             changes: watch::Sender::new(0),
         })
     }
 
-    /// The node of a slot. A node that is known is worth a try, though much may have changed: calls
-    /// to healthy nodes do not wait for news about the others.
+    /// Returns the node of a slot. A known node is returned even if the map is stale, so that calls
+    /// to healthy nodes do not wait for a refresh.
     pub(super) async fn node(
         self: &Arc<Self>,
         slot: u16,
         until: Instant,
-    ) -> Result<Arc<Node>, Fault> {
-        let known = || held(&self.map).node_of(slot);
+    ) -> Result<Arc<Node>, CallError> {
+        let known = || lock(&self.map).node_of(slot);
         if let Some(node) = known() {
             if self.is_stale.load(Ordering::Acquire) {
-                self.learn_beside();
+                self.refresh_in_background();
             }
             return Ok(node);
         }
-        self.learn(until).await?;
-        known().ok_or_else(|| Fault::nowhere(format!("no node has slot {slot}")))
+        self.refresh(until).await?;
+        known().ok_or_else(|| CallError::no_server(format!("no node owns slot {slot}")))
     }
 
-    /// Every node that has slots.
-    pub(super) async fn primaries(&self, until: Instant) -> Result<Vec<Arc<Node>>, Fault> {
-        self.learn(until).await?;
-        Ok(held(&self.map).primaries())
+    /// Returns every node that owns slots.
+    pub(super) async fn primaries(&self, until: Instant) -> Result<Vec<Arc<Node>>, CallError> {
+        self.refresh(until).await?;
+        Ok(lock(&self.map).primaries())
     }
 
-    /// The node that another one sends a call to while a slot is moved.
-    pub(super) fn asked(&self, ask: &Redirect, asked: &Node) -> Result<Arc<Node>, Fault> {
+    /// Returns the node that an ASK redirect names while a slot is being migrated.
+    pub(super) fn ask_target(&self, ask: &Redirect, asked: &Node) -> Result<Arc<Node>, CallError> {
         let server = target(ask, asked);
-        held(&self.map).at(&server, &self.entrance)
+        lock(&self.map).node_at(&server, &self.options)
     }
 
-    /// Learns from redirects; after anything else that is odd, where all slots are is asked anew.
-    pub(super) fn heard(&self, node: &Node, fault: &Fault) {
-        match &fault.redirect {
+    /// Applies a MOVED redirect; after other errors marks the map as stale.
+    pub(super) fn record_error(&self, node: &Node, error: &CallError) {
+        match &error.redirect {
             Some(redirect) if redirect.is_ask => {}
             Some(moved) => {
                 let server = target(moved, node);
-                let mut map = held(&self.map);
-                if map.at(&server, &self.entrance).is_ok()
-                    && let Some(place) = map.slots.get_mut(usize::from(moved.slot))
+                let mut map = lock(&self.map);
+                if map.node_at(&server, &self.options).is_ok()
+                    && let Some(owner) = map.slots.get_mut(usize::from(moved.slot))
                 {
-                    *place = Some(server);
+                    *owner = Some(server);
                 }
                 drop(map);
                 self.changes.send_modify(|changes| *changes += 1);
-                self.doubt();
+                self.mark_stale();
             }
-            None if matches!(fault.course, Course::Again | Course::Fatal) => {}
-            None => self.doubt(),
+            None if matches!(error.recovery, Recovery::Retry | Recovery::Fatal) => {}
+            None => self.mark_stale(),
         }
     }
 
@@ -112,54 +112,58 @@ impl Cluster {
         self.changes.subscribe()
     }
 
-    fn doubt(&self) {
+    fn mark_stale(&self) {
         self.is_stale.store(true, Ordering::Release);
     }
 
-    fn learn_beside(self: &Arc<Self>) {
-        if self.is_learning.swap(true, Ordering::AcqRel) {
+    fn refresh_in_background(self: &Arc<Self>) {
+        if self.is_refreshing.swap(true, Ordering::AcqRel) {
             return;
         }
-        let lesson = Lesson(Arc::clone(self));
+        let guard = RefreshGuard(Arc::clone(self));
         tokio::spawn(async move {
-            let cluster = &lesson.0;
-            // A failure leaves the map stale: the next call learns again.
-            let _ = cluster.learning.take(cluster.ask_around()).await;
+            let cluster = &guard.0;
+            // After a failure the map stays stale: the next call refreshes it again.
+            let _ = cluster.refresh.run(cluster.query_nodes()).await;
         });
     }
 
-    async fn learn(&self, until: Instant) -> Result<(), Fault> {
-        let learnt: Seldom<'_, _> = Box::pin(self.learning.take(self.ask_around()));
-        tokio::time::timeout_at(until, learnt)
+    async fn refresh(&self, until: Instant) -> Result<(), CallError> {
+        let refreshed: BoxFuture<'_, _> = Box::pin(self.refresh.run(self.query_nodes()));
+        tokio::time::timeout_at(until, refreshed)
             .await
-            .unwrap_or_else(|_| Err(Fault::nowhere("no node answered in time")))
+            .unwrap_or_else(|_| {
+                Err(CallError::no_server(
+                    "timed out while reading the slots of the Cluster",
+                ))
+            })
     }
 
-    /// Asks node after node where the slots are, until one knows.
-    async fn ask_around(&self) -> Result<(), Fault> {
+    /// Queries one node after the other until one returns the slots.
+    async fn query_nodes(&self) -> Result<(), CallError> {
         self.is_stale.store(false, Ordering::Release);
-        let mut latest = Fault::nowhere("no node can be reached");
-        for server in self.known() {
-            let node = held(&self.map).at(&server, &self.entrance)?;
-            match slots_by(&node).await {
+        let mut latest = CallError::no_server("cannot connect to any node");
+        for server in self.servers() {
+            let node = lock(&self.map).node_at(&server, &self.options)?;
+            match query_slots(&node).await {
                 Ok(ranges) => {
-                    self.take(&ranges);
+                    self.apply(&ranges);
                     return Ok(());
                 }
-                Err(fault) if fault.course == Course::Fatal => {
-                    self.doubt();
-                    return Err(fault);
+                Err(error) if error.recovery == Recovery::Fatal => {
+                    self.mark_stale();
+                    return Err(error);
                 }
-                Err(fault) => latest = fault,
+                Err(error) => latest = error,
             }
         }
-        self.doubt();
+        self.mark_stale();
         Err(latest)
     }
 
-    /// Every server to ask: those with a connection first, then the others, in random order.
-    fn known(&self) -> Vec<Server> {
-        let mut servers: Vec<(bool, Server)> = held(&self.map)
+    /// Returns every known server, in random order, connected ones first.
+    fn servers(&self) -> Vec<Server> {
+        let mut servers: Vec<(bool, Server)> = lock(&self.map)
             .nodes
             .iter()
             .map(|(server, node)| (!node.is_connected(), server.clone()))
@@ -171,24 +175,24 @@ impl Cluster {
             }
         }
         fastrand::shuffle(&mut servers);
-        servers.sort_by_key(|(is_away, _)| *is_away);
+        servers.sort_by_key(|(is_disconnected, _)| *is_disconnected);
         servers.into_iter().map(|(_, server)| server).collect()
     }
 
-    fn take(&self, ranges: &[Range]) {
+    fn apply(&self, ranges: &[Range]) {
         let mut slots = vec![None; usize::from(SLOTS)];
-        let mut map = held(&self.map);
+        let mut map = lock(&self.map);
         for (first, last, server) in ranges {
-            if map.at(server, &self.entrance).is_ok() {
+            if map.node_at(server, &self.options).is_ok() {
                 let range = usize::from(*first)..=usize::from(*last);
-                if let Some(places) = slots.get_mut(range) {
-                    places.fill(Some(server.clone()));
+                if let Some(owners) = slots.get_mut(range) {
+                    owners.fill(Some(server.clone()));
                 }
             }
         }
         let is_changed = map.slots != slots;
         map.slots = slots;
-        // Nodes that have no slots any more; calls under way keep theirs.
+        // Drop nodes that own no slots; calls in flight keep theirs.
         let used: Vec<Server> = ranges.iter().map(|(_, _, server)| server.clone()).collect();
         map.nodes.retain(|server, _| used.contains(server));
         drop(map);
@@ -198,16 +202,16 @@ impl Cluster {
     }
 }
 
-/// Learning beside the calls; it is over however it ends.
-struct Lesson(Arc<Cluster>);
+/// Clears `is_refreshing` when the background refresh ends.
+struct RefreshGuard(Arc<Cluster>);
 
-impl Drop for Lesson {
+impl Drop for RefreshGuard {
     fn drop(&mut self) {
-        self.0.is_learning.store(false, Ordering::Release);
+        self.0.is_refreshing.store(false, Ordering::Release);
     }
 }
 
-impl Map {
+impl SlotMap {
     fn node_of(&self, slot: u16) -> Option<Arc<Node>> {
         let server = self.slots.get(usize::from(slot))?.as_ref()?;
         self.nodes.get(server).cloned()
@@ -219,39 +223,42 @@ impl Map {
         nodes
     }
 
-    fn at(&mut self, server: &Server, entrance: &Entrance) -> Result<Arc<Node>, Fault> {
+    fn node_at(
+        &mut self,
+        server: &Server,
+        options: &ConnectOptions,
+    ) -> Result<Arc<Node>, CallError> {
         if let Some(node) = self.nodes.get(server) {
             return Ok(Arc::clone(node));
         }
-        let node = Node::new(server, entrance)?;
+        let node = Node::new(server, options)?;
         self.nodes.insert(server.clone(), Arc::clone(&node));
         Ok(node)
     }
 }
 
-/// Where one node says that the slots are.
-async fn slots_by(node: &Node) -> Result<Vec<Range>, Fault> {
-    let until = Instant::now() + PATIENCE;
+/// Runs CLUSTER SLOTS on one node.
+async fn query_slots(node: &Node) -> Result<Vec<Range>, CallError> {
+    let until = Instant::now() + QUERY_TIMEOUT;
     let mut cmd = Cmd::new();
     cmd.arg("CLUSTER").arg("SLOTS");
     let conn = node.shared(until).await?;
-    let answer = conn.call(&cmd, until).await.map_err(|fault| {
-        if fault.course == Course::Unknown {
-            // To ask changes nothing: silence is no unknown outcome of the caller's call.
-            node.forget(&conn);
-            Fault::nowhere(format!("{} does not answer", node.name()))
+    let reply = conn.call(&cmd, until).await.map_err(|error| {
+        if error.recovery == Recovery::Unknown {
+            // A read without a reply does not make the outcome of the caller's call unknown.
+            node.discard(&conn);
+            CallError::no_server(format!("no reply from {}", node.name()))
         } else {
-            fault
+            error
         }
     })?;
-    read(&answer, node.server())
+    parse_slots(&reply, node.server())
         .filter(|ranges| !ranges.is_empty())
-        .ok_or_else(|| Fault::nowhere(format!("{} knows of no slots", node.name())))
+        .ok_or_else(|| CallError::no_server(format!("{} reports no slots", node.name())))
 }
 
-/// Reads the answer of CLUSTER SLOTS. A node whose own host is not known to it has that of the
-/// node that was asked.
-fn read(answer: &Value, asked: &Server) -> Option<Vec<Range>> {
+/// Parses the reply to CLUSTER SLOTS. An unknown host stands for the host of the queried node.
+fn parse_slots(reply: &Value, asked: &Server) -> Option<Vec<Range>> {
     let array = |value: &Value| match value {
         Value::Array(items) => Some(items.clone()),
         _ => None,
@@ -260,7 +267,7 @@ fn read(answer: &Value, asked: &Server) -> Option<Vec<Range>> {
         Value::Int(number) => u16::try_from(*number).ok(),
         _ => None,
     };
-    array(answer)?
+    array(reply)?
         .iter()
         .map(|range| {
             let range = array(range)?;
@@ -273,13 +280,13 @@ fn read(answer: &Value, asked: &Server) -> Option<Vec<Range>> {
         .collect()
 }
 
-fn target(redirect: &Redirect, said_by: &Node) -> Server {
-    server(&redirect.host, redirect.port, said_by.server())
+fn target(redirect: &Redirect, reported_by: &Node) -> Server {
+    server(&redirect.host, redirect.port, reported_by.server())
 }
 
-fn server(host: &str, port: u16, told_by: &Server) -> Server {
-    let name = match (host, told_by) {
-        ("" | "?", Server::Tcp(told_by)) => told_by.name.clone(),
+fn server(host: &str, port: u16, reported_by: &Server) -> Server {
+    let name = match (host, reported_by) {
+        ("" | "?", Server::Tcp(reported_by)) => reported_by.name.clone(),
         (host, _) => host.to_owned(),
     };
     Server::Tcp(Host { name, port })
@@ -288,7 +295,7 @@ fn server(host: &str, port: u16, told_by: &Server) -> Server {
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster")
-            .field("nodes", &held(&self.map).nodes.len())
+            .field("nodes", &lock(&self.map).nodes.len())
             .finish_non_exhaustive()
     }
 }

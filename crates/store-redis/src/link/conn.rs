@@ -1,4 +1,4 @@
-//! One connection: opened with our settings, every call with a deadline, lost at most once.
+//! One connection. Every call has a deadline; once closed, a connection stays closed.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,38 +14,38 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use windlass_core::{Error, ErrorKind, Result};
 
-use super::Seldom;
+use super::BoxFuture;
 use crate::address::{Login, Server, Tls};
-use crate::error::{Fault, Phase};
+use crate::error::{CallError, SendState};
 
-/// A dead line is noticed after this long without a sign of life.
+/// TCP keepalive time: a dead connection is noticed after about this long.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
-/// How long sent bytes may stay unconfirmed by the other machine.
+/// How long sent bytes may stay unacknowledged (`TCP_USER_TIMEOUT`).
 #[cfg(target_os = "linux")]
 const USER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Calls that wait in line for the socket; more wait outside.
-const LINE: usize = 1024;
+/// Calls queued for the socket; more wait for space in the queue.
+const PIPELINE_SIZE: usize = 1024;
 
-/// Bytes gathered before the socket is written to.
+/// Bytes buffered before the socket is written to.
 const WRITE_BUFFER: usize = 256 * 1024;
 
-/// What is pushed on a connection without having been asked for.
-pub(crate) type Pushes = Box<dyn Fn(PushInfo) + Send + Sync>;
+/// Called for every RESP3 push message of a connection.
+pub(crate) type PushHandler = Box<dyn Fn(PushInfo) + Send + Sync>;
 
-/// How to come in at a server: who we are, and how the line is protected.
+/// How to connect to a server: login, database and TLS.
 #[derive(Clone)]
-pub(crate) struct Entrance {
+pub(crate) struct ConnectOptions {
     login: Login,
     db: u32,
     certificates: Option<TlsCertificates>,
 }
 
-impl Entrance {
+impl ConnectOptions {
     pub(crate) fn new(login: &Login, db: u32, tls: Option<&Tls>) -> Result<Self> {
         if tls.is_some() {
-            // Whoever was first has chosen; a process may have chosen another provider itself.
+            // Fails if the process has already installed a provider, which is then used.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         Ok(Self {
@@ -55,8 +55,8 @@ impl Entrance {
         })
     }
 
-    /// What is needed to dial one server.
-    pub(crate) fn dialer(&self, server: &Server) -> Result<Client, Fault> {
+    /// Returns a client for one server.
+    pub(crate) fn client(&self, server: &Server) -> Result<Client, CallError> {
         let mut settings = RedisConnectionInfo::default()
             .set_db(i64::from(self.db))
             .set_protocol(ProtocolVersion::RESP3)
@@ -67,21 +67,21 @@ impl Entrance {
         if let Some(password) = &self.login.password {
             settings = settings.set_password(password);
         }
-        let broken = |error| Fault::met(server, &error, Phase::Connecting);
+        let failed = |error| CallError::from_client(server, &error, SendState::NotSent);
         let info: ConnectionInfo = self
-            .place(server)
+            .connection_addr(server)
             .into_connection_info()
-            .map_err(broken)?
+            .map_err(failed)?
             .set_redis_settings(settings)
             .set_tcp_settings(tcp());
         match &self.certificates {
             None => Client::open(info),
             Some(certificates) => Client::build_with_tls(info, certificates.clone()),
         }
-        .map_err(broken)
+        .map_err(failed)
     }
 
-    fn place(&self, server: &Server) -> ConnectionAddr {
+    fn connection_addr(&self, server: &Server) -> ConnectionAddr {
         match server {
             Server::Unix(path) => ConnectionAddr::Unix(path.clone()),
             Server::Tcp(host) if self.certificates.is_some() => ConnectionAddr::TcpTls {
@@ -100,10 +100,7 @@ fn certificates(tls: &Tls) -> Result<TlsCertificates> {
         std::fs::read(path).map_err(|error| {
             Error::new(
                 ErrorKind::Invalid,
-                format!(
-                    "the file {} for TLS cannot be read: {error}",
-                    path.display()
-                ),
+                format!("cannot read the TLS file {}: {error}", path.display()),
                 "correct ca, cert or key in the store URL",
             )
         })
@@ -133,128 +130,132 @@ fn tcp() -> TcpSettings {
     settings
 }
 
-/// One connection; clones share it. It closes with its last clone.
+/// One connection. Clones share it; it closes when the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct Conn {
     inner: MultiplexedConnection,
     server: Arc<str>,
-    gone: Arc<watch::Sender<bool>>,
+    closed: Arc<watch::Sender<bool>>,
 }
 
 impl Conn {
-    /// Opens a connection; whoever asks bounds the time.
+    /// Opens a connection, without a timeout of its own.
     pub(crate) fn open(
         client: &Client,
         server: Arc<str>,
-        pushes: Option<Pushes>,
-    ) -> Seldom<'_, Result<Self, Fault>> {
-        Box::pin(Self::dial(client, server, pushes))
+        on_push: Option<PushHandler>,
+    ) -> BoxFuture<'_, Result<Self, CallError>> {
+        Box::pin(Self::connect(client, server, on_push))
     }
 
-    async fn dial(
+    async fn connect(
         client: &Client,
         server: Arc<str>,
-        pushes: Option<Pushes>,
-    ) -> Result<Self, Fault> {
-        let gone = Arc::new(watch::Sender::new(false));
-        let noticed = Arc::downgrade(&gone);
+        on_push: Option<PushHandler>,
+    ) -> Result<Self, CallError> {
+        let closed = Arc::new(watch::Sender::new(false));
+        let weak_closed = Arc::downgrade(&closed);
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None)
-            .set_pipeline_buffer_size(LINE)
+            .set_pipeline_buffer_size(PIPELINE_SIZE)
             .set_write_backpressure_boundary(WRITE_BUFFER)
             .set_push_sender(move |push: PushInfo| {
-                let is_end = push.kind == PushKind::Disconnection;
-                if let Some(pushes) = &pushes {
-                    pushes(push);
+                let is_disconnection = push.kind == PushKind::Disconnection;
+                if let Some(on_push) = &on_push {
+                    on_push(push);
                 }
-                if is_end {
-                    mark(&noticed);
+                if is_disconnection {
+                    mark_closed(&weak_closed);
                 }
                 Ok::<(), redis::aio::SendError>(())
             });
         let inner = client
             .get_multiplexed_async_connection_with_config(&config)
             .await
-            .map_err(|error| Fault::met(&server, &error, Phase::Connecting))?;
+            .map_err(|error| CallError::from_client(&server, &error, SendState::NotSent))?;
         Ok(Self {
             inner,
             server,
-            gone,
+            closed,
         })
     }
 
-    /// Sends one command and waits for its answer.
-    pub(crate) async fn call(&self, cmd: &Cmd, until: Instant) -> Result<Value, Fault> {
+    /// Sends one command and waits for its reply.
+    pub(crate) async fn call(&self, cmd: &Cmd, until: Instant) -> Result<Value, CallError> {
         let mut inner = self.inner.clone();
-        let answer = self.answered(inner.send_packed_command(cmd), until).await?;
-        Fault::in_value(&self.server, answer)
+        let reply = self.wait_for(inner.send_packed_command(cmd), until).await?;
+        CallError::check_reply(&self.server, reply)
     }
 
-    /// Sends commands one right behind the other; errors are left in their places.
-    pub(crate) async fn calls(&self, cmds: &Pipeline, until: Instant) -> Result<Vec<Value>, Fault> {
-        let mut inner = self.inner.clone();
-        let answers = inner.send_packed_commands(cmds, 0, cmds.len());
-        self.answered(answers, until).await
-    }
-
-    async fn answered<T>(
+    /// Sends a pipeline. An error reply of one command stays in its position.
+    pub(crate) async fn calls(
         &self,
-        answer: impl Future<Output = redis::RedisResult<T>>,
+        cmds: &Pipeline,
         until: Instant,
-    ) -> Result<T, Fault> {
-        let mut gone = self.gone.subscribe();
-        if *gone.borrow_and_update() {
-            return Err(Fault::unsent(&self.server));
+    ) -> Result<Vec<Value>, CallError> {
+        let mut inner = self.inner.clone();
+        let replies = inner.send_packed_commands(cmds, 0, cmds.len());
+        self.wait_for(replies, until).await
+    }
+
+    async fn wait_for<T>(
+        &self,
+        reply: impl Future<Output = redis::RedisResult<T>>,
+        until: Instant,
+    ) -> Result<T, CallError> {
+        let mut closed = self.closed.subscribe();
+        if *closed.borrow_and_update() {
+            return Err(CallError::not_sent(&self.server));
         }
         tokio::select! {
             biased;
-            answer = timeout_at(until, answer) => match answer {
-                Ok(answer) => answer.map_err(|error| Fault::met(&self.server, &error, Phase::Sent)),
-                Err(_) => Err(Fault::unanswered(&self.server, "time ran out")),
+            reply = timeout_at(until, reply) => match reply {
+            Ok(reply) => reply.map_err(|error| CallError::from_client(&self.server, &error, SendState::Sent)),
+            Err(_) => Err(CallError::no_reply(&self.server, "timed out")),
             },
-            _ = gone.wait_for(|gone| *gone) => {
-                Err(Fault::unanswered(&self.server, "the connection was given up"))
+            _ = closed.wait_for(|closed| *closed) => {
+            Err(CallError::no_reply(&self.server, "the connection was closed"))
             }
         }
     }
 
-    /// Whether the connection is known to be lost.
-    pub(crate) fn is_gone(&self) -> bool {
-        *self.gone.borrow()
+    /// Whether the connection is known to be closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        *self.closed.borrow()
     }
 
-    /// A handle that gives the connection up and does not keep it open.
-    pub(crate) fn leash(&self) -> Leash {
-        Leash(Arc::downgrade(&self.gone))
+    /// Returns a handle that can close the connection and does not keep it open.
+    pub(crate) fn close_handle(&self) -> CloseHandle {
+        CloseHandle(Arc::downgrade(&self.closed))
     }
 
     /// Whether both are clones of one connection.
     pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.gone, &other.gone)
+        Arc::ptr_eq(&self.closed, &other.closed)
     }
 
-    /// The name of the server, for messages.
+    /// The address of the server, for messages.
     pub(crate) fn server(&self) -> &Arc<str> {
         &self.server
     }
 }
 
-/// Gives a connection up from afar.
-pub(crate) struct Leash(Weak<watch::Sender<bool>>);
+/// Closes a connection without keeping it open.
+pub(crate) struct CloseHandle(Weak<watch::Sender<bool>>);
 
-impl Leash {
-    pub(crate) fn is_loose(&self) -> bool {
+impl CloseHandle {
+    pub(crate) fn is_dropped(&self) -> bool {
         self.0.strong_count() == 0
     }
 
-    pub(crate) fn give_up(&self) {
-        mark(&self.0);
+    pub(crate) fn close(&self) {
+        mark_closed(&self.0);
     }
 }
 
-fn mark(gone: &Weak<watch::Sender<bool>>) {
-    if let Some(gone) = gone.upgrade() {
-        gone.send_replace(true);
+fn mark_closed(closed: &Weak<watch::Sender<bool>>) {
+    if let Some(closed) = closed.upgrade() {
+        closed.send_replace(true);
     }
 }

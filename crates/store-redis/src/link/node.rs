@@ -1,4 +1,4 @@
-//! One server: the connection all calls share, and those that wait on their own.
+//! One server: the shared connection and a pool of dedicated ones.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -7,19 +7,19 @@ use std::time::Duration;
 use redis::Client;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::conn::{Conn, Entrance, Leash, Pushes};
-use super::{Seldom, backoff, held};
+use super::conn::{CloseHandle, Conn, ConnectOptions, PushHandler};
+use super::{BoxFuture, backoff, lock};
 use crate::address::Server;
-use crate::error::Fault;
+use crate::error::CallError;
 
-/// One try to connect takes no longer; a lost packet is better met by a fresh try.
-const DIAL: Duration = Duration::from_secs(2);
+/// Timeout of one connection attempt. After a lost packet, a new attempt is faster than waiting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Connections of their own that are kept for the next caller.
-const IDLE: usize = 16;
+/// Dedicated connections kept idle for reuse.
+const MAX_IDLE: usize = 16;
 
-/// The longest pause between two tries to connect.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Longest delay between two connection attempts.
+const MAX_BACKOFF: Duration = Duration::from_millis(500);
 
 /// One server.
 pub(crate) struct Node {
@@ -28,143 +28,144 @@ pub(crate) struct Node {
     client: Client,
     shared: Mutex<Option<Conn>>,
     idle: Mutex<Vec<Conn>>,
-    leashes: Mutex<Vec<Leash>>,
-    dialing: tokio::sync::Mutex<Dialing>,
+    close_handles: Mutex<Vec<CloseHandle>>,
+    connecting: tokio::sync::Mutex<ConnectState>,
 }
 
-/// What became of the latest tries to connect.
+/// The result of the latest connection attempts.
 #[derive(Default)]
-struct Dialing {
+struct ConnectState {
     failures: u32,
     not_before: Option<Instant>,
-    latest: Option<(Instant, Fault)>,
+    latest: Option<(Instant, CallError)>,
 }
 
 impl Node {
-    pub(crate) fn new(server: &Server, entrance: &Entrance) -> Result<Arc<Self>, Fault> {
+    pub(crate) fn new(server: &Server, options: &ConnectOptions) -> Result<Arc<Self>, CallError> {
         Ok(Arc::new(Self {
             name: server.to_string().into(),
-            client: entrance.dialer(server)?,
+            client: options.client(server)?,
             server: server.clone(),
             shared: Mutex::default(),
             idle: Mutex::default(),
-            leashes: Mutex::default(),
-            dialing: tokio::sync::Mutex::default(),
+            close_handles: Mutex::default(),
+            connecting: tokio::sync::Mutex::default(),
         }))
     }
 
-    /// Where it is.
     pub(crate) fn server(&self) -> &Server {
         &self.server
     }
 
-    /// Its name, for messages.
+    /// The address, for messages.
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// The connection that all calls share, opened where it is not there.
-    pub(crate) async fn shared(&self, until: Instant) -> Result<Conn, Fault> {
-        if let Some(conn) = self.present() {
+    /// Returns the connection that all calls share, opening it if necessary.
+    pub(crate) async fn shared(&self, until: Instant) -> Result<Conn, CallError> {
+        if let Some(conn) = self.current() {
             return Ok(conn);
         }
-        let asked = Instant::now();
-        let dialled: Seldom<'_, _> = Box::pin(async move {
-            let mut dialing = self.dialing.lock().await;
-            if let Some(conn) = self.present() {
+        let started = Instant::now();
+        let connected: BoxFuture<'_, _> = Box::pin(async move {
+            let mut connecting = self.connecting.lock().await;
+            if let Some(conn) = self.current() {
                 return Ok(conn);
             }
-            // Somebody tried while we stood in line: the answer is the same for us.
-            if let Some((at, fault)) = &dialing.latest
-                && *at > asked
+            // Another caller tried while this one waited for the lock: share its error.
+            if let Some((at, error)) = &connecting.latest
+                && *at > started
             {
-                return Err(fault.again());
+                return Err(error.copy());
             }
-            dialing.wait().await;
-            let outcome = self.dial(None).await;
-            dialing.note(&outcome);
+            connecting.wait().await;
+            let outcome = self.connect(None).await;
+            connecting.record(&outcome);
             let conn = outcome?;
-            *held(&self.shared) = Some(conn.clone());
+            *lock(&self.shared) = Some(conn.clone());
             Ok(conn)
         });
-        timeout_at(until, dialled)
+        timeout_at(until, connected)
             .await
-            .unwrap_or_else(|_| Err(Fault::no_connection(&self.name)))
+            .unwrap_or_else(|_| Err(CallError::connect_timeout(&self.name, until - started)))
     }
 
-    /// A connection for one caller alone; [`Node::give_back`] returns it when all is answered.
-    pub(crate) async fn own(&self, until: Instant) -> Result<Conn, Fault> {
-        while let Some(conn) = held(&self.idle).pop() {
-            if !conn.is_gone() {
+    /// Returns a connection for one caller only. Return it with [`Node::give_back`] once every reply
+    /// has been read.
+    pub(crate) async fn dedicated(&self, until: Instant) -> Result<Conn, CallError> {
+        while let Some(conn) = lock(&self.idle).pop() {
+            if !conn.is_closed() {
                 return Ok(conn);
             }
         }
-        self.fresh(None, until).await
+        self.open_dedicated(None, until).await
     }
 
-    /// A new connection for one caller alone, which hears what is pushed on it.
-    pub(crate) async fn fresh(
+    /// Opens a connection for one caller only; `on_push` receives its push messages.
+    pub(crate) async fn open_dedicated(
         &self,
-        pushes: Option<Pushes>,
+        on_push: Option<PushHandler>,
         until: Instant,
-    ) -> Result<Conn, Fault> {
-        let dialled: Seldom<'_, _> = Box::pin(async move {
-            self.dialing.lock().await.wait().await;
-            let outcome = self.dial(pushes).await;
-            self.dialing.lock().await.note(&outcome);
+    ) -> Result<Conn, CallError> {
+        let started = Instant::now();
+        let connected: BoxFuture<'_, _> = Box::pin(async move {
+            self.connecting.lock().await.wait().await;
+            let outcome = self.connect(on_push).await;
+            self.connecting.lock().await.record(&outcome);
             outcome
         });
-        timeout_at(until, dialled)
+        timeout_at(until, connected)
             .await
-            .unwrap_or_else(|_| Err(Fault::no_connection(&self.name)))
+            .unwrap_or_else(|_| Err(CallError::connect_timeout(&self.name, until - started)))
     }
 
-    /// Keeps a connection on which nothing is under way.
+    /// Returns a connection with no call in flight to the pool.
     pub(crate) fn give_back(&self, conn: Conn) {
-        let mut idle = held(&self.idle);
-        if idle.len() < IDLE && !conn.is_gone() {
+        let mut idle = lock(&self.idle);
+        if idle.len() < MAX_IDLE && !conn.is_closed() {
             idle.push(conn);
         }
     }
 
-    /// Does not use the shared connection for new calls; those under way keep it.
-    pub(crate) fn forget(&self, conn: &Conn) {
-        let mut shared = held(&self.shared);
-        if shared.as_ref().is_some_and(|present| present.is(conn)) {
+    /// Stops using a shared connection for new calls; calls in flight keep it.
+    pub(crate) fn discard(&self, conn: &Conn) {
+        let mut shared = lock(&self.shared);
+        if shared.as_ref().is_some_and(|current| current.is(conn)) {
             *shared = None;
         }
     }
 
-    /// Gives up every connection to this server; calls under way fail at once.
-    pub(crate) fn give_up(&self) {
-        held(&self.shared).take();
-        held(&self.idle).clear();
-        for leash in held(&self.leashes).drain(..) {
-            leash.give_up();
+    /// Closes every connection to this server; calls in flight fail immediately.
+    pub(crate) fn close_all(&self) {
+        lock(&self.shared).take();
+        lock(&self.idle).clear();
+        for close_handle in lock(&self.close_handles).drain(..) {
+            close_handle.close();
         }
     }
 
-    /// Whether the shared connection is there.
+    /// Whether the shared connection is open.
     pub(crate) fn is_connected(&self) -> bool {
-        self.present().is_some()
+        self.current().is_some()
     }
 
-    fn present(&self) -> Option<Conn> {
-        let mut shared = held(&self.shared);
-        if shared.as_ref().is_some_and(Conn::is_gone) {
+    fn current(&self) -> Option<Conn> {
+        let mut shared = lock(&self.shared);
+        if shared.as_ref().is_some_and(Conn::is_closed) {
             *shared = None;
         }
         shared.clone()
     }
 
-    async fn dial(&self, pushes: Option<Pushes>) -> Result<Conn, Fault> {
-        let opened = Conn::open(&self.client, Arc::clone(&self.name), pushes);
-        let conn = tokio::time::timeout(DIAL, opened)
+    async fn connect(&self, on_push: Option<PushHandler>) -> Result<Conn, CallError> {
+        let opened = Conn::open(&self.client, Arc::clone(&self.name), on_push);
+        let conn = tokio::time::timeout(CONNECT_TIMEOUT, opened)
             .await
-            .unwrap_or_else(|_| Err(Fault::no_connection(&self.name)))?;
-        let mut leashes = held(&self.leashes);
-        leashes.retain(|leash| !leash.is_loose());
-        leashes.push(conn.leash());
+            .unwrap_or_else(|_| Err(CallError::connect_timeout(&self.name, CONNECT_TIMEOUT)))?;
+        let mut close_handles = lock(&self.close_handles);
+        close_handles.retain(|close_handle| !close_handle.is_dropped());
+        close_handles.push(conn.close_handle());
         Ok(conn)
     }
 }
@@ -175,21 +176,21 @@ impl fmt::Debug for Node {
     }
 }
 
-impl Dialing {
+impl ConnectState {
     async fn wait(&self) {
         if let Some(not_before) = self.not_before {
             sleep_until(not_before).await;
         }
     }
 
-    fn note(&mut self, outcome: &Result<Conn, Fault>) {
+    fn record(&mut self, outcome: &Result<Conn, CallError>) {
         match outcome {
             Ok(_) => *self = Self::default(),
-            Err(fault) => {
+            Err(error) => {
                 let now = Instant::now();
-                self.not_before = Some(now + backoff::jittered(self.failures, LONGEST_PAUSE));
+                self.not_before = Some(now + backoff::jittered(self.failures, MAX_BACKOFF));
                 self.failures = self.failures.saturating_add(1);
-                self.latest = Some((now, fault.again()));
+                self.latest = Some((now, error.copy()));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Subscriptions: on connections of their own, what is pushed handed over in one line.
+//! Subscriptions on dedicated connections, whose push messages go to one bounded queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,112 +8,112 @@ use redis::{Pipeline, PushInfo, PushKind, Value};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::conn::{Conn, Pushes};
+use super::conn::{Conn, PushHandler};
 use super::node::Node;
-use crate::error::Fault;
+use crate::error::CallError;
 
-/// What may wait to be heard; more is dropped, and that is told.
-const LINE: usize = 4096;
+/// Messages that may be queued; more are dropped and reported as an overflow.
+const CAPACITY: usize = 4096;
 
-/// What kind of channels.
+/// The kind of pub/sub channels.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Channels {
-    /// Of the whole server.
+pub(crate) enum ChannelKind {
+    /// Regular pub/sub (SUBSCRIBE).
     Plain,
-    /// Of one slot.
+    /// Sharded pub/sub, by hash slot (SSUBSCRIBE).
     Sharded,
 }
 
-/// What a server pushes.
+/// A push message of a subscription.
 #[derive(Debug)]
-pub(crate) enum Pushed {
-    /// Somebody published something.
+pub(crate) enum Push {
+    /// A published message.
     Message {
-        /// Where.
+        /// The channel.
         channel: Bytes,
-        /// What.
+        /// The payload.
         bytes: Bytes,
     },
-    /// A subscription ended: the connection is lost, or the slot moved.
+    /// The subscription ended: the connection was lost or the slot moved.
     Ended,
 }
 
-/// One line for the pushes of several connections.
-pub(crate) struct Ear {
-    sender: mpsc::Sender<Pushed>,
-    pushed: mpsc::Receiver<Pushed>,
-    is_overrun: Arc<AtomicBool>,
+/// The queue of push messages from several connections.
+pub(crate) struct PushReceiver {
+    sender: mpsc::Sender<Push>,
+    receiver: mpsc::Receiver<Push>,
+    has_overflowed: Arc<AtomicBool>,
 }
 
-impl Ear {
+impl PushReceiver {
     pub(crate) fn new() -> Self {
-        let (sender, pushed) = mpsc::channel(LINE);
+        let (sender, receiver) = mpsc::channel(CAPACITY);
         Self {
             sender,
-            pushed,
-            is_overrun: Arc::default(),
+            receiver,
+            has_overflowed: Arc::default(),
         }
     }
 
-    /// Subscribes to channels at one server; the connection has to be kept.
+    /// Subscribes to channels on one server. The subscription ends when the connection is dropped.
     pub(crate) async fn subscribe(
         &self,
         node: &Node,
-        kind: Channels,
+        kind: ChannelKind,
         channels: &[Bytes],
         until: Instant,
-    ) -> Result<Conn, Fault> {
-        let conn = node.fresh(Some(self.pushes()), until).await?;
+    ) -> Result<Conn, CallError> {
+        let conn = node.open_dedicated(Some(self.handler()), until).await?;
         let mut cmds = Pipeline::with_capacity(channels.len());
         for channel in channels {
-            // One at a time: several in one command have to be of one slot.
+            // One command per channel: a command's channels must share a slot.
             let verb = match kind {
-                Channels::Plain => "SUBSCRIBE",
-                Channels::Sharded => "SSUBSCRIBE",
+                ChannelKind::Plain => "SUBSCRIBE",
+                ChannelKind::Sharded => "SSUBSCRIBE",
             };
             cmds.cmd(verb).arg(channel.as_ref());
         }
-        for answer in conn.calls(&cmds, until).await? {
-            Fault::in_value(conn.server(), answer)?;
+        for reply in conn.calls(&cmds, until).await? {
+            CallError::check_reply(conn.server(), reply)?;
         }
         Ok(conn)
     }
 
-    /// What is pushed next.
-    pub(crate) async fn next(&mut self) -> Pushed {
-        // It cannot end: this value holds a sender.
-        self.pushed.recv().await.unwrap_or(Pushed::Ended)
+    /// Waits for the next message.
+    pub(crate) async fn next(&mut self) -> Push {
+        // Never closed: `self` holds a sender.
+        self.receiver.recv().await.unwrap_or(Push::Ended)
     }
 
-    /// Whether something was dropped since this was asked last.
-    pub(crate) fn was_overrun(&self) -> bool {
-        self.is_overrun.swap(false, Ordering::Relaxed)
+    /// Returns whether messages were dropped since the last call.
+    pub(crate) fn take_overflow(&self) -> bool {
+        self.has_overflowed.swap(false, Ordering::Relaxed)
     }
 
-    fn pushes(&self) -> Pushes {
+    fn handler(&self) -> PushHandler {
         let sender = self.sender.clone();
-        let is_overrun = Arc::clone(&self.is_overrun);
+        let has_overflowed = Arc::clone(&self.has_overflowed);
         Box::new(move |push| {
-            if let Some(pushed) = read(push)
-                && sender.try_send(pushed).is_err()
+            if let Some(message) = parse(push)
+                && sender.try_send(message).is_err()
             {
-                is_overrun.store(true, Ordering::Relaxed);
+                has_overflowed.store(true, Ordering::Relaxed);
             }
         })
     }
 }
 
-fn read(push: PushInfo) -> Option<Pushed> {
+fn parse(push: PushInfo) -> Option<Push> {
     match push.kind {
         PushKind::Message | PushKind::SMessage => {
             let mut data = push.data.into_iter().map(bytes);
-            Some(Pushed::Message {
+            Some(Push::Message {
                 channel: data.next()??,
                 bytes: data.next()??,
             })
         }
         PushKind::Disconnection | PushKind::SUnsubscribe | PushKind::Unsubscribe => {
-            Some(Pushed::Ended)
+            Some(Push::Ended)
         }
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! The tries of one call: where it is sent, what is done after a fault, and when to give up.
+//! The attempts of one call: where each is sent, what happens after an error, and when to give up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,95 +9,95 @@ use windlass_core::Result;
 
 use super::conn::Conn;
 use super::node::Node;
-use super::{Inner, Seldom, backoff};
-use crate::error::{Course, Fault, Redirect};
+use super::{BoxFuture, Inner, backoff};
+use crate::error::{CallError, Recovery, Redirect};
 
-/// The longest pause while a Cluster moves a slot: nothing is wrong, it is over any moment.
-const MOVING_PAUSE: Duration = Duration::from_millis(50);
+/// Longest delay while a Cluster migrates a slot: migrations are short.
+const MIGRATING_BACKOFF: Duration = Duration::from_millis(50);
 
-/// The longest pause while a server is away or busy.
-const AWAY_PAUSE: Duration = Duration::from_millis(250);
+/// Longest delay while a server is unreachable or busy.
+const UNAVAILABLE_BACKOFF: Duration = Duration::from_millis(250);
 
-/// The least time that is left for a try.
-const LEAST: Duration = Duration::from_millis(100);
+/// Upper bound of [`CallRetry::min_attempt`].
+const MIN_ATTEMPT: Duration = Duration::from_millis(100);
 
-/// Whether a call may be sent again after it got no answer.
+/// Whether a call may be sent again after it got no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Repeat {
-    /// It may: the store tells the same again, or changes nothing.
+pub(crate) enum Resend {
+    /// The call is idempotent.
     Safe,
-    /// The caller wants to know.
+    /// The caller gets `OutcomeUnknown`.
     Never,
 }
 
-/// Where one try goes.
+/// The destination of one attempt.
 pub(crate) struct Route {
     pub(crate) node: Arc<Node>,
-    /// The slot is being moved there, and the node has to be told that we know.
+    /// The slot is being imported by this node: the call must be preceded by ASKING.
     pub(crate) is_asking: bool,
 }
 
-/// The tries of one call.
-pub(crate) struct Tries<'a> {
+/// The attempts of one call.
+pub(crate) struct CallRetry<'a> {
     inner: &'a Inner,
     slot: u16,
     until: Instant,
-    repeat: Repeat,
-    /// How long one try may take: a call that may be repeated does not spend all its time on a
-    /// connection that is silently dead.
-    one: Duration,
-    /// A try that had less time would most likely end as unknown, for nothing.
-    least: Duration,
+    resend: Resend,
+    /// How long one attempt may take. An idempotent call does not spend all its time on a
+    /// connection that may be dead.
+    attempt_timeout: Duration,
+    /// No attempt starts with less time than this: it would most likely end as unknown.
+    min_attempt: Duration,
     failures: u32,
     is_unknown: bool,
-    is_impatient: bool,
+    fails_if_refused: bool,
     ask: Option<Redirect>,
     node: Option<Arc<Node>>,
 }
 
-impl<'a> Tries<'a> {
-    pub(crate) fn new(inner: &'a Inner, slot: u16, timeout: Duration, repeat: Repeat) -> Self {
+impl<'a> CallRetry<'a> {
+    pub(crate) fn new(inner: &'a Inner, slot: u16, timeout: Duration, resend: Resend) -> Self {
         Self {
             inner,
             slot,
             until: Instant::now() + timeout,
-            repeat,
-            one: match repeat {
-                Repeat::Safe => timeout / 2,
-                Repeat::Never => timeout,
+            resend,
+            attempt_timeout: match resend {
+                Resend::Safe => timeout / 2,
+                Resend::Never => timeout,
             },
-            least: (timeout / 10).min(LEAST),
+            min_attempt: (timeout / 10).min(MIN_ATTEMPT),
             failures: 0,
             is_unknown: false,
-            is_impatient: false,
+            fails_if_refused: false,
             ask: None,
             node: None,
         }
     }
 
-    /// Takes it as final that nobody listens where the server should be.
-    pub(crate) fn impatient(mut self, is_impatient: bool) -> Self {
-        self.is_impatient = is_impatient;
+    /// Makes "connection refused" final instead of retrying it.
+    pub(crate) fn fail_if_refused(mut self, fails_if_refused: bool) -> Self {
+        self.fails_if_refused = fails_if_refused;
         self
     }
 
-    /// Lets one try take this long.
-    pub(crate) fn lasting(mut self, one: Duration) -> Self {
-        self.one = one;
+    /// Sets how long one attempt may take.
+    pub(crate) fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.attempt_timeout = timeout;
         self
     }
 
-    /// When this try has to be over.
-    pub(crate) fn limit(&self) -> Instant {
-        self.until.min(Instant::now() + self.one)
+    /// Returns the deadline of an attempt that starts now.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.until.min(Instant::now() + self.attempt_timeout)
     }
 
-    /// Where the next try goes.
-    pub(crate) async fn route(&mut self) -> Result<Route, Fault> {
+    /// Returns the destination of the next attempt.
+    pub(crate) async fn route(&mut self) -> Result<Route, CallError> {
         let topology = &self.inner.topology;
         let ask = self.ask.take();
         let node = match (&ask, &self.node) {
-            (Some(ask), Some(asked)) => topology.asked(ask, asked)?,
+            (Some(ask), Some(asked)) => topology.ask_target(ask, asked)?,
             _ => topology.node(self.slot, self.until).await?,
         };
         self.node = Some(Arc::clone(&node));
@@ -107,71 +107,71 @@ impl<'a> Tries<'a> {
         })
     }
 
-    /// Pauses before the next try, or gives up.
-    pub(crate) async fn after(&mut self, fault: Fault) -> Result<()> {
-        self.is_unknown |= fault.course == Course::Unknown;
-        let longest = match fault.course {
-            Course::Fatal => return Err(self.give_up(fault)),
-            Course::Unknown if self.repeat == Repeat::Never => return Err(self.give_up(fault)),
-            Course::Again => MOVING_PAUSE,
-            Course::Rediscover if fault.redirect.is_some() => MOVING_PAUSE,
-            Course::Rediscover | Course::BackOff | Course::Unknown => AWAY_PAUSE,
+    /// Backs off before the next attempt, or returns the error if there is none.
+    pub(crate) async fn wait_after(&mut self, error: CallError) -> Result<()> {
+        self.is_unknown |= error.recovery == Recovery::Unknown;
+        let max_backoff = match error.recovery {
+            Recovery::Fatal => return Err(self.give_up(error)),
+            Recovery::Unknown if self.resend == Resend::Never => return Err(self.give_up(error)),
+            Recovery::Retry => MIGRATING_BACKOFF,
+            Recovery::Rediscover if error.redirect.is_some() => MIGRATING_BACKOFF,
+            Recovery::Rediscover | Recovery::BackOff | Recovery::Unknown => UNAVAILABLE_BACKOFF,
         };
-        if self.is_impatient && fault.is_refused {
-            return Err(self.give_up(fault));
+        if self.fails_if_refused && error.is_refused {
+            return Err(self.give_up(error));
         }
         if let Some(node) = self.node.take() {
-            self.inner.topology.heard(&node, &fault);
-            self.ask = fault.redirect.clone().filter(|redirect| redirect.is_ask);
+            self.inner.topology.record_error(&node, &error);
+            self.ask = error.redirect.clone().filter(|redirect| redirect.is_ask);
             self.node = self.ask.is_some().then_some(node);
         }
-        // The first redirect is followed at once.
-        let pause = if fault.redirect.is_some() && self.failures == 0 {
+        // The first redirect is followed immediately.
+        let delay = if error.redirect.is_some() && self.failures == 0 {
             Duration::ZERO
         } else {
-            backoff::jittered(self.failures, longest)
+            backoff::jittered(self.failures, max_backoff)
         };
         self.failures = self.failures.saturating_add(1);
-        if Instant::now() + pause + self.least >= self.until {
-            return Err(self.give_up(fault));
+        if Instant::now() + delay + self.min_attempt >= self.until {
+            return Err(self.give_up(error));
         }
-        sleep(pause).await;
+        sleep(delay).await;
         Ok(())
     }
 
-    fn give_up(&self, fault: Fault) -> windlass_core::Error {
+    fn give_up(&self, error: CallError) -> windlass_core::Error {
         if self.is_unknown {
-            fault.into_error_after_unknown()
+            error.into_error_after_unknown()
         } else {
-            fault.into_error()
+            error.into_error()
         }
     }
 }
 
 impl Route {
-    /// Sends a command on the connection all calls share.
-    pub(crate) async fn send(&self, cmd: &Cmd, limit: Instant) -> Result<Value, Fault> {
-        let conn = self.node.shared(limit).await?;
-        let answer = if self.is_asking {
-            let asked: Seldom<'_, _> = Box::pin(ask(&conn, cmd, limit));
-            asked.await
+    /// Sends a command on the shared connection.
+    pub(crate) async fn send(&self, cmd: &Cmd, deadline: Instant) -> Result<Value, CallError> {
+        let conn = self.node.shared(deadline).await?;
+        let reply = if self.is_asking {
+            let asking: BoxFuture<'_, _> = Box::pin(send_asking(&conn, cmd, deadline));
+            asking.await
         } else {
-            conn.call(cmd, limit).await
+            conn.call(cmd, deadline).await
         };
-        if let Err(fault) = &answer
-            && fault.course == Course::Unknown
+        if let Err(error) = &reply
+            && error.recovery == Recovery::Unknown
         {
-            // Silence may mean a dead line: the next call takes a new one.
-            self.node.forget(&conn);
+            // The connection may be dead: the next call opens a new one.
+            self.node.discard(&conn);
         }
-        answer
+        reply
     }
 }
 
-/// Tells the node right before the command that we know of the slot's move.
-async fn ask(conn: &Conn, cmd: &Cmd, limit: Instant) -> Result<Value, Fault> {
+/// Sends ASKING and the command in one pipeline.
+async fn send_asking(conn: &Conn, cmd: &Cmd, deadline: Instant) -> Result<Value, CallError> {
     let mut cmds = Pipeline::with_capacity(2);
     cmds.cmd("ASKING").add_command(cmd.clone());
-    let mut answers = conn.calls(&cmds, limit).await?;
-    Fault::in_value(conn.server(), answers.pop().unwrap_or(Value::Nil))
+    let mut replies = conn.calls(&cmds, deadline).await?;
+    CallError::check_reply(conn.server(), replies.pop().unwrap_or(Value::Nil))
 }

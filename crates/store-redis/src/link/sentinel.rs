@@ -1,5 +1,5 @@
-//! The primary that sentinels know: found by asking all of them, checked, and followed when they
-//! make another server primary.
+//! A primary discovered through sentinels: queries all of them, verifies the answer and follows
+//! failovers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,32 +13,32 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use windlass_core::{ErrorKind, Result};
 
-use super::check::Hello;
-use super::conn::Entrance;
+use super::check::HelloReply;
+use super::conn::ConnectOptions;
 use super::node::Node;
-use super::single_flight::Turn;
-use super::{Seldom, held, sentinel_events};
+use super::single_flight::SingleFlight;
+use super::{BoxFuture, lock, sentinel_events};
 use crate::address::{Address, Host, Server};
-use crate::error::{Course, Fault};
+use crate::error::{CallError, Recovery};
 
-/// How long one sentinel, or the server they name, may take to answer.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Timeout of one query to a sentinel or to the server it names.
+const QUERY_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long a sentinel's announcement counts for more than what others still say.
-const NEWS: Duration = Duration::from_secs(30);
+/// How long a `+switch-master` event takes precedence over what other sentinels still report.
+const EVENT_TTL: Duration = Duration::from_secs(30);
 
-/// The primary that sentinels know.
+/// A primary discovered through sentinels.
 pub(crate) struct Sentinel {
     sentinels: Vec<Arc<Node>>,
     master: String,
-    entrance: Entrance,
+    options: ConnectOptions,
     current: Mutex<Option<Arc<Node>>>,
-    /// What a sentinel announced, and when.
-    announced: Mutex<Option<(Server, Instant)>>,
+    /// The latest `+switch-master` event: the new primary, and when it was received.
+    switched: Mutex<Option<(Server, Instant)>>,
     is_stale: AtomicBool,
-    finding: Turn,
+    discovery: SingleFlight,
     changes: watch::Sender<u64>,
-    followers: Mutex<Vec<AbortHandle>>,
+    tasks: Mutex<Vec<AbortHandle>>,
 }
 
 impl Sentinel {
@@ -46,60 +46,68 @@ impl Sentinel {
         address: &Address,
         hosts: &[Host],
         master: &str,
-        entrance: Entrance,
+        options: ConnectOptions,
     ) -> Result<Arc<Self>> {
-        let door = Entrance::new(&address.sentinel_login, 0, address.tls.as_ref())?;
+        let sentinel_options =
+            ConnectOptions::new(&address.sentinel_login, 0, address.tls.as_ref())?;
         let sentinels = hosts
             .iter()
-            .map(|host| Node::new(&Server::Tcp(host.clone()), &door).map_err(Fault::into_error))
+            .map(|host| {
+                Node::new(&Server::Tcp(host.clone()), &sentinel_options)
+                    .map_err(CallError::into_error)
+            })
             .collect::<Result<Vec<_>>>()?;
         Ok(Arc::new(Self {
             sentinels,
             master: master.to_owned(),
-            entrance,
+            options,
             current: Mutex::default(),
-            announced: Mutex::default(),
+            switched: Mutex::default(),
             is_stale: AtomicBool::new(false),
-            finding: Turn::default(),
+            discovery: SingleFlight::default(),
             changes: watch::Sender::new(0),
-            followers: Mutex::default(),
+            tasks: Mutex::default(),
         }))
     }
 
-    /// Follows what every sentinel announces, until the link is dropped.
+    /// Listens to the events of every sentinel until the link is dropped.
     pub(super) fn follow(self: &Arc<Self>) {
-        let mut followers = held(&self.followers);
+        let mut tasks = lock(&self.tasks);
         for sentinel in &self.sentinels {
             let this: Weak<Self> = Arc::downgrade(self);
-            let follower = tokio::spawn(sentinel_events::follow(this, Arc::clone(sentinel)));
-            followers.push(follower.abort_handle());
+            let task = tokio::spawn(sentinel_events::follow(this, Arc::clone(sentinel)));
+            tasks.push(task.abort_handle());
         }
     }
 
-    /// The primary.
-    pub(super) async fn node(&self, until: Instant) -> Result<Arc<Node>, Fault> {
-        let known = || held(&self.current).clone();
+    /// Returns the primary.
+    pub(super) async fn node(&self, until: Instant) -> Result<Arc<Node>, CallError> {
+        let known = || lock(&self.current).clone();
         if let Some(node) = known()
             && !self.is_stale.load(Ordering::Acquire)
         {
             return Ok(node);
         }
-        let found: Seldom<'_, _> = Box::pin(self.finding.take(self.find()));
+        let found: BoxFuture<'_, _> = Box::pin(self.discovery.run(self.discover()));
         tokio::time::timeout_at(until, found)
             .await
-            .unwrap_or_else(|_| Err(Fault::nowhere("the primary was not found in time")))?;
-        known().ok_or_else(|| Fault::nowhere("the primary is not known"))
+            .unwrap_or_else(|_| {
+                Err(CallError::no_server(
+                    "timed out while asking the sentinels for the primary",
+                ))
+            })?;
+        known().ok_or_else(|| CallError::no_server("the primary is unknown"))
     }
 
-    /// Learns that the primary does not answer, or says that it is none.
-    pub(super) fn heard(&self, fault: &Fault) {
-        if !matches!(fault.course, Course::Again | Course::Fatal) {
-            self.doubt();
+    /// Marks the primary as stale if it does not reply or is no longer primary.
+    pub(super) fn record_error(&self, error: &CallError) {
+        if !matches!(error.recovery, Recovery::Retry | Recovery::Fatal) {
+            self.mark_stale();
         }
     }
 
-    /// Finds the primary anew before the next call.
-    pub(super) fn doubt(&self) {
+    /// Makes the next call discover the primary again.
+    pub(super) fn mark_stale(&self) {
         self.is_stale.store(true, Ordering::Release);
     }
 
@@ -111,143 +119,150 @@ impl Sentinel {
         &self.master
     }
 
-    /// A sentinel says that another server is primary now. Calls that wait for the old one fail at
-    /// once and are sent to the new.
-    pub(super) async fn announced(&self, host: Host) {
+    /// Handles a `+switch-master` event. Calls in flight to the old primary fail immediately and are
+    /// retried on the new one.
+    pub(super) async fn switch_to(&self, host: Host) {
         let server = Server::Tcp(host);
-        *held(&self.announced) = Some((server.clone(), Instant::now()));
-        self.doubt();
-        let old = held(&self.current).take_if(|node| *node.server() != server);
+        *lock(&self.switched) = Some((server.clone(), Instant::now()));
+        self.mark_stale();
+        let old = lock(&self.current).take_if(|node| *node.server() != server);
         if let Some(old) = old {
-            old.give_up();
+            old.close_all();
         }
-        // Ready for the next call; if it fails, that call tries again.
-        let _ = self.finding.take(self.find()).await;
+        // Prepares the next call; after a failure that call tries again.
+        let _ = self.discovery.run(self.discover()).await;
     }
 
-    /// Asks all sentinels and takes the first server they name that says it is primary.
-    async fn find(&self) -> Result<(), Fault> {
+    /// Queries all sentinels and uses the first server that confirms it is primary.
+    async fn discover(&self) -> Result<(), CallError> {
         self.is_stale.store(false, Ordering::Release);
-        let outcome = self.find_one().await;
+        let outcome = self.try_candidates().await;
         if outcome.is_err() {
-            self.doubt();
+            self.mark_stale();
         }
         outcome
     }
 
-    async fn find_one(&self) -> Result<(), Fault> {
-        let mut latest = Fault::nowhere("no sentinel can be reached");
+    async fn try_candidates(&self) -> Result<(), CallError> {
+        let mut latest = CallError::no_server("cannot connect to any sentinel");
         for server in self.candidates().await? {
-            match self.primary_at(&server).await {
+            match self.verify_primary(&server).await {
                 Ok(node) => {
-                    self.put_in_charge(&node);
+                    self.set_primary(&node);
                     return Ok(());
                 }
-                Err(fault) => latest = fault,
+                Err(error) => latest = error,
             }
         }
         Err(latest)
     }
 
-    /// What sentinels say, the most often named first; an announcement comes before all.
-    async fn candidates(&self) -> Result<Vec<Server>, Fault> {
-        let mut asked = JoinSet::new();
+    /// Returns the servers that sentinels report, by number of votes; a recent event comes first.
+    async fn candidates(&self) -> Result<Vec<Server>, CallError> {
+        let mut queries = JoinSet::new();
         for sentinel in &self.sentinels {
-            asked.spawn(ask(Arc::clone(sentinel), self.master.clone()));
+            queries.spawn(query_primary(Arc::clone(sentinel), self.master.clone()));
         }
         let mut votes: HashMap<Server, usize> = HashMap::new();
-        let (mut strangers, mut latest) = (0, None);
-        while let Some(answer) = asked.join_next().await {
-            match answer {
+        let (mut unknown, mut latest) = (0, None);
+        while let Some(reply) = queries.join_next().await {
+            match reply {
                 Ok(Ok(Some(server))) => *votes.entry(server).or_default() += 1,
-                Ok(Ok(None)) => strangers += 1,
-                Ok(Err(fault)) => latest = Some(fault),
+                Ok(Ok(None)) => unknown += 1,
+                Ok(Err(error)) => latest = Some(error),
                 Err(_) => {}
             }
         }
         let mut named: Vec<(Server, usize)> = votes.into_iter().collect();
         named.sort_by_key(|(_, votes)| std::cmp::Reverse(*votes));
         let mut servers: Vec<Server> = named.into_iter().map(|(server, _)| server).collect();
-        if let Some((server, at)) = held(&self.announced).clone()
-            && at.elapsed() < NEWS
+        if let Some((server, at)) = lock(&self.switched).clone()
+            && at.elapsed() < EVENT_TTL
         {
             servers.retain(|named| *named != server);
             servers.insert(0, server);
         }
         if !servers.is_empty() {
             Ok(servers)
-        } else if strangers > 0 {
-            Err(Fault::fatal(
+        } else if unknown > 0 {
+            Err(CallError::fatal(
                 ErrorKind::Invalid,
-                format!("no sentinel knows a primary by the name {:?}", self.master),
-                "write the name that the sentinels monitor: redis-sentinel://HOST:PORT/NAME/DB",
+                format!("no sentinel monitors a primary named {:?}", self.master),
+                "use the name that the sentinels monitor: redis-sentinel://HOST:PORT/NAME/DB",
             ))
         } else {
-            Err(latest.unwrap_or_else(|| Fault::nowhere("no sentinel can be reached")))
+            Err(latest.unwrap_or_else(|| CallError::no_server("cannot connect to any sentinel")))
         }
     }
 
-    /// The server, when it says itself that it is primary.
-    async fn primary_at(&self, server: &Server) -> Result<Arc<Node>, Fault> {
-        let known = held(&self.current)
+    /// Returns the server if it reports itself as primary.
+    async fn verify_primary(&self, server: &Server) -> Result<Arc<Node>, CallError> {
+        let known = lock(&self.current)
             .clone()
             .filter(|node| node.server() == server);
         let node = match known {
             Some(node) => node,
-            None => Node::new(server, &self.entrance)?,
+            None => Node::new(server, &self.options)?,
         };
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + QUERY_TIMEOUT;
         let conn = node.shared(until).await?;
-        let answer = conn.call(&redis::cmd("HELLO"), until).await;
-        // To ask changes nothing: silence is no unknown outcome of the caller's call.
-        let hello = answer.map_err(|fault| match fault.course {
-            Course::Unknown => Fault::nowhere(format!("{server} does not answer")),
-            _ => fault,
+        let reply = conn.call(&redis::cmd("HELLO"), until).await;
+        // A read without a reply does not make the outcome of the caller's call unknown.
+        let hello = reply.map_err(|error| match error.recovery {
+            Recovery::Unknown => CallError::no_server(format!("no reply from {server}")),
+            _ => error,
         })?;
-        if Hello::read(&node, hello)?.is_primary() {
+        if HelloReply::parse(&node, hello)?.is_primary() {
             Ok(node)
         } else {
-            Err(Fault::nowhere(format!("{server} is not a primary yet")))
+            Err(CallError::no_server(format!(
+                "{server} is not yet a primary"
+            )))
         }
     }
 
-    fn put_in_charge(&self, node: &Arc<Node>) {
-        let old = held(&self.current).replace(Arc::clone(node));
+    fn set_primary(&self, node: &Arc<Node>) {
+        let old = lock(&self.current).replace(Arc::clone(node));
         if let Some(old) = old.filter(|old| !Arc::ptr_eq(old, node)) {
-            old.give_up();
+            old.close_all();
             self.changes.send_modify(|changes| *changes += 1);
         }
     }
 }
 
-/// Where a sentinel says the primary is; none when it knows no such name.
-async fn ask(sentinel: Arc<Node>, master: String) -> Result<Option<Server>, Fault> {
+/// Returns the address of the primary according to one sentinel, or `None` if it does not monitor
+/// that name.
+async fn query_primary(sentinel: Arc<Node>, master: String) -> Result<Option<Server>, CallError> {
     let mut cmd = Cmd::new();
     cmd.arg("SENTINEL")
         .arg("GET-MASTER-ADDR-BY-NAME")
         .arg(master);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + QUERY_TIMEOUT;
     let conn = sentinel.shared(until).await?;
-    let answer = conn.call(&cmd, until).await.map_err(|fault| {
-        if fault.course == Course::Unknown {
-            sentinel.forget(&conn);
-            Fault::nowhere(format!("the sentinel {} does not answer", sentinel.name()))
+    let reply = conn.call(&cmd, until).await.map_err(|error| {
+        if error.recovery == Recovery::Unknown {
+            sentinel.discard(&conn);
+            CallError::no_server(format!("no reply from the sentinel {}", sentinel.name()))
         } else {
-            fault
+            error
         }
     })?;
-    if answer == Value::Nil {
+    if reply == Value::Nil {
         return Ok(None);
     }
-    let (name, port): (String, u16) = redis::from_redis_value(answer)
-        .map_err(|_| Fault::odd(sentinel.name(), "the place of the primary cannot be read"))?;
+    let (name, port): (String, u16) = redis::from_redis_value(reply).map_err(|_| {
+        CallError::unexpected_reply(
+            sentinel.name(),
+            "the reply to SENTINEL GET-MASTER-ADDR-BY-NAME is not an address",
+        )
+    })?;
     Ok(Some(Server::Tcp(Host { name, port })))
 }
 
 impl Drop for Sentinel {
     fn drop(&mut self) {
-        for follower in held(&self.followers).drain(..) {
-            follower.abort();
+        for task in lock(&self.tasks).drain(..) {
+            task.abort();
         }
     }
 }
@@ -256,7 +271,7 @@ impl fmt::Debug for Sentinel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sentinel")
             .field("master", &self.master)
-            .field("current", &held(&self.current))
+            .field("current", &lock(&self.current))
             .finish_non_exhaustive()
     }
 }

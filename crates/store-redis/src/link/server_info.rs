@@ -1,4 +1,4 @@
-//! What the servers say of themselves, for people who look after them.
+//! Facts about the servers, for operators.
 
 use std::collections::HashMap;
 
@@ -9,63 +9,67 @@ use windlass_core::{Clock, Error, Result, SystemClock};
 use super::Inner;
 use super::conn::Conn;
 use super::node::Node;
-use crate::error::Fault;
+use crate::error::CallError;
 
-/// What one server says of itself; what it does not tell is empty.
+/// Facts about one server. Fields the server does not report are `None`.
 #[derive(Debug, Default)]
 pub struct ServerFacts {
-    /// Where it is.
+    /// Host and port, or the socket path.
     pub address: String,
-    /// Its version.
+    /// Redis or Valkey version.
     pub version: Option<String>,
     /// `master` or `slave`.
     pub role: Option<String>,
-    /// What it does when memory is short.
+    /// Eviction policy (`maxmemory-policy`).
     pub policy: Option<String>,
-    /// Bytes in use.
+    /// Memory in use, in bytes.
     pub used_memory: Option<u64>,
-    /// Bytes it may use; 0 is as many as there are.
+    /// Memory limit in bytes (`maxmemory`); 0 means no limit.
     pub max_memory: Option<u64>,
-    /// Whether it writes an append-only file.
+    /// Whether the append-only file is enabled.
     pub is_append_only: Option<bool>,
-    /// When it forces that file to disk, where we may know.
+    /// When the append-only file is synced (`appendfsync`), if the user may read it.
     pub fsync: Option<String>,
-    /// Replicas that are connected.
+    /// Number of connected replicas.
     pub replicas: Option<u64>,
-    /// By how many milliseconds its clock is ahead of ours.
+    /// How far its clock is ahead of the local clock, in milliseconds.
     pub clock_ahead_ms: Option<i64>,
-    /// Why it told nothing.
+    /// Why the server could not be queried.
     pub error: Option<Error>,
 }
 
-/// Asks every server that is in charge of something.
+/// Queries every primary.
 pub(super) async fn all(inner: &Inner) -> Result<Vec<ServerFacts>> {
     let until = Instant::now() + inner.address.timeout;
     let nodes = inner.topology.primaries(until).await;
     let mut facts = Vec::new();
-    for node in nodes.map_err(Fault::into_error)? {
-        facts.push(of(&node, until).await.unwrap_or_else(|fault| ServerFacts {
-            address: node.name().to_string(),
-            error: Some(fault.into_error()),
-            ..ServerFacts::default()
-        }));
+    for node in nodes.map_err(CallError::into_error)? {
+        facts.push(
+            query(&node, until)
+                .await
+                .unwrap_or_else(|error| ServerFacts {
+                    address: node.name().to_string(),
+                    error: Some(error.into_error()),
+                    ..ServerFacts::default()
+                }),
+        );
     }
     Ok(facts)
 }
 
-async fn of(node: &Node, until: Instant) -> Result<ServerFacts, Fault> {
+async fn query(node: &Node, until: Instant) -> Result<ServerFacts, CallError> {
     let conn = node.shared(until).await?;
     let mut info = Cmd::new();
     info.arg("INFO")
         .arg(&["server", "memory", "replication", "persistence"]);
     let info = text(conn.call(&info, until).await?);
-    let told: HashMap<&str, &str> = info
+    let fields: HashMap<&str, &str> = info
         .lines()
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name, value.trim()))
         .collect();
-    let word = |name: &str| told.get(name).map(|&value| value.to_owned());
-    let number = |name: &str| told.get(name).and_then(|value| value.parse().ok());
+    let text_of = |name: &str| fields.get(name).map(|&value| value.to_owned());
+    let number = |name: &str| fields.get(name).and_then(|value| value.parse().ok());
     let mut fsync = Cmd::new();
     fsync.arg("CONFIG").arg("GET").arg("appendfsync");
     let fsync: HashMap<String, String> = conn
@@ -77,12 +81,12 @@ async fn of(node: &Node, until: Instant) -> Result<ServerFacts, Fault> {
     let clock_ahead_ms = clock_ahead_ms(&conn, until).await;
     Ok(ServerFacts {
         address: node.name().to_string(),
-        version: word("valkey_version").or_else(|| word("redis_version")),
-        role: word("role"),
-        policy: word("maxmemory_policy"),
+        version: text_of("valkey_version").or_else(|| text_of("redis_version")),
+        role: text_of("role"),
+        policy: text_of("maxmemory_policy"),
         used_memory: number("used_memory"),
         max_memory: number("maxmemory"),
-        is_append_only: told.get("aof_enabled").map(|value| *value == "1"),
+        is_append_only: fields.get("aof_enabled").map(|value| *value == "1"),
         fsync: fsync.into_values().next(),
         replicas: number("connected_slaves"),
         clock_ahead_ms,
@@ -90,14 +94,14 @@ async fn of(node: &Node, until: Instant) -> Result<ServerFacts, Fault> {
     })
 }
 
-/// Its clock against ours in the middle of the question, where it tells.
+/// Compares the server's clock with the local clock at the midpoint of the round trip.
 async fn clock_ahead_ms(conn: &Conn, until: Instant) -> Option<i64> {
     let before = SystemClock.now_us();
     let mut time = Cmd::new();
     time.arg("TIME");
-    let told = conn.call(&time, until).await.ok()?;
+    let reply = conn.call(&time, until).await.ok()?;
     let after = SystemClock.now_us();
-    let (seconds, micros): (u64, u64) = redis::from_redis_value(told).ok()?;
+    let (seconds, micros): (u64, u64) = redis::from_redis_value(reply).ok()?;
     let theirs = i64::try_from(seconds * 1000 + micros / 1000).ok()?;
     let ours = i64::try_from(before.midpoint(after) / 1000).ok()?;
     Some(theirs - ours)

@@ -1,13 +1,13 @@
-//! One server.
+//! A topology of one server.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
 use super::node::Node;
-use crate::error::{Course, Fault};
+use crate::error::{CallError, Recovery};
 
-/// One server, which is always in charge.
+/// A topology of one server.
 #[derive(Debug)]
 pub(crate) struct Single {
     node: Arc<Node>,
@@ -26,10 +26,11 @@ impl Single {
         Arc::clone(&self.node)
     }
 
-    /// A server that says it is not in charge any more may be another one behind the same name.
-    pub(super) fn heard(&self, fault: &Fault) {
-        if fault.course == Course::Rediscover {
-            self.node.give_up();
+    /// Closes the connections if the server is no longer primary: its host name may now resolve to
+    /// another server.
+    pub(super) fn record_error(&self, error: &CallError) {
+        if error.recovery == Recovery::Rediscover {
+            self.node.close_all();
         }
     }
 

@@ -1,39 +1,39 @@
-//! Work that one caller does for all: who waited for it shares its outcome.
+//! Single-flight: concurrent callers share the result of one run.
 
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::error::Fault;
+use crate::error::CallError;
 
-/// A piece of work that is done by one at a time.
+/// Runs a piece of work at most once at a time.
 #[derive(Default)]
-pub(crate) struct Turn {
-    latest: Mutex<Option<(Instant, Result<(), Fault>)>>,
+pub(crate) struct SingleFlight {
+    latest: Mutex<Option<(Instant, Result<(), CallError>)>>,
 }
 
-impl Turn {
-    /// Does the work, or tells how it ended when somebody did it while we waited. A caller that
-    /// gives up leaves it to the next.
-    pub(crate) async fn take(
+impl SingleFlight {
+    /// Runs the work, or returns the result of a run that finished while this call waited. If a
+    /// caller is cancelled, the next one runs the work.
+    pub(crate) async fn run(
         &self,
-        work: impl Future<Output = Result<(), Fault>>,
-    ) -> Result<(), Fault> {
-        let asked = Instant::now();
+        work: impl Future<Output = Result<(), CallError>>,
+    ) -> Result<(), CallError> {
+        let called_at = Instant::now();
         let mut latest = self.latest.lock().await;
         if let Some((at, outcome)) = &*latest
-            && *at > asked
+            && *at > called_at
         {
-            return again(outcome);
+            return copy(outcome);
         }
         let outcome = work.await;
-        *latest = Some((Instant::now(), again(&outcome)));
+        *latest = Some((Instant::now(), copy(&outcome)));
         outcome
     }
 }
 
-fn again(outcome: &Result<(), Fault>) -> Result<(), Fault> {
+fn copy(outcome: &Result<(), CallError>) -> Result<(), CallError> {
     match outcome {
         Ok(()) => Ok(()),
-        Err(fault) => Err(fault.again()),
+        Err(error) => Err(error.copy()),
     }
 }

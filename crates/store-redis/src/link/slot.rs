@@ -1,14 +1,14 @@
-//! Where a key lives in a Cluster.
+//! Hash slots of a Cluster.
 
-/// How many slots a Cluster has.
+/// Number of hash slots in a Cluster.
 pub(super) const SLOTS: u16 = 16384;
 
-/// The slot of a key: of the text in its first braces, where there is any.
+/// Returns the hash slot of a key, computed from its hash tag (`{…}`) if it has one.
 pub(crate) fn slot_of(key: &[u8]) -> u16 {
-    crc16(tag(key)) % SLOTS
+    crc16(hash_tag(key)) % SLOTS
 }
 
-fn tag(key: &[u8]) -> &[u8] {
+fn hash_tag(key: &[u8]) -> &[u8] {
     let position = |bytes: &[u8], wanted: u8| bytes.iter().position(|byte| *byte == wanted);
     let Some(open) = position(key, b'{') else {
         return key;
@@ -20,7 +20,7 @@ fn tag(key: &[u8]) -> &[u8] {
     }
 }
 
-/// CRC-16/XMODEM, as the Cluster's specification asks.
+/// CRC-16/XMODEM, as in the Redis Cluster specification.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc: u16, _| {
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_is_that_of_the_specification() {
+    fn a_slot_is_computed_as_the_specification_says() {
         assert_eq!(crc16(b"123456789"), 0x31C3);
         for (key, slot) in [
             (&b"foo"[..], 12182),
@@ -49,7 +49,7 @@ mod tests {
         ] {
             assert_eq!(slot_of(key), slot, "{key:?}");
         }
-        // No tag: the whole key counts.
+        // No hash tag: the whole key is hashed.
         for key in [&b"{}foo"[..], b"foo{", b"}{"] {
             assert_eq!(slot_of(key), crc16(key) % SLOTS);
         }

@@ -1,4 +1,5 @@
-//! Listening to channels: wherever their slots are, through losses, with a word about each gap.
+//! A subscriber to channels on any number of servers. It resubscribes after a lost connection and
+//! reports the gap.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,55 +12,55 @@ use windlass_core::Result;
 use super::backoff;
 use super::conn::Conn;
 use super::node::Node;
-use super::push::{Channels, Ear, Pushed};
-use super::retry::{Repeat, Tries};
+use super::push::{ChannelKind, Push, PushReceiver};
+use super::retry::{CallRetry, Resend};
 use super::{Inner, slot_of};
-use crate::error::Fault;
+use crate::error::CallError;
 
-/// How often a silent connection is asked whether it is still there.
-const ASK_EVERY: Duration = Duration::from_secs(5);
+/// An idle connection is pinged this often.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The longest pause between two tries to subscribe again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Longest delay between two attempts to resubscribe.
+const MAX_BACKOFF: Duration = Duration::from_secs(2);
 
-/// What is heard.
+/// What a [`Subscriber`] receives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// Somebody published something.
+pub enum SubscriberEvent {
+    /// A published message.
     Message {
-        /// Where.
+        /// The channel.
         channel: Bytes,
-        /// What.
+        /// The payload.
         bytes: Bytes,
     },
-    /// Something may have been missed; what comes from now on is heard again.
+    /// Messages may have been lost; later ones are received again.
     Gap,
 }
 
-/// Listens to channels.
-pub struct Listener {
+/// Receives the messages published to some channels.
+pub struct Subscriber {
     inner: Arc<Inner>,
-    kind: Channels,
+    kind: ChannelKind,
     channels: Vec<Bytes>,
     changes: watch::Receiver<u64>,
-    current: Option<Subscribed>,
+    current: Option<Subscription>,
     failures: u32,
 }
 
-struct Subscribed {
-    ear: Ear,
+struct Subscription {
+    pushes: PushReceiver,
     conns: Vec<Conn>,
-    /// When the connections last gave a sign of life.
+    /// When the connections last replied.
     alive_at: Instant,
 }
 
-impl Listener {
+impl Subscriber {
     pub(super) async fn open(
         inner: &Arc<Inner>,
-        kind: Channels,
+        kind: ChannelKind,
         channels: Vec<Bytes>,
     ) -> Result<Self> {
-        let mut listener = Self {
+        let mut subscriber = Self {
             inner: Arc::clone(inner),
             changes: inner.topology.changes(),
             kind,
@@ -67,40 +68,40 @@ impl Listener {
             current: None,
             failures: 0,
         };
-        let mut tries = Tries::new(inner, 0, inner.address.timeout, Repeat::Safe);
+        let mut retry = CallRetry::new(inner, 0, inner.address.timeout, Resend::Safe);
         loop {
-            match listener.subscribe(tries.limit()).await {
-                Ok(()) => return Ok(listener),
-                Err(fault) => tries.after(fault).await?,
+            match subscriber.subscribe(retry.deadline()).await {
+                Ok(()) => return Ok(subscriber),
+                Err(error) => retry.wait_after(error).await?,
             }
         }
     }
 
-    /// What is heard next. It may be given up and asked again: nothing is lost.
-    pub async fn next(&mut self) -> Heard {
+    /// Waits for the next event. Cancel safe: no message is lost if the future is dropped.
+    pub async fn next(&mut self) -> SubscriberEvent {
         loop {
             let Some(current) = &mut self.current else {
-                sleep(backoff::jittered(self.failures, LONGEST_PAUSE)).await;
+                sleep(backoff::jittered(self.failures, MAX_BACKOFF)).await;
                 let until = Instant::now() + self.inner.address.timeout;
                 match self.subscribe(until).await {
-                    Ok(()) => return Heard::Gap,
+                    Ok(()) => return SubscriberEvent::Gap,
                     Err(_) => self.failures = self.failures.saturating_add(1),
                 }
                 continue;
             };
-            if current.ear.was_overrun() {
-                return Heard::Gap;
+            if current.pushes.take_overflow() {
+                return SubscriberEvent::Gap;
             }
             tokio::select! {
                 biased;
-                pushed = current.ear.next() => match pushed {
-                    Pushed::Message { channel, bytes } => return Heard::Message { channel, bytes },
-                    Pushed::Ended => self.current = None,
+                push = current.pushes.next() => match push {
+                    Push::Message { channel, bytes } => return SubscriberEvent::Message { channel, bytes },
+                    Push::Ended => self.current = None,
                 },
                 _ = self.changes.changed() => self.current = None,
-                // Counted from the last sign of life: a caller may give this up all the time.
-                () = sleep_until(current.alive_at + ASK_EVERY) => {
-                    if current.is_there(self.inner.address.timeout).await {
+                // Measured from the last reply, because callers may cancel and call again often.
+                () = sleep_until(current.alive_at + PING_INTERVAL) => {
+                if current.is_alive(self.inner.address.timeout).await {
                         current.alive_at = Instant::now();
                     } else {
                         self.current = None;
@@ -110,16 +111,16 @@ impl Listener {
         }
     }
 
-    async fn subscribe(&mut self, until: Instant) -> Result<(), Fault> {
+    async fn subscribe(&mut self, until: Instant) -> Result<(), CallError> {
         self.changes.mark_unchanged();
-        let ear = Ear::new();
+        let pushes = PushReceiver::new();
         let mut conns = Vec::new();
-        for (node, channels) in self.places(until).await? {
-            let conn = ear.subscribe(&node, self.kind, &channels, until).await;
-            conns.push(conn.inspect_err(|fault| self.inner.topology.heard(&node, fault))?);
+        for (node, channels) in self.channels_by_node(until).await? {
+            let conn = pushes.subscribe(&node, self.kind, &channels, until).await;
+            conns.push(conn.inspect_err(|error| self.inner.topology.record_error(&node, error))?);
         }
-        self.current = Some(Subscribed {
-            ear,
+        self.current = Some(Subscription {
+            pushes,
             conns,
             alive_at: Instant::now(),
         });
@@ -127,27 +128,30 @@ impl Listener {
         Ok(())
     }
 
-    /// The channels by the server that has them.
-    async fn places(&self, until: Instant) -> Result<Vec<(Arc<Node>, Vec<Bytes>)>, Fault> {
-        let mut places: Vec<(Arc<Node>, Vec<Bytes>)> = Vec::new();
+    /// Groups the channels by the server that owns their slots.
+    async fn channels_by_node(
+        &self,
+        until: Instant,
+    ) -> Result<Vec<(Arc<Node>, Vec<Bytes>)>, CallError> {
+        let mut groups: Vec<(Arc<Node>, Vec<Bytes>)> = Vec::new();
         for channel in &self.channels {
             let node = self.inner.topology.node(slot_of(channel), until).await?;
-            match places
+            match groups
                 .iter_mut()
                 .find(|(known, _)| Arc::ptr_eq(known, &node))
             {
                 Some((_, channels)) => channels.push(channel.clone()),
-                None => places.push((node, vec![channel.clone()])),
+                None => groups.push((node, vec![channel.clone()])),
             }
         }
-        Ok(places)
+        Ok(groups)
     }
 }
 
-impl Subscribed {
-    /// Whether every connection still answers; a dead line is silent like a quiet one.
-    async fn is_there(&self, patience: Duration) -> bool {
-        let until = Instant::now() + patience;
+impl Subscription {
+    /// Pings every connection, because a dead one looks like an idle one.
+    async fn is_alive(&self, timeout: Duration) -> bool {
+        let until = Instant::now() + timeout;
         for conn in &self.conns {
             if conn.call(&redis::cmd("PING"), until).await.is_err() {
                 return false;
@@ -157,9 +161,9 @@ impl Subscribed {
     }
 }
 
-impl std::fmt::Debug for Listener {
+impl std::fmt::Debug for Subscriber {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Listener")
+        f.debug_struct("Subscriber")
             .field("channels", &self.channels.len())
             .finish_non_exhaustive()
     }

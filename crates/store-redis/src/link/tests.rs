@@ -1,4 +1,4 @@
-//! The link against real servers: one file per subject.
+//! The link against real servers, one file per topic.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use redis::Value;
 use windlass_core::Result;
 use windlass_testkit::redis::Server;
 
-use super::{Awaited, Call, Channels, Fitness, Inner, Link, Standing, Topology};
+use super::{Call, ChannelKind, Health, Inner, Link, LinkMode, Topology, WaitOn};
 use crate::address::Address;
 use crate::script::Script;
 
@@ -22,14 +22,14 @@ mod sentinel;
 mod subscriber;
 mod tls;
 
-/// More time than any call needs that is answered at once, and less than [`FOR_EVER`]: a machine may
-/// stand still for seconds.
-const AT_ONCE: Duration = Duration::from_secs(30);
+/// More than a call needs that is answered immediately, even on a machine that stalls for seconds,
+/// and less than [`LONG_TIMEOUT`].
+const IMMEDIATELY: Duration = Duration::from_secs(30);
 
-/// An option that lets calls take so long that whoever waits for it is found out.
-const FOR_EVER: &str = "timeout=90s";
+/// A timeout so long that a call that waits for it exceeds [`IMMEDIATELY`].
+const LONG_TIMEOUT: &str = "timeout=90s";
 
-/// A script of a test, known for as long as the process runs.
+/// Builds a script; leaks it to get a `'static` reference.
 fn script(name: &'static str, source: &str) -> &'static Script {
     Box::leak(Box::new(Script {
         name,
@@ -39,7 +39,7 @@ fn script(name: &'static str, source: &str) -> &'static Script {
     }))
 }
 
-/// Adds one to its key.
+/// Increments its key.
 fn count() -> &'static Script {
     script("count", "return redis.call('INCR', KEYS[1])")
 }
@@ -54,34 +54,34 @@ fn call(script: &'static Script, keys: &[&str], args: &[&str]) -> Call {
 }
 
 async fn open(url: &str) -> Result<Link> {
-    let address = Address::parse(url).expect("the URL is right");
-    Link::open(&address, Standing::Host).await
+    let address = Address::parse(url).expect("the URL is valid");
+    Link::open(&address, LinkMode::Store).await
 }
 
-/// A link to a server, with options of the URL.
+/// Opens a link to a server, with URL options.
 async fn linked(server: &Server, options: &str) -> Link {
     open(&format!("{}{options}", server.url()))
         .await
-        .expect("the server is fit")
+        .expect("the server is supported")
 }
 
-/// A link whose calls have little time, connected already. To open it would have to succeed within
-/// that time as well, however busy the machine is.
-async fn hasty(url: &str) -> Link {
-    let address = Address::parse(url).expect("the URL is right");
+/// Returns a connected link with a short timeout. [`Link::open`] would have to succeed within that
+/// timeout as well, which a busy machine cannot guarantee.
+async fn with_short_timeout(url: &str) -> Link {
+    let address = Address::parse(url).expect("the URL is valid");
     let link = Link {
         inner: Arc::new(Inner {
-            topology: Topology::new(&address).expect("the address is right"),
-            fitness: Fitness::default(),
-            standing: Standing::Host,
+            topology: Topology::new(&address).expect("the address is valid"),
+            health: Health::default(),
+            mode: LinkMode::Store,
             address,
         }),
     };
     let ping = redis::cmd("PING");
     let connected = async { while link.ask(b"a", &ping).await.is_err() {} };
-    tokio::time::timeout(AT_ONCE, connected)
+    tokio::time::timeout(IMMEDIATELY, connected)
         .await
-        .expect("the server answers");
+        .expect("the server replies");
     link
 }
 
@@ -92,12 +92,12 @@ fn number(value: &Value) -> i64 {
     }
 }
 
-/// Does something blocking beside the runtime.
+/// Runs blocking work on another thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.expect("no panic")
 }
 
-/// Runs something blocking with a server beside the runtime.
+/// Runs blocking work with a server on another thread.
 async fn with<T: Send + 'static>(
     server: &Arc<Server>,
     work: impl FnOnce(&Server) -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! The servers of a store, and which of them is in charge of what.
+//! The servers of a store, and which primary owns which slots.
 
 use std::sync::Arc;
 
@@ -7,44 +7,44 @@ use tokio::time::Instant;
 use windlass_core::Result;
 
 use super::cluster::Cluster;
-use super::conn::Entrance;
+use super::conn::ConnectOptions;
 use super::node::Node;
 use super::sentinel::Sentinel;
 use super::single::Single;
 use crate::address::{Address, Kind};
-use crate::error::{Fault, Redirect};
+use crate::error::{CallError, Redirect};
 
 /// The servers of a store.
 #[derive(Debug)]
 pub(crate) enum Topology {
     /// One server.
     Single(Single),
-    /// The primary that sentinels know.
+    /// A primary discovered through sentinels.
     Sentinel(Arc<Sentinel>),
-    /// Nodes that each have some slots.
+    /// Nodes that each own some slots.
     Cluster(Arc<Cluster>),
 }
 
 impl Topology {
-    /// Nothing is connected yet; a topology that follows sentinels does so from now on.
+    /// Builds the topology without connecting. With sentinels, it starts listening for failovers.
     pub(crate) fn new(address: &Address) -> Result<Self> {
-        let entrance = Entrance::new(&address.login, address.db, address.tls.as_ref())?;
+        let options = ConnectOptions::new(&address.login, address.db, address.tls.as_ref())?;
         match &address.kind {
             Kind::Single(server) => {
-                let node = Node::new(server, &entrance).map_err(Fault::into_error)?;
+                let node = Node::new(server, &options).map_err(CallError::into_error)?;
                 Ok(Self::Single(Single::new(node)))
             }
             Kind::Sentinel { hosts, master } => {
-                let sentinel = Sentinel::new(address, hosts, master, entrance)?;
+                let sentinel = Sentinel::new(address, hosts, master, options)?;
                 sentinel.follow();
                 Ok(Self::Sentinel(sentinel))
             }
-            Kind::Cluster { hosts } => Ok(Self::Cluster(Cluster::new(hosts, entrance))),
+            Kind::Cluster { hosts } => Ok(Self::Cluster(Cluster::new(hosts, options))),
         }
     }
 
-    /// The server in charge of a slot.
-    pub(crate) async fn node(&self, slot: u16, until: Instant) -> Result<Arc<Node>, Fault> {
+    /// Returns the primary of a slot.
+    pub(crate) async fn node(&self, slot: u16, until: Instant) -> Result<Arc<Node>, CallError> {
         match self {
             Self::Single(single) => Ok(single.node()),
             Self::Sentinel(sentinel) => sentinel.node(until).await,
@@ -52,16 +52,20 @@ impl Topology {
         }
     }
 
-    /// The server that another one sends a call to while a slot is moved.
-    pub(crate) fn asked(&self, ask: &Redirect, asked: &Arc<Node>) -> Result<Arc<Node>, Fault> {
+    /// Returns the server that an ASK redirect names while a slot is being migrated.
+    pub(crate) fn ask_target(
+        &self,
+        ask: &Redirect,
+        asked: &Arc<Node>,
+    ) -> Result<Arc<Node>, CallError> {
         match self {
             Self::Single(_) | Self::Sentinel(_) => Ok(Arc::clone(asked)),
-            Self::Cluster(cluster) => cluster.asked(ask, asked),
+            Self::Cluster(cluster) => cluster.ask_target(ask, asked),
         }
     }
 
-    /// Every server that is in charge of something.
-    pub(crate) async fn primaries(&self, until: Instant) -> Result<Vec<Arc<Node>>, Fault> {
+    /// Returns every primary.
+    pub(crate) async fn primaries(&self, until: Instant) -> Result<Vec<Arc<Node>>, CallError> {
         match self {
             Self::Single(single) => Ok(vec![single.node()]),
             Self::Sentinel(sentinel) => Ok(vec![sentinel.node(until).await?]),
@@ -69,16 +73,16 @@ impl Topology {
         }
     }
 
-    /// Learns from what a server said, or from its silence.
-    pub(crate) fn heard(&self, node: &Arc<Node>, fault: &Fault) {
+    /// Updates the topology after an error or a missing reply.
+    pub(crate) fn record_error(&self, node: &Arc<Node>, error: &CallError) {
         match self {
-            Self::Single(single) => single.heard(fault),
-            Self::Sentinel(sentinel) => sentinel.heard(fault),
-            Self::Cluster(cluster) => cluster.heard(node, fault),
+            Self::Single(single) => single.record_error(error),
+            Self::Sentinel(sentinel) => sentinel.record_error(error),
+            Self::Cluster(cluster) => cluster.record_error(node, error),
         }
     }
 
-    /// Tells when other servers are in charge than before.
+    /// Returns a receiver that is notified when a primary changes.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         match self {
             Self::Single(single) => single.changes(),

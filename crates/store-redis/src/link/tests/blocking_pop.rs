@@ -1,4 +1,4 @@
-//! Waiting for a marker with a script right behind it.
+//! Blocking on a list, followed by a script.
 
 use tokio::time::{Instant, timeout};
 use windlass_core::ErrorKind;
@@ -9,26 +9,26 @@ use super::*;
 const WAKE: &[u8] = b"{q}:wake";
 const LONG: Duration = Duration::from_secs(30);
 
-/// Takes what is in the list of jobs.
-fn take() -> Call {
-    let take = script("take", "return redis.call('LPOP', KEYS[1]) or 'none'");
-    call(take, &["{q}:jobs"], &[])
+/// Pops from the list of jobs.
+fn pop() -> Call {
+    let pop = script("pop", "return redis.call('LPOP', KEYS[1]) or 'none'");
+    call(pop, &["{q}:jobs"], &[])
 }
 
-fn parked(link: &Link, wait: Duration) -> tokio::task::JoinHandle<Result<Value>> {
+fn blocked(link: &Link, wait: Duration) -> tokio::task::JoinHandle<Result<Value>> {
     let link = link.clone();
-    tokio::spawn(async move { link.park(Awaited::Marker(WAKE), wait, &take()).await })
+    tokio::spawn(async move { link.wait_then_run(WaitOn::Pop(WAKE), wait, &pop()).await })
 }
 
-/// Waits until this many clients are parked.
-pub(super) async fn until_parked(server: &Arc<Server>, count: i64) {
+/// Waits until this many clients are blocked.
+pub(super) async fn until_blocked(server: &Arc<Server>, count: i64) {
     with(server, move |server| {
-        until("clients are parked", || {
-            let told = server.command(&["INFO", "clients"]).text();
-            let blocked = told
+        until("clients are blocked", || {
+            let info = server.command(&["INFO", "clients"]).text();
+            let count_text = info
                 .lines()
                 .find_map(|line| line.strip_prefix("blocked_clients:"));
-            match blocked.and_then(|number| number.trim().parse::<i64>().ok()) {
+            match count_text.and_then(|number| number.trim().parse::<i64>().ok()) {
                 Some(blocked) if blocked == count => Ok(()),
                 other => Err(format!("{other:?}")),
             }
@@ -41,20 +41,20 @@ fn bulk(text: &str) -> Value {
     Value::BulkString(text.as_bytes().to_vec())
 }
 
-async fn answer(parked: tokio::task::JoinHandle<Result<Value>>) -> Result<Value> {
-    timeout(LONG, parked)
+async fn reply(blocked: tokio::task::JoinHandle<Result<Value>>) -> Result<Value> {
+    timeout(LONG, blocked)
         .await
-        .expect("answered in time")
+        .expect("a reply in time")
         .expect("no panic")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_marker_wakes_one_and_the_script_runs_behind_it() {
+async fn an_element_wakes_one_client_and_the_script_runs_after_it() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
-    let parked = parked(&link, LONG);
-    until_parked(&server, 1).await;
-    // The shared connection is not held up.
+    let blocked = blocked(&link, LONG);
+    until_blocked(&server, 1).await;
+    // The shared connection is not blocked.
     link.run(&call(count(), &["a"], &[])).await.expect("runs");
     with(&server, |server| {
         server.command(&["RPUSH", "{q}:jobs", "job"]);
@@ -62,29 +62,29 @@ async fn a_marker_wakes_one_and_the_script_runs_behind_it() {
         server.command(&["RPUSH", "{q}:wake", "1"]);
     })
     .await;
-    assert_eq!(answer(parked).await.expect("answers"), bulk("job"));
+    assert_eq!(reply(blocked).await.expect("replies"), bulk("job"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_marker_the_script_runs_when_the_wait_is_over() {
+async fn without_an_element_the_script_runs_when_the_wait_is_over() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
     with(&server, |server| {
         server.command(&["RPUSH", "{q}:jobs", "job"])
     })
     .await;
-    for (wait, said) in [(100, "job"), (0, "none"), (20, "none")] {
+    for (wait, expected) in [(100, "job"), (0, "none"), (20, "none")] {
         let started = Instant::now();
         let wait = Duration::from_millis(wait);
         let value = link
-            .park(Awaited::Marker(WAKE), wait, &take())
+            .wait_then_run(WaitOn::Pop(WAKE), wait, &pop())
             .await
-            .expect("answers");
-        assert_eq!(value, bulk(said));
+            .expect("replies");
+        assert_eq!(value, bulk(expected));
         assert!(started.elapsed() >= wait);
-        assert!(started.elapsed() < AT_ONCE);
+        assert!(started.elapsed() < IMMEDIATELY);
     }
-    // One connection served them all: that of the test, the shared one and the parked one.
+    // All waits used one connection, besides the shared one and that of the test.
     let clients = with(&server, |server| {
         server.command(&["CLIENT", "LIST"]).text().lines().count()
     })
@@ -93,47 +93,47 @@ async fn without_a_marker_the_script_runs_when_the_wait_is_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_goes_away_leaves_no_wait_behind() {
+async fn a_cancelled_caller_leaves_no_blocked_client() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
-    let first = parked(&link, LONG);
-    until_parked(&server, 1).await;
+    let first = blocked(&link, LONG);
+    until_blocked(&server, 1).await;
     first.abort();
-    until_parked(&server, 0).await;
-    let second = parked(&link, LONG);
-    until_parked(&server, 1).await;
+    until_blocked(&server, 0).await;
+    let second = blocked(&link, LONG);
+    until_blocked(&server, 1).await;
     with(&server, |server| {
         server.command(&["RPUSH", "{q}:wake", "1"])
     })
     .await;
-    assert_eq!(answer(second).await.expect("answers"), bulk("none"));
+    assert_eq!(reply(second).await.expect("replies"), bulk("none"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_park_at_once_and_a_lost_connection_is_unknown() {
+async fn many_clients_block_at_once_and_a_lost_connection_is_unknown() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
-    let all: Vec<_> = (0..20).map(|_| parked(&link, LONG)).collect();
-    until_parked(&server, 20).await;
+    let all: Vec<_> = (0..20).map(|_| blocked(&link, LONG)).collect();
+    until_blocked(&server, 20).await;
     with(&server, |server| {
         server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"])
     })
     .await;
-    for parked in all {
-        let error = answer(parked).await.expect_err("cut off");
+    for blocked in all {
+        let error = reply(blocked).await.expect_err("cut off");
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
     }
-    let again = parked(&link, LONG);
-    until_parked(&server, 1).await;
+    let again = blocked(&link, LONG);
+    until_blocked(&server, 1).await;
     with(&server, |server| {
         server.command(&["RPUSH", "{q}:wake", "1"])
     })
     .await;
-    answer(again).await.expect("answers");
+    reply(again).await.expect("replies");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_that_cannot_be_is_an_error_and_not_a_quick_answer() {
+async fn a_wait_on_a_wrong_type_is_an_error_and_not_an_immediate_reply() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
     with(&server, |server| {
@@ -141,19 +141,19 @@ async fn a_wait_that_cannot_be_is_an_error_and_not_a_quick_answer() {
     })
     .await;
     let error = link
-        .park(Awaited::Marker(WAKE), LONG, &take())
+        .wait_then_run(WaitOn::Pop(WAKE), LONG, &pop())
         .await
         .expect_err("not a list");
     assert_eq!(error.kind(), ErrorKind::StoreDamaged);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_falls_silent_is_given_up_soon_after_the_wait() {
+async fn a_server_that_hangs_is_abandoned_soon_after_the_wait() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
-    let parked = parked(&link, Duration::from_millis(300));
+    let blocked = blocked(&link, Duration::from_millis(300));
     with(&server, Server::stop).await;
-    let error = answer(parked).await.expect_err("no answer");
+    let error = reply(blocked).await.expect_err("no reply");
     assert!(error.is_transient(), "{error}");
     with(&server, Server::resume).await;
 }

@@ -7,7 +7,7 @@ use windlass_core::ErrorKind;
 use windlass_testkit::redis::Cluster;
 
 use super::*;
-use crate::link::{Heard, slot_of};
+use crate::link::{SubscriberEvent, slot_of};
 
 async fn started() -> Arc<Cluster> {
     Arc::new(blocking(Cluster::start).await)
@@ -21,8 +21,8 @@ async fn with_cluster<T: Send + 'static>(
     blocking(move || work(&cluster)).await
 }
 
-/// Adds one to the first key, and leaves the second alone: in a moving slot the second is missing
-/// everywhere.
+/// Increments the first key. The second key never exists, so that it is missing on both nodes
+/// while the slot migrates.
 fn count_with_more_keys(queue: &str) -> Call {
     let script = script(
         "more",
@@ -36,7 +36,7 @@ fn count_with_more_keys(queue: &str) -> Call {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_queue_is_found_wherever_it_is() {
+async fn every_queue_is_found_on_its_node() {
     let cluster = started().await;
     let link = open(&cluster.url()).await.expect("opens");
     for n in 0..50 {
@@ -44,16 +44,16 @@ async fn every_queue_is_found_wherever_it_is() {
         let one = call(count(), &[&key], &[]);
         assert_eq!(number(&link.run(&one).await.expect("runs")), 1);
         let value = link
-            .park(
-                Awaited::Marker(format!("{{q{n}}}:wake").as_bytes()),
+            .wait_then_run(
+                WaitOn::Pop(format!("{{q{n}}}:wake").as_bytes()),
                 Duration::ZERO,
                 &one,
             )
             .await;
-        assert_eq!(number(&value.expect("answers")), 2);
-        assert_eq!(number(&link.run_covered(&one).await.expect("runs").0), 3);
+        assert_eq!(number(&value.expect("replies")), 2);
+        assert_eq!(number(&link.run_durable(&one).await.expect("runs").0), 3);
     }
-    let facts = link.facts().await.expect("told");
+    let facts = link.facts().await.expect("returned");
     assert_eq!(facts.len(), 3, "{facts:?}");
     assert!(
         facts
@@ -113,12 +113,12 @@ async fn a_slot_that_moves_back_and_forth_under_load_is_not_noticed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_has_already_moved_is_asked_for_at_its_new_node() {
+async fn a_key_that_has_already_moved_is_found_on_its_new_node() {
     let cluster = started().await;
     let link = open(&cluster.url()).await.expect("opens");
     let slot = slot_of(b"{q}:count");
     let one = call(count(), &["{q}:count"], &[]);
-    // The slot is on its way and its keys are already gone: the old node sends us to the new one.
+    // The slot is migrating and its keys are already gone: the old node replies with ASK.
     let (from, to) = with_cluster(&cluster, move |cluster| {
         let (from, to) = (cluster.node_of_slot(slot), cluster.other_primary(slot));
         let id = |server: &Server| server.command(&["CLUSTER", "MYID"]).text();
@@ -132,19 +132,22 @@ async fn a_key_that_has_already_moved_is_asked_for_at_its_new_node() {
     })
     .await;
     assert_eq!(number(&link.run(&one).await.expect("runs")), 1);
-    assert_eq!(number(&link.run_covered(&one).await.expect("runs").0), 2);
-    let parked = link
-        .park(Awaited::Marker(b"{q}:wake"), Duration::from_secs(9), &one)
+    assert_eq!(number(&link.run_durable(&one).await.expect("runs").0), 2);
+    let reply = link
+        .wait_then_run(WaitOn::Pop(b"{q}:wake"), Duration::from_secs(9), &one)
         .await;
-    assert_eq!(number(&parked.expect("answers")), 3);
+    assert_eq!(number(&reply.expect("replies")), 3);
     let durable = open(&format!("{}?durability=replicated:1", cluster.url())).await;
     let durable = durable.expect("opens");
-    assert_eq!(number(&durable.run_covered(&one).await.expect("runs").0), 4);
+    assert_eq!(number(&durable.run_durable(&one).await.expect("runs").0), 4);
     let keys = with_cluster(&cluster, move |cluster| {
         [from, to].map(|port| {
             let server = cluster.nodes().iter().find(|server| server.port() == port);
             let count = ["CLUSTER", "COUNTKEYSINSLOT", &slot.to_string()];
-            server.expect("one of them").command(&count).integer()
+            server
+                .expect("a node of the cluster")
+                .command(&count)
+                .integer()
         })
     })
     .await;
@@ -152,7 +155,7 @@ async fn a_key_that_has_already_moved_is_asked_for_at_its_new_node() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_primary_that_dies_is_replaced_and_others_go_on() {
+async fn a_primary_that_dies_is_replaced_and_others_keep_working() {
     let cluster = started().await;
     let link = open(&format!("{}?timeout=30s", cluster.url()))
         .await
@@ -168,14 +171,15 @@ async fn a_primary_that_dies_is_replaced_and_others_go_on() {
     let dying = call(count(), &["{dying}:count"], &[]);
     link.run(&dying).await.expect("runs");
     let is_over = Arc::new(AtomicBool::new(false));
-    let beside = Arc::new(AtomicUsize::new(0));
+    let other_calls = Arc::new(AtomicUsize::new(0));
     let others = tokio::spawn({
-        let (link, is_over, beside) = (link.clone(), Arc::clone(&is_over), Arc::clone(&beside));
+        let (link, is_over, other_calls) =
+            (link.clone(), Arc::clone(&is_over), Arc::clone(&other_calls));
         async move {
             while !is_over.load(Ordering::Relaxed) {
                 let call = call(count(), &[&other], &[]);
-                link.run(&call).await.expect("others go on");
-                beside.fetch_add(1, Ordering::Relaxed);
+                link.run(&call).await.expect("other nodes keep working");
+                other_calls.fetch_add(1, Ordering::Relaxed);
             }
         }
     });
@@ -184,16 +188,16 @@ async fn a_primary_that_dies_is_replaced_and_others_go_on() {
         cluster.wait_for_new_primary(slot, old).port()
     });
     failing.await;
-    link.run_repeating(&dying)
+    link.run_idempotent(&dying)
         .await
-        .expect("runs at the new primary");
+        .expect("runs on the new primary");
     is_over.store(true, Ordering::Relaxed);
     others.await.expect("no panic");
-    assert!(beside.load(Ordering::Relaxed) > 10);
+    assert!(other_calls.load(Ordering::Relaxed) > 10);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_hangs_holds_up_its_own_queues_alone() {
+async fn a_node_that_hangs_delays_only_its_own_queues() {
     let cluster = started().await;
     let link = open(&format!("{}?timeout=16s", cluster.url()))
         .await
@@ -213,57 +217,57 @@ async fn a_node_that_hangs_holds_up_its_own_queues_alone() {
         cluster.node_of_slot(hanging).stop();
     })
     .await;
-    let held_up: Vec<_> = (0..20)
+    let delayed: Vec<_> = (0..20)
         .map(|_| {
             let (link, one) = (link.clone(), one.clone());
-            tokio::spawn(async move { link.run_repeating(&one).await })
+            tokio::spawn(async move { link.run_idempotent(&one).await })
         })
         .collect();
     let mut slowest = Duration::ZERO;
-    while !held_up.iter().all(tokio::task::JoinHandle::is_finished) {
+    while !delayed.iter().all(tokio::task::JoinHandle::is_finished) {
         for key in &others {
             let started = tokio::time::Instant::now();
             link.run(&call(count(), &[key], &[])).await.expect("runs");
             slowest = slowest.max(started.elapsed());
         }
-        // Nothing is waited for here: the processor is left to the nodes.
+        // Leave the CPU to the nodes.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    // Who waited with them would wait for as long as one of their tries takes, which is 8 s.
+    // A call that waited with them would take as long as one of their attempts: 8 s.
     assert!(slowest < Duration::from_secs(6), "{slowest:?}");
-    for call in held_up {
-        let error = call.await.expect("no panic").expect_err("no answer");
+    for call in delayed {
+        let error = call.await.expect("no panic").expect_err("no reply");
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
     }
     with_cluster(&cluster, move |cluster| {
         let server = cluster.nodes().iter().find(|server| server.port() == port);
-        server.expect("one of them").resume();
+        server.expect("a node of the cluster").resume();
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_parked_follows_a_slot_that_moves() {
+async fn a_blocked_call_follows_a_slot_that_moves() {
     let cluster = started().await;
     let link = open(&cluster.url()).await.expect("opens");
     let slot = slot_of(b"{q}:wake");
-    let parked = tokio::spawn({
+    let blocked = tokio::spawn({
         let link = link.clone();
         async move {
             let then = call(count(), &["{q}:count"], &[]);
-            link.park(Awaited::Marker(b"{q}:wake"), Duration::from_secs(30), &then)
+            link.wait_then_run(WaitOn::Pop(b"{q}:wake"), Duration::from_secs(30), &then)
                 .await
         }
     });
     with_cluster(&cluster, move |cluster| {
         let until_blocked = |cluster: &Cluster| {
-            windlass_testkit::redis::until("somebody is parked", || {
-                let told = cluster
+            windlass_testkit::redis::until("a client is blocked", || {
+                let info = cluster
                     .node_of_slot(slot)
                     .command(&["INFO", "clients"])
                     .text();
-                let is_parked = told.lines().any(|line| line == "blocked_clients:1");
-                is_parked.then_some(()).ok_or(told)
+                let is_blocked = info.lines().any(|line| line == "blocked_clients:1");
+                is_blocked.then_some(()).ok_or(info)
             });
         };
         until_blocked(cluster);
@@ -276,32 +280,32 @@ async fn who_is_parked_follows_a_slot_that_moves() {
             .ok();
     })
     .await;
-    let answer = timeout(Duration::from_secs(20), parked).await;
-    let answer = answer.expect("woken").expect("no panic");
-    assert_eq!(number(&answer.expect("answers")), 1);
+    let reply = timeout(Duration::from_secs(20), blocked).await;
+    let reply = reply.expect("woken").expect("no panic");
+    assert_eq!(number(&reply.expect("replies")), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn channels_are_heard_at_their_slots_and_followed() {
+async fn messages_are_received_from_the_node_of_each_slot_and_after_it_moved() {
     let cluster = started().await;
     let link = open(&cluster.url()).await.expect("opens");
     let channels: Vec<Bytes> = (0..6).map(|n| format!("{{q{n}}}:hints").into()).collect();
-    let mut listener = link
-        .listen(Channels::Sharded, channels.clone())
+    let mut subscriber = link
+        .subscribe(ChannelKind::Sharded, channels.clone())
         .await
-        .expect("listens");
-    let say = script("say", "return redis.call('SPUBLISH', KEYS[1], ARGV[1])");
+        .expect("subscribes");
+    let publish = script("publish", "return redis.call('SPUBLISH', KEYS[1], ARGV[1])");
     for channel in &channels {
         let call = Call {
-            script: say,
+            script: publish,
             keys: vec![channel.clone()],
             args: vec![Bytes::from_static(b"x")],
         };
-        let heard = link.run(&call).await.expect("runs");
-        assert_eq!(number(&heard), 1);
-        let heard = timeout(Duration::from_secs(10), listener.next()).await;
-        let Ok(Heard::Message { channel: on, .. }) = heard else {
-            panic!("{heard:?}");
+        let receivers = link.run(&call).await.expect("runs");
+        assert_eq!(number(&receivers), 1);
+        let event = timeout(Duration::from_secs(10), subscriber.next()).await;
+        let Ok(SubscriberEvent::Message { channel: on, .. }) = event else {
+            panic!("{event:?}");
         };
         assert_eq!(on, *channel);
     }
@@ -311,28 +315,28 @@ async fn channels_are_heard_at_their_slots_and_followed() {
         cluster.move_slot(slot, to);
     })
     .await;
-    let heard = timeout(Duration::from_secs(10), listener.next()).await;
-    assert_eq!(heard, Ok(Heard::Gap));
+    let event = timeout(Duration::from_secs(10), subscriber.next()).await;
+    assert_eq!(event, Ok(SubscriberEvent::Gap));
     let call = Call {
-        script: say,
+        script: publish,
         keys: vec![channels[0].clone()],
         args: vec![Bytes::from_static(b"y")],
     };
-    // WorkerCommand once it is heard again, however often the map changed meanwhile.
-    let mut heard = Heard::Gap;
-    while heard == Heard::Gap {
-        link.run_repeating(&call).await.expect("runs");
-        heard = timeout(Duration::from_secs(10), listener.next())
+    // Publish until a message is received again, however often the slot map changes meanwhile.
+    let mut event = SubscriberEvent::Gap;
+    while event == SubscriberEvent::Gap {
+        link.run_idempotent(&call).await.expect("runs");
+        event = timeout(Duration::from_secs(10), subscriber.next())
             .await
-            .expect("heard");
+            .expect("received");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_single_server_is_not_taken_for_a_cluster() {
+async fn a_single_server_is_not_accepted_as_a_cluster() {
     let server = windlass_testkit::redis::ServerOptions::new().tcp().start();
     let url = format!("redis-cluster://127.0.0.1:{}", server.port());
-    let error = open(&url).await.expect_err("no cluster");
+    let error = open(&url).await.expect_err("not a cluster");
     assert_eq!(error.kind(), ErrorKind::StoreUnsupported, "{error}");
     assert!(error.help().contains("redis://"));
 }

@@ -1,15 +1,15 @@
-//! Writes that wait until they are safe.
+//! Writes that wait for replicas or the disk.
 
 use tokio::time::Instant;
 use windlass_core::DurabilityLevel;
 use windlass_testkit::redis::{Fsync, ServerOptions, until};
 
-use super::blocking_pop::until_parked;
+use super::blocking_pop::until_blocked;
 use super::*;
 
-/// A write waits for half of this, and has another quarter until its answer must be here: longer than
-/// a busy machine stands still.
-const PATIENT: &str = "timeout=12s";
+/// A write waits for half of this and must be answered within another quarter: longer than a busy
+/// machine stalls.
+const LONG_WAIT: &str = "timeout=12s";
 
 fn replica_of(server: &Server) -> Server {
     ServerOptions::new()
@@ -18,13 +18,13 @@ fn replica_of(server: &Server) -> Server {
         .start()
 }
 
-/// Waits until this many replicas confirm what is written.
+/// Waits until this many replicas confirm a write.
 fn until_replicas(server: &Server, count: i64) {
     until("replicas confirm writes", || {
         let mut conn = server.connect().map_err(|error| error.to_string())?;
-        let mut ask = |words: &[&str]| conn.command(words).map_err(|error| error.to_string());
-        ask(&["SET", "probe", "x"])?;
-        let confirmed = ask(&["WAIT", &count.to_string(), "5000"])?.integer();
+        let mut send = |command: &[&str]| conn.command(command).map_err(|error| error.to_string());
+        send(&["SET", "probe", "x"])?;
+        let confirmed = send(&["WAIT", &count.to_string(), "5000"])?.integer();
         if confirmed == count {
             Ok(())
         } else {
@@ -34,25 +34,25 @@ fn until_replicas(server: &Server, count: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_level_reached_is_told() {
+async fn the_level_reached_is_returned() {
     let server = Arc::new(ServerOptions::new().tcp().start());
     let call = call(count(), &["a"], &[]);
     let plain = linked(&server, "").await;
-    let (_, level) = plain.run_covered(&call).await.expect("runs");
+    let (_, level) = plain.run_durable(&call).await.expect("runs");
     assert_eq!(level, DurabilityLevel::Memory);
-    let link = linked(&server, &format!("?durability=replicated:2&{PATIENT}")).await;
+    let link = linked(&server, &format!("?durability=replicated:2&{LONG_WAIT}")).await;
     let started = Instant::now();
-    let (value, level) = link.run_covered(&call).await.expect("runs");
+    let (value, level) = link.run_durable(&call).await.expect("runs");
     assert_eq!((number(&value), level), (2, DurabilityLevel::Memory));
     assert!(started.elapsed() >= Duration::from_secs(1), "it waited");
-    assert!(started.elapsed() < AT_ONCE);
+    assert!(started.elapsed() < IMMEDIATELY);
     let replica = with(&server, |server| {
         let replica = replica_of(server);
         until_replicas(server, 1);
         replica
     })
     .await;
-    let (value, level) = link.run_covered(&call).await.expect("runs");
+    let (value, level) = link.run_durable(&call).await.expect("runs");
     assert_eq!((number(&value), level), (3, DurabilityLevel::Replicated(1)));
     let second = with(&server, |server| {
         let replica = replica_of(server);
@@ -61,7 +61,7 @@ async fn the_level_reached_is_told() {
     })
     .await;
     with(&server, |server| server.command(&["SCRIPT", "FLUSH"])).await;
-    let (value, level) = link.run_covered(&call).await.expect("runs");
+    let (value, level) = link.run_durable(&call).await.expect("runs");
     assert_eq!((number(&value), level), (4, DurabilityLevel::Replicated(2)));
     for replica in [&replica, &second] {
         assert_eq!(replica.command(&["GET", "a"]).text(), "4");
@@ -69,7 +69,7 @@ async fn the_level_reached_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_that_falls_silent_is_not_counted() {
+async fn a_replica_that_hangs_is_not_counted() {
     let server = Arc::new(ServerOptions::new().tcp().start());
     let replica = Arc::new(
         with(&server, |server| {
@@ -79,55 +79,55 @@ async fn a_replica_that_falls_silent_is_not_counted() {
         })
         .await,
     );
-    let link = linked(&server, &format!("?durability=replicated:1&{PATIENT}")).await;
+    let link = linked(&server, &format!("?durability=replicated:1&{LONG_WAIT}")).await;
     let call = call(count(), &["a"], &[]);
-    let (_, level) = link.run_covered(&call).await.expect("runs");
+    let (_, level) = link.run_durable(&call).await.expect("runs");
     assert_eq!(level, DurabilityLevel::Replicated(1));
     with(&replica, Server::stop).await;
-    let (_, level) = link.run_covered(&call).await.expect("runs");
+    let (_, level) = link.run_durable(&call).await.expect("runs");
     assert_eq!(level, DurabilityLevel::Memory);
-    // Others are not held up by it.
+    // Other calls are not delayed.
     let mut get = redis::cmd("GET");
     get.arg("a");
-    let covered = tokio::spawn({
+    let durable = tokio::spawn({
         let (link, call) = (link.clone(), call.clone());
-        async move { link.run_covered(&call).await }
+        async move { link.run_durable(&call).await }
     });
-    until_parked(&server, 1).await;
+    until_blocked(&server, 1).await;
     let started = Instant::now();
-    link.ask(b"a", &get).await.expect("answers");
-    // Behind the write on one connection it would wait for as long, which is 6 s.
-    let asked = started.elapsed();
-    assert!(asked < Duration::from_secs(4), "{asked:?}");
-    let (_, level) = covered.await.expect("no panic").expect("runs");
+    link.ask(b"a", &get).await.expect("replies");
+    // Behind the write on the same connection it would wait as long: 6 s.
+    let elapsed = started.elapsed();
+    assert!(elapsed < Duration::from_secs(4), "{elapsed:?}");
+    let (_, level) = durable.await.expect("no panic").expect("runs");
     assert_eq!(level, DurabilityLevel::Memory);
     with(&replica, Server::resume).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_synced_is_there_after_a_crash() {
+async fn a_synced_write_survives_a_crash() {
     let server = Arc::new(ServerOptions::new().append_only(Fsync::Always).start());
     let link = linked(&server, "?durability=synced").await;
     let call = call(count(), &["a"], &[]);
-    let (value, level) = link.run_covered(&call).await.expect("runs");
+    let (value, level) = link.run_durable(&call).await.expect("runs");
     assert_eq!((number(&value), level), (1, DurabilityLevel::Synced));
     with(&server, |server| {
         server.kill();
         server.restart();
     })
     .await;
-    let (value, level) = link.run_covered(&call).await.expect("runs");
+    let (value, level) = link.run_durable(&call).await.expect("runs");
     assert_eq!((number(&value), level), (2, DurabilityLevel::Synced));
 }
 
 #[tokio::test]
-async fn what_is_not_promised_any_more_is_not_told() {
+async fn a_level_that_is_no_longer_guaranteed_is_not_reported() {
     let server = ServerOptions::new().append_only(Fsync::Always).start();
     let link = linked(&server, "?durability=synced").await;
     server.command(&["CONFIG", "SET", "appendonly", "no"]);
-    crate::link::check::now(&link.inner).await;
+    crate::link::check::recheck(&link.inner).await;
     assert!(link.health().is_some());
     let call = call(count(), &["a"], &[]);
-    let (_, level) = link.run_covered(&call).await.expect("runs");
+    let (_, level) = link.run_durable(&call).await.expect("runs");
     assert_eq!(level, DurabilityLevel::Memory);
 }

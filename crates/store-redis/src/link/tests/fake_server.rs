@@ -1,4 +1,4 @@
-//! A server that answers scripts as a test tells it to, and everything else as a healthy one.
+//! A fake server: replies to scripts as the test specifies, and to other commands as a healthy server.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -9,31 +9,31 @@ use std::thread;
 const HELLO: &str = "%3\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n\
                      $4\r\nrole\r\n$6\r\nmaster\r\n";
 
-/// What the server does with a script.
+/// What the server does when a script is called.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Answer {
-    /// Answers once.
-    Say(&'static str),
-    /// Answers the same from now on.
+pub(super) enum Action {
+    /// Sends this reply once.
+    Reply(&'static str),
+    /// Sends this reply from now on.
     Always(&'static str),
-    /// Closes the connection without an answer.
+    /// Closes the connection without a reply.
     Close,
 }
 
-/// A server; its threads end with the process.
-pub(super) struct Fake {
+/// A fake server; its threads end with the process.
+pub(super) struct FakeServer {
     port: u16,
 }
 
-impl Fake {
-    pub(super) fn start(answers: Vec<Answer>) -> Self {
+impl FakeServer {
+    pub(super) fn start(actions: Vec<Action>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("has an address").port();
-        let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
+        let actions = Arc::new(Mutex::new(VecDeque::from(actions)));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let answers = Arc::clone(&answers);
-                thread::spawn(move || serve(&stream, &answers));
+                let actions = Arc::clone(&actions);
+                thread::spawn(move || serve(&stream, &actions));
             }
         });
         Self { port }
@@ -44,35 +44,35 @@ impl Fake {
     }
 }
 
-fn serve(stream: &TcpStream, answers: &Mutex<VecDeque<Answer>>) -> Option<()> {
+fn serve(stream: &TcpStream, actions: &Mutex<VecDeque<Action>>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     loop {
-        let words = command(&mut reader)?;
-        let said = match words[0].as_str() {
+        let command = read_command(&mut reader)?;
+        let reply = match command[0].as_str() {
             "HELLO" => HELLO,
             "CONFIG" => "%0\r\n",
             "EVALSHA" | "EVAL" => {
-                let mut answers = answers.lock().expect("no panic");
-                match answers.pop_front()? {
-                    Answer::Say(text) => text,
-                    Answer::Always(text) => {
-                        answers.push_front(Answer::Always(text));
+                let mut actions = actions.lock().expect("no panic");
+                match actions.pop_front()? {
+                    Action::Reply(text) => text,
+                    Action::Always(text) => {
+                        actions.push_front(Action::Always(text));
                         text
                     }
-                    Answer::Close => return None,
+                    Action::Close => return None,
                 }
             }
             _ => "+OK\r\n",
         };
-        (&mut &*stream).write_all(said.as_bytes()).ok()?;
+        (&mut &*stream).write_all(reply.as_bytes()).ok()?;
     }
 }
 
-fn command(reader: &mut impl BufRead) -> Option<Vec<String>> {
-    let count = number(reader, '*')?;
+fn read_command(reader: &mut impl BufRead) -> Option<Vec<String>> {
+    let count = read_number(reader, '*')?;
     (0..count)
         .map(|_| {
-            let length = number(reader, '$')?;
+            let length = read_number(reader, '$')?;
             let mut bytes = vec![0; length + 2];
             reader.read_exact(&mut bytes).ok()?;
             bytes.truncate(length);
@@ -81,8 +81,8 @@ fn command(reader: &mut impl BufRead) -> Option<Vec<String>> {
         .collect()
 }
 
-fn number(reader: &mut impl BufRead, mark: char) -> Option<usize> {
+fn read_number(reader: &mut impl BufRead, prefix: char) -> Option<usize> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
-    line.trim_end().strip_prefix(mark)?.parse().ok()
+    line.trim_end().strip_prefix(prefix)?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Calls while the server forgets scripts, goes away, hangs and comes back.
+//! Calls while the server loses scripts, stops, hangs and restarts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,29 +6,29 @@ use tokio::time::Instant;
 use windlass_core::ErrorKind;
 use windlass_testkit::redis::{Fsync, ServerOptions};
 
-use super::fake_server::{Answer, Fake};
+use super::fake_server::{Action, FakeServer};
 use super::*;
 
 #[tokio::test]
-async fn a_script_runs_and_answers() {
+async fn a_script_runs_and_replies() {
     let server = ServerOptions::new().tcp().start();
     let link = linked(&server, "").await;
     let call = call(count(), &["a"], &[]);
     assert_eq!(number(&link.run(&call).await.expect("runs")), 1);
-    assert_eq!(number(&link.run_repeating(&call).await.expect("runs")), 2);
+    assert_eq!(number(&link.run_idempotent(&call).await.expect("runs")), 2);
     let mut get = redis::cmd("GET");
     get.arg("a");
-    let value = link.ask(b"a", &get).await.expect("answers");
+    let value = link.ask(b"a", &get).await.expect("replies");
     assert_eq!(value, Value::BulkString(b"2".to_vec()));
 }
 
 #[tokio::test]
-async fn bytes_come_through_as_they_are() {
+async fn bytes_are_passed_through_unchanged() {
     let server = Server::start();
     let link = linked(&server, "").await;
     let echo = script("echo", "return {ARGV[1], KEYS[1], false, 7}");
     let bytes = Bytes::from_static(b"\0\r\n\xff$3\r\n{}");
-    let answer = link
+    let reply = link
         .run(&Call {
             script: echo,
             keys: vec![Bytes::from_static(b"k")],
@@ -37,7 +37,7 @@ async fn bytes_come_through_as_they_are() {
         .await
         .expect("runs");
     assert_eq!(
-        answer,
+        reply,
         Value::Array(vec![
             Value::BulkString(bytes.to_vec()),
             Value::BulkString(b"k".to_vec()),
@@ -48,7 +48,7 @@ async fn bytes_come_through_as_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn scripts_forgotten_all_the_time_are_not_noticed() {
+async fn constant_script_flushes_are_not_noticed() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
     let is_over = Arc::new(AtomicBool::new(false));
@@ -80,7 +80,7 @@ async fn scripts_forgotten_all_the_time_are_not_noticed() {
 }
 
 #[tokio::test]
-async fn what_a_script_says_is_told_by_its_kind() {
+async fn an_error_of_a_script_has_the_right_kind() {
     let server = Server::start();
     let link = linked(&server, "").await;
     server.command(&["SET", "text", "x"]);
@@ -90,7 +90,7 @@ async fn what_a_script_says_is_told_by_its_kind() {
             ErrorKind::StoreNewer,
         ),
         (
-            "return redis.error_reply('DAMAGED figures')",
+            "return redis.error_reply('DAMAGED stats')",
             ErrorKind::StoreDamaged,
         ),
         (
@@ -102,7 +102,7 @@ async fn what_a_script_says_is_told_by_its_kind() {
         ("return redis.call('NOSUCH')", ErrorKind::Internal),
     ] {
         let error = link
-            .run_repeating(&call(script("bad", source), &["text"], &[]))
+            .run_idempotent(&call(script("bad", source), &["text"], &[]))
             .await
             .expect_err(source);
         assert_eq!(error.kind(), kind, "{source}: {error}");
@@ -110,58 +110,61 @@ async fn what_a_script_says_is_told_by_its_kind() {
 }
 
 #[tokio::test]
-async fn a_full_server_says_so_at_once() {
+async fn a_full_server_is_reported_at_once() {
     let server = ServerOptions::new().max_memory(1).start();
-    let link = linked(&server, &format!("?{FOR_EVER}")).await;
+    let link = linked(&server, &format!("?{LONG_TIMEOUT}")).await;
     let write = script("write", "#!lua\nreturn redis.call('SET', KEYS[1], 'x')");
     let started = Instant::now();
     let error = link
-        .run_repeating(&call(write, &["a"], &[]))
+        .run_idempotent(&call(write, &["a"], &[]))
         .await
         .expect_err("no room");
     assert_eq!(error.kind(), ErrorKind::StoreFull);
-    assert!(started.elapsed() < AT_ONCE);
+    assert!(started.elapsed() < IMMEDIATELY);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_away_for_a_moment_is_not_noticed() {
+async fn a_server_that_restarts_quickly_is_not_noticed() {
     let server = Arc::new(ServerOptions::new().append_only(Fsync::Always).start());
     let link = linked(&server, "?timeout=20s").await;
     let call = call(count(), &["a"], &[]);
     link.run(&call).await.expect("runs");
     for _ in 0..3 {
-        let before = number(&link.run_repeating(&call).await.expect("runs"));
+        let before = number(&link.run_idempotent(&call).await.expect("runs"));
         with(&server, Server::kill).await;
         let restart = with(&server, Server::restart);
-        let (answer, ()) = tokio::join!(link.run_repeating(&call), restart);
+        let (reply, ()) = tokio::join!(link.run_idempotent(&call), restart);
         assert_eq!(
-            number(&answer.expect("runs once the server is back")),
+            number(&reply.expect("runs once the server is back")),
             before + 1
         );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_stays_away_is_told_within_the_deadline() {
+async fn a_server_that_stays_down_is_reported_within_the_deadline() {
     let server = Arc::new(Server::start());
-    let link = hasty(&format!("{}?timeout=1s", server.url())).await;
+    let link = with_short_timeout(&format!("{}?timeout=1s", server.url())).await;
     with(&server, Server::kill).await;
     let call = call(count(), &["a"], &[]);
-    // The first may still be sent on the dead connection, and then it is unknown.
-    link.run(&call).await.expect_err("nobody there");
+    // The first call may still be sent on the dead connection, which makes its outcome unknown.
+    link.run(&call).await.expect_err("the server is down");
     for _ in 0..2 {
         let started = Instant::now();
         let calls: Vec<_> = (0..50)
             .map(|_| {
                 let (link, call) = (link.clone(), call.clone());
-                tokio::spawn(async move { link.run_repeating(&call).await })
+                tokio::spawn(async move { link.run_idempotent(&call).await })
             })
             .collect();
         for call in calls {
-            let error = call.await.expect("no panic").expect_err("nobody there");
+            let error = call
+                .await
+                .expect("no panic")
+                .expect_err("the server is down");
             assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
         }
-        // One after the other they would need 50 seconds.
+        // One after the other they would take 50 seconds.
         assert!(started.elapsed() < Duration::from_secs(20));
     }
 }
@@ -170,27 +173,27 @@ async fn a_server_that_stays_away_is_told_within_the_deadline() {
 async fn silence_is_an_unknown_outcome() {
     let server = Arc::new(Server::start());
     let call = call(count(), &["a"], &[]);
-    // Enough for the calls that have to be answered at the end.
+    // Enough for the calls at the end.
     let one = linked(&server, "?timeout=6s").await;
     let other = linked(&server, "?timeout=6s").await;
     with(&server, Server::stop).await;
     let started = Instant::now();
-    let answers = tokio::join!(one.run(&call), other.run_repeating(&call));
-    for answer in [answers.0, answers.1] {
-        let error = answer.expect_err("no answer");
+    let replies = tokio::join!(one.run(&call), other.run_idempotent(&call));
+    for reply in [replies.0, replies.1] {
+        let error = reply.expect_err("no reply");
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
     }
-    assert!(started.elapsed() < AT_ONCE);
+    assert!(started.elapsed() < IMMEDIATELY);
     with(&server, Server::resume).await;
-    one.run_repeating(&call).await.expect("runs again");
-    other.run_repeating(&call).await.expect("runs again");
+    one.run_idempotent(&call).await.expect("runs again");
+    other.run_idempotent(&call).await.expect("runs again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_that_are_cut_all_the_time_lose_and_double_nothing() {
+async fn constantly_cut_connections_lose_and_duplicate_nothing() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "?timeout=30s").await;
-    // WorkerCommand the same however often it is repeated.
+    // Idempotent.
     let once = script(
         "once",
         "if redis.call('HSETNX', KEYS[1], ARGV[1], '1') == 1 then redis.call('INCR', KEYS[2]) end
@@ -206,8 +209,8 @@ async fn connections_that_are_cut_all_the_time_lose_and_double_nothing() {
                     turn += 1;
                     let id = format!("{caller}-{turn}");
                     let call = call(once, &["{q}:ids", "{q}:count"], &[&id]);
-                    let answer = link.run_repeating(&call).await.expect("no error");
-                    assert_eq!(answer, Value::BulkString(id.into_bytes()));
+                    let reply = link.run_idempotent(&call).await.expect("no error");
+                    assert_eq!(reply, Value::BulkString(id.into_bytes()));
                 }
                 turn
             })
@@ -221,7 +224,7 @@ async fn connections_that_are_cut_all_the_time_lose_and_double_nothing() {
             cuts += conn.command(&kill).expect("kills").integer();
             // Some calls between two cuts.
             for _ in 0..50 {
-                conn.command(&["PING"]).expect("answers");
+                conn.command(&["PING"]).expect("replies");
             }
         }
     })
@@ -239,30 +242,30 @@ async fn connections_that_are_cut_all_the_time_lose_and_double_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_cut_off_is_repeated_where_that_is_safe() {
-    let cut_once = || Fake::start(vec![Answer::Close, Answer::Say(":7\r\n")]);
+async fn a_call_that_is_cut_off_is_resent_if_that_is_safe() {
+    let cut_once = || FakeServer::start(vec![Action::Close, Action::Reply(":7\r\n")]);
     let call = call(count(), &["a"], &[]);
     let fake = cut_once();
     let link = open(&fake.url()).await.expect("opens");
-    let error = link.run(&call).await.expect_err("no answer");
+    let error = link.run(&call).await.expect_err("no reply");
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
     assert_eq!(number(&link.run(&call).await.expect("runs")), 7);
     let fake = cut_once();
     let link = open(&fake.url()).await.expect("opens");
-    assert_eq!(number(&link.run_repeating(&call).await.expect("runs")), 7);
+    assert_eq!(number(&link.run_idempotent(&call).await.expect("runs")), 7);
 }
 
 #[tokio::test]
-async fn after_a_cut_nobody_says_that_nothing_was_done() {
+async fn after_a_cut_no_error_claims_that_nothing_was_done() {
     for refusal in [
         "-OOM command not allowed\r\n",
         "-LOADING Redis is loading\r\n",
         "-READONLY You can't write\r\n",
     ] {
-        let fake = Fake::start(vec![Answer::Close, Answer::Always(refusal)]);
-        let link = hasty(&format!("{}?timeout=300ms", fake.url())).await;
+        let fake = FakeServer::start(vec![Action::Close, Action::Always(refusal)]);
+        let link = with_short_timeout(&format!("{}?timeout=300ms", fake.url())).await;
         let error = link
-            .run_repeating(&call(count(), &["a"], &[]))
+            .run_idempotent(&call(count(), &["a"], &[]))
             .await
             .expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{refusal}{error}");
@@ -270,8 +273,8 @@ async fn after_a_cut_nobody_says_that_nothing_was_done() {
 }
 
 #[tokio::test]
-async fn what_passes_is_waited_out() {
-    for said in [
+async fn temporary_errors_are_retried() {
+    for error in [
         "-LOADING Redis is loading the dataset in memory\r\n",
         "-BUSY Redis is busy running a script.\r\n",
         "-MASTERDOWN Link with MASTER is down\r\n",
@@ -283,65 +286,65 @@ async fn what_passes_is_waited_out() {
         "-ERR max number of clients reached\r\n",
         "-NOSCRIPT No matching script.\r\n",
     ] {
-        let fake = Fake::start(vec![
-            Answer::Say(said),
-            Answer::Say(said),
-            Answer::Say(said),
-            Answer::Say(":7\r\n"),
+        let fake = FakeServer::start(vec![
+            Action::Reply(error),
+            Action::Reply(error),
+            Action::Reply(error),
+            Action::Reply(":7\r\n"),
         ]);
-        let link = open(&format!("{}?{FOR_EVER}", fake.url()))
+        let link = open(&format!("{}?{LONG_TIMEOUT}", fake.url()))
             .await
             .expect("opens");
-        let answer = link.run(&call(count(), &["a"], &[])).await;
-        assert_eq!(number(&answer.expect(said)), 7);
+        let reply = link.run(&call(count(), &["a"], &[])).await;
+        assert_eq!(number(&reply.expect(error)), 7);
     }
 }
 
 #[tokio::test]
-async fn what_does_not_pass_is_told_at_once() {
-    for (said, kind) in [
+async fn permanent_errors_are_returned_at_once() {
+    for (reply, kind) in [
         ("-OOM x\r\n", ErrorKind::StoreFull),
         ("-NOPERM x\r\n", ErrorKind::StoreReadOnly),
         ("-NOAUTH x\r\n", ErrorKind::StoreUnreachable),
         ("-CROSSSLOT x\r\n", ErrorKind::Internal),
         ("-SOMETHING new\r\n", ErrorKind::Internal),
     ] {
-        let (error, time) = refusal(said, FOR_EVER).await;
-        assert_eq!(error.kind(), kind, "{said}{error}");
-        assert!(time < AT_ONCE, "{said}{time:?}");
+        let (error, time) = refusal(reply, LONG_TIMEOUT).await;
+        assert_eq!(error.kind(), kind, "{reply}{error}");
+        assert!(time < IMMEDIATELY, "{reply}{time:?}");
     }
 }
 
 #[tokio::test]
-async fn what_might_pass_and_does_not_is_told_once_the_time_is_over() {
+async fn temporary_errors_that_persist_are_returned_at_the_deadline() {
     let waiting = [
         ("-LOADING x\r\n", ErrorKind::StoreBusy),
         ("-MISCONF x\r\n", ErrorKind::StoreBusy),
         ("-READONLY x\r\n", ErrorKind::StoreUnreachable),
         ("-NOSCRIPT x\r\n", ErrorKind::StoreBusy),
     ]
-    .map(|(said, kind)| {
-        let told = tokio::spawn(refusal(said, "timeout=5s"));
-        (said, kind, told)
+    .map(|(reply, kind)| {
+        let error = tokio::spawn(refusal(reply, "timeout=5s"));
+        (reply, kind, error)
     });
-    for (said, kind, told) in waiting {
-        let (error, time) = told.await.expect("no panic");
-        assert_eq!(error.kind(), kind, "{said}{error}");
-        // The last try is left out where it would most likely get no answer.
-        assert!(time > Duration::from_secs(4), "{said}{time:?}");
+    for (reply, kind, error) in waiting {
+        let (error, time) = error.await.expect("no panic");
+        assert_eq!(error.kind(), kind, "{reply}{error}");
+        // The last attempt is skipped if it would most likely get no reply.
+        assert!(time > Duration::from_secs(4), "{reply}{time:?}");
     }
 }
 
-/// What a call is told by a server that always says the same, and how soon. On a busy machine the
-/// last try may get no answer in time, and is truly unknown: then it is told again.
-async fn refusal(said: &'static str, options: &str) -> (windlass_core::Error, Duration) {
-    let fake = Fake::start(vec![Answer::Always(said)]);
+/// Returns the error of a call to a server that always sends the same reply, and how long it took.
+/// On a busy machine the last attempt may get no reply in time: then the call is repeated.
+async fn refusal(reply: &'static str, options: &str) -> (windlass_core::Error, Duration) {
+    let fake = FakeServer::start(vec![Action::Always(reply)]);
     let link = open(&format!("{}?{options}", fake.url())).await;
     let link = link.expect("opens");
     loop {
         let started = Instant::now();
-        let answer = link.run_repeating(&call(count(), &["a"], &[])).await;
-        let error = answer.expect_err("refused");
+        let reply = link.run_idempotent(&call(count(), &["a"], &[])).await;
+        let error = reply.expect_err("refused");
         if !error.is_unknown() {
             return (error, started.elapsed());
         }

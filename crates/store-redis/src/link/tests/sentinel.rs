@@ -1,11 +1,11 @@
-//! Sentinels that make another server primary.
+//! Failovers by sentinels.
 
 use tokio::time::timeout;
 use windlass_core::ErrorKind;
 use windlass_testkit::redis::Sentinels;
 
 use super::*;
-use crate::link::Heard;
+use crate::link::SubscriberEvent;
 
 async fn started() -> Arc<Sentinels> {
     Arc::new(blocking(Sentinels::start).await)
@@ -19,11 +19,11 @@ async fn with_sentinels<T: Send + 'static>(
     blocking(move || work(&sentinels)).await
 }
 
-/// The port of the server that a link's calls reach.
+/// Returns the port of the server that receives the link's calls.
 async fn port_reached(link: &Link) -> u16 {
     let mut config = redis::cmd("CONFIG");
     config.arg("GET").arg("port");
-    let value = link.ask(b"a", &config).await.expect("answers");
+    let value = link.ask(b"a", &config).await.expect("replies");
     let found: std::collections::HashMap<String, u16> =
         redis::from_redis_value(value).expect("a map");
     found["port"]
@@ -38,17 +38,19 @@ async fn the_primary_is_found_and_followed_when_it_is_replaced() {
     let first = with_sentinels(&sentinels, |all| all.primary().port()).await;
     assert_eq!(port_reached(&link).await, first);
     let channel = Bytes::from_static(b"{q}:hints");
-    let mut listener = link
-        .listen(Channels::Sharded, vec![channel.clone()])
+    let mut subscriber = link
+        .subscribe(ChannelKind::Sharded, vec![channel.clone()])
         .await
-        .expect("listens");
+        .expect("subscribes");
     let call = call(count(), &["a"], &[]);
     let is_over = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let load = tokio::spawn({
         let (link, is_over, call) = (link.clone(), Arc::clone(&is_over), call.clone());
         async move {
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                link.run_repeating(&call).await.expect("no error is seen");
+                link.run_idempotent(&call)
+                    .await
+                    .expect("no error reaches the caller");
             }
         }
     });
@@ -57,19 +59,19 @@ async fn the_primary_is_found_and_followed_when_it_is_replaced() {
         all.wait_for_new_primary(old).port()
     })
     .await;
-    link.run_repeating(&call).await.expect("runs");
+    link.run_idempotent(&call).await.expect("runs");
     assert_ne!(first, second);
     assert_eq!(port_reached(&link).await, second);
-    let heard = timeout(Duration::from_secs(30), listener.next()).await;
-    assert_eq!(heard, Ok(Heard::Gap));
-    let say = script("say", "return redis.call('SPUBLISH', KEYS[1], 'x')");
-    let mut heard = Heard::Gap;
-    while heard == Heard::Gap {
-        let call = super::call(say, &["{q}:hints"], &[]);
-        link.run_repeating(&call).await.expect("runs");
-        heard = timeout(Duration::from_secs(10), listener.next())
+    let event = timeout(Duration::from_secs(30), subscriber.next()).await;
+    assert_eq!(event, Ok(SubscriberEvent::Gap));
+    let publish = script("publish", "return redis.call('SPUBLISH', KEYS[1], 'x')");
+    let mut event = SubscriberEvent::Gap;
+    while event == SubscriberEvent::Gap {
+        let call = super::call(publish, &["{q}:hints"], &[]);
+        link.run_idempotent(&call).await.expect("runs");
+        event = timeout(Duration::from_secs(10), subscriber.next())
             .await
-            .expect("heard");
+            .expect("received");
     }
     is_over.store(true, std::sync::atomic::Ordering::Relaxed);
     load.await.expect("no panic");
@@ -83,7 +85,7 @@ async fn a_primary_that_is_killed_or_hangs_is_replaced() {
         .expect("opens");
     let call = call(count(), &["a"], &[]);
     for is_killed in [true, false] {
-        link.run_repeating(&call).await.expect("runs");
+        link.run_idempotent(&call).await.expect("runs");
         let old = with_sentinels(&sentinels, move |all| {
             let old = all.primary();
             all.lose_patience();
@@ -95,19 +97,19 @@ async fn a_primary_that_is_killed_or_hangs_is_replaced() {
             old.port()
         })
         .await;
-        // The call hangs on the dead line until a sentinel says who is primary now.
+        // The call hangs on the dead connection until a sentinel reports the new primary.
         let started = tokio::time::Instant::now();
-        link.run_repeating(&call)
+        link.run_idempotent(&call)
             .await
-            .expect("runs at the new one");
+            .expect("runs on the new primary");
         assert!(
             started.elapsed() < Duration::from_secs(45),
-            "not by its own patience, which is half the time it has"
+            "it did not wait for its own attempt timeout, which is half of its timeout"
         );
         assert_ne!(port_reached(&link).await, old);
         with_sentinels(&sentinels, move |all| {
             let old = all.servers().iter().find(|server| server.port() == old);
-            let old = old.expect("one of them");
+            let old = old.expect("a server of the group");
             all.wait_for_new_primary(old);
             if is_killed {
                 old.restart();
@@ -120,7 +122,7 @@ async fn a_primary_that_is_killed_or_hangs_is_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dead_sentinels_are_passed_over_and_wrong_names_are_told() {
+async fn dead_sentinels_are_skipped_and_unknown_names_are_rejected() {
     let sentinels = started().await;
     with_sentinels(&sentinels, |all| all.sentinels()[0].kill()).await;
     let link = open(&sentinels.url()).await.expect("two are enough");
@@ -128,11 +130,11 @@ async fn dead_sentinels_are_passed_over_and_wrong_names_are_told() {
     let hosts = format!("127.0.0.1:{}", sentinels.sentinels()[1].port());
     let error = open(&format!("redis-sentinel://{hosts}/nobody"))
         .await
-        .expect_err("not known");
+        .expect_err("unknown name");
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
-    // A sentinel is not a server of jobs.
+    // A sentinel does not store jobs.
     let error = open(&format!("redis://{hosts}"))
         .await
-        .expect_err("holds no jobs");
+        .expect_err("stores no jobs");
     assert_eq!(error.kind(), ErrorKind::StoreUnsupported, "{error}");
 }

@@ -1,18 +1,18 @@
-//! Hearing what is published, through losses.
+//! Receiving published messages, also after lost connections.
 
 use tokio::time::timeout;
 
 use super::*;
-use crate::link::{Heard, Listener};
+use crate::link::{Subscriber, SubscriberEvent};
 
-async fn next(listener: &mut Listener) -> Heard {
-    timeout(Duration::from_secs(30), listener.next())
+async fn next(subscriber: &mut Subscriber) -> SubscriberEvent {
+    timeout(Duration::from_secs(30), subscriber.next())
         .await
-        .expect("something is heard")
+        .expect("an event is received")
 }
 
-fn message(channel: &'static str, bytes: &'static str) -> Heard {
-    Heard::Message {
+fn message(channel: &'static str, bytes: &'static str) -> SubscriberEvent {
+    SubscriberEvent::Message {
         channel: Bytes::from_static(channel.as_bytes()),
         bytes: Bytes::from_static(bytes.as_bytes()),
     }
@@ -26,30 +26,30 @@ async fn publish(server: &Arc<Server>, channel: &'static str, bytes: &'static st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_published_is_heard_in_order() {
+async fn messages_are_received_in_order() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
     let channels = ["{a}:hints", "{b}:hints"].map(|name| Bytes::from_static(name.as_bytes()));
-    let mut listener = link
-        .listen(Channels::Sharded, channels.to_vec())
+    let mut subscriber = link
+        .subscribe(ChannelKind::Sharded, channels.to_vec())
         .await
-        .expect("listens");
+        .expect("subscribes");
     publish(&server, "{a}:hints", "1").await;
     publish(&server, "{c}:hints", "2").await;
     publish(&server, "{b}:hints", "3\r\n\0").await;
-    assert_eq!(next(&mut listener).await, message("{a}:hints", "1"));
-    assert_eq!(next(&mut listener).await, message("{b}:hints", "3\r\n\0"));
-    // A script publishes as well.
-    let say = script("say", "return redis.call('SPUBLISH', KEYS[1], ARGV[1])");
-    let heard_by = link.run(&call(say, &["{a}:hints"], &["4"])).await;
-    assert_eq!(number(&heard_by.expect("runs")), 1);
-    assert_eq!(next(&mut listener).await, message("{a}:hints", "4"));
-    drop(listener);
+    assert_eq!(next(&mut subscriber).await, message("{a}:hints", "1"));
+    assert_eq!(next(&mut subscriber).await, message("{b}:hints", "3\r\n\0"));
+    // A script publishes too.
+    let publish = script("publish", "return redis.call('SPUBLISH', KEYS[1], ARGV[1])");
+    let receivers = link.run(&call(publish, &["{a}:hints"], &["4"])).await;
+    assert_eq!(number(&receivers.expect("runs")), 1);
+    assert_eq!(next(&mut subscriber).await, message("{a}:hints", "4"));
+    drop(subscriber);
     with(&server, |server| {
-        windlass_testkit::redis::until("nobody listens", || {
+        windlass_testkit::redis::until("no subscriber is left", || {
             match server.command(&["SPUBLISH", "{a}:hints", "x"]).integer() {
                 0 => Ok(()),
-                listeners => Err(listeners.to_string()),
+                subscribers => Err(subscribers.to_string()),
             }
         });
     })
@@ -57,53 +57,53 @@ async fn what_is_published_is_heard_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_loss_a_gap_is_told_and_then_everything_is_heard() {
+async fn after_a_lost_connection_a_gap_is_reported_and_later_messages_are_received() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
     let channel = Bytes::from_static(b"{a}:hints");
-    let mut listener = link
-        .listen(Channels::Sharded, vec![channel])
+    let mut subscriber = link
+        .subscribe(ChannelKind::Sharded, vec![channel])
         .await
-        .expect("listens");
+        .expect("subscribes");
     with(&server, |server| {
         server.command(&["CLIENT", "KILL", "TYPE", "pubsub"])
     })
     .await;
-    assert_eq!(next(&mut listener).await, Heard::Gap);
+    assert_eq!(next(&mut subscriber).await, SubscriberEvent::Gap);
     assert_eq!(publish(&server, "{a}:hints", "1").await, 1);
-    assert_eq!(next(&mut listener).await, message("{a}:hints", "1"));
+    assert_eq!(next(&mut subscriber).await, message("{a}:hints", "1"));
     with(&server, |server| {
         server.kill();
         server.restart();
     })
     .await;
-    assert_eq!(next(&mut listener).await, Heard::Gap);
+    assert_eq!(next(&mut subscriber).await, SubscriberEvent::Gap);
     assert_eq!(publish(&server, "{a}:hints", "2").await, 1);
-    assert_eq!(next(&mut listener).await, message("{a}:hints", "2"));
+    assert_eq!(next(&mut subscriber).await, message("{a}:hints", "2"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_listen_for_long_is_told_of_the_gap() {
+async fn a_slow_subscriber_gets_a_gap() {
     let server = Arc::new(Server::start());
     let link = linked(&server, "").await;
     let channel = Bytes::from_static(b"{a}:hints");
-    let mut listener = link
-        .listen(Channels::Sharded, vec![channel])
+    let mut subscriber = link
+        .subscribe(ChannelKind::Sharded, vec![channel])
         .await
-        .expect("listens");
+        .expect("subscribes");
     with(&server, |server| {
         let mut conn = server.connect().expect("connects");
         for _ in 0..10_000 {
-            let heard = conn
+            let receivers = conn
                 .command(&["SPUBLISH", "{a}:hints", "x"])
                 .expect("publishes");
-            assert_eq!(heard.integer(), 1);
+            assert_eq!(receivers.integer(), 1);
         }
     })
     .await;
-    let mut heard = 0;
-    while next(&mut listener).await != Heard::Gap {
-        heard += 1;
+    let mut received = 0;
+    while next(&mut subscriber).await != SubscriberEvent::Gap {
+        received += 1;
     }
-    assert!(heard < 10_000);
+    assert!(received < 10_000);
 }

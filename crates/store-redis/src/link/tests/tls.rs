@@ -1,4 +1,4 @@
-//! Encrypted connections: which certificates are trusted, on both sides.
+//! TLS: which certificates are trusted, on both sides.
 
 use tokio::time::Instant;
 use windlass_core::ErrorKind;
@@ -10,7 +10,7 @@ fn file(name: &str) -> String {
     format!("{}/tests/tls/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A server that speaks TLS on a port, and plainly on its socket.
+/// A server with a TLS port and an unencrypted socket.
 fn encrypted(auth_clients: &str) -> (Server, Port) {
     let port = Port::reserve();
     let server = ServerOptions::new()
@@ -35,12 +35,12 @@ async fn a_server_with_a_trusted_certificate_is_reached() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_is_not_trusted_is_told_at_once() {
+async fn an_untrusted_certificate_is_reported_at_once() {
     let (_server, port) = encrypted("no");
     for ca in ["", "&ca=STRANGER"] {
         let ca = ca.replace("STRANGER", &file("stranger.pem"));
         let started = Instant::now();
-        let url = format!("rediss://127.0.0.1:{}?{FOR_EVER}{ca}", port.number());
+        let url = format!("rediss://127.0.0.1:{}?{LONG_TIMEOUT}{ca}", port.number());
         let error = open(&url).await.expect_err("not trusted");
         assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
         assert!(
@@ -48,34 +48,34 @@ async fn a_certificate_that_is_not_trusted_is_told_at_once() {
             "{error} {}",
             error.help()
         );
-        assert!(started.elapsed() < AT_ONCE);
+        assert!(started.elapsed() < IMMEDIATELY);
     }
 }
 
 #[tokio::test]
-async fn a_server_may_ask_for_our_certificate() {
+async fn a_server_may_require_a_client_certificate() {
     let (_server, port) = encrypted("yes");
     let url = format!("rediss://127.0.0.1:{}?ca={}", port.number(), file("ca.pem"));
-    let ours = format!(
+    let with_certificate = format!(
         "{url}&cert={}&key={}",
         file("client.pem"),
         file("client.key")
     );
-    open(&ours).await.expect("opens");
+    open(&with_certificate).await.expect("opens");
     let error = open(&format!("{url}&timeout=1s"))
         .await
-        .expect_err("asked for one");
+        .expect_err("a certificate is required");
     assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_there_and_a_plain_port_are_told() {
+async fn a_missing_file_and_an_unencrypted_port_are_reported() {
     let server = ServerOptions::new().tcp().start();
     let error = open("rediss://127.0.0.1:1?ca=/nonexistent/ca.pem")
         .await
         .expect_err("no file");
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     let url = format!("rediss://127.0.0.1:{}?timeout=1s", server.port());
-    let error = open(&url).await.expect_err("speaks no TLS");
+    let error = open(&url).await.expect_err("no TLS on this port");
     assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
 }

@@ -8,7 +8,7 @@ use windlass_testkit::redis::Server;
 use super::*;
 use crate::address::Address;
 use crate::keys::Keys;
-use crate::link::{Call, Link, Standing};
+use crate::link::{Call, Link, LinkMode};
 use crate::script::{ClockSource, Script, Scripts};
 
 /// A registry on a dedicated server, with a manual clock.
@@ -25,7 +25,7 @@ impl Fixture {
         let server = Server::start();
         let address = Address::parse(&server.url()).expect("the URL is valid");
         Self {
-            link: Link::open(&address, Standing::Host)
+            link: Link::open(&address, LinkMode::Store)
                 .await
                 .expect("the server is up"),
             server,
