@@ -3,7 +3,7 @@
 use windlass_core::{LeaseStatus, OutcomeStatus, Result};
 use windlass_testkit::fixture::{boot, id, lease_of, leases_of, numbered, secs};
 
-use crate::site::Site;
+use crate::fixture::Site;
 
 /// Twelve jobs: three held by a worker in two claims, two by a single claim.
 async fn fill(site: &Site) -> Result<[windlass_core::Claim; 3]> {

@@ -3,7 +3,7 @@
 use windlass_core::{Due, Enqueued, JobState, Kind, NewJob, Result, Retry};
 use windlass_testkit::fixture::{boot, id, lease_of, named, secs};
 
-use crate::site::{Site, key};
+use crate::fixture::{Site, key};
 
 #[tokio::test]
 async fn a_job_that_lost_its_due_time_is_ready() -> Result<()> {
@@ -108,7 +108,7 @@ async fn what_names_no_job_is_dropped_everywhere() -> Result<()> {
     ] {
         assert_eq!(
             site.server
-                .command(&["EXISTS", &crate::site::key(key)])
+                .command(&["EXISTS", &crate::fixture::key(key)])
                 .integer(),
             0,
             "{key}"

@@ -3,7 +3,7 @@
 use windlass_core::{JobState, Priority, Result};
 use windlass_testkit::fixture::{lease_of, named, numbered, secs};
 
-use crate::site::Site;
+use crate::fixture::Site;
 
 #[tokio::test]
 async fn a_ready_job_without_an_entry_is_put_at_the_back() -> Result<()> {

@@ -1,11 +1,11 @@
 //! The deep clean of the Redis store: each fault is planted by hand, found, mended, and gone.
 
-mod at_once;
+mod all_faults;
 mod busy;
-mod chance;
 mod claims;
-mod figures;
+mod fixture;
 mod jobs;
 mod lists;
-mod parts;
-mod site;
+mod partitions;
+mod random;
+mod stats;

@@ -19,13 +19,13 @@
 )]
 
 mod budget;
+mod fixture;
 mod meter;
-mod site;
 mod verbs;
 
 use budget::{Row, hold};
+use fixture::Site;
 use meter::{COLUMNS, Counters};
-use site::Site;
 use verbs::KEPT_JOBS;
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::Server;
@@ -98,7 +98,7 @@ async fn no_job_takes_more_memory_than_its_budget() {
 
 async fn open() -> (Site, Counters) {
     let server = Server::start();
-    let clock = site::clock();
+    let clock = fixture::clock();
     let options = Options {
         clock: Some(clock.clone()),
         ..Options::default()

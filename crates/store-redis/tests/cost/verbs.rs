@@ -1,7 +1,7 @@
 //! Every verb that a job meets, at fixed sizes of a call, on a store whose counters can be read.
 
 use crate::budget::Row;
-use crate::site::{DELAY, Site};
+use crate::fixture::{DELAY, Site};
 
 /// Jobs in one call.
 const BATCHES: [usize; 3] = [1, 10, 100];

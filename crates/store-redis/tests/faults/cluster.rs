@@ -7,8 +7,8 @@ use tokio::time::sleep;
 use windlass_core::{DurabilityLevel, Store};
 use windlass_testkit::redis::{Cluster, Reply, Server, slot_of, until};
 
-use crate::crew::{Crew, Plan};
 use crate::support::{beside, open, queue, rounds, with, with_options};
+use crate::workload::{Crew, Plan};
 
 /// Jobs in the slot that is moved; at most as many as a slot should hold.
 const JOBS: u32 = 5_000;

@@ -12,8 +12,8 @@ use windlass_core::{
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::{Sentinels, Server};
 
-use crate::crew::{Crew, Plan};
 use crate::support::{beside, eventually, open, queue, rounds, with, with_options};
+use crate::workload::{Crew, Plan};
 
 /// Longer than a failover takes.
 const TIMEOUT: Duration = Duration::from_secs(6);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use windlass_core::{ClaimRequest, NewJob, Setting, Store};
 use windlass_testkit::redis::Server;
 
-use crate::crew::{Crew, Plan};
 use crate::support::{open, queue, rounds, with};
+use crate::workload::{Crew, Plan};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn work_goes_on_after_the_database_was_emptied() {

@@ -10,23 +10,23 @@
 )]
 
 mod cluster;
+mod connections;
 mod contents;
-mod crew;
+mod cut_connections;
+mod durability;
 mod failover;
+mod fast_path_types;
+mod fixture;
 mod flush;
 mod full;
 mod history;
 mod idle;
-mod level;
-mod parts;
+mod lost_replies;
+mod partitions;
 mod proxy;
-mod quiet_types;
 mod restart;
 mod scripts;
-mod storm;
 mod support;
-mod unheard;
 mod verbs;
-mod ways_in;
-mod world;
+mod workload;
 mod wrong_type;

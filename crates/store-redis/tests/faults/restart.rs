@@ -7,8 +7,8 @@ use tokio::time::sleep;
 use windlass_core::DurabilityLevel;
 use windlass_testkit::redis::{Fsync, Server, ServerOptions};
 
-use crate::crew::{Crew, Plan};
 use crate::support::{rounds, with};
+use crate::workload::{Crew, Plan};
 
 /// Enough to open a store on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(6);

@@ -7,8 +7,8 @@ use tokio::time::sleep;
 use windlass_core::{ClaimRequest, DurabilityLevel, NewJob, Store};
 use windlass_testkit::redis::{Server, until};
 
-use crate::crew::{Crew, Plan};
 use crate::support::{Hand, counted, open, queue, replicated, rounds, with, with_options};
+use crate::workload::{Crew, Plan};
 
 const FORGET: &[&str] = &["SCRIPT", "FLUSH"];
 

@@ -10,7 +10,7 @@ use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{id, lease_of, leases_of};
 use windlass_testkit::paging;
 
-use crate::world::{HOUR, LEASE, World, job, worker};
+use crate::fixture::{HOUR, LEASE, World, job, worker};
 
 /// A verb as it is called: it touches as much as it can.
 pub(crate) struct Verb {

@@ -9,8 +9,8 @@ use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::{Connection, Server};
 
 use crate::contents::{self, Content, Contents};
+use crate::fixture::World;
 use crate::verbs::{self, Verb};
-use crate::world::World;
 
 /// Every key of a queue; the lists are ten.
 const QUEUE_KEYS: &str = "state settings jobs opts errors results suspects ghosts scheduled expiring \

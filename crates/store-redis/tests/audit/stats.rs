@@ -4,7 +4,7 @@ use windlass_core::{ErrorKind, Priority, Result, Store};
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::{lease_of, named, numbered, secs};
 
-use crate::site::{Site, key};
+use crate::fixture::{Site, key};
 
 /// Some of everything.
 async fn fill(site: &Site) -> Result<()> {

@@ -4,7 +4,7 @@ use windlass_core::{Due, NewJob, Priority, Result, Retry};
 use windlass_testkit::fixture::{boot, lease_of, named, numbered, secs};
 use windlass_testkit::redis::Reply;
 
-use crate::site::Site;
+use crate::fixture::Site;
 
 /// A queue with some of everything.
 pub(crate) async fn fill(site: &Site) -> Result<()> {

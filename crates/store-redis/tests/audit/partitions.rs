@@ -5,7 +5,7 @@ use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::numbered;
 use windlass_testkit::paging;
 
-use crate::site::Site;
+use crate::fixture::Site;
 
 /// A key of another part.
 fn key(part: u32, name: &str) -> String {

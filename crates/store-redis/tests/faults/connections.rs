@@ -9,9 +9,9 @@ use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::{Port, Server, ServerOptions};
 
 use crate::contents;
+use crate::fixture::World;
 use crate::support::{open, queue, with_options};
 use crate::verbs;
-use crate::world::World;
 
 /// The page for operators, whose rule is tried here word for word.
 const PAGE: &str = include_str!("../../../../docs/redis.md");

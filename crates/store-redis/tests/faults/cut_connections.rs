@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use windlass_testkit::redis::Server;
 
-use crate::crew::{Crew, Plan};
 use crate::support::{Hand, counted, rounds, with};
+use crate::workload::{Crew, Plan};
 
 /// At least this often.
 const CUTS: u32 = 40;

@@ -3,8 +3,8 @@
 use windlass_core::Result;
 use windlass_testkit::redis::Reply;
 
-use crate::at_once::fill;
-use crate::site::{Site, key};
+use crate::all_faults::fill;
+use crate::fixture::{Site, key};
 
 /// How many queues are damaged; `WINDLASS_SEEDS` asks for more.
 const SEEDS: u64 = 20;
