@@ -1,4 +1,4 @@
-//! The Redis store keeps every promise on a Cluster.
+//! Conformance of the Redis store on a Cluster.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -8,10 +8,10 @@ use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::StoreUnderTest;
 use windlass_testkit::redis::Cluster;
 
-/// One Cluster for all cases of a test; it ends with the process.
+/// One Cluster for all cases of a test; it stops with the process.
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(Cluster::start);
 
-/// Each case has a prefix of its own, and so a store of its own.
+/// Each case uses a separate prefix and thus a separate store.
 static CASES: AtomicU32 = AtomicU32::new(0);
 
 async fn open(clock: Arc<ManualClock>) -> StoreUnderTest {

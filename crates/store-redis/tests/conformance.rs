@@ -1,4 +1,4 @@
-//! The Redis store keeps every promise.
+//! Conformance of the Redis store.
 
 use std::sync::Arc;
 

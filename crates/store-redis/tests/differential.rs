@@ -1,4 +1,4 @@
-//! The Redis store against the specification: the same calls, the same answers, the same state.
+//! Compares the Redis store with the reference model: the same calls, replies and state.
 
 use std::sync::Arc;
 

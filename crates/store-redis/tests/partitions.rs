@@ -1,4 +1,4 @@
-//! A queue spread over parts: order within a part, everything found, grown while jobs come in.
+//! Partitioned queues: order within a partition, lookups, and adding partitions under load.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use windlass_testkit::paging;
 use windlass_testkit::redis::{Cluster, Server};
 
 fn queue() -> QueueName {
-    QueueName::new("mail").expect("the store answers")
+    QueueName::new("mail").expect("the store replies")
 }
 
 fn names(count: usize) -> Vec<NewJob> {
@@ -23,26 +23,26 @@ fn names(count: usize) -> Vec<NewJob> {
 async fn open(url: &str) -> RedisStore {
     RedisStore::open(url, Options::default())
         .await
-        .expect("the store answers")
+        .expect("the store replies")
 }
 
-async fn spread(store: &RedisStore, parts: u32) {
-    let setting = format!("partitions={parts}")
+async fn set_partitions(store: &RedisStore, partitions: u32) {
+    let setting = format!("partitions={partitions}")
         .parse()
-        .expect("the store answers");
+        .expect("the store replies");
     store
         .set(&queue(), vec![setting])
         .await
-        .expect("the store answers");
+        .expect("the store replies");
 }
 
-/// Claims and completes until nothing is left; each job with the times it was handed out.
+/// Claims and completes all jobs; returns how often each was claimed.
 async fn drain(store: &RedisStore) -> BTreeMap<String, usize> {
     let mut seen = BTreeMap::new();
     while let Some(claim) = store
         .claim(&queue(), ClaimRequest::single(50))
         .await
-        .expect("the store answers")
+        .expect("the store replies")
     {
         let done = leases_of(&claim)
             .into_iter()
@@ -51,14 +51,16 @@ async fn drain(store: &RedisStore) -> BTreeMap<String, usize> {
         for job in &claim.jobs {
             *seen.entry(job.id.to_string()).or_default() += 1;
         }
-        let told = store
+        let statuses = store
             .complete(&queue(), done, None)
             .await
-            .expect("the store answers")
+            .expect("the store replies")
             .statuses;
         assert!(
-            told.iter().all(|word| *word == OutcomeStatus::Completed),
-            "{told:?}"
+            statuses
+                .iter()
+                .all(|status| *status == OutcomeStatus::Completed),
+            "{statuses:?}"
         );
     }
     seen
@@ -68,7 +70,7 @@ async fn drain(store: &RedisStore) -> BTreeMap<String, usize> {
 async fn jobs_are_spread_and_each_is_run_once() {
     let cluster = Cluster::start();
     let store = open(&cluster.url()).await;
-    spread(&store, 4).await;
+    set_partitions(&store, 4).await;
 
     store.enqueue(&queue(), names(1000)).await.unwrap();
 
@@ -76,7 +78,10 @@ async fn jobs_are_spread_and_each_is_run_once() {
         let keys = node.command(&["DBSIZE"]).integer();
         keys > 3
     });
-    assert!(holding.count() >= 2, "the parts lie on several servers");
+    assert!(
+        holding.count() >= 2,
+        "the partitions are on several servers"
+    );
     assert_eq!(store.stats(&queue()).await.unwrap().unwrap().ready, 1000);
     let seen = drain(&store).await;
     assert_eq!(seen.len(), 1000);
@@ -84,10 +89,10 @@ async fn jobs_are_spread_and_each_is_run_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_job_is_found_in_whichever_part_it_is() {
+async fn a_job_is_found_in_any_partition() {
     let server = Server::start();
     let store = open(&server.url()).await;
-    spread(&store, 5).await;
+    set_partitions(&store, 5).await;
     store.enqueue(&queue(), names(40)).await.unwrap();
 
     for n in 0..40 {
@@ -95,12 +100,16 @@ async fn a_job_is_found_in_whichever_part_it_is() {
         assert!(store.get(&queue(), &id).await.unwrap().is_some(), "{id}");
     }
     let ids = vec![JobId::new("j0007").unwrap(), JobId::new("nobody").unwrap()];
-    let told = store
+    let reply = store
         .cancel(&queue(), &Target::Ids(ids), None)
         .await
         .unwrap();
-    let words: Vec<_> = told.items.iter().map(|item| item.changed.clone()).collect();
-    assert_eq!(words, [Changed::Done, Changed::NotFound]);
+    let changes: Vec<_> = reply
+        .items
+        .iter()
+        .map(|item| item.changed.clone())
+        .collect();
+    assert_eq!(changes, [Changed::Done, Changed::NotFound]);
     let listed = paging::list(&store, &queue(), &Filter::default(), 7).await;
     let mut listed: Vec<_> = listed.unwrap().into_iter().map(|job| job.id).collect();
     listed.sort();
@@ -109,7 +118,7 @@ async fn a_job_is_found_in_whichever_part_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_id_and_a_key_stay_the_same_job_when_parts_are_added() {
+async fn an_id_and_a_key_stay_the_same_job_when_partitions_are_added() {
     let server = Server::start();
     let (first, second) = (open(&server.url()).await, open(&server.url()).await);
     let keyed =
@@ -118,25 +127,22 @@ async fn an_id_and_a_key_stay_the_same_job_when_parts_are_added() {
     let keys = (0..30).map(|n| keyed(&format!("k{n}"), n)).collect();
     second.enqueue(&queue(), keys).await.unwrap();
 
-    spread(&first, 2).await;
-    spread(&first, 7).await;
+    set_partitions(&first, 2).await;
+    set_partitions(&first, 7).await;
 
     for store in [&first, &second] {
         let again = store.enqueue(&queue(), names(60)).await.unwrap();
-        assert!(again.iter().all(|answer| answer.is_duplicate()));
+        assert!(again.iter().all(|reply| reply.is_duplicate()));
         let keys = (0..30).map(|n| keyed(&format!("other{n}"), n)).collect();
         let again = store.enqueue(&queue(), keys).await.unwrap();
-        assert!(
-            again.iter().all(|answer| answer.is_duplicate()),
-            "{again:?}"
-        );
+        assert!(again.iter().all(|reply| reply.is_duplicate()), "{again:?}");
     }
     let seen = drain(&second).await;
     assert_eq!(seen.len(), 90);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_token_settles_in_its_part_and_a_worker_renews_in_all() {
+async fn a_token_is_valid_in_its_partition_and_a_worker_renews_in_all() {
     let server = Server::start();
     let store = open(&server.url()).await;
     store.enqueue(&queue(), names(200)).await.unwrap();
@@ -146,7 +152,7 @@ async fn a_token_settles_in_its_part_and_a_worker_renews_in_all() {
         .await
         .unwrap()
         .unwrap();
-    spread(&store, 3).await;
+    set_partitions(&store, 3).await;
     store
         .enqueue(
             &queue(),
@@ -172,16 +178,14 @@ async fn a_token_settles_in_its_part_and_a_worker_renews_in_all() {
     assert!(renewed.until.is_some());
     assert_eq!(renewed.lost, []);
     for claim in &claims {
-        let done = leases_of(claim)
-            .into_iter()
-            .map(JobLease::completion)
-            .collect();
-        let told = store.complete(&queue(), done, None).await.unwrap();
+        let done = holds(claim).into_iter().map(JobLease::completion).collect();
+        let reply = store.complete(&queue(), done, None).await.unwrap();
         assert!(
-            told.statuses
+            reply
+                .statuses
                 .iter()
-                .all(|word| *word == OutcomeStatus::Completed),
-            "{told:?}"
+                .all(|status| *status == OutcomeStatus::Completed),
+            "{reply:?}"
         );
     }
     let stats = store.stats(&queue()).await.unwrap().unwrap();
@@ -189,7 +193,7 @@ async fn a_token_settles_in_its_part_and_a_worker_renews_in_all() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parts_are_added_while_jobs_come_in_and_go_out() {
+async fn partitions_are_added_while_jobs_are_enqueued_and_claimed() {
     let cluster = Cluster::start();
     let url = Arc::new(cluster.url());
     let store = open(&url).await;
@@ -200,14 +204,17 @@ async fn parts_are_added_while_jobs_come_in_and_go_out() {
                 let store = open(&url).await;
                 for n in 0..40 {
                     let jobs = (0..10).map(|i| named(&format!("p{p}.{n}.{i}"))).collect();
-                    let told = store.enqueue(&queue(), jobs).await.unwrap();
-                    assert!(told.iter().all(|answer| !answer.is_duplicate()), "{told:?}");
+                    let replies = store.enqueue(&queue(), jobs).await.unwrap();
+                    assert!(
+                        replies.iter().all(|reply| !reply.is_duplicate()),
+                        "{replies:?}"
+                    );
                 }
             })
         })
         .collect();
-    for parts in [2, 3, 8] {
-        spread(&store, parts).await;
+    for partitions in [2, 3, 8] {
+        set_partitions(&store, partitions).await;
     }
     for producer in producers {
         producer.await.unwrap();
@@ -220,7 +227,7 @@ async fn parts_are_added_while_jobs_come_in_and_go_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_queue_that_outgrows_its_parts_gets_more_by_itself() {
+async fn a_queue_that_outgrows_its_partitions_gets_more_automatically() {
     let server = Server::start();
     let options = Options {
         grow_at: 100,
@@ -252,7 +259,7 @@ async fn a_queue_that_outgrows_its_parts_gets_more_by_itself() {
 
     let scheduled = named("late").delay(std::time::Duration::from_secs(3600));
     store.enqueue(&queue(), vec![scheduled]).await.unwrap();
-    // A worker that knew the queue before it grew finds what is in the new parts.
+    // A worker that knew the queue before it grew finds jobs in the new partitions.
     let seen = drain(&store).await;
     assert_eq!(seen.len(), sent);
     let late = store
@@ -264,7 +271,7 @@ async fn a_queue_that_outgrows_its_parts_gets_more_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_that_knew_one_part_finds_jobs_in_the_others() {
+async fn a_worker_that_knew_one_partition_finds_jobs_in_the_others() {
     let server = Server::start();
     let (worker, operator) = (open(&server.url()).await, open(&server.url()).await);
     operator.enqueue(&queue(), names(1)).await.unwrap();
@@ -281,7 +288,7 @@ async fn a_worker_that_knew_one_part_finds_jobs_in_the_others() {
         }
     });
 
-    spread(&operator, 9).await;
+    set_partitions(&operator, 9).await;
     operator
         .enqueue(&queue(), (0..50).map(|n| named(&format!("n{n}"))).collect())
         .await
@@ -295,10 +302,10 @@ async fn a_worker_that_knew_one_part_finds_jobs_in_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fresh_process_settles_and_renews_in_parts_it_has_not_seen() {
+async fn a_new_process_completes_and_renews_in_partitions_it_has_not_seen() {
     let server = Server::start();
     let first = open(&server.url()).await;
-    spread(&first, 6).await;
+    set_partitions(&first, 6).await;
     first.enqueue(&queue(), names(60)).await.unwrap();
     let lease = std::time::Duration::from_secs(30);
     for n in 0..12 {
@@ -308,63 +315,68 @@ async fn a_fresh_process_settles_and_renews_in_parts_it_has_not_seen() {
             .unwrap()
             .unwrap();
         let token = claim.token;
-        let hold = |at: usize| JobLease::new(claim.jobs[at].id.clone(), token);
+        let lease_of = |at: usize| JobLease::new(claim.jobs[at].id.clone(), token);
         let fresh = open(&server.url()).await;
         let renewal = Renewal::Single { token };
         let renewed = fresh.renew(&queue(), renewal, lease).await.unwrap();
         assert_eq!(renewed.lost, [], "claim {n}");
         let progress = open(&server.url()).await;
-        let told = progress
-            .progress(&queue(), hold(0), 0.5, None)
+        let status = progress
+            .progress(&queue(), lease_of(0), 0.5, None)
             .await
             .unwrap();
-        assert_eq!(told, windlass_core::LeaseStatus::Valid, "claim {n}");
+        assert_eq!(status, windlass_core::LeaseStatus::Valid, "claim {n}");
         let next = Some(ClaimRequest::single(1));
         let fresh = open(&server.url()).await;
-        let told = fresh
-            .complete(&queue(), vec![hold(0).completion()], next)
+        let reply = fresh
+            .complete(&queue(), vec![lease_of(0).completion()], next)
             .await
             .unwrap();
-        assert_eq!(told.statuses, [OutcomeStatus::Completed], "claim {n}");
-        let told = open(&server.url())
+        assert_eq!(reply.statuses, [OutcomeStatus::Completed], "claim {n}");
+        let statuses = open(&server.url())
             .await
-            .release(&queue(), vec![hold(1)])
+            .release(&queue(), vec![lease_of(1)])
             .await
             .unwrap();
-        assert_eq!(told, [OutcomeStatus::Released], "claim {n}");
+        assert_eq!(statuses, [OutcomeStatus::Released], "claim {n}");
     }
 }
 
-/// What a part says of the queue, kept aside and put back: so a growth looks that has not told it yet.
-struct Untold<'a> {
+/// Restores the old state of the first partition after more were added: partitions are added, but the
+/// first one, which is updated last, does not know it yet.
+struct StaleState<'a> {
     server: &'a Server,
     key: &'static str,
-    aside: &'static str,
+    backup: &'static str,
 }
 
-impl<'a> Untold<'a> {
-    /// The first part, which is told last.
-    fn first(server: &'a Server) -> Self {
-        let (key, aside) = ("windlass:{mail}:state", "windlass:{mail}:aside");
-        server.command(&["COPY", key, aside]).ok();
-        Self { server, key, aside }
+impl<'a> StaleState<'a> {
+    /// Saves the state of the first partition.
+    fn save(server: &'a Server) -> Self {
+        let (key, backup) = ("windlass:{mail}:state", "windlass:{mail}:backup");
+        server.command(&["COPY", key, backup]).ok();
+        Self {
+            server,
+            key,
+            backup,
+        }
     }
 
-    fn put_back(self) {
-        let words = ["COPY", self.aside, self.key, "REPLACE"];
-        self.server.command(&words).ok();
-        self.server.command(&["DEL", self.aside]).ok();
+    fn restore(self) {
+        let command = ["COPY", self.backup, self.key, "REPLACE"];
+        self.server.command(&command).ok();
+        self.server.command(&["DEL", self.backup]).ok();
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_adds_parts_knows_the_jobs_of_before_while_the_first_part_is_not_told() {
+async fn a_store_that_adds_partitions_finds_earlier_jobs_before_the_first_partition_is_updated() {
     let server = Server::start();
     let store = open(&server.url()).await;
     store.enqueue(&queue(), names(40)).await.unwrap();
-    let untold = Untold::first(&server);
-    spread(&store, 2).await;
-    untold.put_back();
+    let stale = StaleState::save(&server);
+    set_partitions(&store, 2).await;
+    stale.restore();
 
     let again = store.enqueue(&queue(), names(40)).await.unwrap();
 
@@ -373,7 +385,7 @@ async fn who_adds_parts_knows_the_jobs_of_before_while_the_first_part_is_not_tol
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_generated_id_that_is_sent_again_is_found_where_fewer_parts_had_put_it() {
+async fn a_generated_id_that_is_sent_again_is_found_where_fewer_partitions_had_put_it() {
     let server = Server::start();
     let (grower, other) = (open(&server.url()).await, open(&server.url()).await);
     let fresh: Vec<_> = (0..40).map(|_| NewJob::new("fresh")).collect();
@@ -384,24 +396,25 @@ async fn a_generated_id_that_is_sent_again_is_found_where_fewer_parts_had_put_it
     for jobs in [&fresh, &old] {
         other.enqueue(&queue(), jobs.clone()).await.unwrap();
     }
-    spread(&grower, 2).await;
+    set_partitions(&grower, 2).await;
 
-    // Who has not seen the new part is told of it, and then looks; old ones are looked for by anybody.
-    let told_fresh = other.enqueue(&queue(), fresh).await.unwrap();
-    let told_old = grower.enqueue(&queue(), old).await.unwrap();
+    // A store that has not seen the new partition learns of it from the reply, then searches. Every
+    // store searches for old ids.
+    let fresh_replies = other.enqueue(&queue(), fresh).await.unwrap();
+    let old_replies = grower.enqueue(&queue(), old).await.unwrap();
 
-    let told: Vec<_> = told_fresh.into_iter().chain(told_old).collect();
-    assert!(told.iter().all(Enqueued::is_duplicate), "{told:?}");
+    let replies: Vec<_> = fresh_replies.into_iter().chain(old_replies).collect();
+    assert!(replies.iter().all(Enqueued::is_duplicate), "{replies:?}");
     assert_eq!(drain(&grower).await.len(), 80);
 }
 
-/// Jobs that belong to the second part of two.
-async fn of_the_second_part() -> Vec<NewJob> {
+/// Returns jobs that belong to the second of two partitions.
+async fn jobs_of_second_partition() -> Vec<NewJob> {
     let server = Server::start();
     let store = open(&server.url()).await;
-    spread(&store, 2).await;
-    let told = store.enqueue(&queue(), names(40)).await;
-    told.expect("the store answers");
+    set_partitions(&store, 2).await;
+    let enqueued = store.enqueue(&queue(), names(40)).await;
+    enqueued.expect("the store replies");
     let ids = server.command(&["HKEYS", "windlass:{mail/1}:jobs"]);
     let ids = ids.array().iter().map(|id| id.text());
     ids.filter(|id| !id.is_empty())
@@ -409,16 +422,16 @@ async fn of_the_second_part() -> Vec<NewJob> {
         .collect()
 }
 
-/// None of the jobs goes to the first part, which would hear of the second one by them.
+/// None of the jobs goes to the first partition, which would learn of the second one from them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_know_of_new_parts_is_told_of_the_jobs_in_them() {
-    let jobs = of_the_second_part().await;
+async fn a_store_that_does_not_know_new_partitions_finds_duplicates_in_them() {
+    let jobs = jobs_of_second_partition().await;
     let server = Server::start();
     let (grower, other) = (open(&server.url()).await, open(&server.url()).await);
     other.enqueue(&queue(), Vec::new()).await.unwrap();
-    let untold = Untold::first(&server);
-    spread(&grower, 2).await;
-    untold.put_back();
+    let stale = StaleState::save(&server);
+    set_partitions(&grower, 2).await;
+    stale.restore();
     grower.enqueue(&queue(), jobs.clone()).await.unwrap();
 
     let again = other.enqueue(&queue(), jobs.clone()).await.unwrap();
@@ -430,15 +443,15 @@ async fn who_does_not_know_of_new_parts_is_told_of_the_jobs_in_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_hears_of_new_parts_by_a_claim_asks_for_the_numbers_between() {
+async fn a_store_that_learns_of_new_partitions_from_a_claim_reads_the_earlier_counts() {
     let server = Server::start();
     let (worker, operator) = (open(&server.url()).await, open(&server.url()).await);
     operator.pause(&queue()).await.unwrap();
-    // The worker has just looked: one part, and none before.
+    // The worker has just read the count: one partition, no earlier counts.
     worker.stats(&queue()).await.unwrap();
-    spread(&operator, 2).await;
+    set_partitions(&operator, 2).await;
     operator.enqueue(&queue(), names(40)).await.unwrap();
-    spread(&operator, 5).await;
+    set_partitions(&operator, 5).await;
     for _ in 0..2 {
         let claim = worker.claim(&queue(), ClaimRequest::single(1)).await;
         assert_eq!(claim.unwrap(), None, "the queue is paused");
@@ -450,19 +463,19 @@ async fn who_hears_of_new_parts_by_a_claim_asks_for_the_numbers_between() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_growth_that_was_left_half_way_is_completed_by_the_next_enqueue() {
+async fn an_interrupted_growth_is_completed_by_the_next_enqueue() {
     let server = Server::start();
     let (grower, other) = (open(&server.url()).await, open(&server.url()).await);
-    spread(&grower, 2).await;
+    set_partitions(&grower, 2).await;
     other.enqueue(&queue(), names(10)).await.unwrap();
-    let untold = Untold::first(&server);
-    spread(&grower, 4).await;
+    let stale = StaleState::save(&server);
+    set_partitions(&grower, 4).await;
     drop(grower);
-    untold.put_back();
+    stale.restore();
 
-    let told = other.enqueue(&queue(), names(60)).await.unwrap();
+    let replies = other.enqueue(&queue(), names(60)).await.unwrap();
 
-    let known = told.iter().filter(|answer| answer.is_duplicate()).count();
+    let known = replies.iter().filter(|reply| reply.is_duplicate()).count();
     assert_eq!(known, 10);
     for store in [other, open(&server.url()).await] {
         let again = store.enqueue(&queue(), names(60)).await.unwrap();

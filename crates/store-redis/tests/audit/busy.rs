@@ -1,4 +1,4 @@
-//! Audits while others work: what is healthy is left alone, what is not is found all the same.
+//! Audits under load: healthy data is left unchanged, damage is still found.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use windlass_testkit::fixture::{id, lease_of, named, queue};
 use windlass_testkit::redis::Server;
 use windlass_testkit::soundness;
 
-/// How many audits run at the same time, and how many each after the other.
+/// Number of concurrent auditors, and of audits per auditor.
 const AUDITORS: usize = 2;
 const AUDITS: usize = 12;
 
-/// How many turns everybody may take for each page that is audited. Who could take more would, on a
-/// slow machine, make ever more to audit, and there would be no end to it.
+/// Turns that each task may take per audited page. Without this limit, the tasks would create work
+/// faster than a slow machine audits it.
 const TURNS: u64 = 3;
 
-struct Works {
+struct BusyFixture {
     server: Server,
     store: RedisStore,
     queue: QueueName,
-    /// How many turns everybody may have taken by now; nothing when it is over.
+    /// Number of turns each task may have taken by now; `None` at the end.
     pace: watch::Sender<Option<u64>>,
 }
 
-impl Works {
+impl BusyFixture {
     async fn open() -> Result<Self> {
         let server = Server::start();
         let store = RedisStore::open(&server.url(), Options::default()).await?;
@@ -39,7 +39,7 @@ impl Works {
         })
     }
 
-    /// Starts all who work until it is over.
+    /// Starts the producers and consumers.
     fn start(&self) -> tokio::task::JoinSet<Result<u64>> {
         let mut tasks = tokio::task::JoinSet::new();
         for number in 0..4 {
@@ -47,7 +47,7 @@ impl Works {
             let mut pace = self.pace.subscribe();
             tasks.spawn(async move {
                 let mut done = 0;
-                while goes_on(&mut pace, done).await {
+                while next_turn(&mut pace, done).await {
                     done += produce(&store, &queue, number, done).await?;
                 }
                 Ok(done)
@@ -57,7 +57,7 @@ impl Works {
             tasks.spawn(async move {
                 let boot = BootId::generate();
                 let mut seq = 0;
-                while goes_on(&mut pace, seq).await {
+                while next_turn(&mut pace, seq).await {
                     seq += 1;
                     consume(&store, &queue, &boot, seq).await?;
                 }
@@ -85,26 +85,26 @@ impl Works {
         }
     }
 
-    /// Ends the work: the queue is sound.
+    /// Stops the tasks and asserts that the queue is sound.
     async fn finish(&self, mut tasks: tokio::task::JoinSet<Result<u64>>) -> Result<()> {
         self.pace.send_replace(None);
         while let Some(done) = tasks.join_next().await {
-            assert!(done.expect("nobody panics")? > 0, "everybody worked");
+            assert!(done.expect("no panic")? > 0, "every task worked");
         }
         let dump = windlass_core::dump::Dump::dump(&self.store, &self.queue).await?;
-        let faults = soundness::problems(&dump.expect("there is a queue"));
-        assert!(faults.is_empty(), "{}", faults.join("\n"));
+        let problems = soundness::faults(&dump.expect("the queue exists"));
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
         Ok(())
     }
 }
 
-/// Waits for the next turn of one who has taken so many; false when it is over.
-async fn goes_on(pace: &mut watch::Receiver<Option<u64>>, turn: u64) -> bool {
+/// Waits until a task that has taken `turn` turns may take another; returns false at the end.
+async fn next_turn(pace: &mut watch::Receiver<Option<u64>>, turn: u64) -> bool {
     let next = pace.wait_for(|pace| pace.is_none_or(|turns| turn < turns));
     next.await.is_ok_and(|pace| pace.is_some())
 }
 
-/// Enqueues jobs of all sorts; cancels, promotes, retries and deletes some.
+/// Enqueues various jobs; cancels, promotes, retries and deletes some.
 async fn produce(store: &RedisStore, queue: &QueueName, number: usize, turn: u64) -> Result<u64> {
     let name = |n: u64| format!("{number}-{}", (turn + n) % 40);
     let jobs = vec![
@@ -139,7 +139,7 @@ async fn produce(store: &RedisStore, queue: &QueueName, number: usize, turn: u64
     Ok(1)
 }
 
-/// Claims, then completes, fails, releases, snoozes or forgets what it got.
+/// Claims jobs, then completes, fails, releases, snoozes or abandons them.
 async fn consume(store: &RedisStore, queue: &QueueName, boot: &BootId, seq: u64) -> Result<()> {
     let request = match seq % 3 {
         0 => ClaimRequest::single(7).lease(Duration::from_millis(5)),
@@ -149,35 +149,35 @@ async fn consume(store: &RedisStore, queue: &QueueName, boot: &BootId, seq: u64)
         return Ok(());
     };
     for at in 0..claim.jobs.len() {
-        let held = lease_of(&claim, at);
+        let lease = hold(&claim, at);
         match (usize::try_from(seq).unwrap_or(0) + at) % 8 {
             0 => store
                 .fail(
                     queue,
-                    vec![held.failure("broke").retry(Retry::At(Due::Now))],
+                    vec![lease.failure("broke").retry(Retry::At(Due::Now))],
                 )
                 .await
                 .map(drop)?,
-            1 => store.release(queue, vec![held]).await.map(drop)?,
+            1 => store.release(queue, vec![lease]).await.map(drop)?,
             2 => store
                 .snooze(
                     queue,
-                    vec![held.snooze(Due::After(Duration::from_millis(3)))],
+                    vec![lease.snooze(Due::After(Duration::from_millis(3)))],
                 )
                 .await
                 .map(drop)?,
             3 => store
-                .fail(queue, vec![held.failure("dead").retry(Retry::Permanent)])
+                .fail(queue, vec![lease.failure("dead").retry(Retry::Permanent)])
                 .await
                 .map(drop)?,
             4 => store
-                .complete(queue, vec![held.completion().result("it")], None)
+                .complete(queue, vec![lease.completion().result("it")], None)
                 .await
                 .map(drop)?,
-            // Left to its lease.
+            // Abandoned until its lease expires.
             5 if seq.is_multiple_of(3) => {}
             _ => store
-                .complete(queue, vec![held.completion()], None)
+                .complete(queue, vec![lease.completion()], None)
                 .await
                 .map(drop)?,
         }
@@ -186,49 +186,48 @@ async fn consume(store: &RedisStore, queue: &QueueName, boot: &BootId, seq: u64)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_healthy_queue_is_left_alone_while_others_work() -> Result<()> {
-    let works = Works::open().await?;
-    works
-        .store
+async fn a_healthy_queue_is_left_unchanged_under_load() -> Result<()> {
+    let test = BusyFixture::open().await?;
+    test.store
         .enqueue(
-            &works.queue,
+            &test.queue,
             (0..3000).map(|_| NewJob::new("backlog")).collect(),
         )
         .await?;
-    let tasks = works.start();
+    let tasks = test.start();
 
     let auditors: [_; AUDITORS] = std::array::from_fn(|_| async {
         for _ in 0..AUDITS {
-            assert_eq!(works.audit().await?, []);
-            works.store.purge(&works.queue).await?;
+            assert_eq!(test.audit().await?, []);
+            test.store.purge(&test.queue).await?;
         }
         Ok::<_, windlass_core::Error>(())
     });
     let [one, two] = auditors;
     tokio::try_join!(one, two)?;
 
-    works.finish(tasks).await?;
-    assert_eq!(works.audit().await?, []);
+    test.finish(tasks).await?;
+    assert_eq!(test.audit().await?, []);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_lost_is_found_while_others_work() -> Result<()> {
-    let works = Works::open().await?;
+async fn lost_entries_are_found_under_load() -> Result<()> {
+    let test = BusyFixture::open().await?;
     let last = Priority::new(9)?;
     let jobs = (0..500).map(|n| named(&format!("last-{n:03}")).priority(last));
-    works.store.enqueue(&works.queue, jobs.collect()).await?;
+    test.store.enqueue(&test.queue, jobs.collect()).await?;
     for _ in 0..3 {
         let backlog = (0..10_000).map(|_| NewJob::new("backlog"));
-        works.store.enqueue(&works.queue, backlog.collect()).await?;
+        test.store.enqueue(&test.queue, backlog.collect()).await?;
     }
-    let tasks = works.start();
-    let lane = "windlass:{q}:ready:9";
-    works.server.command(&["LREM", lane, "1", "last-123"]).ok();
-    works.server.command(&["LREM", lane, "1", "last-321"]).ok();
-    works.server.command(&["RPUSH", lane, "last-007"]).ok();
+    let tasks = test.start();
+    let list = "windlass:{q}:ready:9";
+    test.server.command(&["LREM", list, "1", "last-123"]).ok();
+    test.server.command(&["LREM", list, "1", "last-321"]).ok();
+    test.server.command(&["RPUSH", list, "last-007"]).ok();
 
-    let repairs = works.audit().await?;
+    let repairs = test.audit().await?;
 
     let mut found: Vec<String> = repairs
         .iter()
@@ -249,5 +248,5 @@ async fn what_is_lost_is_found_while_others_work() -> Result<()> {
             "not_listed last-321"
         ]
     );
-    works.finish(tasks).await
+    test.finish(tasks).await
 }

@@ -1,61 +1,61 @@
-//! Jobs in no place, in two, and what stands somewhere for a job that does not exist.
+//! Jobs in no state or in two, and entries for jobs that do not exist.
 
 use windlass_core::{Due, Enqueued, JobState, Kind, NewJob, Result, Retry};
 use windlass_testkit::fixture::{boot, id, lease_of, named, secs};
 
-use crate::fixture::{Site, key};
+use crate::fixture::{AuditFixture, key};
 
 #[tokio::test]
 async fn a_job_that_lost_its_due_time_is_ready() -> Result<()> {
-    let site = Site::open().await;
-    site.bench.enqueue(named("later").delay(secs(60))).await?;
-    site.hand("ZREM", "scheduled", &["later"]);
+    let test = AuditFixture::open().await;
+    test.fixture.enqueue(named("later").delay(secs(60))).await?;
+    test.command("ZREM", "scheduled", &["later"]);
 
-    assert_eq!(site.mend().await?, ["not_listed later", "stats_wrong"]);
+    assert_eq!(test.repair().await?, ["not_listed later", "stats_wrong"]);
 
-    assert_eq!(site.drain().await?, ["later"]);
+    assert_eq!(test.drain().await?, ["later"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_job_that_lost_its_hold_is_ready() -> Result<()> {
-    let site = Site::open().await;
-    site.bench.fill(&["a", "b"]).await?;
-    let claim = site.bench.take(2).await?;
-    site.hand("HDEL", "running", &["a"]);
+async fn a_job_that_lost_its_lease_record_is_ready() -> Result<()> {
+    let test = AuditFixture::open().await;
+    test.fixture.fill(&["a", "b"]).await?;
+    let claim = test.fixture.take(2).await?;
+    test.command("HDEL", "running", &["a"]);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
-    assert_eq!(faults, ["claim_miscounted", "not_listed a", "stats_wrong"]);
+    assert_eq!(repairs, ["claim_miscounted", "not_listed a", "stats_wrong"]);
     assert_eq!(
-        site.bench.complete(lease_of(&claim, 1)).await?,
+        test.fixture.complete(hold(&claim, 1)).await?,
         windlass_core::OutcomeStatus::Completed
     );
-    assert_eq!(site.drain().await?, ["a"]);
+    assert_eq!(test.drain().await?, ["a"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn an_error_of_a_job_that_never_failed_is_not_left_behind_by_its_end() -> Result<()> {
-    let site = Site::open().await;
+    let test = AuditFixture::open().await;
     let job = NewJob::new("dear Ann").kind(Kind::new("letter")?);
     let name = job.id.to_string();
-    site.bench.enqueue(job).await?;
-    site.hand("HSET", "errors", &[&name, "boom"]);
+    test.fixture.enqueue(job).await?;
+    test.command("HSET", "errors", &[&name, "boom"]);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
-    assert_eq!(faults, [format!("leftover {name}")]);
-    assert_eq!(site.drain().await?, [name]);
-    site.assert_sound().await
+    assert_eq!(repairs, [format!("leftover {name}")]);
+    assert_eq!(test.drain().await?, [name]);
+    test.assert_sound().await
 }
 
 #[tokio::test]
-async fn what_names_no_job_is_dropped_everywhere() -> Result<()> {
-    let site = Site::open().await;
-    site.bench.fill(&["a", "b"]).await?;
-    let claim = site.bench.take_as(&boot("one"), 1, 1).await?;
-    let (token, ghost) = (claim.token.to_string(), "nobody");
+async fn entries_that_name_no_job_are_dropped_everywhere() -> Result<()> {
+    let test = AuditFixture::open().await;
+    test.fixture.fill(&["a", "b"]).await?;
+    let claim = test.fixture.take_as(&boot("one"), 1, 1).await?;
+    let (token, missing) = (claim.token.to_string(), "nobody");
     for key in [
         "scheduled",
         "expiring",
@@ -64,10 +64,10 @@ async fn what_names_no_job_is_dropped_everywhere() -> Result<()> {
         "dead",
         "cancelled",
     ] {
-        site.hand("ZADD", key, &["5", ghost]);
+        test.command("ZADD", key, &["5", missing]);
     }
-    site.hand("ZADD", "suspects", &["6047313952768", ghost]);
-    site.hand(
+    test.command("ZADD", "suspects", &["6047313952768", missing]);
+    test.command(
         "ZADD",
         "stopping",
         &["0", "b:one\tnobody", "0", "b:two\ta", "0", "nonsense"],
@@ -80,13 +80,17 @@ async fn what_names_no_job_is_dropped_everywhere() -> Result<()> {
         "final",
         "tombstones",
     ] {
-        site.hand("HSET", key, &[ghost, "dead\t5\t\tpoison"]);
+        test.command("HSET", key, &[missing, "dead\t5\t\tpoison"]);
     }
-    site.hand("HSET", "unique", &["key", ghost, "other", "a", "empty", ""]);
-    site.hand("HSET", "running", &[ghost, &format!("{token}\t5-6")]);
-    site.hand("HSET", "results", &["", "x"]);
+    test.command(
+        "HSET",
+        "unique",
+        &["key", missing, "other", "a", "empty", ""],
+    );
+    test.command("HSET", "running", &[missing, &format!("{token}\t5-6")]);
+    test.command("HSET", "results", &["", "x"]);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
     let expected = [
         "leftover a",
@@ -94,7 +98,7 @@ async fn what_names_no_job_is_dropped_everywhere() -> Result<()> {
         "without_job",
         "without_job nobody",
     ];
-    assert_eq!(faults, expected);
+    assert_eq!(repairs, expected);
     for key in [
         "scheduled",
         "expiring",
@@ -107,7 +111,7 @@ async fn what_names_no_job_is_dropped_everywhere() -> Result<()> {
         "errors",
     ] {
         assert_eq!(
-            site.server
+            test.server
                 .command(&["EXISTS", &crate::fixture::key(key)])
                 .integer(),
             0,
@@ -118,33 +122,33 @@ async fn what_names_no_job_is_dropped_everywhere() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_job_in_two_places_stays_where_no_work_is_lost() -> Result<()> {
-    let site = Site::open().await;
-    let bench = &site.bench;
-    bench.fill(&["run", "done", "wait"]).await?;
-    bench.enqueue(named("later").delay(secs(60))).await?;
-    let claim = bench.take(2).await?;
-    bench.complete_with(lease_of(&claim, 1), "result").await?;
+async fn a_job_in_two_states_keeps_the_one_that_loses_no_work() -> Result<()> {
+    let test = AuditFixture::open().await;
+    let fixture = &test.fixture;
+    fixture.fill(&["run", "done", "wait"]).await?;
+    fixture.enqueue(named("later").delay(secs(60))).await?;
+    let claim = fixture.take(2).await?;
+    fixture.complete_with(hold(&claim, 1), "result").await?;
     // Running and scheduled, running and ended; ended and scheduled; waiting and ended.
-    site.hand("ZADD", "scheduled", &["5", "run", "5", "done"]);
-    site.hand("HSET", "final", &["run", "dead\t5\t\tpoison"]);
-    site.hand(
+    test.command("ZADD", "scheduled", &["5", "run", "5", "done"]);
+    test.command("HSET", "final", &["run", "dead\t5\t\tpoison"]);
+    test.command(
         "ZADD",
         "dead",
         &["5", "run", "6", "wait", "7", "later", "8", "done"],
     );
-    site.hand(
+    test.command(
         "ZADD",
         "suspects",
         &["6047313952768", "wait", "6047313952769", "run"],
     );
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
     let expected = ["run", "done", "wait", "later"].map(|id| format!("in_two_states {id}"));
     assert!(
-        expected.iter().all(|fault| faults.contains(fault)),
-        "{faults:?}"
+        expected.iter().all(|repair| repairs.contains(repair)),
+        "{repairs:?}"
     );
     for (id, state) in [
         ("run", JobState::Running),
@@ -152,31 +156,31 @@ async fn a_job_in_two_places_stays_where_no_work_is_lost() -> Result<()> {
         ("wait", JobState::Ready),
         ("later", JobState::Scheduled),
     ] {
-        assert_eq!(bench.state(id).await?, Some(state), "{id}");
+        assert_eq!(fixture.state(id).await?, Some(state), "{id}");
     }
     assert_eq!(
-        bench.complete(lease_of(&claim, 0)).await?,
+        fixture.complete(hold(&claim, 0)).await?,
         windlass_core::OutcomeStatus::Completed
     );
-    assert_eq!(site.drain().await?, ["wait"]);
+    assert_eq!(test.drain().await?, ["wait"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn ends_that_were_lost_are_told_by_the_places_of_ended_jobs() -> Result<()> {
-    let site = Site::open().await;
-    let bench = &site.bench;
-    bench.fill(&["ok", "bad", "stop", "next"]).await?;
-    let claim = bench.take(2).await?;
-    bench.complete_with(lease_of(&claim, 0), "result").await?;
-    bench.fail(lease_of(&claim, 1), Retry::Permanent).await?;
-    bench.cancel("stop").await?;
-    site.hand("DEL", "final", &[]);
+async fn lost_outcomes_are_restored_from_the_sets_of_ended_jobs() -> Result<()> {
+    let test = AuditFixture::open().await;
+    let fixture = &test.fixture;
+    fixture.fill(&["ok", "bad", "stop", "next"]).await?;
+    let claim = fixture.take(2).await?;
+    fixture.complete_with(hold(&claim, 0), "result").await?;
+    fixture.fail(hold(&claim, 1), Retry::Permanent).await?;
+    fixture.cancel("stop").await?;
+    test.command("DEL", "final", &[]);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
     assert_eq!(
-        faults,
+        repairs,
         [
             "end_state_wrong bad",
             "end_state_wrong ok",
@@ -184,28 +188,28 @@ async fn ends_that_were_lost_are_told_by_the_places_of_ended_jobs() -> Result<()
         ]
     );
     assert_eq!(
-        bench.job("ok").await?.result.as_deref(),
+        fixture.job("ok").await?.result.as_deref(),
         Some(&b"result"[..])
     );
-    assert_eq!(bench.state("bad").await?, Some(JobState::Dead));
-    assert_eq!(bench.state("stop").await?, Some(JobState::Cancelled));
-    assert_eq!(site.drain().await?, ["next"]);
+    assert_eq!(fixture.state("bad").await?, Some(JobState::Dead));
+    assert_eq!(fixture.state("stop").await?, Some(JobState::Cancelled));
+    assert_eq!(test.drain().await?, ["next"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn an_end_that_is_on_record_is_put_in_its_place() -> Result<()> {
-    let site = Site::open().await;
-    let bench = &site.bench;
+async fn a_recorded_outcome_restores_the_set_entry() -> Result<()> {
+    let test = AuditFixture::open().await;
+    let fixture = &test.fixture;
     for name in ["a", "b", "c"] {
-        bench.kill(named(name)).await?;
+        fixture.kill(named(name)).await?;
     }
-    site.hand("ZREM", "dead", &["a"]);
-    site.hand("ZADD", "dead", &["77", "b"]);
-    site.hand("HSET", "final", &["c", "nonsense"]);
+    test.command("ZREM", "dead", &["a"]);
+    test.command("ZADD", "dead", &["77", "b"]);
+    test.command("HSET", "final", &["c", "nonsense"]);
 
     assert_eq!(
-        site.mend().await?,
+        test.repair().await?,
         [
             "end_state_wrong a",
             "end_state_wrong b",
@@ -213,58 +217,61 @@ async fn an_end_that_is_on_record_is_put_in_its_place() -> Result<()> {
         ]
     );
 
-    assert_eq!(bench.in_state(JobState::Dead).await?, ["a", "b", "c"]);
+    assert_eq!(fixture.in_state(JobState::Dead).await?, ["a", "b", "c"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn suspects_stand_among_suspects_in_their_lane() -> Result<()> {
-    let site = Site::open().await;
-    let bench = &site.bench;
-    bench.set("poison_after=9").await?;
-    bench.fill(&["a", "b", "c"]).await?;
+async fn suspects_are_kept_with_suspects_of_their_priority() -> Result<()> {
+    let test = AuditFixture::open().await;
+    let fixture = &test.fixture;
+    fixture.set("poison_after=9").await?;
+    fixture.fill(&["a", "b", "c"]).await?;
     for _ in 0..2 {
-        bench.take(3).await?;
-        bench.outlast_lease();
-        bench.maintain().await?;
+        fixture.take(3).await?;
+        fixture.outlast_lease();
+        fixture.maintain().await?;
     }
-    site.hand("ZREM", "suspects", &["a"]);
-    site.hand("ZADD", "suspects", &["7", "b"]);
-    site.hand("HDEL", "opts", &["c"]);
-    site.set_figure(5, 0.0);
-    site.set_figure(6, 0.0);
+    test.command("ZREM", "suspects", &["a"]);
+    test.command("ZADD", "suspects", &["7", "b"]);
+    test.command("HDEL", "opts", &["c"]);
+    test.set_stat(5, 0.0);
+    test.set_stat(6, 0.0);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
-    for fault in [
+    for repair in [
         "entry_wrong b",
         "in_two_states c",
         "not_listed a",
         "opts_unreadable c",
     ] {
-        assert!(faults.contains(&fault.to_owned()), "{fault}: {faults:?}");
+        assert!(
+            repairs.contains(&repair.to_owned()),
+            "{repair}: {repairs:?}"
+        );
     }
-    let mut ids = site.drain().await?;
+    let mut ids = test.drain().await?;
     ids.sort();
     assert_eq!(ids, ["a", "b", "c"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn expiries_are_watched_again() -> Result<()> {
-    let site = Site::open().await;
-    let bench = &site.bench;
+async fn lost_expiries_are_restored() -> Result<()> {
+    let test = AuditFixture::open().await;
+    let fixture = &test.fixture;
     for name in ["a", "b", "c"] {
-        bench
+        fixture
             .enqueue(named(name).expires(Due::After(secs(50))))
             .await?;
     }
-    bench.fill(&["d"]).await?;
-    let claim = bench.take(1).await?;
-    site.hand("ZREM", "expiring", &["b"]);
-    site.hand("ZADD", "expiring", &["9", "a", "9", "c", "9", "d"]);
+    fixture.fill(&["d"]).await?;
+    let claim = fixture.take(1).await?;
+    test.command("ZREM", "expiring", &["b"]);
+    test.command("ZADD", "expiring", &["9", "a", "9", "c", "9", "d"]);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
     let expected = [
         "expiry_not_indexed b",
@@ -272,60 +279,62 @@ async fn expiries_are_watched_again() -> Result<()> {
         "leftover a",
         "leftover d",
     ];
-    assert_eq!(faults, expected);
+    assert_eq!(repairs, expected);
     assert_eq!(
-        bench.complete(lease_of(&claim, 0)).await?,
+        fixture.complete(hold(&claim, 0)).await?,
         windlass_core::OutcomeStatus::Completed
     );
-    bench.advance(secs(51));
-    assert_eq!(bench.maintain().await?.expired, 2);
-    assert_eq!(site.drain().await?, ["d"]);
+    fixture.advance(secs(51));
+    assert_eq!(fixture.maintain().await?.expired, 2);
+    assert_eq!(test.drain().await?, ["d"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn unique_keys_are_held_by_live_jobs_that_asked_for_them() -> Result<()> {
-    let site = Site::open().await;
-    let bench = &site.bench;
+async fn unique_keys_belong_to_the_live_jobs_that_requested_them() -> Result<()> {
+    let test = AuditFixture::open().await;
+    let fixture = &test.fixture;
     let keyed = |name: &str| named(name).unique_key(format!("k-{name}").parse().expect("a key"));
     for name in ["a", "b", "c", "d"] {
-        bench.enqueue(keyed(name)).await?;
+        fixture.enqueue(keyed(name)).await?;
     }
-    bench.cancel("d").await?;
-    site.hand("HDEL", "unique", &["k-a"]);
-    site.hand("HSET", "unique", &["k-b", "c", "k-d", "d"]);
-    // Now c asks for the key of a.
-    let opts = site
-        .hand("HGET", "opts", &["c"])
+    fixture.cancel("d").await?;
+    test.command("HDEL", "unique", &["k-a"]);
+    test.command("HSET", "unique", &["k-b", "c", "k-d", "d"]);
+    // Now c requests the key of a.
+    let opts = test
+        .command("HGET", "opts", &["c"])
         .text()
         .replace("k-c", "k-a");
-    site.hand("HSET", "opts", &["c", &opts]);
+    test.command("HSET", "opts", &["c", &opts]);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
-    assert_eq!(faults.len(), 5, "{faults:?}");
-    let keys = bench.snapshot().await?.unique_keys;
+    assert_eq!(repairs.len(), 5, "{repairs:?}");
+    let keys = fixture.snapshot().await?.unique_keys;
     assert_eq!(keys.len(), 2, "{keys:?}");
-    let again = bench.enqueue(named("x").unique_key("k-b".parse()?)).await?;
+    let again = fixture
+        .enqueue(named("x").unique_key("k-b".parse()?))
+        .await?;
     assert!(matches!(again, Enqueued::Duplicate { id: first, .. } if first == id("b")));
-    assert_eq!(site.drain().await?, ["a", "b", "c"]);
+    assert_eq!(test.drain().await?, ["a", "b", "c"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn remembered_ids_agree_with_what_became_of_their_jobs() -> Result<()> {
-    let site = Site::open().await;
-    let bench = &site.bench;
-    bench.fill(&["gone", "kept", "live", "odd"]).await?;
-    let claim = bench.take(2).await?;
-    bench.complete(lease_of(&claim, 0)).await?;
-    bench.complete_with(lease_of(&claim, 1), "result").await?;
-    site.hand("ZREM", "forgetting", &["gone"]);
-    let kept = site
-        .hand("HGET", "tombstones", &["kept"])
+async fn remembered_ids_agree_with_the_states_of_their_jobs() -> Result<()> {
+    let test = AuditFixture::open().await;
+    let fixture = &test.fixture;
+    fixture.fill(&["gone", "kept", "live", "odd"]).await?;
+    let claim = fixture.take(2).await?;
+    fixture.complete(hold(&claim, 0)).await?;
+    fixture.complete_with(hold(&claim, 1), "result").await?;
+    test.command("ZREM", "forgetting", &["gone"]);
+    let kept = test
+        .command("HGET", "tombstones", &["kept"])
         .text()
         .replace("succeeded", "dead");
-    site.hand(
+    test.command(
         "HSET",
         "tombstones",
         &[
@@ -337,107 +346,115 @@ async fn remembered_ids_agree_with_what_became_of_their_jobs() -> Result<()> {
             "nonsense",
         ],
     );
-    site.hand("ZADD", "forgetting", &["7", "nobody"]);
+    test.command("ZADD", "forgetting", &["7", "nobody"]);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
     let expected =
         ["gone", "kept", "live", "nobody", "odd"].map(|id| format!("tombstone_wrong {id}"));
-    assert_eq!(faults, expected);
-    let again = bench.enqueue(named("gone")).await?;
+    assert_eq!(repairs, expected);
+    let again = fixture.enqueue(named("gone")).await?;
     assert!(again.is_duplicate());
-    assert_eq!(site.drain().await?, ["live", "odd"]);
+    assert_eq!(test.drain().await?, ["live", "odd"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn jobs_whose_options_were_lost_run_as_plain_ones() -> Result<()> {
-    let site = Site::open().await;
-    let bench = &site.bench;
-    bench.fill(&["a", "b"]).await?;
-    bench
+async fn jobs_whose_options_were_lost_run_with_defaults() -> Result<()> {
+    let test = AuditFixture::open().await;
+    let fixture = &test.fixture;
+    fixture.fill(&["a", "b"]).await?;
+    fixture
         .enqueue(windlass_core::NewJob::new("generated"))
         .await?;
-    site.hand("DEL", "opts", &[]);
+    test.command("DEL", "opts", &[]);
     assert!(
-        bench.claim(1).await.is_err(),
-        "nobody knows when it was enqueued"
+        fixture.claim(1).await.is_err(),
+        "its enqueue time is unknown"
     );
-    bench.outlast_lease();
+    fixture.outlast_lease();
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
-    for fault in ["anchor_missing", "opts_unreadable a", "opts_unreadable b"] {
-        assert!(faults.contains(&fault.to_owned()), "{fault}: {faults:?}");
+    for repair in ["anchor_missing", "opts_unreadable a", "opts_unreadable b"] {
+        assert!(
+            repairs.contains(&repair.to_owned()),
+            "{repair}: {repairs:?}"
+        );
     }
-    assert_eq!(site.drain().await?.len(), 3);
+    assert_eq!(test.drain().await?.len(), 3);
     Ok(())
 }
 
 #[tokio::test]
-async fn options_that_cannot_be_read_are_left_out_and_the_others_kept() -> Result<()> {
-    let site = Site::open().await;
-    let bench = &site.bench;
-    bench.enqueue(named("a").kind("mail".parse()?)).await?;
-    let opts = site.hand("HGET", "opts", &["a"]).text();
+async fn unreadable_options_are_dropped_and_the_others_kept() -> Result<()> {
+    let test = AuditFixture::open().await;
+    let fixture = &test.fixture;
+    fixture.enqueue(named("a").kind("mail".parse()?)).await?;
+    let opts = test.command("HGET", "opts", &["a"]).text();
     let bad = "px\nzz\nt-1\nr1,2\nkmail\nhodd\nX\ncut";
-    site.hand("HSET", "opts", &["a", &format!("{opts}{bad}")]);
+    test.command("HSET", "opts", &["a", &format!("{opts}{bad}")]);
 
-    assert_eq!(site.mend().await?, ["opts_unreadable a"]);
+    assert_eq!(test.repair().await?, ["opts_unreadable a"]);
 
     assert_eq!(
-        bench.job("a").await?.kind.as_ref().map(ToString::to_string),
+        fixture
+            .job("a")
+            .await?
+            .kind
+            .as_ref()
+            .map(ToString::to_string),
         Some("mail".to_owned())
     );
-    assert_eq!(site.drain().await?, ["a"]);
+    assert_eq!(test.drain().await?, ["a"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn values_that_cannot_be_read_are_mended() -> Result<()> {
-    let site = Site::open().await;
-    let bench = &site.bench;
-    bench.fill(&["a", "b"]).await?;
-    bench.enqueue(named("later").delay(secs(60))).await?;
-    let claim = bench.take(2).await?;
-    bench.fail(lease_of(&claim, 0), Retry::Permanent).await?;
+async fn unreadable_values_are_repaired() -> Result<()> {
+    let test = AuditFixture::open().await;
+    let fixture = &test.fixture;
+    fixture.fill(&["a", "b"]).await?;
+    fixture.enqueue(named("later").delay(secs(60))).await?;
+    let claim = fixture.take(2).await?;
+    fixture.fail(hold(&claim, 0), Retry::Permanent).await?;
     let errors = key("errors");
-    let words: [&[u8]; 4] = [b"HSET", errors.as_bytes(), b"a", b"bad \xff!!!"];
-    site.server.command(&words).ok();
-    site.hand("HSET", "progress", &["b", "soon"]);
-    site.hand("ZADD", "scheduled", &["1.5", "later"]);
+    let command: [&[u8]; 4] = [b"HSET", errors.as_bytes(), b"a", b"bad \xff!!!"];
+    test.server.command(&command).ok();
+    test.command("HSET", "progress", &["b", "soon"]);
+    test.command("ZADD", "scheduled", &["1.5", "later"]);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
     assert_eq!(
-        faults,
+        repairs,
         [
             "value_unreadable a",
             "value_unreadable b",
             "value_unreadable later"
         ]
     );
-    assert_eq!(bench.job("a").await?.error.as_deref(), Some("bad ?!!!"));
-    assert_eq!(site.drain().await?, ["later"]);
+    assert_eq!(fixture.job("a").await?.error.as_deref(), Some("bad ?!!!"));
+    assert_eq!(test.drain().await?, ["later"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_job_whose_id_cannot_be_read_gets_one_that_can() -> Result<()> {
-    let site = Site::open().await;
-    site.bench.fill(&["a"]).await?;
-    site.hand("HSET", "jobs", &["bad\nid", "payload"]);
-    site.hand("RPUSH", "ready:5", &["bad\nid"]);
+async fn a_job_with_an_invalid_id_gets_a_valid_one() -> Result<()> {
+    let test = AuditFixture::open().await;
+    test.fixture.fill(&["a"]).await?;
+    test.command("HSET", "jobs", &["bad\nid", "payload"]);
+    test.command("RPUSH", "ready:5", &["bad\nid"]);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
     assert!(
-        faults
+        repairs
             .iter()
-            .any(|fault| fault.starts_with("id_unreadable recovered-")),
-        "{faults:?}"
+            .any(|repair| repair.starts_with("id_unreadable recovered-")),
+        "{repairs:?}"
     );
-    let ids = site.drain().await?;
+    let ids = test.drain().await?;
     assert_eq!(ids.len(), 2);
     assert!(ids[1].starts_with("recovered-"));
     Ok(())

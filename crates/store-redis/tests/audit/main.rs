@@ -1,6 +1,6 @@
-//! The deep clean of the Redis store: each fault is planted by hand, found, mended, and gone.
+//! The audit of the Redis store: each test damages keys; the audit finds and repairs the damage.
 
-mod all_faults;
+mod all_damage;
 mod busy;
 mod claims;
 mod fixture;

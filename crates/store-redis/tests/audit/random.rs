@@ -1,12 +1,12 @@
-//! Damage by chance: whatever a hand does to the keys, one audit makes the queue sound.
+//! Random damage: whatever happens to the keys, one audit makes the queue sound.
 
 use windlass_core::Result;
 use windlass_testkit::redis::Reply;
 
-use crate::all_faults::fill;
-use crate::fixture::{Site, key};
+use crate::all_damage::fill;
+use crate::fixture::{AuditFixture, key};
 
-/// How many queues are damaged; `WINDLASS_SEEDS` asks for more.
+/// Number of queues to damage (override: `WINDLASS_SEEDS`).
 const SEEDS: u64 = 20;
 
 const KEYS: [(&str, char); 37] = [
@@ -49,16 +49,16 @@ const KEYS: [(&str, char); 37] = [
     ("ready:9", 'l'),
 ];
 
-/// A hand that does damage.
-struct Hand<'a> {
-    site: &'a Site,
-    chance: fastrand::Rng,
-    /// What stands somewhere and may be written elsewhere.
+/// Damages keys at random.
+struct Damage<'a> {
+    test: &'a AuditFixture,
+    rng: fastrand::Rng,
+    /// Values found in some key, to be written to others.
     texts: Vec<String>,
 }
 
-impl Hand<'_> {
-    fn new(site: &Site, seed: u64) -> Hand<'_> {
+impl Damage<'_> {
+    fn new(test: &AuditFixture, seed: u64) -> Damage<'_> {
         let mut texts: Vec<String> = [
             "",
             "x",
@@ -72,38 +72,34 @@ impl Hand<'_> {
         .to_vec();
         for (name, kind) in KEYS {
             let found = match kind {
-                'h' => site.hand("HGETALL", name, &[]),
-                'z' => site.hand("ZRANGE", name, &["0", "-1"]),
-                'l' => site.hand("LRANGE", name, &["0", "-1"]),
+                'h' => test.command("HGETALL", name, &[]),
+                'z' => test.command("ZRANGE", name, &["0", "-1"]),
+                'l' => test.command("LRANGE", name, &["0", "-1"]),
                 _ => continue,
             };
             texts.extend(found.array().iter().map(Reply::text));
         }
-        Hand {
-            site,
-            chance: fastrand::Rng::with_seed(seed),
+        Damage {
+            test,
+            rng: fastrand::Rng::with_seed(seed),
             texts,
         }
     }
 
     fn text(&mut self) -> String {
-        let text = self
-            .chance
-            .choice(&self.texts)
-            .expect("there is some")
-            .clone();
-        match self.chance.u8(0..8) {
+        let text = self.rng.choice(&self.texts).expect("not empty").clone();
+        match self.rng.u8(0..8) {
             0 => text.chars().take(text.len() / 2).collect(),
             1 => format!("{text}x"),
             _ => text,
         }
     }
 
-    /// Something that stands in a key, or anything at all.
+    /// Returns an element of a key, or any text if the key is empty.
     fn member(&mut self, found: &Reply) -> String {
         match found.array() {
             [] => self.text(),
-            found => self.chance.choice(found).expect("there is one").text(),
+            found => self.rng.choice(found).expect("not empty").text(),
         }
     }
 
@@ -118,33 +114,33 @@ impl Hand<'_> {
             "99999999999999",
             "6047313952768",
         ];
-        (*self.chance.choice(&scores).expect("there are some")).to_owned()
+        (*self.rng.choice(&scores).expect("not empty")).to_owned()
     }
 
     fn damage(&mut self) -> String {
-        let (name, kind) = *self.chance.choice(&KEYS).expect("there are some");
-        let is_lost = self.chance.u8(0..12) == 0;
-        if is_lost {
-            self.site.hand("DEL", name, &[]);
+        let (name, kind) = *self.rng.choice(&KEYS).expect("not empty");
+        let is_deleted = self.rng.u8(0..12) == 0;
+        if is_deleted {
+            self.test.command("DEL", name, &[]);
             return format!("DEL {name}");
         }
-        let words = match kind {
+        let command = match kind {
             'h' => self.damage_hash(name),
             'z' => self.damage_zset(name),
             'l' => self.damage_list(name),
-            _ => return self.damage_figure(),
+            _ => return self.damage_stat(),
         };
         let key = key(name);
-        let mut all = vec![words[0].as_str(), &key];
-        all.extend(words[1..].iter().map(String::as_str));
-        self.site.server.command(&all).ok();
-        format!("{name} {words:?}")
+        let mut all = vec![command[0].as_str(), &key];
+        all.extend(command[1..].iter().map(String::as_str));
+        self.test.server.command(&all).ok();
+        format!("{name} {command:?}")
     }
 
     fn damage_hash(&mut self, name: &str) -> Vec<String> {
-        let fields = self.site.hand("HKEYS", name, &[]);
+        let fields = self.test.command("HKEYS", name, &[]);
         let field = self.member(&fields);
-        match self.chance.u8(0..3) {
+        match self.rng.u8(0..3) {
             0 => vec!["HDEL".to_owned(), field],
             1 => vec!["HSET".to_owned(), field, self.text()],
             _ => vec!["HSET".to_owned(), self.text(), self.text()],
@@ -152,9 +148,9 @@ impl Hand<'_> {
     }
 
     fn damage_zset(&mut self, name: &str) -> Vec<String> {
-        let members = self.site.hand("ZRANGE", name, &["0", "-1"]);
+        let members = self.test.command("ZRANGE", name, &["0", "-1"]);
         let member = self.member(&members);
-        match self.chance.u8(0..3) {
+        match self.rng.u8(0..3) {
             0 => vec!["ZREM".to_owned(), member],
             1 => vec!["ZADD".to_owned(), self.score(), member],
             _ => vec!["ZADD".to_owned(), self.score(), self.text()],
@@ -162,9 +158,9 @@ impl Hand<'_> {
     }
 
     fn damage_list(&mut self, name: &str) -> Vec<String> {
-        let entries = self.site.hand("LRANGE", name, &["0", "-1"]);
+        let entries = self.test.command("LRANGE", name, &["0", "-1"]);
         let entry = self.member(&entries);
-        match self.chance.u8(0..4) {
+        match self.rng.u8(0..4) {
             0 => vec!["LREM".to_owned(), "1".to_owned(), entry],
             1 => vec!["LPUSH".to_owned(), entry],
             2 => vec!["RPUSH".to_owned(), self.text()],
@@ -172,41 +168,46 @@ impl Hand<'_> {
         }
     }
 
-    fn damage_figure(&mut self) -> String {
-        if self.site.hand("HEXISTS", "state", &["figures"]).integer() == 0 {
+    fn damage_stat(&mut self) -> String {
+        if self
+            .test
+            .command("HEXISTS", "state", &["figures"])
+            .integer()
+            == 0
+        {
             return "nothing".to_owned();
         }
-        let at = self.chance.usize(2..46);
+        let at = self.rng.usize(2..46);
         let number = *self
-            .chance
+            .rng
             .choice(&[0.0, -1.0, 0.5, f64::NAN, 7.0, 1e6])
-            .expect("there are some");
-        self.site.set_figure(at, number);
-        format!("figure {at} {number}")
+            .expect("not empty");
+        self.test.set_stat(at, number);
+        format!("stat {at} {number}")
     }
 }
 
 #[tokio::test]
-async fn any_damage_is_mended_in_one_audit() -> Result<()> {
+async fn any_damage_is_repaired_in_one_audit() -> Result<()> {
     let seeds = std::env::var("WINDLASS_SEEDS")
         .ok()
         .and_then(|seeds| seeds.parse().ok());
     for seed in 1..=seeds.unwrap_or(SEEDS) {
-        let site = Site::open().await;
-        fill(&site).await?;
-        let mut hand = Hand::new(&site, seed);
-        let count = 1 + hand.chance.usize(0..40);
-        let done: Vec<String> = (0..count).map(|_| hand.damage()).collect();
+        let test = AuditFixture::open().await;
+        fill(&test).await?;
+        let mut damage = Damage::new(&test, seed);
+        let count = 1 + damage.rng.usize(0..40);
+        let done: Vec<String> = (0..count).map(|_| damage.damage()).collect();
         println!("seed {seed}: {}", done.join("\n    "));
 
-        site.mend().await?;
+        test.repair().await?;
 
-        let mut ids = site.drain().await?;
+        let mut ids = test.drain().await?;
         let count = ids.len();
         ids.sort();
         ids.dedup();
-        assert_eq!(ids.len(), count, "nothing is handed out twice");
-        site.assert_sound().await?;
+        assert_eq!(ids.len(), count, "no job is claimed twice");
+        test.assert_sound().await?;
     }
     Ok(())
 }

@@ -1,34 +1,34 @@
-//! The queue's own numbers, its place in the registry, and keys that hold something else.
+//! The queue's stats, its entry in the registry, and keys of the wrong type.
 
 use windlass_core::{ErrorKind, Priority, Result, Store};
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::{lease_of, named, numbered, secs};
 
-use crate::fixture::{Site, key};
+use crate::fixture::{AuditFixture, key};
 
-/// Some of everything.
-async fn fill(site: &Site) -> Result<()> {
-    let bench = &site.bench;
-    bench.set("keep_succeeded=all").await?;
-    bench.enqueue_all(numbered(20)).await?;
-    bench
+/// Adds jobs in every state.
+async fn fill(test: &AuditFixture) -> Result<()> {
+    let fixture = &test.fixture;
+    fixture.set("keep_succeeded=all").await?;
+    fixture.enqueue_all(numbered(20)).await?;
+    fixture
         .enqueue(named("urgent").priority(Priority::new(1)?))
         .await?;
-    bench.enqueue(named("later").delay(secs(60))).await?;
-    let claim = bench.take(5).await?;
-    bench.complete_with(lease_of(&claim, 0), "result").await?;
-    bench
-        .fail(lease_of(&claim, 1), windlass_core::Retry::Permanent)
+    fixture.enqueue(named("later").delay(secs(60))).await?;
+    let claim = fixture.take(5).await?;
+    fixture.complete_with(hold(&claim, 0), "result").await?;
+    fixture
+        .fail(hold(&claim, 1), windlass_core::Retry::Permanent)
         .await?;
-    bench.cancel("j010").await?;
+    fixture.cancel("j010").await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn figures_that_are_wrong_are_counted_again() -> Result<()> {
-    let site = Site::open().await;
-    fill(&site).await?;
-    // Ghosts, bytes, bytes of succeeded, dead and cancelled jobs, ready jobs of three priorities.
+async fn wrong_stats_are_counted_again() -> Result<()> {
+    let test = AuditFixture::open().await;
+    fill(&test).await?;
+    // Stale entries, bytes, bytes of succeeded, dead and cancelled jobs, ready jobs of three priorities.
     for (at, number) in [
         (7, 9.0),
         (8, 1.0),
@@ -39,20 +39,20 @@ async fn figures_that_are_wrong_are_counted_again() -> Result<()> {
         (27, 0.0),
         (31, 99.0),
     ] {
-        site.set_figure(at, number);
+        test.set_stat(at, number);
     }
 
-    assert_eq!(site.mend().await?, ["stats_wrong"]);
+    assert_eq!(test.repair().await?, ["stats_wrong"]);
 
-    let ids = site.drain().await?;
+    let ids = test.drain().await?;
     assert_eq!((ids[0].as_str(), ids.len()), ("j004", 15));
     Ok(())
 }
 
 #[tokio::test]
-async fn figures_that_are_no_numbers_are_counted_again() -> Result<()> {
-    let site = Site::open().await;
-    fill(&site).await?;
+async fn stats_that_are_not_valid_numbers_are_counted_again() -> Result<()> {
+    let test = AuditFixture::open().await;
+    fill(&test).await?;
     for (at, number) in [
         (3, f64::NAN),
         (8, -5.0),
@@ -60,133 +60,133 @@ async fn figures_that_are_no_numbers_are_counted_again() -> Result<()> {
         (12, 0.5),
         (46, 0.0),
     ] {
-        site.set_figure(at, number);
+        test.set_stat(at, number);
     }
 
-    assert_eq!(site.mend().await?, ["stats_wrong"]);
+    assert_eq!(test.repair().await?, ["stats_wrong"]);
 
-    assert_eq!(site.drain().await?.len(), 15);
+    assert_eq!(test.drain().await?.len(), 15);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_queue_whose_figures_were_lost_is_made_whole() -> Result<()> {
-    let site = Site::open().await;
-    fill(&site).await?;
-    let before = site.bench.snapshot().await?;
-    site.hand("DEL", "state", &[]);
+async fn lost_stats_are_rebuilt() -> Result<()> {
+    let test = AuditFixture::open().await;
+    fill(&test).await?;
+    let before = test.fixture.snapshot().await?;
+    test.command("DEL", "state", &[]);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
-    assert!(faults.contains(&"stats_lost".to_owned()), "{faults:?}");
-    let after = site.bench.snapshot().await?;
+    assert!(repairs.contains(&"stats_lost".to_owned()), "{repairs:?}");
+    let after = test.fixture.snapshot().await?;
     assert_eq!((&after.jobs, &after.ready), (&before.jobs, &before.ready));
     assert_eq!(
         (after.stats.ready, after.stats.bytes),
         (before.stats.ready, before.stats.bytes)
     );
     assert_eq!(after.settings, before.settings);
-    assert_eq!(site.drain().await?.len(), 15);
+    assert_eq!(test.drain().await?.len(), 15);
     Ok(())
 }
 
 #[tokio::test]
-async fn figures_that_cannot_be_read_are_made_anew() -> Result<()> {
-    let site = Site::open().await;
-    fill(&site).await?;
-    site.hand("HSET", "state", &["figures", "nonsense"]);
-    assert!(site.bench.claim(1).await.is_err());
+async fn unreadable_stats_are_rebuilt() -> Result<()> {
+    let test = AuditFixture::open().await;
+    fill(&test).await?;
+    test.command("HSET", "state", &["figures", "nonsense"]);
+    assert!(test.fixture.claim(1).await.is_err());
     // A process that has not seen the queue before.
-    let store = RedisStore::open(&site.server.url(), Options::default()).await?;
-    let audited = store.audit(&site.bench.queue, None).await?;
+    let store = RedisStore::open(&test.server.url(), Options::default()).await?;
+    let audited = store.audit(&test.fixture.queue, None).await?;
     assert_eq!(audited.repairs[0].code, "stats_lost");
-    site.hand("HSET", "state", &["figures", "nonsense"]);
+    test.command("HSET", "state", &["figures", "nonsense"]);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
-    assert!(faults.contains(&"stats_lost".to_owned()), "{faults:?}");
-    assert_eq!(site.drain().await?.len(), 15);
+    assert!(repairs.contains(&"stats_lost".to_owned()), "{repairs:?}");
+    assert_eq!(test.drain().await?.len(), 15);
     Ok(())
 }
 
 #[tokio::test]
-async fn rules_follow_the_settings_that_can_be_read() -> Result<()> {
-    let site = Site::open().await;
-    let bench = &site.bench;
-    let set = bench.set("poison_after=3").await?;
+async fn rules_are_rebuilt_from_the_readable_settings() -> Result<()> {
+    let test = AuditFixture::open().await;
+    let fixture = &test.fixture;
+    let set = fixture.set("poison_after=3").await?;
     for lost in ["HDEL", "HSET"] {
         let rest = ["rules", "nonsense"];
-        site.hand(lost, "state", &rest[..if lost == "HDEL" { 1 } else { 2 }]);
-        site.hand("HSET", "settings", &["requeue", "sideways", "hue", "blue"]);
-        assert!(bench.store.settings(&bench.queue).await.is_err());
+        test.command(lost, "state", &rest[..if lost == "HDEL" { 1 } else { 2 }]);
+        test.command("HSET", "settings", &["requeue", "sideways", "hue", "blue"]);
+        assert!(fixture.store.settings(&fixture.queue).await.is_err());
 
-        assert_eq!(site.mend().await?, ["rules_lost", "setting_unreadable"]);
+        assert_eq!(test.repair().await?, ["rules_lost", "setting_unreadable"]);
 
-        assert_eq!(bench.store.settings(&bench.queue).await?, set);
-        assert_eq!(site.hand("HSTRLEN", "state", &["rules"]).integer(), 112);
+        assert_eq!(fixture.store.settings(&fixture.queue).await?, set);
+        assert_eq!(test.command("HSTRLEN", "state", &["rules"]).integer(), 112);
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn tokens_stay_above_all_that_were_given_out() -> Result<()> {
-    let site = Site::open().await;
-    site.bench.enqueue_all(numbered(3)).await?;
-    let first = site.bench.take(1).await?;
-    site.set_figure(3, 0.0);
-    site.set_figure(2, 0.0);
+async fn new_tokens_stay_above_all_earlier_ones() -> Result<()> {
+    let test = AuditFixture::open().await;
+    test.fixture.enqueue_all(numbered(3)).await?;
+    let first = test.fixture.take(1).await?;
+    test.set_stat(3, 0.0);
+    test.set_stat(2, 0.0);
 
-    assert_eq!(site.mend().await?, ["stats_wrong"]);
+    assert_eq!(test.repair().await?, ["stats_wrong"]);
 
-    let second = site.bench.take(1).await?;
+    let second = test.fixture.take(1).await?;
     assert!(second.token.number > first.token.number);
     Ok(())
 }
 
 #[tokio::test]
-async fn fields_that_keep_hashes_fast_are_put_back() -> Result<()> {
-    let site = Site::open().await;
-    fill(&site).await?;
+async fn anchor_fields_of_hashes_are_restored() -> Result<()> {
+    let test = AuditFixture::open().await;
+    fill(&test).await?;
     for key in ["jobs", "opts", "running", "open", "claims"] {
-        site.hand("HDEL", key, &[""]);
+        test.command("HDEL", key, &[""]);
     }
 
-    assert_eq!(site.mend().await?, ["anchor_missing"]);
+    assert_eq!(test.repair().await?, ["anchor_missing"]);
 
-    assert_eq!(site.hand("HSTRLEN", "claims", &[""]).integer(), 65);
+    assert_eq!(test.command("HSTRLEN", "claims", &[""]).integer(), 65);
     Ok(())
 }
 
 #[tokio::test]
 async fn a_queue_that_is_not_listed_is_listed_again() -> Result<()> {
-    let site = Site::open().await;
-    fill(&site).await?;
-    site.server.command(&["DEL", "windlass:{*}:queues"]).ok();
+    let test = AuditFixture::open().await;
+    fill(&test).await?;
+    test.server.command(&["DEL", "windlass:{*}:queues"]).ok();
 
-    assert_eq!(site.mend().await?, ["queue_not_listed"]);
+    assert_eq!(test.repair().await?, ["queue_not_listed"]);
 
-    assert_eq!(site.bench.store.queues().await?.len(), 1);
+    assert_eq!(test.fixture.store.queues().await?.len(), 1);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_key_that_holds_something_else_is_named_and_left_alone() -> Result<()> {
-    let site = Site::open().await;
-    fill(&site).await?;
+async fn a_key_of_the_wrong_type_is_named_and_left_unchanged() -> Result<()> {
+    let test = AuditFixture::open().await;
+    fill(&test).await?;
     for (name, kind) in [
         ("state", "hash"),
         ("leases", "zset"),
         ("ready:3", "list"),
         ("unique", "hash"),
     ] {
-        let (key, aside) = (key(name), key("aside"));
-        let is_there = site.server.command(&["EXISTS", &key]).integer() == 1;
-        if is_there {
-            site.server.command(&["RENAME", &key, &aside]).ok();
+        let (key, backup) = (key(name), key("backup"));
+        let exists = test.server.command(&["EXISTS", &key]).integer() == 1;
+        if exists {
+            test.server.command(&["RENAME", &key, &backup]).ok();
         }
-        site.hand("SET", name, &["mine"]);
+        test.command("SET", name, &["mine"]);
 
-        let error = site.audit().await.expect_err("the key is in the way");
+        let error = test.audit().await.expect_err("the key has the wrong type");
 
         assert_eq!(error.kind(), ErrorKind::StoreDamaged);
         let text = error.to_string();
@@ -194,20 +194,20 @@ async fn a_key_that_holds_something_else_is_named_and_left_alone() -> Result<()>
             text.contains(&key) && text.contains("string") && text.contains(kind),
             "{text}"
         );
-        assert_eq!(site.server.command(&["GET", &key]).text(), "mine");
-        site.server.command(&["DEL", &key]).ok();
-        if is_there {
-            site.server.command(&["RENAME", &aside, &key]).ok();
+        assert_eq!(test.server.command(&["GET", &key]).text(), "mine");
+        test.server.command(&["DEL", &key]).ok();
+        if exists {
+            test.server.command(&["RENAME", &backup, &key]).ok();
         }
     }
-    assert_eq!(site.mend().await?, Vec::<String>::new());
+    assert_eq!(test.repair().await?, Vec::<String>::new());
     Ok(())
 }
 
 #[tokio::test]
-async fn a_cursor_that_is_none_is_refused() -> Result<()> {
-    let site = Site::open().await;
-    site.bench.fill(&["a"]).await?;
+async fn an_invalid_cursor_is_rejected() -> Result<()> {
+    let test = AuditFixture::open().await;
+    test.fixture.fill(&["a"]).await?;
     for bad in [
         "",
         "x",
@@ -220,7 +220,7 @@ async fn a_cursor_that_is_none_is_refused() -> Result<()> {
         "-1,ready_lists,0",
     ] {
         let from = Some(windlass_core::Cursor(bad.to_owned()));
-        let error = site.bench.store.audit(&site.bench.queue, from).await;
+        let error = test.fixture.store.audit(&test.fixture.queue, from).await;
         assert_eq!(error.expect_err(bad).kind(), ErrorKind::Invalid, "{bad:?}");
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! A queue on a store whose clock stands, with jobs that look the same in every run.
+//! A queue on a store with a fixed clock, and jobs that are the same in every run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,30 +8,30 @@ use windlass_core::{
     Store, Timestamp,
 };
 
-/// When everything happens.
+/// The time of the fixed clock.
 const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
-/// How long scheduled jobs wait.
+/// Delay of scheduled jobs.
 pub(crate) const DELAY: Duration = Duration::from_secs(3600);
 
 const LEASE: Duration = Duration::from_secs(30);
 
-pub(crate) struct Site {
+pub(crate) struct Fixture {
     store: Arc<dyn Store>,
     clock: Arc<ManualClock>,
     queue: QueueName,
     boot: BootId,
     is_typed: bool,
-    made: u64,
+    created: u64,
     claims: u64,
 }
 
-/// The clock that a store is opened with.
+/// Returns the clock for the store.
 pub(crate) fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::new(NOW))
 }
 
-impl Site {
+impl Fixture {
     pub(crate) fn new(store: impl Store + 'static, clock: Arc<ManualClock>) -> Self {
         Self {
             store: Arc::new(store),
@@ -39,12 +39,12 @@ impl Site {
             queue: QueueName::new("mail").unwrap(),
             boot: BootId::generate(),
             is_typed: false,
-            made: 0,
+            created: 0,
             claims: 0,
         }
     }
 
-    /// Its jobs are like those of a typed client: of one kind, with a header.
+    /// Makes jobs like those of a typed client: with a kind and a header.
     pub(crate) fn typed(mut self) -> Self {
         self.is_typed = true;
         self
@@ -55,19 +55,19 @@ impl Site {
         self.store.enqueue(&self.queue, batch).await.unwrap();
     }
 
-    /// Jobs in calls of a hundred.
+    /// Enqueues jobs in batches of 100.
     pub(crate) async fn fill(&mut self, jobs: usize, delay: Option<Duration>) {
         for left in (0..jobs).step_by(100) {
             self.enqueue(100.min(jobs - left), delay).await;
         }
     }
 
-    /// Lets scheduled jobs fall due.
+    /// Advances the clock until scheduled jobs are due.
     pub(crate) fn outlast_delay(&self) {
         self.clock.advance(DELAY);
     }
 
-    /// Makes due jobs ready by a clean; a claim does the same on its way.
+    /// Makes due jobs ready by maintenance; a claim does the same.
     pub(crate) async fn promote(&self, jobs: usize) {
         let done = self.store.maintain(&self.queue, jobs).await.unwrap();
         assert_eq!(done.promoted, jobs as u64);
@@ -76,17 +76,17 @@ impl Site {
     pub(crate) async fn claim(&mut self, jobs: usize) -> Claim {
         let request = self.request(jobs);
         let claim = self.store.claim(&self.queue, request).await.unwrap();
-        whole(claim, jobs)
+        full(claim, jobs)
     }
 
-    /// Ends the jobs of a claim and takes as many.
+    /// Completes the jobs of a claim and claims as many.
     pub(crate) async fn exchange(&mut self, held: &Claim) -> Claim {
         let jobs = held.jobs.len();
-        let hold = |id: &JobId| JobLease::new(id.clone(), held.token).completion();
-        let done = held.jobs.iter().map(|job| hold(&job.id)).collect();
+        let completion = |id: &JobId| JobLease::new(id.clone(), held.token).completion();
+        let done = held.jobs.iter().map(|job| completion(&job.id)).collect();
         let next = Some(self.request(jobs));
-        let answer = self.store.complete(&self.queue, done, next).await;
-        whole(answer.unwrap().next, jobs)
+        let reply = self.store.complete(&self.queue, done, next).await;
+        full(reply.unwrap().next, jobs)
     }
 
     pub(crate) async fn renew(&self, held: &[Claim]) {
@@ -102,16 +102,16 @@ impl Site {
     fn request(&mut self, jobs: usize) -> ClaimRequest {
         self.claims += 1;
         let mut request = ClaimRequest::worker(self.boot.clone(), self.claims, jobs).lease(LEASE);
-        // Drawn at random, it would take two bytes more on disk every other time.
+        // A random nonce would make the size on disk vary by two bytes.
         request.nonce = u32::MAX;
         request
     }
 
-    /// A job, its id as if it had been generated now.
+    /// Returns a job whose id looks as if it had been generated now.
     fn job(&mut self, delay: Option<Duration>) -> NewJob {
-        self.made += 1;
+        self.created += 1;
         let mut job = NewJob::new(vec![b'x'; 100]);
-        job.id = JobId::new(format!("{}{:016}", time_of_id(NOW), self.made)).unwrap();
+        job.id = JobId::new(format!("{}{:016}", time_of_id(NOW), self.created)).unwrap();
         if self.is_typed {
             job = job.kind(Kind::new("letter").unwrap());
             job.headers.set("content-type", "application/json").unwrap();
@@ -123,17 +123,17 @@ impl Site {
     }
 }
 
-fn whole(claim: Option<Claim>, jobs: usize) -> Claim {
-    let claim = claim.expect("there are jobs");
+fn full(claim: Option<Claim>, jobs: usize) -> Claim {
+    let claim = claim.expect("jobs are ready");
     assert_eq!(claim.jobs.len(), jobs);
     claim
 }
 
-/// The ten letters of a generated id that are its time.
+/// Returns the first ten characters of a generated id, which encode its time.
 fn time_of_id(time: Timestamp) -> String {
     let letters = b"0123456789abcdefghjkmnpqrstvwxyz";
-    let letter = |place: u32| {
-        let at = (time.as_ms() >> (5 * place)) % 32;
+    let letter = |position: u32| {
+        let at = (time.as_ms() >> (5 * position)) % 32;
         char::from(letters[usize::try_from(at).unwrap()])
     };
     (0..10).rev().map(letter).collect()

@@ -1,40 +1,34 @@
-//! What each verb asks of a server and what each job takes there, beside a budget. No clock is looked
-//! at: the figures are counts, the same in every run, and none may grow unseen.
+//! The cost of each operation on the server, and of each job in memory, against a budget. Nothing is
+//! timed: the numbers are counts, the same in every run.
 //!
-//! After a change that makes something cheaper, this prints the tables anew, to be pasted below:
+//! After an improvement, print the tables and paste them below:
 //!
 //! ```text
 //! WINDLASS_COST=print cargo test -p windlass-store-redis --test cost -- --nocapture --test-threads 1
 //! ```
 //!
-//! A figure that grew needs a reason that is worth it, told beside the new budget.
+//! A higher budget needs a good reason, stated next to it.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
-)]
-#![expect(
-    clippy::print_stdout,
-    reason = "it prints its tables when it is asked to"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails at the first error")]
+#![expect(clippy::print_stdout, reason = "it prints its tables on request")]
 
 mod budget;
 mod fixture;
 mod meter;
 mod verbs;
 
-use budget::{Row, hold};
-use fixture::Site;
+use budget::{Row, assert_within};
+use fixture::Fixture;
 use meter::{COLUMNS, Counters};
 use verbs::KEPT_JOBS;
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::Server;
 
-/// Calls of each verb that are measured.
+/// Measured calls of each operation.
 const CALLS: usize = 20;
 
-/// What one job costs: calls from outside, commands within scripts, bytes sent and received. The
-/// payload has 100 bytes.
+/// Cost per job: client calls, commands within scripts, bytes sent and received. The payload has 100
+/// bytes.
 const VERBS: &[Row<4>] = &[
     ("enqueue", 1, [1.0, 7.0, 1099.0, 11.0]),
     ("schedule", 1, [1.0, 15.0, 1110.0, 11.0]),
@@ -70,8 +64,8 @@ const VERBS: &[Row<4>] = &[
     ),
 ];
 
-/// Bytes of memory for each of 10 000 jobs with a payload of 100 bytes. Other versions of Redis and
-/// other allocators differ by a little: a tenth is left to them.
+/// Bytes of memory per job, for 10 000 jobs with a payload of 100 bytes. 10% slack covers other Redis
+/// versions and allocators.
 const BYTES: &[Row<1>] = &[
     ("waiting", 100, [231.0]),
     ("scheduled", 100, [342.0]),
@@ -80,23 +74,23 @@ const BYTES: &[Row<1>] = &[
 const BYTES_SLACK: f64 = 1.1;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_verb_asks_more_of_the_server_than_its_budget() {
+async fn no_operation_costs_the_server_more_than_its_budget() {
     let measured = verbs::measure(CALLS, open).await;
 
-    hold(COLUMNS, VERBS, &measured, 1.0);
+    assert_within(COLUMNS, VERBS, &measured, 1.0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_job_takes_more_memory_than_its_budget() {
     let jobs = f64::from(u32::try_from(KEPT_JOBS).unwrap());
-    let per_job = |counters: &mut Counters| counters.bytes_kept() / jobs;
+    let per_job = |counters: &mut Counters| counters.memory_used() / jobs;
 
     let measured = verbs::bytes(open, per_job).await;
 
-    hold(["bytes"], BYTES, &measured, BYTES_SLACK);
+    assert_within(["bytes"], BYTES, &measured, BYTES_SLACK);
 }
 
-async fn open() -> (Site, Counters) {
+async fn open() -> (Fixture, Counters) {
     let server = Server::start();
     let clock = fixture::clock();
     let options = Options {
@@ -105,5 +99,5 @@ async fn open() -> (Site, Counters) {
     };
     let store = RedisStore::open(&server.url(), options).await;
     let store = store.expect("a new server can be opened");
-    (Site::new(store, clock), Counters::of(server))
+    (Fixture::new(store, clock), Counters::of(server))
 }

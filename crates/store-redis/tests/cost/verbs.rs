@@ -1,24 +1,24 @@
-//! Every verb that a job meets, at fixed sizes of a call, on a store whose counters can be read.
+//! Measures every operation of a job's life cycle, at fixed batch sizes.
 
 use crate::budget::Row;
-use crate::fixture::{DELAY, Site};
+use crate::fixture::{DELAY, Fixture};
 
-/// Jobs in one call.
+/// Jobs per call.
 const BATCHES: [usize; 3] = [1, 10, 100];
 
 /// The counters of a store.
 pub(crate) trait Meter<const N: usize> {
-    /// Counts from here.
+    /// Starts counting.
     fn begin(&mut self);
-    /// What was counted since the beginning, for each of so many jobs.
+    /// Returns what was counted since then, per job.
     fn per_job(&mut self, jobs: usize) -> [f64; N];
 }
 
-/// What one job costs, verb by verb: each does its work `calls` times on a store of its own, after
-/// one that makes whatever is made but once.
+/// Measures the cost per job of each operation: `calls` calls on a separate store, after one call
+/// that creates what is only created once.
 pub(crate) async fn measure<const N: usize, M: Meter<N>>(
     calls: usize,
-    open: impl AsyncFn() -> (Site, M),
+    open: impl AsyncFn() -> (Fixture, M),
 ) -> Vec<Row<N>> {
     let mut rows = Vec::new();
     for batch in BATCHES {
@@ -47,22 +47,22 @@ pub(crate) async fn measure<const N: usize, M: Meter<N>>(
     rows
 }
 
-/// Jobs whose bytes are measured: so many that the fixed part of a store is lost among them.
+/// Jobs whose memory is measured: so many that the fixed overhead of a store does not matter.
 pub(crate) const KEPT_JOBS: usize = 10_000;
 
-/// The bytes that a job takes while it waits, is scheduled or runs, each on a store of its own.
+/// Measures the bytes per waiting, scheduled and running job, each on a separate store.
 pub(crate) async fn bytes<M>(
-    open: impl AsyncFn() -> (Site, M),
+    open: impl AsyncFn() -> (Fixture, M),
     per_job: impl Fn(&mut M) -> f64,
 ) -> Vec<Row<1>> {
     let mut rows = Vec::new();
     for what in ["waiting", "scheduled", "running"] {
-        let (mut site, mut meter) = open().await;
+        let (mut fixture, mut meter) = open().await;
         let delay = (what == "scheduled").then_some(DELAY);
-        site.fill(KEPT_JOBS, delay).await;
+        fixture.fill(KEPT_JOBS, delay).await;
         if what == "running" {
             for _ in 0..KEPT_JOBS / 100 {
-                site.claim(100).await;
+                fixture.claim(100).await;
             }
         }
         rows.push((what, 100, [per_job(&mut meter)]));
@@ -70,19 +70,19 @@ pub(crate) async fn bytes<M>(
     rows
 }
 
-fn typed<M>((site, meter): (Site, M)) -> (Site, M) {
-    (site.typed(), meter)
+fn typed<M>((fixture, meter): (Fixture, M)) -> (Fixture, M) {
+    (fixture.typed(), meter)
 }
 
 async fn enqueue<const N: usize>(
     batch: usize,
     calls: usize,
-    (mut site, mut meter): (Site, impl Meter<N>),
+    (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
-    site.enqueue(batch, None).await;
+    fixture.enqueue(batch, None).await;
     meter.begin();
     for _ in 0..calls {
-        site.enqueue(batch, None).await;
+        fixture.enqueue(batch, None).await;
     }
     meter.per_job(batch * calls)
 }
@@ -90,12 +90,12 @@ async fn enqueue<const N: usize>(
 async fn schedule<const N: usize>(
     batch: usize,
     calls: usize,
-    (mut site, mut meter): (Site, impl Meter<N>),
+    (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
-    site.enqueue(batch, Some(DELAY)).await;
+    fixture.enqueue(batch, Some(DELAY)).await;
     meter.begin();
     for _ in 0..calls {
-        site.enqueue(batch, Some(DELAY)).await;
+        fixture.enqueue(batch, Some(DELAY)).await;
     }
     meter.per_job(batch * calls)
 }
@@ -103,14 +103,14 @@ async fn schedule<const N: usize>(
 async fn promote<const N: usize>(
     all: usize,
     batch: usize,
-    (mut site, mut meter): (Site, impl Meter<N>),
+    (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
-    site.fill(all, Some(DELAY)).await;
-    site.outlast_delay();
-    site.promote(batch).await;
+    fixture.fill(all, Some(DELAY)).await;
+    fixture.outlast_delay();
+    fixture.promote(batch).await;
     meter.begin();
     for _ in (batch..all).step_by(batch) {
-        site.promote(batch).await;
+        fixture.promote(batch).await;
     }
     meter.per_job(all - batch)
 }
@@ -118,13 +118,13 @@ async fn promote<const N: usize>(
 async fn claim<const N: usize>(
     all: usize,
     batch: usize,
-    (mut site, mut meter): (Site, impl Meter<N>),
+    (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
-    site.fill(all, None).await;
-    site.claim(batch).await;
+    fixture.fill(all, None).await;
+    fixture.claim(batch).await;
     meter.begin();
     for _ in (batch..all).step_by(batch) {
-        site.claim(batch).await;
+        fixture.claim(batch).await;
     }
     meter.per_job(all - batch)
 }
@@ -132,33 +132,33 @@ async fn claim<const N: usize>(
 async fn exchange<const N: usize>(
     all: usize,
     batch: usize,
-    (mut site, mut meter): (Site, impl Meter<N>),
+    (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
-    site.fill(all + batch, None).await;
-    let mut held = site.claim(batch).await;
-    held = site.exchange(&held).await;
+    fixture.fill(all + batch, None).await;
+    let mut held = fixture.claim(batch).await;
+    held = fixture.exchange(&held).await;
     meter.begin();
     for _ in (batch..all).step_by(batch) {
-        held = site.exchange(&held).await;
+        held = fixture.exchange(&held).await;
     }
     meter.per_job(all - batch)
 }
 
-/// The dearest way to hold jobs: each in a claim of its own.
+/// The most expensive case: each job in a separate claim.
 async fn renew<const N: usize>(
     batch: usize,
     calls: usize,
-    (mut site, mut meter): (Site, impl Meter<N>),
+    (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
-    site.fill(batch, None).await;
+    fixture.fill(batch, None).await;
     let mut held = Vec::new();
     for _ in 0..batch {
-        held.push(site.claim(1).await);
+        held.push(fixture.claim(1).await);
     }
-    site.renew(&held).await;
+    fixture.renew(&held).await;
     meter.begin();
     for _ in 0..calls {
-        site.renew(&held).await;
+        fixture.renew(&held).await;
     }
     meter.per_job(batch * calls)
 }

@@ -1,4 +1,4 @@
-//! A Cluster whose slots move and whose nodes die.
+//! A Cluster whose slots migrate and whose nodes die.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,85 +7,91 @@ use tokio::time::sleep;
 use windlass_core::{DurabilityLevel, Store};
 use windlass_testkit::redis::{Cluster, Reply, Server, slot_of, until};
 
-use crate::support::{beside, open, queue, rounds, with, with_options};
-use crate::workload::{Crew, Plan};
+use crate::support::{blocking, open, queue, rounds, with, with_options};
+use crate::workload::{Plan, Workload};
 
-/// Jobs in the slot that is moved; at most as many as a slot should hold.
+/// Jobs in the slot that migrates, and the most that a slot should hold.
 const JOBS: u32 = 5_000;
 const JOBS_MAX: u32 = 50_000;
 
-/// Nobody is to be told of a move, or of what happens elsewhere, however long a busy machine takes.
+/// Long enough that a migration, or a failure of another node, causes no error on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slot_is_moved_back_and_forth_under_load_and_nobody_is_told() {
-    let cluster = Arc::new(beside(Cluster::start).await);
-    let crew = Crew::start(Plan::new(&cluster.url(), "q", TIMEOUT)).await;
+async fn a_slot_that_migrates_back_and_forth_under_load_causes_no_errors() {
+    let cluster = Arc::new(blocking(Cluster::start).await);
+    let workload = Workload::start(Plan::new(&cluster.url(), "q", TIMEOUT)).await;
     let jobs = (JOBS * rounds()).min(JOBS_MAX);
-    crew.preload(usize::try_from(jobs).unwrap()).await;
+    workload.preload(usize::try_from(jobs).unwrap()).await;
     let slot = slot_of(b"{q}");
     for _ in 0..4 {
-        crew.go_on(50).await;
-        crew.calls.forget();
+        workload.wait_for_jobs(50).await;
+        workload.calls.forget();
         let began = Instant::now();
         with(&cluster, move |cluster| {
             cluster.move_slot(slot, cluster.other_primary(slot));
         })
         .await;
         let took = began.elapsed();
-        crew.go_on(20).await;
-        let longest = crew.calls.longest();
+        workload.wait_for_jobs(20).await;
+        let longest = workload.calls.longest();
         println!("{jobs} jobs moved in {took:?}, the longest call meanwhile took {longest:?}");
     }
 
-    let ended = crew.finish().await;
+    let report = workload.finish().await;
 
-    ended.assert_sound();
-    ended.assert_untroubled();
+    report.assert_sound();
+    report.assert_no_errors();
 }
 
-/// A move that takes its time. A script declares keys that do not exist at the moment, so that neither
-/// node carries it out from the first step to the last: it waits, and nobody is told.
+/// A slow migration. The scripts declare keys that do not exist, so that neither node can run them
+/// while the slot migrates: calls wait and return no error.
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_wait_for_a_slot_that_is_between_two_nodes() {
-    let cluster = Arc::new(beside(Cluster::start).await);
-    let crew = Crew::start(Plan::new(&cluster.url(), "q", TIMEOUT)).await;
+    let cluster = Arc::new(blocking(Cluster::start).await);
+    let workload = Workload::start(Plan::new(&cluster.url(), "q", TIMEOUT)).await;
     let store = open(&with_options(&cluster.url(), "timeout=30s")).await;
     let slot = slot_of(b"{q}");
     let pause = || sleep(Duration::from_millis(200));
     for _ in 0..2 * rounds() {
-        crew.go_on(30).await;
-        with(&cluster, move |cluster| Move::new(cluster, slot).begin()).await;
-        pause().await;
-        with(&cluster, move |cluster| Move::new(cluster, slot).keys("5")).await;
-        pause().await;
+        workload.wait_for_jobs(30).await;
         with(&cluster, move |cluster| {
-            Move::new(cluster, slot).keys("1000");
+            Migration::new(cluster, slot).begin()
         })
         .await;
         pause().await;
-        // A command of one key gets there by following where the old home points.
+        with(&cluster, move |cluster| {
+            Migration::new(cluster, slot).keys("5")
+        })
+        .await;
+        pause().await;
+        with(&cluster, move |cluster| {
+            Migration::new(cluster, slot).keys("1000");
+        })
+        .await;
+        pause().await;
+        // A command with one key follows the ASK redirect of the old node.
         let settings = store.settings(&queue("q")).await.unwrap();
         assert_eq!(settings.succeeded.count, None);
-        with(&cluster, move |cluster| Move::new(cluster, slot).end()).await;
+        with(&cluster, move |cluster| Migration::new(cluster, slot).end()).await;
     }
-    crew.go_on(30).await;
+    workload.wait_for_jobs(30).await;
 
-    let ended = crew.finish().await;
+    let report = workload.finish().await;
 
-    ended.assert_sound();
-    ended.assert_untroubled();
+    report.assert_sound();
+    report.assert_no_errors();
 }
 
-/// The steps of moving a slot from its home to another primary.
-struct Move<'a> {
+/// The steps of migrating a slot to another primary.
+struct Migration<'a> {
     slot: String,
     from: &'a Server,
     to: &'a Server,
     nodes: &'a [Server],
 }
 
-impl<'a> Move<'a> {
+impl<'a> Migration<'a> {
     fn new(cluster: &'a Cluster, slot: u16) -> Self {
         Self {
             slot: slot.to_string(),
@@ -100,7 +106,7 @@ impl<'a> Move<'a> {
         self.set(self.from, &["MIGRATING", &id_of(self.to)]);
     }
 
-    /// Moves up to so many keys.
+    /// Moves up to `count` keys.
     fn keys(&self, count: &str) {
         let page = self
             .from
@@ -137,8 +143,8 @@ impl<'a> Move<'a> {
         }
     }
 
-    fn set(&self, node: &Server, words: &[&str]) {
-        let command = [&["CLUSTER", "SETSLOT", self.slot.as_str()], words].concat();
+    fn set(&self, node: &Server, arguments: &[&str]) {
+        let command = [&["CLUSTER", "SETSLOT", self.slot.as_str()], arguments].concat();
         node.command(&command).ok();
     }
 }
@@ -149,13 +155,13 @@ fn id_of(node: &Server) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_that_dies_stops_only_its_own_queues_until_its_replica_takes_over() {
-    // Otherwise the Cluster refuses everything as soon as one slot has nobody.
+    // Otherwise the Cluster rejects all calls while one slot has no owner.
     let lines = ["cluster-require-full-coverage no"];
-    let cluster = Arc::new(beside(move || Cluster::start_with(&lines)).await);
+    let cluster = Arc::new(blocking(move || Cluster::start_with(&lines)).await);
     let url = cluster.url();
-    // The harder case: the node that dies also has the list of queues and workers.
+    // The harder case: the node that dies also has the registry of queues and workers.
     let victim = slot_of(b"{*}");
-    let (struck, other) = with(&cluster, move |cluster| {
+    let (affected, other) = with(&cluster, move |cluster| {
         let node = |name: &str| {
             cluster
                 .node_of_slot(slot_of(format!("{{{name}}}").as_bytes()))
@@ -163,9 +169,9 @@ async fn a_primary_that_dies_stops_only_its_own_queues_until_its_replica_takes_o
         };
         let home = cluster.node_of_slot(victim).port();
         let names: Vec<String> = (0..100).map(|n| format!("q{n}")).collect();
-        let struck = names.iter().find(|name| node(name) == home).unwrap();
+        let affected = names.iter().find(|name| node(name) == home).unwrap();
         let other = names.iter().find(|name| node(name) != home).unwrap();
-        (struck.clone(), other.clone())
+        (affected.clone(), other.clone())
     })
     .await;
     let plan = |name: &str| {
@@ -173,10 +179,10 @@ async fn a_primary_that_dies_stops_only_its_own_queues_until_its_replica_takes_o
         plan.durable("replicated:1", DurabilityLevel::Replicated(1))
             .may_roll_back()
     };
-    let struck = Crew::start(plan(&struck)).await;
-    let other = Crew::start(plan(&other)).await;
-    struck.go_on(50).await;
-    other.go_on(50).await;
+    let affected = Workload::start(plan(&affected)).await;
+    let other = Workload::start(plan(&other)).await;
+    affected.wait_for_jobs(50).await;
+    other.wait_for_jobs(50).await;
     other.calls.forget();
 
     let slot = victim;
@@ -186,31 +192,31 @@ async fn a_primary_that_dies_stops_only_its_own_queues_until_its_replica_takes_o
         old.port()
     })
     .await;
-    // The nodes are still patient: nobody has taken over while the others go on.
-    other.go_on(100).await;
+    // No replica has taken over yet, and the other nodes keep working.
+    other.wait_for_jobs(100).await;
     let failed_over = with(&cluster, move |cluster| {
         let began = Instant::now();
         cluster.lose_patience();
         let old = cluster.nodes().iter().find(|node| node.port() == old);
-        let old = old.expect("one of them");
+        let old = old.expect("a node of the cluster");
         cluster.wait_for_new_primary(slot, old);
         let took = began.elapsed();
-        // What one replica has is asked for, and the new primary has none without the old one.
+        // Enqueues request one replica, and the new primary has none until the old one is back.
         old.restart();
         took
     })
     .await;
-    other.go_on(100).await;
+    other.wait_for_jobs(100).await;
     let longest = other.calls.longest();
     println!("a replica took over in {failed_over:?}; the longest call elsewhere took {longest:?}");
-    struck.go_on(50).await;
+    affected.wait_for_jobs(50).await;
 
-    let ended = other.finish().await;
-    ended.assert_sound_after_failovers();
-    ended.assert_untroubled();
-    // Who waited with the struck queue would wait for as long as one try takes.
+    let report = other.finish().await;
+    report.assert_sound_after_failovers();
+    report.assert_no_errors();
+    // Calls that waited with the affected queue would take as long as one attempt.
     assert!(longest < TIMEOUT / 2, "{longest:?}");
-    let ended = struck.finish().await;
-    ended.assert_sound_after_failovers();
-    ended.assert_only_away();
+    let report = affected.finish().await;
+    report.assert_sound_after_failovers();
+    report.assert_only_unavailable();
 }

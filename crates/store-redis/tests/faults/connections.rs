@@ -1,4 +1,4 @@
-//! The ways to a server: socket, port, TLS, a user with few rights, a prefix of one's own.
+//! Ways to connect: Unix socket, TCP, TLS, an ACL user with minimal permissions, separate prefixes.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::{Port, Server, ServerOptions};
 
 use crate::contents;
-use crate::fixture::World;
+use crate::fixture::Fixture;
 use crate::support::{open, queue, with_options};
 use crate::verbs;
 
-/// The page for operators, whose rule is tried here word for word.
+/// The operator documentation, whose ACL rule is tested literally.
 const PAGE: &str = include_str!("../../../../docs/redis.md");
 
-/// The rule on the page: the block that begins with ACL SETUSER.
+/// Returns the documented rule: the block that begins with ACL SETUSER.
 fn documented_rule() -> String {
     let start = PAGE
         .find("ACL SETUSER windlass")
@@ -25,7 +25,7 @@ fn documented_rule() -> String {
     rule.replace('\\', " ")
 }
 
-/// A server that speaks TLS on a port, and plainly on its socket.
+/// A server with a TLS port and an unencrypted socket.
 fn encrypted() -> (Server, Port) {
     let file = |name: &str| format!("{}/tests/tls/{name}", env!("CARGO_MANIFEST_DIR"));
     let port = Port::reserve();
@@ -41,7 +41,7 @@ fn encrypted() -> (Server, Port) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_verb_passes_through_a_socket_a_port_and_tls() {
+async fn every_operation_works_over_a_socket_tcp_and_tls() {
     let socket = Server::start();
     every_verb(&socket.url()).await;
     let tcp = ServerOptions::new().tcp().start();
@@ -51,9 +51,9 @@ async fn every_verb_passes_through_a_socket_a_port_and_tls() {
     every_verb(&format!("rediss://127.0.0.1:{}/0?ca={ca}", port.number())).await;
 }
 
-/// Every verb passes with the rights that the documents name, and the server notes no refusal.
+/// Every operation works with the documented permissions, and the server logs no denial.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_verb_passes_for_a_user_with_no_more_rights_than_needed() {
+async fn every_operation_works_for_a_user_with_minimal_permissions() {
     let server = ServerOptions::new().tcp().start();
     let rule = documented_rule();
     server
@@ -65,15 +65,15 @@ async fn every_verb_passes_for_a_user_with_no_more_rights_than_needed() {
 
     let refused = server.command(&["ACL", "LOG"]);
     assert_eq!(refused.array(), [], "{refused:?}");
-    // It has no more: another prefix is closed to it.
+    // It has no other permissions: another prefix is denied.
     let error = RedisStore::open(&with_options(&url, "prefix=other"), Options::default()).await;
-    let error = error.expect_err("the prefix is another's");
+    let error = error.expect_err("the prefix is denied");
     assert_eq!(error.kind(), ErrorKind::StoreReadOnly, "{error}");
     assert!(!format!("{error} {}", error.help()).contains("SECRET"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_password_is_told_and_not_repeated() {
+async fn a_wrong_password_is_reported_and_not_shown() {
     let server = ServerOptions::new().tcp().line("requirepass right").start();
     let url = server.url().replace("redis://", "redis://:wrong@");
     let error = RedisStore::open(&url, Options::default())
@@ -107,13 +107,13 @@ async fn two_prefixes_on_one_server_do_not_see_each_other() {
         .expect("mine");
     assert_eq!(claim.jobs.len(), 1);
     assert_eq!(claim.jobs[0].payload.as_ref(), b"mine");
-    // Nor does the one's token mean anything to the other.
-    let hold = JobLease::new(claim.jobs[0].id.clone(), claim.token);
-    let told = two
-        .complete(&q, vec![hold.completion()], None)
+    // A token of one store is unknown to the other.
+    let lease = JobLease::new(claim.jobs[0].id.clone(), claim.token);
+    let reply = two
+        .complete(&q, vec![lease.completion()], None)
         .await
         .unwrap();
-    assert_eq!(told.statuses[0].as_str(), "gone");
+    assert_eq!(reply.statuses[0].as_str(), "gone");
     let contents = contents::read(&mut server.connect().unwrap());
     let outside = contents
         .keys()
@@ -121,7 +121,7 @@ async fn two_prefixes_on_one_server_do_not_see_each_other() {
     assert_eq!(outside.count(), 0, "{contents:?}");
 }
 
-/// Calls every verb on a queue that has something of everything.
+/// Calls every operation on a queue with jobs in every state.
 async fn every_verb(url: &str) {
     let clock = Arc::new(ManualClock::new(Timestamp::from_ms(
         SystemClock.now_us() / 1000,
@@ -131,14 +131,14 @@ async fn every_verb(url: &str) {
         ..Options::default()
     };
     let store = RedisStore::open(url, options).await.unwrap();
-    let world = World::build(&store, &clock).await;
+    let fixture = Fixture::build(&store, &clock).await;
     for verb in verbs::all() {
-        let outcome = verb.call(&store, &world).await;
+        let outcome = verb.call(&store, &fixture).await;
         outcome.unwrap_or_else(|error| panic!("{}: {error}", verb.name));
     }
-    // Not all scripts read a clock that was given to them.
+    // With the server's clock, other scripts are used.
     let store = open(url).await;
-    let q = queue("by-its-own-clock");
+    let q = queue("server-clock");
     store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
     let claim = store.claim(&q, ClaimRequest::single(1)).await.unwrap();
     assert_eq!(claim.expect("a job waits").jobs.len(), 1);

@@ -1,16 +1,16 @@
-//! Everything a server holds, key by key, in a form that can be compared and put back.
+//! All keys of a server, in a form that can be compared and restored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_testkit::redis::{Connection, Reply};
 
-/// What a key holds, in one canonical order.
+/// The value of a key, in a canonical order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Content {
     Text(Vec<u8>),
     List(Vec<Vec<u8>>),
     Set(BTreeSet<Vec<u8>>),
-    /// Of a hash the values, of a sorted set the scores.
+    /// A hash with its values, or a sorted set with its scores.
     Pairs(BTreeMap<Vec<u8>, Vec<u8>>),
 }
 
@@ -18,8 +18,8 @@ pub(crate) enum Content {
 pub(crate) type Contents = BTreeMap<String, Content>;
 
 impl Content {
-    /// Every piece of bytes in it.
-    pub(crate) fn pieces(&self) -> Vec<&[u8]> {
+    /// Returns every byte string in it.
+    pub(crate) fn strings(&self) -> Vec<&[u8]> {
         match self {
             Self::Text(text) => vec![text],
             Self::List(items) => items.iter().map(Vec::as_slice).collect(),
@@ -34,12 +34,12 @@ impl Content {
     }
 }
 
-/// Reads everything.
+/// Reads all keys.
 pub(crate) fn read(link: &mut Connection) -> Contents {
     let keys = keys(link);
     let types = all(link, &keys, |key| vec!["TYPE", key]);
     let kinds: BTreeMap<&String, String> = keys.iter().zip(types.iter().map(Reply::text)).collect();
-    let held = all(link, &keys, |key| match kinds[&key.to_owned()].as_str() {
+    let values = all(link, &keys, |key| match kinds[&key.to_owned()].as_str() {
         "string" => vec!["GET", key],
         "list" => vec!["LRANGE", key, "0", "-1"],
         "set" => vec!["SMEMBERS", key],
@@ -58,13 +58,13 @@ pub(crate) fn read(link: &mut Connection) -> Contents {
             Content::Pairs(pairs.collect())
         }
     };
-    let contents = keys.iter().zip(held);
+    let contents = keys.iter().zip(values);
     contents
         .map(|(key, reply)| (key.clone(), content(key, reply)))
         .collect()
 }
 
-/// Everything, as the server itself writes it down.
+/// Dumps all keys with DUMP.
 pub(crate) fn dump(link: &mut Connection) -> Vec<(String, Vec<u8>)> {
     let keys = keys(link);
     let dumped = all(link, &keys, |key| vec!["DUMP", key]);
@@ -72,7 +72,7 @@ pub(crate) fn dump(link: &mut Connection) -> Vec<(String, Vec<u8>)> {
     keys.into_iter().zip(dumped).collect()
 }
 
-/// Puts back what was dumped, and nothing else is there.
+/// Replaces all keys with a dump.
 pub(crate) fn restore(link: &mut Connection, dumped: &[(String, Vec<u8>)]) {
     link.command(&["FLUSHALL"]).unwrap().ok();
     for (key, bytes) in dumped {
@@ -110,7 +110,7 @@ fn all<'a>(
 fn bytes(reply: Reply) -> Vec<Vec<u8>> {
     match reply {
         Reply::Bulk(bytes) => vec![bytes],
-        Reply::Array(parts) => parts.into_iter().flat_map(bytes).collect(),
-        other => panic!("bytes were expected, the server answered {other:?}"),
+        Reply::Array(items) => items.into_iter().flat_map(bytes).collect(),
+        other => panic!("expected bytes, got {other:?}"),
     }
 }

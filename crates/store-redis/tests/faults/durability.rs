@@ -1,4 +1,5 @@
-//! The level that an enqueue names is the one its job has reached, whatever becomes of replicas.
+//! The durability level that an enqueue reports is the one its job has reached, whatever happens to
+//! the replicas.
 
 use std::time::Duration;
 
@@ -7,18 +8,18 @@ use windlass_core::{DurabilityLevel, Enqueued, JobId, NewJob, QueueName, Store};
 use windlass_store_redis::RedisStore;
 use windlass_testkit::redis::{Fsync, Server, ServerOptions, until};
 
-use crate::support::{Hand, open, queue, replicated, rounds, with, with_options};
+use crate::support::{RepeatedCommand, open, queue, replicated, rounds, with, with_options};
 
-/// Replicas have half of the time to confirm: more than a busy machine stands still.
+/// Replicas have half of the timeout to confirm: longer than a busy machine stalls.
 const BOTH: &str = "durability=replicated:2&timeout=10s";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_level_told_is_the_level_reached() {
+async fn the_level_reported_is_the_level_reached() {
     let (primary, replicas) = replicated(2).await;
     let store = open(&with_options(&primary.url(), BOTH)).await;
     let q = queue("q");
     assert_eq!(
-        enqueue(&store, &q, "whole").await.level(),
+        enqueue(&store, &q, "two").await.level(),
         DurabilityLevel::Replicated(2)
     );
 
@@ -32,10 +33,10 @@ async fn the_level_told_is_the_level_reached() {
         enqueue(&store, &q, "none").await.level(),
         DurabilityLevel::Memory
     );
-    // The job was there first, and nobody but the primary has it yet: said again, it is no safer.
-    // Another process has written nothing that it could wait for: it must not be told otherwise.
-    let stranger = open(&with_options(&primary.url(), BOTH)).await;
-    let again = tokio::join!(enqueue(&store, &q, "none"), enqueue(&stranger, &q, "none"));
+    // The job exists, but only the primary has it: a repeated enqueue reports no higher level. Neither
+    // does another process, whose connection has no write to wait for.
+    let other = open(&with_options(&primary.url(), BOTH)).await;
+    let again = tokio::join!(enqueue(&store, &q, "none"), enqueue(&other, &q, "none"));
     for again in [again.0, again.1] {
         assert!(again.is_duplicate());
         assert_eq!(again.level(), DurabilityLevel::Memory);
@@ -47,7 +48,7 @@ async fn the_level_told_is_the_level_reached() {
         DurabilityLevel::Replicated(1)
     );
     with(&replicas[1], Server::resume).await;
-    for id in ["none", "one", "whole"] {
+    for id in ["none", "one", "two"] {
         let again = enqueue(&store, &q, id).await;
         assert!(again.is_duplicate());
         assert_eq!(again.level(), DurabilityLevel::Replicated(2), "{id}");
@@ -55,7 +56,7 @@ async fn the_level_told_is_the_level_reached() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_that_went_its_own_way_does_not_count() {
+async fn a_replica_that_left_does_not_count() {
     let (primary, replicas) = replicated(2).await;
     let store = open(&with_options(&primary.url(), BOTH)).await;
     let q = queue("q");
@@ -90,41 +91,45 @@ async fn a_replica_that_went_its_own_way_does_not_count() {
     .await;
 }
 
-/// While links break and heal, whatever level is told is true at that very moment.
+/// While replication links break and recover, every reported level is true when it is reported.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_level_is_told_that_was_not_reached_while_links_are_cut() {
+async fn no_level_is_reported_that_was_not_reached_while_links_are_cut() {
     let (primary, replicas) = replicated(2).await;
     let store = open(&with_options(&primary.url(), BOTH)).await;
     let q = queue("q");
-    let hand = Hand::start(&primary, 5..120, &[&["CLIENT", "KILL", "TYPE", "replica"]]);
+    let cutting =
+        RepeatedCommand::start(&primary, 5..120, &[&["CLIENT", "KILL", "TYPE", "replica"]]);
     let mut seen = [0; 3];
     for n in 0..60 * rounds() {
         let id = n.to_string();
-        let told = enqueue(&store, &q, &id).await;
+        let reply = enqueue(&store, &q, &id).await;
         let mut holding = 0;
         for replica in &replicas {
             let id = id.clone();
             let has = with(replica, move |replica| has_job(replica, &id)).await;
             holding += usize::from(has);
         }
-        let told = match told.level() {
+        let reported = match reply.level() {
             DurabilityLevel::Replicated(count) => count as usize,
             _ => 0,
         };
-        seen[told] += 1;
-        assert!(told <= holding, "{id}: told {told}, {holding} have it");
+        seen[reported] += 1;
+        assert!(
+            reported <= holding,
+            "{id}: reported {reported}, {holding} have it"
+        );
         sleep(Duration::from_millis(fastrand::u64(..10))).await;
     }
-    drop(hand);
+    drop(cutting);
     println!(
-        "levels told: memory {}, one {}, two {}",
+        "levels reported: memory {}, one {}, two {}",
         seen[0], seen[1], seen[2]
     );
 }
 
 fn has_job(replica: &Server, id: &str) -> bool {
-    // A replica that loads a whole copy has nothing for a moment, and nobody counted it then.
-    until("the replica answers", || {
+    // A replica that is loading a full copy has no data for a moment, and did not count then.
+    until("the replica replies", || {
         let reply = replica.ask(&["HEXISTS", "windlass:{q}:jobs", id])?;
         Ok(reply.integer() == 1)
     })
@@ -135,9 +140,9 @@ async fn enqueue(store: &RedisStore, q: &QueueName, id: &str) -> Enqueued {
     store.enqueue(q, vec![job]).await.unwrap().remove(0)
 }
 
-/// What a server was found to do about its disk is asked for again behind every write.
+/// The server's sync settings are read again after every write.
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_told_as_synced_by_a_server_that_does_not_sync_any_more() {
+async fn nothing_is_reported_as_synced_by_a_server_that_no_longer_syncs() {
     let server = ServerOptions::new().append_only(Fsync::Always).start();
     let store = open(&with_options(&server.url(), "durability=synced")).await;
     let q = queue("q");
@@ -146,7 +151,11 @@ async fn nothing_is_told_as_synced_by_a_server_that_does_not_sync_any_more() {
         DurabilityLevel::Synced
     );
 
-    let sync = |word: &str| server.command(&["CONFIG", "SET", "appendfsync", word]).ok();
+    let sync = |policy: &str| {
+        server
+            .command(&["CONFIG", "SET", "appendfsync", policy])
+            .ok()
+    };
     sync("everysec");
     assert_eq!(
         enqueue(&store, &q, "later").await.level(),
@@ -157,7 +166,7 @@ async fn nothing_is_told_as_synced_by_a_server_that_does_not_sync_any_more() {
     assert!(again.is_duplicate());
     assert_eq!(again.level(), DurabilityLevel::Synced);
 
-    // It comes back without its file.
+    // It restarts without an append-only file.
     let config = server.folder().join("server.conf");
     let lines = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("{lines}appendonly no\n")).unwrap();

@@ -1,4 +1,4 @@
-//! The primary dies and a replica takes its place.
+//! The primary dies and a replica is promoted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,62 +12,62 @@ use windlass_core::{
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::{Sentinels, Server};
 
-use crate::support::{beside, eventually, open, queue, rounds, with, with_options};
-use crate::workload::{Crew, Plan};
+use crate::support::{blocking, eventually, open, queue, rounds, with, with_options};
+use crate::workload::{Plan, Workload};
 
 /// Longer than a failover takes.
 const TIMEOUT: Duration = Duration::from_secs(6);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_replica_has_outlives_the_primary() {
+async fn what_one_replica_has_survives_the_primary() {
     fail_over_under_load(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_two_replicas_have_outlives_the_primary() {
+async fn what_two_replicas_have_survives_the_primary() {
     fail_over_under_load(2).await;
 }
 
 async fn fail_over_under_load(replicas: u32) {
-    let group = Arc::new(beside(Sentinels::start).await);
+    let group = Arc::new(blocking(Sentinels::start).await);
     let plan = Plan::new(&group.url(), "q", TIMEOUT);
     let plan = plan.durable(
         &format!("replicated:{replicas}"),
         DurabilityLevel::Replicated(replicas),
     );
-    let crew = Crew::start(plan.may_roll_back()).await;
+    let workload = Workload::start(plan.may_roll_back()).await;
     for _ in 0..rounds() {
-        crew.go_on(100).await;
+        workload.wait_for_jobs(100).await;
         with(&group, |group| {
             let old = group.kill_primary();
             group.wait_for_new_primary(old);
-            // It comes back with nothing, and follows the new one.
+            // It restarts empty and replicates the new primary.
             old.restart();
         })
         .await;
-        crew.go_on(50).await;
+        workload.wait_for_jobs(50).await;
     }
 
-    let ended = crew.finish().await;
+    let report = workload.finish().await;
 
-    ended.assert_sound_after_failovers();
-    ended.assert_only_away();
+    report.assert_sound_after_failovers();
+    report.assert_only_unavailable();
 }
 
-/// The ledger is able to see a loss: what the primary alone had is gone with it.
+/// Checks that the ledger can detect a loss: what only the primary had is lost with it.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_replica_had_is_lost_and_the_ledger_says_so() {
-    let group = Arc::new(beside(Sentinels::start).await);
-    let crew = Crew::start(Plan::new(&group.url(), "q", TIMEOUT).may_roll_back()).await;
-    crew.go_on(20).await;
+async fn what_no_replica_had_is_lost_and_the_ledger_reports_it() {
+    let group = Arc::new(blocking(Sentinels::start).await);
+    let workload = Workload::start(Plan::new(&group.url(), "q", TIMEOUT).may_roll_back()).await;
+    workload.wait_for_jobs(20).await;
     with(&group, cut_links).await;
-    crew.go_on(20).await;
+    workload.wait_for_jobs(20).await;
     with(&group, replace_primary).await;
-    crew.go_on(20).await;
+    workload.wait_for_jobs(20).await;
 
-    let ended = crew.finish().await;
+    let report = workload.finish().await;
 
-    let broken = invariants::after_failovers(&ended.ledger, &ended.listing);
+    let broken = invariants::after_failovers(&report.ledger, &report.listing);
     assert!(
         broken.iter().any(|found| found.what.contains("is lost")),
         "{broken:?}"
@@ -76,19 +76,19 @@ async fn what_no_replica_had_is_lost_and_the_ledger_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_of_the_old_primary_that_was_overtaken_is_refused() {
-    let group = Arc::new(beside(Sentinels::start).await);
+    let group = Arc::new(blocking(Sentinels::start).await);
     let url = with_options(&group.url(), "durability=replicated:2&timeout=30s");
     let store = open(&url).await;
     let q = queue("q");
     store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
     let boot = BootId::generate();
     let first = claim(&store, &q, &boot, Duration::from_secs(1)).await;
-    // Whoever has this has the claim as well: it came before.
-    let told = store
+    // A replica that has this job has the earlier claim as well.
+    let replies = store
         .enqueue(&q, vec![NewJob::new("another")])
         .await
         .unwrap();
-    assert_eq!(told[0].level(), DurabilityLevel::Replicated(2));
+    assert_eq!(replies[0].level(), DurabilityLevel::Replicated(2));
 
     with(&group, replace_primary).await;
 
@@ -99,7 +99,7 @@ async fn a_token_of_the_old_primary_that_was_overtaken_is_refused() {
         let claim = claim.filter(|claim| claim.jobs[0].id == first.jobs[0].id);
         claim.ok_or_else(|| "another job".to_owned())
     });
-    // The job of an ended lease comes back to the front; until then the other one is there.
+    // The job of an expired lease returns to the front; until then only the other job is ready.
     sleep(Duration::from_millis(1_200)).await;
     let second = second.await;
     assert_refused(&store, &q, &first, &boot).await;
@@ -109,10 +109,10 @@ async fn a_token_of_the_old_primary_that_was_overtaken_is_refused() {
     );
 }
 
-/// Time stands still, so that only the nonce can tell the two histories apart.
+/// The clock does not advance, so that only the nonce distinguishes the two histories.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_that_a_failover_undid_shares_its_token_with_nobody() {
-    let group = Arc::new(beside(Sentinels::start).await);
+async fn a_claim_that_a_failover_undid_shares_its_token_with_no_other() {
+    let group = Arc::new(blocking(Sentinels::start).await);
     let clock = ManualClock::new(Timestamp::from_ms(SystemClock.now_us() / 1000));
     let options = Options {
         clock: Some(Arc::new(clock)),
@@ -121,8 +121,8 @@ async fn a_claim_that_a_failover_undid_shares_its_token_with_nobody() {
     let url = with_options(&group.url(), "durability=replicated:2&timeout=30s");
     let store = RedisStore::open(&url, options).await.unwrap();
     let q = queue("q");
-    let told = store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
-    assert_eq!(told[0].level(), DurabilityLevel::Replicated(2));
+    let replies = store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
+    assert_eq!(replies[0].level(), DurabilityLevel::Replicated(2));
     let (boot, other) = (BootId::generate(), BootId::generate());
     with(&group, cut_links).await;
     let undone = claim(&store, &q, &boot, Duration::from_secs(30)).await;
@@ -143,28 +143,28 @@ async fn claim(store: &RedisStore, q: &QueueName, boot: &BootId, lease: Duration
 }
 
 async fn complete(store: &RedisStore, q: &QueueName, claim: &Claim) -> OutcomeStatus {
-    let completions = vec![hold(claim).completion()];
+    let completions = vec![lease(claim).completion()];
     store.complete(q, completions, None).await.unwrap().statuses[0]
 }
 
-fn hold(claim: &Claim) -> JobLease {
+fn lease(claim: &Claim) -> JobLease {
     JobLease::new(claim.jobs[0].id.clone(), claim.token)
 }
 
-/// No verb takes the token.
+/// No operation accepts the token.
 async fn assert_refused(store: &RedisStore, q: &QueueName, stale: &Claim, boot: &BootId) {
     assert_eq!(complete(store, q, stale).await, OutcomeStatus::LeaseLost);
-    let told = store
-        .fail(q, vec![hold(stale).failure("no")])
+    let statuses = store
+        .fail(q, vec![lease(stale).failure("no")])
         .await
         .unwrap();
-    assert_eq!(told, [OutcomeStatus::LeaseLost]);
+    assert_eq!(statuses, [OutcomeStatus::LeaseLost]);
     assert_eq!(
-        store.release(q, vec![hold(stale)]).await.unwrap(),
+        store.release(q, vec![lease(stale)]).await.unwrap(),
         [OutcomeStatus::LeaseLost]
     );
     assert_eq!(
-        store.progress(q, hold(stale), 0.1, None).await.unwrap(),
+        store.progress(q, lease(stale), 0.1, None).await.unwrap(),
         LeaseStatus::Lost
     );
     let renewal = Renewal::Worker {
@@ -184,8 +184,8 @@ fn replace_primary(group: &Sentinels) {
     group.wait_for_new_primary(old);
 }
 
-/// Replicas hear nothing of the primary from now on. The Sentinels mend that after four of their
-/// publish periods: these are made long, so that a busy machine is done before.
+/// Disconnects the replicas from the primary. Sentinels repair that after four publish periods, which
+/// are made long enough for a busy machine.
 fn cut_links(group: &Sentinels) {
     for sentinel in group.sentinels() {
         let command = ["SENTINEL", "DEBUG", "publish-period", "5000"];
@@ -193,7 +193,7 @@ fn cut_links(group: &Sentinels) {
     }
     let replicas = group.replicas();
     for replica in &replicas {
-        // Nobody listens on port 1.
+        // Nothing listens on port 1.
         replica.command(&["REPLICAOF", "127.0.0.1", "1"]).ok();
     }
     let still_linked = |replica: &&&Server| {

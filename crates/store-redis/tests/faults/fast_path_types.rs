@@ -1,5 +1,5 @@
-//! A queue of plain jobs on their way, or of jobs of a kind, where steps check few types: a key of
-//! another type still refuses a step before it changed anything, or is not needed for it.
+//! Fast paths check few types. On a queue where they apply, one key has the wrong type: the script
+//! either fails before it changes anything, or does not need that key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use windlass_testkit::fixture::leases_of;
 use windlass_testkit::redis::Server;
 
 use crate::contents;
-use crate::wrong_type::{differing, keys, other_type};
+use crate::wrong_type::{differing, keys, set_wrong_type};
 
-/// What is tried: everything in it is fixed, so that it does the same each time.
-struct Quiet {
+/// A queue on which the fast paths apply. Nothing is random, so that each run does the same.
+struct FastPathFixture {
     queue: QueueName,
     job: NewJob,
     boot: BootId,
-    holds: Vec<JobLease>,
+    leases: Vec<JobLease>,
 }
 
-impl Quiet {
+impl FastPathFixture {
     async fn build(store: &RedisStore, kind: Option<Kind>) -> Result<Self> {
         let queue = QueueName::new("q")?;
         let job = || {
@@ -34,15 +34,15 @@ impl Quiet {
         store
             .enqueue(&queue, (0..6).map(|_| job()).collect())
             .await?;
-        let mut quiet = Self {
+        let mut fixture = Self {
             queue,
             job: job(),
             boot: BootId::new("boot")?,
-            holds: Vec::new(),
+            leases: Vec::new(),
         };
-        let claim = store.claim(&quiet.queue, quiet.request(1)).await?;
-        quiet.holds = leases_of(&claim.expect("there are jobs"));
-        Ok(quiet)
+        let claim = store.claim(&fixture.queue, fixture.request(1)).await?;
+        fixture.leases = holds(&claim.expect("jobs are ready"));
+        Ok(fixture)
     }
 
     fn request(&self, seq: u64) -> ClaimRequest {
@@ -55,7 +55,7 @@ impl Quiet {
     async fn call(&self, verb: &str, store: &RedisStore) -> Result<()> {
         let queue = &self.queue;
         let done = || {
-            self.holds
+            self.leases
                 .iter()
                 .cloned()
                 .map(JobLease::completion)
@@ -73,19 +73,19 @@ impl Quiet {
             "complete and claim" => {
                 drop(store.complete(queue, done(), Some(self.request(2))).await?);
             }
-            other => panic!("no verb is called {other}"),
+            other => panic!("unknown operation {other}"),
         }
         Ok(())
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_of_the_wrong_type_never_leaves_a_quiet_step_half_done() {
+async fn a_key_of_the_wrong_type_never_leaves_a_fast_path_half_done() {
     assert_never_half_done(None).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_of_the_wrong_type_never_leaves_a_step_on_jobs_of_a_kind_half_done() {
+async fn a_key_of_the_wrong_type_never_leaves_a_fast_path_for_jobs_of_a_kind_half_done() {
     assert_never_half_done(Some(Kind::new("mail.send").unwrap())).await;
 }
 
@@ -97,7 +97,7 @@ async fn assert_never_half_done(kind: Option<Kind>) {
         ..Options::default()
     };
     let store = RedisStore::open(&server.url(), options).await.unwrap();
-    let quiet = Quiet::build(&store, kind).await.unwrap();
+    let fixture = FastPathFixture::build(&store, kind).await.unwrap();
     let mut link = server.connect().unwrap();
     let dumped = contents::dump(&mut link);
     let (mut refused, mut done, mut broken) = (0, 0, Vec::new());
@@ -109,17 +109,17 @@ async fn assert_never_half_done(kind: Option<Kind>) {
         "complete and claim",
     ] {
         contents::restore(&mut link, &dumped);
-        quiet.call(verb, &store).await.unwrap();
-        let whole = contents::read(&mut link);
+        fixture.call(verb, &store).await.unwrap();
+        let complete = contents::read(&mut link);
         for key in keys() {
             contents::restore(&mut link, &dumped);
-            other_type(&mut link, &key);
+            set_wrong_type(&mut link, &key);
             let before = contents::read(&mut link);
-            let outcome = quiet.call(verb, &store).await;
+            let outcome = fixture.call(verb, &store).await;
             let after = contents::read(&mut link);
             let is_right = if outcome.is_ok() {
                 done += 1;
-                differing(&after, &whole).iter().all(|name| *name == key)
+                differing(&after, &complete).iter().all(|name| *name == key)
                     && after.get(&key) == before.get(&key)
             } else {
                 refused += 1;
@@ -127,9 +127,9 @@ async fn assert_never_half_done(kind: Option<Kind>) {
             };
             if !is_right {
                 let changed = differing(&before, &after);
-                let unlike = differing(&after, &whole);
+                let missing = differing(&after, &complete);
                 broken.push(format!(
-                    "{verb} with {key}: {outcome:?}\n    changed {changed:?}\n    unlike whole {unlike:?}"
+                    "{verb} with {key}: {outcome:?}\n    changed {changed:?}\n    missing {missing:?}"
                 ));
             }
         }

@@ -1,4 +1,4 @@
-//! A queue that has something of everything.
+//! A queue with jobs in every state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,30 +14,31 @@ use windlass_testkit::fixture::{id, lease_of, leases_of};
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Who and what there is on the queue.
-pub(crate) struct World {
+/// The queue, its workers and their claims.
+pub(crate) struct Fixture {
     pub(crate) q: QueueName,
     pub(crate) boot: BootId,
-    /// Its lease has ended.
-    pub(crate) gone: BootId,
-    /// Five jobs under one token of `boot`; the last was asked to stop.
+    /// A worker whose lease has expired.
+    pub(crate) expired: BootId,
+    /// Five jobs in one claim of `boot`; the last one is being cancelled.
     pub(crate) held: Claim,
     pub(crate) single: Claim,
     pub(crate) offered: Claim,
 }
 
-impl World {
-    /// Fills an empty store. Time moves on meanwhile, so that something is due and something ended.
+impl Fixture {
+    /// Fills an empty store. The clock advances meanwhile, so that some jobs are due and some leases
+    /// have expired.
     pub(crate) async fn build(store: &RedisStore, clock: &Arc<ManualClock>) -> Self {
         let q = QueueName::new("q").unwrap();
-        let (boot, gone) = (BootId::generate(), BootId::generate());
+        let (boot, expired) = (BootId::generate(), BootId::generate());
         let set =
             ["succeeded_count=100", "dead_age=all"].map(|text| text.parse::<Setting>().unwrap());
         store.set(&q, set.to_vec()).await.unwrap();
-        for boot in [&boot, &gone] {
+        for boot in [&boot, &expired] {
             store.register(worker(boot, &q)).await.unwrap();
         }
-        // A claim of which the tombstone is due to go, and ids that are remembered.
+        // A claim whose tombstone is about to expire, and ids kept for deduplication.
         store
             .enqueue(&q, vec![job("old").id(id("old")), job("older")])
             .await
@@ -48,11 +49,11 @@ impl World {
             .map(JobLease::completion)
             .collect();
         store.complete(&q, done, None).await.unwrap();
-        suspects(store, &q, &gone, clock).await;
+        suspects(store, &q, &expired, clock).await;
         clock.advance(Duration::from_secs(70));
         finished(store, &q).await;
         let held = held(store, &q, &boot).await;
-        lost(store, &q, &gone, clock).await;
+        lost(store, &q, &expired, clock).await;
         let renewal = Renewal::Worker {
             boot: boot.clone(),
             tokens: vec![held.token],
@@ -61,17 +62,17 @@ impl World {
         store.renew(&q, renewal, HOUR).await.unwrap();
         waiting(store, &q).await;
         let offer = ClaimRequest::single(1).mode(Mode::Dispatch).lease(HOUR);
-        let world = Self {
+        let fixture = Self {
             single: claim(store, &q, ClaimRequest::single(1).lease(HOUR)).await,
             offered: claim(store, &q, offer).await,
             q,
             boot,
-            gone,
+            expired,
             held,
         };
         clock.advance(Duration::from_secs(2));
-        asleep(store, &world).await;
-        world
+        wait_for_jobs(store, &fixture).await;
+        fixture
     }
 }
 
@@ -95,8 +96,8 @@ async fn claim(store: &RedisStore, q: &QueueName, mut request: ClaimRequest) -> 
     store.claim(q, request).await.unwrap().expect("jobs wait")
 }
 
-/// A job that lost its holder twice.
-async fn suspects(store: &RedisStore, q: &QueueName, gone: &BootId, clock: &ManualClock) {
+/// A job whose lease expired twice.
+async fn suspects(store: &RedisStore, q: &QueueName, expired: &BootId, clock: &ManualClock) {
     store
         .enqueue(q, vec![job("suspect").id(id("suspect"))])
         .await
@@ -105,7 +106,7 @@ async fn suspects(store: &RedisStore, q: &QueueName, gone: &BootId, clock: &Manu
         claim(
             store,
             q,
-            ClaimRequest::worker(gone.clone(), seq, 1).lease(LEASE),
+            ClaimRequest::worker(expired.clone(), seq, 1).lease(LEASE),
         )
         .await;
         clock.advance(2 * LEASE);
@@ -113,7 +114,7 @@ async fn suspects(store: &RedisStore, q: &QueueName, gone: &BootId, clock: &Manu
     }
 }
 
-/// A job for each way to end.
+/// A job for each final state.
 async fn finished(store: &RedisStore, q: &QueueName) {
     let jobs = ["result", "awaited", "fails", "fades"].map(|name| job(name).id(id(name)));
     let mut jobs = jobs.to_vec();
@@ -126,24 +127,24 @@ async fn finished(store: &RedisStore, q: &QueueName) {
         .cancel(q, &Target::Ids(vec![id("fades")]), None)
         .await
         .unwrap();
-    // The suspect is claimed alone, and given back.
+    // A suspect is claimed alone; release it.
     let alone = claim(store, q, ClaimRequest::single(9)).await;
     store.release(q, leases_of(&alone)).await.unwrap();
     let alone = claim(store, q, ClaimRequest::single(9)).await;
     let all = claim(store, q, ClaimRequest::single(9)).await;
-    store.release(q, leases_of(&alone)).await.unwrap();
-    for held in leases_of(&all) {
-        if held.id == id("fails") {
-            let failure = held.failure("no good").retry(Retry::Permanent);
+    store.release(q, holds(&alone)).await.unwrap();
+    for lease in holds(&all) {
+        if lease.id == id("fails") {
+            let failure = lease.failure("no good").retry(Retry::Permanent);
             store.fail(q, vec![failure]).await.unwrap();
         } else {
-            let completion = held.completion().result("done");
+            let completion = lease.completion().result("done");
             store.complete(q, vec![completion], None).await.unwrap();
         }
     }
 }
 
-/// Five jobs in the hands of a worker that lives, one with progress, one asked to stop.
+/// Five jobs held by a live worker, one with progress, one being cancelled.
 async fn held(store: &RedisStore, q: &QueueName, boot: &BootId) -> Claim {
     let suspects = store.list(q, &Filter::default(), None, 100).await.unwrap();
     assert!(
@@ -152,7 +153,7 @@ async fn held(store: &RedisStore, q: &QueueName, boot: &BootId) -> Claim {
             .iter()
             .any(|job| job.expiries == 2 && job.state == JobState::Ready)
     );
-    // The suspect stands in the way: it is made to wait.
+    // The suspect would be claimed first: snooze it.
     let alone = claim(store, q, ClaimRequest::single(9)).await;
     let snooze = lease_of(&alone, 0).snooze(Due::After(Duration::from_millis(1)));
     store.snooze(q, vec![snooze]).await.unwrap();
@@ -184,8 +185,8 @@ async fn held(store: &RedisStore, q: &QueueName, boot: &BootId) -> Claim {
     held
 }
 
-/// Jobs in the hands of a worker whose lease has ended, and a claim that another never heard of.
-async fn lost(store: &RedisStore, q: &QueueName, gone: &BootId, clock: &ManualClock) {
+/// Jobs held by a worker whose lease has expired.
+async fn lost(store: &RedisStore, q: &QueueName, expired: &BootId, clock: &ManualClock) {
     store
         .enqueue(
             q,
@@ -196,19 +197,19 @@ async fn lost(store: &RedisStore, q: &QueueName, gone: &BootId, clock: &ManualCl
     claim(
         store,
         q,
-        ClaimRequest::worker(gone.clone(), 200, 2).lease(LEASE),
+        ClaimRequest::worker(expired.clone(), 200, 2).lease(LEASE),
     )
     .await;
     clock.advance(LEASE + Duration::from_secs(1));
 }
 
-/// Jobs that wait: in every lane, for later, for just now, with an expiry, with stale entries.
+/// Waiting jobs: of every priority, scheduled, due, with an expiry, with stale list entries.
 async fn waiting(store: &RedisStore, q: &QueueName) {
     let mut headers = Headers::default();
     headers.set("trace", "abc").unwrap();
     let mut jobs: Vec<_> = (0..30)
         .map(|n| {
-            let job = job("lane").id(id(&format!("lane-{n}")));
+            let job = job("ready").id(id(&format!("ready-{n}")));
             job.priority(Priority::new(n % 10).unwrap())
                 .headers(headers.clone())
         })
@@ -243,19 +244,19 @@ async fn waiting(store: &RedisStore, q: &QueueName) {
     }
 }
 
-/// Some were woken, whose markers lie there, and more of them sleep than there are jobs.
-async fn asleep(store: &RedisStore, world: &World) {
-    store.pause(&world.q).await.unwrap();
-    // At once: however short a wait is, a server with nothing to do ends it ten times a second.
-    let mut naps = JoinSet::new();
+/// Leaves wake-ups of finished waiters, and more waiters than jobs.
+async fn wait_for_jobs(store: &RedisStore, fixture: &Fixture) {
+    store.pause(&fixture.q).await.unwrap();
+    // Concurrently, because an idle server ends blocking calls only ten times a second.
+    let mut waits = JoinSet::new();
     for _ in 0..40 {
-        let (store, q) = (store.clone(), world.q.clone());
-        naps.spawn(async move {
+        let (store, q) = (store.clone(), fixture.q.clone());
+        waits.spawn(async move {
             let mut request = ClaimRequest::single(1);
-            let nap = Duration::from_millis(1);
-            store.claim_waiting(&q, &mut request, nap).await.unwrap();
+            let wait = Duration::from_millis(1);
+            store.claim_waiting(&q, &mut request, wait).await.unwrap();
         });
     }
-    naps.join_all().await;
-    store.resume(&world.q).await.unwrap();
+    waits.join_all().await;
+    store.resume(&fixture.q).await.unwrap();
 }

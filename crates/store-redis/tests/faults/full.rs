@@ -1,4 +1,4 @@
-//! The server has no memory left: nothing more comes in, everything that is there can end.
+//! The server is out of memory: enqueues fail, but existing jobs can still end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const ROOM: u64 = 6 * 1024 * 1024;
 const LEASE: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_server_takes_no_jobs_and_lets_those_it_has_end() {
+async fn a_full_server_rejects_jobs_and_lets_existing_ones_end() {
     let server = Arc::new(Server::start());
     let q = queue("q");
     let store = open(&server.url()).await;
@@ -33,7 +33,7 @@ async fn a_full_server_takes_no_jobs_and_lets_those_it_has_end() {
     .await;
     let stored = 1 + fill(&store, &q).await;
 
-    // Whoever comes now can work as well as those who were there before.
+    // A worker that starts now can work too.
     let late = open(&server.url()).await;
     let boot = BootId::generate();
     let worker = NewWorker {
@@ -54,8 +54,8 @@ async fn a_full_server_takes_no_jobs_and_lets_those_it_has_end() {
         WorkerCommand::Continue
     );
     late.watch(std::slice::from_ref(&q)).await.unwrap();
-    hold_on(&late, &q, &boot).await;
-    let left = stored - settle_some(&late, &q, &boot).await;
+    use_leases(&late, &q, &boot).await;
+    let left = stored - end_some(&late, &q, &boot).await;
     operate(&late, &q).await;
     assert_full(&store, &q).await;
 
@@ -65,9 +65,9 @@ async fn a_full_server_takes_no_jobs_and_lets_those_it_has_end() {
     store.enqueue(&q, vec![NewJob::new("again")]).await.unwrap();
 }
 
-/// A covered enqueue is told the same: no level is reached by what was not stored.
+/// A durable enqueue fails the same way.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_covered_enqueue_is_told_that_the_server_is_full() {
+async fn a_durable_enqueue_fails_when_the_server_is_full() {
     let server = Server::start();
     let q = queue("q");
     let store = open(&with_options(
@@ -82,9 +82,9 @@ async fn a_covered_enqueue_is_told_that_the_server_is_full() {
     store.enqueue(&q, vec![NewJob::new("again")]).await.unwrap();
 }
 
-/// A call of so many jobs takes several steps, of which the last finds no room.
+/// A large batch takes several script calls, of which the last ones find no memory.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_of_which_some_jobs_were_stored_is_not_told_that_none_was() {
+async fn a_batch_that_was_stored_in_part_has_an_unknown_outcome() {
     let server = Server::start();
     let q = queue("q");
     let store = open(&server.url()).await;
@@ -101,21 +101,21 @@ async fn a_call_of_which_some_jobs_were_stored_is_not_told_that_none_was() {
     assert!((1..1000).contains(&stored), "{stored} were stored");
     set_limit("0");
     let again = store.enqueue(&q, jobs).await.unwrap();
-    let known = again.iter().filter(|told| told.is_duplicate()).count();
+    let known = again.iter().filter(|reply| reply.is_duplicate()).count();
     assert_eq!(known as u64, stored);
 }
 
-/// Enqueues until there is no room; how many jobs were stored.
+/// Enqueues until the server is full and returns the number of jobs stored.
 async fn fill(store: &RedisStore, q: &QueueName) -> usize {
     let mut stored = 0;
     loop {
         let jobs: Vec<_> = (0..50).map(|_| NewJob::new(vec![7; 2_000])).collect();
         match store.enqueue(q, jobs).await {
-            Ok(told) => stored += told.len(),
+            Ok(replies) => stored += replies.len(),
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::StoreFull, "{error}");
                 assert!(error.is_transient());
-                assert!(stored > 300, "only {stored} fitted");
+                assert!(stored > 300, "only {stored} were stored");
                 return stored;
             }
         }
@@ -134,8 +134,8 @@ async fn assert_full(store: &RedisStore, q: &QueueName) {
     );
 }
 
-/// Claims of every sort, and what holds them.
-async fn hold_on(store: &RedisStore, q: &QueueName, boot: &BootId) {
+/// Claims in every mode, renews, and gives the jobs back.
+async fn use_leases(store: &RedisStore, q: &QueueName, boot: &BootId) {
     let worker = ClaimRequest::worker(boot.clone(), 1, 2);
     let claim = store.claim(q, worker).await.unwrap().expect("jobs wait");
     let renewal = Renewal::Worker {
@@ -145,28 +145,28 @@ async fn hold_on(store: &RedisStore, q: &QueueName, boot: &BootId) {
     };
     let renewed = store.renew(q, renewal, LEASE).await.unwrap();
     assert!(renewed.until.is_some() && renewed.lost.is_empty());
-    let holds = leases_of(&claim);
+    let leases = holds(&claim);
     store
-        .progress(q, holds[0].clone(), 0.5, Some("half".to_owned()))
+        .progress(q, leases[0].clone(), 0.5, Some("half".to_owned()))
         .await
         .unwrap();
-    let told = store.release(q, holds).await.unwrap();
-    assert_eq!(told, [OutcomeStatus::Released; 2]);
+    let statuses = store.release(q, leases).await.unwrap();
+    assert_eq!(statuses, [OutcomeStatus::Released; 2]);
 
     let dispatch = ClaimRequest::single(1).mode(Mode::Dispatch);
     let claim = store.claim(q, dispatch).await.unwrap().expect("jobs wait");
-    let hold = lease_of(&claim, 0);
-    store.accept(q, hold.clone(), LEASE).await.unwrap();
+    let lease = hold(&claim, 0);
+    store.accept(q, lease.clone(), LEASE).await.unwrap();
     store
         .renew(q, Renewal::Single { token: claim.token }, LEASE)
         .await
         .unwrap();
-    let told = store.snooze(q, vec![hold.snooze(Due::Now)]).await.unwrap();
-    assert_eq!(told, [OutcomeStatus::Snoozed]);
+    let statuses = store.snooze(q, vec![lease.snooze(Due::Now)]).await.unwrap();
+    assert_eq!(statuses, [OutcomeStatus::Snoozed]);
 }
 
-/// Ends some jobs in every way; how many have ended for good.
-async fn settle_some(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize {
+/// Reports every kind of outcome and returns the number of jobs that ended for good.
+async fn end_some(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize {
     let mut request = ClaimRequest::worker(boot.clone(), 2, 4);
     let wait = Duration::from_secs(1);
     let claim = store
@@ -174,35 +174,35 @@ async fn settle_some(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize 
         .await
         .unwrap()
         .expect("jobs wait");
-    let holds = leases_of(&claim);
+    let leases = holds(&claim);
     let failures = vec![
-        holds[0].clone().failure("later"),
-        holds[1]
+        leases[0].clone().failure("later"),
+        leases[1]
             .clone()
             .failure("never")
             .retry(windlass_core::Retry::Permanent),
     ];
-    let told = store.fail(q, failures).await.unwrap();
-    assert_eq!(told, [OutcomeStatus::Retrying, OutcomeStatus::Dead]);
+    let statuses = store.fail(q, failures).await.unwrap();
+    assert_eq!(statuses, [OutcomeStatus::Retrying, OutcomeStatus::Dead]);
     let completions = vec![
-        holds[2].clone().completion().result("a result"),
-        holds[3].clone().completion(),
+        leases[2].clone().completion().result("a result"),
+        leases[3].clone().completion(),
     ];
     let next = ClaimRequest::worker(boot.clone(), 3, 1);
     let completed = store.complete(q, completions, Some(next)).await.unwrap();
     assert_eq!(completed.statuses, [OutcomeStatus::Completed; 2]);
     let next = completed.next.expect("more jobs wait");
-    let told = store
-        .complete(q, vec![lease_of(&next, 0).completion()], None)
+    let completed = store
+        .complete(q, vec![hold(&next, 0).completion()], None)
         .await
         .unwrap();
-    assert_eq!(told.statuses, [OutcomeStatus::Completed]);
+    assert_eq!(completed.statuses, [OutcomeStatus::Completed]);
     let most_once = ClaimRequest::single(1).mode(Mode::AtMostOnce);
     store.claim(q, most_once).await.unwrap().expect("jobs wait");
     4
 }
 
-/// What a person may want to do to make room, and to see why.
+/// What an operator may do to diagnose the problem and free memory.
 async fn operate(store: &RedisStore, q: &QueueName) {
     use windlass_core::{Filter, JobState, Target};
     let of = |state| {
@@ -235,14 +235,14 @@ async fn operate(store: &RedisStore, q: &QueueName) {
         .await
         .unwrap();
     store.maintain(q, 100).await.unwrap();
-    store.stats(q).await.unwrap().expect("the queue is there");
+    store.stats(q).await.unwrap().expect("the queue exists");
     store.queues().await.unwrap();
     store.workers().await.unwrap();
     store.list(q, &Filter::default(), None, 10).await.unwrap();
     store.audit(q, None).await.unwrap();
 }
 
-/// Completes everything; how many jobs that were.
+/// Completes all jobs and returns their number.
 async fn drain(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize {
     let mut drained = 0;
     for seq in 10.. {
@@ -250,14 +250,15 @@ async fn drain(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize {
         let Some(claim) = store.claim(q, request).await.unwrap() else {
             break;
         };
-        let holds = leases_of(&claim).into_iter();
-        let completions: Vec<_> = holds.map(JobLease::completion).collect();
+        let leases = holds(&claim).into_iter();
+        let completions: Vec<_> = leases.map(JobLease::completion).collect();
         drained += completions.len();
-        let told = store.complete(q, completions, None).await.unwrap();
+        let reply = store.complete(q, completions, None).await.unwrap();
         assert!(
-            told.statuses
+            reply
+                .statuses
                 .iter()
-                .all(|told| *told == OutcomeStatus::Completed)
+                .all(|status| *status == OutcomeStatus::Completed)
         );
     }
     drained

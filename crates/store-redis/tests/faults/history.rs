@@ -1,4 +1,4 @@
-//! Nothing is left of jobs that ended.
+//! No data is left of jobs that ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::support::queue;
 const JOBS: usize = 10_000;
 const BATCH: usize = 500;
 
-/// How long a claim that has ended is remembered, and a little.
+/// A little longer than an ended claim is remembered.
 const CLAIM_TOMBSTONE: Duration = Duration::from_secs(61);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_names_a_job_that_ended_once_its_claim_is_forgotten() {
     let server = Server::start();
-    // Generated ids carry the time they were made at.
+    // Generated ids contain their creation time.
     let now = Timestamp::from_ms(SystemClock.now_us() / 1000);
     let clock = Arc::new(ManualClock::new(now));
     let store = opened(&server, &clock).await;
@@ -34,7 +34,7 @@ async fn nothing_names_a_job_that_ended_once_its_claim_is_forgotten() {
     let mut generated = Vec::new();
     let mut seq = 0;
     for batch in 0..JOBS / BATCH {
-        // Half of the ids were chosen by the caller.
+        // Half of the ids are chosen by the caller.
         let jobs: Vec<_> = (0..BATCH)
             .map(|n| match n % 2 {
                 0 => NewJob::new("trace-payload"),
@@ -57,12 +57,14 @@ async fn nothing_names_a_job_that_ended_once_its_claim_is_forgotten() {
             };
             let claim = store.claim(&q, request).await.unwrap().expect("jobs wait");
             done += claim.jobs.len();
-            let completions = leases_of(&claim).into_iter().map(JobLease::completion);
-            let told = store.complete(&q, completions.collect(), None).await;
-            told.unwrap();
+            let completions = holds(&claim).into_iter().map(JobLease::completion);
+            store
+                .complete(&q, completions.collect(), None)
+                .await
+                .unwrap();
         }
     }
-    // The claims are still remembered: this is what a trace looks like.
+    // The claims are still remembered, so there are traces.
     assert!(!traces(&server, &generated).is_empty());
 
     clock.advance(CLAIM_TOMBSTONE);
@@ -81,24 +83,24 @@ async fn opened(server: &Server, clock: &Arc<ManualClock>) -> RedisStore {
     RedisStore::open(&server.url(), options).await.unwrap()
 }
 
-/// The keys in which an id or a payload can be found.
+/// Returns the keys that contain an id or a payload.
 fn traces(server: &Server, generated: &[JobId]) -> Vec<String> {
-    // Generated within minutes, they begin alike; the registry has nothing that begins so.
+    // Generated within minutes, the ids share a prefix, which does not occur in the registry.
     let ends = [&generated[0], &generated[generated.len() - 1]].map(JobId::as_str);
-    let alike = ends[0]
+    let shared = ends[0]
         .bytes()
         .zip(ends[1].bytes())
         .take_while(|(a, b)| a == b)
         .count();
-    assert!(alike >= 4, "{ends:?}");
-    let marks = [b"trace-".as_slice(), &ends[0].as_bytes()[..alike]];
+    assert!(shared >= 4, "{ends:?}");
+    let marks = [b"trace-".as_slice(), &ends[0].as_bytes()[..shared]];
     let contents = contents::read(&mut server.connect().unwrap());
     let names_a_job = |content: &contents::Content| {
-        let has = |piece: &[u8], mark: &[u8]| piece.windows(mark.len()).any(|part| part == mark);
-        let pieces = content.pieces();
-        pieces
+        let has = |text: &[u8], mark: &[u8]| text.windows(mark.len()).any(|window| window == mark);
+        let strings = content.strings();
+        strings
             .iter()
-            .any(|piece| marks.iter().any(|mark| has(piece, mark)))
+            .any(|text| marks.iter().any(|mark| has(text, mark)))
     };
     let named = contents
         .into_iter()

@@ -1,4 +1,4 @@
-//! Many idle workers: one job wakes about one of them, and lost hints only cost time.
+//! Many idle workers: one job wakes about one of them, and lost wake-ups only cost time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,15 +17,15 @@ const STORES: usize = 4;
 const WORKERS: usize = 200;
 const ROUNDS: usize = 15;
 
-/// What the whole crowd would cost is its number; beside the polls there are a handful of calls.
+/// Waking all workers would cost one call each. Besides polls, there are only a few calls.
 const WOKEN_MAX: u64 = WORKERS as u64 / 4;
 
-/// The poll, and what a busy machine may need besides.
+/// The poll interval, plus what a busy machine may need.
 const PICKED_UP_WITHIN: Duration = Duration::from_secs(20);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_job_does_not_wake_two_hundred_workers() {
-    let (server, q, producer) = place().await;
+    let (server, q, producer) = empty_queue().await;
     let (started, mut starts) = mpsc::unbounded_channel();
     let mut idle = JoinSet::new();
     for _ in 0..STORES {
@@ -35,7 +35,7 @@ async fn one_job_does_not_wake_two_hundred_workers() {
         }
     }
     with(&server, |server| {
-        until("all of them sleep", || {
+        until("all workers block", || {
             let blocked = info(server, "clients", "blocked_clients");
             (blocked >= WORKERS as u64 - 5)
                 .then_some(())
@@ -54,9 +54,9 @@ async fn one_job_does_not_wake_two_hundred_workers() {
             .enqueue(&q, vec![NewJob::new("a job")])
             .await
             .unwrap();
-        starts.recv().await.expect("somebody takes it");
+        starts.recv().await.expect("a worker claims it");
         waits.push(began.elapsed());
-        // Whoever else was woken claims by now.
+        // Other workers that were woken have claimed by now.
         sleep(Duration::from_millis(10)).await;
         let calls = with(&server, claims).await - before;
         woken.push(calls.saturating_sub(polls_within(began.elapsed())));
@@ -65,7 +65,7 @@ async fn one_job_does_not_wake_two_hundred_workers() {
     woken.sort_unstable();
     waits.sort_unstable();
     println!(
-        "calls of scripts per job beside polls {woken:?}; picked up in p50 {:?}",
+        "script calls per job without polls {woken:?}; picked up in p50 {:?}",
         waits[ROUNDS / 2]
     );
     // The enqueue, the claim and its completion are three.
@@ -73,16 +73,16 @@ async fn one_job_does_not_wake_two_hundred_workers() {
     assert!(waits[ROUNDS / 2] < PICKED_UP_WITHIN, "{waits:?}");
 }
 
-/// How often the whole crowd polls in this time, at the most: what a busy machine makes longer is
-/// not taken for wakes.
+/// Returns how often all workers poll in this time at most, so that polls on a slow machine do not
+/// count as wake-ups.
 fn polls_within(time: Duration) -> u64 {
     let shortest = POLL_MAX / 2;
     u64::try_from(WORKERS as u128 * time.as_millis() / shortest.as_millis()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_job_is_picked_up_within_the_poll_although_every_hint_is_lost() {
-    let (server, q, producer) = place().await;
+async fn every_job_is_picked_up_by_polling_although_every_wake_up_is_lost() {
+    let (server, q, producer) = empty_queue().await;
     let (started, mut starts) = mpsc::unbounded_channel();
     let mut idle = JoinSet::new();
     idle.spawn(work(open(&server.url()).await, q.clone(), started));
@@ -90,10 +90,10 @@ async fn every_job_is_picked_up_within_the_poll_although_every_hint_is_lost() {
     let mut waits = Vec::new();
     for _ in 0..ROUNDS {
         sleep(Duration::from_millis(fastrand::u64(60..120))).await;
-        // The sleeper is forgotten: nobody leaves a marker for it.
+        // Delete the waiters, so that the enqueue wakes none.
         with(&server, |server| {
-            let hints = ["windlass:{q}:wake", "windlass:{q}:sleepers"];
-            server.command(&["DEL", hints[0], hints[1]]).ok();
+            let keys = ["windlass:{q}:wake", "windlass:{q}:sleepers"];
+            server.command(&["DEL", keys[0], keys[1]]).ok();
         })
         .await;
         let began = Instant::now();
@@ -104,24 +104,24 @@ async fn every_job_is_picked_up_within_the_poll_although_every_hint_is_lost() {
         timeout(PICKED_UP_WITHIN, starts.recv())
             .await
             .expect("the poll finds it")
-            .expect("the worker lives");
+            .expect("the worker is alive");
         waits.push(began.elapsed());
     }
 
     waits.sort_unstable();
     println!(
-        "without hints picked up in p50 {:?}, longest {:?}",
+        "without wake-ups picked up in p50 {:?}, longest {:?}",
         waits[ROUNDS / 2],
         waits[ROUNDS - 1]
     );
     assert!(
         waits[ROUNDS / 2] > Duration::from_millis(100),
-        "hints came all the same: {waits:?}"
+        "a wake-up was delivered: {waits:?}"
     );
 }
 
-/// A server with an empty queue, and who fills it.
-async fn place() -> (Arc<Server>, QueueName, RedisStore) {
+/// Starts a server with an empty queue; returns a store to enqueue with.
+async fn empty_queue() -> (Arc<Server>, QueueName, RedisStore) {
     let server = Arc::new(Server::start());
     let q = queue("q");
     let producer = open(&server.url()).await;
@@ -129,7 +129,7 @@ async fn place() -> (Arc<Server>, QueueName, RedisStore) {
     (server, q, producer)
 }
 
-/// Waits for one job after the other, and completes it, until the test ends.
+/// Waits for jobs and completes them until the test ends.
 async fn work(store: RedisStore, q: QueueName, started: mpsc::UnboundedSender<()>) -> Result<()> {
     loop {
         let mut request = ClaimRequest::single(1);
@@ -138,10 +138,10 @@ async fn work(store: RedisStore, q: QueueName, started: mpsc::UnboundedSender<()
             continue;
         };
         for job in claim.jobs {
-            // Nobody counts any more when the test has ended.
+            // Fails once the test has ended.
             let _ = started.send(());
-            let hold = JobLease::new(job.id, claim.token);
-            store.complete(&q, vec![hold.completion()], None).await?;
+            let lease = JobLease::new(job.id, claim.token);
+            store.complete(&q, vec![lease.completion()], None).await?;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Answers to claims are lost while the worker lives: the jobs start again all the same.
+//! Replies to claims are lost while the worker is alive: the jobs start again all the same.
 
 use std::collections::HashMap;
 use std::task::Poll;
@@ -17,21 +17,21 @@ use crate::support::{open, queue, with_options};
 
 const JOBS: usize = 60;
 
-/// So long that no job comes back because its lease ended.
+/// So long that no job comes back because its lease expired.
 const LEASE: Duration = Duration::from_secs(300);
 
-/// How long anything may take before it counts as broken: far less than a lease.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of a test; far less than a lease.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often a worker renews whose lease is the usual one.
+/// How often a worker with the default lease renews.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// How long the store waits for an answer before it asks again: half the time a call has.
-const ONE_TRY: Duration = Duration::from_secs(5);
+/// How long the store waits for a reply before it resends: half the timeout of a call.
+const ONE_ATTEMPT: Duration = Duration::from_secs(5);
 
-/// The line goes dead under some claims: the store asks again, and is told the same claim.
+/// The connection dies during some claims: the store resends them and gets the same claim.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_whose_answer_was_swallowed_starts_within_two_renewals() {
+async fn a_claim_whose_reply_was_dropped_starts_within_two_renewals() {
     let server = ServerOptions::new().tcp().start();
     let proxy = Proxy::start(&server).await;
     let store = open(&with_options(&proxy.url(), "timeout=10s")).await;
@@ -42,7 +42,7 @@ async fn a_claim_whose_answer_was_swallowed_starts_within_two_renewals() {
     let mut longest = Duration::ZERO;
     for seq in 1..=JOBS as u64 {
         if seq % 20 == 0 {
-            proxy.mute();
+            proxy.drop_replies();
         }
         let began = Instant::now();
         let request = ClaimRequest::worker(boot.clone(), seq, 1).lease(LEASE);
@@ -53,29 +53,29 @@ async fn a_claim_whose_answer_was_swallowed_starts_within_two_renewals() {
         complete(&store, &q, &claim).await;
     }
     println!("the longest claim took {longest:?}");
-    assert!(longest >= ONE_TRY, "no answer was swallowed");
+    assert!(longest >= ONE_ATTEMPT, "no reply was dropped");
     assert_eq!(started.len(), JOBS);
     assert!(started.values().all(|count| *count == 1));
 }
 
-/// The worker's own caller goes away, before or after the answer came: its next renewal, which does
-/// not list the claim, brings the jobs back.
+/// The caller of a claim is cancelled, before or after the reply: the next renewal does not list the
+/// claim and brings its jobs back.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_that_nobody_heard_of_starts_again_within_two_renewals() {
+async fn a_claim_unknown_to_its_worker_starts_again_within_two_renewals() {
     let server = Server::start();
     let store = open(&server.url()).await;
     let q = queue("q");
     let mut worker = Worker::new(store.clone(), q.clone());
     store.enqueue(&q, jobs(JOBS)).await.unwrap();
-    // Counted in renewals, and not in time: a machine that stands still renews late.
-    let mut unheard: HashMap<JobId, u32> = HashMap::new();
+    // Counted in renewals, not in time, because a machine that stalls renews late.
+    let mut unknown: HashMap<JobId, u32> = HashMap::new();
     let (mut done, mut back, mut renewals) = (0, Vec::new(), 0);
     let began = Instant::now();
     for turn in 1.. {
         if done == JOBS {
             break;
         }
-        assert!(began.elapsed() < PATIENCE, "{done} of {JOBS} done");
+        assert!(began.elapsed() < TIMEOUT, "{done} of {JOBS} done");
         if turn % 7 == 0 {
             worker.renew().await;
             renewals += 1;
@@ -84,36 +84,36 @@ async fn a_claim_that_nobody_heard_of_starts_again_within_two_renewals() {
             continue;
         };
         let id = claim.jobs[0].id.clone();
-        if let Some(since) = unheard.remove(&id) {
+        if let Some(since) = unknown.remove(&id) {
             back.push(renewals - since);
         }
         if worker.seq.is_multiple_of(10) {
-            // As if the answer had never come: the worker does not know of this token.
+            // As if the reply had been lost: the worker does not know this token.
             worker.tokens.retain(|token| *token != claim.token);
-            unheard.insert(id, renewals);
+            unknown.insert(id, renewals);
             continue;
         }
         worker.complete(&claim).await;
         done += 1;
     }
     println!(
-        "{} claims were not heard of; back within {:?} renewals",
+        "{} claims were unknown; back within {:?} renewals",
         back.len(),
         back.iter().max()
     );
-    assert!(back.len() >= JOBS / 10 && unheard.is_empty());
+    assert!(back.len() >= JOBS / 10 && unknown.is_empty());
     assert!(back.iter().all(|renewals| *renewals <= 2), "{back:?}");
 }
 
-/// Futures are dropped at any await: nothing stays behind.
+/// Futures are dropped at any await point: nothing is left behind.
 #[tokio::test(flavor = "multi_thread")]
-async fn claims_given_up_half_way_leave_nothing_behind() {
+async fn cancelled_claims_leave_nothing_behind() {
     let server = Server::start();
     let store = open(&server.url()).await;
     let q = queue("q");
     let mut worker = Worker::new(store.clone(), q.clone());
     store.enqueue(&q, jobs(10 * JOBS)).await.unwrap();
-    let (mut done, mut given_up) = (0, 0);
+    let (mut done, mut cancelled) = (0, 0);
     for _ in 0..12 * JOBS {
         worker.seq += 1;
         let request = ClaimRequest::worker(worker.boot.clone(), worker.seq, 1).lease(LEASE);
@@ -130,13 +130,13 @@ async fn claims_given_up_half_way_leave_nothing_behind() {
                 worker.complete(&claim).await;
                 done += 1;
             }
-            None => given_up += 1,
+            None => cancelled += 1,
         }
         worker.seq = worker.seq.max(waiting.claimer.seq());
     }
-    println!("{given_up} claims were given up, {done} jobs done meanwhile");
-    assert!(given_up > 10);
-    // What is still on its way to the server comes after this answer.
+    println!("{cancelled} claims were cancelled, {done} jobs done meanwhile");
+    assert!(cancelled > 10);
+    // Calls still in flight arrive later.
     let began = Instant::now();
     while done < 10 * JOBS {
         worker.renew().await;
@@ -144,7 +144,7 @@ async fn claims_given_up_half_way_leave_nothing_behind() {
             worker.complete(&claim).await;
             done += 1;
         }
-        assert!(began.elapsed() < PATIENCE, "{done} done");
+        assert!(began.elapsed() < TIMEOUT, "{done} done");
     }
     let stats = store.stats(&q).await.unwrap().unwrap();
     assert_eq!(
@@ -153,13 +153,13 @@ async fn claims_given_up_half_way_leave_nothing_behind() {
     );
 }
 
-/// Drops a future when it has been polled so often and is not done.
+/// Polls a future at most `polls` times, then drops it.
 async fn polled<T>(future: impl Future<Output = T>, mut polls: u32) -> Option<T> {
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|context| {
         polls -= 1;
         match future.as_mut().poll(context) {
-            Poll::Ready(answer) => Poll::Ready(Some(answer)),
+            Poll::Ready(output) => Poll::Ready(Some(output)),
             Poll::Pending if polls == 0 => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         }
@@ -210,14 +210,15 @@ impl Worker {
 }
 
 async fn complete(store: &RedisStore, q: &QueueName, claim: &Claim) {
-    let holds = leases_of(claim).into_iter();
-    let completions: Vec<_> = holds.map(JobLease::completion).collect();
-    let told = store.complete(q, completions, None).await.unwrap();
+    let leases = holds(claim).into_iter();
+    let completions: Vec<_> = leases.map(JobLease::completion).collect();
+    let reply = store.complete(q, completions, None).await.unwrap();
     assert!(
-        told.statuses
+        reply
+            .statuses
             .iter()
-            .all(|told| *told == OutcomeStatus::Completed),
-        "{told:?}"
+            .all(|status| *status == OutcomeStatus::Completed),
+        "{reply:?}"
     );
 }
 

@@ -1,12 +1,12 @@
-//! The Redis store under faults: servers and connections that die, scripts that are forgotten, memory
-//! that runs out, slots that move. An outside ledger says what was promised.
+//! The Redis store under faults: servers and connections that die, flushed scripts, full memory,
+//! migrating slots. An external ledger records what the store acknowledged.
 //!
-//! `WINDLASS_ROUNDS=N` makes each of them N times as long (1 unless said).
+//! `WINDLASS_ROUNDS=N` makes each test N times as long (default: 1).
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test that cannot go on fails where it stands, and says what it went through"
+    reason = "a test fails at the first error and prints its progress"
 )]
 
 mod cluster;

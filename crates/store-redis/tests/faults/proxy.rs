@@ -1,5 +1,5 @@
-//! A proxy between a store and its server that can swallow answers: the server has done what it was
-//! asked, and nobody hears of it.
+//! A proxy between a store and its server that can drop replies: the server executes calls, but the
+//! store gets no reply.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use tokio::net::{TcpListener, TcpStream};
@@ -7,16 +7,16 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use windlass_testkit::redis::Server;
 
-/// A proxy on a port of its own; it ends with this value.
+/// A proxy on a free port; it stops when this value is dropped.
 pub(crate) struct Proxy {
     port: u16,
-    /// Connections of earlier generations are not answered any more.
+    /// Connections of earlier generations get no replies.
     generation: watch::Sender<u64>,
     task: JoinHandle<()>,
 }
 
 impl Proxy {
-    /// Stands before a server that listens on a port.
+    /// Starts a proxy for a server.
     pub(crate) async fn start(server: &Server) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -24,7 +24,7 @@ impl Proxy {
         let (to, shared) = (server.port(), generation.clone());
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(pass(client, to, shared.subscribe()));
+                tokio::spawn(forward(client, to, shared.subscribe()));
             }
         });
         Self {
@@ -34,13 +34,13 @@ impl Proxy {
         }
     }
 
-    /// Where a store finds it.
+    /// Returns the URL for a store.
     pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/0", self.port)
     }
 
-    /// From now on nobody who is connected gets an answer; their calls are still carried out.
-    pub(crate) fn mute(&self) {
+    /// Drops all further replies on current connections; their calls are still executed.
+    pub(crate) fn drop_replies(&self) {
         self.generation.send_modify(|generation| *generation += 1);
     }
 }
@@ -51,20 +51,20 @@ impl Drop for Proxy {
     }
 }
 
-async fn pass(client: TcpStream, to: u16, generation: watch::Receiver<u64>) {
+async fn forward(client: TcpStream, to: u16, generation: watch::Receiver<u64>) {
     let Ok(server) = TcpStream::connect(("127.0.0.1", to)).await else {
         return;
     };
     let mine = *generation.borrow();
-    let (mut asks, mut hears) = client.into_split();
-    let (mut answers, mut takes) = server.into_split();
-    let asking = tokio::spawn(async move { copy(&mut asks, &mut takes).await });
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let requests = tokio::spawn(async move { copy(&mut from_client, &mut to_server).await });
     let mut bytes = vec![0; 64 * 1024];
-    while let Ok(count @ 1..) = answers.read(&mut bytes).await {
-        let is_muted = *generation.borrow() != mine;
-        if !is_muted && hears.write_all(&bytes[..count]).await.is_err() {
+    while let Ok(count @ 1..) = from_server.read(&mut bytes).await {
+        let is_dropped = *generation.borrow() != mine;
+        if !is_dropped && to_client.write_all(&bytes[..count]).await.is_err() {
             break;
         }
     }
-    asking.abort();
+    requests.abort();
 }

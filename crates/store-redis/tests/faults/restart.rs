@@ -1,4 +1,4 @@
-//! The server is killed and comes back.
+//! The server is killed and restarted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,72 +8,72 @@ use windlass_core::DurabilityLevel;
 use windlass_testkit::redis::{Fsync, Server, ServerOptions};
 
 use crate::support::{rounds, with};
-use crate::workload::{Crew, Plan};
+use crate::workload::{Plan, Workload};
 
 /// Enough to open a store on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Longer than any call may take.
-const AWAY: Duration = Duration::from_secs(8);
+/// Longer than the timeout of a call.
+const DOWNTIME: Duration = Duration::from_secs(8);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_synced_outlives_a_server_that_is_killed() {
+async fn what_was_synced_survives_a_server_that_is_killed() {
     let server = ServerOptions::new().append_only(Fsync::Always).start();
     let server = Arc::new(server);
     let plan = Plan::new(&server.url(), "q", TIMEOUT).durable("synced", DurabilityLevel::Synced);
-    let crew = Crew::start(plan).await;
+    let workload = Workload::start(plan).await;
     for _ in 0..3 * rounds() {
-        crew.go_on(100).await;
+        workload.wait_for_jobs(100).await;
         kill_and_restart(&server, Duration::from_millis(fastrand::u64(..800))).await;
-        crew.go_on(50).await;
+        workload.wait_for_jobs(50).await;
     }
 
-    let ended = crew.finish().await;
+    let report = workload.finish().await;
 
-    ended.assert_sound();
-    ended.assert_only_away();
+    report.assert_sound();
+    report.assert_only_unavailable();
 }
 
-/// The ledger of the test above is able to see a loss.
+/// Checks that the ledger of the test above can detect a loss.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_keeps_nothing_is_found_out() {
+async fn a_server_that_keeps_nothing_is_detected() {
     let server = Arc::new(Server::start());
-    let crew = Crew::start(Plan::new(&server.url(), "q", TIMEOUT)).await;
-    crew.go_on(50).await;
+    let workload = Workload::start(Plan::new(&server.url(), "q", TIMEOUT)).await;
+    workload.wait_for_jobs(50).await;
     kill_and_restart(&server, Duration::ZERO).await;
-    crew.go_on(20).await;
+    workload.wait_for_jobs(20).await;
 
-    let violations = crew.finish().await.violations();
+    let violations = workload.finish().await.violations();
 
     let is_lost = |what: &str| what.contains("is lost");
     assert!(violations.iter().any(|found| is_lost(&found.what)));
 }
 
-/// A server that is away for longer than any call may take: calls say so in time, and go on.
+/// The server is down for longer than the timeout of a call: calls fail in time, and work resumes.
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_answer_in_time_while_the_server_is_away() {
+async fn calls_return_in_time_while_the_server_is_down() {
     let server = ServerOptions::new().append_only(Fsync::Always).start();
     let server = Arc::new(server);
     let plan = Plan::new(&server.url(), "q", TIMEOUT).durable("synced", DurabilityLevel::Synced);
-    let crew = Crew::start(plan).await;
-    crew.go_on(50).await;
-    // Killed, then only stopped: connections are refused, and then they hang.
-    kill_and_restart(&server, AWAY).await;
-    crew.go_on(50).await;
+    let workload = Workload::start(plan).await;
+    workload.wait_for_jobs(50).await;
+    // First killed (connections are refused), then stopped (connections hang).
+    kill_and_restart(&server, DOWNTIME).await;
+    workload.wait_for_jobs(50).await;
     with(&server, Server::stop).await;
-    sleep(AWAY).await;
+    sleep(DOWNTIME).await;
     with(&server, Server::resume).await;
-    crew.go_on(50).await;
+    workload.wait_for_jobs(50).await;
 
-    let ended = crew.finish().await;
+    let report = workload.finish().await;
 
-    assert!(!ended.troubles().is_empty());
-    ended.assert_sound();
-    ended.assert_only_away();
+    assert!(!report.errors().is_empty());
+    report.assert_sound();
+    report.assert_only_unavailable();
 }
 
-async fn kill_and_restart(server: &Arc<Server>, away: Duration) {
+async fn kill_and_restart(server: &Arc<Server>, downtime: Duration) {
     with(server, Server::kill).await;
-    sleep(away).await;
+    sleep(downtime).await;
     with(server, Server::restart).await;
 }

@@ -1,4 +1,4 @@
-//! The server forgets its scripts again and again: nobody is told.
+//! Repeated SCRIPT FLUSH: no caller gets an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,54 +7,59 @@ use tokio::time::sleep;
 use windlass_core::{ClaimRequest, DurabilityLevel, NewJob, Store};
 use windlass_testkit::redis::{Server, until};
 
-use crate::support::{Hand, counted, open, queue, replicated, rounds, with, with_options};
-use crate::workload::{Crew, Plan};
+use crate::support::{
+    RepeatedCommand, counted, open, queue, replicated, rounds, with, with_options,
+};
+use crate::workload::{Plan, Workload};
 
-const FORGET: &[&str] = &["SCRIPT", "FLUSH"];
+const FLUSH: &[&str] = &["SCRIPT", "FLUSH"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_told_of_scripts_that_are_forgotten_under_load() {
+async fn script_flushes_under_load_cause_no_errors() {
     let (primary, _replicas) = replicated(1).await;
     let plan = Plan::new(&primary.url(), "q", Duration::from_secs(30));
-    let crew = Crew::start(plan.durable("replicated:1", DurabilityLevel::Replicated(1))).await;
-    let hand = Hand::start(&primary, 49..51, &[FORGET]);
-    crew.go_on(usize::try_from(300 * rounds()).unwrap()).await;
-    let mut forgotten = 0;
-    // How many jobs are done until then depends on the machine.
-    while forgotten <= 20 {
-        crew.go_on(50).await;
-        forgotten = with(&primary, no_scripts).await;
+    let workload =
+        Workload::start(plan.durable("replicated:1", DurabilityLevel::Replicated(1))).await;
+    let flushes = RepeatedCommand::start(&primary, 49..51, &[FLUSH]);
+    workload
+        .wait_for_jobs(usize::try_from(300 * rounds()).unwrap())
+        .await;
+    let mut flushed = 0;
+    // How many jobs that takes depends on the machine.
+    while flushed <= 20 {
+        workload.wait_for_jobs(50).await;
+        flushed = with(&primary, no_scripts).await;
     }
-    drop(hand);
+    drop(flushes);
 
-    let ended = crew.finish().await;
+    let report = workload.finish().await;
 
-    println!("scripts were missed {forgotten} times");
-    ended.assert_sound();
-    ended.assert_untroubled();
+    println!("NOSCRIPT was returned {flushed} times");
+    report.assert_sound();
+    report.assert_no_errors();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_covered_enqueue_brings_its_script_again() {
+async fn a_durable_enqueue_resends_its_script() {
     let (primary, _replicas) = replicated(1).await;
     let url = with_options(&primary.url(), "durability=replicated:1&timeout=20s");
     let store = open(&url).await;
     let q = queue("q");
     store.enqueue(&q, vec![NewJob::new("first")]).await.unwrap();
     for _ in 0..5 {
-        forget(&primary).await;
+        flush(&primary).await;
         let before = with(&primary, no_scripts).await;
 
-        let told = store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
+        let replies = store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
 
-        assert_eq!(told[0].level(), DurabilityLevel::Replicated(1));
-        assert!(!told[0].is_duplicate());
+        assert_eq!(replies[0].level(), DurabilityLevel::Replicated(1));
+        assert!(!replies[0].is_duplicate());
         assert_eq!(with(&primary, no_scripts).await, before + 1);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_waiting_claim_brings_its_script_again() {
+async fn a_waiting_claim_resends_its_script() {
     let server = Arc::new(Server::start());
     let store = open(&server.url()).await;
     let q = queue("q");
@@ -69,30 +74,30 @@ async fn a_waiting_claim_brings_its_script_again() {
             };
             tokio::spawn(claim)
         };
-        with(&server, until_somebody_waits).await;
+        with(&server, until_a_claim_waits).await;
         let before = with(&server, no_scripts).await;
-        forget(&server).await;
+        flush(&server).await;
 
         store.enqueue(&q, vec![NewJob::new("a job")]).await.unwrap();
 
-        let claim = waiting.await.unwrap().unwrap().expect("a job came");
+        let claim = waiting.await.unwrap().unwrap().expect("a job arrived");
         assert_eq!(claim.jobs.len(), 1);
-        // Both the enqueue and the claim behind the wait were unknown to the server.
+        // Both the script of the enqueue and that of the waiting claim were missing.
         assert_eq!(with(&server, no_scripts).await, before + 2);
-        // The sleeper's poll is over before the next round counts.
+        // The waiter's poll ends before the next round.
         sleep(Duration::from_millis(5)).await;
     }
 }
 
-async fn forget(server: &Arc<Server>) {
-    with(server, |server| server.command(FORGET).ok()).await;
+async fn flush(server: &Arc<Server>) {
+    with(server, |server| server.command(FLUSH).ok()).await;
 }
 
 fn no_scripts(server: &Server) -> u64 {
     counted(server, "errorstats", "errorstat_NOSCRIPT")
 }
 
-fn until_somebody_waits(server: &Server) {
+fn until_a_claim_waits(server: &Server) {
     until("a claim waits", || {
         let info = server.ask(&["INFO", "clients"])?;
         let blocked = info.field("blocked_clients").unwrap();

@@ -1,4 +1,4 @@
-//! What the tests of this binary have in common.
+//! Helpers shared by the tests of this binary.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,21 +9,21 @@ use windlass_core::{QueueName, Store};
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::{Server, ServerOptions, until};
 
-/// How long anything may take before it counts as broken: far more than a busy machine needs.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of [`eventually`]; far more than a busy machine needs.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How many times as long as usual a run should be.
+/// Returns the factor by which to lengthen a test (`WINDLASS_ROUNDS`, default: 1).
 pub(crate) fn rounds() -> u32 {
     let text = std::env::var("WINDLASS_ROUNDS").unwrap_or_else(|_| "1".to_owned());
     text.parse()
-        .unwrap_or_else(|_| panic!("WINDLASS_ROUNDS={text} is no number"))
+        .unwrap_or_else(|_| panic!("WINDLASS_ROUNDS={text} is not a number"))
 }
 
 pub(crate) fn queue(name: &str) -> QueueName {
     QueueName::new(name).unwrap()
 }
 
-/// A URL with options behind it.
+/// Appends options to a URL.
 pub(crate) fn with_options(url: &str, options: &str) -> String {
     format!("{url}?{options}")
 }
@@ -36,41 +36,41 @@ pub(crate) async fn shared(url: &str) -> Arc<dyn Store> {
     Arc::new(open(url).await)
 }
 
-/// Does something blocking beside the runtime.
-pub(crate) async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+/// Runs blocking work on another thread.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.unwrap()
 }
 
-/// Does something blocking with a server beside the runtime.
+/// Runs blocking work with a shared value on another thread.
 pub(crate) async fn with<S, T>(shared: &Arc<S>, work: impl FnOnce(&S) -> T + Send + 'static) -> T
 where
     S: Send + Sync + 'static,
     T: Send + 'static,
 {
     let shared = Arc::clone(shared);
-    beside(move || work(&shared)).await
+    blocking(move || work(&shared)).await
 }
 
-/// Asks until there is an answer; the `Err` of a question says what is still missing.
-pub(crate) async fn eventually<T>(what: &str, ask: impl AsyncFn() -> Result<T, String>) -> T {
+/// Repeats a check until it returns `Ok`; its `Err` describes what is still missing.
+pub(crate) async fn eventually<T>(what: &str, check: impl AsyncFn() -> Result<T, String>) -> T {
     let began = Instant::now();
     loop {
-        match ask().await {
-            Ok(answer) => return answer,
+        match check().await {
+            Ok(value) => return value,
             Err(missing) => assert!(
-                began.elapsed() < PATIENCE,
-                "{what}: not within {PATIENCE:?}; at last: {missing}"
+                began.elapsed() < TIMEOUT,
+                "{what}: not within {TIMEOUT:?}; last: {missing}"
             ),
         }
         sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// A command that a hand sends to a server again and again, until it is dropped.
-pub(crate) struct Hand(JoinHandle<()>);
+/// Sends commands to a server repeatedly until it is dropped.
+pub(crate) struct RepeatedCommand(JoinHandle<()>);
 
-impl Hand {
-    /// Sends the commands in turn, with a pause drawn from `pause_ms` before each.
+impl RepeatedCommand {
+    /// Sends the commands in turn, with a random delay within `pause_ms` before each.
     pub(crate) fn start(
         server: &Arc<Server>,
         pause_ms: std::ops::Range<u64>,
@@ -79,33 +79,38 @@ impl Hand {
         let server = Arc::clone(server);
         let commands: Vec<Vec<String>> = commands
             .iter()
-            .map(|words| words.iter().map(|word| (*word).to_owned()).collect())
+            .map(|command| {
+                command
+                    .iter()
+                    .map(|argument| (*argument).to_owned())
+                    .collect()
+            })
             .collect();
         Self(tokio::spawn(async move {
-            for words in commands.iter().cycle() {
+            for command in commands.iter().cycle() {
                 sleep(Duration::from_millis(fastrand::u64(pause_ms.clone()))).await;
-                let words = words.clone();
-                // A server that is away is not the hand's concern.
-                let _ = with(&server, move |server| server.try_command(&words)).await;
+                let command = command.clone();
+                // Fails while the server is down.
+                let _ = with(&server, move |server| server.try_command(&command)).await;
             }
         }))
     }
 }
 
-impl Drop for Hand {
+impl Drop for RepeatedCommand {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// One number of INFO.
+/// Returns one number of INFO.
 pub(crate) fn info(server: &Server, section: &str, field: &str) -> u64 {
     let info = server.command(&["INFO", section]);
     let value = info.field(field).unwrap_or_else(|| "0".to_owned());
     value.parse().unwrap_or_else(|_| panic!("{field}:{value}"))
 }
 
-/// How often a command was called, or an error given: `NAME:calls=N,…` or `NAME:count=N`.
+/// Returns how often a command was called or an error returned: `NAME:calls=N,…` or `NAME:count=N`.
 pub(crate) fn counted(server: &Server, section: &str, name: &str) -> u64 {
     let info = server.command(&["INFO", section]);
     let Some(line) = info.field(name) else {
@@ -115,9 +120,9 @@ pub(crate) fn counted(server: &Server, section: &str, name: &str) -> u64 {
     first.split_once('=').unwrap().1.parse().unwrap()
 }
 
-/// A primary with replicas that are linked.
+/// Starts a primary with connected replicas.
 pub(crate) async fn replicated(count: usize) -> (Arc<Server>, Vec<Arc<Server>>) {
-    beside(move || {
+    blocking(move || {
         let primary = ServerOptions::new().tcp().start();
         let port = primary.port().to_string();
         let replicas: Vec<_> = (0..count)
@@ -128,7 +133,7 @@ pub(crate) async fn replicated(count: usize) -> (Arc<Server>, Vec<Arc<Server>>) 
             })
             .collect();
         for replica in &replicas {
-            until("the replica is linked", || {
+            until("the replica is connected", || {
                 let info = replica.ask(&["INFO", "replication"])?;
                 let is_up = info.field("master_link_status").as_deref() == Some("up");
                 is_up.then_some(()).ok_or_else(|| info.text())

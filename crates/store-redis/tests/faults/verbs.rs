@@ -1,4 +1,4 @@
-//! Every verb of the contract, called so that it touches as much as it can.
+//! Every store operation, called so that it touches as many keys as possible.
 
 use std::pin::Pin;
 
@@ -10,35 +10,35 @@ use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{id, lease_of, leases_of};
 use windlass_testkit::paging;
 
-use crate::fixture::{HOUR, LEASE, World, job, worker};
+use crate::fixture::{Fixture, HOUR, LEASE, job, worker};
 
-/// A verb as it is called: it touches as much as it can.
+/// One operation.
 pub(crate) struct Verb {
     pub(crate) name: &'static str,
-    /// It is made of several scripts, each of which is done whole or not at all.
+    /// It runs several scripts, each of which is atomic.
     pub(crate) is_several: bool,
     call: Call,
 }
 
 type Calling<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
-type Call = for<'a> fn(&'a RedisStore, &'a World) -> Calling<'a>;
+type Call = for<'a> fn(&'a RedisStore, &'a Fixture) -> Calling<'a>;
 
 impl Verb {
-    pub(crate) async fn call(&self, store: &RedisStore, world: &World) -> Result<()> {
-        (self.call)(store, world).await
+    pub(crate) async fn call(&self, store: &RedisStore, fixture: &Fixture) -> Result<()> {
+        (self.call)(store, fixture).await
     }
 }
 
-fn renewal(world: &World) -> Renewal {
+fn renewal(fixture: &Fixture) -> Renewal {
     Renewal::Worker {
-        boot: world.boot.clone(),
+        boot: fixture.boot.clone(),
         tokens: Vec::new(),
         settled: 9,
     }
 }
 
-fn request(world: &World, seq: u64) -> ClaimRequest {
-    let mut request = ClaimRequest::worker(world.boot.clone(), seq, 100);
+fn request(fixture: &Fixture, seq: u64) -> ClaimRequest {
+    let mut request = ClaimRequest::worker(fixture.boot.clone(), seq, 100);
     request.nonce = 9;
     request
 }
@@ -56,7 +56,7 @@ fn of(state: JobState) -> Target {
     })
 }
 
-/// A batch with something of everything.
+/// A batch with jobs of every kind.
 fn batch() -> Vec<NewJob> {
     vec![
         job("new")
@@ -91,7 +91,7 @@ macro_rules! verbs {
 
 verbs! {
     "enqueue": |s, w| s.enqueue(&w.q, batch());
-    "enqueue plain": |s, w| s.enqueue(&w.q, vec![job("plain").id(id("plain"))]);
+    "enqueue fast path": |s, w| s.enqueue(&w.q, vec![job("plain").id(id("plain"))]);
     "enqueue nothing": |s, w| s.enqueue(&w.q, Vec::new());
     "claim": |s, w| s.claim(&w.q, request(w, 2));
     "claim again": |s, w| s.claim(&w.q, request(w, 1));
@@ -101,17 +101,17 @@ verbs! {
     "accept": |s, w| s.accept(&w.q, lease_of(&w.offered, 0), LEASE);
     "renew": |s, w| s.renew(&w.q, renewal(w), 2 * HOUR);
     "renew single": |s, w| s.renew(&w.q, Renewal::Single { token: w.single.token }, 2 * HOUR);
-    "progress": |s, w| s.progress(&w.q, lease_of(&w.held, 1), 0.7, None);
-    "complete": |s, w| s.complete(&w.q, leases_of(&w.held).into_iter().map(|hold| hold.completion().result("r")).collect(), None);
-    "complete plain": |s, w| s.complete(&w.q, leases_of(&w.single).into_iter().map(JobLease::completion).collect(), None);
-    "complete and claim": |s, w| s.complete(&w.q, leases_of(&w.held).into_iter().map(JobLease::completion).collect(), Some(request(w, 2)));
-    "fail": |s, w| s.fail(&w.q, leases_of(&w.held).into_iter().map(|hold| hold.failure("no").retry(Retry::At(Due::Now))).collect());
-    "fail for good": |s, w| s.fail(&w.q, leases_of(&w.held).into_iter().map(|hold| hold.failure("no").retry(Retry::Permanent)).collect());
-    "release": |s, w| s.release(&w.q, leases_of(&w.held));
-    "snooze": |s, w| s.snooze(&w.q, leases_of(&w.held).into_iter().map(|hold| hold.snooze(Due::After(HOUR))).collect());
+    "progress": |s, w| s.progress(&w.q, hold(&w.held, 1), 0.7, None);
+    "complete": |s, w| s.complete(&w.q, holds(&w.held).into_iter().map(|lease| lease.completion().result("r")).collect(), None);
+    "complete fast path": |s, w| s.complete(&w.q, holds(&w.single).into_iter().map(JobLease::completion).collect(), None);
+    "complete and claim": |s, w| s.complete(&w.q, holds(&w.held).into_iter().map(JobLease::completion).collect(), Some(request(w, 2)));
+    "fail": |s, w| s.fail(&w.q, holds(&w.held).into_iter().map(|lease| lease.failure("no").retry(Retry::At(Due::Now))).collect());
+    "fail for good": |s, w| s.fail(&w.q, holds(&w.held).into_iter().map(|lease| lease.failure("no").retry(Retry::Permanent)).collect());
+    "release": |s, w| s.release(&w.q, holds(&w.held));
+    "snooze": |s, w| s.snooze(&w.q, holds(&w.held).into_iter().map(|lease| lease.snooze(Due::After(HOUR))).collect());
     "cancel": |s, w| s.cancel(&w.q, &Target::Filter(Filter::default()), None);
     "cancel by key": |s, w| s.cancel(&w.q, &Target::UniqueKey(UniqueKey::new("key")?), None);
-    "cancel by payload": |s, w| s.cancel(&w.q, &Target::Payload("lane".into()), None);
+    "cancel by payload": |s, w| s.cancel(&w.q, &Target::Payload("ready".into()), None);
     "retry": |s, w| s.retry(&w.q, &of(JobState::Dead), None);
     "delete": |s, w| s.delete(&w.q, &Target::Ids(vec![id("result"), id("fails"), id("fades"), id("old")]), None);
     "promote": |s, w| s.promote(&w.q, &of(JobState::Scheduled), None);
@@ -130,7 +130,7 @@ verbs! {
     "heartbeat": |s, w| s.heartbeat(Heartbeat { boot: w.boot.clone(), running: vec![(w.q.clone(), id("held-0"))] });
     "leave" several: |s, w| s.leave(&w.boot, None);
     "leave one queue" several: |s, w| s.leave(&w.boot, Some(&w.q));
-    "fail worker" several: |s, w| s.fail_worker(&w.gone);
+    "fail worker" several: |s, w| s.fail_worker(&w.expired);
     "command": |s, w| s.command(&w.boot, WorkerCommand::Pause);
     "workers": |s, _w| s.workers();
     "watch": |s, w| s.watch(std::slice::from_ref(&w.q));

@@ -1,4 +1,4 @@
-//! Producers and workers as tasks of the test's own process, and the ledger of what they were told.
+//! Producers and workers as tasks of the test process, and the ledger of the replies they got.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,20 +22,20 @@ use windlass_testkit::{paging, soundness};
 
 use crate::support::{open, shared, with_options};
 
-/// How long the end of a run may take: leases end, what is left is drained.
+/// Timeout of each phase at the end of a run: leases expire, remaining jobs are drained.
 const END_MAX: Duration = Duration::from_secs(60);
 
-/// What a busy machine may need beside the time a call has: it may stand still for seconds. A call
-/// that hangs, hangs for longer.
+/// How much longer than its timeout a call may take on a busy machine, which can stall for seconds. A
+/// call that hangs takes longer.
 const SLACK: Duration = Duration::from_secs(15);
 
-/// Who works on what, and what is asked of the store.
+/// The processes of a run and the durability they request.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) url: String,
     pub(crate) queue: QueueName,
     pub(crate) producers: usize,
-    /// Half of them wait inside their claims.
+    /// Half of them use blocking claims.
     pub(crate) workers: usize,
     pub(crate) level: DurabilityLevel,
     pub(crate) bound: Duration,
@@ -43,7 +43,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Two producers and four workers on one queue, whose calls may take so long.
+    /// Two producers and four workers on one queue, with this call timeout.
     pub(crate) fn new(url: &str, queue: &str, timeout: Duration) -> Self {
         Self {
             url: with_options(url, &format!("timeout={}ms", timeout.as_millis())),
@@ -56,7 +56,7 @@ impl Plan {
         }
     }
 
-    /// Asks for a durability, and no answer counts that names less.
+    /// Requests a durability; replies with a lower level do not count as accepted.
     pub(crate) fn durable(mut self, durability: &str, level: DurabilityLevel) -> Self {
         self.url = format!("{}&durability={durability}", self.url);
         self.level = level;
@@ -69,8 +69,8 @@ impl Plan {
     }
 }
 
-/// The tasks under way.
-pub(crate) struct Crew {
+/// The running tasks.
+pub(crate) struct Workload {
     pub(crate) record: Record,
     pub(crate) calls: Calls,
     plan: Plan,
@@ -78,26 +78,29 @@ pub(crate) struct Crew {
     tasks: JoinSet<(String, Result<()>)>,
 }
 
-impl Crew {
-    /// Makes the queue and sets everybody to work; producers and workers have a store each.
+impl Workload {
+    /// Creates the queue and starts the tasks. Producers share one store, workers another.
     pub(crate) async fn start(plan: Plan) -> Self {
-        let mut crew = Self {
+        let mut workload = Self {
             record: Record::default(),
             calls: Calls::within(plan.bound),
             stop: Stop::default(),
             tasks: JoinSet::new(),
             plan,
         };
-        let (here, there) = (shared(&crew.plan.url).await, shared(&crew.plan.url).await);
-        let kept = listing::keep_everything(here.as_ref(), &crew.plan.queue);
+        let (here, there) = (
+            shared(&workload.plan.url).await,
+            shared(&workload.plan.url).await,
+        );
+        let kept = listing::keep_everything(here.as_ref(), &workload.plan.queue);
         kept.await.unwrap();
-        for number in 0..crew.plan.producers {
-            crew.produce(&here, number);
+        for number in 0..workload.plan.producers {
+            workload.produce(&here, number);
         }
-        for number in 0..crew.plan.workers {
-            crew.work(&there, number);
+        for number in 0..workload.plan.workers {
+            workload.work(&there, number);
         }
-        crew
+        workload
     }
 
     fn produce(&mut self, store: &Arc<dyn Store>, number: usize) {
@@ -136,7 +139,7 @@ impl Crew {
         }
     }
 
-    /// Enqueues so many jobs before the others get at them.
+    /// Enqueues `count` jobs.
     pub(crate) async fn preload(&self, count: usize) {
         let store = shared(&self.plan.url).await;
         let voice = Voice::of_task(&self.record, "preloader");
@@ -147,14 +150,14 @@ impl Crew {
             voice.say(Event::Asking(page.to_vec()));
             let job = |id: &JobId| NewJob::new(payload::of(id)).id(id.clone());
             let jobs = page.iter().map(job).collect();
-            for told in store.enqueue(&self.plan.queue, jobs).await.unwrap() {
-                voice.say(Event::Accepted(told.id().clone()));
+            for reply in store.enqueue(&self.plan.queue, jobs).await.unwrap() {
+                voice.say(Event::Accepted(reply.id().clone()));
             }
         }
     }
 
-    /// Waits until this many more jobs have been accepted, and as many completed.
-    pub(crate) async fn go_on(&self, more: usize) {
+    /// Waits until this many more jobs have been accepted and completed.
+    pub(crate) async fn wait_for_jobs(&self, more: usize) {
         let before = progress(&self.record.ledger());
         let began = Instant::now();
         loop {
@@ -162,40 +165,40 @@ impl Crew {
             if now.0 >= before.0 + more && now.1 >= before.1 + more {
                 return;
             }
-            let last = || troubles(&self.record.ledger()).pop();
+            let last = || errors(&self.record.ledger()).pop();
             assert!(
                 began.elapsed() < END_MAX,
-                "they do not go on: {before:?}, then {now:?}; last trouble {:?}",
+                "no progress: {before:?}, then {now:?}; last error {:?}",
                 last()
             );
             sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// Stops everybody, and one finishes all that is left.
-    pub(crate) async fn finish(mut self) -> Ended {
+    /// Stops all tasks, then drains the queue.
+    pub(crate) async fn finish(mut self) -> Report {
         self.stop.ask();
         let all = async {
-            while let Some(ended) = self.tasks.join_next().await {
-                let (name, outcome) = ended.unwrap();
+            while let Some(joined) = self.tasks.join_next().await {
+                let (name, outcome) = joined.unwrap();
                 outcome.unwrap_or_else(|error| panic!("{name}: {}: {error}", error.code()));
             }
         };
-        timeout(END_MAX, all).await.expect("all of them stop");
+        timeout(END_MAX, all).await.expect("all tasks stop");
         let store = shared(&self.plan.url).await;
         let scene = self.scene(&store, "drainer");
         timeout(END_MAX, drainer::run(scene))
             .await
-            .expect("what is left is drained")
+            .expect("remaining jobs are drained")
             .unwrap();
-        Ended::look(self).await
+        Report::collect(self).await
     }
 }
 
-/// How many jobs were accepted, and how many completed.
+/// Returns the number of jobs accepted and completed.
 fn progress(ledger: &Ledger) -> (usize, usize) {
-    let count = |is_meant: fn(&Event) -> bool| {
-        let events = ledger.events().filter(|(_, event)| is_meant(event));
+    let count = |matches: fn(&Event) -> bool| {
+        let events = ledger.events().filter(|(_, event)| matches(event));
         events.count()
     };
     (
@@ -204,16 +207,16 @@ fn progress(ledger: &Ledger) -> (usize, usize) {
     )
 }
 
-fn troubles(ledger: &Ledger) -> Vec<String> {
-    let troubles = ledger.events().filter_map(|(_, event)| match event {
-        Event::Trouble(what) => Some(what.clone()),
+fn errors(ledger: &Ledger) -> Vec<String> {
+    let errors = ledger.events().filter_map(|(_, event)| match event {
+        Event::Trouble(message) => Some(message.clone()),
         _ => None,
     });
-    troubles.collect()
+    errors.collect()
 }
 
-/// What there is when everything has ended.
-pub(crate) struct Ended {
+/// The state at the end of a run.
+pub(crate) struct Report {
     pub(crate) ledger: Ledger,
     pub(crate) listing: Vec<Found>,
     pub(crate) stats: Stats,
@@ -222,56 +225,56 @@ pub(crate) struct Ended {
     repairs: Vec<Repair>,
 }
 
-impl Ended {
-    async fn look(crew: Crew) -> Self {
-        let store = open(&crew.plan.url).await;
-        let queue = &crew.plan.queue;
+impl Report {
+    async fn collect(workload: Workload) -> Self {
+        let store = open(&workload.plan.url).await;
+        let queue = &workload.plan.queue;
         let dump = store.dump(queue).await.unwrap().unwrap();
-        let ledger = crew.record.ledger().clone();
+        let ledger = workload.record.ledger().clone();
         Self {
             ledger,
             listing: listing::of(&store, queue).await.unwrap(),
             stats: store.stats(queue).await.unwrap().unwrap(),
-            calls: crew.calls,
-            unsound: soundness::problems(&dump),
+            calls: workload.calls,
+            unsound: soundness::faults(&dump),
             repairs: paging::audit(&store, queue).await.unwrap().1,
         }
     }
 
-    /// What is broken of what is promised within one history.
+    /// Returns the violated guarantees that hold without a failover.
     pub(crate) fn violations(&self) -> Vec<Violation> {
         invariants::at_the_end(&self.ledger, &self.listing, &self.stats)
     }
 
-    pub(crate) fn troubles(&self) -> Vec<String> {
-        troubles(&self.ledger)
+    pub(crate) fn errors(&self) -> Vec<String> {
+        errors(&self.ledger)
     }
 
-    /// Everything held that is promised within one history.
+    /// Asserts all guarantees that hold without a failover.
     #[track_caller]
     pub(crate) fn assert_sound(&self) {
         self.assert_without(&self.violations());
     }
 
-    /// Everything held that is promised across failovers.
+    /// Asserts all guarantees that hold across failovers.
     #[track_caller]
     pub(crate) fn assert_sound_after_failovers(&self) {
         self.assert_without(&invariants::after_failovers(&self.ledger, &self.listing));
     }
 
-    /// Nobody was ever told that the store could not answer.
+    /// Asserts that no call failed.
     #[track_caller]
-    pub(crate) fn assert_untroubled(&self) {
-        assert_eq!(self.troubles(), [""; 0]);
+    pub(crate) fn assert_no_errors(&self) {
+        assert_eq!(self.errors(), [""; 0]);
     }
 
-    /// Nobody was told anything else than that an answer did not come, or that nobody was there.
+    /// Asserts that calls only failed because the server was unavailable.
     #[track_caller]
-    pub(crate) fn assert_only_away(&self) {
-        let away = ["outcome_unknown", "store_unreachable", "store_busy"];
-        for trouble in self.troubles() {
-            let code = trouble.split(':').next().unwrap();
-            assert!(away.contains(&code), "{trouble}");
+    pub(crate) fn assert_only_unavailable(&self) {
+        let unavailable = ["outcome_unknown", "store_unreachable", "store_busy"];
+        for error in self.errors() {
+            let code = error.split(':').next().unwrap();
+            assert!(unavailable.contains(&code), "{error}");
         }
     }
 
@@ -281,10 +284,10 @@ impl Ended {
         assert_eq!(self.unsound, [""; 0]);
         assert_eq!(self.repairs, []);
         let (accepted, completed) = progress(&self.ledger);
-        assert!(accepted > 0 && completed > 0, "nothing was done");
+        assert!(accepted > 0 && completed > 0, "no job was processed");
         println!(
-            "accepted {accepted}, completed {completed}, troubles {}, calls {}, longest {:?}",
-            self.troubles().len(),
+            "accepted {accepted}, completed {completed}, errors {}, calls {}, longest {:?}",
+            self.errors().len(),
             self.calls.count(),
             self.calls.longest(),
         );

@@ -21,15 +21,15 @@
 // The same verbs in the same sizes as on Redis.
 #[path = "../../../store-redis/tests/cost/budget.rs"]
 mod budget;
+#[path = "../../../store-redis/tests/cost/fixture.rs"]
+mod fixture;
 mod log;
-#[path = "../../../store-redis/tests/cost/site.rs"]
-mod site;
 #[path = "../../../store-redis/tests/cost/verbs.rs"]
 mod verbs;
 
-use budget::{Row, hold};
+use budget::{Row, assert_within};
+use fixture::Fixture;
 use log::{COLUMNS, Log};
-use site::Site;
 use verbs::KEPT_JOBS;
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 
@@ -76,7 +76,7 @@ const BYTES_SLACK: f64 = 1.02;
 async fn no_verb_writes_more_than_its_budget() {
     let measured = verbs::measure(CALLS, open).await;
 
-    hold(COLUMNS, VERBS, &measured, 1.0);
+    assert_within(COLUMNS, VERBS, &measured, 1.0);
 }
 
 #[tokio::test]
@@ -85,13 +85,13 @@ async fn no_job_takes_more_of_the_disk_than_its_budget() {
 
     let measured = verbs::bytes(open, per_job).await;
 
-    hold(["bytes"], BYTES, &measured, BYTES_SLACK);
+    assert_within(["bytes"], BYTES, &measured, BYTES_SLACK);
 }
 
-async fn open() -> (Site, Log) {
+async fn open() -> (Fixture, Log) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let path = folder.path().join("jobs.db");
-    let clock = site::clock();
+    let clock = fixture::clock();
     let options = Options {
         clock: clock.clone(),
         // As many commits as ever, and no wait for the disk.
@@ -99,5 +99,5 @@ async fn open() -> (Site, Log) {
         ..Options::default()
     };
     let store = SqliteStore::open(&path, options).expect("a new file can be opened");
-    (Site::new(store, clock), Log::new(folder, path))
+    (Fixture::new(store, clock), Log::new(folder, path))
 }

@@ -1,94 +1,92 @@
-//! Every fault at once, and an audit of everything.
+//! All kinds of damage at once.
 
 use windlass_core::{Due, NewJob, Priority, Result, Retry};
 use windlass_testkit::fixture::{boot, lease_of, named, numbered, secs};
 use windlass_testkit::redis::Reply;
 
-use crate::fixture::Site;
+use crate::fixture::AuditFixture;
 
-/// A queue with some of everything.
-pub(crate) async fn fill(site: &Site) -> Result<()> {
-    suspect(site).await?;
-    let bench = &site.bench;
-    bench.enqueue_all(numbered(40)).await?;
-    bench
+/// Fills a queue with jobs in every state.
+pub(crate) async fn fill(test: &AuditFixture) -> Result<()> {
+    suspect(test).await?;
+    let fixture = &test.fixture;
+    fixture.enqueue_all(numbered(40)).await?;
+    fixture
         .enqueue_all((0..10).map(|n| NewJob::new(format!("plain {n}"))).collect())
         .await?;
     for n in 0..6 {
-        bench
+        fixture
             .enqueue(named(&format!("later{n}")).delay(secs(60)))
             .await?;
         let key = format!("key{n}").parse()?;
-        bench
+        fixture
             .enqueue(
                 named(&format!("keyed{n}"))
                     .unique_key(key)
                     .expires(Due::After(secs(500))),
             )
             .await?;
-        bench
+        fixture
             .enqueue(named(&format!("low{n}")).priority(Priority::new(8)?))
             .await?;
     }
-    let claim = bench.take_as(&boot("one"), 1, 8).await?;
+    let claim = fixture.take_as(&boot("one"), 1, 8).await?;
     for at in 0..3 {
-        bench.complete_with(lease_of(&claim, at), "result").await?;
-        bench
-            .fail(lease_of(&claim, at + 3), Retry::Permanent)
-            .await?;
+        fixture.complete_with(hold(&claim, at), "result").await?;
+        fixture.fail(hold(&claim, at + 3), Retry::Permanent).await?;
     }
-    bench.take_as(&boot("one"), 2, 5).await?;
-    let claim = bench.take(5).await?;
+    fixture.take_as(&boot("one"), 2, 5).await?;
+    let claim = fixture.take(5).await?;
     let half = Some("half".to_owned());
-    bench
+    fixture
         .store
-        .progress(&bench.queue, lease_of(&claim, 1), 0.5, half)
+        .progress(&fixture.queue, hold(&claim, 1), 0.5, half)
         .await?;
-    bench.cancel(claim.jobs[2].id.as_str()).await?;
+    fixture.cancel(claim.jobs[2].id.as_str()).await?;
     for name in ["j020", "j021", "j019", "low1"] {
-        bench.cancel(name).await?;
+        fixture.cancel(name).await?;
     }
-    // Again, while its stale entry still stands.
-    bench.delete("j019").await?;
-    bench.enqueue(named("j019")).await?;
+    // Enqueued again while its stale entry still exists.
+    fixture.delete("j019").await?;
+    fixture.enqueue(named("j019")).await?;
     Ok(())
 }
 
-/// Makes suspects of two jobs whose turn comes last.
-async fn suspect(site: &Site) -> Result<()> {
-    let bench = &site.bench;
-    bench.set("poison_after=9").await?;
-    let odd = ["odd1", "odd2"];
-    for name in odd {
-        bench
+/// Makes two jobs of the lowest priority suspects.
+async fn suspect(test: &AuditFixture) -> Result<()> {
+    let fixture = &test.fixture;
+    fixture.set("poison_after=9").await?;
+    let names = ["odd1", "odd2"];
+    for name in names {
+        fixture
             .enqueue(named(name).priority(Priority::new(9)?))
             .await?;
     }
     for _ in 0..2 {
-        for _ in odd {
-            bench.take(1).await?;
+        for _ in names {
+            fixture.take(1).await?;
         }
-        bench.outlast_lease();
-        bench.maintain().await?;
+        fixture.outlast_lease();
+        fixture.maintain().await?;
     }
-    for name in odd {
-        assert_eq!(bench.job(name).await?.expiries, 2);
+    for name in names {
+        assert_eq!(fixture.job(name).await?.expiries, 2);
     }
     Ok(())
 }
 
-/// Faults by hand, one in a line: the command, the key, and the rest.
-fn plant(site: &Site, faults: &[(&str, &[&str])]) {
-    for (words, rest) in faults {
-        let (command, key) = words.split_once(' ').expect("a command and a key");
-        site.hand(command, key, rest);
+/// Runs commands, each given as `COMMAND KEY` and its other arguments.
+fn plant(test: &AuditFixture, commands: &[(&str, &[&str])]) {
+    for (start, rest) in commands {
+        let (command, key) = start.split_once(' ').expect("a command and a key");
+        test.command(command, key, rest);
     }
 }
 
-/// Plants faults in the places of jobs, and in what they have beside.
-fn plant_in_jobs(site: &Site) {
+/// Damages the keys of jobs.
+fn plant_in_jobs(test: &AuditFixture) {
     plant(
-        site,
+        test,
         &[
             ("HDEL jobs", &["", "j022", "later1"]),
             ("HSET jobs", &["intruder", "x", "bad\tid", "y"]),
@@ -130,15 +128,15 @@ fn plant_in_jobs(site: &Site) {
     );
 }
 
-/// Plants faults in what is known of the three claims.
-fn plant_in_claims(site: &Site) {
-    let tokens = site.hand("ZRANGE", "tokens", &["0", "-1"]);
+/// Damages the keys of the three claims.
+fn plant_in_claims(test: &AuditFixture) {
+    let tokens = test.command("ZRANGE", "tokens", &["0", "-1"]);
     let tokens: Vec<String> = tokens.array().iter().map(Reply::text).collect();
     let [.., first, second, third] = &tokens[..] else {
-        panic!("three claims are on record");
+        panic!("three claims are recorded");
     };
     plant(
-        site,
+        test,
         &[
             ("HDEL running", &["j008", ""]),
             ("HSET running", &["j009", "x", "nobody", "5-00000001\t5-1"]),
@@ -156,9 +154,9 @@ fn plant_in_claims(site: &Site) {
     );
 }
 
-/// Plants faults in the figures, and takes the queue off the list.
-fn plant_in_figures(site: &Site) {
-    site.server.command(&["DEL", "windlass:{*}:queues"]).ok();
+/// Damages the stats and removes the queue from the registry.
+fn plant_in_stats(test: &AuditFixture) {
+    test.server.command(&["DEL", "windlass:{*}:queues"]).ok();
     for (at, number) in [
         (3, 0.0),
         (5, f64::NAN),
@@ -168,23 +166,23 @@ fn plant_in_figures(site: &Site) {
         (31, 0.0),
         (34, 50.0),
     ] {
-        site.set_figure(at, number);
+        test.set_stat(at, number);
     }
 }
 
 #[tokio::test]
-async fn every_fault_at_once_is_mended_in_one_audit() -> Result<()> {
-    let site = Site::open().await;
-    fill(&site).await?;
-    plant_in_jobs(&site);
-    plant_in_claims(&site);
-    plant_in_figures(&site);
+async fn all_kinds_of_damage_are_repaired_in_one_audit() -> Result<()> {
+    let test = AuditFixture::open().await;
+    fill(&test).await?;
+    plant_in_jobs(&test);
+    plant_in_claims(&test);
+    plant_in_stats(&test);
 
-    let faults = site.mend().await?;
+    let repairs = test.repair().await?;
 
-    assert!(faults.len() > 50, "{faults:?}");
-    // All that was not ended or running by right can be claimed; nothing is handed out twice.
-    let mut ids = site.drain().await?;
+    assert!(repairs.len() > 50, "{repairs:?}");
+    // All jobs that had not ended and are not running can be claimed, each once.
+    let mut ids = test.drain().await?;
     let count = ids.len();
     ids.sort();
     ids.dedup();
@@ -195,7 +193,7 @@ async fn every_fault_at_once_is_mended_in_one_audit() -> Result<()> {
         assert!(ids.iter().any(|found| found == id), "{id} of {ids:?}");
     }
     assert!(ids.iter().any(|id| id.starts_with("recovered-")), "{ids:?}");
-    site.assert_sound().await?;
-    assert_eq!(site.audit().await?.1, []);
+    test.assert_sound().await?;
+    assert_eq!(test.audit().await?.1, []);
     Ok(())
 }
