@@ -42,7 +42,7 @@ pub(crate) struct Redirect {
 pub(crate) struct CallError {
     pub(crate) recovery: Recovery,
     pub(crate) redirect: Option<Redirect>,
-    /// The connection was refused.
+    /// No server is listening.
     pub(crate) is_refused: bool,
     /// The script is not in the server's cache.
     pub(crate) is_no_script: bool,
@@ -116,7 +116,7 @@ impl CallError {
             _ => (Recovery::BackOff, CHECK_SERVER),
         };
         let message = if is_refused {
-            format!("cannot connect to Redis at {server}: connection refused")
+            format!("cannot connect to Redis at {server}: no server is listening")
         } else {
             format!("cannot connect to Redis at {server}: {error}")
         };
@@ -131,7 +131,13 @@ impl CallError {
 
     /// Connecting took too long: nothing was done.
     pub(crate) fn connect_timeout(server: &dyn fmt::Display, after: Duration) -> Self {
-        let after = duration::format(after);
+        // Rounded, because a deadline is always a little closer than its timeout.
+        let hundredths = (after.as_millis() + 5) / 10;
+        let after = duration::format(Duration::from_millis(
+            u64::try_from(hundredths)
+                .unwrap_or(u64::MAX)
+                .saturating_mul(10),
+        ));
         Self::new(
             Recovery::BackOff,
             Error::new(

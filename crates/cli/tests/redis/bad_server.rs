@@ -86,7 +86,12 @@ fn a_key_of_another_program_is_bad_configuration() {
         .command(&["SET", "windlass:{*}:schema", "dear aunt"])
         .ok();
 
-    assert_refused(&sandbox, 78, "store_foreign", &["a separate prefix: ?prefix="]);
+    assert_refused(
+        &sandbox,
+        78,
+        "store_foreign",
+        &["a separate prefix: ?prefix="],
+    );
 }
 
 #[test]
