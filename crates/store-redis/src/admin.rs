@@ -3,28 +3,28 @@
 use windlass_core::{DurabilityLevel, Result};
 
 use crate::address::Address;
-use crate::link::ServerFacts;
+use crate::link::ServerInfo;
 use crate::open::RedisStore;
 
 /// Facts about a store and its servers.
 #[derive(Debug)]
-pub struct Facts {
+pub struct RedisInfo {
     /// Prefix of every key.
     pub prefix: String,
     /// The durability that the URL requests.
-    pub asked: DurabilityLevel,
+    pub requested: DurabilityLevel,
     /// Every primary.
-    pub servers: Vec<ServerFacts>,
+    pub servers: Vec<ServerInfo>,
 }
 
 impl RedisStore {
     /// Queries every primary.
-    pub async fn facts(&self) -> Result<Facts> {
+    pub async fn info(&self) -> Result<RedisInfo> {
         let address = self.link().address();
-        Ok(Facts {
+        Ok(RedisInfo {
             prefix: address.prefix.clone(),
-            asked: address.durability.into(),
-            servers: self.link().facts().await?,
+            requested: address.durability.into(),
+            servers: self.link().info().await?,
         })
     }
 

@@ -50,6 +50,6 @@ mod store;
 mod watch;
 mod workers;
 
-pub use admin::{Facts, check_url};
-pub use link::ServerFacts;
+pub use admin::{RedisInfo, check_url};
+pub use link::ServerInfo;
 pub use open::{Options, RedisStore};

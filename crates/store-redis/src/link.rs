@@ -47,7 +47,7 @@ mod topology;
 pub(crate) use blocking_pop::WaitOn;
 pub(crate) use call::Call;
 pub(crate) use push::ChannelKind;
-pub use server_info::ServerFacts;
+pub use server_info::ServerInfo;
 pub(crate) use slot::slot_of;
 pub use subscriber::{Subscriber, SubscriberEvent};
 
@@ -160,7 +160,7 @@ impl Link {
     }
 
     /// Describes every primary.
-    pub(crate) async fn facts(&self) -> Result<Vec<ServerFacts>> {
+    pub(crate) async fn info(&self) -> Result<Vec<ServerInfo>> {
         server_info::all(&self.inner).await
     }
 

@@ -208,7 +208,7 @@ pub mod sqlite {
 ///
 /// # async fn show() -> windlass::Result<()> {
 /// let store = RedisStore::open("redis://127.0.0.1:6379/0", Options::default()).await?;
-/// for server in store.facts().await?.servers {
+/// for server in store.info().await?.servers {
 ///     println!("{}: {:?}", server.address, server.version);
 /// }
 /// # Ok(())
@@ -217,7 +217,7 @@ pub mod sqlite {
 #[cfg(feature = "redis")]
 pub mod redis {
     #[doc(inline)]
-    pub use windlass_store_redis::{Facts, Options, RedisStore, ServerFacts};
+    pub use windlass_store_redis::{Options, RedisInfo, RedisStore, ServerInfo};
 }
 
 /// Runs the code of the library guide.

@@ -13,7 +13,7 @@ use crate::error::CallError;
 
 /// Facts about one server. Fields the server does not report are `None`.
 #[derive(Debug, Default)]
-pub struct ServerFacts {
+pub struct ServerInfo {
     /// Host and port, or the socket path.
     pub address: String,
     /// Redis or Valkey version.
@@ -39,7 +39,7 @@ pub struct ServerFacts {
 }
 
 /// Queries every primary.
-pub(super) async fn all(inner: &Inner) -> Result<Vec<ServerFacts>> {
+pub(super) async fn all(inner: &Inner) -> Result<Vec<ServerInfo>> {
     let until = Instant::now() + inner.address.timeout;
     let nodes = inner.topology.primaries(until).await;
     let mut facts = Vec::new();
@@ -47,17 +47,17 @@ pub(super) async fn all(inner: &Inner) -> Result<Vec<ServerFacts>> {
         facts.push(
             query(&node, until)
                 .await
-                .unwrap_or_else(|error| ServerFacts {
+                .unwrap_or_else(|error| ServerInfo {
                     address: node.name().to_string(),
                     error: Some(error.into_error()),
-                    ..ServerFacts::default()
+                    ..ServerInfo::default()
                 }),
         );
     }
     Ok(facts)
 }
 
-async fn query(node: &Node, until: Instant) -> Result<ServerFacts, CallError> {
+async fn query(node: &Node, until: Instant) -> Result<ServerInfo, CallError> {
     let conn = node.shared(until).await?;
     let mut info = Cmd::new();
     info.arg("INFO")
@@ -79,7 +79,7 @@ async fn query(node: &Node, until: Instant) -> Result<ServerFacts, CallError> {
         .and_then(|value| redis::from_redis_value(value).ok())
         .unwrap_or_default();
     let clock_ahead_ms = clock_ahead_ms(&conn, until).await;
-    Ok(ServerFacts {
+    Ok(ServerInfo {
         address: node.name().to_string(),
         version: text_of("valkey_version").or_else(|| text_of("redis_version")),
         role: text_of("role"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use windlass::DurabilityLevel;
-use windlass::redis::{Facts, ServerFacts};
+use windlass::redis::{RedisInfo, ServerInfo};
 
 use super::{Check, Status};
 
@@ -25,10 +25,10 @@ pub(super) fn examine(facts: &Facts, checks: &mut Vec<Check>) {
         checks.extend(eviction(server));
         checks.extend(memory(server));
         checks.push(disk(server));
-        checks.push(durability(server, facts.asked));
+        checks.push(durability(server, info.requested));
         checks.extend(clock(server));
     }
-    checks.extend(versions(&facts.servers));
+    checks.extend(versions(&info.servers));
 }
 
 /// Returns a warning if the servers run different versions.
@@ -78,7 +78,7 @@ fn version(server: &ServerFacts) -> Check {
     }
 }
 
-fn eviction(server: &ServerFacts) -> Option<Check> {
+fn eviction(server: &ServerInfo) -> Option<Check> {
     let policy = server.policy.as_deref()?;
     Some(if policy == "noeviction" {
         ok(server, "eviction", "noeviction: jobs are never evicted")
@@ -93,7 +93,7 @@ fn eviction(server: &ServerFacts) -> Option<Check> {
     })
 }
 
-fn memory(server: &ServerFacts) -> Option<Check> {
+fn memory(server: &ServerInfo) -> Option<Check> {
     let (used, limit) = (server.used_memory?, server.max_memory?);
     if limit == 0 {
         return Some(bad(
@@ -121,7 +121,7 @@ fn memory(server: &ServerFacts) -> Option<Check> {
     })
 }
 
-fn disk(server: &ServerFacts) -> Check {
+fn disk(server: &ServerInfo) -> Check {
     match (server.is_append_only, server.fsync.as_deref()) {
         (Some(true), Some("always")) => ok(server, "disk", "appendonly, synced before each reply"),
         (Some(true), Some("everysec")) => ok(
@@ -156,7 +156,7 @@ fn disk(server: &ServerFacts) -> Check {
     }
 }
 
-fn durability(server: &ServerFacts, asked: DurabilityLevel) -> Check {
+fn durability(server: &ServerInfo, asked: DurabilityLevel) -> Check {
     let replicas = server.replicas.unwrap_or(0);
     let connected = format!("{replicas} replicas connected");
     match asked {
@@ -186,7 +186,7 @@ fn durability(server: &ServerFacts, asked: DurabilityLevel) -> Check {
     }
 }
 
-fn clock(server: &ServerFacts) -> Option<Check> {
+fn clock(server: &ServerInfo) -> Option<Check> {
     let ahead = server.clock_ahead_ms?;
     let skew = ahead.unsigned_abs();
     let side = if ahead < 0 { "behind" } else { "ahead of" };
@@ -228,11 +228,11 @@ mod tests {
     fn unhealthy(asked: DurabilityLevel, server: ServerFacts) -> Vec<(String, Status)> {
         let facts = Facts {
             prefix: "windlass".to_owned(),
-            asked,
+            requested: asked,
             servers: vec![server],
         };
         let mut checks = Vec::new();
-        examine(&facts, &mut checks);
+        examine(&info, &mut checks);
         let bad = checks.iter().filter(|check| check.status != Status::Ok);
         bad.map(|check| {
             assert!(check.fix.is_some(), "{check:?}");
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn a_server_that_does_not_answer_is_a_failure() {
         let kind = windlass::ErrorKind::StoreUnreachable;
-        let server = ServerFacts {
+        let server = ServerInfo {
             address: "h:6379".to_owned(),
             error: Some(windlass::Error::new(kind, "connection refused", "start it")),
             ..ServerFacts::default()

@@ -53,12 +53,11 @@ async fn every_queue_is_found_on_its_node() {
         assert_eq!(number(&value.expect("replies")), 2);
         assert_eq!(number(&link.run_durable(&one).await.expect("runs").0), 3);
     }
-    let facts = link.facts().await.expect("returned");
-    assert_eq!(facts.len(), 3, "{facts:?}");
+    let info = link.info().await.expect("returned");
+    assert_eq!(info.len(), 3, "{info:?}");
     assert!(
-        facts
-            .iter()
-            .all(|facts| facts.role.as_deref() == Some("master"))
+        info.iter()
+            .all(|info| info.role.as_deref() == Some("master"))
     );
     // One seed is enough.
     let port = cluster.nodes()[0].port();

@@ -181,16 +181,16 @@ async fn server_facts_contain_no_secrets() {
         .max_memory(100_000_000)
         .start();
     let link = linked(&server, "?password=hunter2").await;
-    let facts = link.facts().await.expect("returned");
-    assert!(!format!("{facts:?} {link:?}").contains("hunter2"));
-    let [facts] = facts.try_into().expect("one server");
-    assert!(facts.version.expect("a version").contains('.'));
-    assert_eq!(facts.role.as_deref(), Some("master"));
-    assert_eq!(facts.policy.as_deref(), Some("noeviction"));
-    assert!(facts.used_memory.expect("some memory") > 0);
-    assert_eq!(facts.max_memory, Some(100_000_000));
-    assert_eq!(facts.is_append_only, Some(false));
-    assert_eq!(facts.fsync.as_deref(), Some("everysec"));
-    assert_eq!(facts.replicas, Some(0));
-    assert!(facts.error.is_none());
+    let info = link.info().await.expect("returned");
+    assert!(!format!("{info:?} {link:?}").contains("hunter2"));
+    let [info] = info.try_into().expect("one server");
+    assert!(info.version.expect("a version").contains('.'));
+    assert_eq!(info.role.as_deref(), Some("master"));
+    assert_eq!(info.policy.as_deref(), Some("noeviction"));
+    assert!(info.used_memory.expect("some memory") > 0);
+    assert_eq!(info.max_memory, Some(100_000_000));
+    assert_eq!(info.is_append_only, Some(false));
+    assert_eq!(info.fsync.as_deref(), Some("everysec"));
+    assert_eq!(info.replicas, Some(0));
+    assert!(info.error.is_none());
 }
