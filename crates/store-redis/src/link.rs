@@ -1,7 +1,7 @@
 //! The client side of Redis: sends each call, with a deadline, to the primary responsible for it and
 //! reports whether it was done, rejected, or may have been done.
 //!
-//! # Map
+//! # Modules
 //!
 //! - Servers: [`conn`] is one connection, [`node`] one server with its connections. [`topology`]
 //!   finds the primary: [`single`], [`sentinel`] (with [`sentinel_events`]) or [`cluster`];

@@ -67,7 +67,7 @@ pub(super) fn address(url: &str) -> Result<Address> {
     if form != Form::Sentinel && options.sentinel_login != Login::default() {
         return Err(invalid(
             "sentinel_user and sentinel_password need a redis-sentinel:// URL",
-            "remove them",
+            "remove both, or use redis-sentinel://HOST:PORT/NAME/DB",
         ));
     }
     Ok(Address {

@@ -181,7 +181,7 @@ pub(super) static TABLE: &[Row] = &[
         Fatal,
         StoreFull,
         "is out of memory (maxmemory)",
-        "let workers complete jobs, purge queues, or raise maxmemory; then enqueue again",
+        "let workers complete jobs, delete finished jobs that are kept, or raise maxmemory; then enqueue again",
     ),
     // Authentication and permissions.
     row(

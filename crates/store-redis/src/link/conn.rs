@@ -139,7 +139,7 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    /// Opens a connection, without a timeout of its own.
+    /// Opens a connection. The caller sets the timeout.
     pub(crate) fn open(
         client: &Client,
         server: Arc<str>,
