@@ -56,12 +56,12 @@ async fn calls_wait_for_a_slot_that_is_between_two_nodes() {
     for _ in 0..2 * rounds() {
         workload.wait_for_jobs(30).await;
         with(&cluster, move |cluster| {
-            Migration::new(cluster, slot).begin()
+            Migration::new(cluster, slot).begin();
         })
         .await;
         pause().await;
         with(&cluster, move |cluster| {
-            Migration::new(cluster, slot).keys("5")
+            Migration::new(cluster, slot).keys("5");
         })
         .await;
         pause().await;
