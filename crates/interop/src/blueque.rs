@@ -170,7 +170,7 @@ impl Blueque {
     ) -> Result<Value> {
         let client = &self.server.client;
         client
-            .run_repeating(script, keys.declared(), keys.args(args))
+            .run_idempotent(script, keys.declared(), keys.args(args))
             .await
     }
 

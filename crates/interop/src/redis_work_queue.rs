@@ -119,7 +119,7 @@ impl WorkQueue {
 
     async fn run_repeating(&self, script: &'static RawScript, args: Vec<Bytes>) -> Result<Value> {
         let (keys, args) = self.keys.call(args);
-        self.server.client.run_repeating(script, keys, args).await
+        self.server.client.run_idempotent(script, keys, args).await
     }
 }
 
@@ -127,7 +127,7 @@ impl WorkQueue {
 macro_rules! script {
     ($file:literal) => {
         std::sync::LazyLock::new(|| {
-            windlass_store_redis::guest::GuestScript::new(&[
+            windlass_store_redis::raw_client::RawScript::new(&[
                 include_str!("../../lua/redis_work_queue/lib/keys.lua"),
                 include_str!(concat!("../../lua/redis_work_queue/", $file)),
             ])

@@ -6,13 +6,13 @@ use windlass_store_redis::raw_client::RawClient;
 /// The Redis server that holds the keys of an older system. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct InteropServer {
-    pub(crate) client: Guest,
+    pub(crate) client: RawClient,
 }
 
 impl InteropServer {
     /// Connects to `redis://…`, `rediss://…`, `redis+unix://…` or `redis-sentinel://…`.
     pub async fn open(url: &str) -> Result<Self> {
-        let client = Guest::open(url).await?;
+        let client = RawClient::open(url).await?;
         Ok(Self { client })
     }
 }

@@ -125,7 +125,7 @@ impl Default for WorqrSettings {
 /// A Worqr client. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct Worqr {
-    client: Guest,
+    client: RawClient,
     keys: Keys,
 }
 
@@ -154,7 +154,7 @@ impl Worqr {
     ) -> Result<Value> {
         let script = script.for_layout(self.keys.layout());
         let args = self.with_prefix(args);
-        self.client.run_repeating(script, Vec::new(), args).await
+        self.client.run_idempotent(script, Vec::new(), args).await
     }
 
     /// Prepends the prefix. Scripts build their keys from it, because most depend on data they read.

@@ -178,7 +178,10 @@ async fn a_token_is_valid_in_its_partition_and_a_worker_renews_in_all() {
     assert!(renewed.until.is_some());
     assert_eq!(renewed.lost, []);
     for claim in &claims {
-        let done = holds(claim).into_iter().map(JobLease::completion).collect();
+        let done = leases_of(claim)
+            .into_iter()
+            .map(JobLease::completion)
+            .collect();
         let reply = store.complete(&queue(), done, None).await.unwrap();
         assert!(
             reply

@@ -163,7 +163,7 @@ async fn examine(url: &StoreUrl, arguments: &Arguments, checks: &mut Vec<Check>)
             let options = redis::Options::default();
             let store = RedisStore::open(&url.to_secret_string(), options).await?;
             checks.push(reachable);
-            servers::examine(&store.facts().await?, checks);
+            servers::examine(&store.info().await?, checks);
             examine_any(&store, true, arguments, checks).await
         }
         _ => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windlass_core::Result;
-use windlass_store_redis::guest;
+use windlass_store_redis::raw_client;
 
 use super::BluequeQueue;
 
@@ -16,7 +16,7 @@ const POLL_EVERY: Duration = Duration::from_secs(1);
 
 /// The subscription of a listener, if any.
 #[derive(Debug, Default)]
-pub(super) struct ChannelSubscription(Option<guest::Listener>);
+pub(super) struct ChannelSubscription(Option<raw_client::Subscriber>);
 
 impl ChannelSubscription {
     /// Subscribes. Returns false if already subscribed.
@@ -25,7 +25,7 @@ impl ChannelSubscription {
             return Ok(false);
         }
         let client = &queue.blueque.server.client;
-        self.0 = Some(client.listen(vec![queue.keys.channel()]).await?);
+        self.0 = Some(client.subscribe(vec![queue.keys.channel()]).await?);
         Ok(true)
     }
 

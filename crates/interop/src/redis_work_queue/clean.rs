@@ -15,8 +15,8 @@ use windlass_store_redis::raw_client::RawScript;
 use super::{WorkQueue, script};
 use crate::reply::{bytes, list, number};
 
-static READ: LazyLock<GuestScript> = script!("read.lua");
-static REPAIR: LazyLock<GuestScript> = script!("repair.lua");
+static READ: LazyLock<RawScript> = script!("read.lua");
+static REPAIR: LazyLock<RawScript> = script!("repair.lua");
 
 /// Number of ids per read.
 const READ_PAGE: u64 = 1_000;

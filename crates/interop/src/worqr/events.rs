@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_core::Result;
-use windlass_store_redis::guest::{Heard, Listener as Subscription};
+use windlass_store_redis::raw_client::{Subscriber as Subscription, SubscriberEvent};
 
 use super::Worqr;
 use super::keys::Channel;
@@ -92,7 +92,7 @@ impl Worqr {
         }
         let names = channels.keys().cloned().collect();
         Ok(WorqrListener {
-            subscription: self.client.listen(names).await?,
+            subscription: self.client.subscribe(names).await?,
             channels,
             pending: VecDeque::new(),
         })
@@ -107,8 +107,8 @@ impl WorqrListener {
                 return event;
             }
             match self.subscription.next().await {
-                Heard::Gap => return WorqrEvent::Missed,
-                Heard::Message { channel, bytes } => {
+                SubscriberEvent::Gap => return WorqrEvent::Missed,
+                SubscriberEvent::Message { channel, bytes } => {
                     let queues = self.channels.get(&channel).into_iter().flatten();
                     let events = queues.map(|(queue, kind)| event(queue, *kind, &bytes));
                     self.pending.extend(events);

@@ -9,12 +9,12 @@ use super::keys::WorqrLayout;
 /// One script for both layouts.
 #[derive(Debug)]
 pub(super) struct LayoutScripts {
-    released: GuestScript,
-    document: GuestScript,
+    released: RawScript,
+    document: RawScript,
 }
 
 impl LayoutScripts {
-    pub(super) fn for_layout(&'static self, layout: WorqrLayout) -> &'static GuestScript {
+    pub(super) fn for_layout(&'static self, layout: WorqrLayout) -> &'static RawScript {
         match layout {
             WorqrLayout::Released => &self.released,
             WorqrLayout::Document => &self.document,
@@ -31,7 +31,7 @@ const PUT_BACK: &str = include_str!("../../lua/worqr/lib/put_back.lua");
 macro_rules! scripts {
     ($($name:ident: $released:literal, $document:literal, [$($part:ident),*];)+) => {
         $(pub(super) static $name: LazyLock<LayoutScripts> = LazyLock::new(|| LayoutScripts {
-            released: GuestScript::new(&[
+            released: RawScript::new(&[
                 RELEASED,
                 $($part,)*
                 include_str!(concat!("../../lua/worqr/", $released)),

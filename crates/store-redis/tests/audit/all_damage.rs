@@ -32,15 +32,19 @@ pub(crate) async fn fill(test: &AuditFixture) -> Result<()> {
     }
     let claim = fixture.take_as(&boot("one"), 1, 8).await?;
     for at in 0..3 {
-        fixture.complete_with(hold(&claim, at), "result").await?;
-        fixture.fail(hold(&claim, at + 3), Retry::Permanent).await?;
+        fixture
+            .complete_with(lease_of(&claim, at), "result")
+            .await?;
+        fixture
+            .fail(lease_of(&claim, at + 3), Retry::Permanent)
+            .await?;
     }
     fixture.take_as(&boot("one"), 2, 5).await?;
     let claim = fixture.take(5).await?;
     let half = Some("half".to_owned());
     fixture
         .store
-        .progress(&fixture.queue, hold(&claim, 1), 0.5, half)
+        .progress(&fixture.queue, lease_of(&claim, 1), 0.5, half)
         .await?;
     fixture.cancel(claim.jobs[2].id.as_str()).await?;
     for name in ["j020", "j021", "j019", "low1"] {

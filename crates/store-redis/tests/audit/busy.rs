@@ -92,7 +92,7 @@ impl BusyFixture {
             assert!(done.expect("no panic")? > 0, "every task worked");
         }
         let dump = windlass_core::dump::Dump::dump(&self.store, &self.queue).await?;
-        let problems = soundness::faults(&dump.expect("the queue exists"));
+        let problems = soundness::problems(&dump.expect("the queue exists"));
         assert!(problems.is_empty(), "{}", problems.join("\n"));
         Ok(())
     }
@@ -149,7 +149,7 @@ async fn consume(store: &RedisStore, queue: &QueueName, boot: &BootId, seq: u64)
         return Ok(());
     };
     for at in 0..claim.jobs.len() {
-        let lease = hold(&claim, at);
+        let lease = lease_of(&claim, at);
         match (usize::try_from(seq).unwrap_or(0) + at) % 8 {
             0 => store
                 .fail(

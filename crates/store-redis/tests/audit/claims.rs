@@ -41,11 +41,11 @@ async fn jobs_without_an_open_claim_are_made_ready() -> Result<()> {
     // The job being cancelled is cancelled, the others are ready at the front.
     assert_eq!(test.fixture.ready().await?.len(), 10);
     assert_eq!(
-        test.fixture.complete(hold(&second, 0)).await?,
+        test.fixture.complete(lease_of(&second, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(
-        test.fixture.complete(hold(&first, 0)).await?,
+        test.fixture.complete(lease_of(&first, 0)).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -77,11 +77,11 @@ async fn jobs_with_unreadable_lease_records_are_made_ready() -> Result<()> {
         ]
     );
     assert_eq!(
-        test.fixture.complete(hold(&first, 0)).await?,
+        test.fixture.complete(lease_of(&first, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(
-        test.fixture.complete(hold(&second, 1)).await?,
+        test.fixture.complete(lease_of(&second, 1)).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -100,7 +100,7 @@ async fn lease_records_that_do_not_match_their_jobs_are_rewritten() -> Result<()
     assert_eq!(test.repair().await?, ["lease_wrong j000"]);
 
     assert_eq!(
-        test.fixture.complete(hold(&first, 0)).await?,
+        test.fixture.complete(lease_of(&first, 0)).await?,
         OutcomeStatus::Completed
     );
     test.assert_sound().await
@@ -123,7 +123,7 @@ async fn claims_that_miscount_are_counted_again() -> Result<()> {
     );
 
     for claim in [first, second, single] {
-        let done = test.fixture.complete_all(holds(&claim)).await?.statuses;
+        let done = test.fixture.complete_all(leases_of(&claim)).await?.statuses;
         assert!(
             done.iter().all(|done| *done == OutcomeStatus::Completed),
             "{done:?}"
@@ -145,18 +145,18 @@ async fn a_lost_claim_record_is_rebuilt_from_running_jobs() -> Result<()> {
         "{repairs:?}"
     );
     assert_eq!(
-        test.fixture.complete(hold(&first, 0)).await?,
+        test.fixture.complete(lease_of(&first, 0)).await?,
         OutcomeStatus::Completed
     );
     // Jobs without a record would never be reclaimed.
     test.fixture.outlast_lease();
     assert_eq!(test.fixture.maintain().await?.reaped, 4);
     assert_eq!(
-        test.fixture.complete(hold(&second, 0)).await?,
+        test.fixture.complete(lease_of(&second, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(
-        test.fixture.complete(hold(&single, 0)).await?,
+        test.fixture.complete(lease_of(&single, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     Ok(())
@@ -178,7 +178,7 @@ async fn a_claim_without_a_lease_is_given_one() -> Result<()> {
     test.fixture.outlast_lease();
     assert_eq!(test.fixture.maintain().await?.reaped, 5);
     assert_eq!(
-        test.fixture.complete(hold(&single, 0)).await?,
+        test.fixture.complete(lease_of(&single, 0)).await?,
         OutcomeStatus::LeaseLost
     );
     Ok(())
@@ -239,7 +239,7 @@ async fn orphaned_leases_and_owners_are_dropped_and_endless_leases_expire() -> R
 async fn tokens_and_lease_records_agree_with_open_claims() -> Result<()> {
     let test = AuditFixture::open().await;
     let [first, second, single] = fill(&test).await?;
-    test.fixture.release(hold(&second, 1)).await?;
+    test.fixture.release(lease_of(&second, 1)).await?;
     let [one, two, three] = [&first, &second, &single].map(|claim| claim.token.to_string());
     test.command(
         "ZADD",
@@ -281,7 +281,7 @@ async fn tokens_and_lease_records_agree_with_open_claims() -> Result<()> {
         .await?;
     assert_eq!(renewed.lost, []);
     assert_eq!(
-        test.fixture.release(hold(&second, 1)).await?,
+        test.fixture.release(lease_of(&second, 1)).await?,
         OutcomeStatus::Released
     );
     Ok(())
@@ -322,7 +322,7 @@ async fn a_dispatched_job_may_still_be_accepted() -> Result<()> {
 
     let status = fixture
         .store
-        .accept(&fixture.queue, hold(&claim, 0), secs(30))
+        .accept(&fixture.queue, lease_of(&claim, 0), secs(30))
         .await?;
     assert_eq!(status, LeaseStatus::Valid);
     assert_eq!(test.repair().await?, Vec::<String>::new());

@@ -103,7 +103,7 @@ impl AuditFixture {
         let mut ids = Vec::new();
         while let Some(claim) = self.fixture.claim(100).await? {
             ids.extend(claim.jobs.iter().map(|job| job.id.to_string()));
-            let leases = windlass_testkit::fixture::holds(&claim);
+            let leases = windlass_testkit::fixture::leases_of(&claim);
             let done = self.fixture.complete_all(leases).await?.statuses;
             assert!(
                 done.iter()

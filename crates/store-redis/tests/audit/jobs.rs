@@ -28,7 +28,7 @@ async fn a_job_that_lost_its_lease_record_is_ready() -> Result<()> {
 
     assert_eq!(repairs, ["claim_miscounted", "not_listed a", "stats_wrong"]);
     assert_eq!(
-        test.fixture.complete(hold(&claim, 1)).await?,
+        test.fixture.complete(lease_of(&claim, 1)).await?,
         windlass_core::OutcomeStatus::Completed
     );
     assert_eq!(test.drain().await?, ["a"]);
@@ -128,7 +128,7 @@ async fn a_job_in_two_states_keeps_the_one_that_loses_no_work() -> Result<()> {
     fixture.fill(&["run", "done", "wait"]).await?;
     fixture.enqueue(named("later").delay(secs(60))).await?;
     let claim = fixture.take(2).await?;
-    fixture.complete_with(hold(&claim, 1), "result").await?;
+    fixture.complete_with(lease_of(&claim, 1), "result").await?;
     // Running and scheduled, running and ended; ended and scheduled; waiting and ended.
     test.command("ZADD", "scheduled", &["5", "run", "5", "done"]);
     test.command("HSET", "final", &["run", "dead\t5\t\tpoison"]);
@@ -159,7 +159,7 @@ async fn a_job_in_two_states_keeps_the_one_that_loses_no_work() -> Result<()> {
         assert_eq!(fixture.state(id).await?, Some(state), "{id}");
     }
     assert_eq!(
-        fixture.complete(hold(&claim, 0)).await?,
+        fixture.complete(lease_of(&claim, 0)).await?,
         windlass_core::OutcomeStatus::Completed
     );
     assert_eq!(test.drain().await?, ["wait"]);
@@ -172,8 +172,8 @@ async fn lost_outcomes_are_restored_from_the_sets_of_ended_jobs() -> Result<()> 
     let fixture = &test.fixture;
     fixture.fill(&["ok", "bad", "stop", "next"]).await?;
     let claim = fixture.take(2).await?;
-    fixture.complete_with(hold(&claim, 0), "result").await?;
-    fixture.fail(hold(&claim, 1), Retry::Permanent).await?;
+    fixture.complete_with(lease_of(&claim, 0), "result").await?;
+    fixture.fail(lease_of(&claim, 1), Retry::Permanent).await?;
     fixture.cancel("stop").await?;
     test.command("DEL", "final", &[]);
 
@@ -281,7 +281,7 @@ async fn lost_expiries_are_restored() -> Result<()> {
     ];
     assert_eq!(repairs, expected);
     assert_eq!(
-        fixture.complete(hold(&claim, 0)).await?,
+        fixture.complete(lease_of(&claim, 0)).await?,
         windlass_core::OutcomeStatus::Completed
     );
     fixture.advance(secs(51));
@@ -327,8 +327,8 @@ async fn remembered_ids_agree_with_the_states_of_their_jobs() -> Result<()> {
     let fixture = &test.fixture;
     fixture.fill(&["gone", "kept", "live", "odd"]).await?;
     let claim = fixture.take(2).await?;
-    fixture.complete(hold(&claim, 0)).await?;
-    fixture.complete_with(hold(&claim, 1), "result").await?;
+    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.complete_with(lease_of(&claim, 1), "result").await?;
     test.command("ZREM", "forgetting", &["gone"]);
     let kept = test
         .command("HGET", "tombstones", &["kept"])
@@ -417,7 +417,7 @@ async fn unreadable_values_are_repaired() -> Result<()> {
     fixture.fill(&["a", "b"]).await?;
     fixture.enqueue(named("later").delay(secs(60))).await?;
     let claim = fixture.take(2).await?;
-    fixture.fail(hold(&claim, 0), Retry::Permanent).await?;
+    fixture.fail(lease_of(&claim, 0), Retry::Permanent).await?;
     let errors = key("errors");
     let command: [&[u8]; 4] = [b"HSET", errors.as_bytes(), b"a", b"bad \xff!!!"];
     test.server.command(&command).ok();

@@ -118,7 +118,7 @@ async fn entries_of_jobs_in_other_states_are_removed() -> Result<()> {
     fixture.enqueue(named("later").delay(secs(60))).await?;
     let run = fixture.take(1).await?;
     let done = fixture.take(1).await?;
-    fixture.complete_with(hold(&done, 0), "result").await?;
+    fixture.complete_with(lease_of(&done, 0), "result").await?;
     fixture.cancel("stop").await?;
     // The entry of the cancelled job is recorded as stale; these are not.
     test.command("RPUSH", "ready:5", &["run", "done", "later"]);
@@ -139,7 +139,7 @@ async fn entries_of_jobs_in_other_states_are_removed() -> Result<()> {
     );
     assert_eq!(fixture.claim(10).await?, None);
     assert_eq!(
-        fixture.complete(hold(&run, 0)).await?,
+        fixture.complete(lease_of(&run, 0)).await?,
         windlass_core::OutcomeStatus::Completed
     );
     assert_eq!(fixture.state("stop").await?, Some(JobState::Cancelled));

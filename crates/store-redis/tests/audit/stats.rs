@@ -16,9 +16,9 @@ async fn fill(test: &AuditFixture) -> Result<()> {
         .await?;
     fixture.enqueue(named("later").delay(secs(60))).await?;
     let claim = fixture.take(5).await?;
-    fixture.complete_with(hold(&claim, 0), "result").await?;
+    fixture.complete_with(lease_of(&claim, 0), "result").await?;
     fixture
-        .fail(hold(&claim, 1), windlass_core::Retry::Permanent)
+        .fail(lease_of(&claim, 1), windlass_core::Retry::Permanent)
         .await?;
     fixture.cancel("j010").await?;
     Ok(())

@@ -41,7 +41,7 @@ impl FastPathFixture {
             leases: Vec::new(),
         };
         let claim = store.claim(&fixture.queue, fixture.request(1)).await?;
-        fixture.leases = holds(&claim.expect("jobs are ready"));
+        fixture.leases = leases_of(&claim.expect("jobs are ready"));
         Ok(fixture)
     }
 

@@ -132,8 +132,8 @@ async fn finished(store: &RedisStore, q: &QueueName) {
     store.release(q, leases_of(&alone)).await.unwrap();
     let alone = claim(store, q, ClaimRequest::single(9)).await;
     let all = claim(store, q, ClaimRequest::single(9)).await;
-    store.release(q, holds(&alone)).await.unwrap();
-    for lease in holds(&all) {
+    store.release(q, leases_of(&alone)).await.unwrap();
+    for lease in leases_of(&all) {
         if lease.id == id("fails") {
             let failure = lease.failure("no good").retry(Retry::Permanent);
             store.fail(q, vec![failure]).await.unwrap();

@@ -145,7 +145,7 @@ async fn use_leases(store: &RedisStore, q: &QueueName, boot: &BootId) {
     };
     let renewed = store.renew(q, renewal, LEASE).await.unwrap();
     assert!(renewed.until.is_some() && renewed.lost.is_empty());
-    let leases = holds(&claim);
+    let leases = leases_of(&claim);
     store
         .progress(q, leases[0].clone(), 0.5, Some("half".to_owned()))
         .await
@@ -155,7 +155,7 @@ async fn use_leases(store: &RedisStore, q: &QueueName, boot: &BootId) {
 
     let dispatch = ClaimRequest::single(1).mode(Mode::Dispatch);
     let claim = store.claim(q, dispatch).await.unwrap().expect("jobs wait");
-    let lease = hold(&claim, 0);
+    let lease = lease_of(&claim, 0);
     store.accept(q, lease.clone(), LEASE).await.unwrap();
     store
         .renew(q, Renewal::Single { token: claim.token }, LEASE)
@@ -174,7 +174,7 @@ async fn end_some(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize {
         .await
         .unwrap()
         .expect("jobs wait");
-    let leases = holds(&claim);
+    let leases = leases_of(&claim);
     let failures = vec![
         leases[0].clone().failure("later"),
         leases[1]
@@ -193,7 +193,7 @@ async fn end_some(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize {
     assert_eq!(completed.statuses, [OutcomeStatus::Completed; 2]);
     let next = completed.next.expect("more jobs wait");
     let completed = store
-        .complete(q, vec![hold(&next, 0).completion()], None)
+        .complete(q, vec![lease_of(&next, 0).completion()], None)
         .await
         .unwrap();
     assert_eq!(completed.statuses, [OutcomeStatus::Completed]);
@@ -250,7 +250,7 @@ async fn drain(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize {
         let Some(claim) = store.claim(q, request).await.unwrap() else {
             break;
         };
-        let leases = holds(&claim).into_iter();
+        let leases = leases_of(&claim).into_iter();
         let completions: Vec<_> = leases.map(JobLease::completion).collect();
         drained += completions.len();
         let reply = store.complete(q, completions, None).await.unwrap();

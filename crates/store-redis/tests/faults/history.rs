@@ -57,7 +57,7 @@ async fn nothing_names_a_job_that_ended_once_its_claim_is_forgotten() {
             };
             let claim = store.claim(&q, request).await.unwrap().expect("jobs wait");
             done += claim.jobs.len();
-            let completions = holds(&claim).into_iter().map(JobLease::completion);
+            let completions = leases_of(&claim).into_iter().map(JobLease::completion);
             store
                 .complete(&q, completions.collect(), None)
                 .await

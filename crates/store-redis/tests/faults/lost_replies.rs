@@ -210,7 +210,7 @@ impl Worker {
 }
 
 async fn complete(store: &RedisStore, q: &QueueName, claim: &Claim) {
-    let leases = holds(claim).into_iter();
+    let leases = leases_of(claim).into_iter();
     let completions: Vec<_> = leases.map(JobLease::completion).collect();
     let reply = store.complete(q, completions, None).await.unwrap();
     assert!(

@@ -236,7 +236,7 @@ async fn fixture_with_claims() -> (ClusterFixture, Vec<Claim>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn jobs_end_in_every_partition_that_can_be_reached() {
     let (fixture, claims) = fixture_with_claims().await;
-    let done = claims.iter().map(|claim| hold(claim, 0).completion());
+    let done = claims.iter().map(|claim| lease_of(claim, 0).completion());
 
     let result = fixture
         .store

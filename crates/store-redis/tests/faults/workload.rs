@@ -236,7 +236,7 @@ impl Report {
             listing: listing::of(&store, queue).await.unwrap(),
             stats: store.stats(queue).await.unwrap().unwrap(),
             calls: workload.calls,
-            unsound: soundness::faults(&dump),
+            unsound: soundness::problems(&dump),
             repairs: paging::audit(&store, queue).await.unwrap().1,
         }
     }

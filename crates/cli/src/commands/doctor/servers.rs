@@ -14,8 +14,8 @@ const CLOCK_SKEW_MAX_MS: u64 = 1000;
 const NEARLY_FULL: u64 = 80;
 
 /// Checks every server.
-pub(super) fn examine(facts: &Facts, checks: &mut Vec<Check>) {
-    for server in &facts.servers {
+pub(super) fn examine(info: &RedisInfo, checks: &mut Vec<Check>) {
+    for server in &info.servers {
         if let Some(error) = &server.error {
             let message = describe(server, &error.to_string());
             checks.push(Check::new(Status::Fail, "server", message, error.help()));
@@ -32,7 +32,7 @@ pub(super) fn examine(facts: &Facts, checks: &mut Vec<Check>) {
 }
 
 /// Returns a warning if the servers run different versions.
-fn versions(servers: &[ServerFacts]) -> Option<Check> {
+fn versions(servers: &[ServerInfo]) -> Option<Check> {
     let versions = servers
         .iter()
         .filter_map(|server| server.version.as_deref());
@@ -49,19 +49,19 @@ fn versions(servers: &[ServerFacts]) -> Option<Check> {
     })
 }
 
-fn describe(server: &ServerFacts, message: &str) -> String {
+fn describe(server: &ServerInfo, message: &str) -> String {
     format!("{}: {message}", server.address)
 }
 
-fn ok(server: &ServerFacts, name: &str, message: &str) -> Check {
+fn ok(server: &ServerInfo, name: &str, message: &str) -> Check {
     Check::ok(name, describe(server, message))
 }
 
-fn bad(server: &ServerFacts, name: &str, status: Status, message: &str, fix: &str) -> Check {
+fn bad(server: &ServerInfo, name: &str, status: Status, message: &str, fix: &str) -> Check {
     Check::new(status, name, describe(server, message), fix)
 }
 
-fn version(server: &ServerFacts) -> Check {
+fn version(server: &ServerInfo) -> Check {
     let version = server.version.as_deref().unwrap_or("unknown version");
     match server.role.as_deref() {
         Some("master") => ok(server, "server", &format!("{version}, primary")),
@@ -208,8 +208,8 @@ fn clock(server: &ServerInfo) -> Option<Check> {
 mod tests {
     use super::*;
 
-    fn healthy() -> ServerFacts {
-        ServerFacts {
+    fn healthy() -> ServerInfo {
+        ServerInfo {
             address: "h:6379".to_owned(),
             version: Some("7.0.15".to_owned()),
             role: Some("master".to_owned()),
@@ -225,8 +225,8 @@ mod tests {
     }
 
     /// Returns the checks that are not ok.
-    fn unhealthy(asked: DurabilityLevel, server: ServerFacts) -> Vec<(String, Status)> {
-        let facts = Facts {
+    fn unhealthy(asked: DurabilityLevel, server: ServerInfo) -> Vec<(String, Status)> {
+        let info = RedisInfo {
             prefix: "windlass".to_owned(),
             requested: asked,
             servers: vec![server],
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn each_risk_to_jobs_is_reported_with_a_fix() {
-        let changed = |change: fn(&mut ServerFacts)| {
+        let changed = |change: fn(&mut ServerInfo)| {
             let mut server = healthy();
             change(&mut server);
             unhealthy(DurabilityLevel::Replicated(1), server)
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn servers_of_different_versions_are_a_warning() {
-        let other = ServerFacts {
+        let other = ServerInfo {
             version: Some("7.2.0".to_owned()),
             ..healthy()
         };
@@ -299,7 +299,7 @@ mod tests {
         let server = ServerInfo {
             address: "h:6379".to_owned(),
             error: Some(windlass::Error::new(kind, "connection refused", "start it")),
-            ..ServerFacts::default()
+            ..ServerInfo::default()
         };
         assert_eq!(
             unhealthy(DurabilityLevel::Memory, server),
