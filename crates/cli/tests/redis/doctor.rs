@@ -219,7 +219,7 @@ fn a_server_that_cannot_save_rejects_writes_and_is_reported() {
 
     let ran = sandbox.run("doctor --json");
 
-    assert_check(&ran, "writes", "fail", "cannot save to its disk");
+    assert_check(&ran, "writes", "fail", "cannot save to disk");
     assert_ne!(ran.code, Some(0));
 }
 
