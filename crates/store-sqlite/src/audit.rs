@@ -1,70 +1,73 @@
-//! audit: finds and mends what a crash could not leave but a hand in the database might.
+//! audit: finds and repairs damage that a crash cannot cause, but a manual edit of the file can.
 //!
-//! One row per job rules out most faults by construction. What remains, each walked in pages: held
-//! jobs that no open claim or lease stands behind, claims that miscount, payloads without a job,
-//! and at the end figures that disagree with the rows.
+//! One row per job rules out most inconsistencies. What remains is checked page by page: running
+//! jobs without an open claim or lease, claims with wrong counts, payloads without a job, and
+//! finally stats that disagree with the rows.
 
 use rusqlite::{Connection, params};
 use windlass_core::limits::{CLAIM_MAX, SCAN_PAGE};
 use windlass_core::{Audited, Cursor, Filter, JobState, Owner, QueueName, Repair};
 
-use crate::fault::Db;
-use crate::figures::Figures;
-use crate::look::{self, bad_cursor};
+use crate::error::TxResult;
+use crate::read::{self, invalid_cursor};
 use crate::reap::ClaimRow;
-use crate::row::{Brief, state_of};
-use crate::step::{QueueRow, Step};
+use crate::row::{JobMeta, state_of};
+use crate::stats::Counters;
+use crate::transaction::{QueueRow, QueueTx};
 
-/// Claims on one page: as many jobs as on any page.
+/// Claims per page, so that a page has at most `SCAN_PAGE` jobs.
 const CLAIMS_PAGE: usize = SCAN_PAGE / CLAIM_MAX;
 
-/// What a page of the audit looks at.
+/// What a page of the audit checks.
 #[derive(Debug)]
-pub(crate) enum Part {
+pub(crate) enum AuditStage {
     Jobs(Option<Cursor>),
     /// Open claims after this number.
     Claims(u64),
     /// Large payloads after this key.
     Payloads(i64),
-    Figures,
+    Stats,
 }
 
-impl Part {
-    pub(crate) fn read(cursor: Option<&Cursor>) -> Db<Self> {
+impl AuditStage {
+    pub(crate) fn read(cursor: Option<&Cursor>) -> TxResult<Self> {
         let Some(Cursor(text)) = cursor else {
             return Ok(Self::Jobs(None));
         };
-        let (part, rest) = text.split_once(':').ok_or_else(bad_cursor)?;
-        match part {
+        let (stage, rest) = text.split_once(':').ok_or_else(invalid_cursor)?;
+        match stage {
             "jobs" => Ok(Self::Jobs(Some(Cursor(rest.to_owned())))),
-            "claims" => rest.parse().map(Self::Claims).map_err(|_| bad_cursor()),
-            "payloads" => rest.parse().map(Self::Payloads).map_err(|_| bad_cursor()),
-            "figures" => Ok(Self::Figures),
-            _ => Err(bad_cursor()),
+            "claims" => rest.parse().map(Self::Claims).map_err(|_| invalid_cursor()),
+            "payloads" => rest
+                .parse()
+                .map(Self::Payloads)
+                .map_err(|_| invalid_cursor()),
+            "stats" => Ok(Self::Stats),
+            _ => Err(invalid_cursor()),
         }
     }
 
     fn write(&self) -> Cursor {
         Cursor(match self {
-            Self::Jobs(place) => {
-                format!("jobs:{}", place.as_ref().map_or("", |Cursor(text)| text))
+            Self::Jobs(cursor) => {
+                format!("jobs:{}", cursor.as_ref().map_or("", |Cursor(text)| text))
             }
             Self::Claims(number) => format!("claims:{number}"),
             Self::Payloads(key) => format!("payloads:{key}"),
-            Self::Figures => "figures:".to_owned(),
+            Self::Stats => "stats:".to_owned(),
         })
     }
 }
 
-impl Step<'_> {
-    /// Audits one page of everything but the figures.
-    pub(crate) fn audit(&mut self, part: &Part) -> Db<Audited> {
+impl QueueTx<'_> {
+    /// Audits one page of any stage except the stats.
+    pub(crate) fn audit(&mut self, stage: &AuditStage) -> TxResult<Audited> {
         let mut audited = Audited::default();
-        let next = match part {
-            Part::Jobs(from) => self.audit_jobs(from.as_ref(), &mut audited)?,
-            Part::Claims(after) => self.audit_claims(*after, &mut audited.repairs)?,
-            Part::Payloads(after) => self.audit_payloads(*after, &mut audited.repairs)?,
-            Part::Figures => return Ok(audited),
+        let next = match stage {
+            AuditStage::Jobs(from) => self.audit_jobs(from.as_ref(), &mut audited)?,
+            AuditStage::Claims(after) => self.audit_claims(*after, &mut audited.repairs)?,
+            AuditStage::Payloads(after) => self.audit_payloads(*after, &mut audited.repairs)?,
+            AuditStage::Stats => return Ok(audited),
         };
         if !audited.repairs.is_empty() {
             self.changed();
@@ -73,20 +76,20 @@ impl Step<'_> {
         Ok(audited)
     }
 
-    fn audit_jobs(&mut self, from: Option<&Cursor>, audited: &mut Audited) -> Db<Part> {
-        let page = look::page(self.db, self.queue, &Filter::default(), from, SCAN_PAGE)?;
+    fn audit_jobs(&mut self, from: Option<&Cursor>, audited: &mut Audited) -> TxResult<AuditStage> {
+        let page = read::page(self.db, self.queue, &Filter::default(), from, SCAN_PAGE)?;
         for id in &page.items {
-            if let Some(job) = Brief::find(self.db, self.queue.key, id.as_str())? {
+            if let Some(job) = JobMeta::find(self.db, self.queue.key, id.as_str())? {
                 audited.repairs.extend(self.audit_job(&job)?);
             }
         }
         audited.checked = page.items.len() as u64;
         Ok(page
             .next
-            .map_or(Part::Claims(0), |next| Part::Jobs(Some(next))))
+            .map_or(AuditStage::Claims(0), |next| AuditStage::Jobs(Some(next))))
     }
 
-    fn audit_job(&mut self, job: &Brief) -> Db<Option<Repair>> {
+    fn audit_job(&mut self, job: &JobMeta) -> TxResult<Option<Repair>> {
         let claim = job
             .token
             .map(|token| self.owner_of(token))
@@ -99,11 +102,11 @@ impl Step<'_> {
         match job.state {
             JobState::Running if is_leased => Ok(None),
             JobState::Running => {
-                self.give_back(vec![job.clone()])?;
+                self.requeue_leased(vec![job.clone()])?;
                 Ok(Some(repair(
                     "running_without_lease",
                     Some(job),
-                    "it was put back",
+                    "returned to the queue",
                 )))
             }
             _ if job.token.is_none() => Ok(None),
@@ -113,25 +116,25 @@ impl Step<'_> {
                         "UPDATE job SET token_number = NULL, token_nonce = NULL WHERE key = ?1",
                     )?
                     .execute([job.key])?;
-                let what = "its token was taken away";
-                Ok(Some(repair("held_but_not_running", Some(job), what)))
+                let message = "removed its stale token";
+                Ok(Some(repair("held_but_not_running", Some(job), message)))
             }
         }
     }
 
-    fn has_lease(&self, owner: &Owner) -> Db<bool> {
+    fn has_lease(&self, owner: &Owner) -> TxResult<bool> {
         let mut statement = self
             .db
             .prepare_cached("SELECT 1 FROM lease WHERE queue = ?1 AND owner = ?2")?;
         Ok(statement.exists(params![self.queue.key, owner.as_str()])?)
     }
 
-    /// Open claims must hold as many jobs as they say; one that holds none is finished.
-    fn audit_claims(&mut self, after: u64, repairs: &mut Vec<Repair>) -> Db<Part> {
+    /// Corrects the job counts of open claims; a claim without jobs is finished.
+    fn audit_claims(&mut self, after: u64, repairs: &mut Vec<Repair>) -> TxResult<AuditStage> {
         let claims = ClaimRow::open_after(self, after, CLAIMS_PAGE)?;
         for claim in &claims {
-            let held = self.held_of(claim)?.len() as u64;
-            if held != claim.remaining {
+            let found = self.leased_jobs(claim)?.len() as u64;
+            if found != claim.remaining {
                 self.db
                     .prepare_cached(
                         "UPDATE claim SET remaining = ?3, finished_at = iif(?3 = 0, ?4, NULL)
@@ -140,21 +143,23 @@ impl Step<'_> {
                     .execute(params![
                         self.queue.key,
                         claim.token.number,
-                        held,
+                        found,
                         self.now_ms()
                     ])?;
-                let what = format!(
-                    "claim {} said {}, holds {held}",
+                let message = format!(
+                    "claim {} counted {} remaining jobs, found {found}",
                     claim.token, claim.remaining
                 );
-                repairs.push(repair("claim_miscounted", None, &what));
+                repairs.push(repair("claim_miscounted", None, &message));
             }
         }
         let last = claims.last().filter(|_| claims.len() == CLAIMS_PAGE);
-        Ok(last.map_or(Part::Payloads(0), |claim| Part::Claims(claim.token.number)))
+        Ok(last.map_or(AuditStage::Payloads(0), |claim| {
+            AuditStage::Claims(claim.token.number)
+        }))
     }
 
-    fn audit_payloads(&mut self, after: i64, repairs: &mut Vec<Repair>) -> Db<Part> {
+    fn audit_payloads(&mut self, after: i64, repairs: &mut Vec<Repair>) -> TxResult<AuditStage> {
         let mut statement = self.db.prepare_cached(
             "SELECT job, EXISTS (SELECT 1 FROM job WHERE key = large_payload.job)
              FROM large_payload WHERE job > ?1 ORDER BY job LIMIT ?2",
@@ -168,50 +173,50 @@ impl Step<'_> {
             repairs.push(repair(
                 "payload_without_job",
                 None,
-                &format!("payload {key} was removed"),
+                &format!("deleted payload {key}"),
             ));
         }
         let last = seen.last().filter(|_| seen.len() == SCAN_PAGE);
-        Ok(last.map_or(Part::Figures, |(key, _)| Part::Payloads(*key)))
+        Ok(last.map_or(AuditStage::Stats, |(key, _)| AuditStage::Payloads(*key)))
     }
 
-    /// Adds what the figures were found to be off by; they may have moved on since.
-    pub(crate) fn mend_figures(&mut self, found: &Miscount) {
-        self.queue.figures.mend(&found.stored, &found.counted);
+    /// Adds the difference found to the current stats, which may have changed since.
+    pub(crate) fn repair_stats(&mut self, found: &StatsMismatch) {
+        self.queue.counters.repair(&found.stored, &found.counted);
         self.changed();
     }
 }
 
-/// Figures and rows of one moment that disagree.
+/// Stats of one snapshot that disagree with its rows.
 #[derive(Debug)]
-pub(crate) struct Miscount {
-    stored: Figures,
-    counted: Figures,
+pub(crate) struct StatsMismatch {
+    stored: Counters,
+    counted: Counters,
 }
 
-impl Miscount {
-    /// Counts all jobs of a queue, on a snapshot: a long look that nobody waits for.
-    pub(crate) fn find(db: &Connection, name: &QueueName) -> Db<Option<Self>> {
+impl StatsMismatch {
+    /// Counts all jobs of a queue in a snapshot. Slow; other calls do not wait for it.
+    pub(crate) fn find(db: &Connection, name: &QueueName) -> TxResult<Option<Self>> {
         let Some(queue) = QueueRow::find(db, name)? else {
             return Ok(None);
         };
         let counted = count(db, &queue)?;
-        let stored = queue.figures;
+        let stored = queue.counters;
         Ok((stored != counted).then_some(Self { stored, counted }))
     }
 
     pub(crate) fn repair() -> Repair {
-        repair("figures_wrong", None, "all jobs were counted again")
+        repair("stats_wrong", None, "recounted all jobs")
     }
 }
 
-/// The figures as the rows say; totals over a lifetime cannot be counted again.
-fn count(db: &Connection, queue: &QueueRow) -> Db<Figures> {
-    let mut figures = Figures {
-        total: queue.figures.total,
-        enqueued: queue.figures.enqueued,
-        ended: queue.figures.ended,
-        ..Figures::default()
+/// Counts the rows. Lifetime totals cannot be recounted and are kept.
+fn count(db: &Connection, queue: &QueueRow) -> TxResult<Counters> {
+    let mut counters = Counters {
+        total: queue.counters.total,
+        enqueued: queue.counters.enqueued,
+        ended: queue.counters.ended,
+        ..Counters::default()
     };
     let mut statement = db.prepare_cached(
         "SELECT state, priority, count(*), sum(payload_bytes + ifnull(octet_length(error), 0)
@@ -222,28 +227,28 @@ fn count(db: &Connection, queue: &QueueRow) -> Db<Figures> {
     while let Some(row) = rows.next()? {
         let state = state_of(row.get(0)?)?;
         let (priority, count, bytes): (usize, u64, u64) = (row.get(1)?, row.get(2)?, row.get(3)?);
-        figures.bytes += bytes;
+        counters.bytes += bytes;
         match state {
-            JobState::Ready => figures.ready[priority.min(9)] += count,
-            JobState::Scheduled => figures.scheduled += count,
-            JobState::Running => figures.running += count,
+            JobState::Ready => counters.ready[priority.min(9)] += count,
+            JobState::Scheduled => counters.scheduled += count,
+            JobState::Running => counters.running += count,
             _ => {
-                let kept = figures.kept(state);
-                kept.count += count;
-                kept.bytes += bytes;
+                let finished = counters.finished(state);
+                finished.count += count;
+                finished.bytes += bytes;
             }
         }
     }
-    figures.tombstones = db
+    counters.tombstones = db
         .prepare_cached("SELECT count(*) FROM tombstone WHERE queue = ?1")?
         .query_row([queue.key], |row| row.get(0))?;
-    Ok(figures)
+    Ok(counters)
 }
 
-fn repair(fault: &'static str, job: Option<&Brief>, what: &str) -> Repair {
+fn repair(code: &'static str, job: Option<&JobMeta>, message: &str) -> Repair {
     Repair {
-        code: fault,
+        code,
         id: job.map(|job| job.id.clone()),
-        message: what.to_owned(),
+        message: message.to_owned(),
     }
 }

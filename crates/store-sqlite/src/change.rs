@@ -1,4 +1,4 @@
-//! cancel, retry, delete, promote, purge: what operators do, by id, key, payload or filter.
+//! cancel, retry, delete, promote, purge: changes by id, unique key, payload or filter.
 
 use rusqlite::params;
 use windlass_core::limits::SCAN_PAGE;
@@ -6,23 +6,23 @@ use windlass_core::{
     Bytes, Changed, ChangedJob, Changes, Cursor, Filter, JobId, JobState, Page, Target,
 };
 
-use crate::fault::Db;
-use crate::hold::End;
-use crate::look;
-use crate::row::{Brief, select_brief};
-use crate::step::Step;
+use crate::error::TxResult;
+use crate::lease::End;
+use crate::read;
+use crate::row::{JobMeta, select_meta};
+use crate::transaction::QueueTx;
 
-/// What to do to each job of a target.
-pub(crate) type Change = fn(&mut Step<'_>, &JobId) -> Db<Changed>;
+/// The change applied to each job of a target.
+pub(crate) type Change = fn(&mut QueueTx<'_>, &JobId) -> TxResult<Changed>;
 
-impl Step<'_> {
-    /// Does one thing to every job of a target, or of one page of it.
+impl QueueTx<'_> {
+    /// Applies a change to every job of a target, or of one page of it.
     pub(crate) fn change(
         &mut self,
         change: Change,
         target: &Target,
         from: Option<&Cursor>,
-    ) -> Db<Changes> {
+    ) -> TxResult<Changes> {
         let changes = match target {
             Target::Ids(ids) => {
                 let mut items = Vec::with_capacity(ids.len());
@@ -50,16 +50,16 @@ impl Step<'_> {
                 self.change_page(change, page)?
             }
             Target::Filter(filter) => {
-                let page = look::page(self.db, self.queue, filter, from, SCAN_PAGE)?;
+                let page = read::page(self.db, self.queue, filter, from, SCAN_PAGE)?;
                 self.change_page(change, page)?
             }
         };
-        self.prune_step()?;
+        self.prune_after_finish()?;
         Ok(changes)
     }
 
-    /// Jobs that a page meets and that the change does not fit are passed by.
-    fn change_page(&mut self, change: Change, page: Page<JobId>) -> Db<Changes> {
+    /// Applies a change to a page of jobs; jobs in the wrong state are skipped.
+    fn change_page(&mut self, change: Change, page: Page<JobId>) -> TxResult<Changes> {
         let mut items = Vec::new();
         for id in page.items {
             let changed = change(self, &id)?;
@@ -76,9 +76,9 @@ impl Step<'_> {
         })
     }
 
-    /// The jobs of one page whose bytes are these.
-    fn same_payload(&self, bytes: &Bytes, from: Option<&Cursor>) -> Db<Page<JobId>> {
-        let seen = look::page(self.db, self.queue, &Filter::default(), from, SCAN_PAGE)?;
+    /// The jobs of one page with this payload.
+    fn same_payload(&self, bytes: &Bytes, from: Option<&Cursor>) -> TxResult<Page<JobId>> {
+        let seen = read::page(self.db, self.queue, &Filter::default(), from, SCAN_PAGE)?;
         let mut items = Vec::new();
         let mut statement = self.db.prepare_cached(
             "SELECT 1 FROM job WHERE queue = ?1 AND id = ?2 AND payload_bytes = ?3
@@ -96,11 +96,11 @@ impl Step<'_> {
         })
     }
 
-    fn find(&self, id: &JobId) -> Db<Option<Brief>> {
-        Brief::find(self.db, self.queue.key, id.as_str())
+    fn find(&self, id: &JobId) -> TxResult<Option<JobMeta>> {
+        JobMeta::find(self.db, self.queue.key, id.as_str())
     }
 
-    pub(crate) fn cancel(&mut self, id: &JobId) -> Db<Changed> {
+    pub(crate) fn cancel(&mut self, id: &JobId) -> TxResult<Changed> {
         let Some(job) = self.find(id)? else {
             return Ok(Changed::NotFound);
         };
@@ -121,7 +121,7 @@ impl Step<'_> {
         }
     }
 
-    pub(crate) fn retry(&mut self, id: &JobId) -> Db<Changed> {
+    pub(crate) fn retry(&mut self, id: &JobId) -> TxResult<Changed> {
         let Some(job) = self.find(id)? else {
             return Ok(Changed::NotFound);
         };
@@ -133,9 +133,9 @@ impl Step<'_> {
         {
             return Ok(Changed::Conflict(holder.id));
         }
-        self.uncount(&job);
-        self.queue.figures.resize(job.error_bytes, 0);
-        self.forget_id(id)?;
+        self.uncount_finished(&job);
+        self.queue.counters.resize(job.error_bytes, 0);
+        self.drop_tombstone(id)?;
         self.db
             .prepare_cached(
                 "UPDATE job SET attempt = 1, expiries = 0, error = NULL, reason = NULL,
@@ -143,63 +143,63 @@ impl Step<'_> {
                  WHERE key = ?1",
             )?
             .execute([job.key])?;
-        // It comes out of nowhere, as a new job does: counted as scheduled on its way to ready.
-        self.queue.figures.came(JobState::Scheduled, job.priority);
-        let job = Brief {
+        // Counted as scheduled first, because `make_ready` moves a live job.
+        self.queue.counters.enter(JobState::Scheduled, job.priority);
+        let job = JobMeta {
             state: JobState::Scheduled,
             expiries: 0,
             due_at: self.now_ms(),
             ..job
         };
-        self.place_ready(&job, End::Back)?;
+        self.make_ready(&job, End::Back)?;
         Ok(Changed::Done)
     }
 
-    pub(crate) fn delete(&mut self, id: &JobId) -> Db<Changed> {
+    pub(crate) fn delete(&mut self, id: &JobId) -> TxResult<Changed> {
         match self.find(id)? {
             Some(job) if !job.state.is_final() => return Ok(Changed::WrongState(job.state)),
-            Some(job) => self.forget(&job)?,
-            None if self.remembered(id)?.is_none() => return Ok(Changed::NotFound),
+            Some(job) => self.delete_finished(&job)?,
+            None if self.tombstone_state(id)?.is_none() => return Ok(Changed::NotFound),
             None => {}
         }
-        self.forget_id(id)?;
+        self.drop_tombstone(id)?;
         self.changed();
         Ok(Changed::Done)
     }
 
-    pub(crate) fn promote(&mut self, id: &JobId) -> Db<Changed> {
+    pub(crate) fn promote(&mut self, id: &JobId) -> TxResult<Changed> {
         let Some(job) = self.find(id)? else {
             return Ok(Changed::NotFound);
         };
         if job.state != JobState::Scheduled {
             return Ok(Changed::WrongState(job.state));
         }
-        let job = Brief {
+        let job = JobMeta {
             due_at: self.now_ms(),
             ..job
         };
-        self.place_ready(&job, End::Back)?;
+        self.make_ready(&job, End::Back)?;
         Ok(Changed::Done)
     }
 
-    /// Removes a page of waiting jobs as if they had never been.
-    pub(crate) fn purge(&mut self) -> Db<u64> {
-        let mut waiting: Vec<Brief> = Vec::new();
+    /// Deletes a page of waiting jobs without a trace.
+    pub(crate) fn purge(&mut self) -> TxResult<u64> {
+        let mut waiting: Vec<JobMeta> = Vec::new();
         for lane in [
-            select_brief!("queue = ?1 AND state = 1 LIMIT ?2"),
-            select_brief!("queue = ?1 AND state = 0 LIMIT ?2"),
+            select_meta!("queue = ?1 AND state = 1 LIMIT ?2"),
+            select_meta!("queue = ?1 AND state = 0 LIMIT ?2"),
         ] {
             let limit = SCAN_PAGE - waiting.len();
-            waiting.extend(Brief::select(
+            waiting.extend(JobMeta::select(
                 self.db,
                 lane,
                 params![self.queue.key, limit],
             )?);
         }
         for job in &waiting {
-            let figures = &mut self.queue.figures;
-            figures.went(job.state, job.priority);
-            figures.resize(job.bytes(), 0);
+            let counters = &mut self.queue.counters;
+            counters.leave(job.state, job.priority);
+            counters.resize(job.bytes(), 0);
             self.remove(job)?;
         }
         Ok(waiting.len() as u64)

@@ -1,4 +1,4 @@
-//! claim: promote what is due, reap what expired, then take over the priorities in turn.
+//! claim: promotes due jobs, reaps expired leases, then picks ready jobs by priority.
 
 use std::time::Duration;
 
@@ -10,54 +10,54 @@ use windlass_core::{
     Timestamp, Token,
 };
 
-use crate::fault::Db;
-use crate::row::{self, Brief, token_of};
-use crate::step::Step;
-use crate::take::Taken;
+use crate::error::TxResult;
+use crate::pick::Picked;
+use crate::row::{self, JobMeta, token_of};
+use crate::transaction::QueueTx;
 
-/// A lease as a claim looks at it.
+/// The columns of a lease that a claim needs.
 #[derive(Debug)]
 pub(crate) struct LeaseRow {
-    is_doomed: bool,
+    is_being_reaped: bool,
     last: Option<(u64, Token)>,
-    /// The latest suspect the boot took: its id and the number of its token.
+    /// The boot's latest suspect: its id and the number of its token.
     pub(crate) suspect: Option<(String, u64)>,
 }
 
-impl Step<'_> {
-    pub(crate) fn claim(&mut self, request: &ClaimRequest) -> Db<Option<Claim>> {
+impl QueueTx<'_> {
+    pub(crate) fn claim(&mut self, request: &ClaimRequest) -> TxResult<Option<Claim>> {
         let lease = self.lease_of(&request.claimer)?;
         if let Some((last_seq, token)) = lease.and_then(|lease| lease.last)
             && request.claimer.seq() <= last_seq
         {
             let is_latest = request.claimer.seq() == last_seq;
             return if is_latest {
-                self.claim_again(request, token)
+                self.repeat_claim(request, token)
             } else {
                 Ok(None)
             };
         }
         self.promote_due(PAGE)?;
         self.reap(PAGE)?;
-        // The reap may have taken this boot's own lease.
+        // The reap may have ended this boot's lease.
         let lease = self.lease_of(&request.claimer)?;
         let may_claim =
-            !self.queue.is_paused && lease.as_ref().is_none_or(|lease| !lease.is_doomed);
-        let taken = if may_claim {
-            self.take(request, lease.as_ref())?
+            !self.queue.is_paused && lease.as_ref().is_none_or(|lease| !lease.is_being_reaped);
+        let picked = if may_claim {
+            self.pick(request, lease.as_ref())?
         } else {
             Vec::new()
         };
-        let claim = if taken.is_empty() {
+        let claim = if picked.is_empty() {
             None
         } else {
-            Some(self.hand_out(request, taken)?)
+            Some(self.hand_out(request, picked)?)
         };
         self.prune(PAGE)?;
         Ok(claim)
     }
 
-    fn lease_of(&self, claimer: &Claimer) -> Db<Option<LeaseRow>> {
+    fn lease_of(&self, claimer: &Claimer) -> TxResult<Option<LeaseRow>> {
         let Claimer::Worker { boot, .. } = claimer else {
             return Ok(None);
         };
@@ -70,7 +70,7 @@ impl Step<'_> {
                 let last_seq: Option<u64> = row.get(1)?;
                 let suspect_id: Option<String> = row.get(4)?;
                 Ok(LeaseRow {
-                    is_doomed: row.get::<_, u64>(0)? == 0,
+                    is_being_reaped: row.get::<_, u64>(0)? == 0,
                     last: last_seq.zip(token_of(row.get(2)?, row.get(3)?)),
                     suspect: suspect_id.zip(row.get(5)?),
                 })
@@ -78,11 +78,11 @@ impl Step<'_> {
         Ok(found.optional()?)
     }
 
-    /// The latest claim of a boot once more: what of it is still held.
-    fn claim_again(&mut self, request: &ClaimRequest, token: Token) -> Db<Option<Claim>> {
+    /// Repeats the boot's latest claim: returns the jobs that are still leased.
+    fn repeat_claim(&mut self, request: &ClaimRequest, token: Token) -> TxResult<Option<Claim>> {
         let mut jobs = Vec::new();
         for id in self.claimed_ids(token.number)? {
-            if let Some(job) = self.held(&JobLease::new(id, token))? {
+            if let Some(job) = self.leased(&JobLease::new(id, token))? {
                 jobs.push(job);
             }
         }
@@ -94,37 +94,37 @@ impl Step<'_> {
         Ok(until.map(|until| Claim { token, until, jobs }))
     }
 
-    fn hand_out(&mut self, request: &ClaimRequest, taken: Vec<Taken>) -> Db<Claim> {
+    fn hand_out(&mut self, request: &ClaimRequest, picked: Vec<Picked>) -> TxResult<Claim> {
         let token = Token::next(self.queue.last_token, self.now.us, request.nonce);
         self.queue.last_token = token.number;
-        let (taken, jobs): (Vec<Brief>, Vec<ClaimedJob>) = taken
+        let (picked, jobs): (Vec<JobMeta>, Vec<ClaimedJob>) = picked
             .into_iter()
-            .map(|taken| (taken.brief, taken.job))
+            .map(|picked| (picked.meta, picked.job))
             .unzip();
-        self.start(request, token, &taken)?;
+        self.start(request, token, &picked)?;
         let until = if request.mode == Mode::AtMostOnce {
-            for job in &taken {
-                let job = Brief {
+            for job in &picked {
+                let job = JobMeta {
                     state: JobState::Running,
                     token: None,
                     ..job.clone()
                 };
                 self.succeed(&job, None)?;
             }
-            // Remembered without its jobs: a repeat of the call must not finish further ones.
+            // Recorded without its jobs, so that a repeated call does not finish more jobs.
             if matches!(request.claimer, Claimer::Worker { .. }) {
-                self.lease_to(request, token)?;
+                self.put_under_lease(request, token)?;
             }
             self.now.ms()
         } else {
-            self.hold(request, token, &taken)?
+            self.record_claim(request, token, &picked)?
         };
         Ok(Claim { token, until, jobs })
     }
 
-    /// Marks jobs as running under a token: one statement for each lane, since what was taken
-    /// from a lane is all that stands up to the last of it.
-    fn start(&mut self, request: &ClaimRequest, token: Token, taken: &[Brief]) -> Db<()> {
+    /// Marks jobs as running: one statement per lane, since the jobs picked from a lane are all of
+    /// its jobs up to the last one picked.
+    fn start(&mut self, request: &ClaimRequest, token: Token, picked: &[JobMeta]) -> TxResult<()> {
         let started_at = token.issued_at().as_ms();
         let accepted_at = (request.mode != Mode::Dispatch).then_some(started_at);
         let worker = request.claimer.worker().map(|boot| boot.as_str());
@@ -134,7 +134,7 @@ impl Step<'_> {
              WHERE queue = ?1 AND state = 1 AND priority = ?8 AND lane = ?9
                AND position <= (SELECT position FROM job WHERE key = ?2)",
         )?;
-        for lane in taken.chunk_by(|one, next| one.priority == next.priority) {
+        for lane in picked.chunk_by(|one, next| one.priority == next.priority) {
             let Some(last) = lane.last() else { continue };
             statement.execute(params![
                 self.queue.key,
@@ -148,14 +148,19 @@ impl Step<'_> {
                 last.lane(),
             ])?;
         }
-        for job in taken {
-            self.moved(job, JobState::Running);
+        for job in picked {
+            self.count_move(job, JobState::Running);
         }
         Ok(())
     }
 
-    /// Writes down the claim and puts it under its owner's lease.
-    fn hold(&mut self, request: &ClaimRequest, token: Token, taken: &[Brief]) -> Db<Timestamp> {
+    /// Stores the claim and puts it under its owner's lease.
+    fn record_claim(
+        &mut self,
+        request: &ClaimRequest,
+        token: Token,
+        picked: &[JobMeta],
+    ) -> TxResult<Timestamp> {
         let owner = request.claimer.owner(token);
         let key = self.queue.key;
         self.db
@@ -169,14 +174,14 @@ impl Step<'_> {
                 token.nonce,
                 owner.as_str(),
                 request.claimer.seq(),
-                taken.len()
+                picked.len()
             ])?;
-        let ids: Vec<_> = taken.iter().map(|job| job.id.as_str()).collect();
+        let ids: Vec<_> = picked.iter().map(|job| job.id.as_str()).collect();
         self.db
             .prepare_cached("INSERT INTO claim_ids (queue, number, ids) VALUES (?1, ?2, ?3)")?
             .execute(params![key, token.number, ids.join("\n")])?;
-        let until = self.lease_to(request, token)?;
-        if let Some(suspect) = taken.iter().find(|job| job.expiries >= SUSPECT_AFTER) {
+        let until = self.put_under_lease(request, token)?;
+        if let Some(suspect) = picked.iter().find(|job| job.expiries >= SUSPECT_AFTER) {
             self.db
                 .prepare_cached(
                     "UPDATE lease SET suspect_id = ?3, suspect_number = ?4
@@ -192,8 +197,8 @@ impl Step<'_> {
         Ok(until)
     }
 
-    /// Puts a claim under its owner's lease; a boot's latest claim is remembered there.
-    fn lease_to(&mut self, request: &ClaimRequest, token: Token) -> Db<Timestamp> {
+    /// Puts a claim under its owner's lease, which records a boot's latest claim.
+    fn put_under_lease(&mut self, request: &ClaimRequest, token: Token) -> TxResult<Timestamp> {
         let owner = request.claimer.owner(token);
         let key = self.queue.key;
         self.db
@@ -218,8 +223,12 @@ impl Step<'_> {
         Ok(self.extend(&owner, request.lease)?.unwrap_or_default())
     }
 
-    /// Moves the end of a lease, never back; a lease that is being reaped stays lost.
-    pub(crate) fn extend(&mut self, owner: &Owner, length: Duration) -> Db<Option<Timestamp>> {
+    /// Extends a lease, never shortens it. Returns `None` if it is missing or being reaped.
+    pub(crate) fn extend(
+        &mut self,
+        owner: &Owner,
+        length: Duration,
+    ) -> TxResult<Option<Timestamp>> {
         let until: Option<u64> = self
             .db
             .prepare_cached(
@@ -237,11 +246,11 @@ impl Step<'_> {
         Ok(until.map(Timestamp::from_ms))
     }
 
-    pub(crate) fn accept(&mut self, hold: &JobLease, length: Duration) -> Db<LeaseStatus> {
-        let Some(job) = self.held(hold)? else {
+    pub(crate) fn accept(&mut self, lease: &JobLease, length: Duration) -> TxResult<LeaseStatus> {
+        let Some(job) = self.leased(lease)? else {
             return Ok(LeaseStatus::Lost);
         };
-        let Some((owner, _)) = self.owner_of(hold.token)? else {
+        let Some((owner, _)) = self.owner_of(lease.token)? else {
             return Ok(LeaseStatus::Lost);
         };
         if self.extend(&owner, length)?.is_none() {
@@ -253,8 +262,8 @@ impl Step<'_> {
         Ok(LeaseStatus::Valid)
     }
 
-    /// The owner of the lease a stored claim is under, and whether it is open.
-    pub(crate) fn owner_of(&self, token: Token) -> Db<Option<(Owner, bool)>> {
+    /// The owner of a stored claim, and whether the claim is open.
+    pub(crate) fn owner_of(&self, token: Token) -> TxResult<Option<(Owner, bool)>> {
         let mut statement = self.db.prepare_cached(
             "SELECT owner, finished_at IS NULL FROM claim
              WHERE queue = ?1 AND number = ?2 AND nonce = ?3",
@@ -266,12 +275,12 @@ impl Step<'_> {
         Ok(found.optional()?)
     }
 
-    /// Jobs as a worker gets them, payloads included.
-    fn claimed(&self, jobs: &[Brief]) -> Db<Vec<ClaimedJob>> {
+    /// Reads jobs as a worker receives them, with payloads.
+    fn claimed(&self, jobs: &[JobMeta]) -> TxResult<Vec<ClaimedJob>> {
         let mut claimed = Vec::with_capacity(jobs.len());
-        for brief in jobs {
-            let whole = Taken::select(self, "key = ?1", [brief.key])?;
-            claimed.extend(whole.into_iter().map(|taken| taken.job));
+        for meta in jobs {
+            let found = Picked::select(self, "key = ?1", [meta.key])?;
+            claimed.extend(found.into_iter().map(|picked| picked.job));
         }
         Ok(claimed)
     }

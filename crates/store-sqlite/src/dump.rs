@@ -1,4 +1,4 @@
-//! The whole state of a queue in the canonical form that stores are compared in.
+//! Dumps the complete state of a queue in the canonical form used to compare stores.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use windlass_core::{
 };
 
 use crate::SqliteStore;
-use crate::fault::{Db, Fault};
-use crate::look;
-use crate::row::{self, Large, job_id, state_of, token_of};
-use crate::step::QueueRow;
+use crate::error::{TxError, TxResult};
+use crate::read;
+use crate::row::{self, Blobs, job_id, state_of, token_of};
+use crate::transaction::QueueRow;
 
 #[async_trait]
 impl Dump for SqliteStore {
@@ -25,36 +25,40 @@ impl Dump for SqliteStore {
     }
 }
 
-fn dump(db: &Connection, name: &QueueName, clock_us: u64) -> Db<Option<QueueDump>> {
+fn dump(db: &Connection, name: &QueueName, clock_us: u64) -> TxResult<Option<QueueDump>> {
     let Some(queue) = QueueRow::find(db, name)? else {
         return Ok(None);
     };
     let now_ms = Now::guard(queue.mark_us, clock_us).ms().as_ms();
-    let jobs = row::select_jobs(db, name, Large::With, "queue = ?1 ORDER BY id", [queue.key])?;
+    let jobs = row::select_jobs(db, name, Blobs::Read, "queue = ?1 ORDER BY id", [queue.key])?;
     let jobs: Vec<_> = jobs.into_iter().map(|(_, job)| job).collect();
-    let holds = |state: JobState| !state.is_final();
+    let is_live = |state: JobState| !state.is_final();
     let mut unique_keys: Vec<(UniqueKey, JobId)> = jobs
         .iter()
-        .filter(|job| holds(job.state))
+        .filter(|job| is_live(job.state))
         .filter_map(|job| Some((job.unique_key.clone()?, job.id.clone())))
         .collect();
     unique_keys.sort();
     Ok(Some(QueueDump {
         ready: Priority::all()
             .map(|priority| lanes(db, &queue, priority))
-            .collect::<Db<_>>()?,
+            .collect::<TxResult<_>>()?,
         jobs,
         unique_keys,
         tombstones: tombstones(db, &queue, now_ms)?,
         leases: leases(db, &queue)?,
         claims: claims(db, &queue, now_ms)?,
-        stats: look::stats(db, name, clock_us)?.unwrap_or_default(),
+        stats: read::stats(db, name, clock_us)?.unwrap_or_default(),
         settings: queue.settings,
     }))
 }
 
-fn lanes(db: &Connection, queue: &QueueRow, priority: Priority) -> Db<(Vec<JobId>, Vec<JobId>)> {
-    let lane = |lane: u8| -> Db<Vec<JobId>> {
+fn lanes(
+    db: &Connection,
+    queue: &QueueRow,
+    priority: Priority,
+) -> TxResult<(Vec<JobId>, Vec<JobId>)> {
+    let lane = |lane: u8| -> TxResult<Vec<JobId>> {
         let mut statement = db.prepare_cached(
             "SELECT id FROM job WHERE queue = ?1 AND state = 1 AND priority = ?2 AND lane = ?3
              ORDER BY position",
@@ -70,7 +74,7 @@ fn tombstones(
     db: &Connection,
     queue: &QueueRow,
     now_ms: u64,
-) -> Db<Vec<(JobId, JobState, Timestamp)>> {
+) -> TxResult<Vec<(JobId, JobState, Timestamp)>> {
     let mut statement = db.prepare_cached(
         "SELECT id, state, until FROM tombstone WHERE queue = ?1 AND until > ?2 ORDER BY id",
     )?;
@@ -87,7 +91,7 @@ fn tombstones(
     Ok(found)
 }
 
-fn leases(db: &Connection, queue: &QueueRow) -> Db<Vec<LeaseDump>> {
+fn leases(db: &Connection, queue: &QueueRow) -> TxResult<Vec<LeaseDump>> {
     let mut statement = db.prepare_cached(
         "SELECT owner, until, length_ms, last_seq, last_number, last_nonce
          FROM lease WHERE queue = ?1 ORDER BY owner",
@@ -104,7 +108,7 @@ fn leases(db: &Connection, queue: &QueueRow) -> Db<Vec<LeaseDump>> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn claims(db: &Connection, queue: &QueueRow, now_ms: u64) -> Db<Vec<ClaimDump>> {
+fn claims(db: &Connection, queue: &QueueRow, now_ms: u64) -> TxResult<Vec<ClaimDump>> {
     let mut statement = db.prepare_cached(
         "SELECT number, nonce, owner, seq, size, remaining, finished_at FROM claim
          WHERE queue = ?1 AND ifnull(finished_at + ?2 > ?3, 1) ORDER BY number, nonce",
@@ -130,7 +134,11 @@ fn claims(db: &Connection, queue: &QueueRow, now_ms: u64) -> Db<Vec<ClaimDump>> 
     Ok(claims)
 }
 
-fn departures(db: &Connection, queue: &QueueRow, token: Token) -> Db<Vec<(JobId, OutcomeStatus)>> {
+fn departures(
+    db: &Connection,
+    queue: &QueueRow,
+    token: Token,
+) -> TxResult<Vec<(JobId, OutcomeStatus)>> {
     let mut statement = db.prepare_cached(
         "SELECT id, how FROM departure WHERE queue = ?1 AND number = ?2 ORDER BY id",
     )?;
@@ -139,7 +147,7 @@ fn departures(db: &Connection, queue: &QueueRow, token: Token) -> Db<Vec<(JobId,
     while let Some(row) = rows.next()? {
         let how: String = row.get(1)?;
         let known =
-            OutcomeStatus::from_text(&how).ok_or_else(|| Fault::unreadable("departure", how))?;
+            OutcomeStatus::from_text(&how).ok_or_else(|| TxError::corrupt("departure", how))?;
         left.push((job_id(&row.get::<_, String>(0)?)?, known));
     }
     Ok(left)

@@ -1,22 +1,22 @@
-//! enqueue: the same id is the same job, and a unique key has one holder.
+//! enqueue: deduplicates by id and by unique key.
 
 use rusqlite::{CachedStatement, OptionalExtension, params};
 use windlass_core::time::as_ms;
 use windlass_core::{Due, DurabilityLevel, Enqueued, JobState, NewJob};
 
-use crate::fault::{Db, Fault};
-use crate::row::{self, Brief, INLINE_BYTES_MAX, select_brief, state_number};
-use crate::step::Step;
+use crate::error::{TxError, TxResult};
+use crate::row::{self, INLINE_BYTES_MAX, JobMeta, select_meta, state_number};
+use crate::transaction::QueueTx;
 
-/// What stands in the way of a new job.
+/// What a duplicate was found as.
 #[derive(Debug)]
-enum First {
-    Stored(Brief),
-    /// Its id is remembered, and how it ended.
-    Remembered(JobState),
+enum Existing {
+    Stored(JobMeta),
+    /// A tombstone with the job's final state.
+    Tombstone(JobState),
 }
 
-/// Writes a new job, unless its id is already here.
+/// Inserts a new job unless its id exists.
 const INSERT: &str = "INSERT INTO job (queue, id, state, priority, lane, position, attempt, expiries, \
     created_at, due_at, expires_at, is_named, keep_outcome, cancel_requested, kind, \
     unique_key, retry, timeout_ms, headers, payload_bytes, payload) \
@@ -24,8 +24,12 @@ const INSERT: &str = "INSERT INTO job (queue, id, state, priority, lane, positio
     ?16, ?17) \
     ON CONFLICT (queue, id) DO NOTHING";
 
-impl Step<'_> {
-    pub(crate) fn enqueue(&mut self, jobs: &[NewJob], level: DurabilityLevel) -> Db<Vec<Enqueued>> {
+impl QueueTx<'_> {
+    pub(crate) fn enqueue(
+        &mut self,
+        jobs: &[NewJob],
+        level: DurabilityLevel,
+    ) -> TxResult<Vec<Enqueued>> {
         let mut insert = self.db.prepare_cached(INSERT)?;
         let enqueued = jobs
             .iter()
@@ -38,12 +42,12 @@ impl Step<'_> {
         new: &NewJob,
         level: DurabilityLevel,
         insert: &mut CachedStatement<'_>,
-    ) -> Db<Enqueued> {
-        // Without a key or remembered ids the insert itself finds a duplicate.
-        if (new.unique_key.is_some() || self.queue.figures.tombstones > 0)
-            && let Some(first) = self.first_of(new)?
+    ) -> TxResult<Enqueued> {
+        // Without a unique key or tombstones, the insert itself detects a duplicate.
+        if (new.unique_key.is_some() || self.queue.counters.tombstones > 0)
+            && let Some(existing) = self.existing(new)?
         {
-            return self.duplicate(first, new, level);
+            return self.duplicate(existing, new, level);
         }
         let now = self.now.ms();
         let due_at = new.due.resolve(now);
@@ -53,16 +57,17 @@ impl Step<'_> {
             JobState::Scheduled
         };
         if !self.insert(new, state, insert)? {
-            let first = self.first_of(new)?;
-            let first = first.ok_or_else(|| Fault::Damaged(format!("job {} is hidden", new.id)))?;
-            return self.duplicate(first, new, level);
+            let existing = self.existing(new)?;
+            let hidden = || TxError::Damaged(format!("cannot read job {}", new.id));
+            let existing = existing.ok_or_else(hidden)?;
+            return self.duplicate(existing, new, level);
         }
-        self.forget_id(&new.id)?;
-        let figures = &mut self.queue.figures;
-        figures.came(state, new.priority);
-        figures.resize(0, new.payload.len() as u64);
-        figures.total.enqueued += 1;
-        figures.enqueued.add(now, 1);
+        self.drop_tombstone(&new.id)?;
+        let counters = &mut self.queue.counters;
+        counters.enter(state, new.priority);
+        counters.resize(0, new.payload.len() as u64);
+        counters.total.enqueued += 1;
+        counters.enqueued.add(now, 1);
         self.announce(&new.id, state);
         if state == JobState::Scheduled && self.is_next_due(due_at.as_ms())? {
             self.announce_work();
@@ -75,32 +80,37 @@ impl Step<'_> {
         })
     }
 
-    /// The job that was there first, if there is one: by id, then by unique key.
-    fn first_of(&self, new: &NewJob) -> Db<Option<First>> {
-        if let Some(job) = Brief::find(self.db, self.queue.key, new.id.as_str())? {
-            return Ok(Some(First::Stored(job)));
+    /// The existing job that `new` duplicates: by id, then by unique key.
+    fn existing(&self, new: &NewJob) -> TxResult<Option<Existing>> {
+        if let Some(job) = JobMeta::find(self.db, self.queue.key, new.id.as_str())? {
+            return Ok(Some(Existing::Stored(job)));
         }
-        if let Some(state) = self.remembered(&new.id)? {
-            return Ok(Some(First::Remembered(state)));
+        if let Some(state) = self.tombstone_state(&new.id)? {
+            return Ok(Some(Existing::Tombstone(state)));
         }
         let Some(key) = &new.unique_key else {
             return Ok(None);
         };
-        Ok(self.holder(key.as_str())?.map(First::Stored))
+        Ok(self.holder(key.as_str())?.map(Existing::Stored))
     }
 
-    fn duplicate(&mut self, first: First, new: &NewJob, level: DurabilityLevel) -> Db<Enqueued> {
-        let job = match first {
-            First::Remembered(state) => {
+    fn duplicate(
+        &mut self,
+        existing: Existing,
+        new: &NewJob,
+        level: DurabilityLevel,
+    ) -> TxResult<Enqueued> {
+        let job = match existing {
+            Existing::Tombstone(state) => {
                 return Ok(Enqueued::Duplicate {
                     id: new.id.clone(),
                     state,
                     level,
                 });
             }
-            First::Stored(job) => job,
+            Existing::Stored(job) => job,
         };
-        // Somebody waits for a job that was there before: its outcome will be kept.
+        // The caller wants to wait for the existing job, so its outcome must be kept.
         if new.keep_outcome && !job.keep_outcome && !job.state.is_final() {
             self.db
                 .prepare_cached("UPDATE job SET keep_outcome = 1 WHERE key = ?1")?
@@ -115,18 +125,18 @@ impl Step<'_> {
     }
 
     /// The live job that holds a unique key.
-    pub(crate) fn holder(&self, key: &str) -> Db<Option<Brief>> {
-        let holder = select_brief!("queue = ?1 AND unique_key = ?2 AND state < 3");
-        Ok(Brief::select(self.db, holder, params![self.queue.key, key])?.pop())
+    pub(crate) fn holder(&self, key: &str) -> TxResult<Option<JobMeta>> {
+        let holder = select_meta!("queue = ?1 AND unique_key = ?2 AND state < 3");
+        Ok(JobMeta::select(self.db, holder, params![self.queue.key, key])?.pop())
     }
 
-    /// Writes the row; false when the id is already here.
+    /// Inserts the row. Returns false if the id exists.
     fn insert(
         &mut self,
         new: &NewJob,
         state: JobState,
         insert: &mut CachedStatement<'_>,
-    ) -> Db<bool> {
+    ) -> TxResult<bool> {
         let now = self.now.ms();
         let mut retry = new.retry;
         retry.until = retry.until.map(|until| Due::At(until.resolve(now)));
@@ -162,8 +172,8 @@ impl Step<'_> {
         Ok(true)
     }
 
-    /// Whether no scheduled job falls due before this moment.
-    pub(crate) fn is_next_due(&self, due_at: u64) -> Db<bool> {
+    /// Whether no scheduled job is due before `due_at`.
+    pub(crate) fn is_next_due(&self, due_at: u64) -> TxResult<bool> {
         let mut statement = self.db.prepare_cached(
             "SELECT due_at FROM job WHERE queue = ?1 AND state = 0 ORDER BY due_at, id LIMIT 1",
         )?;

@@ -1,16 +1,16 @@
-//! How jobs end, what is kept of them, and for how long.
+//! Finishes jobs, and prunes finished ones by the queue's retention settings.
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::time::as_ms;
 use windlass_core::{Bytes, JobId, JobLease, JobState, Keep, KeepSucceeded, Priority, Reason};
 
-use crate::fault::Db;
-use crate::hold::WIPED;
-use crate::row::{Brief, job_id, priority_of, select_brief, sql_number, state_number, state_of};
-use crate::step::Step;
+use crate::error::TxResult;
+use crate::lease::CLEAR_LEASE;
+use crate::row::{JobMeta, job_id, priority_of, select_meta, sql_number, state_number, state_of};
+use crate::transaction::QueueTx;
 
-/// What an ended job leaves behind.
+/// The result, error and reason of a finished job.
 #[derive(Debug, Default)]
 pub(crate) struct Ending<'a> {
     pub(crate) result: Option<&'a Bytes>,
@@ -18,15 +18,15 @@ pub(crate) struct Ending<'a> {
     pub(crate) reason: Option<Reason>,
 }
 
-/// The statements of most completions, at hand for a whole batch. Two statements and not one delete
-/// that returns what it deleted: SQLite makes a temporary table for that, once a job.
-pub(crate) struct Unkept<'a> {
+/// The statements of the completion fast path, prepared once per batch. Two statements instead of
+/// one `DELETE … RETURNING`, for which SQLite creates a temporary table per job.
+pub(crate) struct FastPath<'a> {
     find: CachedStatement<'a>,
     delete: CachedStatement<'a>,
 }
 
-impl<'a> Unkept<'a> {
-    pub(crate) fn prepare(db: &'a Connection) -> Db<Self> {
+impl<'a> FastPath<'a> {
+    pub(crate) fn prepare(db: &'a Connection) -> TxResult<Self> {
         Ok(Self {
             find: db.prepare_cached(
                 "SELECT key, priority, is_named, payload IS NULL,
@@ -39,15 +39,15 @@ impl<'a> Unkept<'a> {
     }
 }
 
-impl Step<'_> {
-    /// Ends a job well. Without a result it is not kept, unless somebody waits or all are kept.
-    pub(crate) fn succeed(&mut self, job: &Brief, result: Option<&Bytes>) -> Db<()> {
+impl QueueTx<'_> {
+    /// Finishes a job as succeeded. Whether it is kept depends on `keep_succeeded`.
+    pub(crate) fn succeed(&mut self, job: &JobMeta, result: Option<&Bytes>) -> TxResult<()> {
         let is_kept = match self.queue.settings.keep_succeeded {
             KeepSucceeded::WithResult => result.is_some() || job.keep_outcome,
             KeepSucceeded::All => true,
             KeepSucceeded::Nothing => false,
         };
-        self.queue.figures.total.succeeded += 1;
+        self.queue.counters.total.succeeded += 1;
         let ending = Ending {
             result,
             ..Ending::default()
@@ -55,15 +55,19 @@ impl Step<'_> {
         self.end_as(job, JobState::Succeeded, is_kept, &ending)
     }
 
-    /// Ends a held job that leaves nothing to keep, as most do. False when the token does not hold
-    /// it, or something of it must be kept.
-    pub(crate) fn succeed_unkept(&mut self, hold: &JobLease, unkept: &mut Unkept<'_>) -> Db<bool> {
+    /// The fast path of completion: deletes a leased job of which nothing is kept. Returns false if
+    /// the token is not current, or the job must be kept.
+    pub(crate) fn succeed_fast(
+        &mut self,
+        lease: &JobLease,
+        fast_path: &mut FastPath<'_>,
+    ) -> TxResult<bool> {
         let keeps_awaited = match self.queue.settings.keep_succeeded {
             KeepSucceeded::WithResult => true,
             KeepSucceeded::Nothing => false,
             KeepSucceeded::All => return Ok(false),
         };
-        let JobLease { id, token } = hold;
+        let JobLease { id, token } = lease;
         let number = sql_number(*token);
         let params = params![
             self.queue.key,
@@ -72,29 +76,34 @@ impl Step<'_> {
             token.nonce,
             keeps_awaited
         ];
-        let mut rows = unkept.find.query(params)?;
+        let mut rows = fast_path.find.query(params)?;
         let Some(row) = rows.next()? else {
             return Ok(false);
         };
         let (key, is_named, is_large): (i64, bool, bool) = (row.get(0)?, row.get(2)?, row.get(3)?);
         let priority = priority_of(row.get(1)?)?;
-        self.queue.figures.resize(row.get(4)?, 0);
-        unkept.delete.execute([key])?;
+        self.queue.counters.resize(row.get(4)?, 0);
+        fast_path.delete.execute([key])?;
         if is_large {
             self.drop_large_payload(key)?;
         }
-        self.queue.figures.total.succeeded += 1;
-        self.left_claim(*token);
+        self.queue.counters.total.succeeded += 1;
+        self.count_departure(*token);
         self.note_end(id, JobState::Running, priority, JobState::Succeeded);
-        if is_named && self.remember_id(id, JobState::Succeeded)? {
+        if is_named && self.add_tombstone(id, JobState::Succeeded)? {
             self.kept += 1;
         }
         Ok(true)
     }
 
-    /// Ends a job badly.
-    pub(crate) fn bury(&mut self, job: &Brief, reason: Reason, error: Option<&str>) -> Db<()> {
-        self.queue.figures.total.dead += 1;
+    /// Finishes a job as dead.
+    pub(crate) fn end_dead(
+        &mut self,
+        job: &JobMeta,
+        reason: Reason,
+        error: Option<&str>,
+    ) -> TxResult<()> {
+        self.queue.counters.total.dead += 1;
         let ending = Ending {
             error,
             reason: Some(reason),
@@ -103,39 +112,45 @@ impl Step<'_> {
         self.end_as(job, JobState::Dead, true, &ending)
     }
 
-    /// Ends a job on request.
-    pub(crate) fn end_cancelled(&mut self, job: &Brief) -> Db<()> {
-        self.queue.figures.total.cancelled += 1;
+    /// Finishes a job as cancelled.
+    pub(crate) fn end_cancelled(&mut self, job: &JobMeta) -> TxResult<()> {
+        self.queue.counters.total.cancelled += 1;
         self.end_as(job, JobState::Cancelled, true, &Ending::default())
     }
 
-    fn end_as(&mut self, job: &Brief, state: JobState, is_kept: bool, end: &Ending<'_>) -> Db<()> {
+    fn end_as(
+        &mut self,
+        job: &JobMeta,
+        state: JobState,
+        is_kept: bool,
+        end: &Ending<'_>,
+    ) -> TxResult<()> {
         self.note_end(&job.id, job.state, job.priority, state);
-        let is_remembered = job.is_named && self.remember_id(&job.id, state)?;
+        let is_remembered = job.is_named && self.add_tombstone(&job.id, state)?;
         if is_kept {
             self.keep(job, state, end)?;
         } else {
-            self.queue.figures.resize(job.bytes(), 0);
+            self.queue.counters.resize(job.bytes(), 0);
             self.remove(job)?;
         }
         self.kept += usize::from(is_kept || is_remembered);
         Ok(())
     }
 
-    /// Counts and announces that a job has ended.
+    /// Updates the counters and notifies watchers of a finished job.
     fn note_end(&mut self, id: &JobId, from: JobState, priority: Priority, to: JobState) {
         self.changed();
         self.announce(id, to);
-        let figures = &mut self.queue.figures;
-        figures.went(from, priority);
-        figures.ended.add(self.now.ms(), 1);
+        let counters = &mut self.queue.counters;
+        counters.leave(from, priority);
+        counters.ended.add(self.now.ms(), 1);
     }
 
-    fn keep(&mut self, job: &Brief, state: JobState, end: &Ending<'_>) -> Db<()> {
+    fn keep(&mut self, job: &JobMeta, state: JobState, end: &Ending<'_>) -> TxResult<()> {
         self.db
             .prepare_cached(&format!(
                 "UPDATE job SET state = ?2, finished_at = ?3, expiries = ?4, reason = ?5,
-                                error = ifnull(?6, error), result = ?7, {WIPED}
+                                error = ifnull(?6, error), result = ?7, {CLEAR_LEASE}
                  WHERE key = ?1"
             ))?
             .execute(params![
@@ -151,14 +166,14 @@ impl Step<'_> {
             .error
             .map_or(job.error_bytes, |error| error.len() as u64);
         let bytes = job.payload_bytes + error_bytes + end.result.map_or(0, Bytes::len) as u64;
-        let figures = &mut self.queue.figures;
-        figures.resize(job.bytes(), bytes);
-        figures.keep(state, bytes);
+        let counters = &mut self.queue.counters;
+        counters.resize(job.bytes(), bytes);
+        counters.add_finished(state, bytes);
         Ok(())
     }
 
     /// Deletes a job's row.
-    pub(crate) fn remove(&mut self, job: &Brief) -> Db<()> {
+    pub(crate) fn remove(&mut self, job: &JobMeta) -> TxResult<()> {
         self.changed();
         self.db
             .prepare_cached("DELETE FROM job WHERE key = ?1")?
@@ -169,31 +184,31 @@ impl Step<'_> {
         Ok(())
     }
 
-    pub(crate) fn drop_large_payload(&mut self, key: i64) -> Db<()> {
+    pub(crate) fn drop_large_payload(&mut self, key: i64) -> TxResult<()> {
         self.db
             .prepare_cached("DELETE FROM large_payload WHERE job = ?1")?
             .execute([key])?;
         Ok(())
     }
 
-    /// Takes a finished job out of the figures of what is kept.
-    pub(crate) fn uncount(&mut self, job: &Brief) {
-        self.queue.figures.unkeep(job.state, job.bytes());
+    /// Removes a finished job from the counters.
+    pub(crate) fn uncount_finished(&mut self, job: &JobMeta) {
+        self.queue.counters.remove_finished(job.state, job.bytes());
     }
 
-    /// Drops a finished job.
-    pub(crate) fn forget(&mut self, job: &Brief) -> Db<()> {
-        self.uncount(job);
-        self.queue.figures.resize(job.bytes(), 0);
+    /// Deletes a finished job.
+    pub(crate) fn delete_finished(&mut self, job: &JobMeta) -> TxResult<()> {
+        self.uncount_finished(job);
+        self.queue.counters.resize(job.bytes(), 0);
         self.remove(job)
     }
 
-    /// Remembers the id that a caller chose; false when the queue remembers none.
-    fn remember_id(&mut self, id: &JobId, state: JobState) -> Db<bool> {
+    /// Stores a tombstone for a caller-chosen id. Returns false if `dedup_for` is zero.
+    fn add_tombstone(&mut self, id: &JobId, state: JobState) -> TxResult<bool> {
         if self.queue.settings.dedup_for.is_zero() {
             return Ok(false);
         }
-        self.forget_id(id)?;
+        self.drop_tombstone(id)?;
         self.db
             .prepare_cached(
                 "INSERT INTO tombstone (queue, id, state, until) VALUES (?1, ?2, ?3, ?4)",
@@ -204,13 +219,13 @@ impl Step<'_> {
                 state_number(state),
                 self.now.ms().plus(self.queue.settings.dedup_for).as_ms(),
             ])?;
-        self.queue.figures.tombstones += 1;
+        self.queue.counters.tombstones += 1;
         Ok(true)
     }
 
-    /// The final state of a job whose id is still remembered.
-    pub(crate) fn remembered(&self, id: &JobId) -> Db<Option<JobState>> {
-        if self.queue.figures.tombstones == 0 {
+    /// The final state of a job that has a tombstone.
+    pub(crate) fn tombstone_state(&self, id: &JobId) -> TxResult<Option<JobState>> {
+        if self.queue.counters.tombstones == 0 {
             return Ok(None);
         }
         let mut statement = self.db.prepare_cached(
@@ -221,43 +236,43 @@ impl Step<'_> {
         state.map(state_of).transpose()
     }
 
-    /// Forgets that an id was ever used.
-    pub(crate) fn forget_id(&mut self, id: &JobId) -> Db<()> {
-        if self.queue.figures.tombstones == 0 {
+    /// Deletes the tombstone of an id, if any.
+    pub(crate) fn drop_tombstone(&mut self, id: &JobId) -> TxResult<()> {
+        if self.queue.counters.tombstones == 0 {
             return Ok(());
         }
         let dropped = self
             .db
             .prepare_cached("DELETE FROM tombstone WHERE queue = ?1 AND id = ?2")?
             .execute(params![self.queue.key, id.as_str()])?;
-        let figures = &mut self.queue.figures;
-        figures.tombstones = figures.tombstones.saturating_sub(dropped as u64);
+        let counters = &mut self.queue.counters;
+        counters.tombstones = counters.tombstones.saturating_sub(dropped as u64);
         Ok(())
     }
 
-    /// After a step that ended jobs: twice as much is pruned as was kept, so that kept jobs stay
-    /// within their bounds with no maintenance at all.
-    pub(crate) fn prune_step(&mut self) -> Db<()> {
+    /// Prunes twice as many jobs and ids as this verb added, so that finished jobs stay within their
+    /// limits without any maintenance.
+    pub(crate) fn prune_after_finish(&mut self) -> TxResult<()> {
         self.prune(self.kept * 2).map(drop)
     }
 
-    /// Drops up to `limit` finished jobs and tombstones that are beyond their bounds; answers how
-    /// many jobs it dropped, and how many ids and claims it forgot.
-    pub(crate) fn prune(&mut self, limit: usize) -> Db<(u64, u64)> {
+    /// Deletes up to `limit` finished jobs, tombstones and claims that exceed their limits. Returns
+    /// the number of jobs, and of tombstones and claims.
+    pub(crate) fn prune(&mut self, limit: usize) -> TxResult<(u64, u64)> {
         let mut pruned = 0;
         for state in [JobState::Succeeded, JobState::Dead, JobState::Cancelled] {
             while pruned < limit
-                && let Some(job) = self.oldest_beyond(state)?
+                && let Some(job) = self.oldest_over_limit(state)?
             {
-                self.forget(&job)?;
+                self.delete_finished(&job)?;
                 pruned += 1;
             }
         }
         let mut forgotten = 0;
         while pruned + forgotten < limit
-            && let Some(id) = self.oldest_tombstone_beyond()?
+            && let Some(id) = self.oldest_prunable_tombstone()?
         {
-            self.forget_id(&id)?;
+            self.drop_tombstone(&id)?;
             self.changed();
             forgotten += 1;
         }
@@ -265,42 +280,42 @@ impl Step<'_> {
         Ok((pruned as u64, forgotten as u64))
     }
 
-    /// The finished job of a state that must go first, if one must.
-    fn oldest_beyond(&mut self, state: JobState) -> Db<Option<Brief>> {
+    /// The oldest finished job of a state, if it exceeds the limits.
+    fn oldest_over_limit(&mut self, state: JobState) -> TxResult<Option<JobMeta>> {
         let settings = &self.queue.settings;
         let keep: Keep = match state {
             JobState::Succeeded => settings.succeeded,
             JobState::Dead => settings.dead,
             _ => settings.cancelled,
         };
-        let kept = *self.queue.figures.kept(state);
+        let kept = *self.queue.counters.finished(state);
         if kept.count == 0 {
             return Ok(None);
         }
-        let is_beyond = keep.count.is_some_and(|count| kept.count > count)
+        let is_over_limit = keep.count.is_some_and(|count| kept.count > count)
             || keep.bytes.is_some_and(|bytes| kept.bytes > bytes);
-        let ended_by = match (is_beyond, keep.age) {
+        let ended_by = match (is_over_limit, keep.age) {
             (true, _) => i64::MAX.cast_unsigned(),
             (false, Some(age)) => match self.now_ms().checked_sub(as_ms(age)) {
-                Some(moment) => moment,
+                Some(time) => time,
                 None => return Ok(None),
             },
             (false, None) => return Ok(None),
         };
-        let oldest = select_brief!(
+        let oldest = select_meta!(
             "queue = ?1 AND state = ?2 AND finished_at <= ?3
              ORDER BY finished_at, id LIMIT 1"
         );
         let params = params![self.queue.key, state_number(state), ended_by];
-        Ok(Brief::select(self.db, oldest, params)?.pop())
+        Ok(JobMeta::select(self.db, oldest, params)?.pop())
     }
 
-    fn oldest_tombstone_beyond(&self) -> Db<Option<JobId>> {
-        if self.queue.figures.tombstones == 0 {
+    fn oldest_prunable_tombstone(&self) -> TxResult<Option<JobId>> {
+        if self.queue.counters.tombstones == 0 {
             return Ok(None);
         }
-        let is_over = self.queue.figures.tombstones > self.queue.settings.dedup_max;
-        // The first alone decides: a condition here would look at all of them when none fits.
+        let is_over = self.queue.counters.tombstones > self.queue.settings.dedup_max;
+        // Only the first is read: with a condition, SQLite would scan them all when none matches.
         let mut statement = self.db.prepare_cached(
             "SELECT id, until FROM tombstone WHERE queue = ?1 ORDER BY until, id LIMIT 1",
         )?;
@@ -311,8 +326,8 @@ impl Step<'_> {
         first.map(|(id, _)| job_id(&id)).transpose()
     }
 
-    /// Forgets claims that finished long ago.
-    fn prune_claims(&mut self, limit: usize) -> Db<usize> {
+    /// Deletes claims that finished long ago.
+    fn prune_claims(&mut self, limit: usize) -> TxResult<usize> {
         let Some(ended_by) = self.now_ms().checked_sub(as_ms(CLAIM_TOMBSTONE)) else {
             return Ok(0);
         };

@@ -1,4 +1,4 @@
-//! The embedded store: one SQLite file, used by many processes of one machine at once.
+//! The embedded store: one SQLite file, shared by many processes on one machine.
 //!
 //! ```
 //! use windlass_core::{ClaimRequest, NewJob, QueueName, Store};
@@ -17,43 +17,43 @@
 //!
 //! # Map
 //!
-//! `place` finds the file and says whose it is; [`open`] opens it, and `schema.sql` is its shape;
-//! `room` keeps a little of the disk free.
-//! `writer` is the one thread that writes: it gathers calls, takes the `turnstile` and commits them
-//! together; `reader` reads; `bell` wakes other processes. `step` is one verb's view of one queue
-//! with its `figures`, and `row` a stored job. The verbs have a file each: `enqueue`, `claim` (and
-//! `take`), `renew`, `settle`, `change`; `reap`, `finish`, `upkeep` and `audit` are what happens by
-//! itself. `look` is what readers see, `workers` the registry, `store` the contract's methods,
-//! `fault` the words for what SQLite says.
+//! `file` finds and identifies the file; [`open`] opens it, and `schema.sql` defines its tables;
+//! `disk_space` keeps a reserve of the disk free.
+//! `writer` is the only thread that writes: it batches calls, takes the `write_lock` and commits
+//! them together; `reader` reads; `wakeup` notifies other processes. `transaction` gives a verb its
+//! view of one queue with its `stats`, and `row` maps a stored job. Each verb has a file:
+//! `enqueue`, `claim` (and `pick`), `renew`, `outcome` (and `lease`), `change`; `reap`, `finish`,
+//! `maintenance` and `audit` run without a request for a particular job. `read` serves readers,
+//! `workers` is the registry, `store` implements the contract, `error` maps errors of SQLite.
 
 mod audit;
-mod bell;
 mod change;
 mod claim;
+mod disk_space;
 mod dump;
 mod enqueue;
-mod fault;
-mod figures;
+mod error;
+mod file;
 mod finish;
-mod hold;
-mod look;
+mod lease;
+mod maintenance;
 mod mount;
 pub mod open;
-mod place;
+mod outcome;
+mod pick;
 #[cfg(test)]
 mod plans;
+mod read;
 mod reader;
 mod reap;
 mod renew;
-mod room;
 mod row;
-mod settle;
-mod step;
+mod stats;
 mod store;
-mod take;
-mod turnstile;
-mod upkeep;
+mod transaction;
+mod wakeup;
 mod workers;
+mod write_lock;
 mod writer;
 
 pub use open::{Info, Options, SqliteStore, Synchronous};

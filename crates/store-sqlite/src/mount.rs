@@ -1,10 +1,10 @@
-//! Is the file on a network file system? SQLite's shared memory does not work there.
+//! Detects network file systems, where SQLite's shared memory does not work.
 
 use std::path::Path;
 
 use windlass_core::{Error, ErrorKind, Result};
 
-/// File systems whose locks or shared memory do not hold between machines.
+/// File systems whose locks or shared memory do not work between machines.
 const NETWORK: [&str; 17] = [
     "nfs",
     "nfs4",
@@ -25,17 +25,17 @@ const NETWORK: [&str; 17] = [
     "virtiofs",
 ];
 
-/// Refuses a place on a network file system, where the system tells.
-pub(crate) fn refuse_network(place: &Path) -> Result<()> {
-    // Where there is no such table (not Linux) nothing is known, and nothing is refused.
+/// Rejects a path on a network file system, if that can be detected.
+pub(crate) fn refuse_network(path: &Path) -> Result<()> {
+    // Not available outside Linux: accept every path.
     let Ok(mounts) = std::fs::read_to_string("/proc/self/mountinfo") else {
         return Ok(());
     };
-    let place = place.canonicalize().unwrap_or_else(|_| place.to_owned());
-    match file_system(&mounts, &place) {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    match file_system(&mounts, &path) {
         Some(name) if NETWORK.contains(&name) => Err(Error::new(
             ErrorKind::StoreUnsupported,
-            format!("{} is on a network file system ({name})", place.display()),
+            format!("{} is on a network file system ({name})", path.display()),
             "put the store on a local disk, or use a Redis store for several machines",
         )),
         _ => Ok(()),
@@ -55,7 +55,7 @@ fn file_system<'a>(mounts: &'a str, path: &Path) -> Option<&'a str> {
             continue;
         };
         let point = point.replace("\\040", " ");
-        // A later line of the same mount point lies on top of the earlier.
+        // A later line for the same mount point shadows the earlier one.
         if path.starts_with(&point) && best.is_none_or(|(length, _)| point.len() >= length) {
             best = Some((point.len(), name));
         }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_folder_is_taken() {
+    fn a_local_folder_is_accepted() {
         assert!(refuse_network(&std::env::temp_dir()).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! Opening the store: two connections to a file that is known to be a store, or made one.
+//! Opens the store: identifies or creates the file, then opens a writing and a reading connection.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,33 +8,33 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use windlass_core::{Clock, DurabilityLevel, Error, ErrorKind, Limits, Result, SystemClock};
 
-use crate::bell::Bell;
-use crate::fault::{self, Db, Fault};
+use crate::error::{self, TxError, TxResult};
+use crate::file::{self, APPLICATION_ID, FileKind, SCHEMA_VERSION, with_suffix};
 use crate::mount;
-use crate::place::{self, APPLICATION_ID, SCHEMA_VERSION, Whose, beside};
 use crate::reader::Reader;
-use crate::turnstile::Turnstile;
+use crate::wakeup::Wakeups;
+use crate::write_lock::WriteLock;
 use crate::writer::Writer;
 
-/// Below this, SQLite may damage a file that several connections write (the WAL-reset fault).
+/// Older versions of SQLite can corrupt a file written by several connections (the WAL-reset bug).
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
 
-/// How long a statement waits at most for a lock that somebody outside the turnstile holds.
+/// Maximum wait for an SQLite lock held by a program that does not use the write lock.
 const BUSY_TIMEOUT_MAX: Duration = Duration::from_secs(5);
 
-/// When an answered change is safe from a loss of power.
+/// When a committed change survives a power loss (`PRAGMA synchronous`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Synchronous {
-    /// Before it is answered: the log is synced with every commit.
+    /// Before the call returns: every commit syncs the log.
     Full,
-    /// Some time after it is answered; for data that may be lost.
+    /// Some time after the call returns; for data that may be lost.
     Normal,
-    /// When the system likes; for tests.
+    /// Whenever the operating system writes it; for tests.
     Off,
 }
 
 impl Synchronous {
-    /// What the answer to an enqueue may promise.
+    /// The durability level an enqueue reports.
     const fn level(self) -> DurabilityLevel {
         match self {
             Self::Full => DurabilityLevel::Synced,
@@ -42,7 +42,7 @@ impl Synchronous {
         }
     }
 
-    const fn word(self) -> &'static str {
+    const fn as_pragma(self) -> &'static str {
         match self {
             Self::Full => "FULL",
             Self::Normal => "NORMAL",
@@ -51,18 +51,18 @@ impl Synchronous {
     }
 }
 
-/// How to open a store.
+/// Options for opening a store.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Make the file when it is missing.
+    /// Create the file if it is missing (default: true).
     pub create: bool,
-    /// Where time is read.
+    /// The clock (default: the system clock).
     pub clock: Arc<dyn Clock>,
-    /// The sizes taken.
+    /// Limits on payloads, batches and results.
     pub limits: Limits,
-    /// How long a call may take, waiting for other processes included.
+    /// Timeout of a call, including the wait for other processes (default: 10s).
     pub call_deadline: Duration,
-    /// When an answered change is safe.
+    /// When a committed change survives a power loss (default: `Full`).
     pub synchronous: Synchronous,
 }
 
@@ -84,61 +84,61 @@ pub struct SqliteStore {
     pub(crate) path: PathBuf,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
-    /// How safe a job is once its enqueue was answered.
+    /// The durability level an enqueue reports.
     pub(crate) level: DurabilityLevel,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) wakeups: Arc<Wakeups>,
 }
 
 impl SqliteStore {
-    /// Opens the store at `path`, and makes it where it is missing and that is wanted.
+    /// Opens the store at `path`; creates it if it is missing and `options.create` is set.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         refuse_old_sqlite(rusqlite::version_number())?;
-        let path = place::absolute(path)?;
+        let path = file::absolute(path)?;
         mount::refuse_network(path.parent().unwrap_or(&path))?;
-        let path = place::make_file(&path, options.create)?;
+        let path = file::ensure(&path, options.create)?;
         mount::refuse_network(&path)?;
-        let whose = place::whose(&path)?;
-        if whose == Whose::Nobodys {
-            place::claim_file(&path, options.create)?;
+        let kind = file::kind(&path)?;
+        if kind == FileKind::Empty {
+            file::prepare_empty(&path, options.create)?;
         }
-        let turnstile = Turnstile::open(&beside(&path, "-turnstile"))
-            .map_err(|error| fault::from_io(error, &path))?;
-        let made = match whose {
-            // Nothing to make: a store can be looked at even while somebody blocks its writers.
-            Whose::Ours => Some(connect(&path, &options)?),
-            Whose::Unclear => Some(connect(&path, &options)?).filter(is_made),
-            Whose::Nobodys => None,
+        let write_lock = WriteLock::open(&with_suffix(&path, "-lock"))
+            .map_err(|error| error::from_io(error, &path))?;
+        let existing = match kind {
+            // No lock needed: a store can be read even while its writers are blocked.
+            FileKind::Store => Some(connect(&path, &options)?),
+            FileKind::Unclear => Some(connect(&path, &options)?).filter(has_schema),
+            FileKind::Empty => None,
         };
-        let (writing, turnstile) = match made {
-            Some(db) => (db, turnstile),
-            None => make_store(turnstile, &path, &options)?,
+        let (writing, write_lock) = match existing {
+            Some(db) => (db, write_lock),
+            None => create_store(write_lock, &path, &options)?,
         };
         let reading = connect(&path, &options)?;
-        let bell = Arc::new(Bell::new(beside(&path, "-bells")));
+        let wakeups = Arc::new(Wakeups::new(with_suffix(&path, "-wakeups")));
         Ok(Self {
             writer: Writer::start(
-                crate::writer::Engine {
+                crate::writer::WriterState {
                     db: writing,
-                    turnstile,
-                    bell: bell.clone(),
+                    write_lock,
+                    wakeups: wakeups.clone(),
                 },
                 path.clone(),
                 options.call_deadline,
             )
-            .map_err(|error| fault::from_io(error, &path))?,
+            .map_err(|error| error::from_io(error, &path))?,
             reader: Reader::start(reading, path.clone(), options.call_deadline)
-                .map_err(|error| fault::from_io(error, &path))?,
+                .map_err(|error| error::from_io(error, &path))?,
             path,
             clock: options.clock,
             limits: options.limits,
             level: options.synchronous.level(),
-            bell,
+            wakeups,
         })
     }
 
-    /// Facts about the file and the engine, for people who look after it.
+    /// Returns facts about the file and SQLite, for operators.
     pub async fn info(&self) -> Result<Info> {
         let text =
             |db: &Connection, pragma: &str| db.pragma_query_value(None, pragma, |row| row.get(0));
@@ -152,7 +152,7 @@ impl SqliteStore {
             })
             .await?;
         let file =
-            std::fs::metadata(&self.path).map_err(|error| fault::from_io(error, &self.path))?;
+            std::fs::metadata(&self.path).map_err(|error| error::from_io(error, &self.path))?;
         Ok(Info {
             sqlite_version: rusqlite::version().to_owned(),
             schema_version: u32::try_from(schema_version).unwrap_or_default(),
@@ -165,9 +165,9 @@ impl SqliteStore {
         })
     }
 
-    /// Reads every page of the file and checks that it is whole; takes long on a large store.
+    /// Checks every page of the file with `PRAGMA quick_check`. Slow on a large store.
     pub async fn check_file(&self) -> Result<Vec<String>> {
-        self.long_look(|db| {
+        self.long_read(|db| {
             let mut statement = db.prepare("PRAGMA quick_check(20)")?;
             let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
             let lines: Vec<_> = lines.collect::<Result<_, _>>()?;
@@ -176,11 +176,11 @@ impl SqliteStore {
         .await
     }
 
-    /// Looks at one snapshot for as long as it takes, on a thread and a connection of its own, so
-    /// that nobody waits for it.
-    pub(crate) async fn long_look<T: Send + 'static>(
+    /// Runs a long query on one snapshot, on a dedicated thread and connection, so that other reads
+    /// do not wait for it.
+    pub(crate) async fn long_read<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Connection) -> Db<T> + Send + 'static,
+        query: impl FnOnce(&Connection) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = tokio::sync::oneshot::channel();
         let path = self.path.clone();
@@ -188,33 +188,33 @@ impl SqliteStore {
             let snapshot = || {
                 let db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
                 let snapshot = db.unchecked_transaction()?;
-                look(&snapshot)
+                query(&snapshot)
             };
-            // A caller that went away needs no answer.
-            let _ = reply.send(snapshot().map_err(|fault: Fault| fault.into_error(&path)));
+            // The caller may be gone.
+            let _ = reply.send(snapshot().map_err(|error: TxError| error.into_error(&path)));
         };
         std::thread::Builder::new()
-            .name("windlass-look".to_owned())
+            .name("windlass-long-read".to_owned())
             .spawn(run)
-            .map_err(|error| fault::from_io(error, &self.path))?;
-        answer.await.map_err(|_| fault::closed(&self.path))?
+            .map_err(|error| error::from_io(error, &self.path))?;
+        answer.await.map_err(|_| error::closed(&self.path))?
     }
 }
 
-/// Facts about the file and the engine.
+/// Facts about the file and SQLite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Info {
-    /// The version of the SQLite compiled in.
+    /// The version of the bundled SQLite.
     pub sqlite_version: String,
-    /// The version of the file's shape.
+    /// The schema version of the file.
     pub schema_version: u32,
     /// The size of the main file.
     pub file_bytes: u64,
-    /// `wal` on a sound store.
+    /// Expected: `wal`.
     pub journal_mode: String,
-    /// `full` unless opened otherwise.
+    /// `full` by default.
     pub synchronous: String,
-    /// Permission bits of the file; 0600 on a sound store, 0 where there are none.
+    /// Permission bits of the file (expected: 0600); 0 where not supported.
     pub mode: u32,
 }
 
@@ -224,109 +224,109 @@ fn refuse_old_sqlite(version: i32) -> Result<()> {
     }
     Err(Error::new(
         ErrorKind::StoreUnsupported,
-        format!("SQLite {version} may damage files that several processes write"),
+        format!("SQLite {version} can corrupt files that several processes write"),
         "build Windlass with its bundled SQLite (3.51.3 or later)",
     ))
 }
 
-/// Makes the store in a file that has none yet, unless another process was quicker.
-fn make_store(
-    turnstile: Turnstile,
+/// Creates the store in an empty file, unless another process did so first.
+fn create_store(
+    write_lock: WriteLock,
     path: &Path,
     options: &Options,
-) -> Result<(Connection, Turnstile)> {
-    let turnstile = turnstile.enter_within(options.call_deadline);
-    let turnstile = turnstile
-        .map_err(|error| fault::from_io(error, path))?
-        .ok_or_else(|| fault::held(path, options.call_deadline))?;
-    let made = connect(path, options).and_then(|mut db| {
-        make_schema(&mut db, path)?;
+) -> Result<(Connection, WriteLock)> {
+    let write_lock = write_lock.lock_within(options.call_deadline);
+    let write_lock = write_lock
+        .map_err(|error| error::from_io(error, path))?
+        .ok_or_else(|| error::lock_timeout(path, options.call_deadline))?;
+    let created = connect(path, options).and_then(|mut db| {
+        create_schema(&mut db, path)?;
         Ok(db)
     });
-    turnstile.leave();
-    Ok((made?, turnstile))
+    write_lock.unlock();
+    Ok((created?, write_lock))
 }
 
 fn connect(path: &Path, options: &Options) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let set_up = |db: &Connection| {
         db.set_prepared_statement_cache_capacity(256);
-        // One plan per statement: else some are prepared anew for every value bound to them.
+        // One plan per statement: otherwise some are re-prepared for every bound value.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        // A hostile file must not run code of its own.
+        // A hostile file must not run code.
         db.pragma_update(None, "trusted_schema", false)?;
         db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-        db.pragma_update(None, "synchronous", options.synchronous.word())?;
+        db.pragma_update(None, "synchronous", options.synchronous.as_pragma())?;
         db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
         db.pragma_update(None, "cache_size", -16 * 1024)?;
         db.pragma_update(None, "temp_store", "MEMORY")
     };
     let db = Connection::open_with_flags(path, flags)
-        .map_err(|error| fault::from_sqlite(error, path))?;
+        .map_err(|error| error::from_sqlite(error, path))?;
     #[cfg(test)]
-    let db = crate::plans::noted(db);
-    // Twice within the deadline, so that whoever waits behind one waiting call is answered too.
+    let db = crate::plans::record_statements(db);
+    // Half the deadline, so that a call queued behind a waiting one is also answered in time.
     db.busy_timeout(BUSY_TIMEOUT_MAX.min(options.call_deadline / 2))
-        .map_err(|error| fault::from_sqlite(error, path))?;
-    // Whose file it is must be known before anything is written to it.
+        .map_err(|error| error::from_sqlite(error, path))?;
+    // Identify the file before anything is written to it.
     refuse_foreign(&db, path)?;
     if db
         .is_readonly("main")
-        .map_err(|error| fault::from_sqlite(error, path))?
+        .map_err(|error| error::from_sqlite(error, path))?
     {
-        return Err(fault::read_only(path));
+        return Err(error::read_only(path));
     }
-    set_up(&db).map_err(|error| fault::from_sqlite(error, path))?;
+    set_up(&db).map_err(|error| error::from_sqlite(error, path))?;
     Ok(db)
 }
 
-/// Refuses files of other programs and of newer versions of this one, the log included.
+/// Rejects files of other programs and of newer versions of Windlass, reading the log as well.
 fn refuse_foreign(db: &Connection, path: &Path) -> Result<()> {
-    let sqlite = |error| fault::from_sqlite(error, path);
+    let sqlite = |error| error::from_sqlite(error, path);
     let number = |name: &str| -> Result<i64> {
         db.pragma_query_value(None, name, |row| row.get(0))
             .map_err(sqlite)
     };
-    // Closing a foreign database must not copy its log into it.
+    // Closing another program's database must not checkpoint its log.
     let no_checkpoint = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
     db.set_db_config(no_checkpoint, true).map_err(sqlite)?;
     let version = number("user_version")?;
     match number("application_id")? {
         APPLICATION_ID if version == 0 => {
-            return Err(fault::damaged(path, "it does not say its schema"));
+            return Err(error::damaged(path, "it has no schema version"));
         }
         APPLICATION_ID => {}
         0 if version == 0 && number("schema_version")? == 0 => {}
-        _ => return Err(fault::foreign(path)),
+        _ => return Err(error::foreign(path)),
     }
     if version > SCHEMA_VERSION {
-        return Err(fault::newer(path, version));
+        return Err(error::newer(path, version));
     }
     db.set_db_config(no_checkpoint, false).map_err(sqlite)?;
     Ok(())
 }
 
-/// Whether a store has its tables; one that another process is just making has not.
-fn is_made(db: &Connection) -> bool {
+/// Whether the tables exist; false while another process is creating them.
+fn has_schema(db: &Connection) -> bool {
     let version = db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
     version.is_ok_and(|version| version > 0)
 }
 
-/// Makes the tables in one transaction, unless another process was quicker.
-fn make_schema(db: &mut Connection, path: &Path) -> Result<()> {
-    let make = |db: &mut Connection| -> rusqlite::Result<()> {
-        let step = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let version: i64 = step.pragma_query_value(None, "user_version", |row| row.get(0))?;
+/// Creates the tables in one transaction, unless another process did so first.
+fn create_schema(db: &mut Connection, path: &Path) -> Result<()> {
+    let create = |db: &mut Connection| -> rusqlite::Result<()> {
+        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let version: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
         if version == 0 {
-            step.execute_batch(include_str!("schema.sql"))?;
-            step.pragma_update(None, "application_id", APPLICATION_ID)?;
-            step.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+            tx.execute_batch(include_str!("schema.sql"))?;
+            tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+            tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         }
-        step.commit()?;
-        // Into the file itself, where its first bytes tell at once whose it is.
+        tx.commit()?;
+        // Checkpoint into the file itself, so that its header identifies it.
         db.pragma_query(None, "wal_checkpoint", |_| Ok(()))
     };
-    make(db).map_err(|error| fault::from_sqlite(error, path))
+    create(db).map_err(|error| error::from_sqlite(error, path))
 }
 
 #[cfg(unix)]
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_sqlite_with_the_wal_reset_fault_is_refused() {
+    fn an_sqlite_with_the_wal_reset_bug_is_refused() {
         assert!(refuse_old_sqlite(3_051_002).is_err());
         assert!(refuse_old_sqlite(rusqlite::version_number()).is_ok());
     }

@@ -1,6 +1,6 @@
-//! Proof that every statement the verbs run follows an index, however many jobs wait.
+//! Checks that every statement run by the verbs uses an index, whatever the backlog.
 //!
-//! In tests each connection notes what it runs; the plans of all that are looked at afterwards.
+//! In tests each connection records its statements; their query plans are checked afterwards.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,22 +15,22 @@ use windlass_core::{
 
 use crate::{Options, SqliteStore};
 
-static NOTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static EXECUTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Has a connection note the statements it runs.
-pub(crate) fn noted(mut db: Connection) -> Connection {
-    let note = |event: TraceEvent<'_>| {
+/// Records the statements a connection runs.
+pub(crate) fn record_statements(mut db: Connection) -> Connection {
+    let record = |event: TraceEvent<'_>| {
         if let TraceEvent::Stmt(statement, _) = event {
-            let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
-            noted.insert(statement.sql().into_owned());
+            let mut executed = EXECUTED.lock().unwrap_or_else(PoisonError::into_inner);
+            executed.insert(statement.sql().into_owned());
         }
     };
-    db.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(note))
+    db.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(record))
         .unwrap();
     db
 }
 
-/// Tables that grow with the backlog or with what was worked off lately.
+/// Tables that grow with the backlog or with recently finished jobs.
 const GROWING: [&str; 7] = [
     "job",
     "large_payload",
@@ -41,7 +41,7 @@ const GROWING: [&str; 7] = [
     "tombstone",
 ];
 
-/// What of a statement's plan would grow with the backlog.
+/// The steps of a query plan whose cost grows with the backlog.
 fn slow_steps(db: &Connection, sql: &str) -> Vec<String> {
     let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
     let empty = vec![rusqlite::types::Null; plan.parameter_count()];
@@ -51,12 +51,12 @@ fn slow_steps(db: &Connection, sql: &str) -> Vec<String> {
         let mut words = step.split(' ');
         let scans = words.next() == Some("SCAN");
         let table = words.next().unwrap_or_default();
-        // The ids of a whole queue are as bad as a scan.
+        // Walking all ids of a queue is as slow as a scan.
         let walks = step.ends_with("INDEX job_id (queue=?)");
         walks || (scans && GROWING.contains(&table)) || step.contains("TEMP B-TREE")
     };
     let mut slow: Vec<_> = steps.into_iter().filter(is_slow).collect();
-    // It bounds no index, so that every row is looked at where none fits, and no plan says so.
+    // `OR` does not bound an index: every row may be read, and the plan does not show it.
     if sql
         .split_once("WHERE")
         .is_some_and(|(_, terms)| terms.contains(" OR "))
@@ -76,23 +76,23 @@ async fn every_statement_of_every_verb_follows_an_index() {
         ..Options::default()
     };
     let store = SqliteStore::open(&path, options).unwrap();
-    NOTED.lock().unwrap().clear();
+    EXECUTED.lock().unwrap().clear();
 
     run_everything(&store, &clock).await.unwrap();
 
-    let noted = NOTED.lock().unwrap().clone();
+    let executed = EXECUTED.lock().unwrap().clone();
     drop(store);
     let db = Connection::open(&path).unwrap();
-    let words = ["SELECT", "INSERT", "UPDATE", "DELETE"];
-    let is_meant = |sql: &&String| words.iter().any(|word| sql.starts_with(word));
-    let meant: Vec<_> = noted.iter().filter(is_meant).collect();
-    let slow = meant.iter().map(|sql| (sql, slow_steps(&db, sql)));
+    let verbs = ["SELECT", "INSERT", "UPDATE", "DELETE"];
+    let is_query = |sql: &&String| verbs.iter().any(|verb| sql.starts_with(verb));
+    let queries: Vec<_> = executed.iter().filter(is_query).collect();
+    let slow = queries.iter().map(|sql| (sql, slow_steps(&db, sql)));
     let slow: Vec<_> = slow.filter(|(_, steps)| !steps.is_empty()).collect();
     assert!(slow.is_empty(), "{slow:#?}");
-    assert!(meant.len() > 40, "all verbs were run: {meant:#?}");
+    assert!(queries.len() > 40, "all verbs were run: {queries:#?}");
 }
 
-/// Every verb but audit, which looks at everything on purpose.
+/// Every verb except audit, which scans everything on purpose.
 async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> {
     let q = QueueName::new("q")?;
     let job = |n: usize| NewJob::new(vec![7; n * 300]).id(JobId::new(format!("job {n}")).unwrap());
@@ -107,27 +107,27 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
         .enqueue(&q, vec![late.clone().id(JobId::new("late")?), late])
         .await?;
 
-    settle(store, &q).await?;
+    outcomes(store, &q).await?;
     clock.advance(Duration::from_secs(10));
     let claim = store.claim(&q, ClaimRequest::single(3)).await?;
     let claim = claim.expect("jobs are ready");
-    change(store, &q, &hold(&claim, 0)).await?;
+    change(store, &q, &job_lease(&claim, 0)).await?;
     clock.advance(Duration::from_secs(100));
     for _ in 0..3 {
         store.maintain(&q, 100).await?;
         store.claim(&q, ClaimRequest::single(1)).await?;
         clock.advance(Duration::from_secs(100_000));
     }
-    look(store, &q).await?;
+    read(store, &q).await?;
     store.purge(&q).await?;
     Ok(())
 }
 
-fn hold(claim: &Claim, index: usize) -> JobLease {
+fn job_lease(claim: &Claim, index: usize) -> JobLease {
     JobLease::new(claim.jobs[index].id.clone(), claim.token)
 }
 
-async fn settle(store: &SqliteStore, q: &QueueName) -> Result<()> {
+async fn outcomes(store: &SqliteStore, q: &QueueName) -> Result<()> {
     let boot = BootId::new("boot")?;
     let claim = store
         .claim(q, ClaimRequest::worker(boot.clone(), 1, 10))
@@ -136,15 +136,17 @@ async fn settle(store: &SqliteStore, q: &QueueName) -> Result<()> {
     let again = ClaimRequest::worker(boot.clone(), 1, 10);
     store.claim(q, again).await?;
     let done = vec![
-        hold(&claim, 0).completion(),
-        hold(&claim, 1).completion().result("x"),
+        job_lease(&claim, 0).completion(),
+        job_lease(&claim, 1).completion().result("x"),
     ];
     let next = ClaimRequest::worker(boot.clone(), 2, 5);
     store.complete(q, done.clone(), Some(next)).await?;
     store.complete(q, done, None).await?;
-    store.fail(q, vec![hold(&claim, 2).failure("no")]).await?;
-    store.release(q, vec![hold(&claim, 3)]).await?;
-    let later = hold(&claim, 4).snooze(Due::After(Duration::from_secs(9)));
+    store
+        .fail(q, vec![job_lease(&claim, 2).failure("no")])
+        .await?;
+    store.release(q, vec![job_lease(&claim, 3)]).await?;
+    let later = job_lease(&claim, 4).snooze(Due::After(Duration::from_secs(9)));
     store.snooze(q, vec![later]).await?;
     let lease = Duration::from_secs(30);
     let renewal = Renewal::Worker {
@@ -155,8 +157,8 @@ async fn settle(store: &SqliteStore, q: &QueueName) -> Result<()> {
     store.renew(q, renewal, lease).await?;
     let single = Renewal::Single { token: claim.token };
     store.renew(q, single, lease).await?;
-    store.accept(q, hold(&claim, 5), lease).await?;
-    store.progress(q, hold(&claim, 5), 0.5, None).await?;
+    store.accept(q, job_lease(&claim, 5), lease).await?;
+    store.progress(q, job_lease(&claim, 5), 0.5, None).await?;
     let mut pulled = ClaimRequest::single(1);
     pulled.claimer = Claimer::Single {
         worker: Some(boot.clone()),
@@ -187,7 +189,7 @@ async fn change(store: &SqliteStore, q: &QueueName, running: &JobLease) -> Resul
     Ok(())
 }
 
-async fn look(store: &SqliteStore, q: &QueueName) -> Result<()> {
+async fn read(store: &SqliteStore, q: &QueueName) -> Result<()> {
     store.stats(q).await?;
     store.get(q, &JobId::new("job 31")?).await?;
     let states = JobState::ALL.iter().copied().map(Some);

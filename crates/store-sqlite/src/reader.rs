@@ -1,5 +1,4 @@
-//! The thread that reads, on a connection of its own: readers and the writer do not wait for each
-//! other.
+//! The reader thread, on a separate connection: reads and writes do not block each other.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,9 +9,9 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 use windlass_core::Result;
 
-use crate::fault::{self, Db};
+use crate::error::{self, TxResult};
 
-/// Reads that may wait; beyond it, callers wait before their read is taken.
+/// Capacity of the read queue; when it is full, callers wait to submit.
 const BACKLOG_MAX: usize = 1024;
 
 type Read = Box<dyn FnOnce(&Connection) + Send>;
@@ -54,36 +53,36 @@ impl Reader {
         })
     }
 
-    /// Runs `look` on one snapshot of the store.
+    /// Runs `query` on one snapshot of the store.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Connection) -> Db<T> + Send + 'static,
+        query: impl FnOnce(&Connection) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         let path = self.path.clone();
         let read: Read = Box::new(move |db| {
             let snapshot = || {
                 let snapshot = db.unchecked_transaction()?;
-                look(&snapshot)
+                query(&snapshot)
             };
-            // A caller that went away needs no answer.
-            let _ = reply.send(snapshot().map_err(|fault| fault.into_error(&path)));
+            // The caller may be gone.
+            let _ = reply.send(snapshot().map_err(|error| error.into_error(&path)));
         });
         let reads = self
             .reads
             .as_ref()
-            .ok_or_else(|| fault::closed(&self.path))?;
-        let whole = async {
+            .ok_or_else(|| error::closed(&self.path))?;
+        let call = async {
             reads
                 .send(read)
                 .await
-                .map_err(|_| fault::closed(&self.path))?;
-            answer.await.map_err(|_| fault::closed(&self.path))?
+                .map_err(|_| error::closed(&self.path))?;
+            answer.await.map_err(|_| error::closed(&self.path))?
         };
-        let late = |_| Err(fault::slow(&self.path, self.deadline));
-        tokio::time::timeout(self.deadline, whole)
+        let timed_out = |_| Err(error::read_timeout(&self.path, self.deadline));
+        tokio::time::timeout(self.deadline, call)
             .await
-            .unwrap_or_else(late)
+            .unwrap_or_else(timed_out)
     }
 }
 
@@ -91,7 +90,7 @@ impl Drop for Reader {
     fn drop(&mut self) {
         self.reads = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was printed when it happened.
+            // A panic of the thread has already been printed.
             let _ = thread.join();
         }
     }

@@ -1,20 +1,20 @@
-//! Taking jobs back: from leases that expired, and from workers that left or were failed.
+//! Reclaims jobs from expired leases, and from workers that left or were failed.
 
 use rusqlite::{OptionalExtension, params};
 use windlass_core::limits::{PAGE, REAP_SCAN_MAX};
 use windlass_core::{BootId, JobLease, OutcomeStatus, Owner, Reason, Token};
 
-use crate::fault::Db;
-use crate::hold::End;
-use crate::row::{Brief, sql_number};
-use crate::step::Step;
+use crate::error::TxResult;
+use crate::lease::End;
+use crate::row::{JobMeta, sql_number};
+use crate::transaction::QueueTx;
 
-/// Why a job is taken back.
+/// Why a job is reclaimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
-    /// Its holder was lost: an expiry is counted.
+pub(crate) enum ReclaimReason {
+    /// Its worker was lost: counts as an expiry.
     Expired,
-    /// Its holder gave it up: nothing is counted.
+    /// Its worker gave it up: not counted.
     GivenUp,
 }
 
@@ -29,31 +29,31 @@ pub(crate) struct ClaimRow {
 
 impl ClaimRow {
     /// The open claims of an owner, oldest first.
-    pub(crate) fn open_of(step: &Step<'_>, owner: &Owner) -> Db<Vec<Self>> {
+    pub(crate) fn open_of(tx: &QueueTx<'_>, owner: &Owner) -> TxResult<Vec<Self>> {
         let sql = "SELECT number, nonce, seq, size, remaining FROM claim
              WHERE queue = ?1 AND owner = ?2 AND finished_at IS NULL ORDER BY number";
-        Self::select(step, sql, params![step.queue.key, owner.as_str()])
+        Self::select(tx, sql, params![tx.queue.key, owner.as_str()])
     }
 
-    /// The open claims that are under leases of their own, oldest first.
-    fn open_singles(step: &Step<'_>) -> Db<Vec<Self>> {
-        // `;` comes after `:`, so this is every owner that begins with `t:`.
+    /// The open single claims, oldest first. Each has a separate lease.
+    fn open_singles(tx: &QueueTx<'_>) -> TxResult<Vec<Self>> {
+        // `;` follows `:` in ASCII, so this matches every owner that starts with `t:`.
         let sql = "SELECT number, nonce, seq, size, remaining FROM claim
              WHERE queue = ?1 AND owner > 't:' AND owner < 't;' AND finished_at IS NULL";
-        let mut claims = Self::select(step, sql, params![step.queue.key])?;
+        let mut claims = Self::select(tx, sql, params![tx.queue.key])?;
         claims.sort_by_key(|claim| claim.token);
         Ok(claims)
     }
 
     /// Up to `limit` open claims after a number.
-    pub(crate) fn open_after(step: &Step<'_>, number: u64, limit: usize) -> Db<Vec<Self>> {
+    pub(crate) fn open_after(tx: &QueueTx<'_>, number: u64, limit: usize) -> TxResult<Vec<Self>> {
         let sql = "SELECT number, nonce, seq, size, remaining FROM claim
              WHERE queue = ?1 AND number > ?2 AND finished_at IS NULL ORDER BY number LIMIT ?3";
-        Self::select(step, sql, params![step.queue.key, number, limit])
+        Self::select(tx, sql, params![tx.queue.key, number, limit])
     }
 
-    fn select(step: &Step<'_>, sql: &str, params: impl rusqlite::Params) -> Db<Vec<Self>> {
-        let mut statement = step.db.prepare_cached(sql)?;
+    fn select(tx: &QueueTx<'_>, sql: &str, params: impl rusqlite::Params) -> TxResult<Vec<Self>> {
+        let mut statement = tx.db.prepare_cached(sql)?;
         let rows = statement.query_map(params, |row| {
             Ok(Self {
                 token: Token {
@@ -69,17 +69,18 @@ impl ClaimRow {
     }
 }
 
-impl Step<'_> {
-    /// Takes back up to `limit` jobs from expired leases, the lease that ended first first; answers
-    /// how many jobs, and how many leases ended with it.
-    pub(crate) fn reap(&mut self, limit: usize) -> Db<(u64, u64)> {
+impl QueueTx<'_> {
+    /// Reclaims up to `limit` jobs from expired leases, oldest lease first. Returns the number of
+    /// jobs reclaimed and of leases ended.
+    pub(crate) fn reap(&mut self, limit: usize) -> TxResult<(u64, u64)> {
         let (mut jobs, mut leases) = (0, 0);
         while jobs + leases < limit
             && let Some(owner) = self.first_expired()?
         {
-            let (taken, is_whole) = self.take_back(&owner, limit - jobs - leases, Why::Expired)?;
-            jobs += taken;
-            if !is_whole {
+            let (reclaimed, is_all) =
+                self.reclaim(&owner, limit - jobs - leases, ReclaimReason::Expired)?;
+            jobs += reclaimed;
+            if !is_all {
                 break;
             }
             leases += 1;
@@ -87,7 +88,7 @@ impl Step<'_> {
         Ok((jobs as u64, leases as u64))
     }
 
-    fn first_expired(&self) -> Db<Option<Owner>> {
+    fn first_expired(&self) -> TxResult<Option<Owner>> {
         let mut statement = self.db.prepare_cached(
             "SELECT owner FROM lease WHERE queue = ?1 AND until <= ?2 ORDER BY until, owner LIMIT 1",
         )?;
@@ -96,29 +97,29 @@ impl Step<'_> {
         Ok(owner.map(Owner::from_stored))
     }
 
-    /// Takes back all that a worker holds, however much it is: what is under its lease, then what
-    /// single claims took for it.
-    pub(crate) fn take_back_all(&mut self, boot: &BootId, why: Why) -> Db<u64> {
-        let mut taken = 0;
+    /// Reclaims all jobs of a worker: those under its lease, then those of single claims made for
+    /// it.
+    pub(crate) fn reclaim_all(&mut self, boot: &BootId, reason: ReclaimReason) -> TxResult<u64> {
+        let mut reclaimed = 0;
         let mut owners = vec![Owner::boot(boot)];
         owners.extend(self.single_claims_of(boot)?);
         for owner in owners {
-            let mut is_whole = false;
-            while !is_whole {
+            let mut is_all = false;
+            while !is_all {
                 let page;
-                (page, is_whole) = self.take_back(&owner, PAGE, why)?;
-                taken += page as u64;
-                self.prune_step()?;
-                // Each page prunes after itself, as if it were a step of its own.
+                (page, is_all) = self.reclaim(&owner, PAGE, reason)?;
+                reclaimed += page as u64;
+                self.prune_after_finish()?;
+                // Each page prunes in proportion, like a separate verb.
                 self.kept = 0;
             }
         }
-        Ok(taken)
+        Ok(reclaimed)
     }
 
-    /// The leases of the single claims that hold jobs for a worker, in the order they are taken
-    /// back in: those that go to the front newest first.
-    fn single_claims_of(&self, boot: &BootId) -> Db<Vec<Owner>> {
+    /// The owners of single claims that hold jobs for a worker, in the order to reclaim them:
+    /// newest first if jobs return to the front.
+    fn single_claims_of(&self, boot: &BootId) -> TxResult<Vec<Owner>> {
         let mut owners = Vec::new();
         for claim in ClaimRow::open_singles(self)? {
             if self.holds_for(claim.token, boot)? {
@@ -131,7 +132,7 @@ impl Step<'_> {
         Ok(owners)
     }
 
-    fn holds_for(&self, token: Token, boot: &BootId) -> Db<bool> {
+    fn holds_for(&self, token: Token, boot: &BootId) -> TxResult<bool> {
         let mut statement = self.db.prepare_cached(
             "SELECT 1 FROM job WHERE queue = ?1 AND id = ?2
                 AND token_number = ?3 AND token_nonce = ?4 AND worker = ?5",
@@ -146,18 +147,23 @@ impl Step<'_> {
         Ok(false)
     }
 
-    /// Takes back up to `limit` jobs of a lease; the lease ends when it holds nothing more.
-    /// Answers how many, and whether that was all.
+    /// Reclaims up to `limit` jobs of a lease, and ends the lease with its last job. Returns the
+    /// number of jobs, and whether those were all.
     ///
-    /// Jobs that go to the front are taken newest first, so that page after page they end up in
-    /// the order they were claimed in.
-    fn take_back(&mut self, owner: &Owner, limit: usize, why: Why) -> Db<(usize, bool)> {
-        self.settle_claims()?;
-        let doomed = self
+    /// If jobs return to the front, the newest are reclaimed first, so that page after page they
+    /// end up in claim order.
+    fn reclaim(
+        &mut self,
+        owner: &Owner,
+        limit: usize,
+        reason: ReclaimReason,
+    ) -> TxResult<(usize, bool)> {
+        self.update_claims()?;
+        let found = self
             .db
             .prepare_cached("UPDATE lease SET until = 0 WHERE queue = ?1 AND owner = ?2")?
             .execute(params![self.queue.key, owner.as_str()])?;
-        if doomed == 0 {
+        if found == 0 {
             return Ok((0, true));
         }
         self.changed();
@@ -166,60 +172,61 @@ impl Step<'_> {
         if is_newest_first {
             claims.reverse();
         }
-        let (mut taken, mut looked_at, mut is_whole) = (0, 0, true);
+        let (mut reclaimed, mut scanned, mut is_all) = (0, 0, true);
         for claim in &claims {
-            // Something is taken however far it is, so that the next step finds less.
-            if taken >= limit || (taken > 0 && looked_at >= REAP_SCAN_MAX as u64) {
-                is_whole = false;
+            // Reclaim at least one job, however far the scan goes, so that every call makes progress.
+            if reclaimed >= limit || (reclaimed > 0 && scanned >= REAP_SCAN_MAX as u64) {
+                is_all = false;
                 break;
             }
-            looked_at += claim.size;
-            let mut held = self.held_of(claim)?;
-            if held.len() > limit - taken {
-                is_whole = false;
+            scanned += claim.size;
+            let mut held = self.leased_jobs(claim)?;
+            if held.len() > limit - reclaimed {
+                is_all = false;
                 if is_newest_first {
-                    held.drain(..held.len() - (limit - taken));
+                    held.drain(..held.len() - (limit - reclaimed));
                 }
-                held.truncate(limit - taken);
+                held.truncate(limit - reclaimed);
             }
-            taken += held.len();
-            let back = if why == Why::Expired {
+            reclaimed += held.len();
+            let back = if reason == ReclaimReason::Expired {
                 self.expire(claim, held)?
             } else {
                 held
             };
-            self.give_back(back)?;
+            self.requeue_leased(back)?;
         }
-        self.settle_claims()?;
-        if is_whole {
+        self.update_claims()?;
+        if is_all {
             self.drop_lease(owner)?;
         }
-        Ok((taken, is_whole))
+        Ok((reclaimed, is_all))
     }
 
-    /// Counts expiries; a job that took its worker down once too often is dead.
+    /// Counts expiries; a job that has reached `poison_after` is dead.
     ///
-    /// Only a job that was alone in its claim can be blamed, and one that was never accepted has
-    /// not run at all.
-    fn expire(&mut self, claim: &ClaimRow, held: Vec<Brief>) -> Db<Vec<Brief>> {
+    /// Only a job that was alone in its claim can be blamed, and a job that was never accepted has
+    /// not run.
+    fn expire(&mut self, claim: &ClaimRow, held: Vec<JobMeta>) -> TxResult<Vec<JobMeta>> {
         let mut surviving = Vec::with_capacity(held.len());
         for mut job in held {
             if job.is_accepted && !job.cancel_requested {
                 job.expiries += 1;
                 if claim.size == 1 && job.expiries >= self.queue.settings.poison_after {
                     self.leave_claim(&job, OutcomeStatus::LeaseLost)?;
-                    self.bury(&job, Reason::Poison, None)?;
+                    self.end_dead(&job, Reason::Poison, None)?;
                     continue;
                 }
             }
-            self.queue.figures.total.rescued += u64::from(!job.cancel_requested);
+            self.queue.counters.total.rescued += u64::from(!job.cancel_requested);
             surviving.push(job);
         }
         Ok(surviving)
     }
 
-    /// Puts held jobs back into their lanes, attempt not counted; those asked to stop end.
-    pub(crate) fn give_back(&mut self, held: Vec<Brief>) -> Db<()> {
+    /// Puts leased jobs back into their lanes without counting the attempt; those asked to stop are
+    /// cancelled.
+    pub(crate) fn requeue_leased(&mut self, held: Vec<JobMeta>) -> TxResult<()> {
         let mut back = Vec::with_capacity(held.len());
         for job in held {
             self.leave_claim(&job, OutcomeStatus::LeaseLost)?;
@@ -232,11 +239,11 @@ impl Step<'_> {
         self.requeue_in_order(back)
     }
 
-    /// The jobs a claim still holds, in claim order.
-    pub(crate) fn held_of(&self, claim: &ClaimRow) -> Db<Vec<Brief>> {
+    /// The jobs still leased by a claim, in claim order.
+    pub(crate) fn leased_jobs(&self, claim: &ClaimRow) -> TxResult<Vec<JobMeta>> {
         let mut held = Vec::new();
         for id in self.claimed_ids(claim.token.number)? {
-            held.extend(self.held(&JobLease::new(id, claim.token))?);
+            held.extend(self.leased(&JobLease::new(id, claim.token))?);
         }
         Ok(held)
     }

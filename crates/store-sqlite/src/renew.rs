@@ -1,4 +1,4 @@
-//! renew: hold on to what is known, give back what was lost on the way, learn what should stop.
+//! renew: extends a lease, requeues claims whose reply was lost, and reports jobs to stop.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use windlass_core::limits::{CLAIM_TOMBSTONE, PAGE};
 use windlass_core::time::as_ms;
 use windlass_core::{JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Renewal, Renewed, Token};
 
-use crate::fault::Db;
-use crate::hold::End;
+use crate::error::TxResult;
+use crate::lease::End;
 use crate::reap::ClaimRow;
-use crate::row::{self, Brief};
-use crate::step::Step;
+use crate::row::{self, JobMeta};
+use crate::transaction::QueueTx;
 
-impl Step<'_> {
-    pub(crate) fn renew(&mut self, renewal: &Renewal, length: Duration) -> Db<Renewed> {
+impl QueueTx<'_> {
+    pub(crate) fn renew(&mut self, renewal: &Renewal, length: Duration) -> TxResult<Renewed> {
         match renewal {
             Renewal::Worker {
                 boot,
@@ -31,7 +31,7 @@ impl Step<'_> {
         tokens: &[Token],
         settled: u64,
         length: Duration,
-    ) -> Db<Renewed> {
+    ) -> TxResult<Renewed> {
         let Some(until) = self.extend(owner, length)? else {
             return Ok(Renewed {
                 until: None,
@@ -39,10 +39,10 @@ impl Step<'_> {
                 cancel: Vec::new(),
             });
         };
-        self.give_back_unknown(owner, tokens, settled)?;
+        self.requeue_unknown_claims(owner, tokens, settled)?;
         let mut lost = Vec::new();
         for token in tokens {
-            if !self.is_remembered_whole(*token, owner)? {
+            if !self.is_intact(*token, owner)? {
                 lost.push(*token);
             }
         }
@@ -54,7 +54,7 @@ impl Step<'_> {
         })
     }
 
-    fn renew_single(&mut self, token: Token, length: Duration) -> Db<Renewed> {
+    fn renew_single(&mut self, token: Token, length: Duration) -> TxResult<Renewed> {
         let lost = Renewed {
             until: None,
             lost: vec![token],
@@ -63,7 +63,7 @@ impl Step<'_> {
         let Some((owner, is_open)) = self.owner_of(token)? else {
             return Ok(lost);
         };
-        if !self.is_remembered_whole(token, &owner)? {
+        if !self.is_intact(token, &owner)? {
             return Ok(lost);
         }
         if !is_open {
@@ -80,29 +80,34 @@ impl Step<'_> {
         })
     }
 
-    /// Claims the worker never heard of: their jobs go back to the front, newest claim first so
-    /// that they end up in claim order; at the back it is the oldest first.
-    fn give_back_unknown(&mut self, owner: &Owner, known: &[Token], settled: u64) -> Db<()> {
+    /// Requeues the jobs of claims whose reply never reached the worker: at the front newest claim
+    /// first, so that they end up in claim order; at the back oldest first.
+    fn requeue_unknown_claims(
+        &mut self,
+        owner: &Owner,
+        known: &[Token],
+        settled: u64,
+    ) -> TxResult<()> {
         let mut open = ClaimRow::open_of(self, owner)?;
         if self.requeue_end() == End::Front {
             open.reverse();
         }
         let is_unknown = |claim: &&ClaimRow| claim.seq <= settled && !known.contains(&claim.token);
-        let mut given_back = 0;
+        let mut requeued = 0;
         for claim in open.iter().filter(is_unknown) {
-            if given_back >= PAGE {
+            if requeued >= PAGE {
                 break;
             }
-            let held = self.held_of(claim)?;
-            given_back += held.len();
-            self.give_back(held)?;
+            let jobs = self.leased_jobs(claim)?;
+            requeued += jobs.len();
+            self.requeue_leased(jobs)?;
         }
-        self.settle_claims()?;
-        self.prune_step()
+        self.update_claims()?;
+        self.prune_after_finish()
     }
 
-    /// A claim of this owner, open or just finished, of which nothing was taken back.
-    fn is_remembered_whole(&self, token: Token, owner: &Owner) -> Db<bool> {
+    /// Whether the owner's claim is open or just finished, with no job reclaimed from it.
+    fn is_intact(&self, token: Token, owner: &Owner) -> TxResult<bool> {
         let mut statement = self.db.prepare_cached(
             "SELECT 1 FROM claim c
              WHERE queue = ?1 AND number = ?2 AND nonce = ?3 AND owner = ?4
@@ -121,10 +126,10 @@ impl Step<'_> {
         ])?)
     }
 
-    fn asked_to_stop(&self, whose: &str, value: impl rusqlite::ToSql) -> Db<Vec<JobId>> {
+    fn asked_to_stop(&self, claims: &str, value: impl rusqlite::ToSql) -> TxResult<Vec<JobId>> {
         let mut statement = self.db.prepare_cached(&format!(
             "SELECT j.id FROM job j JOIN claim c ON c.queue = j.queue AND c.number = j.token_number
-             WHERE j.queue = ?1 AND j.cancel_requested = 1 AND {whose} ORDER BY j.id LIMIT ?3"
+             WHERE j.queue = ?1 AND j.cancel_requested = 1 AND {claims} ORDER BY j.id LIMIT ?3"
         ))?;
         let rows = statement.query_map(params![self.queue.key, value, PAGE], |row| {
             row.get::<_, String>(0)
@@ -134,11 +139,11 @@ impl Step<'_> {
 
     pub(crate) fn progress(
         &mut self,
-        hold: &JobLease,
+        lease: &JobLease,
         fraction: f64,
         message: Option<&str>,
-    ) -> Db<LeaseStatus> {
-        let Some(Brief { key, .. }) = self.held(hold)? else {
+    ) -> TxResult<LeaseStatus> {
+        let Some(JobMeta { key, .. }) = self.leased(lease)? else {
             return Ok(LeaseStatus::Lost);
         };
         self.db

@@ -1,4 +1,4 @@
-//! A stored job: how rows become jobs, and the few columns that verbs decide by.
+//! Maps rows to jobs, and to the few columns that verbs need.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use windlass_core::{
     RetryPolicy, Timestamp, Token, UniqueKey,
 };
 
-use crate::fault::{Db, Fault};
+use crate::error::{TxError, TxResult};
 
-/// Payloads up to this size are kept in the job's own row.
+/// Payloads up to this size are stored in the job's row.
 pub(crate) const INLINE_BYTES_MAX: usize = 2048;
 
-/// What verbs decide by.
+/// The columns of a job that verbs need to decide.
 #[derive(Debug, Clone)]
-pub(crate) struct Brief {
+pub(crate) struct JobMeta {
     pub(crate) key: i64,
     pub(crate) id: JobId,
     pub(crate) state: JobState,
@@ -39,8 +39,8 @@ pub(crate) struct Brief {
     pub(crate) result_bytes: u64,
 }
 
-/// A statement that reads the columns of a [`Brief`].
-macro_rules! select_brief {
+/// A statement that reads the columns of a [`JobMeta`].
+macro_rules! select_meta {
     ($rest:literal) => {
         concat!(
             "SELECT key, id, state, priority, attempt, expiries, due_at, expires_at, \
@@ -51,10 +51,10 @@ macro_rules! select_brief {
         )
     };
 }
-pub(crate) use select_brief;
+pub(crate) use select_meta;
 
-impl Brief {
-    pub(crate) fn read(row: &Row<'_>) -> Db<Self> {
+impl JobMeta {
+    pub(crate) fn read(row: &Row<'_>) -> TxResult<Self> {
         Ok(Self {
             key: row.get(0)?,
             id: job_id(row.get_ref(1)?.as_str().unwrap_or_default())?,
@@ -78,7 +78,7 @@ impl Brief {
         })
     }
 
-    /// The brief of a job that was read whole, payload included.
+    /// The metadata of a job that was read in full.
     pub(crate) fn of(key: i64, job: &Job) -> Self {
         let payload_bytes = job.payload.as_ref().map_or(0, Bytes::len);
         Self {
@@ -104,19 +104,19 @@ impl Brief {
         }
     }
 
-    /// The stored job of an id.
-    pub(crate) fn find(db: &Connection, queue: i64, id: &str) -> Db<Option<Self>> {
-        let mut statement = db.prepare_cached(select_brief!("queue = ?1 AND id = ?2"))?;
+    /// Finds a job by id.
+    pub(crate) fn find(db: &Connection, queue: i64, id: &str) -> TxResult<Option<Self>> {
+        let mut statement = db.prepare_cached(select_meta!("queue = ?1 AND id = ?2"))?;
         let mut rows = statement.query(params![queue, id])?;
         rows.next()?.map(Self::read).transpose()
     }
 
-    /// Stored jobs by a statement of [`select_brief`], in its order.
+    /// Runs a statement built by [`select_meta`].
     pub(crate) fn select(
         db: &Connection,
         statement: &str,
         params: impl rusqlite::Params,
-    ) -> Db<Vec<Self>> {
+    ) -> TxResult<Vec<Self>> {
         let mut statement = db.prepare_cached(statement)?;
         let mut rows = statement.query(params)?;
         let mut found = Vec::new();
@@ -126,53 +126,53 @@ impl Brief {
         Ok(found)
     }
 
-    /// The lane it waits in: 0 with the suspects, 1 with the others.
+    /// The job's lane: 0 for suspects, 1 for all others.
     pub(crate) fn lane(&self) -> u8 {
         u8::from(self.expiries < SUSPECT_AFTER)
     }
 
-    /// Bytes of the stored job that count.
+    /// Bytes of the job that the stats count.
     pub(crate) fn bytes(&self) -> u64 {
         self.payload_bytes + self.error_bytes + self.result_bytes
     }
 
-    pub(crate) fn policy(&self) -> Db<RetryPolicy> {
+    pub(crate) fn policy(&self) -> TxResult<RetryPolicy> {
         read_policy(self.retry.as_deref())
     }
 }
 
-/// The columns of a whole job; the last two are large.
-const WHOLE: &str = "id, state, priority, attempt, expiries, created_at, due_at, expires_at, \
+/// The columns of a job, without the payload and result.
+const JOB_COLUMNS: &str = "id, state, priority, attempt, expiries, created_at, due_at, expires_at, \
     started_at, accepted_at, finished_at, token_number, token_nonce, worker, is_named, keep_outcome, \
     cancel_requested, kind, unique_key, retry, timeout_ms, headers, progress, reason, error, key";
 
-/// Whether the large columns are read as well.
+/// Whether payload and result are read as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Large {
-    With,
-    Without,
+pub(crate) enum Blobs {
+    Read,
+    Skip,
 }
 
-/// Whole jobs by a condition on the table `job`, in its order.
+/// Selects jobs by a condition on the table `job`, in its order.
 pub(crate) fn select_jobs(
     db: &Connection,
     queue: &QueueName,
-    large: Large,
+    blobs: Blobs,
     condition: &str,
     params: impl rusqlite::Params,
-) -> Db<Vec<(i64, Job)>> {
-    let last = match large {
-        Large::With => "result, payload",
-        Large::Without => "NULL, NULL",
+) -> TxResult<Vec<(i64, Job)>> {
+    let last = match blobs {
+        Blobs::Read => "result, payload",
+        Blobs::Skip => "NULL, NULL",
     };
-    let sql = format!("SELECT {WHOLE}, {last} FROM job WHERE {condition}");
+    let sql = format!("SELECT {JOB_COLUMNS}, {last} FROM job WHERE {condition}");
     let mut statement = db.prepare_cached(&sql)?;
     let mut rows = statement.query(params)?;
     let mut jobs = Vec::new();
     while let Some(row) = rows.next()? {
         let key: i64 = row.get(25)?;
-        let mut job = whole(row, queue)?;
-        if large == Large::With {
+        let mut job = read_job(row, queue)?;
+        if blobs == Blobs::Read {
             job.result = row.get::<_, Option<Vec<u8>>>(26)?.map(Bytes::from);
             job.payload = Some(payload(db, key, row.get(27)?)?);
         }
@@ -181,8 +181,8 @@ pub(crate) fn select_jobs(
     Ok(jobs)
 }
 
-/// A payload from its row, or from where large ones are.
-fn payload(db: &Connection, key: i64, inline: Option<Vec<u8>>) -> Db<Bytes> {
+/// A payload from its row, or from `large_payload`.
+fn payload(db: &Connection, key: i64, inline: Option<Vec<u8>>) -> TxResult<Bytes> {
     if let Some(bytes) = inline {
         return Ok(Bytes::from(bytes));
     }
@@ -190,15 +190,15 @@ fn payload(db: &Connection, key: i64, inline: Option<Vec<u8>>) -> Db<Bytes> {
     let bytes: Option<Vec<u8>> = statement.query_row([key], |row| row.get(0)).optional()?;
     bytes
         .map(Bytes::from)
-        .ok_or_else(|| Fault::Damaged(format!("job {key} has no payload")))
+        .ok_or_else(|| TxError::Damaged(format!("job {key} has no payload")))
 }
 
-fn whole(row: &Row<'_>, queue: &QueueName) -> Db<Job> {
-    let text = |index: usize| -> Db<Option<String>> { Ok(row.get(index)?) };
-    let moment = |index: usize| -> Db<Option<Timestamp>> {
+fn read_job(row: &Row<'_>, queue: &QueueName) -> TxResult<Job> {
+    let text = |index: usize| -> TxResult<Option<String>> { Ok(row.get(index)?) };
+    let time = |index: usize| -> TxResult<Option<Timestamp>> {
         Ok(row.get::<_, Option<u64>>(index)?.map(Timestamp::from_ms))
     };
-    let some = |at: Option<Timestamp>| at.ok_or_else(|| Fault::unreadable("time", "nothing"));
+    let some = |at: Option<Timestamp>| at.ok_or_else(|| TxError::corrupt("time", "NULL"));
     Ok(Job {
         id: job_id(&text(0)?.unwrap_or_default())?,
         queue: queue.clone(),
@@ -206,43 +206,43 @@ fn whole(row: &Row<'_>, queue: &QueueName) -> Db<Job> {
         priority: priority_of(row.get(2)?)?,
         attempt: row.get(3)?,
         expiries: row.get(4)?,
-        created_at: some(moment(5)?)?,
-        due_at: some(moment(6)?)?,
-        expires_at: moment(7)?,
-        started_at: moment(8)?,
-        accepted_at: moment(9)?,
-        finished_at: moment(10)?,
+        created_at: some(time(5)?)?,
+        due_at: some(time(6)?)?,
+        expires_at: time(7)?,
+        started_at: time(8)?,
+        accepted_at: time(9)?,
+        finished_at: time(10)?,
         token: token_of(row.get(11)?, row.get(12)?),
-        worker: maybe("worker", text(13)?, |text| BootId::new(text).ok())?,
+        worker: optional("worker", text(13)?, |text| BootId::new(text).ok())?,
         is_named: row.get(14)?,
         keep_outcome: row.get(15)?,
         is_cancel_requested: row.get(16)?,
-        kind: maybe("kind", text(17)?, |text| Kind::new(text).ok())?,
-        unique_key: maybe("unique key", text(18)?, |text| UniqueKey::new(text).ok())?,
+        kind: optional("kind", text(17)?, |text| Kind::new(text).ok())?,
+        unique_key: optional("unique key", text(18)?, |text| UniqueKey::new(text).ok())?,
         retry: read_policy(text(19)?.as_deref())?,
         timeout: row.get::<_, Option<u64>>(20)?.map(Duration::from_millis),
-        headers: maybe("headers", text(21)?, read_headers)?.unwrap_or_default(),
-        progress: maybe("progress", text(22)?, read_progress)?,
-        reason: maybe("reason", text(23)?, Reason::from_text)?,
+        headers: optional("headers", text(21)?, read_headers)?.unwrap_or_default(),
+        progress: optional("progress", text(22)?, read_progress)?,
+        reason: optional("reason", text(23)?, Reason::from_text)?,
         error: text(24)?,
         result: None,
         payload: None,
     })
 }
 
-/// Reads an optional stored text, or says that it cannot be read.
-fn maybe<T>(
+/// Parses an optional stored text.
+fn optional<T>(
     what: &str,
     text: Option<String>,
     read: impl FnOnce(&str) -> Option<T>,
-) -> Db<Option<T>> {
-    text.map(|text| read(&text).ok_or_else(|| Fault::unreadable(what, &text)))
+) -> TxResult<Option<T>> {
+    text.map(|text| read(&text).ok_or_else(|| TxError::corrupt(what, &text)))
         .transpose()
 }
 
-/// A stored job id.
-pub(crate) fn job_id(text: &str) -> Db<JobId> {
-    JobId::new(text).map_err(|_| Fault::unreadable("job id", text))
+/// Parses a stored job id.
+pub(crate) fn job_id(text: &str) -> TxResult<JobId> {
+    JobId::new(text).map_err(|_| TxError::corrupt("job id", text))
 }
 
 pub(crate) fn token_of(number: Option<u64>, nonce: Option<u32>) -> Option<Token> {
@@ -252,30 +252,30 @@ pub(crate) fn token_of(number: Option<u64>, nonce: Option<u32>) -> Option<Token>
     })
 }
 
-/// A token's number as SQLite takes it. One that no claim was ever given matches nothing.
+/// A token's number for SQLite. A number too large for it matches no claim.
 pub(crate) fn sql_number(token: Token) -> i64 {
     i64::try_from(token.number).unwrap_or(i64::MAX)
 }
 
-/// States are stored as their place in the life of a job.
+/// States are stored as their index in `JobState::ALL`.
 pub(crate) fn state_number(state: JobState) -> i64 {
     state as i64
 }
 
-pub(crate) fn state_of(number: i64) -> Db<JobState> {
+pub(crate) fn state_of(number: i64) -> TxResult<JobState> {
     let state = usize::try_from(number)
         .ok()
         .and_then(|number| JobState::ALL.get(number));
     state
         .copied()
-        .ok_or_else(|| Fault::unreadable("state", number))
+        .ok_or_else(|| TxError::corrupt("state", number))
 }
 
-pub(crate) fn priority_of(number: u8) -> Db<Priority> {
-    Priority::new(number).map_err(|_| Fault::unreadable("priority", number))
+pub(crate) fn priority_of(number: u8) -> TxResult<Priority> {
+    Priority::new(number).map_err(|_| TxError::corrupt("priority", number))
 }
 
-/// A policy as text; the default is not written at all.
+/// A policy as text; `None` for the default.
 pub(crate) fn write_policy(policy: &RetryPolicy) -> Option<String> {
     let until = policy
         .until
@@ -291,15 +291,15 @@ pub(crate) fn write_policy(policy: &RetryPolicy) -> Option<String> {
     })
 }
 
-fn read_policy(text: Option<&str>) -> Db<RetryPolicy> {
+fn read_policy(text: Option<&str>) -> TxResult<RetryPolicy> {
     let mut policy = RetryPolicy::default();
     let Some(text) = text else { return Ok(policy) };
     let numbers: Vec<u64> = text
         .split(' ')
-        .filter_map(|word| word.parse().ok())
+        .filter_map(|number| number.parse().ok())
         .collect();
     let &[attempts, first_ms, max_ms, jitter, until] = numbers.as_slice() else {
-        return Err(Fault::unreadable("retry policy", text));
+        return Err(TxError::corrupt("retry policy", text));
     };
     policy.max_attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
     policy.delay_first = Duration::from_millis(first_ms);
@@ -309,7 +309,7 @@ fn read_policy(text: Option<&str>) -> Db<RetryPolicy> {
     Ok(policy)
 }
 
-/// Headers as lines: neither names nor values have control characters, names no colon.
+/// Headers as lines: names and values have no control characters, names no colon.
 pub(crate) fn write_headers(headers: &Headers) -> Option<String> {
     let lines = headers
         .iter()
@@ -334,11 +334,11 @@ pub(crate) fn write_progress(fraction: f64, at_ms: u64, message: Option<&str>) -
 }
 
 fn read_progress(text: &str) -> Option<Progress> {
-    let mut words = text.splitn(3, ' ');
+    let mut fields = text.splitn(3, ' ');
     Some(Progress {
-        fraction: words.next()?.parse().ok()?,
-        at: Timestamp::from_ms(words.next()?.parse().ok()?),
-        message: words.next().map(str::to_owned),
+        fraction: fields.next()?.parse().ok()?,
+        at: Timestamp::from_ms(fields.next()?.parse().ok()?),
+        message: fields.next().map(str::to_owned),
     })
 }
 

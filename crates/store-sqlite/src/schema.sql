@@ -1,16 +1,16 @@
--- The embedded store, version 1. One row per job: its state says where it is, so a job cannot be
--- in two places. Times are milliseconds since 1970 on the store's clock.
+-- The embedded store, version 1. One row per job with one state column, so a job cannot be in two
+-- states at once. Times are milliseconds since 1970 on the store's clock.
 
 CREATE TABLE queue (
     key        INTEGER PRIMARY KEY,
     name       TEXT NOT NULL UNIQUE,
-    settings   TEXT NOT NULL,      -- name=value lines, where they differ from the defaults
+    settings   TEXT NOT NULL,      -- name=value lines of settings that differ from the defaults
     is_paused  INTEGER NOT NULL,
     mark_us    INTEGER NOT NULL,   -- high-water mark of the clock, microseconds
     last_token INTEGER NOT NULL,
-    front      INTEGER NOT NULL,   -- positions given out at the two ends of the lanes
+    front      INTEGER NOT NULL,   -- last positions assigned at the two ends of the lanes
     back       INTEGER NOT NULL,
-    figures    TEXT NOT NULL       -- counters, in the order of figures.rs
+    stats      TEXT NOT NULL       -- counters, in the order of stats.rs
 ) STRICT;
 
 CREATE TABLE job (
@@ -19,7 +19,7 @@ CREATE TABLE job (
     id            TEXT NOT NULL,
     state         INTEGER NOT NULL,  -- 0 scheduled, 1 ready, 2 running, 3 succeeded, 4 dead, 5 cancelled
     priority      INTEGER NOT NULL,
-    lane          INTEGER NOT NULL,  -- 0 suspects, 1 the others
+    lane          INTEGER NOT NULL,  -- 0 suspects, 1 all others
     position      INTEGER NOT NULL,  -- order within the lane
     attempt       INTEGER NOT NULL,
     expiries      INTEGER NOT NULL,
@@ -37,15 +37,15 @@ CREATE TABLE job (
     cancel_requested  INTEGER NOT NULL,
     kind          TEXT,
     unique_key    TEXT,
-    retry         TEXT,              -- a policy that is not the default
+    retry         TEXT,              -- the policy, unless it is the default
     timeout_ms    INTEGER,
     headers       TEXT,              -- name:value lines
-    progress      TEXT,              -- fraction, moment, message
+    progress      TEXT,              -- fraction, time, message
     reason        TEXT,
     error         TEXT,
     result        BLOB,
     payload_bytes INTEGER NOT NULL,
-    payload       BLOB               -- absent when it is in large_payload
+    payload       BLOB               -- NULL if it is in large_payload
 ) STRICT;
 
 CREATE UNIQUE INDEX job_id ON job (queue, id);
@@ -56,7 +56,7 @@ CREATE INDEX job_finished ON job (queue, state, finished_at, id) WHERE finished_
 CREATE INDEX job_stopping ON job (queue, id) WHERE cancel_requested = 1;
 CREATE UNIQUE INDEX job_unique_key ON job (queue, unique_key) WHERE state < 3 AND unique_key IS NOT NULL;
 
--- Large payloads live apart, so that moving a job does not rewrite them.
+-- Large payloads are stored separately, so that updating a job does not rewrite them.
 CREATE TABLE large_payload (
     job   INTEGER PRIMARY KEY,
     bytes BLOB NOT NULL
@@ -65,12 +65,12 @@ CREATE TABLE large_payload (
 CREATE TABLE lease (
     queue          INTEGER NOT NULL,
     owner          TEXT NOT NULL,     -- b:boot or t:token
-    until          INTEGER NOT NULL,  -- 0 once its reaping has begun
+    until          INTEGER NOT NULL,  -- 0 once reaping has started
     length_ms      INTEGER NOT NULL,
-    last_seq       INTEGER,           -- the latest claim of a boot
+    last_seq       INTEGER,           -- the boot's latest claim
     last_number    INTEGER,
     last_nonce     INTEGER,
-    suspect_id     TEXT,              -- the latest suspect a boot took
+    suspect_id     TEXT,              -- the latest suspect the boot claimed
     suspect_number INTEGER,
     PRIMARY KEY (queue, owner)
 ) STRICT, WITHOUT ROWID;
@@ -92,7 +92,7 @@ CREATE TABLE claim (
 CREATE INDEX claim_open ON claim (queue, owner, number) WHERE finished_at IS NULL;
 CREATE INDEX claim_finished ON claim (queue, finished_at, number) WHERE finished_at IS NOT NULL;
 
--- What a claim handed out, written once: ids in claim order, one per line.
+-- The jobs of a claim, written once: ids in claim order, one per line.
 CREATE TABLE claim_ids (
     queue  INTEGER NOT NULL,
     number INTEGER NOT NULL,
@@ -100,7 +100,7 @@ CREATE TABLE claim_ids (
     PRIMARY KEY (queue, number)
 ) STRICT, WITHOUT ROWID;
 
--- Jobs that left a claim in another way than by completion.
+-- Jobs that left a claim other than by completion.
 CREATE TABLE departure (
     queue  INTEGER NOT NULL,
     number INTEGER NOT NULL,
@@ -109,7 +109,7 @@ CREATE TABLE departure (
     PRIMARY KEY (queue, number, id)
 ) STRICT, WITHOUT ROWID;
 
--- Ids that callers chose, remembered after their job's end.
+-- Caller-chosen ids of finished jobs, kept for deduplication.
 CREATE TABLE tombstone (
     queue INTEGER NOT NULL,
     id    TEXT NOT NULL,
@@ -128,12 +128,12 @@ CREATE TABLE worker (
     version    TEXT NOT NULL,
     queues     TEXT NOT NULL,      -- one per line
     running    TEXT NOT NULL,      -- queue, tab, id per line
-    told       TEXT NOT NULL,
+    command    TEXT NOT NULL,      -- for its next heartbeat
     started_at INTEGER NOT NULL,
     last_seen  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The clock of the registry of workers, which belongs to no queue.
+-- The clock mark of the worker registry, which spans all queues.
 CREATE TABLE registry (
     only    INTEGER PRIMARY KEY CHECK (only = 1),
     mark_us INTEGER NOT NULL

@@ -1,4 +1,4 @@
-//! The contract's methods: check what comes in, run the verb as one step, hand back its answer.
+//! Implements `Store`: validates the request and runs the verb in one transaction.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use windlass_core::{
 };
 
 use crate::SqliteStore;
-use crate::audit::{Miscount, Part};
+use crate::audit::{AuditStage, StatsMismatch};
 use crate::change::Change;
-use crate::fault::{Db, Fault};
-use crate::look;
-use crate::reap::Why;
-use crate::room;
-use crate::step::{Missing, QueueRow, Step, Tx};
+use crate::disk_space;
+use crate::error::{TxError, TxResult};
+use crate::read;
+use crate::reap::ReclaimReason;
+use crate::transaction::{Missing, QueueRow, QueueTx, Tx};
 use crate::workers;
 
 #[async_trait]
@@ -26,13 +26,13 @@ impl Store for SqliteStore {
     async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
         self.limits.check_batch(&jobs)?;
         let bytes: usize = jobs.iter().map(|job| job.payload.len()).sum();
-        room::refuse_full(&self.path, bytes as u64)?;
+        disk_space::refuse_full(&self.path, bytes as u64)?;
         let (queue, clock, level) = (queue.clone(), self.clock.clone(), self.level);
         self.writer
             .write(bytes, move |tx| {
                 let clock_us = clock.now_us();
-                tx.step(&queue, Missing::Create, clock_us, |step| {
-                    step.enqueue(&jobs, level)
+                tx.on_queue(&queue, Missing::Create, clock_us, |tx| {
+                    tx.enqueue(&jobs, level)
                 })
             })
             .await
@@ -40,27 +40,27 @@ impl Store for SqliteStore {
 
     async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>> {
         request.check()?;
-        self.step(queue, Missing::Pretend, move |step| step.claim(&request))
+        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.claim(&request))
             .await
     }
 
     async fn accept(
         &self,
         queue: &QueueName,
-        hold: JobLease,
+        job_lease: JobLease,
         lease: Duration,
     ) -> Result<LeaseStatus> {
         check_lease(lease)?;
-        self.step(queue, Missing::Pretend, move |step| {
-            step.accept(&hold, lease)
+        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
+            tx.accept(&job_lease, lease)
         })
         .await
     }
 
     async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed> {
         check_lease(lease)?;
-        self.step(queue, Missing::Pretend, move |step| {
-            step.renew(&renewal, lease)
+        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
+            tx.renew(&renewal, lease)
         })
         .await
     }
@@ -68,14 +68,14 @@ impl Store for SqliteStore {
     async fn progress(
         &self,
         queue: &QueueName,
-        hold: JobLease,
+        lease: JobLease,
         fraction: f64,
         message: Option<String>,
     ) -> Result<LeaseStatus> {
         Progress::check(fraction)?;
         let message = message.map(|message| truncate_message(&message).to_owned());
-        self.step(queue, Missing::Pretend, move |step| {
-            step.progress(&hold, fraction, message.as_deref())
+        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
+            tx.progress(&lease, fraction, message.as_deref())
         })
         .await
     }
@@ -87,26 +87,30 @@ impl Store for SqliteStore {
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
         self.limits.check_completions(&completions, next.as_ref())?;
-        self.step(queue, Missing::Pretend, move |step| {
-            step.complete(&completions, next.as_ref())
+        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
+            tx.complete(&completions, next.as_ref())
         })
         .await
     }
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
         failures.iter().try_for_each(Failure::check)?;
-        self.step(queue, Missing::Pretend, move |step| step.fail(&failures))
+        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.fail(&failures))
             .await
     }
 
-    async fn release(&self, queue: &QueueName, holds: Vec<JobLease>) -> Result<Vec<OutcomeStatus>> {
-        self.step(queue, Missing::Pretend, move |step| step.release(&holds))
+    async fn release(
+        &self,
+        queue: &QueueName,
+        leases: Vec<JobLease>,
+    ) -> Result<Vec<OutcomeStatus>> {
+        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.release(&leases))
             .await
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
         snoozes.iter().try_for_each(Snooze::check)?;
-        self.step(queue, Missing::Pretend, move |step| step.snooze(&snoozes))
+        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.snooze(&snoozes))
             .await
     }
 
@@ -116,7 +120,7 @@ impl Store for SqliteStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, |step, id| step.cancel(id), target.clone(), from)
+        self.change(queue, |tx, id| tx.cancel(id), target.clone(), from)
             .await
     }
 
@@ -127,7 +131,7 @@ impl Store for SqliteStore {
         from: Option<Cursor>,
     ) -> Result<Changes> {
         let target = target.for_retry()?;
-        self.change(queue, |step, id| step.retry(id), target, from)
+        self.change(queue, |tx, id| tx.retry(id), target, from)
             .await
     }
 
@@ -138,7 +142,7 @@ impl Store for SqliteStore {
         from: Option<Cursor>,
     ) -> Result<Changes> {
         let target = target.for_delete()?;
-        self.change(queue, |step, id| step.delete(id), target, from)
+        self.change(queue, |tx, id| tx.delete(id), target, from)
             .await
     }
 
@@ -149,36 +153,40 @@ impl Store for SqliteStore {
         from: Option<Cursor>,
     ) -> Result<Changes> {
         let target = target.for_promote()?;
-        self.change(queue, |step, id| step.promote(id), target, from)
+        self.change(queue, |tx, id| tx.promote(id), target, from)
             .await
     }
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {
-        self.step(queue, Missing::Pretend, |step| step.purge())
+        self.on_queue(queue, Missing::TreatAsEmpty, |tx| tx.purge())
             .await
     }
 
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {
-        self.step(queue, Missing::Pretend, move |step| step.maintain(limit))
+        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.maintain(limit))
             .await
     }
 
     async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited> {
-        let part = Part::read(from.as_ref()).map_err(|fault| fault.into_error(&self.path))?;
-        if !matches!(part, Part::Figures) {
+        let stage =
+            AuditStage::read(from.as_ref()).map_err(|error| error.into_error(&self.path))?;
+        if !matches!(stage, AuditStage::Stats) {
             return self
-                .step(queue, Missing::Pretend, move |step| step.audit(&part))
+                .on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.audit(&stage))
                 .await;
         }
         let name = queue.clone();
         let mut audited = Audited::default();
-        if let Some(found) = self.long_look(move |db| Miscount::find(db, &name)).await? {
-            let mend = move |step: &mut Step<'_>| {
-                step.mend_figures(&found);
+        if let Some(found) = self
+            .long_read(move |db| StatsMismatch::find(db, &name))
+            .await?
+        {
+            let repair = move |tx: &mut QueueTx<'_>| {
+                tx.repair_stats(&found);
                 Ok(())
             };
-            self.step(queue, Missing::Pretend, mend).await?;
-            audited.repairs.push(Miscount::repair());
+            self.on_queue(queue, Missing::TreatAsEmpty, repair).await?;
+            audited.repairs.push(StatsMismatch::repair());
         }
         Ok(audited)
     }
@@ -201,10 +209,10 @@ impl Store for SqliteStore {
     }
 
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {
-        self.step(queue, Missing::Create, move |step| {
-            step.queue.apply(&settings).map_err(Fault::Refused)?;
-            step.changed();
-            Ok(step.queue.settings.clone())
+        self.on_queue(queue, Missing::Create, move |tx| {
+            tx.queue.apply(&settings).map_err(TxError::Rejected)?;
+            tx.changed();
+            Ok(tx.queue.settings.clone())
         })
         .await
     }
@@ -215,7 +223,7 @@ impl Store for SqliteStore {
                 let mut statement = db.prepare_cached("SELECT name FROM queue ORDER BY name")?;
                 let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
                 let read = |name: String| {
-                    QueueName::new(&name).map_err(|_| Fault::unreadable("queue name", name))
+                    QueueName::new(&name).map_err(|_| TxError::corrupt("queue name", name))
                 };
                 rows.map(|name| read(name?)).collect()
             })
@@ -225,13 +233,13 @@ impl Store for SqliteStore {
     async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>> {
         let (name, clock_us) = (queue.clone(), self.clock.now_us());
         self.reader
-            .read(move |db| look::stats(db, &name, clock_us))
+            .read(move |db| read::stats(db, &name, clock_us))
             .await
     }
 
     async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>> {
         let (name, id) = (queue.clone(), id.clone());
-        self.reader.read(move |db| look::get(db, &name, &id)).await
+        self.reader.read(move |db| read::get(db, &name, &id)).await
     }
 
     async fn list(
@@ -244,7 +252,7 @@ impl Store for SqliteStore {
         let (name, filter) = (queue.clone(), filter.clone());
         let limit = limit.clamp(1, SCAN_PAGE);
         self.reader
-            .read(move |db| look::list(db, &name, &filter, from.as_ref(), limit))
+            .read(move |db| read::list(db, &name, &filter, from.as_ref(), limit))
             .await
     }
 
@@ -269,7 +277,7 @@ impl Store for SqliteStore {
                 .map(|queue| vec![queue])
                 .or(known)
                 .unwrap_or_default();
-            take_back(tx, clock_us, &boot, &queues, Why::GivenUp)
+            reclaim(tx, clock_us, &boot, &queues, ReclaimReason::GivenUp)
         })
         .await
     }
@@ -278,8 +286,9 @@ impl Store for SqliteStore {
         let boot = boot.clone();
         self.write(move |tx, clock_us| {
             let queues = tx.leave(clock_us, &boot, None)?;
-            let taken = queues.map(|queues| take_back(tx, clock_us, &boot, &queues, Why::Expired));
-            taken.transpose()
+            let reclaimed =
+                queues.map(|queues| reclaim(tx, clock_us, &boot, &queues, ReclaimReason::Expired));
+            reclaimed.transpose()
         })
         .await
     }
@@ -298,7 +307,7 @@ impl Store for SqliteStore {
     }
 
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
-        Ok(self.bell.watch(queues))
+        Ok(self.wakeups.watch(queues))
     }
 
     fn limits(&self) -> Limits {
@@ -307,10 +316,10 @@ impl Store for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Runs a verb in a transaction, with one reading of the clock made inside it.
+    /// Runs a verb in a transaction, with one clock reading made inside it.
     async fn write<T: Send + 'static>(
         &self,
-        mut verb: impl FnMut(&mut Tx<'_>, u64) -> Db<T> + Send + 'static,
+        mut verb: impl FnMut(&mut Tx<'_>, u64) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
         let clock = self.clock.clone();
         self.writer
@@ -318,15 +327,15 @@ impl SqliteStore {
             .await
     }
 
-    /// Runs a verb on one queue as one step.
-    async fn step<T: Send + 'static>(
+    /// Runs a verb on one queue in one transaction.
+    async fn on_queue<T: Send + 'static>(
         &self,
         queue: &QueueName,
         missing: Missing,
-        mut verb: impl FnMut(&mut Step<'_>) -> Db<T> + Send + 'static,
+        mut verb: impl FnMut(&mut QueueTx<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
         let queue = queue.clone();
-        self.write(move |tx, clock_us| tx.step(&queue, missing, clock_us, &mut verb))
+        self.write(move |tx, clock_us| tx.on_queue(&queue, missing, clock_us, &mut verb))
             .await
     }
 
@@ -337,38 +346,38 @@ impl SqliteStore {
         target: Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.step(queue, Missing::Pretend, move |step| {
-            step.change(change, &target, from.as_ref())
+        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
+            tx.change(change, &target, from.as_ref())
         })
         .await
     }
 
     async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()> {
-        self.step(queue, Missing::Create, move |step| {
-            step.queue.is_paused = is_paused;
+        self.on_queue(queue, Missing::Create, move |tx| {
+            tx.queue.is_paused = is_paused;
             if !is_paused {
-                step.announce_work();
+                tx.announce_work();
             }
-            step.changed();
+            tx.changed();
             Ok(())
         })
         .await
     }
 }
 
-/// Takes back what a worker holds in some queues.
-fn take_back(
+/// Reclaims the jobs that a worker holds in some queues.
+fn reclaim(
     tx: &mut Tx<'_>,
     clock_us: u64,
     boot: &BootId,
     queues: &[QueueName],
-    why: Why,
-) -> Db<u64> {
-    let mut taken = 0;
+    reason: ReclaimReason,
+) -> TxResult<u64> {
+    let mut reclaimed = 0;
     for queue in queues {
-        taken += tx.step(queue, Missing::Pretend, clock_us, |step| {
-            step.take_back_all(boot, why)
+        reclaimed += tx.on_queue(queue, Missing::TreatAsEmpty, clock_us, |tx| {
+            tx.reclaim_all(boot, reason)
         })?;
     }
-    Ok(taken)
+    Ok(reclaimed)
 }

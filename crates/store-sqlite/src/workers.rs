@@ -1,4 +1,4 @@
-//! The registry of workers: who lives, what they run, what they will be told.
+//! The worker registry: which workers are alive, what they run, and commands for them.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use windlass_core::limits::{WORKER_FORGET_AFTER, WORKER_SILENCE_MAX};
@@ -7,13 +7,13 @@ use windlass_core::{
     BootId, Heartbeat, JobId, NewWorker, QueueName, Timestamp, WorkerCommand, WorkerRecord,
 };
 
-use crate::fault::{Db, Fault};
-use crate::step::Tx;
+use crate::error::{TxError, TxResult};
+use crate::transaction::Tx;
 
 impl Tx<'_> {
-    /// Reads the clock for one step of the registry and drops those not heard of for very long. A
-    /// clock set far back is believed: nobody was heard of later than now.
-    fn begin_registry(&mut self, clock_us: u64) -> Db<u64> {
+    /// Reads the clock for one registry operation and drops workers that have been silent for very
+    /// long. If the clock was set far back, `last_seen` times in the future are lowered to now.
+    fn begin_registry(&mut self, clock_us: u64) -> TxResult<u64> {
         let mark: u64 = self
             .db
             .query_row("SELECT mark_us FROM registry", [], |row| row.get(0))?;
@@ -35,15 +35,15 @@ impl Tx<'_> {
         Ok(now_ms)
     }
 
-    pub(crate) fn register(&mut self, clock_us: u64, new: &NewWorker) -> Db<()> {
+    pub(crate) fn register(&mut self, clock_us: u64, new: &NewWorker) -> TxResult<()> {
         let now_ms = self.begin_registry(clock_us)?;
         for queue in &new.queues {
-            self.make_queue(queue)?;
+            self.create_queue(queue)?;
         }
         self.db
             .prepare_cached(
                 "INSERT OR REPLACE INTO worker
-                     (boot, name, host, pid, version, queues, running, told, started_at, last_seen)
+                     (boot, name, host, pid, version, queues, running, command, started_at, last_seen)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, '', 'continue', ?7, ?7)",
             )?
             .execute(params![
@@ -58,18 +58,22 @@ impl Tx<'_> {
         Ok(())
     }
 
-    pub(crate) fn heartbeat(&mut self, clock_us: u64, heartbeat: &Heartbeat) -> Db<WorkerCommand> {
+    pub(crate) fn heartbeat(
+        &mut self,
+        clock_us: u64,
+        heartbeat: &Heartbeat,
+    ) -> TxResult<WorkerCommand> {
         let now_ms = self.begin_registry(clock_us)?;
         let running: String = heartbeat
             .running
             .iter()
             .map(|(queue, id)| format!("{queue}\t{id}\n"))
             .collect();
-        let told: Option<String> = self
+        let command: Option<String> = self
             .db
             .prepare_cached(
                 "UPDATE worker SET last_seen = ?2, running = ?3
-                 WHERE boot = ?1 AND last_seen + ?4 > ?2 RETURNING told",
+                 WHERE boot = ?1 AND last_seen + ?4 > ?2 RETURNING command",
             )?
             .query_row(
                 params![
@@ -81,7 +85,7 @@ impl Tx<'_> {
                 |row| row.get(0),
             )
             .optional()?;
-        told.map_or(Ok(WorkerCommand::Reregister), |told| read_command(&told))
+        command.map_or(Ok(WorkerCommand::Reregister), |text| read_command(&text))
     }
 
     pub(crate) fn command(
@@ -89,23 +93,23 @@ impl Tx<'_> {
         clock_us: u64,
         boot: &BootId,
         command: WorkerCommand,
-    ) -> Db<bool> {
+    ) -> TxResult<bool> {
         self.begin_registry(clock_us)?;
         let known = self
             .db
-            .prepare_cached("UPDATE worker SET told = ?2 WHERE boot = ?1")?
+            .prepare_cached("UPDATE worker SET command = ?2 WHERE boot = ?1")?
             .execute(params![boot.as_str(), command.as_str()])?;
         Ok(known > 0)
     }
 
-    /// The queues of a worker, which leaves one of them or, with `None`, all for good. Nothing
-    /// when nobody knows the worker.
+    /// Removes a worker from one queue, or unregisters it with `None`. Returns the queues it had,
+    /// or `None` if the worker is unknown.
     pub(crate) fn leave(
         &mut self,
         clock_us: u64,
         boot: &BootId,
         queue: Option<&QueueName>,
-    ) -> Db<Option<Vec<QueueName>>> {
+    ) -> TxResult<Option<Vec<QueueName>>> {
         self.begin_registry(clock_us)?;
         let queues: Option<String> = self
             .db
@@ -133,11 +137,11 @@ impl Tx<'_> {
     }
 }
 
-pub(crate) fn list(db: &Connection, clock_us: u64) -> Db<Vec<WorkerRecord>> {
+pub(crate) fn list(db: &Connection, clock_us: u64) -> TxResult<Vec<WorkerRecord>> {
     let mark: u64 = db.query_row("SELECT mark_us FROM registry", [], |row| row.get(0))?;
     let now = Now::guard(mark, clock_us).ms();
     let mut statement = db.prepare_cached(
-        "SELECT boot, name, host, pid, version, queues, running, told, started_at, last_seen
+        "SELECT boot, name, host, pid, version, queues, running, command, started_at, last_seen
          FROM worker ORDER BY boot",
     )?;
     let mut rows = statement.query([])?;
@@ -151,14 +155,14 @@ pub(crate) fn list(db: &Connection, clock_us: u64) -> Db<Vec<WorkerRecord>> {
     Ok(workers)
 }
 
-fn read(row: &Row<'_>, now: Timestamp) -> Db<WorkerRecord> {
-    let text = |index: usize| -> Db<String> { Ok(row.get(index)?) };
+fn read(row: &Row<'_>, now: Timestamp) -> TxResult<WorkerRecord> {
+    let text = |index: usize| -> TxResult<String> { Ok(row.get(index)?) };
     let boot = text(0)?;
     let running = read_running(&text(6)?)?;
     let last_seen = Timestamp::from_ms(row.get(9)?);
     Ok(WorkerRecord {
         new: NewWorker {
-            boot: BootId::new(&boot).map_err(|_| Fault::unreadable("worker id", boot))?,
+            boot: BootId::new(&boot).map_err(|_| TxError::corrupt("worker id", boot))?,
             name: text(1)?,
             host: text(2)?,
             pid: row.get(3)?,
@@ -178,26 +182,23 @@ fn write_queues(queues: &[QueueName]) -> String {
     queues.iter().map(|queue| format!("{queue}\n")).collect()
 }
 
-fn read_queue(text: &str) -> Db<QueueName> {
-    QueueName::new(text).map_err(|_| Fault::unreadable("queue name", text))
+fn read_queue(text: &str) -> TxResult<QueueName> {
+    QueueName::new(text).map_err(|_| TxError::corrupt("queue name", text))
 }
 
-fn read_queues(text: &str) -> Db<Vec<QueueName>> {
+fn read_queues(text: &str) -> TxResult<Vec<QueueName>> {
     text.lines().map(read_queue).collect()
 }
 
-fn read_running(text: &str) -> Db<Vec<(QueueName, JobId)>> {
+fn read_running(text: &str) -> TxResult<Vec<(QueueName, JobId)>> {
     let line = |line: &str| {
-        let unreadable = || Fault::unreadable("running job", line);
-        let (queue, id) = line.split_once('\t').ok_or_else(unreadable)?;
-        Ok((
-            read_queue(queue)?,
-            JobId::new(id).map_err(|_| unreadable())?,
-        ))
+        let corrupt = || TxError::corrupt("running job", line);
+        let (queue, id) = line.split_once('\t').ok_or_else(corrupt)?;
+        Ok((read_queue(queue)?, JobId::new(id).map_err(|_| corrupt())?))
     };
     text.lines().map(line).collect()
 }
 
-fn read_command(word: &str) -> Db<WorkerCommand> {
-    WorkerCommand::from_text(word).ok_or_else(|| Fault::unreadable("word for a worker", word))
+fn read_command(text: &str) -> TxResult<WorkerCommand> {
+    WorkerCommand::from_text(text).ok_or_else(|| TxError::corrupt("worker command", text))
 }

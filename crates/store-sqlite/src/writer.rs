@@ -1,7 +1,7 @@
-//! The one thread that writes: while one group of calls is committed, the next gathers.
+//! The only thread that writes. Calls that arrive during a commit form the next group.
 //!
-//! All calls of a group share one transaction and so one fsync; every call is answered only after
-//! the commit that holds it.
+//! All calls of a group share one transaction and one fsync; a call is answered only after its
+//! commit.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,80 +15,80 @@ use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 use windlass_core::{Error, ErrorKind, Result};
 
-use crate::bell::Bell;
-use crate::fault::{self, Db};
-use crate::place;
-use crate::step::Tx;
-use crate::turnstile::Turnstile;
+use crate::error::{self, TxResult};
+use crate::file;
+use crate::transaction::Tx;
+use crate::wakeup::Wakeups;
+use crate::write_lock::WriteLock;
 
-/// Calls that one transaction serves at most: bounds how long others wait at the turnstile.
+/// Maximum calls per transaction. Bounds how long other processes wait for the lock.
 const GROUP_MAX: usize = 256;
 
-/// Bytes of payloads at which a group is full, so that calls which each fit the disk do not use up
-/// together what is kept free for workers.
+/// Payload bytes at which a group is full, so that calls which fit on the disk one by one do not
+/// together use up the reserve for workers.
 const GROUP_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// Calls that may wait; beyond it, callers wait before their call is taken.
+/// Capacity of the call queue; when it is full, callers wait to submit.
 const BACKLOG_MAX: usize = 1024;
 
-/// How long the end of a store waits for a thread that waits for its turn.
-const LEAVE_AFTER: Duration = Duration::from_millis(100);
+/// Poll interval while closing a store whose thread may be waiting for the lock.
+const CLOSE_POLL: Duration = Duration::from_millis(100);
 
-/// What the writing thread works with.
+/// What the writer thread owns.
 #[derive(Debug)]
-pub(crate) struct Engine {
+pub(crate) struct WriterState {
     pub(crate) db: Connection,
-    pub(crate) turnstile: Turnstile,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) write_lock: WriteLock,
+    pub(crate) wakeups: Arc<Wakeups>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Writer {
     calls: Option<mpsc::Sender<Box<dyn Call>>>,
     thread: Option<JoinHandle<()>>,
-    /// Says nothing; closed when the thread ends.
+    /// Closed when the thread ends; nothing is sent.
     ended: Mutex<std_mpsc::Receiver<()>>,
-    /// The thread waits for a turn that only another process can give it.
-    at_turnstile: Arc<AtomicBool>,
+    /// The thread is waiting for the write lock of another process.
+    waits_for_lock: Arc<AtomicBool>,
     path: PathBuf,
     deadline: Duration,
 }
 
 impl Writer {
     pub(crate) fn start(
-        engine: Engine,
+        state: WriterState,
         path: PathBuf,
         deadline: Duration,
     ) -> std::io::Result<Self> {
         let (calls, waiting) = mpsc::channel(BACKLOG_MAX);
-        let place = path.clone();
+        let store_path = path.clone();
         let (end, ended) = std_mpsc::channel();
-        let at_turnstile = Arc::new(AtomicBool::new(false));
-        let is_waiting = at_turnstile.clone();
+        let waits_for_lock = Arc::new(AtomicBool::new(false));
+        let is_waiting = waits_for_lock.clone();
         let thread = thread::Builder::new()
             .name("windlass-writer".to_owned())
             .spawn(move || {
                 let _end: std_mpsc::Sender<()> = end;
-                engine.run(waiting, &is_waiting, &place);
+                state.run(waiting, &is_waiting, &store_path);
             })?;
         Ok(Self {
             calls: Some(calls),
             thread: Some(thread),
             ended: Mutex::new(ended),
-            at_turnstile,
+            waits_for_lock,
             path,
             deadline,
         })
     }
 
-    /// Runs `verb` inside a transaction and answers once that is safe.
+    /// Runs `verb` inside a transaction and returns after the commit.
     ///
-    /// `bytes` is what it brings to be stored. A verb may run twice: when its group failed, every
-    /// call of it is tried by itself.
+    /// `bytes` is the size of its payloads. A verb may run twice: if its group fails, each call is
+    /// retried alone.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         bytes: usize,
-        verb: impl FnMut(&mut Tx<'_>) -> Db<T> + Send + 'static,
+        verb: impl FnMut(&mut Tx<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
         let stage = Arc::new(AtomicU8::new(WAITING));
         let (reply, answer) = oneshot::channel();
@@ -100,33 +100,33 @@ impl Writer {
             stage: stage.clone(),
         };
         let Some(calls) = &self.calls else {
-            return Err(fault::closed(&self.path));
+            return Err(error::closed(&self.path));
         };
-        let whole = async {
+        let call = async {
             calls
                 .send(Box::new(call))
                 .await
-                .map_err(|_| fault::closed(&self.path))?;
-            answer.await.map_err(|_| fault::closed(&self.path))?
+                .map_err(|_| error::closed(&self.path))?;
+            answer.await.map_err(|_| error::closed(&self.path))?
         };
-        match tokio::time::timeout(self.deadline, whole).await {
+        match tokio::time::timeout(self.deadline, call).await {
             Ok(result) => result,
-            Err(_) => Err(self.late(&stage)),
+            Err(_) => Err(self.timed_out(&stage)),
         }
     }
 
-    /// A call whose time is over: nothing was done if it had not begun, and now it never will.
-    fn late(&self, stage: &AtomicU8) -> Error {
+    /// The error of a call that timed out. If it had not begun, it is withdrawn and nothing was done.
+    fn timed_out(&self, stage: &AtomicU8) -> Error {
         match stage.compare_exchange(WAITING, GIVEN_UP, Ordering::SeqCst, Ordering::SeqCst) {
-            Ok(_) => fault::held(&self.path, self.deadline),
+            Ok(_) => error::lock_timeout(&self.path, self.deadline),
             Err(_) => Error::new(
                 ErrorKind::OutcomeUnknown,
                 format!(
-                    "the store {} did not answer within {} ms",
+                    "writing to the store {} timed out after {} ms",
                     self.path.display(),
                     self.deadline.as_millis()
                 ),
-                "repeat the call with the same id or token: the first answer comes back",
+                "repeat the call with the same id or token; if it was done, the same reply is returned",
             ),
         }
     }
@@ -134,18 +134,18 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // The thread ends when no sender is left; waiting for it releases the file.
+        // Dropping the sender ends the thread; joining it releases the file.
         self.calls = None;
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
-        while ended.recv_timeout(LEAVE_AFTER) == Err(std_mpsc::RecvTimeoutError::Timeout) {
-            if self.at_turnstile.load(Ordering::SeqCst) {
-                // A process that stopped in its turn may never end it. All callers have their
-                // answer, so the thread has nothing left to do: it ends when its turn comes.
+        while ended.recv_timeout(CLOSE_POLL) == Err(std_mpsc::RecvTimeoutError::Timeout) {
+            if self.waits_for_lock.load(Ordering::SeqCst) {
+                // A stopped process may never release the lock. All callers have been answered,
+                // so the thread is left to end when it gets the lock.
                 return;
             }
         }
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was printed when it happened.
+            // A panic of the thread has already been printed.
             let _ = thread.join();
         }
     }
@@ -155,15 +155,15 @@ const WAITING: u8 = 0;
 const BEGUN: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-/// A call on its way through the writer.
+/// A call queued for the writer.
 trait Call: Send + fmt::Debug {
-    /// Whether its caller still waits; from now on it cannot give up.
+    /// Starts the call. Returns false if its caller has given up; afterwards it no longer can.
     fn begin(&self) -> bool;
-    /// How much it brings to be stored.
+    /// The size of its payloads.
     fn bytes(&self) -> usize;
-    /// Does its work inside the transaction and keeps the answer.
-    fn run(&mut self, tx: &mut Tx<'_>) -> Db<()>;
-    /// Passes on the answer, or why there is none.
+    /// Runs inside the transaction and keeps the reply.
+    fn run(&mut self, tx: &mut Tx<'_>) -> TxResult<()>;
+    /// Sends the reply or the error.
     fn answer(self: Box<Self>, outcome: Result<()>);
 }
 
@@ -183,14 +183,14 @@ impl<F, T> fmt::Debug for WriteCall<F, T> {
 
 impl<F, T> Call for WriteCall<F, T>
 where
-    F: FnMut(&mut Tx<'_>) -> Db<T> + Send,
+    F: FnMut(&mut Tx<'_>) -> TxResult<T> + Send,
     T: Send,
 {
     fn begin(&self) -> bool {
         let begun = self
             .stage
             .compare_exchange(WAITING, BEGUN, Ordering::SeqCst, Ordering::SeqCst);
-        // A caller that went away must not be handed jobs.
+        // A caller that is gone must not be given jobs.
         begun != Err(GIVEN_UP) && !self.reply.is_closed()
     }
 
@@ -198,7 +198,7 @@ where
         self.bytes
     }
 
-    fn run(&mut self, tx: &mut Tx<'_>) -> Db<()> {
+    fn run(&mut self, tx: &mut Tx<'_>) -> TxResult<()> {
         self.value = Some((self.verb)(tx)?);
         Ok(())
     }
@@ -209,28 +209,33 @@ where
             Error::new(
                 ErrorKind::Internal,
                 "a call was not run",
-                "this is a fault of Windlass: report it with this message",
+                "this is a bug in Windlass; report it with this message",
             )
         };
         let answer = outcome.and_then(|()| value.ok_or_else(missing));
-        // A caller that went away needs no answer.
+        // The caller may be gone.
         let _ = reply.send(answer);
     }
 }
 
-impl Engine {
-    fn run(self, mut calls: mpsc::Receiver<Box<dyn Call>>, at_turnstile: &AtomicBool, path: &Path) {
+impl WriterState {
+    fn run(
+        self,
+        mut calls: mpsc::Receiver<Box<dyn Call>>,
+        waits_for_lock: &AtomicBool,
+        path: &Path,
+    ) {
         let Self {
             mut db,
-            turnstile,
-            bell,
+            write_lock,
+            wakeups,
         } = self;
-        let file = place::file_id(path);
+        let file = file::file_id(path);
         while let Some(first) = calls.blocking_recv() {
-            // The turn comes first: what arrives while others write joins this group.
-            at_turnstile.store(true, Ordering::SeqCst);
-            let turn = turnstile.enter();
-            at_turnstile.store(false, Ordering::SeqCst);
+            // Lock first: calls that arrive while others write join this group.
+            waits_for_lock.store(true, Ordering::SeqCst);
+            let lock = write_lock.lock();
+            waits_for_lock.store(false, Ordering::SeqCst);
             let mut bytes = first.bytes();
             let mut group = vec![first];
             while group.len() < GROUP_MAX
@@ -240,23 +245,23 @@ impl Engine {
                 bytes += call.bytes();
                 group.push(call);
             }
-            match turn {
-                Ok(_) if place::file_id(path) != file => {
+            match lock {
+                Ok(_) if file::file_id(path) != file => {
                     for call in group {
-                        call.answer(Err(fault::replaced(path)));
+                        call.answer(Err(error::replaced(path)));
                     }
                 }
-                Ok(turn) => {
-                    let served = serve(&mut db, &bell, group, path);
+                Ok(lock) => {
+                    let served = serve(&mut db, &wakeups, group, path);
                     // Others may write while this group is answered.
-                    drop(turn);
+                    drop(lock);
                     for (call, outcome) in served {
                         call.answer(outcome);
                     }
                 }
                 Err(error) => {
                     for call in group {
-                        call.answer(Err(fault::from_io(error.kind().into(), path)));
+                        call.answer(Err(error::from_io(error.kind().into(), path)));
                     }
                 }
             }
@@ -267,20 +272,21 @@ impl Engine {
 type Group = Vec<Box<dyn Call>>;
 type Served = Vec<(Box<dyn Call>, Result<()>)>;
 
-/// Serves a group in one transaction or, when that fails, each call in one of its own, so that
-/// one call's fault does not hurt its neighbours.
-fn serve(db: &mut Connection, bell: &Bell, mut group: Group, path: &Path) -> Served {
-    match commit(db, bell, &mut group) {
+/// Runs a group in one transaction. If that fails, runs each call in a separate one, so that one
+/// bad call does not fail the others.
+fn serve(db: &mut Connection, wakeups: &Wakeups, mut group: Group, path: &Path) -> Served {
+    match commit(db, wakeups, &mut group) {
         Ok(()) => group.into_iter().map(|call| (call, Ok(()))).collect(),
-        Err(fault) if group.len() == 1 || fault.is_common() => {
-            let error = fault.into_error(path);
-            let again = || fault::again(&error);
-            group.into_iter().map(|call| (call, Err(again()))).collect()
+        Err(error) if group.len() == 1 || error.affects_all() => {
+            let error = error.into_error(path);
+            let copy = || error::copy_of(&error);
+            group.into_iter().map(|call| (call, Err(copy()))).collect()
         }
         Err(_) => {
             let alone = |call: Box<dyn Call>| {
                 let mut alone = vec![call];
-                let outcome = commit(db, bell, &mut alone).map_err(|fault| fault.into_error(path));
+                let outcome =
+                    commit(db, wakeups, &mut alone).map_err(|error| error.into_error(path));
                 alone.pop().map(|call| (call, outcome))
             };
             group.into_iter().filter_map(alone).collect()
@@ -289,16 +295,16 @@ fn serve(db: &mut Connection, bell: &Bell, mut group: Group, path: &Path) -> Ser
 }
 
 /// Runs the calls whose callers still wait, and drops the others from the group.
-fn commit(db: &mut Connection, bell: &Bell, group: &mut Group) -> Db<()> {
+fn commit(db: &mut Connection, wakeups: &Wakeups, group: &mut Group) -> TxResult<()> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Up to here callers may give up, knowing that nothing was done.
+    // Until here callers can give up, and nothing was done.
     group.retain(|call| call.begin());
     let mut tx = Tx::new(&transaction);
     for call in group {
         call.run(&mut tx)?;
     }
-    let hints = tx.finish()?;
+    let notifications = tx.finish()?;
     transaction.commit()?;
-    bell.ring(hints);
+    wakeups.send(notifications);
     Ok(())
 }

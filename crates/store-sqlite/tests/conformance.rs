@@ -1,4 +1,4 @@
-//! The SQLite store keeps every promise.
+//! Runs the conformance suite on the SQLite store.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use windlass_store_sqlite::{Options, SqliteStore};
 use windlass_testkit::StoreUnderTest;
 
 async fn open(clock: Arc<ManualClock>) -> StoreUnderTest {
-    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let folder = tempfile::tempdir().expect("create a temporary folder");
     let options = Options {
         clock,
         ..Options::default()
     };
     let store = SqliteStore::open(&folder.path().join("jobs.db"), options);
-    StoreUnderTest::guarded(store.expect("a new file can be opened"), folder)
+    StoreUnderTest::guarded(store.expect("open a new store"), folder)
 }
 
 windlass_testkit::conformance!(open);

@@ -1,4 +1,4 @@
-//! The SQLite store against the specification: the same calls, the same answers, the same state.
+//! Compares the SQLite store with the memory store: same calls, same replies, same state.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 use windlass_testkit::{StoreUnderTest, differential};
 
 async fn open(clock: Arc<ManualClock>) -> StoreUnderTest {
-    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let folder = tempfile::tempdir().expect("create a temporary folder");
     let options = Options {
         clock,
-        // What survives a loss of power is not asked here.
+        // This test does not check what survives a power loss.
         synchronous: Synchronous::Off,
         ..Options::default()
     };
     let store = SqliteStore::open(&folder.path().join("jobs.db"), options);
-    StoreUnderTest::guarded(store.expect("a new file can be opened"), folder)
+    StoreUnderTest::guarded(store.expect("open a new store"), folder)
 }
 
 #[tokio::test]

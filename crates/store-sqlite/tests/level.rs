@@ -1,8 +1,8 @@
-//! The answer to an enqueue names the durability that was reached, and no more.
+//! The reply to an enqueue reports the durability level that was reached.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    reason = "a test that cannot continue fails on the spot"
 )]
 
 use windlass_core::{DurabilityLevel, Enqueued, NewJob, QueueName, Store};
@@ -17,16 +17,16 @@ async fn level_of(synchronous: Synchronous) -> DurabilityLevel {
     let store = SqliteStore::open(&folder.path().join("jobs.db"), options).unwrap();
     let queue = QueueName::new("mail").unwrap();
 
-    let answers = store.enqueue(&queue, vec![NewJob::new("hello")]).await;
+    let replies = store.enqueue(&queue, vec![NewJob::new("hello")]).await;
 
-    match answers.unwrap().remove(0) {
+    match replies.unwrap().remove(0) {
         Enqueued::Accepted { level, .. } => level,
         other => panic!("a new job was {other:?}"),
     }
 }
 
 #[tokio::test]
-async fn only_a_store_that_syncs_every_commit_answers_synced() {
+async fn only_a_store_that_syncs_every_commit_reports_synced() {
     assert_eq!(level_of(Synchronous::Full).await, DurabilityLevel::Synced);
     assert_eq!(level_of(Synchronous::Normal).await, DurabilityLevel::Memory);
     assert_eq!(level_of(Synchronous::Off).await, DurabilityLevel::Memory);

@@ -60,13 +60,13 @@ fn a_folder_is_bad_configuration() {
         "sqlite:here",
         78,
         "store_foreign",
-        &["here is a folder", "name a file in it"],
+        &["here is a folder", "choose a file in it"],
     );
 }
 
 #[test]
 fn a_missing_folder_is_unreachable_and_named() {
-    let words = ["there is no store at", "make the folder", "not/here"];
+    let words = ["no store at", "create the folder", "not/here"];
     assert_refused(
         &Sandbox::new(),
         "sqlite:not/here/jobs.db",
@@ -118,7 +118,7 @@ fn a_newer_store_is_bad_configuration() {
         "sqlite:windlass.db",
         78,
         "store_newer",
-        &["has schema 99", "use the newer Windlass"],
+        &["has schema 99", "upgrade Windlass"],
     );
 
     assert_eq!(std::fs::read(sandbox.path("windlass.db")).unwrap(), before);
@@ -205,9 +205,9 @@ fn created_files_are_accessible_to_the_owner_only() {
     sandbox.run("enqueue other x --store sqlite:open.db").ok();
     // A running process keeps all files of the store from being removed.
     let mut child = sandbox.start("claim q --wait 60s --store sqlite:open.db");
-    wait_for(|| sandbox.path("open.db-bells").exists());
+    wait_for(|| sandbox.path("open.db-wakeups").exists());
 
-    for ending in ["", "-wal", "-shm", "-turnstile"] {
+    for ending in ["", "-wal", "-shm", "-lock"] {
         let file = sandbox.path(&format!("open.db{ending}"));
         let mode = file.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{ending}");
@@ -237,7 +237,7 @@ fn a_link_is_the_store_it_points_at() {
     sandbox.run("enqueue q x --store sqlite:link.db").ok();
 
     assert_eq!(ready(&sandbox), 101);
-    assert!(!sandbox.path("link.db-turnstile").exists());
+    assert!(!sandbox.path("link.db-lock").exists());
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_waiting_process_is_woken_along_a_long_path() {
     let store = format!("--store sqlite:{folder}/jobs.db");
     sandbox.run(&format!("enqueue other x {store}")).ok();
     let waiting = sandbox.start(&format!("claim q --wait 60s --json {store}"));
-    let sockets = sandbox.path(&format!("{folder}/jobs.db-bells"));
+    let sockets = sandbox.path(&format!("{folder}/jobs.db-wakeups"));
     wait_for(|| std::fs::read_dir(&sockets).is_ok_and(|mut sockets| sockets.next().is_some()));
 
     sandbox.run(&format!("enqueue q wake {store}")).ok();
@@ -272,7 +272,7 @@ fn a_process_stopped_with_the_write_lock_makes_others_exit_with_try_later() {
     let ran = sandbox.run("enqueue q x --json").exits(75);
 
     assert_eq!(ran.error()["code"], "store_busy");
-    assert!(ran.stderr.contains("nothing was done"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nothing was changed"), "{}", ran.stderr);
     assert!(ready(&sandbox) >= 100, "reading still works");
     kill_process(Pid::from_child(&stopped), Signal::CONT).unwrap();
     sandbox.run("enqueue q x").ok();
@@ -299,14 +299,14 @@ fn stopped_with_write_lock(sandbox: &Sandbox) -> Child {
         .spawn()
         .unwrap();
     let pid = Pid::from_child(&child);
-    let turnstile = File::open(sandbox.path("windlass.db-turnstile")).unwrap();
+    let lock = File::open(sandbox.path("windlass.db-lock")).unwrap();
     loop {
         kill_process(pid, Signal::STOP).unwrap();
         wait_for(|| is_stopped(pid));
-        if turnstile.try_lock().is_err() {
+        if lock.try_lock().is_err() {
             return child;
         }
-        turnstile.unlock().unwrap();
+        lock.unlock().unwrap();
         kill_process(pid, Signal::CONT).unwrap();
         let ended = child.try_wait().unwrap();
         assert!(

@@ -67,7 +67,7 @@ fn a_missing_store_is_a_failed_check() {
     let ran = Sandbox::new().run("doctor --json").exits(69);
 
     assert_eq!(ran.json()["healthy"], false);
-    assert_check(&ran, "store", "fail", "there is no store");
+    assert_check(&ran, "store", "fail", "no store at");
     assert_eq!(statuses(&ran, "folder"), ["ok"]);
 }
 
@@ -190,12 +190,12 @@ fn an_audit_reports_an_error_once() {
     sandbox.run("enqueue q x --id 1").ok();
     change(
         &sandbox,
-        "UPDATE queue SET figures = replace(figures, '1', '7')",
+        "UPDATE queue SET stats = replace(stats, '1', '7')",
     );
 
     let ran = sandbox.run("doctor --audit --json").ok();
 
-    assert_check(&ran, "audit q", "warn", "figures");
+    assert_check(&ran, "audit q", "warn", "stats");
     let ran = sandbox.run("doctor --audit --json").ok();
     assert_eq!(statuses(&ran, "audit q"), ["ok"]);
 }

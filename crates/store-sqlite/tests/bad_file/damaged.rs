@@ -1,5 +1,5 @@
-//! A damaged store says so. It is never mistaken for another's, never made anew, and no stored
-//! value can bring the process down.
+//! A damaged store is reported as damaged. It is never taken for another program's file, never
+//! re-created, and no stored value can crash the process.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -13,35 +13,36 @@ use windlass_core::{
 use windlass_store_sqlite::SqliteStore;
 use windlass_testkit::paging;
 
-use super::{assert_kind, enqueue, filled, folder, open, queue, ready, refusal};
+use super::{assert_kind, enqueue, fill, folder, open, open_error, queue, ready};
 
-/// Every verb that reads or moves jobs, one after the other: the kinds of error they met.
-async fn everything(store: &SqliteStore) -> Vec<ErrorKind> {
+/// Runs every verb that reads or moves jobs, and returns the kinds of the errors.
+async fn run_all_verbs(store: &SqliteStore) -> Vec<ErrorKind> {
     let q = queue();
-    let mut met = Vec::new();
-    let mut note = |outcome: Result<(), Error>| met.extend(outcome.err().map(|error| error.kind()));
+    let mut errors = Vec::new();
+    let mut note =
+        |outcome: Result<(), Error>| errors.extend(outcome.err().map(|error| error.kind()));
     note(enqueue(store, 2).await);
     let claim = store.claim(&q, ClaimRequest::single(5)).await;
     let claimed = claim.map(|claim| {
         let claim = claim.into_iter();
-        let holds = claim.flat_map(|claim| {
+        let leases = claim.flat_map(|claim| {
             let token = claim.token;
             claim
                 .jobs
                 .into_iter()
                 .map(move |job| JobLease::new(job.id, token))
         });
-        holds.collect::<Vec<_>>()
+        leases.collect::<Vec<_>>()
     });
     match claimed {
-        Ok(holds) => {
-            let mut holds = holds.into_iter();
-            let completions = holds.by_ref().take(1).map(|hold| hold.completion());
+        Ok(leases) => {
+            let mut leases = leases.into_iter();
+            let completions = leases.by_ref().take(1).map(|lease| lease.completion());
             let completed = store.complete(&q, completions.collect(), None).await;
             note(completed.map(drop));
-            let failures = holds.by_ref().take(1).map(|hold| hold.failure("no"));
+            let failures = leases.by_ref().take(1).map(|lease| lease.failure("no"));
             note(store.fail(&q, failures.collect()).await.map(drop));
-            note(store.release(&q, holds.collect()).await.map(drop));
+            note(store.release(&q, leases.collect()).await.map(drop));
         }
         Err(error) => note(Err(error)),
     }
@@ -58,7 +59,7 @@ async fn everything(store: &SqliteStore) -> Vec<ErrorKind> {
     note(store.workers().await.map(drop));
     note(store.purge(&q).await.map(drop));
     note(store.audit(&q, None).await.map(drop));
-    met
+    errors
 }
 
 fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
@@ -70,20 +71,20 @@ fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
 async fn garbage_in_the_middle_is_damage_and_nothing_else() {
     for page in [1, 2, 3, 5, 10, 20, 40] {
         let (_folder, path) = folder();
-        filled(&path, 500).await;
+        fill(&path, 500).await;
         let garbage: Vec<u8> = (0..4096_u32).map(|n| (n * 7 % 251) as u8).collect();
         overwrite(&path, page * 4096, &garbage);
 
         match SqliteStore::open(&path, super::quick()) {
             Err(error) => assert_kind(&error, ErrorKind::StoreDamaged),
             Ok(store) => {
-                let met = everything(&store).await;
-                let faults = store.check_file().await;
+                let errors = run_all_verbs(&store).await;
+                let found = store.check_file().await;
                 let is_damage = |kind: &ErrorKind| *kind == ErrorKind::StoreDamaged;
-                assert!(met.iter().all(is_damage), "page {page}: {met:?}");
-                let is_found = faults.map_or_else(
+                assert!(errors.iter().all(is_damage), "page {page}: {errors:?}");
+                let is_found = found.map_or_else(
                     |error| error.kind() == ErrorKind::StoreDamaged,
-                    |faults| !faults.is_empty(),
+                    |lines| !lines.is_empty(),
                 );
                 assert!(is_found, "page {page}: the check finds the damage");
             }
@@ -95,7 +96,7 @@ async fn garbage_in_the_middle_is_damage_and_nothing_else() {
 async fn a_truncated_store_is_damaged() {
     for length in [1, 50, 99, 100, 512, 4096, 5000, 40_960] {
         let (_folder, path) = folder();
-        filled(&path, 500).await;
+        fill(&path, 500).await;
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(length).unwrap();
 
@@ -105,7 +106,11 @@ async fn a_truncated_store_is_damaged() {
         };
 
         assert_kind(&error, ErrorKind::StoreDamaged);
-        assert_eq!(path.metadata().unwrap().len(), length, "it was left alone");
+        assert_eq!(
+            path.metadata().unwrap().len(),
+            length,
+            "it was left untouched"
+        );
     }
 }
 
@@ -119,17 +124,17 @@ async fn garbage_in_the_header_is_damage() {
         (100, &[0xff; 8]),
     ] {
         let (_folder, path) = folder();
-        filled(&path, 5).await;
+        fill(&path, 5).await;
         overwrite(&path, at, bytes);
 
-        let error = refusal(&path);
+        let error = open_error(&path);
 
         assert_kind(&error, ErrorKind::StoreDamaged);
     }
 }
 
 #[tokio::test]
-async fn stored_values_that_make_no_sense_are_damage_and_bring_nothing_down() {
+async fn corrupt_stored_values_are_damage_and_crash_nothing() {
     for sql in [
         "UPDATE job SET state = 9",
         "UPDATE job SET state = -1",
@@ -150,10 +155,10 @@ async fn stored_values_that_make_no_sense_are_damage_and_bring_nothing_down() {
         "UPDATE job SET state = 2, token_number = 5, token_nonce = 5",
         "UPDATE job SET state = 4",
         "UPDATE job SET key = 9223372036854775807 WHERE key = 1",
-        "UPDATE queue SET figures = 'many'",
-        "UPDATE queue SET figures = ''",
-        "UPDATE queue SET figures = replace(figures, '20', '0')",
-        "UPDATE queue SET figures = replace(figures, '20', '18446744073709551615')",
+        "UPDATE queue SET stats = 'many'",
+        "UPDATE queue SET stats = ''",
+        "UPDATE queue SET stats = replace(stats, '20', '0')",
+        "UPDATE queue SET stats = replace(stats, '20', '18446744073709551615')",
         "UPDATE queue SET settings = 'colour=red'",
         "UPDATE queue SET mark_us = -1",
         "UPDATE queue SET mark_us = 9223372036854775807",
@@ -166,16 +171,14 @@ async fn stored_values_that_make_no_sense_are_damage_and_bring_nothing_down() {
         "DROP TABLE claim_ids",
     ] {
         let (_folder, path) = folder();
-        filled(&path, 20).await;
-        let hand = Connection::open(&path).unwrap();
-        hand.execute_batch(sql).unwrap();
-        drop(hand);
+        fill(&path, 20).await;
+        corrupt(&path, sql);
 
         let store = open(&path);
-        let met = everything(&store).await;
+        let errors = run_all_verbs(&store).await;
 
         let is_damage = |kind: &ErrorKind| *kind == ErrorKind::StoreDamaged;
-        assert!(met.iter().all(is_damage), "{sql}: {met:?}");
+        assert!(errors.iter().all(is_damage), "{sql}: {errors:?}");
         let other = QueueName::new("other").unwrap();
         let jobs = vec![NewJob::new("still here")];
         store.enqueue(&other, jobs).await.expect(sql);
@@ -183,88 +186,85 @@ async fn stored_values_that_make_no_sense_are_damage_and_bring_nothing_down() {
     }
 }
 
-/// A whole audit: the words for what it mended.
-async fn mended(store: &SqliteStore) -> Vec<&'static str> {
+/// Runs a complete audit and returns the codes of its repairs.
+async fn repairs(store: &SqliteStore) -> Vec<&'static str> {
     let (_, repairs) = paging::audit(store, &queue()).await.unwrap();
     repairs.iter().map(|repair| repair.code).collect()
 }
 
-fn spoil(path: &Path, sql: &str) {
+fn corrupt(path: &Path, sql: &str) {
     Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 
 #[tokio::test]
-async fn spoilt_figures_are_mended_by_an_audit() {
+async fn wrong_stats_are_repaired_by_an_audit() {
     let (_folder, path) = folder();
-    filled(&path, 20).await;
-    spoil(
-        &path,
-        "UPDATE queue SET figures = replace(figures, '20', '3')",
-    );
+    fill(&path, 20).await;
+    corrupt(&path, "UPDATE queue SET stats = replace(stats, '20', '3')");
     let store = open(&path);
 
-    assert_eq!(mended(&store).await, ["figures_wrong"]);
+    assert_eq!(repairs(&store).await, ["stats_wrong"]);
 
     assert_eq!(ready(&store).await, 20);
-    assert!(mended(&store).await.is_empty());
+    assert!(repairs(&store).await.is_empty());
 }
 
 #[tokio::test]
-async fn a_job_whose_lease_was_taken_away_goes_back_and_its_holder_has_lost_it() {
+async fn a_job_whose_lease_was_deleted_is_requeued_and_its_worker_loses_the_lease() {
     let (_folder, path) = folder();
-    filled(&path, 1).await;
+    fill(&path, 1).await;
     let store = open(&path);
     let claim = store
         .claim(&queue(), ClaimRequest::single(1))
         .await
         .unwrap()
         .unwrap();
-    spoil(&path, "DELETE FROM lease");
+    corrupt(&path, "DELETE FROM lease");
 
-    assert_eq!(mended(&store).await, ["running_without_lease"]);
+    assert_eq!(repairs(&store).await, ["running_without_lease"]);
 
     let late = JobLease::new(claim.jobs[0].id.clone(), claim.token).completion();
-    let answer = store.complete(&queue(), vec![late], None).await.unwrap();
-    assert_eq!(answer.statuses, [OutcomeStatus::LeaseLost]);
+    let reply = store.complete(&queue(), vec![late], None).await.unwrap();
+    assert_eq!(reply.statuses, [OutcomeStatus::LeaseLost]);
     assert_eq!(ready(&store).await, 1);
 }
 
 #[tokio::test]
-async fn miscounted_claims_and_stray_payloads_are_mended_by_an_audit() {
+async fn miscounted_claims_and_stray_payloads_are_repaired_by_an_audit() {
     let (_folder, path) = folder();
-    filled(&path, 3).await;
+    fill(&path, 3).await;
     let store = open(&path);
     store
         .claim(&queue(), ClaimRequest::single(2))
         .await
         .unwrap();
-    spoil(
+    corrupt(
         &path,
         "UPDATE claim SET remaining = 7; INSERT INTO large_payload VALUES (999, x'00')",
     );
 
     assert_eq!(
-        mended(&store).await,
+        repairs(&store).await,
         ["claim_miscounted", "payload_without_job"]
     );
 
-    assert!(mended(&store).await.is_empty());
+    assert!(repairs(&store).await.is_empty());
 }
 
 #[tokio::test]
-async fn a_running_job_whose_claim_counts_too_low_is_completed_or_given_back() {
+async fn a_running_job_whose_claim_counts_too_low_is_completed_or_requeued() {
     let (_folder, path) = folder();
-    filled(&path, 2).await;
+    fill(&path, 2).await;
     let store = open(&path);
     let request = ClaimRequest::single(2);
     let claim = store.claim(&queue(), request).await.unwrap().unwrap();
-    spoil(&path, "UPDATE claim SET remaining = 0, finished_at = 1");
+    corrupt(&path, "UPDATE claim SET remaining = 0, finished_at = 1");
 
     let done = JobLease::new(claim.jobs[0].id.clone(), claim.token).completion();
-    let answer = store.complete(&queue(), vec![done], None).await.unwrap();
-    assert_eq!(answer.statuses, [OutcomeStatus::Completed]);
-    mended(&store).await;
+    let reply = store.complete(&queue(), vec![done], None).await.unwrap();
+    assert_eq!(reply.statuses, [OutcomeStatus::Completed]);
+    repairs(&store).await;
 
     assert_eq!(ready(&store).await, 1);
-    assert!(mended(&store).await.is_empty());
+    assert!(repairs(&store).await.is_empty());
 }

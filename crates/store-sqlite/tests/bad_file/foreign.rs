@@ -1,9 +1,9 @@
-//! Files of somebody else are refused and stay as they are, byte for byte.
+//! Files of other programs are rejected and stay unchanged, byte for byte.
 
 use rusqlite::Connection;
 use windlass_core::ErrorKind;
 
-use super::{assert_kind, contents, filled, folder, open, ready, refusal};
+use super::{assert_kind, contents, fill, folder, open, open_error, ready};
 
 #[test]
 fn a_text_file_is_left_as_it_is() {
@@ -12,7 +12,7 @@ fn a_text_file_is_left_as_it_is() {
         std::fs::write(&path, text).unwrap();
         let before = contents(folder.path());
 
-        assert_kind(&refusal(&path), ErrorKind::StoreForeign);
+        assert_kind(&open_error(&path), ErrorKind::StoreForeign);
 
         assert_eq!(contents(folder.path()), before);
     }
@@ -35,16 +35,16 @@ fn a_database_of_another_program_is_left_as_it_is() {
         drop(theirs);
         let before = contents(folder.path());
 
-        assert_kind(&refusal(&path), ErrorKind::StoreForeign);
+        assert_kind(&open_error(&path), ErrorKind::StoreForeign);
 
         assert_eq!(contents(folder.path()), before, "{sql}");
     }
 }
 
-/// What a program that was killed left behind: its log or journal is not ours to play back.
+/// A killed program leaves a log or journal behind, which Windlass must not replay.
 #[test]
 fn a_database_whose_program_died_is_left_as_it_is() {
-    for (sql, beside) in [
+    for (sql, log_suffix) in [
         (
             "PRAGMA journal_mode = WAL; CREATE TABLE album (title TEXT)",
             "-wal",
@@ -61,13 +61,13 @@ fn a_database_whose_program_died_is_left_as_it_is() {
         let theirs = Connection::open(&from).unwrap();
         theirs.execute_batch(sql).unwrap();
         let (folder, path) = folder();
-        for ending in ["", beside] {
-            let name = format!("jobs.db{ending}");
+        for suffix in ["", log_suffix] {
+            let name = format!("jobs.db{suffix}");
             std::fs::copy(living.path().join(&name), folder.path().join(&name)).unwrap();
         }
         let before = contents(folder.path());
 
-        assert_kind(&refusal(&path), ErrorKind::StoreForeign);
+        assert_kind(&open_error(&path), ErrorKind::StoreForeign);
 
         assert_eq!(contents(folder.path()), before);
     }
@@ -76,13 +76,13 @@ fn a_database_whose_program_died_is_left_as_it_is() {
 #[tokio::test]
 async fn a_newer_store_is_left_as_it_is() {
     let (folder, path) = folder();
-    filled(&path, 3).await;
+    fill(&path, 3).await;
     let newer = Connection::open(&path).unwrap();
     newer.execute_batch("PRAGMA user_version = 99").unwrap();
     drop(newer);
     let before = contents(folder.path());
 
-    let error = refusal(&path);
+    let error = open_error(&path);
 
     assert_kind(&error, ErrorKind::StoreNewer);
     assert!(error.to_string().contains("99"), "{error}");
@@ -94,7 +94,7 @@ async fn an_empty_file_becomes_a_store() {
     let (_folder, path) = folder();
     std::fs::write(&path, "").unwrap();
 
-    filled(&path, 2).await;
+    fill(&path, 2).await;
 
     assert_eq!(ready(&open(&path)).await, 2);
 }

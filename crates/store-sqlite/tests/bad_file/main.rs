@@ -1,15 +1,15 @@
-//! Bad places for a store: every one is refused with the right kind of error or mastered, nothing
-//! is lost, nothing of others is touched, and nothing panics or hangs.
+//! Bad paths and files for a store: each is rejected with the right kind of error or handled;
+//! nothing is lost, other programs' files stay untouched, and nothing panics or hangs.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    reason = "a test that cannot continue fails on the spot"
 )]
 
 mod damaged;
 mod foreign;
-mod held;
-mod place;
+mod locked;
+mod path;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,14 +20,14 @@ use tempfile::TempDir;
 use windlass_core::{Error, ErrorKind, NewJob, QueueName, Store};
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 
-/// A folder with a path for a store in it.
+/// A temporary folder and a path for a store in it.
 fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
     (folder, path)
 }
 
-/// What survives a loss of power is not asked here.
+/// These tests do not check what survives a power loss.
 fn quick() -> Options {
     Options {
         synchronous: Synchronous::Off,
@@ -35,10 +35,10 @@ fn quick() -> Options {
     }
 }
 
-/// Options with little patience.
-fn hasty(patience: Duration) -> Options {
+/// Options with a short timeout.
+fn with_deadline(deadline: Duration) -> Options {
     Options {
-        call_deadline: patience,
+        call_deadline: deadline,
         ..quick()
     }
 }
@@ -47,7 +47,7 @@ fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path, quick()).unwrap()
 }
 
-fn refusal(path: &Path) -> Error {
+fn open_error(path: &Path) -> Error {
     SqliteStore::open(path, quick()).unwrap_err()
 }
 
@@ -55,8 +55,8 @@ fn queue() -> QueueName {
     QueueName::new("q").unwrap()
 }
 
-/// A closed store with so many jobs ready in the queue.
-async fn filled(path: &Path, count: usize) {
+/// Creates and closes a store with `count` ready jobs.
+async fn fill(path: &Path, count: usize) {
     enqueue(&open(path), count).await.unwrap();
 }
 
@@ -69,8 +69,8 @@ async fn ready(store: &SqliteStore) -> u64 {
     store.stats(&queue()).await.unwrap().unwrap().ready
 }
 
-/// The names and bytes of all files of a folder; bytes as their number and hash, short enough to
-/// be read when they differ.
+/// The names and contents of all files in a folder. Contents are given as length and hash, to keep
+/// a failed assertion readable.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, (usize, u64)> {
     let entries = std::fs::read_dir(folder).unwrap();
     let files = entries.map(|entry| entry.unwrap().path());
@@ -83,7 +83,7 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, (usize, u64)> {
     files.map(hashed).collect()
 }
 
-/// Asserts that an error is of a kind and says what to do next.
+/// Asserts the kind of an error, and that it has a help text.
 #[track_caller]
 fn assert_kind(error: &Error, kind: ErrorKind) {
     assert_eq!(error.kind(), kind, "{error:?}");

@@ -1,4 +1,4 @@
-//! The write-ahead log of a store, read as a file: how many commits there were, and of how many pages.
+//! Reads a store's write-ahead log to count commits and pages written.
 
 use std::path::PathBuf;
 
@@ -7,19 +7,19 @@ use tempfile::TempDir;
 
 use crate::verbs::Meter;
 
-/// What the columns of a cost are.
+/// The columns of a cost.
 pub(crate) const COLUMNS: [&str; 2] = ["commits", "pages written"];
 
-/// Sizes and places that the format of the log fixes.
+/// Sizes and offsets in the log format.
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 const SALT_IN_HEADER: usize = 16;
 const SALT_IN_FRAME: usize = 8;
 
-/// SQLite begins the log anew once it has about so many pages, and then it tells less than happened.
+/// SQLite restarts the log at about this many pages, after which counts would be too low.
 const FRAMES_MAX: usize = 1000;
 
-/// The log of a store that nobody else writes.
+/// The log of a store with no other writers.
 pub(crate) struct Log {
     path: PathBuf,
     folder: TempDir,
@@ -31,12 +31,15 @@ impl Meter<2> for Log {
             .connect()
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
             .unwrap();
-        assert_eq!(busy, 0, "nobody else uses the store");
+        assert_eq!(busy, 0, "the store has no other users");
     }
 
     fn per_job(&mut self, jobs: usize) -> [f64; 2] {
         let frames = self.frames();
-        assert!(frames.len() < FRAMES_MAX, "fewer calls, or the log wraps");
+        assert!(
+            frames.len() < FRAMES_MAX,
+            "too many calls: the log restarts"
+        );
         let commits = frames.iter().filter(|is_commit| **is_commit).count();
         [commits, frames.len()].map(|count| ratio(count, jobs))
     }
@@ -63,10 +66,10 @@ impl Log {
         let (header, frames) = bytes.split_at(HEADER);
         let page = u32_at(header, 8) as usize;
         let salt = &header[SALT_IN_HEADER..][..8];
-        let whole = frames.chunks_exact(FRAME_HEADER + page);
-        whole
+        let frames = frames.chunks_exact(FRAME_HEADER + page);
+        frames
             .take_while(|frame| frame[SALT_IN_FRAME..][..8] == *salt)
-            // The size of the database after a commit; 0 within one.
+            // The database size after a commit; 0 for frames within one.
             .map(|frame| u32_at(frame, 4) > 0)
             .collect()
     }

@@ -1,24 +1,21 @@
-//! What each verb writes and what each job takes on disk, beside a budget. No clock is looked at: the
-//! figures are counts, the same in every run, and none may grow unseen.
+//! Compares what each verb writes and what each job takes on disk with a budget. The numbers are
+//! counts, not times, so they are the same in every run.
 //!
-//! After a change that makes something cheaper, this prints the tables anew, to be pasted below:
+//! After a change that makes something cheaper, print new tables and paste them below:
 //!
 //! ```text
 //! WINDLASS_COST=print cargo test -p windlass-store-sqlite --test cost -- --nocapture --test-threads 1
 //! ```
 //!
-//! A figure that grew needs a reason that is worth it, told beside the new budget.
+//! A number may grow only for a good reason, written next to the new budget.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    reason = "a test that cannot continue fails on the spot"
 )]
-#![expect(
-    clippy::print_stdout,
-    reason = "it prints its tables when it is asked to"
-)]
+#![expect(clippy::print_stdout, reason = "prints its tables on request")]
 
-// The same verbs in the same sizes as on Redis.
+// Same verbs and sizes as the Redis cost tests.
 #[path = "../../../store-redis/tests/cost/budget.rs"]
 mod budget;
 #[path = "../../../store-redis/tests/cost/fixture.rs"]
@@ -33,10 +30,10 @@ use log::{COLUMNS, Log};
 use verbs::KEPT_JOBS;
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 
-/// Calls of each verb that are measured: so few that the log holds all they write.
+/// Measured calls per verb; few enough that the log does not restart.
 const CALLS: usize = 5;
 
-/// What one job costs: commits, and pages written to the log. The payload has 100 bytes.
+/// Cost per job: commits, and pages written to the log. The payload has 100 bytes.
 const VERBS: &[Row<2>] = &[
     ("enqueue", 1, [1.0, 4.0]),
     ("schedule", 1, [1.0, 4.0]),
@@ -64,7 +61,7 @@ const VERBS: &[Row<2>] = &[
     ("complete and claim of a kind", 100, [0.01, 0.296]),
 ];
 
-/// Bytes of the file for each of 10 000 jobs with a payload of 100 bytes.
+/// File bytes per job, with 10 000 jobs and payloads of 100 bytes.
 const BYTES: &[Row<1>] = &[
     ("waiting", 100, [258.0]),
     ("scheduled", 100, [291.0]),
@@ -88,16 +85,16 @@ async fn no_job_takes_more_of_the_disk_than_its_budget() {
     assert_within(["bytes"], BYTES, &measured, BYTES_SLACK);
 }
 
-async fn open() -> (Fixture, Log) {
-    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+async fn open() -> (Site, Log) {
+    let folder = tempfile::tempdir().expect("create a temporary folder");
     let path = folder.path().join("jobs.db");
     let clock = fixture::clock();
     let options = Options {
         clock: clock.clone(),
-        // As many commits as ever, and no wait for the disk.
+        // The same commits, without waiting for the disk.
         synchronous: Synchronous::Off,
         ..Options::default()
     };
-    let store = SqliteStore::open(&path, options).expect("a new file can be opened");
-    (Fixture::new(store, clock), Log::new(folder, path))
+    let store = SqliteStore::open(&path, options).expect("open a new store");
+    (Site::new(store, clock), Log::new(folder, path))
 }

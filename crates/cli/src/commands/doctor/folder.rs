@@ -22,7 +22,7 @@ pub(super) fn examine(path: &Path, checks: &mut Vec<Check>) {
     };
     checks.push(writable(folder));
     checks.extend(free_space(folder));
-    checks.extend(sockets(&with_suffix(&path, "-bells")));
+    checks.extend(sockets(&with_suffix(&path, "-wakeups")));
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
@@ -142,7 +142,7 @@ mod tests {
         let store = folder.path().join("jobs.db");
         assert_eq!(checks(&store), ["folder Ok"]);
 
-        let sockets = with_suffix(&store, "-bells");
+        let sockets = with_suffix(&store, "-wakeups");
         std::fs::create_dir(&sockets).unwrap();
         let listener = UnixDatagram::bind(sockets.join("1")).unwrap();
         assert_eq!(checks(&store), ["folder Ok", "sockets Ok"]);

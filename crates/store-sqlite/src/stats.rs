@@ -1,22 +1,22 @@
-//! The counters of a queue, kept with every change so that nobody ever has to count.
+//! The counters of a queue, updated with every change so that stats never count rows.
 
 use windlass_core::queue::MinuteCount;
 use windlass_core::{JobState, Priority, Rates, Stats, Timestamp, Totals};
 
-use crate::fault::{Db, Fault};
+use crate::error::{TxError, TxResult};
 
-/// More than anything can ever count to: with figures this large, sums would overflow.
+/// Larger than any real counter; larger stored values are corrupt and could overflow sums.
 const NUMBER_MAX: u64 = u64::MAX / 1024;
 
-/// Counters of one queue. Written to the store as numbers in the order of the fields.
+/// Counters of one queue, stored as numbers in field order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Figures {
+pub(crate) struct Counters {
     pub(crate) ready: [u64; Priority::COUNT],
     pub(crate) scheduled: u64,
     pub(crate) running: u64,
-    pub(crate) succeeded: Kept,
-    pub(crate) dead: Kept,
-    pub(crate) cancelled: Kept,
+    pub(crate) succeeded: FinishedCounter,
+    pub(crate) dead: FinishedCounter,
+    pub(crate) cancelled: FinishedCounter,
     /// Bytes of all stored jobs.
     pub(crate) bytes: u64,
     pub(crate) tombstones: u64,
@@ -27,18 +27,18 @@ pub(crate) struct Figures {
 
 /// Finished jobs of one state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct FinishedCounter {
     pub(crate) count: u64,
     pub(crate) bytes: u64,
 }
 
-impl Figures {
-    /// Every number, in the order they are stored in.
+impl Counters {
+    /// Every number, in storage order.
     fn numbers(&mut self) -> Vec<&mut u64> {
         let mut all: Vec<&mut u64> = self.ready.iter_mut().collect();
         all.extend([&mut self.scheduled, &mut self.running]);
-        for kept in [&mut self.succeeded, &mut self.dead, &mut self.cancelled] {
-            all.extend([&mut kept.count, &mut kept.bytes]);
+        for finished in [&mut self.succeeded, &mut self.dead, &mut self.cancelled] {
+            all.extend([&mut finished.count, &mut finished.bytes]);
         }
         all.extend([&mut self.bytes, &mut self.tombstones]);
         let total = &mut self.total;
@@ -50,8 +50,8 @@ impl Figures {
         all
     }
 
-    /// Adds what figures of an earlier moment were off by.
-    pub(crate) fn mend(&mut self, stored: &Self, counted: &Self) {
+    /// Adds the difference between counted and stored values of an earlier snapshot.
+    pub(crate) fn repair(&mut self, stored: &Self, counted: &Self) {
         let (mut stored, mut counted) = (stored.clone(), counted.clone());
         let found = stored.numbers().into_iter().zip(counted.numbers());
         for (number, (stored, counted)) in self.numbers().into_iter().zip(found) {
@@ -69,51 +69,52 @@ impl Figures {
         numbers.join(" ")
     }
 
-    pub(crate) fn read(text: &str) -> Db<Self> {
-        let mut figures = Self::default();
-        let mut words = text.split(' ');
-        for number in figures.numbers() {
-            *number = words
+    pub(crate) fn read(text: &str) -> TxResult<Self> {
+        let mut counters = Self::default();
+        let mut fields = text.split(' ');
+        for number in counters.numbers() {
+            *number = fields
                 .next()
-                .and_then(|word| word.parse().ok())
+                .and_then(|field| field.parse().ok())
                 .filter(|number| *number <= NUMBER_MAX)
-                .ok_or_else(|| Fault::unreadable("figures", text))?;
+                .ok_or_else(|| TxError::corrupt("stats", text))?;
         }
-        Ok(figures)
+        Ok(counters)
     }
 
-    /// A live job came into a state.
-    pub(crate) fn came(&mut self, state: JobState, priority: Priority) {
+    /// Counts a live job that entered a state.
+    pub(crate) fn enter(&mut self, state: JobState, priority: Priority) {
         *self.live(state, priority) += 1;
     }
 
-    /// A live job left a state. A figure spoilt by hand stays at 0 until an audit mends it.
-    pub(crate) fn went(&mut self, state: JobState, priority: Priority) {
-        let figure = self.live(state, priority);
-        *figure = figure.saturating_sub(1);
+    /// Counts a live job that left a state. A counter that is too low stays at 0 until an audit
+    /// repairs it.
+    pub(crate) fn leave(&mut self, state: JobState, priority: Priority) {
+        let counter = self.live(state, priority);
+        *counter = counter.saturating_sub(1);
     }
 
-    /// The stored bytes of a job changed.
+    /// Replaces the counted bytes of a job.
     pub(crate) fn resize(&mut self, from: u64, to: u64) {
         self.bytes = self.bytes.saturating_sub(from) + to;
     }
 
-    /// A finished job is kept.
-    pub(crate) fn keep(&mut self, state: JobState, bytes: u64) {
-        let kept = self.kept(state);
-        kept.count += 1;
-        kept.bytes += bytes;
+    /// Counts a finished job that is kept.
+    pub(crate) fn add_finished(&mut self, state: JobState, bytes: u64) {
+        let finished = self.finished(state);
+        finished.count += 1;
+        finished.bytes += bytes;
     }
 
-    /// A finished job is no longer kept.
-    pub(crate) fn unkeep(&mut self, state: JobState, bytes: u64) {
-        let kept = self.kept(state);
-        kept.count = kept.count.saturating_sub(1);
-        kept.bytes = kept.bytes.saturating_sub(bytes);
+    /// Uncounts a finished job.
+    pub(crate) fn remove_finished(&mut self, state: JobState, bytes: u64) {
+        let finished = self.finished(state);
+        finished.count = finished.count.saturating_sub(1);
+        finished.bytes = finished.bytes.saturating_sub(bytes);
     }
 
-    /// The counters of a state that jobs end in.
-    pub(crate) fn kept(&mut self, state: JobState) -> &mut Kept {
+    /// The counter of a final state.
+    pub(crate) fn finished(&mut self, state: JobState) -> &mut FinishedCounter {
         match state {
             JobState::Succeeded => &mut self.succeeded,
             JobState::Dead => &mut self.dead,
@@ -129,7 +130,7 @@ impl Figures {
         }
     }
 
-    /// What of it users see.
+    /// The public stats.
     pub(crate) fn stats(&self, now: Timestamp) -> Stats {
         Stats {
             ready: self.ready.iter().sum(),
@@ -155,12 +156,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_read_back_as_written() {
-        let mut figures = Figures::default();
-        for (index, number) in figures.numbers().into_iter().enumerate() {
+    fn counters_are_read_back_as_written() {
+        let mut counters = Counters::default();
+        for (index, number) in counters.numbers().into_iter().enumerate() {
             *number = index as u64 * 7;
         }
-        assert_eq!(Figures::read(&figures.write()).unwrap(), figures);
-        assert!(Figures::read("1 2 x").is_err());
+        assert_eq!(Counters::read(&counters.write()).unwrap(), counters);
+        assert!(Counters::read("1 2 x").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Places: folders, links, long paths, and who may read what is made there.
+//! Paths: folders, links, long paths, and the permissions of created files.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::time::Duration;
 use windlass_core::{ErrorKind, NewJob, Notification, Store};
 use windlass_store_sqlite::{Options, SqliteStore};
 
-use super::{assert_kind, contents, enqueue, filled, folder, open, queue, ready, refusal};
+use super::{assert_kind, contents, enqueue, fill, folder, open, open_error, queue, ready};
 
 #[test]
-fn a_folder_is_no_store() {
+fn a_folder_is_not_a_store() {
     let (folder, _) = folder();
 
-    let error = refusal(folder.path());
+    let error = open_error(folder.path());
 
     assert_kind(&error, ErrorKind::StoreForeign);
     assert!(error.to_string().contains("folder"), "{error}");
@@ -21,12 +21,12 @@ fn a_folder_is_no_store() {
 }
 
 #[test]
-fn what_is_neither_file_nor_folder_is_no_store() {
-    assert_kind(&refusal(Path::new("/dev/null")), ErrorKind::StoreForeign);
+fn a_device_is_not_a_store() {
+    assert_kind(&open_error(Path::new("/dev/null")), ErrorKind::StoreForeign);
 }
 
 #[test]
-fn a_missing_folder_is_named_and_not_made() {
+fn a_missing_folder_is_named_and_not_created() {
     let (folder, _) = folder();
     let missing = folder.path().join("not/here");
 
@@ -49,7 +49,10 @@ fn a_file_in_place_of_the_folder_is_unreachable() {
     std::fs::write(&path, "text").unwrap();
     let before = contents(folder.path());
 
-    assert_kind(&refusal(&path.join("jobs.db")), ErrorKind::StoreUnreachable);
+    assert_kind(
+        &open_error(&path.join("jobs.db")),
+        ErrorKind::StoreUnreachable,
+    );
 
     assert_eq!(contents(folder.path()), before);
 }
@@ -71,7 +74,7 @@ async fn jobs_do_not_go_into_a_file_that_was_taken_away() {
 }
 
 #[tokio::test]
-async fn only_the_owner_may_read_what_is_made() {
+async fn only_the_owner_may_read_created_files() {
     let (folder, path) = folder();
     let store = open(&path);
     enqueue(&store, 1).await.unwrap();
@@ -82,7 +85,7 @@ async fn only_the_owner_may_read_what_is_made() {
         let entry = entry.unwrap();
         let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
         let name = entry.file_name().into_string().unwrap();
-        let wanted = if name == "jobs.db-bells" {
+        let wanted = if name == "jobs.db-wakeups" {
             0o700
         } else {
             0o600
@@ -95,50 +98,50 @@ async fn only_the_owner_may_read_what_is_made() {
         seen,
         [
             "jobs.db",
-            "jobs.db-bells",
+            "jobs.db-lock",
             "jobs.db-shm",
-            "jobs.db-turnstile",
+            "jobs.db-wakeups",
             "jobs.db-wal"
         ]
     );
 }
 
-/// Asserts that what one store enqueues wakes a listener of another.
-async fn assert_hears(listening: &SqliteStore, speaking: &SqliteStore) {
-    let mut watch = listening.watch(&[queue()]).await.unwrap();
-    enqueue(speaking, 1).await.unwrap();
+/// Asserts that an enqueue in one store wakes a watcher of another.
+async fn assert_wakes(watching: &SqliteStore, sending: &SqliteStore) {
+    let mut watch = watching.watch(&[queue()]).await.unwrap();
+    enqueue(sending, 1).await.unwrap();
     loop {
-        let hint = tokio::time::timeout(Duration::from_secs(20), watch.next()).await;
-        if hint.expect("the bell rings") == Some(Notification::Work(queue())) {
+        let notification = tokio::time::timeout(Duration::from_secs(20), watch.next()).await;
+        if notification.expect("a wake-up arrives") == Some(Notification::Work(queue())) {
             return;
         }
     }
 }
 
 #[tokio::test]
-async fn whoever_comes_by_a_link_meets_the_others() {
+async fn a_link_leads_to_the_same_store() {
     let (folder, path) = folder();
-    filled(&path, 1).await;
+    fill(&path, 1).await;
     std::fs::create_dir(folder.path().join("links")).unwrap();
     let link = folder.path().join("links/link.db");
     symlink("../jobs.db", &link).unwrap();
 
     let (straight, linked) = (open(&path), open(&link));
 
-    assert_hears(&straight, &linked).await;
-    assert_hears(&linked, &straight).await;
+    assert_wakes(&straight, &linked).await;
+    assert_wakes(&linked, &straight).await;
     assert_eq!(ready(&straight).await, 3);
-    let beside_link = contents(&folder.path().join("links"));
-    assert_eq!(beside_link.len(), 1, "{:?}", beside_link.keys());
+    let next_to_link = contents(&folder.path().join("links"));
+    assert_eq!(next_to_link.len(), 1, "{:?}", next_to_link.keys());
 }
 
 #[tokio::test]
-async fn a_link_to_nothing_makes_the_store_where_it_points() {
+async fn a_dangling_link_creates_the_store_where_it_points() {
     let (folder, path) = folder();
     let link = folder.path().join("link.db");
     symlink(&path, &link).unwrap();
 
-    filled(&link, 1).await;
+    fill(&link, 1).await;
 
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(ready(&open(&path)).await, 1);
@@ -149,10 +152,10 @@ fn a_link_that_leads_back_to_itself_is_unreachable() {
     let (_folder, path) = folder();
     symlink(&path, &path).unwrap();
 
-    assert_kind(&refusal(&path), ErrorKind::StoreUnreachable);
+    assert_kind(&open_error(&path), ErrorKind::StoreUnreachable);
 }
 
-/// A path of exactly so many bytes in a folder.
+/// A path of exactly `bytes` bytes in a folder.
 fn long_path(folder: &Path, bytes: usize) -> PathBuf {
     let mut path = folder.canonicalize().unwrap();
     while path.as_os_str().len() + 120 < bytes {
@@ -164,19 +167,19 @@ fn long_path(folder: &Path, bytes: usize) -> PathBuf {
 }
 
 #[tokio::test]
-async fn bells_ring_along_a_very_long_path() {
+async fn wakeups_work_with_a_very_long_path() {
     let (folder, _) = folder();
     for bytes in [99, 100, 108, 300, 504] {
         let path = long_path(folder.path(), bytes);
-        assert_hears(&open(&path), &open(&path)).await;
+        assert_wakes(&open(&path), &open(&path)).await;
     }
 }
 
 #[test]
-fn a_path_too_long_for_sqlite_is_refused_in_words() {
+fn a_path_too_long_for_sqlite_is_refused_with_its_length() {
     let (folder, _) = folder();
     for bytes in [505, 600, 2000] {
-        let error = refusal(&long_path(folder.path(), bytes));
+        let error = open_error(&long_path(folder.path(), bytes));
 
         assert_kind(&error, ErrorKind::Invalid);
         assert!(error.to_string().contains(&bytes.to_string()), "{error}");

@@ -1,13 +1,13 @@
-//! Moving a job between ready, scheduled and held, and what its claim remembers of it.
+//! Moves jobs between ready, scheduled and leased, and records how they leave their claim.
 
 use rusqlite::{OptionalExtension, params};
 use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::time::as_ms;
 use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Owner, Requeue, Token};
 
-use crate::fault::{Db, Fault};
-use crate::row::{Brief, job_id, sql_number};
-use crate::step::Step;
+use crate::error::{TxError, TxResult};
+use crate::row::{JobMeta, job_id, sql_number};
+use crate::transaction::QueueTx;
 
 /// Which end of its lane a job goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,18 +16,18 @@ pub(crate) enum End {
     Back,
 }
 
-/// What only a held job has.
-pub(crate) const WIPED: &str = "token_number = NULL, token_nonce = NULL, worker = NULL, \
+/// Clears the columns that only a leased job has.
+pub(crate) const CLEAR_LEASE: &str = "token_number = NULL, token_nonce = NULL, worker = NULL, \
     accepted_at = NULL, progress = NULL, cancel_requested = 0";
 
-impl Step<'_> {
-    /// The job, if the token holds it.
-    pub(crate) fn held(&self, hold: &JobLease) -> Db<Option<Brief>> {
-        let job = Brief::find(self.db, self.queue.key, hold.id.as_str())?;
-        Ok(job.filter(|job| job.token == Some(hold.token)))
+impl QueueTx<'_> {
+    /// The job, if the token is its current one.
+    pub(crate) fn leased(&self, lease: &JobLease) -> TxResult<Option<JobMeta>> {
+        let job = JobMeta::find(self.db, self.queue.key, lease.id.as_str())?;
+        Ok(job.filter(|job| job.token == Some(lease.token)))
     }
 
-    /// The end of its lane that a job goes to when it comes back unfinished.
+    /// The end of its lane that an unfinished job returns to.
     pub(crate) fn requeue_end(&self) -> End {
         match self.queue.settings.requeue {
             Requeue::Front => End::Front,
@@ -36,7 +36,7 @@ impl Step<'_> {
     }
 
     /// Puts a job into its lane.
-    pub(crate) fn place_ready(&mut self, job: &Brief, end: End) -> Db<()> {
+    pub(crate) fn make_ready(&mut self, job: &JobMeta, end: End) -> TxResult<()> {
         let position = match end {
             End::Front => {
                 self.queue.front -= 1;
@@ -50,7 +50,7 @@ impl Step<'_> {
         self.db
             .prepare_cached(&format!(
                 "UPDATE job SET state = 1, lane = ?2, position = ?3, expiries = ?4, due_at = ?5,
-                                started_at = NULL, {WIPED}
+                                started_at = NULL, {CLEAR_LEASE}
                  WHERE key = ?1"
             ))?
             .execute(params![
@@ -60,37 +60,37 @@ impl Step<'_> {
                 job.expiries,
                 job.due_at
             ])?;
-        self.moved(job, JobState::Ready);
+        self.count_move(job, JobState::Ready);
         Ok(())
     }
 
     /// Puts a job into the schedule; `job` carries its new attempt.
-    pub(crate) fn place_scheduled(&mut self, job: &Brief, due_at: u64) -> Db<()> {
+    pub(crate) fn make_scheduled(&mut self, job: &JobMeta, due_at: u64) -> TxResult<()> {
         let is_next = self.is_next_due(due_at)?;
         self.db
             .prepare_cached(&format!(
-                "UPDATE job SET state = 0, due_at = ?2, attempt = ?3, started_at = NULL, {WIPED}
+                "UPDATE job SET state = 0, due_at = ?2, attempt = ?3, started_at = NULL, {CLEAR_LEASE}
                  WHERE key = ?1"
             ))?
             .execute(params![job.key, due_at, job.attempt])?;
-        self.moved(job, JobState::Scheduled);
+        self.count_move(job, JobState::Scheduled);
         if is_next {
             self.announce_work();
         }
         Ok(())
     }
 
-    /// Counts a job in another place.
-    pub(crate) fn moved(&mut self, job: &Brief, to: JobState) {
-        let figures = &mut self.queue.figures;
-        figures.went(job.state, job.priority);
-        figures.came(to, job.priority);
+    /// Updates the counters for a job that changed state.
+    pub(crate) fn count_move(&mut self, job: &JobMeta, to: JobState) {
+        let counters = &mut self.queue.counters;
+        counters.leave(job.state, job.priority);
+        counters.enter(to, job.priority);
         self.announce(&job.id, to);
         self.changed();
     }
 
-    /// Notes how a held job leaves its claim. Completion is what a claim expects: not written.
-    pub(crate) fn leave_claim(&mut self, job: &Brief, how: OutcomeStatus) -> Db<()> {
+    /// Records how a leased job leaves its claim. Completion is the default and is not written.
+    pub(crate) fn leave_claim(&mut self, job: &JobMeta, how: OutcomeStatus) -> TxResult<()> {
         self.changed();
         let Some(token) = job.token else {
             return Ok(());
@@ -108,25 +108,29 @@ impl Step<'_> {
                     how.as_str()
                 ])?;
         }
-        self.left_claim(token);
+        self.count_departure(token);
         Ok(())
     }
 
-    /// Counts a job that left a claim; written down by [`Self::settle_claims`].
-    pub(crate) fn left_claim(&mut self, token: Token) {
-        match self.left.iter_mut().find(|(left, _)| *left == token) {
+    /// Counts a job that left a claim; [`Self::update_claims`] writes the counts.
+    pub(crate) fn count_departure(&mut self, token: Token) {
+        match self
+            .departed
+            .iter_mut()
+            .find(|(departed, _)| *departed == token)
+        {
             Some((_, count)) => *count += 1,
-            None => self.left.push((token, 1)),
+            None => self.departed.push((token, 1)),
         }
     }
 
-    /// Writes down how many jobs left each claim; a claim that holds none any more is finished.
-    pub(crate) fn settle_claims(&mut self) -> Db<()> {
-        for (token, count) in std::mem::take(&mut self.left) {
+    /// Writes how many jobs left each claim. A claim with no remaining jobs is finished.
+    pub(crate) fn update_claims(&mut self) -> TxResult<()> {
+        for (token, count) in std::mem::take(&mut self.departed) {
             let remaining: Option<u64> = self
                 .db
                 .prepare_cached(
-                    // A claim that a damaged file counts too low ends with none, and can be audited.
+                    // A count that is too low (damaged file) stops at 0; an audit repairs it.
                     "UPDATE claim SET remaining = max(remaining - ?3, 0),
                                       finished_at = iif(remaining <= ?3, ifnull(finished_at, ?4), NULL)
                      WHERE queue = ?1 AND number = ?2 RETURNING remaining",
@@ -137,40 +141,44 @@ impl Step<'_> {
                 )
                 .optional()?;
             if remaining == Some(0) {
-                // A single claim's lease has nothing left to hold; a boot's goes on.
+                // A single claim's lease ends with its last job; a boot's lease goes on.
                 self.drop_lease(&Owner::token(token))?;
             }
         }
         Ok(())
     }
 
-    pub(crate) fn drop_lease(&mut self, owner: &Owner) -> Db<()> {
+    pub(crate) fn drop_lease(&mut self, owner: &Owner) -> TxResult<()> {
         self.db
             .prepare_cached("DELETE FROM lease WHERE queue = ?1 AND owner = ?2")?
             .execute(params![self.queue.key, owner.as_str()])?;
         Ok(())
     }
 
-    /// The answer to a token that does not hold the job: what the same verb was told before, or
-    /// that the hold is lost, or that the job is gone.
-    pub(crate) fn told_before(&self, hold: &JobLease, same: &[OutcomeStatus]) -> Db<OutcomeStatus> {
-        let how = if self.is_remembered(hold.token)? {
-            self.departed(hold)?
+    /// The reply to a token that is not the job's current one: the status of the earlier call if
+    /// this repeats it, else `LeaseLost`, or `Gone` if the job no longer exists.
+    pub(crate) fn repeated_status(
+        &self,
+        lease: &JobLease,
+        same: &[OutcomeStatus],
+    ) -> TxResult<OutcomeStatus> {
+        let how = if self.is_remembered(lease.token)? {
+            self.departure_of(lease)?
         } else {
             None
         };
         Ok(match how {
             Some(how) if same.contains(&how) => how,
             Some(_) => OutcomeStatus::LeaseLost,
-            None if Brief::find(self.db, self.queue.key, hold.id.as_str())?.is_some() => {
+            None if JobMeta::find(self.db, self.queue.key, lease.id.as_str())?.is_some() => {
                 OutcomeStatus::LeaseLost
             }
             None => OutcomeStatus::Gone,
         })
     }
 
-    /// Whether a claim is open, or finished so lately that repeats are still told.
-    fn is_remembered(&self, token: Token) -> Db<bool> {
+    /// Whether a claim is open, or finished so recently that repeated calls are recognized.
+    fn is_remembered(&self, token: Token) -> TxResult<bool> {
         let mut statement = self.db.prepare_cached(
             "SELECT 1 FROM claim WHERE queue = ?1 AND number = ?2 AND nonce = ?3
                 AND ifnull(finished_at + ?4 > ?5, 1)",
@@ -186,25 +194,25 @@ impl Step<'_> {
         ])?)
     }
 
-    /// How a job left the claim of a token; nothing when it was never in it.
-    fn departed(&self, hold: &JobLease) -> Db<Option<OutcomeStatus>> {
+    /// How a job left the claim of a token, or `None` if it was never in it.
+    fn departure_of(&self, lease: &JobLease) -> TxResult<Option<OutcomeStatus>> {
         let mut statement = self.db.prepare_cached(
             "SELECT how FROM departure WHERE queue = ?1 AND number = ?2 AND id = ?3",
         )?;
-        let key = params![self.queue.key, hold.token.number, hold.id.as_str()];
+        let key = params![self.queue.key, lease.token.number, lease.id.as_str()];
         let how: Option<String> = statement.query_row(key, |row| row.get(0)).optional()?;
         if let Some(how) = how {
             let known = OutcomeStatus::from_text(&how);
             return known
                 .map(Some)
-                .ok_or_else(|| Fault::unreadable("departure", how));
+                .ok_or_else(|| TxError::corrupt("departure", how));
         }
-        let was_in = self.claimed_ids(hold.token.number)?.contains(&hold.id);
+        let was_in = self.claimed_ids(lease.token.number)?.contains(&lease.id);
         Ok(was_in.then_some(OutcomeStatus::Completed))
     }
 
     /// The ids a claim handed out, in claim order.
-    pub(crate) fn claimed_ids(&self, number: u64) -> Db<Vec<JobId>> {
+    pub(crate) fn claimed_ids(&self, number: u64) -> TxResult<Vec<JobId>> {
         let mut statement = self
             .db
             .prepare_cached("SELECT ids FROM claim_ids WHERE queue = ?1 AND number = ?2")?;

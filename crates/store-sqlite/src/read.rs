@@ -1,18 +1,18 @@
-//! get, list, stats: what readers see. Nothing here changes anything.
+//! get, list, stats: read-only verbs.
 //!
-//! Each listing follows an index: all jobs by id, finished ones by their end, waiting ones by
-//! their turn, running ones by their claim. A cursor names the last row seen.
+//! Each listing follows an index: all jobs by id, finished jobs by end time, waiting jobs by lane
+//! order, running jobs by claim. A cursor names the last row read.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::time::Now;
 use windlass_core::{Cursor, Filter, Job, JobId, JobState, Page, QueueName, Stats};
 
-use crate::fault::{Db, Fault};
-use crate::row::{self, Large};
-use crate::step::QueueRow;
+use crate::error::{TxError, TxResult};
+use crate::row::{self, Blobs};
+use crate::transaction::QueueRow;
 
-/// Finished jobs of a state after a place, oldest first; that they have finished must be written
-/// out, or SQLite would not see that the partial index serves.
+/// Finished jobs of a state after a position, oldest first. `finished_at IS NOT NULL` must be
+/// spelled out, or SQLite would not use the partial index.
 macro_rules! finished_after {
     ($state:literal) => {
         concat!(
@@ -24,12 +24,12 @@ macro_rules! finished_after {
     };
 }
 
-pub(crate) fn get(db: &Connection, name: &QueueName, id: &JobId) -> Db<Option<Job>> {
+pub(crate) fn get(db: &Connection, name: &QueueName, id: &JobId) -> TxResult<Option<Job>> {
     let condition = "queue = (SELECT key FROM queue WHERE name = ?1) AND id = ?2";
     let found = row::select_jobs(
         db,
         name,
-        Large::With,
+        Blobs::Read,
         condition,
         [name.as_str(), id.as_str()],
     )?;
@@ -42,7 +42,7 @@ pub(crate) fn list(
     filter: &Filter,
     from: Option<&Cursor>,
     limit: usize,
-) -> Db<Page<Job>> {
+) -> TxResult<Page<Job>> {
     let Some(queue) = QueueRow::find(db, name)? else {
         return Ok(Page {
             items: Vec::new(),
@@ -54,7 +54,7 @@ pub(crate) fn list(
     for id in &ids.items {
         let condition = "queue = ?1 AND id = ?2";
         let params = params![queue.key, id.as_str()];
-        let found = row::select_jobs(db, name, Large::Without, condition, params)?;
+        let found = row::select_jobs(db, name, Blobs::Skip, condition, params)?;
         items.extend(found.into_iter().map(|(_, job)| job));
     }
     Ok(Page {
@@ -63,15 +63,15 @@ pub(crate) fn list(
     })
 }
 
-/// One page of the ids that a filter means: up to `limit` rows of its index are looked at.
+/// One page of the ids that match a filter. Reads up to `limit` rows of its index.
 pub(crate) fn page(
     db: &Connection,
     queue: &QueueRow,
     filter: &Filter,
     from: Option<&Cursor>,
     limit: usize,
-) -> Db<Page<JobId>> {
-    let from = Place::read(from)?;
+) -> TxResult<Page<JobId>> {
+    let from = Position::read(from)?;
     let seen = match filter.state {
         Some(JobState::Running) => running(db, queue, &from, limit)?,
         state => indexed(db, queue, state, &from, limit)?,
@@ -79,31 +79,31 @@ pub(crate) fn page(
     let next = seen
         .last()
         .filter(|_| seen.len() >= limit)
-        .map(|(place, _)| place.write());
+        .map(|(position, _)| position.write());
     let wanted = filter.kind.as_ref().map(|kind| kind.as_str());
-    let is_meant =
+    let matches =
         |kind: &Option<String>| wanted.is_none_or(|wanted| kind.as_deref() == Some(wanted));
-    let meant = seen.into_iter().filter(|(_, kind)| is_meant(kind));
-    let items = meant
-        .map(|(place, _)| row::job_id(&place.id))
-        .collect::<Db<_>>()?;
+    let matching = seen.into_iter().filter(|(_, kind)| matches(kind));
+    let items = matching
+        .map(|(position, _)| row::job_id(&position.id))
+        .collect::<TxResult<_>>()?;
     Ok(Page { items, next })
 }
 
-/// A place in a listing: two numbers whose meaning depends on the index, and the id there.
+/// A position in a listing: two numbers whose meaning depends on the index, and an id.
 #[derive(Debug)]
-struct Place {
+struct Position {
     major: i64,
     minor: i64,
     id: String,
 }
 
-impl Place {
+impl Position {
     fn write(&self) -> Cursor {
         Cursor(format!("{},{},{}", self.major, self.minor, self.id))
     }
 
-    fn read(cursor: Option<&Cursor>) -> Db<Self> {
+    fn read(cursor: Option<&Cursor>) -> TxResult<Self> {
         let Some(Cursor(text)) = cursor else {
             return Ok(Self {
                 major: i64::MIN,
@@ -111,28 +111,28 @@ impl Place {
                 id: String::new(),
             });
         };
-        let mut words = text.splitn(3, ',');
-        let mut number = || words.next().and_then(|word| word.parse().ok());
+        let mut fields = text.splitn(3, ',');
+        let mut number = || fields.next().and_then(|field| field.parse().ok());
         let (major, minor) = (number(), number());
-        match (major, minor, words.next()) {
+        match (major, minor, fields.next()) {
             (Some(major), Some(minor), Some(id)) => Ok(Self {
                 major,
                 minor,
                 id: id.to_owned(),
             }),
-            _ => Err(bad_cursor()),
+            _ => Err(invalid_cursor()),
         }
     }
 }
 
-/// Jobs after a place in the index of their state: their places and kinds.
+/// Jobs after a position in the index of their state: their positions and kinds.
 fn indexed(
     db: &Connection,
     queue: &QueueRow,
     state: Option<JobState>,
-    from: &Place,
+    from: &Position,
     limit: usize,
-) -> Db<Vec<(Place, Option<String>)>> {
+) -> TxResult<Vec<(Position, Option<String>)>> {
     let (major, minor, rest) = match state {
         None => ("0", "0", "id > ?4 ORDER BY id"),
         Some(JobState::Scheduled) => (
@@ -155,29 +155,29 @@ fn indexed(
     let mut statement = db.prepare_cached(&sql)?;
     let params = params![queue.key, from.major, from.minor, from.id, limit];
     let rows = statement.query_map(params, |row| {
-        let place = Place {
+        let position = Position {
             major: row.get(0)?,
             minor: row.get(1)?,
             id: row.get(2)?,
         };
-        Ok((place, row.get(3)?))
+        Ok((position, row.get(3)?))
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Running jobs by their claim and their place in it.
+/// Running jobs by their claim and position within it.
 fn running(
     db: &Connection,
     queue: &QueueRow,
-    from: &Place,
+    from: &Position,
     limit: usize,
-) -> Db<Vec<(Place, Option<String>)>> {
+) -> TxResult<Vec<(Position, Option<String>)>> {
     let mut seen = Vec::new();
     let mut claims = db.prepare_cached(
         "SELECT claim.number, ids FROM claim JOIN claim_ids USING (queue, number)
          WHERE queue = ?1 AND number >= ?2 AND finished_at IS NULL ORDER BY number",
     )?;
-    let mut held = db.prepare_cached(
+    let mut leased = db.prepare_cached(
         "SELECT kind FROM job WHERE queue = ?1 AND id = ?2 AND token_number = ?3",
     )?;
     let mut rows = claims.query(params![queue.key, from.major])?;
@@ -192,9 +192,9 @@ fn running(
                 continue;
             }
             let params = params![queue.key, id, number];
-            if let Some(kind) = held.query_row(params, |row| row.get(0)).optional()? {
+            if let Some(kind) = leased.query_row(params, |row| row.get(0)).optional()? {
                 seen.push((
-                    Place {
+                    Position {
                         major: number,
                         minor,
                         id: id.to_owned(),
@@ -207,12 +207,12 @@ fn running(
     Ok(seen)
 }
 
-pub(crate) fn stats(db: &Connection, name: &QueueName, clock_us: u64) -> Db<Option<Stats>> {
+pub(crate) fn stats(db: &Connection, name: &QueueName, clock_us: u64) -> TxResult<Option<Stats>> {
     let Some(queue) = QueueRow::find(db, name)? else {
         return Ok(None);
     };
     let now = Now::guard(queue.mark_us, clock_us).ms();
-    let mut stats = queue.figures.stats(now);
+    let mut stats = queue.counters.stats(now);
     stats.is_paused = queue.is_paused;
     let oldest = oldest_due(db, &queue)?;
     stats.oldest_ms = oldest.map(|due_at| now.as_ms().saturating_sub(due_at));
@@ -227,13 +227,13 @@ pub(crate) fn stats(db: &Connection, name: &QueueName, clock_us: u64) -> Db<Opti
 }
 
 /// The earliest due time at the head of any lane.
-fn oldest_due(db: &Connection, queue: &QueueRow) -> Db<Option<u64>> {
+fn oldest_due(db: &Connection, queue: &QueueRow) -> TxResult<Option<u64>> {
     let mut oldest: Option<u64> = None;
     let mut statement = db.prepare_cached(
         "SELECT due_at FROM job WHERE queue = ?1 AND state = 1 AND priority = ?2 AND lane = ?3
          ORDER BY position LIMIT 1",
     )?;
-    for (priority, ready) in queue.figures.ready.iter().enumerate() {
+    for (priority, ready) in queue.counters.ready.iter().enumerate() {
         for lane in [0, 1].into_iter().filter(|_| *ready > 0) {
             let params = params![queue.key, priority, lane];
             let due: Option<u64> = statement.query_row(params, |row| row.get(0)).optional()?;
@@ -243,11 +243,11 @@ fn oldest_due(db: &Connection, queue: &QueueRow) -> Db<Option<u64>> {
     Ok(oldest)
 }
 
-/// A cursor that this store did not give out.
-pub(crate) fn bad_cursor() -> Fault {
-    Fault::Refused(windlass_core::Error::invalid(
+/// The error for a cursor that this store did not issue.
+pub(crate) fn invalid_cursor() -> TxError {
+    TxError::Rejected(windlass_core::Error::invalid(
         "cursor",
-        "it is not one this store gave out",
-        "begin with the first page",
+        "not issued by this store",
+        "start again without a cursor",
     ))
 }

@@ -1,7 +1,8 @@
-//! Wakes idle processes: after a commit, each listening process gets a datagram with the hints.
+//! Wakes idle processes: after a commit, each listening process receives a datagram with the
+//! notifications.
 //!
-//! A listener is a socket in a folder beside the store. A lost datagram loses a hint and no more;
-//! a socket that nobody reads any more is removed by whoever finds out.
+//! A listener is a socket in a folder next to the store. A lost datagram only delays a waiter until
+//! its next poll. A socket whose process has died is removed by the next sender.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,86 +12,87 @@ use std::time::{Duration, SystemTime};
 use windlass_core::notification::{Notification, Notifier};
 use windlass_core::{JobId, JobState, QueueName, Watch};
 
-/// Notifier one datagram carries; with more, listeners are told to look at everything.
-const HINTS_MAX: usize = 64;
+/// Notifications per datagram; beyond that a single `resync` is sent.
+const NOTIFICATIONS_MAX: usize = 64;
 
-/// How long a folder's time may stand for more than one change.
-const YOUNG: Duration = Duration::from_secs(1);
+/// Resolution of a folder's modification time: changes closer together may look like one.
+const MTIME_RESOLUTION: Duration = Duration::from_secs(1);
 
-/// Rings other processes' bells, and listens to its own once somebody watches.
+/// Sends notifications to other processes, and receives them once something in this process watches.
 #[derive(Debug)]
-pub(crate) struct Bell {
+pub(crate) struct Wakeups {
     folder: PathBuf,
-    hints: Notifier,
+    notifier: Notifier,
     listener: Mutex<Option<imp::Listener>>,
-    ringer: Option<imp::Ringer>,
-    others: Mutex<Others>,
+    sender: Option<imp::Sender>,
+    peers: Mutex<Peers>,
 }
 
-/// The sockets in the folder, as last seen.
+/// The sockets found in the folder.
 #[derive(Debug, Default)]
-struct Others {
+struct Peers {
     seen_at: Option<SystemTime>,
     sockets: BTreeSet<PathBuf>,
 }
 
-impl Bell {
+impl Wakeups {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self {
             folder,
-            hints: Notifier::default(),
+            notifier: Notifier::default(),
             listener: Mutex::default(),
-            ringer: imp::Ringer::new(),
-            others: Mutex::default(),
+            sender: imp::Sender::new(),
+            peers: Mutex::default(),
         }
     }
 
-    /// Passes hints on, within the process and to the others.
-    pub(crate) fn ring(&self, hints: Vec<Notification>) {
-        if hints.is_empty() {
+    /// Sends notifications to watchers in this process and to other processes.
+    pub(crate) fn send(&self, notifications: Vec<Notification>) {
+        if notifications.is_empty() {
             return;
         }
-        self.ring_others(&hints);
-        for hint in hints {
-            self.hints.send(hint);
+        self.send_to_peers(&notifications);
+        for notification in notifications {
+            self.notifier.send(notification);
         }
     }
 
-    /// Listens for hints; the first listener hangs up this process's bell.
+    /// Watches queues. The first call starts this process's listener.
     pub(crate) fn watch(&self, queues: &[QueueName]) -> Box<dyn Watch> {
         let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         if listener.is_none() {
-            // Without a bell this process still works, at the speed of polling.
-            *listener = imp::Listener::start(&self.folder, self.hints.clone()).ok();
+            // Without a listener this process falls back to polling.
+            *listener = imp::Listener::start(&self.folder, self.notifier.clone()).ok();
         }
-        self.hints.watch(queues)
+        self.notifier.watch(queues)
     }
 
-    fn ring_others(&self, hints: &[Notification]) {
-        let Some(ringer) = &self.ringer else { return };
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        others.look(&self.folder);
-        if others.sockets.is_empty() {
+    fn send_to_peers(&self, notifications: &[Notification]) {
+        let Some(sender) = &self.sender else { return };
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        peers.refresh(&self.folder);
+        if peers.sockets.is_empty() {
             return;
         }
         let own = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         let own = own.as_ref().map(imp::Listener::path);
-        let text = written(hints);
-        others
+        let text = encode(notifications);
+        peers
             .sockets
-            .retain(|socket| Some(socket.as_path()) == own || ringer.ring(socket, &text));
+            .retain(|socket| Some(socket.as_path()) == own || sender.send(socket, &text));
     }
 }
 
-impl Others {
-    /// Reads the folder again when something came or went in it. A change so young that another
-    /// may share its time is looked at again as well.
-    fn look(&mut self, folder: &Path) {
+impl Peers {
+    /// Rereads the folder if it changed, or changed so recently that a second change could share
+    /// its modification time.
+    fn refresh(&mut self, folder: &Path) {
         let changed_at = std::fs::metadata(folder)
             .and_then(|folder| folder.modified())
             .ok();
-        let is_young = changed_at.is_none_or(|at| at.elapsed().is_ok_and(|age| age < YOUNG));
-        if is_young || changed_at != self.seen_at {
+        let is_recent =
+            changed_at.is_none_or(|at| at.elapsed().is_ok_and(|age| age < MTIME_RESOLUTION));
+        if is_recent || changed_at != self.seen_at {
             self.seen_at = changed_at;
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             self.sockets = entries.map(|entry| entry.path()).collect();
@@ -98,34 +100,37 @@ impl Others {
     }
 }
 
-fn written(hints: &[Notification]) -> String {
-    if hints.len() > HINTS_MAX {
+fn encode(notifications: &[Notification]) -> String {
+    if notifications.len() > NOTIFICATIONS_MAX {
         return "resync\n".to_owned();
     }
-    let line = |hint: &Notification| match hint {
+    let line = |notification: &Notification| match notification {
         Notification::Work(queue) => format!("work\t{queue}\n"),
         Notification::Cancel(queue, id) => format!("cancel\t{queue}\t{id}\n"),
         Notification::Event(queue, id, state) => format!("event\t{queue}\t{id}\t{state}\n"),
         _ => "resync\n".to_owned(),
     };
-    hints.iter().map(line).collect()
+    notifications.iter().map(line).collect()
 }
 
-/// Reads hints back; what cannot be read may have been anything, so look at everything.
-fn read(text: &str) -> Vec<Notification> {
+/// Decodes a datagram. An unknown line becomes `Resync`, since it may have meant anything.
+fn decode(text: &str) -> Vec<Notification> {
     let line = |line: &str| -> Option<Notification> {
-        let mut words = line.split('\t');
-        let what = words.next()?;
-        let queue = QueueName::new(words.next()?).ok()?;
-        match what {
+        let mut fields = line.split('\t');
+        let name = fields.next()?;
+        let queue = QueueName::new(fields.next()?).ok()?;
+        match name {
             "work" => Some(Notification::Work(queue)),
-            "cancel" => Some(Notification::Cancel(queue, JobId::new(words.next()?).ok()?)),
+            "cancel" => Some(Notification::Cancel(
+                queue,
+                JobId::new(fields.next()?).ok()?,
+            )),
             "event" => {
-                let id = JobId::new(words.next()?).ok()?;
+                let id = JobId::new(fields.next()?).ok()?;
                 Some(Notification::Event(
                     queue,
                     id,
-                    JobState::from_text(words.next()?)?,
+                    JobState::from_text(fields.next()?)?,
                 ))
             }
             _ => None,
@@ -138,7 +143,7 @@ fn read(text: &str) -> Vec<Notification> {
 
 #[cfg(unix)]
 mod imp {
-    //! Bells as Unix datagram sockets.
+    //! Unix datagram sockets.
 
     use std::fs::{DirBuilder, File};
     use std::io;
@@ -150,26 +155,26 @@ mod imp {
 
     use windlass_core::notification::Notifier;
 
-    /// The longest path a socket address takes, with room to spare.
+    /// Maximum path length of a socket address, with a margin.
     const PATH_BYTES_MAX: usize = 100;
 
     #[derive(Debug)]
-    pub(super) struct Ringer(UnixDatagram);
+    pub(super) struct Sender(UnixDatagram);
 
-    impl Ringer {
+    impl Sender {
         pub(super) fn new() -> Option<Self> {
             let socket = UnixDatagram::unbound().ok()?;
-            // A listener too slow to read loses hints; the writer never waits for it.
+            // A slow listener loses notifications; the writer never blocks on it.
             socket.set_nonblocking(true).ok()?;
             Some(Self(socket))
         }
 
-        /// Rings one bell; false when nobody is behind it any more.
-        pub(super) fn ring(&self, socket: &Path, text: &str) -> bool {
+        /// Sends to one socket. Returns false if no process reads it any more.
+        pub(super) fn send(&self, socket: &Path, text: &str) -> bool {
             let sent = with_short_path(socket, |path| self.0.send_to(text.as_bytes(), path));
             match sent {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                    // Its process died without taking the bell down. Removing it twice is no harm.
+                    // Its process died without cleaning up. Removing it twice is harmless.
                     let _ = std::fs::remove_file(socket);
                     false
                 }
@@ -186,7 +191,7 @@ mod imp {
     }
 
     impl Listener {
-        pub(super) fn start(folder: &Path, hints: Notifier) -> io::Result<Self> {
+        pub(super) fn start(folder: &Path, notifier: Notifier) -> io::Result<Self> {
             match DirBuilder::new().mode(0o700).create(folder) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 _ => {}
@@ -194,8 +199,8 @@ mod imp {
             let path = folder.join(format!("{:016x}", fastrand::u64(..)));
             let socket = with_short_path(&path, UnixDatagram::bind)?;
             let thread = thread::Builder::new()
-                .name("windlass-bell".to_owned())
-                .spawn(move || listen(&socket, &hints))?;
+                .name("windlass-wakeup".to_owned())
+                .spawn(move || listen(&socket, &notifier))?;
             Ok(Self {
                 path,
                 thread: Some(thread),
@@ -207,18 +212,18 @@ mod imp {
         }
     }
 
-    /// The end of a listener: a word only its own process sends.
+    /// Ends a listener; only its own process sends this.
     const STOP: &[u8] = b"stop";
 
-    fn listen(socket: &UnixDatagram, hints: &Notifier) {
+    fn listen(socket: &UnixDatagram, notifier: &Notifier) {
         let mut buffer = vec![0; 64 * 1024];
         while let Ok(length) = socket.recv(&mut buffer) {
             let bytes = &buffer[..length];
             if bytes == STOP {
                 return;
             }
-            for hint in super::read(&String::from_utf8_lossy(bytes)) {
-                hints.send(hint);
+            for notification in super::decode(&String::from_utf8_lossy(bytes)) {
+                notifier.send(notification);
             }
         }
     }
@@ -227,18 +232,18 @@ mod imp {
         fn drop(&mut self) {
             let stopped = UnixDatagram::unbound()
                 .and_then(|socket| with_short_path(&self.path, |path| socket.send_to(STOP, path)));
-            // A bell left behind is removed by whoever rings it next.
+            // A socket left behind is removed by the next sender.
             let _ = std::fs::remove_file(&self.path);
             if stopped.is_ok()
                 && let Some(thread) = self.thread.take()
             {
-                // A panic of the thread was printed when it happened.
+                // A panic of the thread has already been printed.
                 let _ = thread.join();
             }
         }
     }
 
-    /// Names a socket by a path that fits its address: through the open folder when too long.
+    /// Calls with a path short enough for a socket address, via `/proc/self/fd` if necessary.
     fn with_short_path<T>(
         path: &Path,
         call: impl FnOnce(PathBuf) -> io::Result<T>,
@@ -255,7 +260,7 @@ mod imp {
 
 #[cfg(not(unix))]
 mod imp {
-    //! No bells here: other processes find work at the speed of polling.
+    //! Not supported here: other processes find work by polling.
 
     use std::io;
     use std::path::Path;
@@ -263,14 +268,14 @@ mod imp {
     use windlass_core::notification::Notifier;
 
     #[derive(Debug)]
-    pub(super) struct Ringer;
+    pub(super) struct Sender;
 
-    impl Ringer {
+    impl Sender {
         pub(super) fn new() -> Option<Self> {
             None
         }
 
-        pub(super) fn ring(&self, _: &Path, _: &str) -> bool {
+        pub(super) fn send(&self, _: &Path, _: &str) -> bool {
             false
         }
     }
@@ -294,15 +299,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hints_are_read_as_written() {
+    fn notifications_are_decoded_as_encoded() {
         let queue = QueueName::new("mail").unwrap();
         let id = JobId::new("a b").unwrap();
-        let hints = vec![
+        let notifications = vec![
             Notification::Work(queue.clone()),
             Notification::Cancel(queue.clone(), id.clone()),
             Notification::Event(queue, id, JobState::Dead),
         ];
-        assert_eq!(read(&written(&hints)), hints);
-        assert_eq!(read("nonsense\twith\ttabs"), [Notification::Resync]);
+        assert_eq!(decode(&encode(&notifications)), notifications);
+        assert_eq!(decode("nonsense\twith\ttabs"), [Notification::Resync]);
     }
 }

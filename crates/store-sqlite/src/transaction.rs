@@ -1,66 +1,66 @@
 //! One verb's view of one queue inside a transaction.
 //!
-//! A queue's own row is read once per transaction and written once at its end, however many calls
-//! of a group touch it.
+//! A queue's row is read once per transaction and written once at its end, however many calls of a
+//! group use it.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::notification::Notification;
 use windlass_core::time::Now;
 use windlass_core::{JobId, JobState, QueueName, Result, Setting, Settings};
 
-use crate::fault::{Db, Fault};
-use crate::figures::Figures;
+use crate::error::{TxError, TxResult};
+use crate::stats::Counters;
 
-/// A transaction under way.
+/// An open transaction.
 #[derive(Debug)]
 pub(crate) struct Tx<'a> {
     pub(crate) db: &'a Connection,
     queues: Vec<QueueRow>,
-    hints: Vec<Notification>,
+    notifications: Vec<Notification>,
 }
 
-/// A queue's own row.
+/// A row of the table `queue`.
 #[derive(Debug)]
 pub(crate) struct QueueRow {
     pub(crate) key: i64,
     pub(crate) name: QueueName,
     pub(crate) settings: Settings,
-    /// The settings as they are stored.
+    /// The settings as stored.
     settings_text: String,
     pub(crate) is_paused: bool,
     pub(crate) mark_us: u64,
     pub(crate) last_token: u64,
     pub(crate) front: i64,
     pub(crate) back: i64,
-    pub(crate) figures: Figures,
+    pub(crate) counters: Counters,
     is_dirty: bool,
 }
 
-/// Whether a verb makes a queue that does not exist yet.
+/// What a verb does about a queue that does not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
     Create,
-    /// It sees an empty queue and leaves nothing behind.
-    Pretend,
+    /// Uses an empty queue and stores nothing.
+    TreatAsEmpty,
 }
 
-/// More positions than can ever be given out; stored ones beyond would overflow.
+/// More positions than can ever be assigned; larger stored values are corrupt and could overflow.
 const POSITION_MAX: u64 = u64::MAX / 4;
 
-/// The key of a queue that is not stored: no row belongs to it.
-const PRETENDED: i64 = -1;
+/// The key of a queue that is not stored.
+const NOT_STORED: i64 = -1;
 
-/// One verb at work on one queue.
+/// One verb on one queue, inside a transaction.
 #[derive(Debug)]
-pub(crate) struct Step<'a> {
+pub(crate) struct QueueTx<'a> {
     pub(crate) db: &'a Connection,
     pub(crate) queue: &'a mut QueueRow,
     pub(crate) now: Now,
-    /// Ended in this step and kept or remembered: what the step must prune after itself.
+    /// Jobs and ids added to the finished ones by this verb; it prunes in proportion.
     pub(crate) kept: usize,
-    /// Claims that jobs left in this step, and how many did.
-    pub(crate) left: Vec<(windlass_core::Token, u64)>,
-    hints: &'a mut Vec<Notification>,
+    /// Claims that jobs left during this verb, with counts.
+    pub(crate) departed: Vec<(windlass_core::Token, u64)>,
+    notifications: &'a mut Vec<Notification>,
     is_changed: bool,
     has_announced_work: bool,
 }
@@ -70,60 +70,60 @@ impl<'a> Tx<'a> {
         Self {
             db,
             queues: Vec::new(),
-            hints: Vec::new(),
+            notifications: Vec::new(),
         }
     }
 
-    /// Runs one verb on one queue, with one reading of the clock.
-    pub(crate) fn step<T>(
+    /// Runs one verb on one queue, with one clock reading.
+    pub(crate) fn on_queue<T>(
         &mut self,
         name: &QueueName,
         missing: Missing,
         clock_us: u64,
-        verb: impl FnOnce(&mut Step<'_>) -> Db<T>,
-    ) -> Db<T> {
+        verb: impl FnOnce(&mut QueueTx<'_>) -> TxResult<T>,
+    ) -> TxResult<T> {
         let index = self.load(name, missing)?;
         let queue = &mut self.queues[index];
         let now = Now::guard(queue.mark_us, clock_us);
-        let mut step = Step {
+        let mut tx = QueueTx {
             db: self.db,
             queue,
             now,
             kept: 0,
-            left: Vec::new(),
-            hints: &mut self.hints,
+            departed: Vec::new(),
+            notifications: &mut self.notifications,
             is_changed: false,
             has_announced_work: false,
         };
         if now.stepped_back {
-            step.cut_leases()?;
+            tx.shorten_leases()?;
         }
-        let reply = verb(&mut step)?;
-        step.settle_claims()?;
-        if step.is_changed {
-            step.queue.mark_us = now.us;
-            step.queue.is_dirty = true;
+        let reply = verb(&mut tx)?;
+        tx.update_claims()?;
+        if tx.is_changed {
+            tx.queue.mark_us = now.us;
+            tx.queue.is_dirty = true;
         }
         Ok(reply)
     }
 
-    /// Makes a queue that does not exist yet; an existing one is left as it is.
-    pub(crate) fn make_queue(&mut self, name: &QueueName) -> Db<()> {
+    /// Creates the queue unless it exists.
+    pub(crate) fn create_queue(&mut self, name: &QueueName) -> TxResult<()> {
         self.load(name, Missing::Create).map(drop)
     }
 
-    fn load(&mut self, name: &QueueName, missing: Missing) -> Db<usize> {
+    fn load(&mut self, name: &QueueName, missing: Missing) -> TxResult<usize> {
         let found = self.queues.iter().position(|queue| queue.name == *name);
-        let is_stored = |index: usize| self.queues[index].key != PRETENDED;
+        let is_stored = |index: usize| self.queues[index].key != NOT_STORED;
         if let Some(index) = found
-            && (is_stored(index) || missing == Missing::Pretend)
+            && (is_stored(index) || missing == Missing::TreatAsEmpty)
         {
             return Ok(index);
         }
         let queue = match QueueRow::find(self.db, name)? {
             Some(queue) => queue,
             None if missing == Missing::Create => QueueRow::create(self.db, name)?,
-            None => QueueRow::empty(name.clone(), PRETENDED),
+            None => QueueRow::empty(name.clone(), NOT_STORED),
         };
         match found {
             Some(index) => self.queues[index] = queue,
@@ -132,16 +132,16 @@ impl<'a> Tx<'a> {
         Ok(found.unwrap_or(self.queues.len() - 1))
     }
 
-    /// Writes the queues' rows back; answers whom to tell what.
-    pub(crate) fn finish(self) -> Db<Vec<Notification>> {
+    /// Writes the queue rows back. Returns the notifications to send after the commit.
+    pub(crate) fn finish(self) -> TxResult<Vec<Notification>> {
         for queue in self
             .queues
             .iter()
-            .filter(|queue| queue.is_dirty && queue.key != PRETENDED)
+            .filter(|queue| queue.is_dirty && queue.key != NOT_STORED)
         {
             queue.save(self.db)?;
         }
-        Ok(self.hints)
+        Ok(self.notifications)
     }
 }
 
@@ -157,14 +157,14 @@ impl QueueRow {
             last_token: 0,
             front: 0,
             back: 0,
-            figures: Figures::default(),
+            counters: Counters::default(),
             is_dirty: false,
         }
     }
 
-    pub(crate) fn find(db: &Connection, name: &QueueName) -> Db<Option<Self>> {
+    pub(crate) fn find(db: &Connection, name: &QueueName) -> TxResult<Option<Self>> {
         let mut statement = db.prepare_cached(
-            "SELECT key, settings, is_paused, mark_us, last_token, front, back, figures
+            "SELECT key, settings, is_paused, mark_us, last_token, front, back, stats
              FROM queue WHERE name = ?1",
         )?;
         let stored = statement
@@ -178,26 +178,26 @@ impl QueueRow {
                 Ok((queue, row.get::<_, String>(1)?, row.get::<_, String>(7)?))
             })
             .optional()?;
-        let Some((mut queue, settings, figures)) = stored else {
+        let Some((mut queue, settings, stats)) = stored else {
             return Ok(None);
         };
         for line in settings.lines() {
-            let unreadable = |_| Fault::unreadable("setting", line);
+            let corrupt = |_| TxError::corrupt("setting", line);
             queue
                 .settings
-                .apply(&line.parse().map_err(unreadable)?)
-                .map_err(unreadable)?;
+                .apply(&line.parse().map_err(corrupt)?)
+                .map_err(corrupt)?;
         }
         queue.settings_text = settings;
-        queue.figures = Figures::read(&figures)?;
+        queue.counters = Counters::read(&stats)?;
         let ends = [queue.front, queue.back];
         if ends.iter().any(|end| end.unsigned_abs() > POSITION_MAX) {
-            return Err(Fault::unreadable("ends of the lanes", ends));
+            return Err(TxError::corrupt("lane positions", ends));
         }
         Ok(Some(queue))
     }
 
-    /// Changes settings; only what differs from the defaults is stored.
+    /// Changes settings; only those that differ from the defaults are stored.
     pub(crate) fn apply(&mut self, settings: &[Setting]) -> Result<()> {
         for setting in settings {
             self.settings.apply(setting)?;
@@ -210,12 +210,12 @@ impl QueueRow {
         Ok(())
     }
 
-    fn create(db: &Connection, name: &QueueName) -> Db<Self> {
+    fn create(db: &Connection, name: &QueueName) -> TxResult<Self> {
         let queue = Self::empty(name.clone(), 0);
         db.execute(
-            "INSERT INTO queue (name, settings, is_paused, mark_us, last_token, front, back, figures)
+            "INSERT INTO queue (name, settings, is_paused, mark_us, last_token, front, back, stats)
              VALUES (?1, '', 0, 0, 0, 0, 0, ?2)",
-            params![name.as_str(), queue.figures.write()],
+            params![name.as_str(), queue.counters.write()],
         )?;
         Ok(Self {
             key: db.last_insert_rowid(),
@@ -223,10 +223,10 @@ impl QueueRow {
         })
     }
 
-    fn save(&self, db: &Connection) -> Db<()> {
+    fn save(&self, db: &Connection) -> TxResult<()> {
         let mut statement = db.prepare_cached(
             "UPDATE queue SET settings = ?2, is_paused = ?3, mark_us = ?4, last_token = ?5,
-                              front = ?6, back = ?7, figures = ?8
+                              front = ?6, back = ?7, stats = ?8
              WHERE key = ?1",
         )?;
         statement.execute(params![
@@ -237,20 +237,20 @@ impl QueueRow {
             self.last_token,
             self.front,
             self.back,
-            self.figures.write(),
+            self.counters.write(),
         ])?;
         Ok(())
     }
 }
 
-impl Step<'_> {
-    /// Notes that this step changes the state.
+impl QueueTx<'_> {
+    /// Marks the queue's row as changed.
     pub(crate) fn changed(&mut self) {
         self.is_changed = true;
     }
 
-    /// A clock that was set far back is believed: no lease may now last longer than its length.
-    fn cut_leases(&mut self) -> Db<()> {
+    /// After the clock was set far back: limits every lease to its length from now.
+    fn shorten_leases(&mut self) -> TxResult<()> {
         self.db.execute(
             "UPDATE lease SET until = min(until, ?2 + length_ms) WHERE queue = ?1",
             params![self.queue.key, self.now_ms()],
@@ -259,14 +259,14 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// The step's time in milliseconds, as SQLite takes it.
+    /// The transaction's time in milliseconds.
     pub(crate) fn now_ms(&self) -> u64 {
         self.now.ms().as_ms()
     }
 
-    /// Tells listeners that a job came into a state.
+    /// Notifies watchers that a job entered a state.
     pub(crate) fn announce(&mut self, id: &JobId, state: JobState) {
-        self.hints.push(Notification::Event(
+        self.notifications.push(Notification::Event(
             self.queue.name.clone(),
             id.clone(),
             state,
@@ -276,15 +276,16 @@ impl Step<'_> {
         }
     }
 
-    /// Tells listeners that a claim may find something, now or sooner than it expected.
+    /// Notifies watchers that a claim may find jobs, now or sooner than expected.
     pub(crate) fn announce_work(&mut self) {
         if !std::mem::replace(&mut self.has_announced_work, true) {
-            self.hints.push(Notification::Work(self.queue.name.clone()));
+            self.notifications
+                .push(Notification::Work(self.queue.name.clone()));
         }
     }
 
     pub(crate) fn announce_cancel(&mut self, id: &JobId) {
-        self.hints
+        self.notifications
             .push(Notification::Cancel(self.queue.name.clone(), id.clone()));
     }
 }

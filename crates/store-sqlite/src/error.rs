@@ -1,4 +1,4 @@
-//! What SQLite and the file system say, in the words of the contract.
+//! Maps errors of SQLite and the file system to the store's error kinds.
 
 use std::io;
 use std::path::Path;
@@ -7,69 +7,69 @@ use std::time::Duration;
 use rusqlite::{ErrorCode, ffi};
 use windlass_core::{Error, ErrorKind};
 
-use crate::place::SCHEMA_VERSION;
+use crate::file::SCHEMA_VERSION;
 
-/// The answer of anything that runs inside a transaction.
-pub(crate) type Db<T> = Result<T, Fault>;
+/// The result of anything that runs inside a transaction.
+pub(crate) type TxResult<T> = Result<T, TxError>;
 
-/// Why a transaction could not be carried out.
+/// Why a transaction failed.
 #[derive(Debug)]
-pub(crate) enum Fault {
-    /// SQLite said no.
+pub(crate) enum TxError {
+    /// An error of SQLite.
     Sqlite(rusqlite::Error),
-    /// A stored value makes no sense.
+    /// A stored value is corrupt.
     Damaged(String),
-    /// The request itself was wrong.
-    Refused(Error),
+    /// The request is invalid.
+    Rejected(Error),
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for TxError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
     }
 }
 
-impl Fault {
-    /// A stored value that cannot be read back.
-    pub(crate) fn unreadable(what: &str, value: impl std::fmt::Debug) -> Self {
-        Self::Damaged(format!("the stored {what} {value:?} cannot be read"))
+impl TxError {
+    /// A stored value that cannot be parsed.
+    pub(crate) fn corrupt(what: &str, value: impl std::fmt::Debug) -> Self {
+        Self::Damaged(format!("corrupt {what}: {value:?}"))
     }
 
-    /// The fault as a caller of the store is told.
+    /// Converts to the error that the caller of the store sees.
     pub(crate) fn into_error(self, path: &Path) -> Error {
         match self {
             Self::Sqlite(error) => from_sqlite(error, path),
             Self::Damaged(what) => damaged(path, &what),
-            Self::Refused(error) => error,
+            Self::Rejected(error) => error,
         }
     }
 
-    /// Whether it befell the whole group. Somebody else holds the file: no call would fare better
-    /// alone. Or the disk failed: what was written is not known, so nothing may be run again.
-    pub(crate) fn is_common(&self) -> bool {
+    /// Whether the error affects every call of a group, so that running them one by one is useless
+    /// (the file is locked) or unsafe (the disk failed, and what was written is unknown).
+    pub(crate) fn affects_all(&self) -> bool {
         let Self::Sqlite(error) = self else {
             return false;
         };
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy) => true,
-            Some(ErrorCode::SystemIoFailure) => !is_short_of_memory_file(error),
+            Some(ErrorCode::SystemIoFailure) => !is_shm_full(error),
             _ => false,
         }
     }
 }
 
-/// The file is a store that cannot be read any more.
+/// The file is a store, but cannot be read.
 pub(crate) fn damaged(path: &Path, what: &str) -> Error {
     Error::new(
         ErrorKind::StoreDamaged,
         format!("the store {} is damaged: {what}", path.display()),
-        "stop all processes that use it, keep a copy of the file and its -wal, and restore a backup \
-         or salvage it with `sqlite3 FILE .recover`",
+        "stop all processes that use it, copy the file and its -wal, then restore a backup or run \
+         `sqlite3 FILE .recover`",
     )
 }
 
-/// The same error for another caller, its cause in words.
-pub(crate) fn again(error: &Error) -> Error {
+/// A copy of an error for another caller; the cause is kept as text.
+pub(crate) fn copy_of(error: &Error) -> Error {
     let copy = Error::new(error.kind(), error.to_string(), error.help().to_owned());
     match std::error::Error::source(error) {
         Some(cause) => copy.caused_by(io::Error::other(cause.to_string())),
@@ -77,53 +77,52 @@ pub(crate) fn again(error: &Error) -> Error {
     }
 }
 
-/// Maps a code of SQLite to what it means for a job queue.
+/// Maps an SQLite error code.
 pub(crate) fn from_sqlite(error: rusqlite::Error, path: &Path) -> Error {
-    let place = path.display();
-    let answer = match error.sqlite_error_code() {
-        _ if is_unreadable(&error) => damaged(path, "a stored value cannot be read"),
+    let shown = path.display();
+    let mapped = match error.sqlite_error_code() {
+        _ if is_corrupt(&error) => damaged(path, "a stored value has the wrong type"),
         Some(ErrorCode::DiskFull) => full(path),
-        Some(ErrorCode::SystemIoFailure) if is_short_of_memory_file(&error) => full(path),
+        Some(ErrorCode::SystemIoFailure) if is_shm_full(&error) => full(path),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::new(
             ErrorKind::StoreBusy,
-            format!("the store {place} is locked by another process"),
-            "end the other program's transaction, or try again later; nothing was done",
+            format!("the store {shown} is locked by another process"),
+            "end the other program's transaction, or try again later; nothing was changed",
         ),
         Some(
             ErrorCode::ReadOnly
             | ErrorCode::PermissionDenied
             | ErrorCode::AuthorizationForStatementDenied,
         ) => read_only(path),
-        // Whose the file is was read before: a store whose header SQLite does not take.
+        // The file was identified before: it is a store whose header SQLite rejects.
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             damaged(path, "SQLite cannot read it")
         }
         Some(ErrorCode::CannotOpen) => unreachable(path),
         Some(ErrorCode::SystemIoFailure) => Error::new(
-            // A failed write or fsync leaves open whether the change is on disk.
+            // After a failed write or fsync it is unknown whether the change is on disk.
             ErrorKind::OutcomeUnknown,
-            format!("the disk under the store {place} failed while it was used"),
-            "check the disk; then repeat the call with the same id or token",
+            format!("I/O error on the disk of the store {shown}"),
+            "check the disk, then repeat the call with the same id or token",
         ),
         _ => Error::new(
             ErrorKind::Internal,
-            format!("the store {place} refused a statement"),
-            "this is a fault of Windlass: report it with this message",
+            format!("SQLite rejected a statement on the store {shown}"),
+            "this is a bug in Windlass; report it with this message",
         ),
     };
-    answer.caused_by(error)
+    mapped.caused_by(error)
 }
 
-/// Whether a stored value is of another type or size than any that was ever written, or the
-/// table it should be in is not there.
-fn is_unreadable(error: &rusqlite::Error) -> bool {
+/// Whether a stored value has an impossible type or size, or a table is missing.
+fn is_corrupt(error: &rusqlite::Error) -> bool {
     use rusqlite::Error as E;
     match error {
         E::FromSqlConversionFailure(..)
         | E::IntegralValueOutOfRange(..)
         | E::InvalidColumnType(..)
         | E::QueryReturnedNoRows
-        // A number that counted on from a stored one, past the largest.
+        // A stored number so large that incrementing it overflows.
         | E::ToSqlConversionFailure(..)
         | E::Utf8Error(..) => true,
         E::SqlInputError { msg, .. } | E::SqliteFailure(_, Some(msg)) => {
@@ -133,9 +132,8 @@ fn is_unreadable(error: &rusqlite::Error) -> bool {
     }
 }
 
-/// The file of memory that processes share could not grow: SQLite has no other word for a full
-/// disk there.
-fn is_short_of_memory_file(error: &rusqlite::Error) -> bool {
+/// The shared-memory file could not grow: SQLite's code for a full disk there.
+fn is_shm_full(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);
     matches!(
         code,
@@ -143,26 +141,26 @@ fn is_short_of_memory_file(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// What the file system says.
+/// Maps a file system error.
 pub(crate) fn from_io(error: io::Error, path: &Path) -> Error {
-    let answer = match error.kind() {
+    let mapped = match error.kind() {
         io::ErrorKind::PermissionDenied => read_only(path),
         io::ErrorKind::ReadOnlyFilesystem => Error::new(
             ErrorKind::StoreReadOnly,
             format!("the store {} is on a read-only file system", path.display()),
-            "mount it so that it may be written, or use another store",
+            "remount it read-write, or use another store",
         ),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => full(path),
         _ => unreachable(path),
     };
-    answer.caused_by(error)
+    mapped.caused_by(error)
 }
 
 fn unreachable(path: &Path) -> Error {
     Error::new(
         ErrorKind::StoreUnreachable,
-        format!("the store {} cannot be opened", path.display()),
-        "check that its folder exists and that you may write there",
+        format!("cannot open the store {}", path.display()),
+        "check that its folder exists and is writable",
     )
 }
 
@@ -170,27 +168,27 @@ fn full(path: &Path) -> Error {
     Error::new(
         ErrorKind::StoreFull,
         format!(
-            "the store {} is full: no space is left on its disk",
+            "the store {} is full: no space left on its disk",
             path.display()
         ),
         "free disk space, then repeat the call; nothing was stored",
     )
 }
 
-/// So little space is left that no more jobs are taken.
+/// Too little space is left to accept more jobs.
 pub(crate) fn nearly_full(path: &Path, available: u64, needed: u64) -> Error {
     Error::new(
         ErrorKind::StoreFull,
         format!(
-            "the store {} is full: its disk has {available} bytes left and {needed} are needed, \
-             so that workers can go on",
+            "the store {} is full: its disk has {available} bytes left; {needed} are needed, \
+             including the reserve for workers",
             path.display()
         ),
         "free disk space or let workers finish jobs, then repeat the call; nothing was stored",
     )
 }
 
-/// Jobs written now would go into a file that nobody finds any more.
+/// The path refers to another file: jobs written now would be lost.
 pub(crate) fn replaced(path: &Path) -> Error {
     Error::new(
         ErrorKind::StoreUnreachable,
@@ -198,80 +196,80 @@ pub(crate) fn replaced(path: &Path) -> Error {
             "the store {} was removed or replaced while it was in use",
             path.display()
         ),
-        "restart this process so that it opens the file that is there now; nothing was done",
+        "restart this process so that it opens the current file; nothing was changed",
     )
 }
 
-/// The store's own threads have ended.
+/// The store's threads have exited.
 pub(crate) fn closed(path: &Path) -> Error {
     Error::new(
         ErrorKind::Internal,
-        format!("the store {} has stopped", path.display()),
+        format!("the store {} is closed", path.display()),
         "open it again; if this was not a shutdown, report it",
     )
 }
 
-/// A look at the store took too long.
-pub(crate) fn slow(path: &Path, patience: Duration) -> Error {
+/// A read took too long.
+pub(crate) fn read_timeout(path: &Path, timeout: Duration) -> Error {
     Error::new(
         ErrorKind::StoreBusy,
         format!(
-            "the store {} did not answer within {} s",
+            "reading the store {} timed out after {} s",
             path.display(),
-            patience.as_secs()
+            timeout.as_secs()
         ),
         "try again later; nothing was changed",
     )
 }
 
-/// Others did not let this process have its turn.
-pub(crate) fn held(path: &Path, patience: Duration) -> Error {
+/// Other processes kept the write lock for too long.
+pub(crate) fn lock_timeout(path: &Path, timeout: Duration) -> Error {
     Error::new(
         ErrorKind::StoreBusy,
         format!(
-            "the store {} was held by others for {} ms",
+            "the store {} was locked by other processes for {} ms",
             path.display(),
-            patience.as_millis()
+            timeout.as_millis()
         ),
-        "find the process that holds it (lsof on the file), or try again later; nothing was done",
+        "find the process that holds the lock with `lsof FILE-lock`, or try again later; nothing was changed",
     )
 }
 
-/// The file may not be written.
+/// The file is not writable.
 pub(crate) fn read_only(path: &Path) -> Error {
     Error::new(
         ErrorKind::StoreReadOnly,
-        format!("the store {} may not be written", path.display()),
-        "give yourself write permission on the file and its folder, or use another store",
+        format!("the store {} is not writable", path.display()),
+        "grant write permission on the file and its folder, or use another store",
     )
 }
 
-/// The file is something else.
+/// The file is not a Windlass store.
 pub(crate) fn foreign(path: &Path) -> Error {
     Error::new(
         ErrorKind::StoreForeign,
         format!("{} is not a Windlass store", path.display()),
-        "name another file with --store sqlite:PATH; this one was left untouched",
+        "choose another file with --store sqlite:PATH; this one was left untouched",
     )
 }
 
-/// The file was written by a later version of this program.
+/// The file was written by a newer version of Windlass.
 pub(crate) fn newer(path: &Path, version: i64) -> Error {
     Error::new(
         ErrorKind::StoreNewer,
         format!(
-            "the store {} has schema {version}; this Windlass knows up to {SCHEMA_VERSION}",
+            "the store {} has schema {version}; this version of Windlass supports up to {SCHEMA_VERSION}",
             path.display()
         ),
-        "use the newer Windlass that wrote it",
+        "upgrade Windlass to the version that wrote it",
     )
 }
 
-/// A folder where a file should be.
+/// The path is a folder.
 pub(crate) fn folder(path: &Path) -> Error {
     Error::new(
         ErrorKind::StoreForeign,
         format!("{} is a folder, not a store", path.display()),
-        "name a file in it, like --store sqlite:FOLDER/windlass.db",
+        "choose a file in it, like --store sqlite:FOLDER/windlass.db",
     )
 }

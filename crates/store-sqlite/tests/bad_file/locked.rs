@@ -1,5 +1,5 @@
-//! A store that somebody else holds: the answer comes in time, nothing was done, and work goes on
-//! once it is free again.
+//! A store locked by another program: calls fail in time without effect, and work continues once
+//! the lock is released.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,25 +9,26 @@ use rusqlite::Connection;
 use windlass_core::{ErrorKind, Store};
 use windlass_store_sqlite::SqliteStore;
 
-use super::{assert_kind, enqueue, filled, folder, hasty, open, queue, ready};
+use super::{assert_kind, enqueue, fill, folder, open, queue, ready, with_deadline};
 
-/// Enough for a call that has to be answered on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Enough for a call to be answered on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Longer than any answer may take, with room for a slow machine.
+/// Longer than any call may take, even on a slow machine.
 const FAR_TOO_LONG: Duration = Duration::from_secs(40);
 
-/// Another program in the middle of a transaction of its own.
-fn intruder(path: &Path) -> Connection {
+/// Another program in the middle of a transaction.
+fn foreign_transaction(path: &Path) -> Connection {
     let theirs = Connection::open(path).unwrap();
     theirs.execute_batch("BEGIN EXCLUSIVE").unwrap();
     theirs
 }
 
-/// Another process in its turn. Locks belong to an open file: this is what one looks like.
-fn in_its_turn(path: &Path) -> File {
+/// Takes the write lock like another process. File locks belong to an open file, so the same
+/// process can do it.
+fn take_write_lock(path: &Path) -> File {
     let mut name = path.as_os_str().to_owned();
-    name.push("-turnstile");
+    name.push("-lock");
     let file = File::options()
         .create(true)
         .truncate(false)
@@ -41,9 +42,9 @@ fn in_its_turn(path: &Path) -> File {
 #[tokio::test]
 async fn a_locked_store_is_busy_and_works_again_when_released() {
     let (_folder, path) = folder();
-    let store = SqliteStore::open(&path, hasty(PATIENCE)).unwrap();
+    let store = SqliteStore::open(&path, with_deadline(DEADLINE)).unwrap();
     enqueue(&store, 1).await.unwrap();
-    let theirs = intruder(&path);
+    let theirs = foreign_transaction(&path);
 
     let error = enqueue(&store, 1).await.unwrap_err();
 
@@ -58,24 +59,24 @@ async fn a_locked_store_is_busy_and_works_again_when_released() {
 #[tokio::test]
 async fn many_calls_on_a_locked_store_are_all_answered_in_time() {
     let (_folder, path) = folder();
-    let store = SqliteStore::open(&path, hasty(PATIENCE)).unwrap();
+    let store = SqliteStore::open(&path, with_deadline(DEADLINE)).unwrap();
     enqueue(&store, 1).await.unwrap();
-    let theirs = intruder(&path);
+    let theirs = foreign_transaction(&path);
     let began = Instant::now();
 
     let calls = (0..20).map(|_| enqueue(&store, 1));
     for outcome in join_all(calls).await {
-        // Nothing was begun, or it is known that nothing was done.
+        // The call did not start, or is known to have had no effect.
         assert_kind(&outcome.unwrap_err(), ErrorKind::StoreBusy);
     }
 
     assert!(began.elapsed() < FAR_TOO_LONG, "{:?}", began.elapsed());
     theirs.execute_batch("ROLLBACK").unwrap();
     enqueue(&store, 1).await.unwrap();
-    assert_eq!(ready(&store).await, 2, "what was refused was not done");
+    assert_eq!(ready(&store).await, 2, "failed calls had no effect");
 }
 
-/// Runs calls at once, in one place.
+/// Runs futures concurrently on one task.
 async fn join_all<T>(calls: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut waiting: Vec<_> = calls.map(|call| Some(Box::pin(call))).collect();
     let mut done: Vec<Option<T>> = waiting.iter().map(|_| None).collect();
@@ -97,27 +98,27 @@ async fn join_all<T>(calls: impl Iterator<Item = impl Future<Output = T>>) -> Ve
 }
 
 #[tokio::test]
-async fn a_process_that_stopped_in_its_turn_blocks_writers_only_and_not_for_ever() {
+async fn a_process_stopped_with_the_lock_blocks_only_writers_and_not_forever() {
     let (_folder, path) = folder();
-    filled(&path, 1).await;
-    let stopped = in_its_turn(&path);
+    fill(&path, 1).await;
+    let stopped = take_write_lock(&path);
 
-    let store = SqliteStore::open(&path, hasty(PATIENCE)).unwrap();
+    let store = SqliteStore::open(&path, with_deadline(DEADLINE)).unwrap();
     let error = enqueue(&store, 1).await.unwrap_err();
 
     assert_kind(&error, ErrorKind::StoreBusy);
-    assert_eq!(ready(&store).await, 1, "looking is allowed");
+    assert_eq!(ready(&store).await, 1, "reads still work");
     stopped.unlock().unwrap();
     enqueue(&store, 1).await.unwrap();
-    assert_eq!(ready(&store).await, 2, "what was refused was not done");
+    assert_eq!(ready(&store).await, 2, "failed calls had no effect");
 }
 
 #[tokio::test]
-async fn a_store_can_be_closed_while_another_process_keeps_its_turn() {
+async fn a_store_can_be_closed_while_another_process_holds_the_lock() {
     let (_folder, path) = folder();
-    filled(&path, 1).await;
-    let _stopped = in_its_turn(&path);
-    let store = SqliteStore::open(&path, hasty(PATIENCE)).unwrap();
+    fill(&path, 1).await;
+    let _stopped = take_write_lock(&path);
+    let store = SqliteStore::open(&path, with_deadline(DEADLINE)).unwrap();
     enqueue(&store, 1).await.unwrap_err();
     let began = Instant::now();
 
@@ -127,19 +128,19 @@ async fn a_store_can_be_closed_while_another_process_keeps_its_turn() {
 }
 
 #[test]
-fn making_a_store_does_not_wait_for_ever() {
+fn creating_a_store_does_not_wait_forever() {
     let (_folder, path) = folder();
-    let stopped = in_its_turn(&path);
+    let stopped = take_write_lock(&path);
 
-    let error = SqliteStore::open(&path, hasty(PATIENCE)).unwrap_err();
+    let error = SqliteStore::open(&path, with_deadline(DEADLINE)).unwrap_err();
 
     assert_kind(&error, ErrorKind::StoreBusy);
     drop(stopped);
-    SqliteStore::open(&path, hasty(FAR_TOO_LONG)).unwrap();
+    SqliteStore::open(&path, with_deadline(FAR_TOO_LONG)).unwrap();
 }
 
 #[tokio::test]
-async fn many_may_make_the_store_at_once() {
+async fn many_processes_may_create_the_store_at_once() {
     for _ in 0..10 {
         let (_folder, path) = folder();
         let start = std::sync::Barrier::new(8);
@@ -162,7 +163,7 @@ async fn many_may_make_the_store_at_once() {
     }
 }
 
-/// The locks that this process holds on a file, as the system lists them.
+/// Counts the locks of this process on a file, from `/proc/locks`.
 #[cfg(target_os = "linux")]
 fn locks_on(path: &Path) -> usize {
     use std::os::unix::fs::MetadataExt;
@@ -170,8 +171,8 @@ fn locks_on(path: &Path) -> usize {
     let pid = std::process::id().to_string();
     let locks = std::fs::read_to_string("/proc/locks").unwrap();
     let is_ours = |line: &&str| {
-        let words: Vec<_> = line.split_whitespace().collect();
-        words.contains(&pid.as_str()) && words.iter().any(|word| word.ends_with(&ends))
+        let fields: Vec<_> = line.split_whitespace().collect();
+        fields.contains(&pid.as_str()) && fields.iter().any(|field| field.ends_with(&ends))
     };
     locks.lines().filter(is_ours).count()
 }
@@ -187,7 +188,7 @@ async fn opening_a_store_twice_leaves_the_locks_of_the_first() {
     let second = open(&path);
 
     assert!(held > 0, "an open store holds a lock on its file");
-    // The second may hold one of its own for a moment; what must not happen is that one is lost.
+    // The second store may briefly hold a lock as well; the first must not lose any.
     assert!(locks_on(&path) >= held);
     drop(second);
     assert!(locks_on(&path) >= held);

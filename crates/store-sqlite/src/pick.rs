@@ -1,0 +1,137 @@
+//! Picks ready jobs for a claim, highest priority first. A suspect is claimed alone.
+
+use rusqlite::params;
+use windlass_core::limits::{CLAIM_MAX, PAGE, SUSPECT_COOLDOWN};
+use windlass_core::{ClaimRequest, ClaimedJob, Job, Priority, Reason, Timestamp};
+
+use crate::claim::LeaseRow;
+use crate::error::TxResult;
+use crate::row::{self, Blobs, JobMeta};
+use crate::transaction::QueueTx;
+
+/// A job picked for a claim: its metadata, and what the worker receives.
+#[derive(Debug)]
+pub(crate) struct Picked {
+    pub(crate) meta: JobMeta,
+    pub(crate) job: ClaimedJob,
+}
+
+impl Picked {
+    /// Selects jobs by a condition on the table `job`, in its order.
+    pub(crate) fn select(
+        tx: &QueueTx<'_>,
+        condition: &str,
+        params: impl rusqlite::Params,
+    ) -> TxResult<Vec<Self>> {
+        let found = row::select_jobs(tx.db, &tx.queue.name, Blobs::Read, condition, params)?;
+        let picked = |(key, job): (i64, Job)| Self {
+            meta: JobMeta::of(key, &job),
+            job: job.into(),
+        };
+        Ok(found.into_iter().map(picked).collect())
+    }
+}
+
+impl QueueTx<'_> {
+    /// Picks ready jobs, highest priority first. A suspect is picked alone.
+    pub(crate) fn pick(
+        &mut self,
+        request: &ClaimRequest,
+        lease: Option<&LeaseRow>,
+    ) -> TxResult<Vec<Picked>> {
+        let max = request.max.min(CLAIM_MAX);
+        let may_pick_suspect = self.may_pick_suspect(lease)?;
+        let mut picked = Vec::new();
+        let mut expired = 0;
+        for priority in Priority::all() {
+            while expired < PAGE
+                && picked.len() < max
+                && self.queue.counters.ready[priority.index()] > 0
+            {
+                let suspects = if may_pick_suspect {
+                    self.lane(priority, 0, 1)?
+                } else {
+                    vec![]
+                };
+                if let Some(suspect) = suspects.into_iter().next() {
+                    if !picked.is_empty() {
+                        return Ok(picked);
+                    }
+                    if self.end_if_expired(&suspect.meta)? {
+                        expired += 1;
+                        continue;
+                    }
+                    return Ok(vec![suspect]);
+                }
+                // Jobs already picked stay at the head of the lane until they are marked as running.
+                let page = self.lane_after(priority, &picked, max - picked.len())?;
+                let is_end = page.is_empty();
+                for job in page {
+                    if expired >= PAGE {
+                        break;
+                    }
+                    if self.end_if_expired(&job.meta)? {
+                        expired += 1;
+                    } else {
+                        picked.push(job);
+                    }
+                }
+                if is_end {
+                    break;
+                }
+            }
+        }
+        Ok(picked)
+    }
+
+    /// The next jobs of a lane after those already picked.
+    fn lane_after(
+        &self,
+        priority: Priority,
+        picked: &[Picked],
+        limit: usize,
+    ) -> TxResult<Vec<Picked>> {
+        let is_same = |job: &&Picked| job.meta.priority == priority;
+        let Some(last) = picked.iter().rev().find(is_same) else {
+            return self.lane(priority, 1, limit);
+        };
+        let condition = "queue = ?1 AND state = 1 AND priority = ?2 AND lane = 1
+            AND position > (SELECT position FROM job WHERE key = ?3) ORDER BY position LIMIT ?4";
+        let params = params![self.queue.key, priority.level(), last.meta.key, limit];
+        Picked::select(self, condition, params)
+    }
+
+    fn lane(&self, priority: Priority, lane: u8, limit: usize) -> TxResult<Vec<Picked>> {
+        let condition = "queue = ?1 AND state = 1 AND priority = ?2 AND lane = ?3
+                         ORDER BY position LIMIT ?4";
+        Picked::select(
+            self,
+            condition,
+            params![self.queue.key, priority.level(), lane, limit],
+        )
+    }
+
+    /// A boot may claim another suspect only once its last one has ended or has run for a while.
+    fn may_pick_suspect(&self, lease: Option<&LeaseRow>) -> TxResult<bool> {
+        let Some((id, number)) = lease.and_then(|lease| lease.suspect.as_ref()) else {
+            return Ok(true);
+        };
+        let (since, now) = (Timestamp::from_ms(number / 1000), self.now.ms());
+        // A token from the future: the clock was set back, so how long it ran is unknown.
+        if now < since || now.since(since) >= SUSPECT_COOLDOWN {
+            return Ok(true);
+        }
+        let job = JobMeta::find(self.db, self.queue.key, id)?;
+        let holder = job.and_then(|job| job.token);
+        Ok(holder.is_none_or(|token| token.number != *number))
+    }
+
+    /// Ends a job whose expiry has passed. Returns whether it did.
+    fn end_if_expired(&mut self, job: &JobMeta) -> TxResult<bool> {
+        let is_expired = job.expires_at.is_some_and(|at| at <= self.now_ms());
+        if is_expired {
+            self.end_dead(job, Reason::Expired, None)?;
+        }
+        Ok(is_expired)
+    }
+}
