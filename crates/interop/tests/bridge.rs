@@ -13,7 +13,7 @@ use windlass_interop::redis_work_queue::{Item, WorkQueue};
 use windlass_interop::worqr::{Worqr, WorqrSettings};
 use windlass_interop::{InteropServer, blueque, inspect, redis_work_queue, worqr};
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::redis::{self, Cut, Steps};
+use windlass_testkit::redis::{self, CutPoint, FaultProxy};
 
 const TASKS: [&str; 3] = ["one", "two", "three"];
 const NO_WAIT: Duration = Duration::ZERO;

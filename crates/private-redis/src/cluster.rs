@@ -1,28 +1,27 @@
 //! A private Cluster: three primaries and three replicas, ready in a fraction of a second.
 //!
-//! Nodes are patient at first, so that no busy machine causes a failover that no test asked for.
-//! [`Cluster::kill_primary`] and [`Cluster::lose_patience`] make them impatient,
-//! [`Cluster::set_node_timeout`] as much as you like.
+//! The node timeout is long at first, so that a busy machine does not cause an unwanted failover.
+//! [`Cluster::kill_primary`] and [`Cluster::shorten_timeout`] shorten it,
+//! [`Cluster::set_node_timeout`] sets any value.
 
 use std::time::Duration;
 
 use crate::cluster_nodes::{PRIMARIES, launch};
-use crate::port::unless_taken;
+use crate::port::retry_taken_port;
 use crate::resp::Reply;
 use crate::server::Server;
 use crate::wait::until;
 
-/// A node that does not answer for so long is taken for dead: longer than a machine stalls.
-const PATIENT: Duration = Duration::from_secs(15);
+/// The usual node timeout: longer than a machine stalls.
+const LONG_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The same, when a test wants a failover soon. Still long enough that a busy machine does not take
-/// the living for dead.
-const IMPATIENT: Duration = Duration::from_secs(2);
+/// The node timeout for a fast failover; still longer than a busy machine usually stalls.
+const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How many keys move at once.
+/// Keys moved per MIGRATE.
 const PAGE: &str = "100";
 
-/// Six nodes that end with this value.
+/// Six nodes that end when this value is dropped.
 #[derive(Debug)]
 pub struct Cluster {
     nodes: Vec<Server>,
@@ -34,18 +33,18 @@ impl Cluster {
     ///
     /// # Panics
     ///
-    /// When there is no `redis-server`, or a node does not come up.
+    /// Panics if `redis-server` is missing or a node does not start.
     pub fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// As [`Cluster::start`], with further lines in the configuration of every node.
+    /// Like [`Cluster::start`], with additional configuration lines for every node.
     pub fn start_with(lines: &[&str]) -> Self {
-        let (ids, nodes) = unless_taken(|| launch(lines)).into_iter().unzip();
+        let (ids, nodes) = retry_taken_port(|| launch(lines)).into_iter().unzip();
         let cluster = Self { nodes, ids };
-        cluster.set_node_timeout(PATIENT);
+        cluster.set_node_timeout(LONG_TIMEOUT);
         for node in &cluster.nodes {
-            insist(
+            retry_command(
                 node,
                 &["CONFIG", "SET", "cluster-replica-no-failover", "no"],
             );
@@ -53,7 +52,7 @@ impl Cluster {
         cluster
     }
 
-    /// The URL that opens a store on it: it names the three first primaries.
+    /// The URL of a store on this Cluster; it names the first three nodes.
     pub fn url(&self) -> String {
         let seeds: Vec<String> = self.nodes[..PRIMARIES]
             .iter()
@@ -62,46 +61,46 @@ impl Cluster {
         format!("redis-cluster://{}", seeds.join(","))
     }
 
-    /// All nodes: at first three primaries, then in the same order the replica of each.
+    /// All nodes: initially three primaries, then the replica of each in the same order.
     pub fn nodes(&self) -> &[Server] {
         &self.nodes
     }
 
-    /// How long a node may be silent before the others take it for dead. Killed nodes do not hear it.
+    /// Sets the time after which a silent node is considered failed, on all running nodes.
     pub fn set_node_timeout(&self, timeout: Duration) {
         let millis = timeout.as_millis().to_string();
         for node in self.running() {
-            insist(node, &["CONFIG", "SET", "cluster-node-timeout", &millis]);
+            retry_command(node, &["CONFIG", "SET", "cluster-node-timeout", &millis]);
         }
     }
 
-    /// The primary that serves a slot, as the first node that runs sees it.
+    /// The primary that serves a slot, according to the first running node.
     ///
     /// # Panics
     ///
-    /// When no node runs, or nobody serves the slot.
+    /// Panics if no node is running, or the slot is not served.
     pub fn node_of_slot(&self, slot: u16) -> &Server {
-        let asked = self.running().next().expect("a node runs");
-        let place = self.place_of_slot(asked, slot);
-        &self.nodes[place.unwrap_or_else(|| panic!("nobody serves slot {slot}"))]
+        let asked = self.running().next().expect("a running node");
+        let index = self.index_of_slot(asked, slot);
+        &self.nodes[index.unwrap_or_else(|| panic!("slot {slot} is not served"))]
     }
 
-    /// A primary that does not serve this slot, though it serves others: somewhere to move it.
+    /// A primary that does not serve this slot, as a target for a move.
     pub fn other_primary(&self, slot: u16) -> &Server {
-        let home = self.node_of_slot(slot).port();
+        let current = self.node_of_slot(slot).port();
         let others = [0, 6_000, 12_000].map(|other| self.node_of_slot(other));
         others
             .into_iter()
-            .find(|other| other.port() != home)
-            .expect("the slots are not all in one place")
+            .find(|other| other.port() != current)
+            .expect("more than one primary serves slots")
     }
 
-    /// Moves a slot with all its keys to another primary, while clients go on. Every node that runs
-    /// knows of it when this returns.
+    /// Moves a slot with all its keys to another primary, while clients continue. Every running node
+    /// knows the new owner when this returns.
     ///
     /// # Panics
     ///
-    /// When a node refuses a step for a minute; then the slot stays between the two.
+    /// Panics if a node rejects a command for a minute; the slot then stays in migration.
     pub fn move_slot(&self, slot: u16, to: &Server) {
         let from = self.node_of_slot(slot);
         let (from_id, to_id) = (self.id_of(from), self.id_of(to));
@@ -109,64 +108,64 @@ impl Cluster {
             return;
         }
         let number = slot.to_string();
-        let set = |node: &Server, words: &[&str]| {
-            let command = [&["CLUSTER", "SETSLOT", &number], words].concat();
-            insist(node, &command);
+        let set = |node: &Server, args: &[&str]| {
+            let command = [&["CLUSTER", "SETSLOT", &number], args].concat();
+            retry_command(node, &command);
         };
         set(to, &["IMPORTING", from_id]);
         set(from, &["MIGRATING", to_id]);
         while move_page(&number, from, to) {}
-        // The new home first: if we died here, the slot would have one.
+        // The new owner first, so that the slot always has one.
         set(to, &["NODE", to_id]);
         set(from, &["NODE", to_id]);
         for node in self.running().filter(|node| is_primary(node)) {
             set(node, &["NODE", to_id]);
         }
-        self.wait_for_home(slot, to);
+        self.wait_for_owner(slot, to);
     }
 
-    /// Makes the nodes impatient: a primary that is silent for two seconds is replaced.
-    pub fn lose_patience(&self) {
-        self.set_node_timeout(IMPATIENT);
+    /// Sets a short node timeout: a primary that is silent for two seconds is replaced.
+    pub fn shorten_timeout(&self) {
+        self.set_node_timeout(SHORT_TIMEOUT);
     }
 
-    /// Makes the nodes impatient and kills the primary that serves a slot: its replica will follow.
+    /// Sets a short node timeout and kills the primary that serves a slot; its replica takes over.
     pub fn kill_primary(&self, slot: u16) -> &Server {
-        self.lose_patience();
+        self.shorten_timeout();
         let victim = self.node_of_slot(slot);
         victim.kill();
         victim
     }
 
-    /// Waits until another node than `old` serves a slot, all nodes that run know of it, and they
-    /// are patient again.
+    /// Waits until a node other than `old` serves a slot and all running nodes know it. Restores the
+    /// long node timeout.
     pub fn wait_for_new_primary(&self, slot: u16, old: &Server) -> &Server {
         let new = until("a replica takes over", || {
-            let asked = self.running().next().expect("a node runs");
+            let asked = self.running().next().expect("a running node");
             match self
-                .place_of_slot(asked, slot)
-                .map(|place| &self.nodes[place])
+                .index_of_slot(asked, slot)
+                .map(|index| &self.nodes[index])
             {
                 Some(new) if new.port() != old.port() => Ok(new),
                 _ => Err(asked.ask(&["CLUSTER", "NODES"])?.text()),
             }
         });
-        self.wait_for_home(slot, new);
-        self.set_node_timeout(PATIENT);
+        self.wait_for_owner(slot, new);
+        self.set_node_timeout(LONG_TIMEOUT);
         new
     }
 
-    /// Waits until every node that runs says that the slot is there and that all is well.
-    fn wait_for_home(&self, slot: u16, home: &Server) {
+    /// Waits until every running node reports the owner of a slot and a healthy cluster.
+    fn wait_for_owner(&self, slot: u16, owner: &Server) {
         for node in self.running() {
             until("the nodes agree on a slot", || {
-                let place = self.place_of_slot(node, slot);
-                let knows = place.is_some_and(|place| self.nodes[place].port() == home.port());
+                let index = self.index_of_slot(node, slot);
+                let knows = index.is_some_and(|index| self.nodes[index].port() == owner.port());
                 let info = node.ask(&["CLUSTER", "INFO"])?;
-                let is_well = knows && info.field("cluster_state").as_deref() == Some("ok");
-                is_well
+                let is_ok = knows && info.field("cluster_state").as_deref() == Some("ok");
+                is_ok
                     .then_some(())
-                    .ok_or_else(|| format!("it serves {place:?}, {}", info.text()))
+                    .ok_or_else(|| format!("served by {index:?}, {}", info.text()))
             });
         }
     }
@@ -176,17 +175,17 @@ impl Cluster {
     }
 
     fn id_of(&self, node: &Server) -> &str {
-        let place = self
+        let index = self
             .nodes
             .iter()
             .position(|other| other.port() == node.port());
-        &self.ids[place.expect("the node is one of this Cluster")]
+        &self.ids[index.expect("a node of this Cluster")]
     }
 
-    /// Which of our nodes serves a slot, as one of them sees it.
-    fn place_of_slot(&self, asked: &Server, slot: u16) -> Option<usize> {
+    /// The index of the node that serves a slot, according to `asked`.
+    fn index_of_slot(&self, asked: &Server, slot: u16) -> Option<usize> {
         let slot = i64::from(slot);
-        let ranges = insist(asked, &["CLUSTER", "SLOTS"]);
+        let ranges = retry_command(asked, &["CLUSTER", "SLOTS"]);
         let range = ranges.array().iter().find(|range| {
             let range = range.array();
             (range[0].integer()..=range[1].integer()).contains(&slot)
@@ -196,33 +195,33 @@ impl Cluster {
     }
 }
 
-/// Sends a command that may be repeated until it passes: a test may cut connections all the while.
-fn insist<A: AsRef<[u8]>>(node: &Server, words: &[A]) -> Reply {
-    until("a node does what it is told", || node.ask(words))
+/// Repeats a command until it succeeds: tests may close connections meanwhile.
+fn retry_command<A: AsRef<[u8]>>(node: &Server, args: &[A]) -> Reply {
+    until("a node accepts a command", || node.ask(args))
 }
 
 fn is_primary(node: &Server) -> bool {
-    let role = insist(node, &["ROLE"]);
+    let role = retry_command(node, &["ROLE"]);
     role.array()[0].text() == "master"
 }
 
-/// Moves some keys of a slot; whether there were any.
+/// Moves some keys of a slot. Returns whether there were any.
 fn move_page(slot: &str, from: &Server, to: &Server) -> bool {
-    let page = insist(from, &["CLUSTER", "GETKEYSINSLOT", slot, PAGE]);
+    let page = retry_command(from, &["CLUSTER", "GETKEYSINSLOT", slot, PAGE]);
     let port = to.port().to_string();
     let mut command: Vec<Vec<u8>> = ["MIGRATE", "127.0.0.1", &port, "", "0", "30000", "KEYS"]
-        .map(|word| word.as_bytes().to_vec())
+        .map(|arg| arg.as_bytes().to_vec())
         .to_vec();
     for key in page.array() {
         match key {
             Reply::Bulk(name) => command.push(name.clone()),
-            other => panic!("a key was expected, the server answered {other:?}"),
+            other => panic!("expected a key, got {other:?}"),
         }
     }
     let has_keys = !page.array().is_empty();
     if has_keys {
-        // `NOKEY` when all of them were deleted or expired since: that is no failure.
-        insist(from, &command);
+        // Replies `NOKEY` if all of them are gone by now, which is fine.
+        retry_command(from, &command);
     }
     has_keys
 }

@@ -1,8 +1,8 @@
-//! A Cluster that is there from the first moment, by the files its nodes remember one another in.
+//! Forms a Cluster quickly, by writing the `nodes.conf` of each node in advance.
 //!
-//! A primary that starts refuses to serve for two seconds, lest it overlook that it was replaced.
-//! A replica has no such scruple, and keeps its state when it takes over. So every node that is to
-//! be a primary starts as the replica of its later replica, and takes over at once.
+//! A starting primary refuses to serve for two seconds, in case it has been replaced. A replica does
+//! not, and keeps its state when it takes over. So every future primary starts as the replica of its
+//! future replica, and takes over at once.
 
 use std::collections::HashSet;
 use std::thread;
@@ -12,41 +12,42 @@ use crate::port::Port;
 use crate::server::Server;
 use crate::wait::until;
 
-/// How many primaries; as many replicas.
+/// The number of primaries, and of replicas.
 pub(crate) const PRIMARIES: usize = 3;
 
-/// Which slots a primary has at first.
+/// The initial slots of each primary.
 const SLOTS: [&str; PRIMARIES] = ["0-5460", "5461-10922", "10923-16383"];
 
-/// While the nodes find each other: they exchange news every half of it.
+/// While the cluster forms: nodes gossip at half this interval.
 const FORMING_TIMEOUT: &str = "cluster-node-timeout 400";
 
-/// A node to be.
-struct Plan {
+/// A node to start.
+struct NodePlan {
     id: String,
     port: Port,
     bus: Port,
 }
 
-/// Nodes with their ids: first the primaries, then in the same order the replica of each.
+/// Starts the nodes. Returns them with their ids: the primaries, then the replica of each in the same
+/// order.
 pub(crate) fn launch(lines: &[&str]) -> Result<Vec<(String, Server)>, String> {
-    let plans: Vec<Plan> = (0..2 * PRIMARIES)
-        .map(|_| Plan {
+    let plans: Vec<NodePlan> = (0..2 * PRIMARIES)
+        .map(|_| NodePlan {
             id: node_id(),
             port: Port::reserve(),
             bus: Port::reserve(),
         })
         .collect();
     let options: Vec<ServerOptions> = (0..plans.len())
-        .map(|place| {
-            let bus = plans[place].bus.number();
+        .map(|index| {
+            let bus = plans[index].bus.number();
             let options = ServerOptions::new()
                 .line("cluster-enabled yes")
                 .line(format!("cluster-port {bus}"))
                 .line(FORMING_TIMEOUT)
-                // Nobody is elected while this machine is too busy to answer in that time.
+                // Prevents elections while a busy machine exceeds the short timeout.
                 .line("cluster-replica-no-failover yes")
-                .file("nodes.conf", memory(&plans, place));
+                .file("nodes.conf", nodes_conf(&plans, index));
             lines
                 .iter()
                 .fold(options, |options, line| options.line(*line))
@@ -59,7 +60,7 @@ pub(crate) fn launch(lines: &[&str]) -> Result<Vec<(String, Server)>, String> {
             .map(|(plan, options)| {
                 scope.spawn(move || {
                     let server = Server::launch(options, Some(plan.port))?;
-                    Ok((plan.id, server.holding(plan.bus)))
+                    Ok((plan.id, server.with_port(plan.bus)))
                 })
             })
             .collect();
@@ -71,10 +72,10 @@ pub(crate) fn launch(lines: &[&str]) -> Result<Vec<(String, Server)>, String> {
     Ok(nodes)
 }
 
-/// What a node finds in its folder: all others, and that the roles are the other way round.
-fn memory(plans: &[Plan], place: usize) -> String {
+/// The `nodes.conf` of a node, with all nodes in swapped roles.
+fn nodes_conf(plans: &[NodePlan], index: usize) -> String {
     let lines = plans.iter().enumerate().map(|(number, plan)| {
-        let myself = if number == place { "myself," } else { "" };
+        let myself = if number == index { "myself," } else { "" };
         let (id, port, bus) = (&plan.id, plan.port.number(), plan.bus.number());
         let role = if number < PRIMARIES {
             let replicated = &plans[number + PRIMARIES].id;
@@ -89,7 +90,7 @@ fn memory(plans: &[Plan], place: usize) -> String {
     lines.chain([variables]).collect()
 }
 
-/// Turns the roles round; every node knows of it when this returns.
+/// Swaps the roles; every node knows it when this returns.
 fn take_over(nodes: &[(String, Server)]) {
     for (_, node) in nodes {
         until("the nodes are linked", || {
@@ -101,12 +102,12 @@ fn take_over(nodes: &[(String, Server)]) {
     for (_, node) in &nodes[..PRIMARIES] {
         node.command(&["CLUSTER", "FAILOVER", "TAKEOVER"]).ok();
     }
-    for (place, (_, node)) in nodes.iter().enumerate() {
+    for (index, (_, node)) in nodes.iter().enumerate() {
         until("the nodes agree on their roles", || {
             let view = node.ask(&["CLUSTER", "NODES"])?.text();
             let info = node.ask(&["CLUSTER", "INFO"])?;
             let is_ok = info.field("cluster_state").as_deref() == Some("ok");
-            let is_linked = place < PRIMARIES || {
+            let is_linked = index < PRIMARIES || {
                 let info = node.ask(&["INFO", "replication"])?;
                 info.field("master_link_status").as_deref() == Some("up")
             };
@@ -118,28 +119,28 @@ fn take_over(nodes: &[(String, Server)]) {
     }
 }
 
-/// Whether a node sees every primary with its slots and every replica with its primary, and that
-/// primaries which took over in the same epoch have settled whose it is.
+/// Whether a node sees every primary with its slots and every replica with its primary, with
+/// distinct epochs for the primaries.
 fn is_agreed(view: &str, nodes: &[(String, Server)]) -> bool {
     let mut epochs = HashSet::new();
-    nodes.iter().enumerate().all(|(place, (id, _))| {
+    nodes.iter().enumerate().all(|(index, (id, _))| {
         let Some(line) = view.lines().find(|line| line.starts_with(id.as_str())) else {
             return false;
         };
-        let words: Vec<&str> = line.split(' ').collect();
-        let flags: Vec<&str> = words[2].split(',').collect();
+        let fields: Vec<&str> = line.split(' ').collect();
+        let flags: Vec<&str> = fields[2].split(',').collect();
         if flags.iter().any(|flag| flag.starts_with("fail")) {
             return false;
         }
-        if let Some(primary) = place.checked_sub(PRIMARIES) {
-            return flags.contains(&"slave") && words[3] == nodes[primary].0;
+        if let Some(primary) = index.checked_sub(PRIMARIES) {
+            return flags.contains(&"slave") && fields[3] == nodes[primary].0;
         }
-        let has_slots = words.get(8) == Some(&SLOTS[place]);
-        flags.contains(&"master") && has_slots && epochs.insert(words[6])
+        let has_slots = fields.get(8) == Some(&SLOTS[index]);
+        flags.contains(&"master") && has_slots && epochs.insert(fields[6])
     })
 }
 
-/// 40 hexadecimal digits, like those a node would choose.
+/// A random node id: 40 hexadecimal digits.
 fn node_id() -> String {
     let mut rng = fastrand::Rng::new();
     (0..40).map(|_| rng.digit(16)).collect()

@@ -1,5 +1,5 @@
-//! Redis servers of one's own, for tests and benchmarks: started in milliseconds, ended with whoever
-//! started them, shared with nobody.
+//! Private Redis servers for tests and benchmarks: they start in milliseconds and end with the process
+//! that started them.
 //!
 //! ```
 //! use windlass_private_redis::{Cluster, Server, ServerOptions, Fsync};
@@ -20,38 +20,38 @@
 //! cluster.move_slot(slot, to);
 //! ```
 //!
-//! Everything here blocks the calling thread and takes `&self`. A test that works on a store at the
-//! same time has a runtime of several threads, or calls from `spawn_blocking`.
+//! Everything here blocks the calling thread and takes `&self`. A test that uses a store at the same
+//! time needs a multi-threaded runtime, or `spawn_blocking`.
 //!
-//! A server ends when its value is dropped, and also when the test process dies by SIGKILL. Which
-//! program runs is up to `WINDLASS_REDIS_SERVER` (a path), so that the suite runs on Valkey too.
+//! A server ends when its value is dropped, and also when the test process is killed by SIGKILL. Set
+//! `WINDLASS_REDIS_SERVER` to the path of another server, such as `valkey-server`, to test that one.
 //!
 //! # Map
 //!
-//! [`server`] with its [`options`] is one server, [`cluster`] and [`sentinels`] are several.
-//! [`resp`] is how we talk to them, [`wait`] how we wait for them. [`port`] keeps ports apart,
-//! `process` keeps a server from outliving its test, [`slot`] says where a key lives. [`steps`] is a
-//! proxy that cuts a client off at any command; `pipe` is the protocol as it sees it.
+//! [`server`] with its [`options`] is one server, [`cluster`] and [`sentinels`] are groups.
+//! [`resp`] is a small client, [`wait`] polls for a condition. [`port`] reserves ports, `process`
+//! ends a server with its test, [`slot`] computes the slot of a key. [`fault_proxy`] disconnects a
+//! client at a chosen command; `framing` splits the protocol into messages for it.
 
 pub mod cluster;
 mod cluster_nodes;
+pub mod fault_proxy;
+mod framing;
 pub mod options;
-mod pipe;
 pub mod port;
 mod process;
 pub mod resp;
 pub mod sentinels;
 pub mod server;
 pub mod slot;
-pub mod steps;
 pub mod wait;
 
 pub use cluster::Cluster;
+pub use fault_proxy::{CutPoint, FaultProxy};
 pub use options::{Fsync, ServerOptions};
 pub use port::Port;
 pub use resp::{Connection, Reply};
 pub use sentinels::Sentinels;
 pub use server::Server;
 pub use slot::slot_of;
-pub use steps::{Cut, Steps};
 pub use wait::until;

@@ -1,20 +1,20 @@
-//! What a server is started with.
+//! Options of a server.
 
-use crate::port::{Port, try_unless_taken};
+use crate::port::{Port, try_retry_taken_port};
 use crate::server::Server;
 
-/// When a server with an append-only file brings it to the disk.
+/// When a server syncs its append-only file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fsync {
     /// About once per second.
     EverySecond,
-    /// Before it answers a write.
+    /// Before it replies to a write.
     Always,
 }
 
-/// A server to be: a unix socket and nothing on disk, unless told otherwise.
+/// Options of a server (default: a unix socket, nothing on disk).
 #[derive(Debug, Clone, Default)]
-#[must_use = "a server runs only when it is started"]
+#[must_use = "call `start` to start the server"]
 pub struct ServerOptions {
     pub(crate) listens_on_port: bool,
     pub(crate) is_sentinel: bool,
@@ -23,65 +23,64 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// The plainest server.
+    /// The default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Listens on a port of 127.0.0.1 in place of a socket.
+    /// Listens on a port of 127.0.0.1 instead of a socket.
     pub fn tcp(mut self) -> Self {
         self.listens_on_port = true;
         self
     }
 
-    /// Keeps what it has in an append-only file, so that it has it again after a restart.
+    /// Keeps the data in an append-only file, so that it survives a restart.
     pub fn append_only(self, sync: Fsync) -> Self {
-        let word = match sync {
+        let policy = match sync {
             Fsync::EverySecond => "everysec",
             Fsync::Always => "always",
         };
         self.line("appendonly yes")
-            .line(format!("appendfsync {word}"))
+            .line(format!("appendfsync {policy}"))
     }
 
-    /// Refuses writes that would need more memory than this.
+    /// Limits the memory; writes beyond it fail.
     pub fn max_memory(self, bytes: u64) -> Self {
         self.line(format!("maxmemory {bytes}"))
             .line("maxmemory-policy noeviction")
     }
 
-    /// A line of the configuration, after all others: it has the last word.
+    /// Adds a line to the configuration. Later lines override earlier ones.
     pub fn line(mut self, line: impl Into<String>) -> Self {
         self.lines.push(line.into());
         self
     }
 
-    /// Starts it; it answers when this returns.
+    /// Starts the server; it accepts commands when this returns.
     ///
     /// # Panics
     ///
-    /// When there is no `redis-server`, or it does not come up; its log is in the text.
+    /// Panics if `redis-server` is missing or does not start; the message has its log.
     pub fn start(self) -> Server {
         self.try_start()
             .unwrap_or_else(|failure| panic!("{failure}"))
     }
 
-    /// Starts it; it answers when this returns. The `Err` says why there is none: no `redis-server`
-    /// is installed, or it did not come up, with the end of its log.
+    /// Like [`ServerOptions::start`], but returns the error.
     pub fn try_start(self) -> Result<Server, String> {
-        try_unless_taken(|| {
+        try_retry_taken_port(|| {
             let port = self.listens_on_port.then(Port::try_reserve).transpose()?;
             Server::launch(&self, port)
         })
     }
 
-    /// A Sentinel: another program in the same binary.
+    /// Runs as a Sentinel.
     pub(crate) fn sentinel(mut self) -> Self {
         self.is_sentinel = true;
         self
     }
 
-    /// A file that it finds in its folder.
+    /// Adds a file to the server's folder.
     pub(crate) fn file(mut self, name: &'static str, text: String) -> Self {
         self.files.push((name, text));
         self

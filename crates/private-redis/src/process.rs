@@ -1,7 +1,7 @@
-//! A running `redis-server`: ours to signal, and dead when we are.
+//! A running `redis-server` that ends with this process.
 //!
-//! A test process that dies by SIGKILL drops nothing. So a shell waits at the end of a pipe that
-//! we alone hold open: when we are gone it reads the end of it and kills the server.
+//! A test process killed by SIGKILL runs no destructors. So a shell reads from a pipe whose other end
+//! only this process holds: at end of file it kills the server.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -12,16 +12,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-/// The program to run: a path, for example that of a `valkey-server`.
+/// The path of the server to run, such as `valkey-server`.
 const PROGRAM: &str = "WINDLASS_REDIS_SERVER";
 
-/// What a server prints, in its folder.
+/// The log file in its folder.
 pub(crate) const LOG: &str = "server.log";
 
-/// Its configuration, in its folder.
+/// The configuration file in its folder.
 pub(crate) const CONFIG: &str = "server.conf";
 
-/// A line means that all is well; signals for the whole group of processes are not for it.
+/// Exits on a line of input; on end of file it kills the server. Ignores signals to the process group.
 const WATCHDOG: &str = r#"trap '' HUP INT TERM; read line || { kill -9 "$1"; rm -rf "$2"; }"#;
 
 /// A server and its watchdog.
@@ -33,7 +33,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a server on the configuration in its folder; the `Err` says why it cannot.
+    /// Starts a server with the configuration in its folder.
     pub(crate) fn start(folder: &Path, is_sentinel: bool) -> Result<Self, String> {
         let mut server = spawn_server(folder, is_sentinel)?;
         let watchdog = Command::new("sh")
@@ -53,7 +53,7 @@ impl Process {
             Err(error) => {
                 let _ = server.kill();
                 let _ = server.wait();
-                Err(format!("no shell starts to watch over the server: {error}"))
+                Err(format!("cannot start a shell to watch the server: {error}"))
             }
         }
     }
@@ -62,35 +62,35 @@ impl Process {
         self.server.id()
     }
 
-    /// How it ended, if it did.
-    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+    /// Its exit status, if it has exited.
+    pub(crate) fn exit_status(&mut self) -> Option<ExitStatus> {
         self.server.try_wait().expect("the server is our child")
     }
 
-    /// Whether it can answer.
+    /// Whether it is neither stopped nor exited.
     pub(crate) fn is_running(&mut self) -> bool {
-        !self.is_stopped.load(Ordering::Relaxed) && self.ended().is_none()
+        !self.is_stopped.load(Ordering::Relaxed) && self.exit_status().is_none()
     }
 
-    /// Stops it, and returns when it stands.
+    /// Stops it, and waits until it is stopped.
     pub(crate) fn stop(&self) {
         let pid = Pid::from_child(&self.server);
-        kill_process(pid, Signal::STOP).expect("the server is there to be stopped");
-        waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED).expect("the server stops");
+        kill_process(pid, Signal::STOP).expect("signal the server");
+        waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED).expect("wait until the server stops");
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn resume(&self) {
         let pid = Pid::from_child(&self.server);
         self.is_stopped.store(false, Ordering::Relaxed);
-        kill_process(pid, Signal::CONT).expect("the server is there to go on");
+        kill_process(pid, Signal::CONT).expect("signal the server");
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The number of the server is free for others only after the last line; by then nobody
-        // is left who would kill by number.
+        // Reap the server last: until then its process id cannot be reused, and the watchdog that
+        // would kill by process id is gone.
         let _ = self.server.kill();
         if let Some(mut line) = self.watchdog.stdin.take() {
             let _ = line.write_all(b"\n");
@@ -101,13 +101,13 @@ impl Drop for Process {
 }
 
 fn spawn_server(folder: &Path, is_sentinel: bool) -> Result<Child, String> {
-    let unwritten =
-        |error: std::io::Error| format!("cannot write into {}: {error}", folder.display());
+    let cannot_write =
+        |error: std::io::Error| format!("cannot write to {}: {error}", folder.display());
     let log = File::options()
         .create(true)
         .append(true)
         .open(folder.join(LOG))
-        .map_err(unwritten)?;
+        .map_err(cannot_write)?;
     let programs = match std::env::var_os(PROGRAM) {
         Some(program) => vec![program],
         None => ["redis-server", "valkey-server"]
@@ -120,17 +120,17 @@ fn spawn_server(folder: &Path, is_sentinel: bool) -> Result<Child, String> {
         if is_sentinel {
             command.arg("--sentinel");
         }
-        let errors = log.try_clone().map_err(unwritten)?;
+        let errors = log.try_clone().map_err(cannot_write)?;
         let spawned = command
             .current_dir(folder)
             .stdin(Stdio::null())
-            .stdout(log.try_clone().map_err(unwritten)?)
+            .stdout(log.try_clone().map_err(cannot_write)?)
             .stderr(errors)
             .spawn();
         match spawned {
             Ok(child) => return Ok(child),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(format!("{} could not start: {error}", program.display())),
+            Err(error) => return Err(format!("cannot start {}: {error}", program.display())),
         }
     }
     Err(missing(&programs.join(OsStr::new("` or `"))))
@@ -138,9 +138,9 @@ fn spawn_server(folder: &Path, is_sentinel: bool) -> Result<Child, String> {
 
 fn missing(programs: &OsStr) -> String {
     format!(
-        "`{}` was not found, and a Redis server of its own is needed here\n\
-         to get it: `cargo xtask check` installs it, or by hand `apt-get install redis-server`, \
-         `brew install redis`; another one is named by {PROGRAM}=/path/to/valkey-server",
+        "`{}` not found: a private Redis server is needed here\n\
+         install it with `cargo xtask check`, `apt-get install redis-server` or \
+         `brew install redis`, or set {PROGRAM}=/path/to/valkey-server",
         programs.display()
     )
 }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_server_says_how_to_get_it() {
+    fn the_error_for_a_missing_server_says_how_to_install_it() {
         let text = missing(OsStr::new("redis-server"));
         assert!(text.contains("cargo xtask check"), "{text}");
         assert!(text.contains("apt-get install"), "{text}");

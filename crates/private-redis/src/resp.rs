@@ -1,4 +1,4 @@
-//! A small client of our own, so that tests see a server through other eyes than the store's.
+//! A small independent client, so that tests do not inspect a server through the store's own client.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -6,10 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long an answer may take: a server that is stopped gives none.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// How long a reply may take; a stopped server sends none.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// A unix socket.
@@ -18,12 +18,12 @@ pub enum Address {
     Port(u16),
 }
 
-/// What a server answered.
+/// A reply of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// A short word such as `OK`.
+    /// A status such as `OK`.
     Status(String),
-    /// A refusal, with its code in front.
+    /// An error, with its code first.
     Error(String),
     /// A number.
     Integer(i64),
@@ -31,35 +31,35 @@ pub enum Reply {
     Bulk(Vec<u8>),
     /// Nothing.
     Nil,
-    /// Several answers.
+    /// An array of replies.
     Array(Vec<Reply>),
 }
 
 impl Reply {
-    /// The same answer, unless it is an error.
+    /// Returns the reply.
     ///
     /// # Panics
     ///
-    /// When it is an error.
+    /// Panics if it is an error.
     #[track_caller]
     #[expect(
         clippy::return_self_not_must_use,
-        reason = "often there is nothing more to know"
+        reason = "callers often only check for an error"
     )]
     pub fn ok(self) -> Self {
         if let Self::Error(text) = &self {
-            panic!("the server refused: {text}");
+            panic!("the server replied with an error: {text}");
         }
         self
     }
 
-    /// A word or bytes, as text.
+    /// A status or bulk string as text.
     #[track_caller]
     pub fn text(&self) -> String {
         match self {
             Self::Status(text) => text.clone(),
             Self::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            other => panic!("text was expected, the server answered {other:?}"),
+            other => panic!("expected text, got {other:?}"),
         }
     }
 
@@ -68,20 +68,20 @@ impl Reply {
     pub fn integer(&self) -> i64 {
         match self {
             Self::Integer(number) => *number,
-            other => panic!("a number was expected, the server answered {other:?}"),
+            other => panic!("expected a number, got {other:?}"),
         }
     }
 
-    /// Several answers.
+    /// The items of an array.
     #[track_caller]
     pub fn array(&self) -> &[Self] {
         match self {
-            Self::Array(parts) => parts,
-            other => panic!("an array was expected, the server answered {other:?}"),
+            Self::Array(items) => items,
+            other => panic!("expected an array, got {other:?}"),
         }
     }
 
-    /// The value of a line `name:value`, as INFO and CLUSTER INFO write them.
+    /// The value of a line `name:value`, as in INFO and CLUSTER INFO.
     #[track_caller]
     pub fn field(&self, name: &str) -> Option<String> {
         let text = self.text();
@@ -95,7 +95,7 @@ impl Reply {
 trait Duplex: Read + Write + Send {}
 impl<T: Read + Write + Send> Duplex for T {}
 
-/// A connection of its own to a server.
+/// A connection to a server.
 pub struct Connection {
     stream: BufReader<Box<dyn Duplex>>,
 }
@@ -112,15 +112,15 @@ impl Connection {
         let stream: Box<dyn Duplex> = match address {
             Address::Socket(path) => {
                 let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(ANSWER_WITHIN))?;
-                stream.set_write_timeout(Some(ANSWER_WITHIN))?;
+                stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+                stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
                 Box::new(stream)
             }
             Address::Port(port) => {
                 let stream = TcpStream::connect(("127.0.0.1", *port))?;
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(ANSWER_WITHIN))?;
-                stream.set_write_timeout(Some(ANSWER_WITHIN))?;
+                stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+                stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
                 Box::new(stream)
             }
         };
@@ -129,28 +129,30 @@ impl Connection {
         })
     }
 
-    /// Sends a command and reads its answer.
-    pub fn command<A: AsRef<[u8]>>(&mut self, words: &[A]) -> io::Result<Reply> {
-        self.send(words)?;
+    /// Sends a command and reads its reply.
+    pub fn command<A: AsRef<[u8]>>(&mut self, args: &[A]) -> io::Result<Reply> {
+        self.send(args)?;
         self.receive()
     }
 
-    /// Sends a command and leaves its answer for [`Connection::receive`].
-    pub fn send<A: AsRef<[u8]>>(&mut self, words: &[A]) -> io::Result<()> {
-        let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-        for word in words {
-            let word = word.as_ref();
-            bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            bytes.extend_from_slice(word);
+    /// Sends a command; read its reply with [`Connection::receive`].
+    pub fn send<A: AsRef<[u8]>>(&mut self, args: &[A]) -> io::Result<()> {
+        let mut bytes = format!("*{}\r\n", args.len()).into_bytes();
+        for arg in args {
+            let arg = arg.as_ref();
+            bytes.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+            bytes.extend_from_slice(arg);
             bytes.extend_from_slice(b"\r\n");
         }
         self.stream.get_mut().write_all(&bytes)
     }
 
-    /// Reads the next answer.
+    /// Reads the next reply.
     pub fn receive(&mut self) -> io::Result<Reply> {
         let line = self.line()?;
-        let (kind, rest) = line.split_at_checked(1).ok_or_else(|| strange(&line))?;
+        let (kind, rest) = line
+            .split_at_checked(1)
+            .ok_or_else(|| protocol_error(&line))?;
         Ok(match kind {
             "+" => Reply::Status(rest.to_owned()),
             "-" => Reply::Error(rest.to_owned()),
@@ -167,7 +169,7 @@ impl Connection {
                 ),
                 Err(_) => Reply::Nil,
             },
-            _ => return Err(strange(&line)),
+            _ => return Err(protocol_error(&line)),
         })
     }
 
@@ -175,7 +177,7 @@ impl Connection {
         let mut line = String::new();
         self.stream.read_line(&mut line)?;
         match line.strip_suffix("\r\n") {
-            Some(whole) => Ok(whole.to_owned()),
+            Some(line) => Ok(line.to_owned()),
             None => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
@@ -189,12 +191,12 @@ impl Connection {
 }
 
 fn number(text: &str) -> io::Result<i64> {
-    text.parse().map_err(|_| strange(text))
+    text.parse().map_err(|_| protocol_error(text))
 }
 
-fn strange(line: &str) -> io::Error {
+fn protocol_error(line: &str) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        format!("not an answer of the protocol: {line:?}"),
+        format!("invalid RESP reply: {line:?}"),
     )
 }

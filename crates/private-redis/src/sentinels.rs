@@ -1,49 +1,49 @@
-//! A private group under Sentinel: a primary, two replicas, and three Sentinels that watch them.
+//! A private Sentinel group: a primary, two replicas, and three Sentinels.
 //!
-//! The Sentinels are patient at first, so that no busy machine causes a failover that no test asked
-//! for. [`Sentinels::kill_primary`] makes them impatient; a test that stops the primary or cuts its
-//! links in another way calls [`Sentinels::lose_patience`] first.
+//! The timeout is long at first, so that a busy machine does not cause an unwanted failover.
+//! [`Sentinels::kill_primary`] shortens it; a test that stops or disconnects the primary in another
+//! way calls [`Sentinels::shorten_timeout`] first.
 
 use std::thread;
 use std::time::Duration;
 
 use crate::options::ServerOptions;
-use crate::port::{Port, unless_taken};
+use crate::port::{Port, retry_taken_port};
 use crate::resp::Reply;
 use crate::server::Server;
 use crate::wait::until;
 
-/// The name that the Sentinels know the group by.
+/// The name of the group.
 pub const NAME: &str = "main";
 
 const SERVERS: usize = 3;
 const SENTINELS: usize = 3;
 
-/// How many Sentinels must agree that the primary is down.
+/// Sentinels that must agree that the primary is down.
 const QUORUM: usize = 2;
 
-/// A primary that does not answer for so long is taken for dead: longer than a machine stalls.
-const PATIENT: Duration = Duration::from_secs(60);
+/// The usual `down-after-milliseconds`: longer than a machine stalls.
+const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The same, when a test wants a failover soon. Still long enough that a busy machine seldom takes
-/// the living for dead, which would put off the failover.
-const IMPATIENT: Duration = Duration::from_secs(1);
+/// `down-after-milliseconds` for a fast failover; still longer than a busy machine usually stalls, as
+/// a false alarm would delay the failover.
+const SHORT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How often the Sentinels look and talk: more often than by themselves. And a Sentinel that finds
-/// itself stalled does not keep out of everything for half a minute.
+/// Shorter periods than the defaults, and a shorter pause after a Sentinel detects that it stalled
+/// (tilt mode).
 ///
-/// After four publish periods a Sentinel turns a strange primary back into a replica. That must be
-/// longer than a failover takes that another Sentinel leads, which looks for its success each second.
-const HASTE: &str = "info-period 500 ask-period 100 publish-period 1000 \
+/// After four publish periods a Sentinel turns an unexpected primary back into a replica. That must
+/// be longer than a failover led by another Sentinel, which checks its progress every second.
+const FAST_PERIODS: &str = "info-period 500 ask-period 100 publish-period 1000 \
                      tilt-trigger 20000 tilt-period 1000";
 
-/// While they find each other: a link that failed is tried again after this.
+/// While the group forms: the retry interval of a failed link.
 const FORMING: &str = "ping-period 100";
 
-/// Afterwards as by themselves: no replica is chosen that was not looked at for five of them.
+/// Afterwards, the default: a replica not pinged for five periods is not promoted.
 const FORMED: &str = "ping-period 1000";
 
-/// Three servers and three Sentinels that end with this value.
+/// Three servers and three Sentinels that end when this value is dropped.
 #[derive(Debug)]
 pub struct Sentinels {
     servers: Vec<Server>,
@@ -51,33 +51,33 @@ pub struct Sentinels {
 }
 
 impl Sentinels {
-    /// Starts the group. When this returns the replicas are linked, and every Sentinel knows both
-    /// of them and both other Sentinels.
+    /// Starts the group. When this returns, the replicas are linked, and every Sentinel knows both
+    /// of them and the two other Sentinels.
     ///
     /// # Panics
     ///
-    /// When there is no `redis-server`, or one of them does not come up.
+    /// Panics if `redis-server` is missing or a server does not start.
     pub fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// As [`Sentinels::start`], with further lines in the configuration of every server.
+    /// Like [`Sentinels::start`], with additional configuration lines for every server.
     pub fn start_with(lines: &[&str]) -> Self {
         let options = lines
             .iter()
             .fold(ServerOptions::new(), |options, line| options.line(*line));
-        unless_taken(|| {
+        retry_taken_port(|| {
             let servers = launch_all(vec![options.clone(); SERVERS], reserve(SERVERS))?;
-            // First of all, so that the Sentinels need not look twice.
+            // Before the Sentinels start, so that they see the replicas at once.
             link_replicas(&servers);
             let ports = reserve(SENTINELS);
             let sentinels = launch_all(sentinel_options(&servers, &ports), ports)?;
-            wait_until_seen(&sentinels);
+            wait_until_formed(&sentinels);
             Ok(Self { servers, sentinels })
         })
     }
 
-    /// The URL that opens a store on it.
+    /// The URL of a store on this group.
     pub fn url(&self) -> String {
         let sentinels: Vec<String> = self
             .sentinels
@@ -87,7 +87,7 @@ impl Sentinels {
         format!("redis-sentinel://{}/{NAME}/0", sentinels.join(","))
     }
 
-    /// The servers: at first a primary and two replicas.
+    /// The servers: initially a primary and two replicas.
     pub fn servers(&self) -> &[Server] {
         &self.servers
     }
@@ -97,17 +97,17 @@ impl Sentinels {
         &self.sentinels
     }
 
-    /// The primary, as the first Sentinel that runs says.
+    /// The primary, according to the first running Sentinel.
     ///
     /// # Panics
     ///
-    /// When no Sentinel runs.
+    /// Panics if no Sentinel is running.
     pub fn primary(&self) -> &Server {
         let asked = self.running_sentinels().next();
-        self.primary_by(asked.expect("a Sentinel runs"))
+        self.primary_by(asked.expect("a running Sentinel"))
     }
 
-    /// The servers that run and are not the primary.
+    /// The running servers other than the primary.
     pub fn replicas(&self) -> Vec<&Server> {
         let primary = self.primary().port();
         self.servers
@@ -116,35 +116,35 @@ impl Sentinels {
             .collect()
     }
 
-    /// Makes the Sentinels impatient: a primary that is silent for a second is replaced.
-    pub fn lose_patience(&self) {
-        for (place, sentinel) in self.sentinels.iter().enumerate() {
-            // The last one decides between the others: if all of them stood for election at the
-            // same time, each would vote for itself and they would start over, seconds later.
-            let factor = if place + 1 == SENTINELS { 3 } else { 1 };
-            set_down_after(sentinel, factor * IMPATIENT);
+    /// Sets a short timeout: a primary that is silent for a second is replaced.
+    pub fn shorten_timeout(&self) {
+        for (index, sentinel) in self.sentinels.iter().enumerate() {
+            // The last one reacts later and breaks ties: if all of them stood for election at the
+            // same time, each would vote for itself and they would retry seconds later.
+            let factor = if index + 1 == SENTINELS { 3 } else { 1 };
+            set_down_after(sentinel, factor * SHORT_TIMEOUT);
         }
     }
 
-    /// Makes the Sentinels impatient and kills the primary.
+    /// Sets a short timeout and kills the primary.
     pub fn kill_primary(&self) -> &Server {
         let victim = self.primary();
-        self.lose_patience();
+        self.shorten_timeout();
         victim.kill();
         victim
     }
 
-    /// Asks for a failover though the primary is well; [`Sentinels::wait_for_new_primary`] waits
-    /// for it. Gives the primary that is to be replaced.
+    /// Requests a failover of a healthy primary; [`Sentinels::wait_for_new_primary`] waits for it.
+    /// Returns the old primary.
     pub fn fail_over(&self) -> &Server {
         let old = self.primary();
-        let asked = self.running_sentinels().next().expect("a Sentinel runs");
+        let asked = self.running_sentinels().next().expect("a running Sentinel");
         asked.command(&["SENTINEL", "FAILOVER", NAME]).ok();
         old
     }
 
-    /// Waits until all Sentinels that run name another primary than `old`, it is one, the replicas
-    /// that run follow it, and the Sentinels are patient again.
+    /// Waits until all running Sentinels report a primary other than `old`, it has taken the role, and
+    /// the running replicas follow it. Restores the long timeout.
     pub fn wait_for_new_primary(&self, old: &Server) -> &Server {
         let new = until("the Sentinels choose another primary", || {
             let named: Vec<&Server> = self
@@ -155,15 +155,18 @@ impl Sentinels {
             let is_agreed = named.iter().all(|other| other.port() == new.port());
             if !is_agreed || new.port() == old.port() {
                 let ports: Vec<u16> = named.iter().map(|server| server.port()).collect();
-                return Err(format!("they name {ports:?}; {}", self.sentinels[0].log()));
+                return Err(format!(
+                    "they report {ports:?}; {}",
+                    self.sentinels[0].log()
+                ));
             }
             match new.ask(&["ROLE"])?.array()[0].text().as_str() {
                 "master" => Ok(new),
-                other => Err(format!("{} says that it is a {other}", new.port())),
+                other => Err(format!("the role of {} is {other}", new.port())),
             }
         });
         for sentinel in &self.sentinels {
-            set_down_after(sentinel, PATIENT);
+            set_down_after(sentinel, LONG_TIMEOUT);
         }
         for replica in self.followers(new, old) {
             until("a replica follows the new primary", || {
@@ -177,12 +180,12 @@ impl Sentinels {
         new
     }
 
-    /// Who is neither the new primary nor the old: the old one may be cut off, or not know it yet.
+    /// The running servers except the new and the old primary, which may be disconnected or outdated.
     fn followers(&self, new: &Server, old: &Server) -> impl Iterator<Item = &Server> {
-        let apart = [new.port(), old.port()];
+        let excluded = [new.port(), old.port()];
         self.servers
             .iter()
-            .filter(move |server| server.is_running() && !apart.contains(&server.port()))
+            .filter(move |server| server.is_running() && !excluded.contains(&server.port()))
     }
 
     fn running_sentinels(&self) -> impl Iterator<Item = &Server> {
@@ -199,11 +202,11 @@ impl Sentinels {
         let mut servers = self.servers.iter();
         servers
             .find(|server| server.port().to_string() == port)
-            .unwrap_or_else(|| panic!("the Sentinel names port {port}, which is none of ours"))
+            .unwrap_or_else(|| panic!("the Sentinel reports an unknown port {port}"))
     }
 }
 
-/// After how long of silence a Sentinel that runs takes the primary for dead.
+/// Sets `down-after-milliseconds`, if the Sentinel is running.
 fn set_down_after(sentinel: &Server, time: Duration) {
     let millis = time.as_millis().to_string();
     if sentinel.is_running() {
@@ -227,8 +230,8 @@ fn link_replicas(servers: &[Server]) {
     }
 }
 
-fn wait_until_seen(sentinels: &[Server]) {
-    set_periods(sentinels, HASTE);
+fn wait_until_formed(sentinels: &[Server]) {
+    set_periods(sentinels, FAST_PERIODS);
     set_periods(sentinels, FORMING);
     for sentinel in sentinels {
         until("a Sentinel sees the group", || {
@@ -251,46 +254,44 @@ fn set_periods(sentinels: &[Server], periods: &str) {
     }
 }
 
-/// How many of its peers a Sentinel has a good link to; replicas also with one to their primary.
+/// The number of healthy peers of a Sentinel; replicas must also be linked to their primary.
 fn links(sentinel: &Server, what: &str) -> usize {
     let reply = sentinel.command(&["SENTINEL", what, NAME]).ok();
-    let is_well = |peer: &&Reply| {
-        let words: Vec<String> = peer.array().iter().map(|word| word.text()).collect();
-        let has = |name: &str, value: &str| words.chunks(2).any(|pair| pair == [name, value]);
+    let is_healthy = |peer: &&Reply| {
+        let fields: Vec<String> = peer.array().iter().map(|field| field.text()).collect();
+        let has = |name: &str, value: &str| fields.chunks(2).any(|pair| pair == [name, value]);
         let follows = has("role-reported", "slave") && has("master-link-status", "ok");
         has("flags", "sentinel") || (has("flags", "slave") && follows)
     };
-    reply.array().iter().filter(is_well).count()
+    reply.array().iter().filter(is_healthy).count()
 }
 
 fn reserve(count: usize) -> Vec<Port> {
     (0..count).map(|_| Port::reserve()).collect()
 }
 
-/// Each Sentinel knows everybody from the start: to find one another takes them seconds.
+/// Each Sentinel knows the others from the start, as discovery takes seconds.
 fn sentinel_options(servers: &[Server], ports: &[Port]) -> Vec<ServerOptions> {
     let ids: Vec<String> = ports.iter().map(|_| run_id()).collect();
     let primary = servers[0].port();
-    let patience = PATIENT.as_millis();
+    let timeout = LONG_TIMEOUT.as_millis();
     (0..ports.len())
-        .map(|place| {
+        .map(|index| {
             let mut options = ServerOptions::new()
                 .sentinel()
-                .line(format!("sentinel myid {}", ids[place]))
+                .line(format!("sentinel myid {}", ids[index]))
                 .line(format!(
                     "sentinel monitor {NAME} 127.0.0.1 {primary} {QUORUM}"
                 ))
-                .line(format!(
-                    "sentinel down-after-milliseconds {NAME} {patience}"
-                ))
-                // When votes were split, the next try begins after twice this.
+                .line(format!("sentinel down-after-milliseconds {NAME} {timeout}"))
+                // After a split vote, the next election starts after twice this time.
                 .line(format!("sentinel failover-timeout {NAME} 2000"))
                 .line(format!("sentinel parallel-syncs {NAME} {SERVERS}"));
             for replica in &servers[1..] {
                 let port = replica.port();
                 options = options.line(format!("sentinel known-replica {NAME} 127.0.0.1 {port}"));
             }
-            for other in (0..ports.len()).filter(|other| *other != place) {
+            for other in (0..ports.len()).filter(|other| *other != index) {
                 let (port, id) = (ports[other].number(), &ids[other]);
                 options = options.line(format!(
                     "sentinel known-sentinel {NAME} 127.0.0.1 {port} {id}"
@@ -301,7 +302,7 @@ fn sentinel_options(servers: &[Server], ports: &[Port]) -> Vec<ServerOptions> {
         .collect()
 }
 
-/// Starts all of them at once.
+/// Starts all servers concurrently.
 fn launch_all(options: Vec<ServerOptions>, ports: Vec<Port>) -> Result<Vec<Server>, String> {
     thread::scope(|scope| {
         let starting: Vec<_> = options

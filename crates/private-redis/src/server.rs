@@ -1,4 +1,4 @@
-//! One private server, in a folder of its own.
+//! One private server, in a temporary folder.
 
 use std::fs;
 use std::io;
@@ -13,17 +13,17 @@ use crate::process::{CONFIG, LOG, Process};
 use crate::resp::{Address, Connection, Reply};
 use crate::wait::try_until;
 
-/// For every server and Sentinel.
-const ALWAYS: &str = "bind 127.0.0.1\nprotected-mode no\n";
+/// Configuration of every server and Sentinel.
+const BASE_CONFIG: &str = "bind 127.0.0.1\nprotected-mode no\n";
 
-/// For servers. A replica gets its first copy at once, not after waiting for others to ask too.
-const DATA: &str = "save \"\"\nappendonly no\nrepl-diskless-sync-delay 0\n\
+/// Configuration of servers. Replicas sync at once instead of waiting for others to join.
+const DATA_CONFIG: &str = "save \"\"\nappendonly no\nrepl-diskless-sync-delay 0\n\
                     enable-debug-command local\n";
 
-/// A `redis-server` that ends with this value, or with the test process.
+/// A `redis-server` that ends when this value is dropped, or with the test process.
 #[derive(Debug)]
 pub struct Server {
-    // Before the folder, which is removed when nobody writes into it any more.
+    // Declared before the folder: the process must end before its folder is removed.
     process: Mutex<Option<Process>>,
     address: Address,
     is_sentinel: bool,
@@ -32,35 +32,36 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server on a unix socket, with nothing on disk; it answers when this returns.
+    /// Starts a server on a unix socket, with nothing on disk; it accepts commands when this
+    /// returns.
     ///
     /// # Panics
     ///
-    /// When there is no `redis-server`, or it does not come up; its log is in the text.
+    /// Panics if `redis-server` is missing or does not start; the message has its log.
     pub fn start() -> Self {
         ServerOptions::new().start()
     }
 
-    /// Starts a server; the `Err` says why it did not come up.
+    /// Starts a server on `port`, or on a unix socket.
     pub(crate) fn launch(options: &ServerOptions, port: Option<Port>) -> Result<Self, String> {
         let folder = tempfile::Builder::new()
             .prefix("windlass-redis-")
             .tempdir()
-            .map_err(|error| format!("no temporary folder can be made: {error}"))?;
+            .map_err(|error| format!("cannot create a temporary folder: {error}"))?;
         let address = match &port {
             Some(port) => Address::Port(port.number()),
             None => Address::Socket(socket_in(folder.path())?),
         };
-        let mut config = String::from(ALWAYS);
+        let mut config = String::from(BASE_CONFIG);
         if !options.is_sentinel {
-            config.push_str(DATA);
+            config.push_str(DATA_CONFIG);
         }
         config.push_str(&listen(folder.path(), &address));
         config.extend(options.lines.iter().flat_map(|line| [line, "\n"]));
         let files = options.files.iter().map(|(name, text)| (*name, text));
         for (name, text) in files.chain([(CONFIG, &config)]) {
             fs::write(folder.path().join(name), text)
-                .map_err(|error| format!("{name} cannot be written: {error}"))?;
+                .map_err(|error| format!("cannot write {name}: {error}"))?;
         }
         let server = Self {
             process: Mutex::new(None),
@@ -73,13 +74,13 @@ impl Server {
         Ok(server)
     }
 
-    /// Keeps a further port for as long as this server is there.
-    pub(crate) fn holding(mut self, port: Port) -> Self {
+    /// Keeps a further port reserved for the lifetime of this server.
+    pub(crate) fn with_port(mut self, port: Port) -> Self {
         self.ports.push(port);
         self
     }
 
-    /// The URL that opens a store on it.
+    /// The URL of a store on this server.
     pub fn url(&self) -> String {
         match &self.address {
             Address::Socket(path) => format!("redis+unix://{}", path.display()),
@@ -87,7 +88,7 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -96,43 +97,43 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When it has a socket instead: see [`ServerOptions::tcp`].
+    /// Panics if it listens on a socket; see [`ServerOptions::tcp`].
     pub fn port(&self) -> u16 {
         match &self.address {
             Address::Port(port) => *port,
-            Address::Socket(_) => panic!("this server has no port; start it with `tcp()`"),
+            Address::Socket(_) => panic!("this server listens on a socket; start it with `tcp()`"),
         }
     }
 
-    /// The folder with its files.
+    /// Its folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The number of its process.
+    /// Its process id.
     ///
     /// # Panics
     ///
-    /// When it is not running.
+    /// Panics if it is not running.
     pub fn pid(&self) -> u32 {
         self.with_process(|process| process.pid())
     }
 
-    /// Whether it can answer: it was neither killed nor stopped.
+    /// Whether it is running, neither killed nor stopped.
     pub fn is_running(&self) -> bool {
         self.lock().as_mut().is_some_and(Process::is_running)
     }
 
-    /// Sends SIGKILL; it is gone when this returns.
+    /// Kills it with SIGKILL and waits for its exit.
     pub fn kill(&self) {
         self.lock().take();
     }
 
-    /// Sends SIGSTOP; it stands when this returns. Connections to it hang.
+    /// Stops it with SIGSTOP and waits until it is stopped. Connections to it hang.
     ///
     /// # Panics
     ///
-    /// When it is not running.
+    /// Panics if it is not running.
     pub fn stop(&self) {
         self.with_process(|process| process.stop());
     }
@@ -141,17 +142,17 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When it is not running.
+    /// Panics if it is not running.
     pub fn resume(&self) {
         self.with_process(|process| process.resume());
     }
 
-    /// Kills it if it runs and starts it anew, with the same folder and address. When this returns
-    /// it answers, and has loaded what it kept.
+    /// Restarts it (after SIGKILL if it runs) with the same folder and address. It has loaded its data
+    /// and accepts commands when this returns.
     ///
     /// # Panics
     ///
-    /// When it does not come up; its log is in the text.
+    /// Panics if it does not start; the message has its log.
     pub fn restart(&self) {
         self.try_restart()
             .unwrap_or_else(|failure| panic!("{failure}"));
@@ -162,15 +163,15 @@ impl Server {
         process.take();
         let mut new = Process::start(self.folder(), self.is_sentinel)?;
         try_until("the server starts", || {
-            if let Some(status) = new.ended() {
+            if let Some(status) = new.exit_status() {
                 return Ok(Err(format!(
-                    "the server ended with {status}; {}",
+                    "the server exited with {status}; {}",
                     self.log()
                 )));
             }
             match self.try_command(&["PING"]) {
                 Ok(Reply::Error(text)) if text.starts_with("LOADING") => Err(text),
-                // A server with a password is up as well.
+                // An authentication error also means that the server is up.
                 Ok(_) => Ok(Ok(())),
                 Err(error) => Err(error.to_string()),
             }
@@ -179,71 +180,71 @@ impl Server {
         Ok(())
     }
 
-    /// A connection of its own.
+    /// Opens a new connection.
     pub fn connect(&self) -> io::Result<Connection> {
         Connection::open(&self.address)
     }
 
-    /// Sends one command on a new connection; the answer may be a [`Reply::Error`].
-    pub fn try_command<A: AsRef<[u8]>>(&self, words: &[A]) -> io::Result<Reply> {
-        self.connect()?.command(words)
+    /// Sends one command on a new connection; the reply may be a [`Reply::Error`].
+    pub fn try_command<A: AsRef<[u8]>>(&self, args: &[A]) -> io::Result<Reply> {
+        self.connect()?.command(args)
     }
 
-    /// Sends one command on a new connection; the answer may be a [`Reply::Error`].
+    /// Sends one command on a new connection; the reply may be a [`Reply::Error`].
     ///
     /// # Panics
     ///
-    /// When no answer comes.
+    /// Panics if no reply arrives.
     #[track_caller]
-    pub fn command<A: AsRef<[u8]>>(&self, words: &[A]) -> Reply {
-        match self.try_command(words) {
+    pub fn command<A: AsRef<[u8]>>(&self, args: &[A]) -> Reply {
+        match self.try_command(args) {
             Ok(reply) => reply,
-            Err(error) => panic!("{} does not answer: {error}; {}", self.url(), self.log()),
+            Err(error) => panic!("no reply from {}: {error}; {}", self.url(), self.log()),
         }
     }
 
-    /// As [`Server::command`], for [`until`](crate::until): no answer and an error are an `Err` with
-    /// the reason. Sentinels cut all connections to a server when they give it another role.
-    pub fn ask<A: AsRef<[u8]>>(&self, words: &[A]) -> Result<Reply, String> {
-        match self.try_command(words) {
+    /// Like [`Server::command`], but returns errors, for use with [`until`](crate::until). Sentinels
+    /// close all connections to a server when they change its role.
+    pub fn ask<A: AsRef<[u8]>>(&self, args: &[A]) -> Result<Reply, String> {
+        match self.try_command(args) {
             Ok(Reply::Error(text)) => Err(text),
             Ok(reply) => Ok(reply),
-            Err(error) => Err(format!("{} does not answer: {error}", self.url())),
+            Err(error) => Err(format!("no reply from {}: {error}", self.url())),
         }
     }
 
-    /// The end of what it printed.
+    /// The last lines of its log.
     pub fn log(&self) -> String {
         const LINES: usize = 20;
         let text = fs::read_to_string(self.folder().join(LOG)).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let end = &lines[lines.len().saturating_sub(LINES)..];
-        format!("its log ends with\n{}", end.join("\n"))
+        format!("last lines of its log:\n{}", end.join("\n"))
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Process>> {
-        // A test that failed elsewhere may still want to look at the server.
+        // Usable even after a panic in another test thread.
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[track_caller]
-    fn with_process<T>(&self, act: impl FnOnce(&Process) -> T) -> T {
+    fn with_process<T>(&self, action: impl FnOnce(&Process) -> T) -> T {
         match self.lock().as_ref() {
-            Some(process) => act(process),
-            None => panic!("{} was killed: `restart` comes first", self.url()),
+            Some(process) => action(process),
+            None => panic!("{} was killed; call `restart` first", self.url()),
         }
     }
 }
 
 fn socket_in(folder: &Path) -> Result<PathBuf, String> {
-    /// What all systems allow.
+    /// The smallest limit of any supported system.
     const PATH_MAX: usize = 103;
     let path = folder.join("redis.sock");
     let length = path.as_os_str().len();
     if length > PATH_MAX {
         return Err(format!(
-            "a unix socket cannot have the path {}: {length} bytes, the limit is {PATH_MAX}; \
-             set TMPDIR to a shorter folder",
+            "the socket path {} has {length} bytes, the limit is {PATH_MAX}; \
+             set TMPDIR to a shorter path",
             path.display()
         ));
     }

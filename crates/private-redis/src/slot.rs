@@ -1,14 +1,14 @@
-//! Which slot of a Cluster a key lives in.
+//! Computes the Cluster slot of a key.
 
-/// How many slots a Cluster has.
+/// The number of slots of a Cluster.
 pub const SLOTS: u16 = 16_384;
 
-/// The slot of a key: by its hash tag, when it has one that is not empty.
+/// Returns the slot of a key: of its hash tag, if it has a non-empty one.
 pub fn slot_of(key: &[u8]) -> u16 {
     crc16(tag(key).unwrap_or(key)) % SLOTS
 }
 
-/// What stands between the first `{` and the next `}`.
+/// The text between the first `{` and the next `}`.
 fn tag(key: &[u8]) -> Option<&[u8]> {
     let open = key.iter().position(|byte| *byte == b'{')?;
     let rest = &key[open + 1..];
@@ -16,7 +16,7 @@ fn tag(key: &[u8]) -> Option<&[u8]> {
     (length > 0).then(|| &rest[..length])
 }
 
-/// CRC-16/XMODEM, bit by bit: a test has time.
+/// CRC-16/XMODEM, bit by bit: fast enough for tests.
 fn crc16(bytes: &[u8]) -> u16 {
     const POLYNOMIAL: u16 = 0x1021;
     bytes.iter().fold(0, |sum, byte| {

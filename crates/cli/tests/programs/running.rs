@@ -9,7 +9,7 @@ use std::thread;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use windlass_testkit::redis::until;
-use windlass_testkit::redis::wait::PATIENCE;
+use windlass_testkit::redis::wait::TIMEOUT;
 
 use super::sandbox::{Ran, Sandbox, text};
 
@@ -169,7 +169,7 @@ fn finished(child: Child) -> Ran {
     let pid = Pid::from_child(&child);
     let (ended, watch) = mpsc::channel::<()>();
     let watchdog = thread::spawn(move || {
-        if watch.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        if watch.recv_timeout(TIMEOUT) == Err(RecvTimeoutError::Timeout) {
             let _ = kill_process(pid, Signal::KILL);
         }
     });

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use windlass_core::ErrorKind;
 use windlass_interop::blueque::ListenerOptions;
-use windlass_testkit::redis::{Cut, Steps, until};
+use windlass_testkit::redis::{CutPoint, FaultProxy, until};
 
 use super::fixture::{Fixture, QUEUE, clean_options, connect, join_listener};
 use windlass_interop::blueque::BluequeLayout;
@@ -155,7 +155,7 @@ async fn a_call_whose_reply_was_lost_gets_the_same_task_again() {
     let entries = || fixture.list("blueque_pending_tasks_video");
     assert_eq!(entries(), [second.as_str()]);
 
-    steps.arm(Cut::After(0));
+    steps.arm(CutPoint::After(0));
     tokio::select! {
         found = listener.listen(Duration::ZERO) => panic!("unexpected reply {found:?}"),
         () = cut(&steps) => {}
@@ -175,7 +175,7 @@ async fn queue_more(fixture: &Fixture) {
 }
 
 /// Waits until the proxy has cut its client off.
-pub(crate) async fn cut(steps: &Steps) {
+pub(crate) async fn cut(steps: &FaultProxy) {
     while !steps.was_cut() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }

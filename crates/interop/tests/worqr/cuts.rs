@@ -52,7 +52,7 @@ async fn cut_every_command(settings: &WorqrSettings) {
             steps.arm(cut);
             run_until_cut(&steps, settings, operation, &process).await;
             let was_cut = steps.was_cut();
-            steps.arm(Cut::Never);
+            steps.arm(CutPoint::Never);
             let case = format!("{operation}, {cut:?}");
             check(&fixture, &case, removed, added);
             recover(&fixture, &case, removed, added).await;

@@ -34,10 +34,16 @@ fn a_cluster_serves_every_slot_from_its_start() {
 fn writes_reach_the_replica_of_a_node() {
     let cluster = Cluster::start();
     for primary in &cluster.nodes()[..3] {
-        let mut link = primary.connect().unwrap();
-        // A write of its own, which needs no key.
-        link.command(&["PUBLISH", "a", "b"]).unwrap().ok();
-        assert_eq!(link.command(&["WAIT", "1", "30000"]).unwrap().integer(), 1);
+        let mut connection = primary.connect().unwrap();
+        // A write that needs no key.
+        connection.command(&["PUBLISH", "a", "b"]).unwrap().ok();
+        assert_eq!(
+            connection
+                .command(&["WAIT", "1", "30000"])
+                .unwrap()
+                .integer(),
+            1
+        );
     }
 }
 
@@ -66,16 +72,22 @@ fn a_slot_moves_there_and_back_with_all_its_keys() {
 fn a_replica_follows_a_primary_that_was_killed_and_has_its_keys() {
     let cluster = Cluster::start();
     let slot = slot_of(b"a");
-    let mut link = cluster.node_of_slot(slot).connect().unwrap();
-    link.command(&["SET", "a", "1"]).unwrap().ok();
-    assert_eq!(link.command(&["WAIT", "1", "30000"]).unwrap().integer(), 1);
+    let mut connection = cluster.node_of_slot(slot).connect().unwrap();
+    connection.command(&["SET", "a", "1"]).unwrap().ok();
+    assert_eq!(
+        connection
+            .command(&["WAIT", "1", "30000"])
+            .unwrap()
+            .integer(),
+        1
+    );
 
     let old = cluster.kill_primary(slot);
     let new = cluster.wait_for_new_primary(slot, old);
 
     assert_ne!(new.port(), old.port());
     assert_eq!(new.command(&["GET", "a"]).text(), "1");
-    // And the old one comes back as a replica of the new.
+    // The old primary comes back as a replica.
     old.restart();
     windlass_private_redis::until("the old primary follows", || {
         let role = old.ask(&["ROLE"])?;

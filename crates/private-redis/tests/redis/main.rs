@@ -1,6 +1,6 @@
-//! Private Redis servers do what they say: they start, die, come back, fail over, move slots.
+//! Tests of the private Redis servers: start, kill, restart, failover, slot migration.
 
 mod cluster;
+mod fault_proxy;
 mod sentinels;
 mod single;
-mod steps;

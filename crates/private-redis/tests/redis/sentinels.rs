@@ -1,4 +1,4 @@
-//! A group under Sentinel.
+//! A Sentinel group.
 
 use windlass_private_redis::{Sentinels, Server, until};
 
@@ -13,17 +13,29 @@ fn the_sentinels_agree_on_the_primary_from_the_start() {
     }
     assert!(group.url().ends_with("/main/0"), "{}", group.url());
 
-    let mut link = group.primary().connect().unwrap();
-    link.command(&["SET", "a", "1"]).unwrap().ok();
-    assert_eq!(link.command(&["WAIT", "2", "30000"]).unwrap().integer(), 2);
+    let mut connection = group.primary().connect().unwrap();
+    connection.command(&["SET", "a", "1"]).unwrap().ok();
+    assert_eq!(
+        connection
+            .command(&["WAIT", "2", "30000"])
+            .unwrap()
+            .integer(),
+        2
+    );
 }
 
 #[test]
 fn a_primary_that_was_killed_is_replaced_and_comes_back_as_a_replica() {
     let group = Sentinels::start();
-    let mut link = group.primary().connect().unwrap();
-    link.command(&["SET", "a", "1"]).unwrap().ok();
-    assert_eq!(link.command(&["WAIT", "2", "30000"]).unwrap().integer(), 2);
+    let mut connection = group.primary().connect().unwrap();
+    connection.command(&["SET", "a", "1"]).unwrap().ok();
+    assert_eq!(
+        connection
+            .command(&["WAIT", "2", "30000"])
+            .unwrap()
+            .integer(),
+        2
+    );
 
     let old = group.kill_primary();
     let new = group.wait_for_new_primary(old);
@@ -32,30 +44,30 @@ fn a_primary_that_was_killed_is_replaced_and_comes_back_as_a_replica() {
     assert_eq!(group.primary().port(), new.port());
     assert_eq!(new.command(&["GET", "a"]).text(), "1");
     old.restart();
-    until_it_follows(old, new);
+    wait_until_follows(old, new);
 }
 
 #[test]
 fn a_primary_that_was_stopped_is_replaced() {
     let group = Sentinels::start();
     let old = group.primary();
-    group.lose_patience();
+    group.shorten_timeout();
     old.stop();
     let new = group.wait_for_new_primary(old);
     assert_ne!(new.port(), old.port());
     old.resume();
-    until_it_follows(old, new);
+    wait_until_follows(old, new);
 }
 
 #[test]
-fn a_failover_that_was_asked_for_happens() {
+fn a_requested_failover_happens() {
     let group = Sentinels::start();
     let old = group.fail_over();
     let new = group.wait_for_new_primary(old);
-    until_it_follows(old, new);
+    wait_until_follows(old, new);
 }
 
-fn until_it_follows(old: &Server, new: &Server) {
+fn wait_until_follows(old: &Server, new: &Server) {
     until("the old primary follows", || {
         let info = old.ask(&["INFO", "replication"])?;
         let follows = info.field("master_port") == Some(new.port().to_string());

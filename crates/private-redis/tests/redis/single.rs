@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use windlass_private_redis::{Fsync, Reply, Server, ServerOptions, until};
 
 #[test]
-fn servers_answer_where_their_url_says_and_share_nothing() {
+fn servers_listen_at_their_url_and_share_nothing() {
     let server = Server::start();
     assert!(
         server.url().starts_with("redis+unix:///"),
@@ -30,20 +30,20 @@ fn servers_answer_where_their_url_says_and_share_nothing() {
 }
 
 #[test]
-fn bytes_pass_unchanged_and_pipelined_answers_come_in_order() {
+fn bytes_pass_unchanged_and_pipelined_replies_come_in_order() {
     let server = Server::start();
     let bytes: Vec<u8> = (0..=255).chain(*b"\r\n$1\r\n").collect();
-    let mut link = server.connect().unwrap();
-    link.send(&[b"SET".as_slice(), b"a", &bytes]).unwrap();
-    link.send(&["GET", "a"]).unwrap();
-    link.send(&["LRANGE", "none", "0", "-1"]).unwrap();
-    assert_eq!(link.receive().unwrap().ok().text(), "OK");
-    assert_eq!(link.receive().unwrap(), Reply::Bulk(bytes));
-    assert_eq!(link.receive().unwrap(), Reply::Array(Vec::new()));
+    let mut connection = server.connect().unwrap();
+    connection.send(&[b"SET".as_slice(), b"a", &bytes]).unwrap();
+    connection.send(&["GET", "a"]).unwrap();
+    connection.send(&["LRANGE", "none", "0", "-1"]).unwrap();
+    assert_eq!(connection.receive().unwrap().ok().text(), "OK");
+    assert_eq!(connection.receive().unwrap(), Reply::Bulk(bytes));
+    assert_eq!(connection.receive().unwrap(), Reply::Array(Vec::new()));
 }
 
 #[test]
-fn what_was_appended_outlives_a_kill_and_nothing_else_does() {
+fn only_a_server_with_an_append_only_file_keeps_its_data_after_a_kill() {
     for (sync, kept) in [
         (Some(Fsync::EverySecond), true),
         (Some(Fsync::Always), true),
@@ -69,18 +69,18 @@ fn what_was_appended_outlives_a_kill_and_nothing_else_does() {
 }
 
 #[test]
-fn a_stopped_server_answers_when_it_goes_on() {
+fn a_stopped_server_replies_after_it_resumes() {
     let server = ServerOptions::new().tcp().start();
-    let mut link = server.connect().unwrap();
+    let mut connection = server.connect().unwrap();
     server.stop();
     assert!(!server.is_running());
-    link.send(&["PING"]).unwrap();
+    connection.send(&["PING"]).unwrap();
     let state = std::fs::read_to_string(format!("/proc/{}/stat", server.pid()));
     if let Ok(state) = state {
         assert!(state.contains(") T "), "{state}");
     }
     server.resume();
-    assert_eq!(link.receive().unwrap().text(), "PONG");
+    assert_eq!(connection.receive().unwrap().text(), "PONG");
     assert!(server.is_running());
 }
 
@@ -95,14 +95,14 @@ fn a_full_server_refuses_writes() {
 }
 
 #[test]
-fn a_line_of_configuration_has_the_last_word() {
+fn a_configuration_line_overrides_the_defaults() {
     let server = ServerOptions::new().line("databases 3").start();
     assert!(matches!(server.command(&["SELECT", "3"]), Reply::Error(_)));
 }
 
 #[test]
 #[should_panic(expected = "no-such-directive")]
-fn a_server_that_does_not_come_up_shows_its_log() {
+fn a_server_that_does_not_start_shows_its_log() {
     ServerOptions::new().line("no-such-directive 1").start();
 }
 
@@ -115,7 +115,7 @@ fn a_dropped_server_leaves_no_process_and_no_folder() {
     assert!(!is_alive(pid));
 }
 
-/// Run by the test below in a process of its own, which does not live to see the end.
+/// Run by the test below in a separate process, which is killed.
 #[test]
 fn a_server_of_a_process_that_is_killed() {
     if std::env::var_os("WINDLASS_DIES").is_none() {
@@ -147,9 +147,9 @@ fn a_server_dies_with_a_test_process_that_is_killed() {
     let line = lines
         .map(Result::unwrap)
         .find(|line| line.contains("server "))
-        .expect("it says which server it started");
-    let words: Vec<&str> = line.rsplit(' ').collect();
-    let pid: u32 = words[1].parse().unwrap();
+        .expect("prints which server it started");
+    let fields: Vec<&str> = line.rsplit(' ').collect();
+    let pid: u32 = fields[1].parse().unwrap();
     assert!(is_alive(pid));
 
     test.kill().unwrap();
@@ -163,7 +163,7 @@ fn a_server_dies_with_a_test_process_that_is_killed() {
         }
     });
     until("its folder is removed", || {
-        if std::path::Path::new(words[0]).exists() {
+        if std::path::Path::new(fields[0]).exists() {
             Err(line.clone())
         } else {
             Ok(())
@@ -171,7 +171,7 @@ fn a_server_dies_with_a_test_process_that_is_killed() {
     });
 }
 
-/// Whether a process is there and no zombie that nobody has looked at yet.
+/// Whether a process exists and is not a zombie.
 fn is_alive(pid: u32) -> bool {
     let found = Command::new("ps")
         .args(["-o", "stat=", "-p", &pid.to_string()])

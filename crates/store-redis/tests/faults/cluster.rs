@@ -196,7 +196,7 @@ async fn a_primary_that_dies_stops_only_its_own_queues_until_its_replica_takes_o
     other.wait_for_jobs(100).await;
     let failed_over = with(&cluster, move |cluster| {
         let began = Instant::now();
-        cluster.lose_patience();
+        cluster.shorten_timeout();
         let old = cluster.nodes().iter().find(|node| node.port() == old);
         let old = old.expect("a node of the cluster");
         cluster.wait_for_new_primary(slot, old);

@@ -88,7 +88,7 @@ async fn a_primary_that_is_killed_or_hangs_is_replaced() {
         link.run_idempotent(&call).await.expect("runs");
         let old = with_sentinels(&sentinels, move |all| {
             let old = all.primary();
-            all.lose_patience();
+            all.shorten_timeout();
             if is_killed {
                 old.kill();
             } else {

@@ -1,4 +1,4 @@
-//! The protocol as a proxy sees it: where one message ends and the next begins.
+//! Splits a RESP stream into messages, for the proxy.
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -62,65 +62,65 @@ impl Write for &Stream {
     }
 }
 
-/// A command as it was sent.
+/// A command as received.
 pub(crate) struct Command {
-    pub(crate) words: Vec<Vec<u8>>,
+    pub(crate) args: Vec<Vec<u8>>,
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Command {
-    /// How many answers it gets: one per channel for those that subscribe.
+    /// The number of replies it gets: one per channel for (un)subscribe commands.
     pub(crate) fn replies(&self) -> usize {
-        let name = self.words.first().map(|name| name.to_ascii_uppercase());
+        let name = self.args.first().map(|name| name.to_ascii_uppercase());
         match name.as_deref() {
             Some(b"SUBSCRIBE" | b"PSUBSCRIBE" | b"UNSUBSCRIBE" | b"PUNSUBSCRIBE") => {
-                self.words.len().saturating_sub(1).max(1)
+                self.args.len().saturating_sub(1).max(1)
             }
             _ => 1,
         }
     }
 }
 
-/// A message of the server as it was sent.
+/// A message of the server as received.
 pub(crate) struct Message {
-    /// Whether it answers a command, and does not come by itself.
-    pub(crate) is_answer: bool,
+    /// Whether it replies to a command, rather than being pushed.
+    pub(crate) is_reply: bool,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Reads a command: an array of bulk strings, as all clients send them.
+/// Reads a command: an array of bulk strings.
 pub(crate) fn read_command(from: &mut impl BufRead) -> io::Result<Command> {
     let mut bytes = Vec::new();
-    let mut words = Vec::new();
+    let mut args = Vec::new();
     let head = line(from, &mut bytes)?;
     for _ in 0..count(&head, b'*')?.unwrap_or(0) {
         let head = line(from, &mut bytes)?;
-        let length = count(&head, b'$')?.ok_or_else(|| strange(&head))?;
+        let length = count(&head, b'$')?.ok_or_else(|| protocol_error(&head))?;
         let start = bytes.len();
         block(from, &mut bytes, length)?;
-        words.push(bytes[start..start + length].to_vec());
+        args.push(bytes[start..start + length].to_vec());
     }
-    Ok(Command { words, bytes })
+    Ok(Command { args, bytes })
 }
 
-/// Reads a whole message of the server, in either version of the protocol.
+/// Reads a complete message of the server, in RESP2 or RESP3.
 pub(crate) fn read_reply(from: &mut impl BufRead) -> io::Result<Message> {
-    /// What messages of channels begin with, in the older protocol.
+    /// Prefixes of published messages in RESP2.
     const PUBLISHED: [&[u8]; 2] = [b"*3\r\n$7\r\nmessage\r\n", b"*4\r\n$8\r\npmessage\r\n"];
     let mut bytes = Vec::new();
     value(from, &mut bytes)?;
-    let subscribed = |kind: &[u8]| bytes.windows(kind.len()).any(|part| part == kind);
+    let subscribed = |kind: &[u8]| bytes.windows(kind.len()).any(|window| window == kind);
     let is_push = bytes.first() == Some(&b'>') && !subscribed(b"subscribe\r\n");
     let is_published = PUBLISHED.iter().any(|start| bytes.starts_with(start));
     Ok(Message {
-        is_answer: !is_push && !is_published,
+        is_reply: !is_push && !is_published,
         bytes,
     })
 }
 
 fn value(from: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<()> {
     let head = line(from, bytes)?;
-    let kind = *head.first().ok_or_else(|| strange(&head))?;
+    let kind = *head.first().ok_or_else(|| protocol_error(&head))?;
     match kind {
         b'$' | b'=' | b'!' => {
             if let Some(length) = count(&head, kind)? {
@@ -144,7 +144,7 @@ fn value(from: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a line and adds it to `bytes`; it comes back without its end.
+/// Reads a line and appends it to `bytes`. Returns it without its line ending.
 fn line(from: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<Vec<u8>> {
     let start = bytes.len();
     from.read_until(b'\n', bytes)?;
@@ -160,19 +160,21 @@ fn block(from: &mut impl BufRead, bytes: &mut Vec<u8>, length: usize) -> io::Res
     from.read_exact(&mut bytes[start..])
 }
 
-/// The number after the kind; nothing when it is below zero, as for what is not there.
+/// The number after the type byte; `None` if negative (nil).
 fn count(head: &[u8], kind: u8) -> io::Result<Option<usize>> {
-    let digits = head.strip_prefix(&[kind]).ok_or_else(|| strange(head))?;
-    let text = std::str::from_utf8(digits).map_err(|_| strange(head))?;
-    let number: i64 = text.parse().map_err(|_| strange(head))?;
+    let digits = head
+        .strip_prefix(&[kind])
+        .ok_or_else(|| protocol_error(head))?;
+    let text = std::str::from_utf8(digits).map_err(|_| protocol_error(head))?;
+    let number: i64 = text.parse().map_err(|_| protocol_error(head))?;
     Ok(usize::try_from(number).ok())
 }
 
-fn strange(head: &[u8]) -> io::Error {
+fn protocol_error(head: &[u8]) -> io::Error {
     let shown = String::from_utf8_lossy(head);
     io::Error::new(
         io::ErrorKind::InvalidData,
-        format!("not a message of the protocol: {shown:?}"),
+        format!("invalid RESP message: {shown:?}"),
     )
 }
 
@@ -181,8 +183,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_ends_where_it_ends_in_both_versions_of_the_protocol() {
-        let whole: [&[u8]; 8] = [
+    fn a_message_is_read_to_its_end_in_resp2_and_resp3() {
+        let messages: [&[u8]; 8] = [
             b"+OK\r\n",
             b"$-1\r\n",
             b"$4\r\na\r\nb\r\n",
@@ -192,29 +194,33 @@ mod tests {
             b"|1\r\n+ttl\r\n:1\r\n_\r\n",
             b"=5\r\ntxt:a\r\n",
         ];
-        for message in whole {
+        for message in messages {
             let stream = [message, b":7\r\n"].concat();
             let mut rest = stream.as_slice();
-            let read = read_reply(&mut rest).expect("it is whole");
+            let read = read_reply(&mut rest).expect("a complete message");
             assert_eq!(read.bytes, message);
-            assert!(read.is_answer);
+            assert!(read.is_reply);
             assert_eq!(rest, b":7\r\n");
         }
     }
 
     #[test]
-    fn what_comes_by_itself_answers_nothing() {
-        let answers = |bytes: &[u8]| read_reply(&mut &*bytes).expect("it is whole").is_answer;
-        assert!(!answers(b"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n"));
-        assert!(!answers(b">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n"));
-        assert!(answers(b">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"));
+    fn pushed_messages_are_not_replies() {
+        let is_reply = |bytes: &[u8]| {
+            read_reply(&mut &*bytes)
+                .expect("a complete message")
+                .is_reply
+        };
+        assert!(!is_reply(b"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n"));
+        assert!(!is_reply(b">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n"));
+        assert!(is_reply(b">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"));
     }
 
     #[test]
-    fn a_command_is_read_with_its_words_and_its_bytes() {
+    fn a_command_is_read_with_its_arguments_and_bytes() {
         let sent = b"*2\r\n$3\r\nGET\r\n$3\r\na\r\n\r\n";
-        let command = read_command(&mut sent.as_slice()).expect("it is whole");
-        assert_eq!(command.words, [b"GET".to_vec(), b"a\r\n".to_vec()]);
+        let command = read_command(&mut sent.as_slice()).expect("a complete message");
+        assert_eq!(command.args, [b"GET".to_vec(), b"a\r\n".to_vec()]);
         assert_eq!(command.bytes, sent);
     }
 }
