@@ -1,4 +1,4 @@
-//! Starts, hears and ends actors. Whatever one said before it was killed is heard.
+//! Starts actors, reads their lines and ends them. All lines written before a kill are read.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,14 +15,14 @@ use tokio::task::JoinHandle;
 use crate::event::Line;
 use crate::ledger::Ledger;
 
-/// A ledger that actors write to while tests wait for what it will say.
+/// A ledger that actors write to while tests wait for its content.
 #[derive(Debug, Clone)]
-pub struct Record {
+pub struct SharedLedger {
     ledger: Arc<Mutex<Ledger>>,
     lines: watch::Sender<usize>,
 }
 
-impl Default for Record {
+impl Default for SharedLedger {
     fn default() -> Self {
         Self {
             ledger: Arc::default(),
@@ -31,34 +31,34 @@ impl Default for Record {
     }
 }
 
-impl Record {
-    /// The ledger as it is now.
-    pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
+impl SharedLedger {
+    /// Locks the ledger.
+    pub fn lock(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the ledger says something.
-    pub async fn until(&self, mut is_said: impl FnMut(&Ledger) -> bool) {
+    /// Waits until a condition on the ledger holds.
+    pub async fn wait_until(&self, mut condition: impl FnMut(&Ledger) -> bool) {
         let mut lines = self.lines.subscribe();
-        while !is_said(&self.ledger()) {
+        while !condition(&self.lock()) {
             if lines.changed().await.is_err() {
                 return;
             }
         }
     }
 
-    /// Writes down a line of a life that is a task of this process.
-    pub fn note(&self, life: usize, line: Line) {
-        self.write(|ledger| ledger.note(life, line));
+    /// Adds a line of a task in this process.
+    pub fn push(&self, process: usize, line: Line) {
+        self.write(|ledger| ledger.push(process, line));
     }
 
-    fn hear(&self, life: usize, text: &str) {
-        self.write(|ledger| ledger.hear(life, text));
+    fn parse_line(&self, process: usize, text: &str) {
+        self.write(|ledger| ledger.parse_line(process, text));
     }
 
     fn write(&self, write: impl FnOnce(&mut Ledger)) {
         let count = {
-            let mut ledger = self.ledger();
+            let mut ledger = self.lock();
             write(&mut ledger);
             ledger.lines
         };
@@ -66,31 +66,31 @@ impl Record {
     }
 }
 
-/// How actors are started.
+/// Starts actors.
 #[derive(Debug, Clone)]
-pub struct Stage {
+pub struct Launcher {
     /// The `windlass-actor` binary.
     pub program: PathBuf,
     /// The store they all use: a file, or a URL.
     pub store: OsString,
     /// Where their lines go.
-    pub record: Record,
-    /// A library to load into each, which tells of syncs.
+    pub ledger: SharedLedger,
+    /// A library to preload, which reports syncs.
     pub preload: Option<PathBuf>,
 }
 
-impl Stage {
+impl Launcher {
     /// Actors of `program` on the store at `store`.
     pub fn new(program: &str, store: impl Into<OsString>) -> Self {
         Self {
             program: program.into(),
             store: store.into(),
-            record: Record::default(),
+            ledger: SharedLedger::default(),
             preload: None,
         }
     }
 
-    /// Starts an actor; it ends when it is done, when its stdin is closed, or with the test.
+    /// Starts an actor. It exits when done, when its stdin is closed, or with the test.
     pub fn start(&self, name: &str, arguments: &[String]) -> io::Result<Actor> {
         let mut command = Command::new(&self.program);
         command
@@ -104,45 +104,45 @@ impl Stage {
             command.env("LD_PRELOAD", library);
         }
         let mut child = command.spawn()?;
-        let life = self.record.ledger().begin(name);
+        let process = self.ledger.lock().add_process(name);
         let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        let record = self.record.clone();
-        let hearing = tokio::spawn(async move {
+        let ledger = self.ledger.clone();
+        let reader = tokio::spawn(async move {
             let mut lines = BufReader::new(stdout).lines();
             while let Ok(Some(line)) = lines.next_line().await {
-                record.hear(life, &line);
+                ledger.parse_line(process, &line);
             }
         });
         Ok(Actor {
             name: name.to_owned(),
-            life,
+            process,
             stdin: child.stdin.take(),
             child,
-            hearing,
+            reader,
         })
     }
 }
 
-/// A process under way.
+/// A running actor process.
 #[derive(Debug)]
 pub struct Actor {
-    /// Who it is.
+    /// Its name.
     pub name: String,
-    /// Its number in the ledger.
-    pub life: usize,
+    /// Its index in the ledger.
+    pub process: usize,
     child: Child,
     stdin: Option<ChildStdin>,
-    hearing: JoinHandle<()>,
+    reader: JoinHandle<()>,
 }
 
 impl Actor {
-    /// Its process.
+    /// Its process id.
     pub fn pid(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Says a line to it.
-    pub async fn say(&mut self, line: &str) -> io::Result<()> {
+    /// Writes a line to its stdin.
+    pub async fn send_line(&mut self, line: &str) -> io::Result<()> {
         let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         stdin.write_all(format!("{line}\n").as_bytes()).await?;
         stdin.flush().await
@@ -150,64 +150,63 @@ impl Actor {
 
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
-        Ok(kill_process(self.number()?, signal)?)
+        Ok(kill_process(self.checked_pid()?, signal)?)
     }
 
-    /// Sends it SIGSTOP and blocks until every thread of it stands.
+    /// Stops it with SIGSTOP and blocks until all its threads are stopped.
     pub fn freeze(&self) -> io::Result<()> {
         self.signal(Signal::STOP)?;
-        waitid(WaitId::Pid(self.number()?), WaitIdOptions::STOPPED)?;
+        waitid(WaitId::Pid(self.checked_pid()?), WaitIdOptions::STOPPED)?;
         Ok(())
     }
 
-    /// Lets it go on.
+    /// Resumes it with SIGCONT.
     pub fn thaw(&self) -> io::Result<()> {
         self.signal(Signal::CONT)
     }
 
-    fn number(&self) -> io::Result<Pid> {
+    fn checked_pid(&self) -> io::Result<Pid> {
         let pid = self.pid().and_then(|pid| i32::try_from(pid).ok());
         let pid = pid.and_then(Pid::from_raw);
         pid.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Waits for it to end by itself, and leaves it as it is.
-    pub async fn ended(&mut self) -> io::Result<ExitStatus> {
+    /// Waits for its exit, without consuming it.
+    pub async fn exited(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }
 
-    /// Strikes it with SIGKILL and does not wait.
-    pub fn strike(&mut self) -> io::Result<()> {
+    /// Sends SIGKILL without waiting.
+    pub fn start_kill(&mut self) -> io::Result<()> {
         self.child.start_kill()
     }
 
-    /// Waits for its end and hears it out. One that was struck had not ended before: it answers
-    /// whether it died of the blow.
-    pub async fn bury(mut self) -> io::Result<ExitStatus> {
+    /// Waits for its exit and reads its remaining lines. The status shows whether a kill ended it.
+    pub async fn wait_killed(mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
-        self.hear_out().await?;
+        self.read_rest().await?;
         Ok(status)
     }
 
-    /// Closes its stdin, waits for its end and hears it out.
+    /// Closes its stdin, waits for its exit and reads its remaining lines.
     pub async fn stop(mut self) -> io::Result<ExitStatus> {
         self.stdin = None;
         let status = self.child.wait().await?;
-        self.hear_out().await?;
+        self.read_rest().await?;
         Ok(status)
     }
 
-    /// Waits for it to end by itself and hears it out.
-    pub async fn done(mut self) -> io::Result<ExitStatus> {
-        // `wait` would close stdin, which means stop.
+    /// Waits until it exits by itself and reads its remaining lines.
+    pub async fn finish(mut self) -> io::Result<ExitStatus> {
+        // `wait` would close stdin, which asks the actor to stop.
         let stdin = self.stdin.take();
         let status = self.child.wait().await?;
         drop(stdin);
-        self.hear_out().await?;
+        self.read_rest().await?;
         Ok(status)
     }
 
-    async fn hear_out(&mut self) -> io::Result<()> {
-        (&mut self.hearing).await.map_err(io::Error::other)
+    async fn read_rest(&mut self) -> io::Result<()> {
+        (&mut self.reader).await.map_err(io::Error::other)
     }
 }

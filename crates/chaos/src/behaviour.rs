@@ -1,4 +1,4 @@
-//! What a job does to the worker that runs it: its payload says so.
+//! What the handler of a job does, selected by its payload.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,36 +6,36 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-/// What a handler says that panics because its payload says so.
-pub const PANIC: &str = "as its payload says";
+/// The panic message of [`Behaviour::Panic`].
+pub const PANIC: &str = "requested by its payload";
 
-/// What the handler of a [`hand`](crate::roles::hand) does with a job.
+/// What the handler of a [`runtime_worker`](crate::roles::runtime_worker) does with a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behaviour {
-    /// Nothing.
-    Plain,
-    /// Waits, as handlers should.
+    /// Returns immediately.
+    Return,
+    /// Sleeps asynchronously.
     Sleep(Duration),
-    /// Waits when it is begun for the first time; whoever has it afterwards is done at once.
+    /// Sleeps on the first start of the job; later starts return immediately.
     SleepOnce(Duration),
-    /// Blocks its thread, as handlers should not.
+    /// Blocks its thread, which handlers should not do.
     Block(Duration),
-    /// Keeps its thread busy for so long.
+    /// Keeps its thread busy.
     Spin(Duration),
     /// Panics.
     Panic,
-    /// Takes its whole process down.
+    /// Aborts its process.
     Abort,
-    /// Never returns, and does not listen.
+    /// Never returns, and ignores stop requests.
     Never,
-    /// Returns when it is asked to stop, and not before.
-    Listen,
+    /// Returns only when asked to stop.
+    UntilStopped,
     /// Returns a result of this many bytes.
-    Leave(usize),
+    ReturnBytes(usize),
 }
 
 impl Behaviour {
-    /// The payload that asks for it.
+    /// The payload that selects it.
     pub fn payload(self) -> Bytes {
         Bytes::from(self.to_string())
     }
@@ -44,7 +44,7 @@ impl Behaviour {
 impl fmt::Display for Behaviour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Plain => f.write_str("plain"),
+            Self::Return => f.write_str("return"),
             Self::Sleep(time) => write!(f, "sleep {}", time.as_millis()),
             Self::SleepOnce(time) => write!(f, "sleep-once {}", time.as_millis()),
             Self::Block(time) => write!(f, "block {}", time.as_millis()),
@@ -52,8 +52,8 @@ impl fmt::Display for Behaviour {
             Self::Panic => f.write_str("panic"),
             Self::Abort => f.write_str("abort"),
             Self::Never => f.write_str("never"),
-            Self::Listen => f.write_str("listen"),
-            Self::Leave(bytes) => write!(f, "leave {bytes}"),
+            Self::UntilStopped => f.write_str("until-stopped"),
+            Self::ReturnBytes(bytes) => write!(f, "return-bytes {bytes}"),
         }
     }
 }
@@ -62,12 +62,12 @@ impl FromStr for Behaviour {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (word, number) = text.split_once(' ').unwrap_or((text, "0"));
-        let unknown = || format!("{text:?} is no behaviour");
+        let (name, number) = text.split_once(' ').unwrap_or((text, "0"));
+        let unknown = || format!("unknown behaviour {text:?}");
         let number: u32 = number.parse().map_err(|_| unknown())?;
         let time = Duration::from_millis(number.into());
-        Ok(match word {
-            "plain" => Self::Plain,
+        Ok(match name {
+            "return" => Self::Return,
             "sleep" => Self::Sleep(time),
             "sleep-once" => Self::SleepOnce(time),
             "block" => Self::Block(time),
@@ -75,8 +75,8 @@ impl FromStr for Behaviour {
             "panic" => Self::Panic,
             "abort" => Self::Abort,
             "never" => Self::Never,
-            "listen" => Self::Listen,
-            "leave" => Self::Leave(number as usize),
+            "until-stopped" => Self::UntilStopped,
+            "return-bytes" => Self::ReturnBytes(number as usize),
             _ => return Err(unknown()),
         })
     }
@@ -87,14 +87,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_behaviour_is_read_as_written() {
+    fn a_behaviour_is_parsed_as_written() {
         for text in [
-            "plain",
+            "return",
             "sleep 20",
             "sleep-once 30",
             "block 7",
             "abort",
-            "leave 10485760",
+            "return-bytes 10485760",
         ] {
             assert_eq!(text.parse::<Behaviour>().unwrap().to_string(), text);
         }

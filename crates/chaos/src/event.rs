@@ -1,65 +1,65 @@
-//! One line of an actor: what it is about to do, or what it was told.
+//! One line of an actor: a call it is about to make, or a reply it got.
 
 use std::fmt;
 
 use windlass_core::{BootId, JobId, JobLease, OutcomeStatus, Token};
 
-/// A line with the microseconds since its process began.
+/// An event with the time since its process started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// On the process's own steady clock; 0 where the preloaded library spoke.
+    /// Microseconds on the process's monotonic clock; 0 for lines of the preloaded library.
     pub at_us: u64,
-    /// What was said.
+    /// The event.
     pub event: Event,
 }
 
-/// What an actor says.
+/// An event logged by an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A worker begins a life.
+    /// A worker starts, with a new boot id.
     Boot(BootId),
-    /// It stands by: for the start of a race, or for work.
+    /// Ready: for the start of a race, or for work.
     Ready,
     /// About to enqueue these, in one call.
-    Asking(Vec<JobId>),
-    /// Told that the job is stored.
+    Enqueuing(Vec<JobId>),
+    /// The job was stored.
     Accepted(JobId),
-    /// Told that the job was already there.
+    /// The job already existed.
     Duplicate(JobId),
-    /// Told that the job is stored, and less safely than was asked for.
-    Short(JobId),
+    /// The job was stored at a lower durability level than requested.
+    BelowLevel(JobId),
     /// About to claim.
     Claiming,
-    /// Was handed a job.
+    /// Claimed a job.
     Claimed(JobLease),
-    /// About to renew all it holds.
+    /// About to renew all its leases.
     Renewing,
-    /// Told that this token goes on.
+    /// The lease of this token was renewed.
     Renewed(Token),
     /// About to complete.
     Completing(JobLease),
-    /// Told how the job left its claim.
-    Told(OutcomeStatus, JobLease),
-    /// The store could not answer for now; the call is repeated.
-    Trouble(String),
+    /// The status of an outcome.
+    Outcome(OutcomeStatus, JobLease),
+    /// A transient error of the store; the call is retried.
+    StoreError(String),
     /// Something that must never happen has happened.
-    Fault(String),
+    Violation(String),
     /// A worker was asked to stop.
     Stopping,
-    /// A worker has left: jobs completed, given back, and lost to the end of their lease.
-    Left {
+    /// A worker has exited, with counts of its jobs.
+    Exited {
         /// Completed.
         succeeded: u64,
-        /// Given back.
+        /// Released.
         released: u64,
-        /// Lost.
+        /// Lost to an expired lease.
         lost: u64,
     },
-    /// A race is over: jobs completed, and the longest wait for one call in microseconds.
+    /// A race is over: jobs completed, and the longest call in microseconds.
     Raced(u64, u64),
-    /// About to sync a file (said by the preloaded library).
+    /// About to sync a file (logged by the preloaded library).
     Syncing(String),
-    /// The file is synced (said by the preloaded library).
+    /// The file was synced (logged by the preloaded library).
     Synced(String),
 }
 
@@ -68,27 +68,27 @@ impl fmt::Display for Event {
         match self {
             Self::Boot(boot) => write!(f, "boot {boot}"),
             Self::Ready => f.write_str("ready"),
-            Self::Asking(ids) => {
-                f.write_str("asking")?;
+            Self::Enqueuing(ids) => {
+                f.write_str("enqueuing")?;
                 ids.iter().try_for_each(|id| write!(f, " {id}"))
             }
             Self::Accepted(id) => write!(f, "accepted {id}"),
             Self::Duplicate(id) => write!(f, "duplicate {id}"),
-            Self::Short(id) => write!(f, "short {id}"),
+            Self::BelowLevel(id) => write!(f, "below_level {id}"),
             Self::Claiming => f.write_str("claiming"),
-            Self::Claimed(hold) => write!(f, "claimed {} {}", hold.id, hold.token),
+            Self::Claimed(lease) => write!(f, "claimed {} {}", lease.id, lease.token),
             Self::Renewing => f.write_str("renewing"),
             Self::Renewed(token) => write!(f, "renewed {token}"),
-            Self::Completing(hold) => write!(f, "completing {} {}", hold.id, hold.token),
-            Self::Told(how, hold) => write!(f, "{how} {} {}", hold.id, hold.token),
-            Self::Trouble(what) => write!(f, "trouble {what}"),
-            Self::Fault(what) => write!(f, "fault {what}"),
+            Self::Completing(lease) => write!(f, "completing {} {}", lease.id, lease.token),
+            Self::Outcome(status, lease) => write!(f, "{status} {} {}", lease.id, lease.token),
+            Self::StoreError(what) => write!(f, "store_error {what}"),
+            Self::Violation(what) => write!(f, "violation {what}"),
             Self::Stopping => f.write_str("stopping"),
-            Self::Left {
+            Self::Exited {
                 succeeded,
                 released,
                 lost,
-            } => write!(f, "left {succeeded} {released} {lost}"),
+            } => write!(f, "exited {succeeded} {released} {lost}"),
             Self::Raced(jobs, longest_us) => write!(f, "raced {jobs} {longest_us}"),
             Self::Syncing(file) => write!(f, "syncing {file}"),
             Self::Synced(file) => write!(f, "synced {file}"),
@@ -103,7 +103,7 @@ impl fmt::Display for Line {
 }
 
 impl Line {
-    /// Reads a line back; nothing when no actor can have written it.
+    /// Parses a line; `None` if it is invalid.
     pub fn read(text: &str) -> Option<Self> {
         let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
         Some(match first.parse() {
@@ -121,51 +121,51 @@ impl Line {
 
 impl Event {
     fn read(text: &str) -> Option<Self> {
-        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
         let id = || JobId::new(rest).ok();
-        Some(match word {
+        Some(match name {
             "boot" => Self::Boot(BootId::new(rest).ok()?),
             "ready" => Self::Ready,
-            "asking" => {
+            "enqueuing" => {
                 let ids = rest.split(' ').map(|id| JobId::new(id).ok());
-                Self::Asking(ids.collect::<Option<_>>()?)
+                Self::Enqueuing(ids.collect::<Option<_>>()?)
             }
             "accepted" => Self::Accepted(id()?),
             "duplicate" => Self::Duplicate(id()?),
-            "short" => Self::Short(id()?),
+            "below_level" => Self::BelowLevel(id()?),
             "claiming" => Self::Claiming,
-            "claimed" => Self::Claimed(hold(rest)?),
+            "claimed" => Self::Claimed(lease(rest)?),
             "renewing" => Self::Renewing,
             "renewed" => Self::Renewed(rest.parse().ok()?),
-            "completing" => Self::Completing(hold(rest)?),
-            "trouble" => Self::Trouble(rest.to_owned()),
-            "fault" => Self::Fault(rest.to_owned()),
+            "completing" => Self::Completing(lease(rest)?),
+            "store_error" => Self::StoreError(rest.to_owned()),
+            "violation" => Self::Violation(rest.to_owned()),
             "stopping" => Self::Stopping,
-            "left" => left(rest)?,
+            "exited" => exited(rest)?,
             "raced" => {
                 let (jobs, longest_us) = rest.split_once(' ')?;
                 Self::Raced(jobs.parse().ok()?, longest_us.parse().ok()?)
             }
             "syncing" => Self::Syncing(rest.to_owned()),
             "synced" => Self::Synced(rest.to_owned()),
-            how => Self::Told(OutcomeStatus::from_text(how)?, hold(rest)?),
+            status => Self::Outcome(OutcomeStatus::from_text(status)?, lease(rest)?),
         })
     }
 }
 
-fn left(text: &str) -> Option<Event> {
-    let figures: Vec<u64> = text.split(' ').flat_map(str::parse).collect();
-    let [succeeded, released, lost] = figures[..] else {
+fn exited(text: &str) -> Option<Event> {
+    let numbers: Vec<u64> = text.split(' ').flat_map(str::parse).collect();
+    let [succeeded, released, lost] = numbers[..] else {
         return None;
     };
-    Some(Event::Left {
+    Some(Event::Exited {
         succeeded,
         released,
         lost,
     })
 }
 
-fn hold(text: &str) -> Option<JobLease> {
+fn lease(text: &str) -> Option<JobLease> {
     let (id, token) = text.split_once(' ')?;
     Some(JobLease::new(JobId::new(id).ok()?, token.parse().ok()?))
 }
@@ -175,14 +175,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_as_written() {
+    fn lines_are_parsed_as_written() {
         for text in [
             "1 boot 00aa",
             "2 ready",
-            "3 asking a b",
+            "3 enqueuing a b",
             "4 accepted a",
             "5 duplicate b",
-            "5 short b",
+            "5 below_level b",
             "6 claiming",
             "7 claimed a 12-0000beef",
             "8 renewing",
@@ -190,11 +190,11 @@ mod tests {
             "10 completing a 12-0000beef",
             "11 completed a 12-0000beef",
             "12 lease_lost a 12-0000beef",
-            "13 trouble store_busy",
-            "14 fault the payload is torn",
+            "13 store_error store_busy",
+            "14 violation the payload is corrupt",
             "15 raced 100 2500",
             "16 stopping",
-            "17 left 7 2 1",
+            "17 exited 7 2 1",
             "0 synced jobs.db-wal",
         ] {
             let line = Line::read(text).unwrap_or_else(|| panic!("{text}"));

@@ -1,4 +1,4 @@
-//! All lines of all actors: what is known of the store from outside.
+//! All lines of all actors: what is known about the store from outside.
 
 use std::collections::BTreeSet;
 
@@ -6,76 +6,76 @@ use windlass_core::JobId;
 
 use crate::event::{Event, Line};
 
-/// The lives of all processes, in the order they began.
+/// The logs of all processes, in the order they started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// One entry per process, killed or not.
-    pub lives: Vec<Life>,
-    /// How many lines there are in all.
+    pub processes: Vec<ProcessLog>,
+    /// The total number of lines.
     pub lines: usize,
 }
 
-/// One process from its start to its end.
+/// The log of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Life {
-    /// Who it was, for people: `worker-2.7` is the seventh life of the second worker.
+pub struct ProcessLog {
+    /// Its name: `worker-2.7` is the seventh process started, in slot 2.
     pub name: String,
-    /// What it said, in order.
+    /// Its lines, in order.
     pub lines: Vec<Line>,
 }
 
 impl Ledger {
-    /// Begins a life; answers its number.
-    pub fn begin(&mut self, name: &str) -> usize {
-        self.lives.push(Life {
+    /// Adds a process. Returns its index.
+    pub fn add_process(&mut self, name: &str) -> usize {
+        self.processes.push(ProcessLog {
             name: name.to_owned(),
             lines: Vec::new(),
         });
-        self.lives.len() - 1
+        self.processes.len() - 1
     }
 
-    /// Writes down what a process said. A line that nobody can have said is a fault by itself.
-    pub fn hear(&mut self, life: usize, text: &str) {
+    /// Parses and adds a line of a process. An invalid line is a violation.
+    pub fn parse_line(&mut self, process: usize, text: &str) {
         let line = Line::read(text).unwrap_or_else(|| Line {
             at_us: 0,
-            event: Event::Fault(format!("a line that cannot be read: {text:?}")),
+            event: Event::Violation(format!("invalid line: {text:?}")),
         });
-        self.note(life, line);
+        self.push(process, line);
     }
 
-    /// Writes down what a task of this process said.
-    pub fn note(&mut self, life: usize, line: Line) {
-        self.lives[life].lines.push(line);
+    /// Adds a line.
+    pub fn push(&mut self, process: usize, line: Line) {
+        self.processes[process].lines.push(line);
         self.lines += 1;
     }
 
-    /// A ledger from names and the lines each said.
-    pub fn read(lives: &[(&str, &str)]) -> Self {
+    /// Builds a ledger from names and the lines of each.
+    pub fn read(processes: &[(&str, &str)]) -> Self {
         let mut ledger = Self::default();
-        for (name, text) in lives {
-            let life = ledger.begin(name);
+        for (name, text) in processes {
+            let process = ledger.add_process(name);
             for line in text.lines() {
-                ledger.hear(life, line.trim());
+                ledger.parse_line(process, line.trim());
             }
         }
         ledger
     }
 
-    /// Every event with the life it belongs to.
-    pub fn events(&self) -> impl Iterator<Item = (&Life, &Event)> {
-        self.lives
+    /// Every event with its process.
+    pub fn events(&self) -> impl Iterator<Item = (&ProcessLog, &Event)> {
+        self.processes
             .iter()
-            .flat_map(|life| life.lines.iter().map(move |line| (life, &line.event)))
+            .flat_map(|process| process.lines.iter().map(move |line| (process, &line.event)))
     }
 }
 
-impl Life {
-    /// Ids it asked for and got no answer about: they may or may not be stored.
+impl ProcessLog {
+    /// Ids it enqueued without getting a reply: they may or may not be stored.
     pub fn unanswered(&self) -> BTreeSet<&JobId> {
         let mut open = BTreeSet::new();
         for line in &self.lines {
             match &line.event {
-                Event::Asking(ids) => open.extend(ids),
+                Event::Enqueuing(ids) => open.extend(ids),
                 Event::Accepted(id) | Event::Duplicate(id) => {
                     open.remove(id);
                 }
@@ -91,17 +91,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_asked_and_not_answered_is_unanswered() {
-        let ledger =
-            Ledger::read(&[("p", "1 asking a b\n2 accepted a\n3 duplicate b\n4 asking c")]);
-        let open: Vec<_> = ledger.lives[0].unanswered().into_iter().collect();
+    fn ids_enqueued_without_a_reply_are_unanswered() {
+        let ledger = Ledger::read(&[(
+            "p",
+            "1 enqueuing a b\n2 accepted a\n3 duplicate b\n4 enqueuing c",
+        )]);
+        let open: Vec<_> = ledger.processes[0].unanswered().into_iter().collect();
         assert_eq!(open, [&JobId::new("c").unwrap()]);
         assert_eq!(ledger.lines, 4);
     }
 
     #[test]
-    fn a_torn_line_is_a_fault() {
+    fn an_incomplete_line_is_a_violation() {
         let ledger = Ledger::read(&[("p", "1 accep")]);
-        assert!(matches!(ledger.lives[0].lines[0].event, Event::Fault(_)));
+        assert!(matches!(
+            ledger.processes[0].lines[0].event,
+            Event::Violation(_)
+        ));
     }
 }

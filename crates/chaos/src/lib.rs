@@ -1,22 +1,24 @@
-//! Crash tests of the stores with real processes: who is killed, what was said, what must hold.
+//! Crash tests of the stores with real processes.
 //!
-//! Actors (the `windlass-actor` binary) use one store at once and say on stdout what they are
-//! about to do and what they were told. What a process wrote before it was killed stays in its
-//! pipe, so these lines are a ledger outside of the store, and the store is judged by it.
+//! Actors (the `windlass-actor` binary) share one store and print what they are about to do and the
+//! replies they got. Lines written before a process is killed stay in its pipe, so they form a ledger
+//! outside the store, and the store is checked against it.
 //!
 //! # Map
 //!
-//! In reading order: [`event`] is one line of an actor; [`ledger`] all lines of all actors;
-//! [`invariants`] what must be true of them and of the store's [`listing`] at the end; [`payload`]
-//! ties a job's bytes to its id. [`actor`] starts, watches and kills processes; [`nemesis`] is the plan of who
-//! is killed when; [`synced`] says which answers came before the disk had them. [`roles`] is what
-//! actors do: as processes, or as tasks of a test whose faults are those of a server.
+//! In reading order: [`event`] is one line of an actor; [`ledger`] holds all lines of all actors;
+//! [`invariants`] checks them and the final [`listing`] of the store; [`payload`] derives a job's
+//! bytes from its id. [`actor`] starts, watches and kills processes; [`nemesis`] plans the kills;
+//! [`synced`] finds replies sent before the log was synced. [`roles`] is what actors do, as processes
+//! or as tasks of a test that injects server faults.
 //!
-//! The worker runtime is judged the same way: [`roles::hand`] is a process that runs it, jobs say by their
-//! [`behaviour`] what they do to it, and the [`witness`] sees their effects from outside.
+//! The worker runtime is tested the same way: [`roles::runtime_worker`] is a process that runs it, the
+//! payload of a job selects its [`behaviour`], and handlers record their effects in an
+//! [`effect_log`].
 
 pub mod actor;
 pub mod behaviour;
+pub mod effect_log;
 pub mod event;
 pub mod invariants;
 pub mod ledger;
@@ -25,16 +27,15 @@ pub mod nemesis;
 pub mod payload;
 pub mod roles;
 pub mod synced;
-pub mod witness;
 
 use std::time::Duration;
 
 /// The queue all actors use.
 pub const QUEUE: &str = "chaos";
 
-/// The lease of the workers: short, so that a killed one's jobs are soon back.
+/// The lease of the workers: short, so that jobs of killed workers are reclaimed soon.
 pub const LEASE: Duration = Duration::from_millis(300);
 
-/// How much earlier than [`LEASE`] a lease may seem to end: ends are whole milliseconds of the
-/// store's clock, and actors read another.
+/// How much earlier than [`LEASE`] a lease may appear to end: the store's clock has milliseconds, and
+/// actors read another clock.
 pub const CLOCK_SLACK: Duration = Duration::from_millis(3);

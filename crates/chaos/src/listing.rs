@@ -1,12 +1,12 @@
-//! The final listing of a queue, as the invariants are judged by it.
+//! The final listing of a queue, for the invariants.
 
 use windlass_core::{Filter, QueueName, Result, Setting, Store};
 
-use crate::invariants::Found;
+use crate::invariants::ListedJob;
 
 const PAGE: usize = 500;
 
-/// Settings under which nothing is forgotten.
+/// Settings that keep every finished job.
 const KEEP_EVERYTHING: [&str; 10] = [
     "keep_succeeded=all",
     "succeeded_age=all",
@@ -20,7 +20,7 @@ const KEEP_EVERYTHING: [&str; 10] = [
     "cancelled_bytes=all",
 ];
 
-/// Lets a queue forget nothing of what happened before it was checked.
+/// Keeps every finished job of a queue, so that it can be checked.
 pub async fn keep_everything(store: &dyn Store, queue: &QueueName) -> Result<()> {
     let settings = KEEP_EVERYTHING.iter().map(|text| text.parse::<Setting>());
     let settings = settings.collect::<Result<Vec<_>>>()?;
@@ -28,7 +28,7 @@ pub async fn keep_everything(store: &dyn Store, queue: &QueueName) -> Result<()>
 }
 
 /// Every job of a queue and its state.
-pub async fn of(store: &dyn Store, queue: &QueueName) -> Result<Vec<Found>> {
+pub async fn of(store: &dyn Store, queue: &QueueName) -> Result<Vec<ListedJob>> {
     let mut listing = Vec::new();
     let mut from = None;
     loop {

@@ -1,25 +1,27 @@
-//! One process of a crash test: it uses the store in its role and says what it does and is told.
+//! One process of a crash test: uses the store in its role and logs its calls and their replies.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
+use windlass_chaos::roles::event_log::EventLog;
 use windlass_chaos::roles::stop::Stop;
-use windlass_chaos::roles::voice::Voice;
-use windlass_chaos::roles::{Scene, drainer, enqueuer, hand, producer, racer, waiter, worker};
+use windlass_chaos::roles::{
+    ActorContext, drainer, enqueuer, producer, racer, runtime_worker, waiter, worker,
+};
 use windlass_core::{QueueName, Result, Store};
 use windlass_store_redis::RedisStore;
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 
-/// An actor of the crash tests; it ends when its stdin is closed.
+/// An actor of the crash tests; exits when stdin is closed.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The SQLite file, or the URL of a Redis store
     #[arg(long, global = true, default_value = "chaos.db")]
     store: String,
 
-    /// Do not sync before answering: the fault that the test of syncs must find
+    /// Do not sync before replying: the planted bug that the sync test must find
     #[arg(long, global = true)]
     unsynced: bool,
 
@@ -29,32 +31,32 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Role {
-    /// Enqueues batches until told to stop
+    /// Enqueues batches until asked to stop
     Producer(producer::Arguments),
-    /// Claims, completes, fails, gives back, puts off and stalls until told to stop
+    /// Claims, completes, fails, releases, snoozes and stalls until asked to stop
     Worker(worker::Arguments),
-    /// Runs the real worker until SIGTERM, or told to stop
-    Hand(hand::Arguments),
-    /// Claims and completes until nothing is left
+    /// Runs the real worker runtime until SIGTERM, or asked to stop
+    RuntimeWorker(runtime_worker::Arguments),
+    /// Claims and completes until the queue is empty
     Drainer,
-    /// Enqueues jobs one after the other
+    /// Enqueues jobs one by one
     Sequential(enqueuer::Arguments),
-    /// Enqueues jobs many at a time
+    /// Enqueues jobs concurrently
     Concurrent(enqueuer::Arguments),
-    /// Claims and completes against others for a while
+    /// Claims and completes in competition with others for a while
     Racer,
-    /// Waits for one job after the other
+    /// Waits for jobs one by one
     Waiter,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let voice = Voice::of_process();
-    match run(arguments, &voice).await {
+    let events = EventLog::of_process();
+    match run(arguments, &events).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            voice.fault(format!(
+            events.violation(format!(
                 "{}: {error} {:?}",
                 error.code(),
                 std::error::Error::source(&error)
@@ -64,27 +66,27 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(arguments: Arguments, voice: &Voice) -> Result<()> {
-    let store = open(&arguments, voice).await?;
+async fn run(arguments: Arguments, events: &EventLog) -> Result<()> {
+    let store = open(&arguments, events).await?;
     let queue = QueueName::new(windlass_chaos::QUEUE)?;
-    let scene = Scene::new(store, queue, voice.clone());
+    let context = ActorContext::new(store, queue, events.clone());
     match arguments.role {
-        Role::Producer(own) => producer::run(scene, own, &Stop::on_end_of_input()).await,
-        Role::Worker(own) => worker::run(scene, own, &Stop::on_end_of_input()).await,
-        Role::Hand(own) => hand::run(scene, &arguments.store, own).await,
-        Role::Drainer => drainer::run(scene).await,
-        Role::Sequential(own) => enqueuer::sequential(scene, own).await,
-        Role::Concurrent(own) => enqueuer::concurrent(scene, own).await,
-        Role::Racer => racer::run(scene).await,
-        Role::Waiter => waiter::run(scene).await,
+        Role::Producer(own) => producer::run(context, own, &Stop::on_end_of_input()).await,
+        Role::Worker(own) => worker::run(context, own, &Stop::on_end_of_input()).await,
+        Role::RuntimeWorker(own) => runtime_worker::run(context, &arguments.store, own).await,
+        Role::Drainer => drainer::run(context).await,
+        Role::Sequential(own) => enqueuer::sequential(context, own).await,
+        Role::Concurrent(own) => enqueuer::concurrent(context, own).await,
+        Role::Racer => racer::run(context).await,
+        Role::Waiter => waiter::run(context).await,
     }
 }
 
-/// Opens the store; where it cannot be had for now, again.
-async fn open(arguments: &Arguments, voice: &Voice) -> Result<Arc<dyn Store>> {
+/// Opens the store; retries on transient errors.
+async fn open(arguments: &Arguments, events: &EventLog) -> Result<Arc<dyn Store>> {
     loop {
         match try_open(arguments).await {
-            Err(error) if error.is_transient() => voice.trouble(&error),
+            Err(error) if error.is_transient() => events.store_error(&error),
             opened => return opened,
         }
     }

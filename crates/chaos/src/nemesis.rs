@@ -1,60 +1,60 @@
-//! The plan of who is killed when: drawn from a seed, so that a run can be repeated.
+//! Plans the kills of a run, from a seed so that it can be repeated.
 //!
-//! The plan repeats exactly; what the processes have come to when it strikes is up to the machine.
+//! The plan repeats exactly; the state of the processes at each kill does not.
 
 use std::time::Duration;
 
-/// When to strike.
+/// When to kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
-    /// When all actors together have said this many lines more.
+pub enum KillTime {
+    /// After this many more lines of all actors together.
     AfterLines(usize),
-    /// Right when the victim has said this many lines more: often in the middle of a call.
-    AfterVictimSays(usize),
-    /// After a while.
+    /// After this many more lines of the victim: often in the middle of a call.
+    AfterVictimLines(usize),
+    /// After a time.
     AfterTime(Duration),
 }
 
-/// One blow.
+/// One kill, of one or all processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blow {
+pub struct Kill {
     /// When.
-    pub moment: Moment,
-    /// Whom: places in the crew, the first of them the victim that is watched.
+    pub time: KillTime,
+    /// The slots of the processes to kill; the first is the victim whose lines count.
     pub victims: Vec<usize>,
-    /// Whether a restarted producer repeats the calls of which its last life got no answer.
+    /// Whether a restarted producer repeats the calls that got no reply.
     pub repeats: bool,
 }
 
-/// Draws blows until `kills` processes are killed.
-pub fn plan(seed: u64, kills: usize, crew: usize) -> Vec<Blow> {
+/// Draws kills until `count` processes are killed.
+pub fn plan(seed: u64, count: usize, slots: usize) -> Vec<Kill> {
     let mut rng = fastrand::Rng::with_seed(seed);
-    let mut blows = Vec::new();
-    let mut left = kills;
+    let mut kills = Vec::new();
+    let mut left = count;
     while left > 0 {
-        let first = rng.usize(..crew);
-        // Now and then all die at once, as when the machine does.
-        let is_massacre = left >= crew && rng.u8(..12) == 0;
+        let first = rng.usize(..slots);
+        // Occasionally all die at once, as in a power loss.
+        let kills_all = left >= slots && rng.u8(..12) == 0;
         let mut victims = vec![first];
-        if is_massacre {
-            victims.extend((0..crew).filter(|place| *place != first));
+        if kills_all {
+            victims.extend((0..slots).filter(|slot| *slot != first));
         }
         left -= victims.len();
-        blows.push(Blow {
-            moment: moment(&mut rng),
+        kills.push(Kill {
+            time: kill_time(&mut rng),
             victims,
             repeats: rng.bool(),
         });
     }
-    blows
+    kills
 }
 
-fn moment(rng: &mut fastrand::Rng) -> Moment {
+fn kill_time(rng: &mut fastrand::Rng) -> KillTime {
     match rng.u8(..4) {
-        0 => Moment::AfterLines(rng.usize(1..600)),
-        // Soon after a restart the victim has hardly opened the file.
-        1 => Moment::AfterTime(Duration::from_millis(rng.u64(..250))),
-        _ => Moment::AfterVictimSays(rng.usize(1..120)),
+        0 => KillTime::AfterLines(rng.usize(1..600)),
+        // Shortly after a restart, the victim has barely opened the file.
+        1 => KillTime::AfterTime(Duration::from_millis(rng.u64(..250))),
+        _ => KillTime::AfterVictimLines(rng.usize(1..120)),
     }
 }
 
@@ -64,11 +64,11 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_same_plan_and_as_many_kills_as_asked() {
-        for kills in [1, 25, 200] {
-            let blows = plan(7, kills, 5);
-            assert_eq!(blows, plan(7, kills, 5));
-            let killed: usize = blows.iter().map(|blow| blow.victims.len()).sum();
-            assert_eq!(killed, kills);
+        for count in [1, 25, 200] {
+            let kills = plan(7, count, 5);
+            assert_eq!(kills, plan(7, count, 5));
+            let killed: usize = kills.iter().map(|kill| kill.victims.len()).sum();
+            assert_eq!(killed, count);
         }
         assert_ne!(plan(7, 25, 5), plan(8, 25, 5));
     }

@@ -1,9 +1,9 @@
-//! The payload of a job follows from its id, so that whoever gets the job can tell it is whole.
+//! Derives the payload of a job from its id, so that a worker can verify it.
 
 use bytes::Bytes;
 use windlass_core::JobId;
 
-/// The bytes a job of this id is enqueued with: mostly a few, for some ids many pages.
+/// The payload for this id: mostly a few bytes, for some ids many pages.
 pub fn of(id: &JobId) -> Bytes {
     let sum = id
         .as_str()

@@ -1,13 +1,13 @@
-//! What actors do, a file per role; and what they do it with.
+//! The roles of actors, one file each, and what they share.
 
 pub mod calls;
 pub mod drainer;
 pub mod enqueuer;
-pub mod hand;
+pub mod event_log;
 pub mod producer;
 pub mod racer;
+pub mod runtime_worker;
 pub mod stop;
-pub mod voice;
 pub mod waiter;
 pub mod worker;
 
@@ -17,77 +17,77 @@ use std::time::Duration;
 use tokio::time::sleep;
 use windlass_core::{DurabilityLevel, QueueName, Result, Store};
 
-use self::calls::Calls;
-use self::voice::Voice;
+use self::calls::CallTimes;
+use self::event_log::EventLog;
 
-/// The longest pause before a call is repeated.
+/// The longest delay before a retry.
 const PAUSE_MAX_US: u64 = 10_000;
 
-/// Where an actor acts.
+/// What an actor works with.
 #[derive(Debug, Clone)]
-pub struct Scene {
+pub struct ActorContext {
     /// The store.
     pub store: Arc<dyn Store>,
     /// The queue.
     pub queue: QueueName,
-    /// Where it says what happens.
-    pub voice: Voice,
-    /// How long its calls took, and how long they may take.
-    pub calls: Calls,
-    /// How safe a job has to be for an answer to count.
+    /// Where it logs events.
+    pub events: EventLog,
+    /// Durations of its calls, and their limit.
+    pub calls: CallTimes,
+    /// The durability level an enqueue must reach to count as accepted.
     pub level: DurabilityLevel,
-    /// A failover may undo what was not replicated: claims and completions among it.
+    /// Whether a failover may undo claims and completions that were not replicated.
     pub may_roll_back: bool,
 }
 
-impl Scene {
-    /// An actor on a store, with no bound on its calls and content with any level.
-    pub fn new(store: Arc<dyn Store>, queue: QueueName, voice: Voice) -> Self {
+impl ActorContext {
+    /// A context without a limit on calls, which accepts any durability level.
+    pub fn new(store: Arc<dyn Store>, queue: QueueName, events: EventLog) -> Self {
         Self {
             store,
             queue,
-            voice,
-            calls: Calls::default(),
+            events,
+            calls: CallTimes::default(),
             level: DurabilityLevel::Memory,
             may_roll_back: false,
         }
     }
 
-    /// Makes a call, and repeats it for as long as the store cannot answer: every call may be
-    /// repeated, and the first answer comes back.
-    pub async fn insist<T, F>(&self, call: impl Fn() -> F) -> Result<T>
+    /// Makes a call, and retries it on transient errors. Every call may be repeated: the store returns
+    /// the same reply.
+    pub async fn retry<T, F>(&self, call: impl Fn() -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
     {
         loop {
-            if let Some(answer) = self.once(call()).await? {
-                return Ok(answer);
+            if let Some(reply) = self.once(call()).await? {
+                return Ok(reply);
             }
             sleep(Duration::from_micros(fastrand::u64(..PAUSE_MAX_US))).await;
         }
     }
 
-    /// Makes a call once; nothing when the store could not answer for now.
+    /// Makes a call once; `None` on a transient error.
     pub async fn once<T>(&self, call: impl Future<Output = Result<T>>) -> Result<Option<T>> {
-        self.heard(self.calls.measured(&self.voice, call).await)
+        self.skip_transient(self.calls.measured(&self.events, call).await)
     }
 
-    /// The same for a call that may wait for so long besides.
+    /// Like [`Self::once`], for a call that may additionally wait for `wait`.
     pub async fn wait<T>(
         &self,
         wait: Duration,
         call: impl Future<Output = Result<T>>,
     ) -> Result<Option<T>> {
-        self.heard(self.calls.bounded(&self.voice, wait, call).await)
+        self.skip_transient(self.calls.bounded(&self.events, wait, call).await)
     }
 
-    fn heard<T>(&self, answer: Result<T>) -> Result<Option<T>> {
-        match answer {
+    fn skip_transient<T>(&self, reply: Result<T>) -> Result<Option<T>> {
+        match reply {
             Err(error) if error.is_transient() => {
-                self.voice.trouble(&error);
+                self.events.store_error(&error);
                 Ok(None)
             }
-            answer => answer.map(Some),
+            reply => reply.map(Some),
         }
     }
 }

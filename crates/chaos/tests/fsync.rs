@@ -1,76 +1,79 @@
-//! An answer comes after the log was synced, and one sync serves many answers.
+//! Replies are sent after the log is synced, and concurrent calls share a sync.
 
 #![cfg(target_os = "linux")]
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    reason = "a test that cannot continue fails on the spot"
 )]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use windlass_chaos::actor::Stage;
-use windlass_chaos::synced::{self, Synced};
+use windlass_chaos::actor::Launcher;
+use windlass_chaos::synced::{self, SyncReport};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_windlass-actor");
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/preload/fsync.c");
 
 #[tokio::test]
-async fn every_answer_comes_after_a_sync_of_its_own_call() {
+async fn every_reply_comes_after_a_sync_that_began_during_its_call() {
     let seen = enqueue(&["sequential", "--count", "200"]).await;
 
     println!(
-        "one at a time: {} answers, {} syncs",
-        seen.answers, seen.syncs
+        "one at a time: {} replies, {} syncs",
+        seen.replies, seen.syncs
     );
-    assert_eq!(seen.answers, 200);
+    assert_eq!(seen.replies, 200);
     assert_eq!(seen.unsynced, []);
 }
 
 #[tokio::test]
-async fn calls_made_at_once_share_a_sync_and_none_is_answered_before_it() {
+async fn concurrent_calls_share_a_sync_and_none_gets_a_reply_before_it() {
     let seen = enqueue(&["concurrent", "--count", "64", "--rounds", "20"]).await;
 
     println!(
-        "64 at a time: {} answers, {} syncs",
-        seen.answers, seen.syncs
+        "64 at a time: {} replies, {} syncs",
+        seen.replies, seen.syncs
     );
-    assert_eq!(seen.answers, 64 * 20);
+    assert_eq!(seen.replies, 64 * 20);
     assert_eq!(seen.unsynced, []);
-    assert!(seen.syncs * 4 < seen.answers, "{} syncs", seen.syncs);
+    assert!(seen.syncs * 4 < seen.replies, "{} syncs", seen.syncs);
 }
 
-/// The planted fault: a store that does not sync before it answers is found out.
+/// A planted bug: a store that does not sync before it replies is detected.
 #[tokio::test]
-async fn a_store_that_answers_before_the_sync_is_caught() {
+async fn a_store_that_replies_before_the_sync_is_caught() {
     let seen = enqueue(&["sequential", "--count", "50", "--unsynced"]).await;
 
     println!(
-        "unsynced: {} of {} answers caught",
+        "unsynced: {} of {} replies caught",
         seen.unsynced.len(),
-        seen.answers
+        seen.replies
     );
-    assert_eq!(seen.answers, 50);
+    assert_eq!(seen.replies, 50);
     assert!(seen.unsynced.len() >= 45, "{} caught", seen.unsynced.len());
 }
 
-async fn enqueue(arguments: &[&str]) -> Synced {
+async fn enqueue(arguments: &[&str]) -> SyncReport {
     let folder = tempfile::tempdir().unwrap();
-    let mut stage = Stage::new(PROGRAM, folder.path().join("jobs.db"));
-    stage.preload = Some(compile(folder.path()));
-    let arguments: Vec<_> = arguments.iter().map(|&word| word.to_owned()).collect();
-    let actor = stage.start("enqueuer", &arguments).unwrap();
-    let life = actor.life;
+    let mut launcher = Launcher::new(PROGRAM, folder.path().join("jobs.db"));
+    launcher.preload = Some(compile(folder.path()));
+    let arguments: Vec<_> = arguments
+        .iter()
+        .map(|&argument| argument.to_owned())
+        .collect();
+    let actor = launcher.start("enqueuer", &arguments).unwrap();
+    let process = actor.process;
 
-    let status = actor.done().await.unwrap();
+    let status = actor.finish().await.unwrap();
 
-    let ledger = stage.record.ledger();
-    let lines = &ledger.lives[life].lines;
+    let ledger = launcher.ledger.lock();
+    let lines = &ledger.processes[process].lines;
     assert!(status.success(), "{status}: {:?}", lines.last());
-    synced::judge(lines)
+    synced::check(lines)
 }
 
-/// Compiles the library that tells of syncs.
+/// Compiles the library that reports syncs.
 fn compile(folder: &Path) -> PathBuf {
     let library = folder.join("fsync.so");
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
@@ -80,11 +83,11 @@ fn compile(folder: &Path) -> PathBuf {
         .args([SOURCE, "-ldl"])
         .output();
     let output = output.unwrap_or_else(|error| {
-        panic!("`{compiler}` did not start ({error}): install a C compiler, or name one with CC")
+        panic!("cannot start `{compiler}` ({error}): install a C compiler, or set CC")
     });
     assert!(
         output.status.success(),
-        "`{compiler}` could not compile {SOURCE}:\n{}",
+        "`{compiler}` failed to compile {SOURCE}:\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
     library

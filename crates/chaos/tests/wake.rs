@@ -1,16 +1,16 @@
-//! A waiting process is woken by another at once, and costs nothing while it waits.
+//! A waiting process is woken promptly by another, and uses almost no CPU while it waits.
 
 #![cfg(target_os = "linux")]
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    reason = "a test that cannot continue fails on the spot"
 )]
 
 use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
 use windlass_chaos::QUEUE;
-use windlass_chaos::actor::{Actor, Stage};
+use windlass_chaos::actor::{Actor, Launcher};
 use windlass_chaos::event::Event;
 use windlass_core::{NewJob, QueueName, Store};
 use windlass_store_sqlite::{Options, SqliteStore};
@@ -18,14 +18,14 @@ use windlass_store_sqlite::{Options, SqliteStore};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_windlass-actor");
 const ROUNDS: usize = 20;
 
-/// Polls are 450 ms apart at the least and jobs come within 200 ms of one: a poll alone would never be
-/// so soon. A quarter of the rounds must be, since a busy machine spoils some.
+/// Polls are at least 450 ms apart and jobs are enqueued within 200 ms of one, so a poll alone is never
+/// this fast. A quarter of the rounds must be, since a busy machine delays some.
 const WOKEN_MAX: Duration = Duration::from_millis(200);
 
-/// Judged by the least busy of them: what a process does while it waits, it does in each.
-const LOOKS: usize = 3;
+/// Measurements; the lowest counts.
+const MEASUREMENTS: usize = 3;
 
-/// The kernel counts a process's time in these, on every Linux.
+/// The unit of process times in `/proc`.
 const TICK: Duration = Duration::from_millis(10);
 
 #[tokio::test]
@@ -34,22 +34,22 @@ async fn a_waiting_process_is_woken_by_another_well_before_it_polls() {
     let path = folder.path().join("jobs.db");
     let queue = QueueName::new(QUEUE).unwrap();
     let store = SqliteStore::open(&path, Options::default()).unwrap();
-    let (stage, waiter) = waiting(&path).await;
+    let (launcher, waiter) = waiting(&path).await;
 
     let mut waits = Vec::new();
     for round in 1..=ROUNDS {
-        said(&stage, &waiter, round, |event| {
+        wait_logged(&launcher, &waiter, round, |event| {
             matches!(event, Event::Ready)
         })
         .await;
-        // Jobs come at any moment between two polls, as they do in life.
+        // Enqueue at a random time between two polls.
         sleep(Duration::from_millis(fastrand::u64(50..200))).await;
         let began = Instant::now();
         store
             .enqueue(&queue, vec![NewJob::new("a job")])
             .await
             .unwrap();
-        said(&stage, &waiter, round, |event| {
+        wait_logged(&launcher, &waiter, round, |event| {
             matches!(event, Event::Claimed(_))
         })
         .await;
@@ -63,48 +63,56 @@ async fn a_waiting_process_is_woken_by_another_well_before_it_polls() {
 }
 
 #[tokio::test]
-async fn a_waiting_process_uses_no_time_worth_speaking_of() {
+async fn a_waiting_process_uses_almost_no_cpu_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
     let (_stage, waiter) = waiting(&path).await;
     let pid = waiter.pid().unwrap();
-    // What it takes to start is not what is measured.
+    // Do not measure the start-up.
     sleep(Duration::from_millis(300)).await;
 
-    let mut looks = Vec::new();
-    for _ in 0..LOOKS {
+    let mut measured = Vec::new();
+    for _ in 0..MEASUREMENTS {
         let before = used(pid);
         sleep(Duration::from_secs(2)).await;
-        looks.push(used(pid).saturating_sub(before));
+        measured.push(used(pid).saturating_sub(before));
     }
 
-    println!("two seconds of waiting took {looks:?} of processor time");
-    let idle = *looks.iter().min().unwrap();
-    assert!(idle <= Duration::from_millis(40), "{looks:?}");
+    println!("CPU time in two seconds of waiting: {measured:?}");
+    let idle = *measured.iter().min().unwrap();
+    assert!(idle <= Duration::from_millis(40), "{measured:?}");
 }
 
-async fn waiting(path: &std::path::Path) -> (Stage, Actor) {
-    let stage = Stage::new(PROGRAM, path);
-    let waiter = stage.start("waiter", &["waiter".to_owned()]).unwrap();
-    said(&stage, &waiter, 1, |event| matches!(event, Event::Ready)).await;
-    (stage, waiter)
+async fn waiting(path: &std::path::Path) -> (Launcher, Actor) {
+    let launcher = Launcher::new(PROGRAM, path);
+    let waiter = launcher.start("waiter", &["waiter".to_owned()]).unwrap();
+    wait_logged(&launcher, &waiter, 1, |event| matches!(event, Event::Ready)).await;
+    (launcher, waiter)
 }
 
-/// Waits until the waiter has said something this often.
-async fn said(stage: &Stage, waiter: &Actor, times: usize, is_meant: fn(&Event) -> bool) {
-    let is_said = |ledger: &windlass_chaos::ledger::Ledger| {
-        let lines = &ledger.lives[waiter.life].lines;
-        lines.iter().filter(|line| is_meant(&line.event)).count() >= times
+/// Waits until the waiter has logged matching events this often.
+async fn wait_logged(
+    launcher: &Launcher,
+    waiter: &Actor,
+    times: usize,
+    matches: fn(&Event) -> bool,
+) {
+    let is_logged = |ledger: &windlass_chaos::ledger::Ledger| {
+        let lines = &ledger.processes[waiter.process].lines;
+        lines.iter().filter(|line| matches(&line.event)).count() >= times
     };
-    timeout(Duration::from_secs(30), stage.record.until(is_said))
-        .await
-        .unwrap();
+    timeout(
+        Duration::from_secs(30),
+        launcher.ledger.wait_until(is_logged),
+    )
+    .await
+    .unwrap();
 }
 
-/// The processor time a process has used, in user code and in the kernel.
+/// The CPU time of a process, in user code and in the kernel.
 fn used(pid: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // The name, the second field, may hold blanks; what follows its parenthesis has none.
+    // The second field, the name in parentheses, may contain spaces.
     let (_, fields) = stat.rsplit_once(')').unwrap();
     let ticks: u32 = fields
         .split_whitespace()

@@ -1,75 +1,75 @@
-//! How long calls take: the longest is remembered, one beyond the bound is a fault.
+//! Measures calls: keeps the longest; a call beyond the limit is a violation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::voice::Voice;
+use super::event_log::EventLog;
 
-/// What is known of the calls of some actors; clones share it.
+/// Durations of the calls of some actors; clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Calls {
+pub struct CallTimes {
     /// How long a call may take.
-    pub bound: Option<Duration>,
-    seen: Arc<Seen>,
+    pub limit: Option<Duration>,
+    shared: Arc<Shared>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct Shared {
     calls: AtomicU64,
     longest_us: AtomicU64,
 }
 
-impl Calls {
-    /// Calls that may take so long.
-    pub fn within(bound: Duration) -> Self {
+impl CallTimes {
+    /// Calls may take up to `limit`.
+    pub fn within(limit: Duration) -> Self {
         Self {
-            bound: Some(bound),
+            limit: Some(limit),
             ..Self::default()
         }
     }
 
-    /// How many calls ended.
+    /// The number of finished calls.
     pub fn count(&self) -> u64 {
-        self.seen.calls.load(Ordering::Relaxed)
+        self.shared.calls.load(Ordering::Relaxed)
     }
 
     /// The longest call so far.
     pub fn longest(&self) -> Duration {
-        Duration::from_micros(self.seen.longest_us.load(Ordering::Relaxed))
+        Duration::from_micros(self.shared.longest_us.load(Ordering::Relaxed))
     }
 
-    /// The longest call from now on.
-    pub fn forget(&self) {
-        self.seen.longest_us.store(0, Ordering::Relaxed);
+    /// Resets the longest call.
+    pub fn reset(&self) {
+        self.shared.longest_us.store(0, Ordering::Relaxed);
     }
 
-    /// Makes a call.
-    pub(super) async fn measured<T>(&self, voice: &Voice, call: impl Future<Output = T>) -> T {
+    /// Makes and measures a call.
+    pub(super) async fn measured<T>(&self, events: &EventLog, call: impl Future<Output = T>) -> T {
         let began = Instant::now();
-        let answer = self.bounded(voice, Duration::ZERO, call).await;
+        let reply = self.bounded(events, Duration::ZERO, call).await;
         let took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.seen.calls.fetch_add(1, Ordering::Relaxed);
-        self.seen.longest_us.fetch_max(took_us, Ordering::Relaxed);
-        answer
+        self.shared.calls.fetch_add(1, Ordering::Relaxed);
+        self.shared.longest_us.fetch_max(took_us, Ordering::Relaxed);
+        reply
     }
 
-    /// Makes a call that may take longer by `wait`. One that does not end at all is found out as
-    /// well: it is a fault as soon as its time is over.
+    /// Makes a call that may additionally take `wait`. A call that never ends is reported as soon as
+    /// its time is over.
     pub(super) async fn bounded<T>(
         &self,
-        voice: &Voice,
+        events: &EventLog,
         wait: Duration,
         call: impl Future<Output = T>,
     ) -> T {
-        let Some(bound) = self.bound else {
+        let Some(limit) = self.limit else {
             return call.await;
         };
         let mut call = std::pin::pin!(call);
-        if let Ok(answer) = tokio::time::timeout(bound + wait, call.as_mut()).await {
-            return answer;
+        if let Ok(reply) = tokio::time::timeout(limit + wait, call.as_mut()).await {
+            return reply;
         }
-        voice.fault(format!("a call did not answer within {bound:?}"));
+        events.violation(format!("a call timed out after {limit:?}"));
         call.await
     }
 }

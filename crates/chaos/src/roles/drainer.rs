@@ -1,4 +1,4 @@
-//! Claims and completes until nothing is left that has not ended.
+//! Claims and completes until every job has ended.
 
 use std::time::Duration;
 
@@ -7,76 +7,79 @@ use crate::{LEASE, payload};
 use tokio::time::timeout;
 use windlass_core::{BootId, ClaimRequest, Filter, JobLease, JobState, Result};
 
-use crate::roles::Scene;
+use crate::roles::ActorContext;
 
-/// The longest pause before it looks again: leases of the dead end without a hint.
-const PAUSE: Duration = Duration::from_millis(50);
+/// The longest wait before the next claim; expired leases send no notification.
+const WAIT_MAX: Duration = Duration::from_millis(50);
 
 /// Drains the queue.
-pub async fn run(scene: Scene) -> Result<()> {
+pub async fn run(context: ActorContext) -> Result<()> {
     let boot = BootId::generate();
-    scene.voice.say(Event::Boot(boot.clone()));
-    let mut watch = scene
-        .insist(|| scene.store.watch(std::slice::from_ref(&scene.queue)))
+    context.events.log(Event::Boot(boot.clone()));
+    let mut watch = context
+        .retry(|| context.store.watch(std::slice::from_ref(&context.queue)))
         .await?;
     let mut seq = 0;
     loop {
         seq += 1;
-        scene.voice.say(Event::Claiming);
+        context.events.log(Event::Claiming);
         let request = ClaimRequest::worker(boot.clone(), seq, 100).lease(LEASE * 10);
-        let claim = scene
-            .insist(|| scene.store.claim(&scene.queue, request.clone()))
+        let claim = context
+            .retry(|| context.store.claim(&context.queue, request.clone()))
             .await?;
         let Some(claim) = claim else {
-            if is_empty(&scene).await? {
+            if is_empty(&context).await? {
                 return Ok(());
             }
-            // A hint or the end of the pause: both mean look again.
-            let _ = timeout(PAUSE, watch.next()).await;
+            // A notification or a timeout: claim again in both cases.
+            let _ = timeout(WAIT_MAX, watch.next()).await;
             continue;
         };
-        let mut holds = Vec::new();
+        let mut leases = Vec::new();
         for job in claim.jobs {
-            let hold = JobLease::new(job.id, claim.token);
-            scene.voice.say(Event::Claimed(hold.clone()));
-            if job.payload != payload::of(&hold.id) {
-                scene
-                    .voice
-                    .fault(format!("the payload of {} is torn", hold.id));
+            let lease = JobLease::new(job.id, claim.token);
+            context.events.log(Event::Claimed(lease.clone()));
+            if job.payload != payload::of(&lease.id) {
+                context
+                    .events
+                    .violation(format!("the payload of {} is corrupt", lease.id));
             }
-            holds.push(hold);
+            leases.push(lease);
         }
-        complete(&scene, holds).await?;
+        complete(&context, leases).await?;
     }
 }
 
-/// Completes a claim in one call, and says so.
-pub async fn complete(scene: &Scene, holds: Vec<JobLease>) -> Result<()> {
-    for hold in &holds {
-        scene.voice.say(Event::Completing(hold.clone()));
+/// Completes jobs in one call, and logs it.
+pub async fn complete(context: &ActorContext, leases: Vec<JobLease>) -> Result<()> {
+    for lease in &leases {
+        context.events.log(Event::Completing(lease.clone()));
     }
-    let completions: Vec<_> = holds.iter().map(|hold| hold.clone().completion()).collect();
-    let completed = scene
-        .insist(|| {
-            scene
+    let completions: Vec<_> = leases
+        .iter()
+        .map(|lease| lease.clone().completion())
+        .collect();
+    let completed = context
+        .retry(|| {
+            context
                 .store
-                .complete(&scene.queue, completions.clone(), None)
+                .complete(&context.queue, completions.clone(), None)
         })
         .await?;
-    for (how, hold) in completed.statuses.into_iter().zip(holds) {
-        scene.voice.say(Event::Told(how, hold));
+    for (status, lease) in completed.statuses.into_iter().zip(leases) {
+        context.events.log(Event::Outcome(status, lease));
     }
     Ok(())
 }
 
-async fn is_empty(scene: &Scene) -> Result<bool> {
+async fn is_empty(context: &ActorContext) -> Result<bool> {
     for state in [JobState::Scheduled, JobState::Ready, JobState::Running] {
         let filter = Filter {
             state: Some(state),
             kind: None,
         };
-        let page = scene
-            .insist(|| scene.store.list(&scene.queue, &filter, None, 1))
+        let page = context
+            .retry(|| context.store.list(&context.queue, &filter, None, 1))
             .await?;
         if !page.items.is_empty() {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Enqueues jobs one after the other, or many at a time, for the test of syncs.
+//! Enqueues jobs one by one or concurrently, for the sync test.
 
 use std::sync::Arc;
 
@@ -8,54 +8,54 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use windlass_core::{Error, ErrorKind, JobId, NewJob, Result};
 
-use crate::roles::Scene;
+use crate::roles::ActorContext;
 
-/// How an enqueuer is started.
+/// Arguments of an enqueuer.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// How many jobs, or how many at a time
+    /// Number of jobs, or of concurrent callers
     #[arg(long)]
     count: usize,
 
-    /// How often as many
+    /// Jobs per caller
     #[arg(long, default_value_t = 1)]
     rounds: usize,
 }
 
-/// Enqueues `count` jobs, each after the answer to the one before.
-pub async fn sequential(scene: Scene, arguments: Arguments) -> Result<()> {
+/// Enqueues `count` jobs, each after the reply to the one before.
+pub async fn sequential(context: ActorContext, arguments: Arguments) -> Result<()> {
     for n in 0..arguments.count * arguments.rounds {
-        ask(&scene, JobId::new(n.to_string())?).await?;
+        enqueue(&context, JobId::new(n.to_string())?).await?;
     }
     Ok(())
 }
 
-/// `count` askers at once, each with `rounds` jobs one after the other.
-pub async fn concurrent(scene: Scene, arguments: Arguments) -> Result<()> {
+/// Runs `count` concurrent callers, each enqueuing `rounds` jobs one by one.
+pub async fn concurrent(context: ActorContext, arguments: Arguments) -> Result<()> {
     let start = Arc::new(Barrier::new(arguments.count));
-    let mut askers = JoinSet::new();
-    for asker in 0..arguments.count {
-        let (scene, start) = (scene.clone(), start.clone());
-        askers.spawn(async move {
+    let mut callers = JoinSet::new();
+    for caller in 0..arguments.count {
+        let (context, start) = (context.clone(), start.clone());
+        callers.spawn(async move {
             start.wait().await;
             for round in 0..arguments.rounds {
-                ask(&scene, JobId::new(format!("{asker}-{round}"))?).await?;
+                enqueue(&context, JobId::new(format!("{caller}-{round}"))?).await?;
             }
             Ok(())
         });
     }
     let lost =
-        |error| Error::new(ErrorKind::Internal, "an asker was lost", "report it").caused_by(error);
-    while let Some(ended) = askers.join_next().await {
+        |error| Error::new(ErrorKind::Internal, "an caller was lost", "report it").caused_by(error);
+    while let Some(ended) = callers.join_next().await {
         ended.map_err(lost)??;
     }
     Ok(())
 }
 
-async fn ask(scene: &Scene, id: JobId) -> Result<()> {
-    scene.voice.say(Event::Asking(vec![id.clone()]));
+async fn enqueue(context: &ActorContext, id: JobId) -> Result<()> {
+    context.events.log(Event::Enqueuing(vec![id.clone()]));
     let job = NewJob::new("a job").id(id.clone());
-    scene.store.enqueue(&scene.queue, vec![job]).await?;
-    scene.voice.say(Event::Accepted(id));
+    context.store.enqueue(&context.queue, vec![job]).await?;
+    context.events.log(Event::Accepted(id));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Enqueues batches under ids of its own choosing, and some of them twice.
+//! Enqueues batches with chosen ids, some of them twice.
 
 use std::time::Duration;
 
@@ -8,34 +8,34 @@ use clap::Args;
 use fastrand::Rng;
 use windlass_core::{Enqueued, JobId, NewJob, Priority, Result};
 
-use crate::roles::Scene;
+use crate::roles::ActorContext;
 use crate::roles::stop::Stop;
 
-/// The longest pause between two batches: enough jobs for all, and not too many to check.
+/// The longest pause between two batches: enough jobs for all workers, but not too many to check.
 const PAUSE_MAX: Duration = Duration::from_millis(12);
 
-/// How a producer is started.
+/// Arguments of a producer.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// What its ids begin with
+    /// Prefix of its ids
     #[arg(long)]
     pub name: String,
 
-    /// What its choices are drawn from
+    /// Seed of its random choices
     #[arg(long)]
     pub seed: u64,
 
-    /// Ids of an earlier life to ask for first, with commas between
+    /// Ids of an earlier process to enqueue first, comma-separated
     #[arg(long, value_delimiter = ',')]
     pub again: Vec<JobId>,
 }
 
-/// Enqueues until it is asked to stop.
-pub async fn run(scene: Scene, arguments: Arguments, stop: &Stop) -> Result<()> {
+/// Enqueues until asked to stop.
+pub async fn run(context: ActorContext, arguments: Arguments, stop: &Stop) -> Result<()> {
     let mut rng = Rng::with_seed(arguments.seed);
     let mut batch = arguments.again;
     let mut count = 0;
-    while !stop.is_asked() {
+    while !stop.is_requested() {
         let is_repeat = !batch.is_empty() && (count == 0 || rng.u8(..12) == 0);
         if !is_repeat {
             batch.clear();
@@ -44,7 +44,7 @@ pub async fn run(scene: Scene, arguments: Arguments, stop: &Stop) -> Result<()> 
                 batch.push(JobId::new(format!("{}-{count}", arguments.name))?);
             }
         }
-        ask(&scene, &mut rng, &batch).await?;
+        enqueue(&context, &mut rng, &batch).await?;
         count = count.max(1);
         let pause_us = u64::try_from(PAUSE_MAX.as_micros()).unwrap_or(u64::MAX);
         tokio::time::sleep(Duration::from_micros(rng.u64(..pause_us))).await;
@@ -52,7 +52,7 @@ pub async fn run(scene: Scene, arguments: Arguments, stop: &Stop) -> Result<()> 
     Ok(())
 }
 
-async fn ask(scene: &Scene, rng: &mut Rng, ids: &[JobId]) -> Result<()> {
+async fn enqueue(context: &ActorContext, rng: &mut Rng, ids: &[JobId]) -> Result<()> {
     let mut jobs = Vec::new();
     for id in ids {
         let job = NewJob::new(payload::of(id)).id(id.clone());
@@ -62,26 +62,26 @@ async fn ask(scene: &Scene, rng: &mut Rng, ids: &[JobId]) -> Result<()> {
             _ => job,
         });
     }
-    scene.voice.say(Event::Asking(ids.to_vec()));
-    let answers = scene
-        .insist(|| scene.store.enqueue(&scene.queue, jobs.clone()))
+    context.events.log(Event::Enqueuing(ids.to_vec()));
+    let replies = context
+        .retry(|| context.store.enqueue(&context.queue, jobs.clone()))
         .await?;
-    for (id, answer) in ids.iter().zip(&answers) {
-        if answer.id() != id {
-            scene
-                .voice
-                .fault(format!("asked for {id}, answered {answer:?}"));
+    for (id, reply) in ids.iter().zip(&replies) {
+        if reply.id() != id {
+            context
+                .events
+                .violation(format!("enqueued {id}, got {reply:?}"));
         }
-        scene.voice.say(match answer {
-            _ if answer.level() < scene.level => Event::Short(id.clone()),
+        context.events.log(match reply {
+            _ if reply.level() < context.level => Event::BelowLevel(id.clone()),
             Enqueued::Duplicate { id, .. } => Event::Duplicate(id.clone()),
             _ => Event::Accepted(id.clone()),
         });
     }
-    if answers.len() != ids.len() {
-        scene
-            .voice
-            .fault(format!("asked for {ids:?}, answered {answers:?}"));
+    if replies.len() != ids.len() {
+        context
+            .events
+            .violation(format!("enqueued {ids:?}, got {replies:?}"));
     }
     Ok(())
 }

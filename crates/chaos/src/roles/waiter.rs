@@ -1,29 +1,29 @@
-//! Waits for one job after the other, as an idle worker does, until it is killed.
+//! Waits for jobs one by one, like an idle worker, until it is killed.
 
 use std::time::Duration;
 
 use crate::event::Event;
 use windlass_core::{ClaimRequest, JobLease, Result};
 
-use crate::roles::{Scene, drainer};
+use crate::roles::{ActorContext, drainer};
 
-/// Longer than any test: a wait ends with a job.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Longer than any test, so that a wait ends only with a job.
+const WAIT: Duration = Duration::from_secs(300);
 
 /// Waits, completes, and waits again.
-pub async fn run(scene: Scene) -> Result<()> {
+pub async fn run(context: ActorContext) -> Result<()> {
     loop {
-        scene.voice.say(Event::Ready);
+        context.events.log(Event::Ready);
         let mut request = ClaimRequest::single(1);
-        let claim = scene
+        let claim = context
             .store
-            .claim_waiting(&scene.queue, &mut request, PATIENCE)
+            .claim_waiting(&context.queue, &mut request, WAIT)
             .await?;
         let Some(claim) = claim else { continue };
         for job in claim.jobs {
-            let hold = JobLease::new(job.id, claim.token);
-            scene.voice.say(Event::Claimed(hold.clone()));
-            drainer::complete(&scene, vec![hold]).await?;
+            let lease = JobLease::new(job.id, claim.token);
+            context.events.log(Event::Claimed(lease.clone()));
+            drainer::complete(&context, vec![lease]).await?;
         }
     }
 }

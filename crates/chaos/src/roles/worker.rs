@@ -1,7 +1,7 @@
-//! A worker that mostly does its work, and otherwise everything a worker may do to a store.
+//! A worker that mostly completes jobs, and otherwise does everything a worker may do to a store.
 
+mod outcome;
 mod renewer;
-mod settle;
 
 use std::time::{Duration, Instant};
 
@@ -12,81 +12,83 @@ use fastrand::Rng;
 use tokio::time::{sleep, timeout};
 use windlass_core::{BootId, Claim, ClaimRequest, JobLease, NewWorker, Result};
 
-use crate::roles::Scene;
+use crate::roles::ActorContext;
 use crate::roles::stop::Stop;
 use renewer::Renewer;
 
-/// The longest wait for a hint: leases of the dead end without one.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The longest wait for a notification; expired leases send none.
+const WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// How long a claim waits that waits by itself: for more than one poll, and yet soon over.
-const PARKED: Duration = Duration::from_millis(1_500);
+/// How long a blocking claim waits: longer than one poll, but not long.
+const BLOCKING_WAIT: Duration = Duration::from_millis(1_500);
 
-/// How a worker is started.
+/// Arguments of a worker.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// What people call it
+    /// Name of the worker
     #[arg(long)]
     pub name: String,
 
-    /// What its choices are drawn from
+    /// Seed of its random choices
     #[arg(long)]
     pub seed: u64,
 
-    /// Waits inside its claims in place of listening for hints
+    /// Use blocking claims instead of watching for notifications
     #[arg(long)]
-    pub parks: bool,
+    pub blocking: bool,
 }
 
-/// Works until it is asked to stop, then leaves.
-pub async fn run(scene: Scene, arguments: Arguments, stop: &Stop) -> Result<()> {
+/// Works until asked to stop, then leaves.
+pub async fn run(context: ActorContext, arguments: Arguments, stop: &Stop) -> Result<()> {
     let boot = BootId::generate();
-    scene.voice.say(Event::Boot(boot.clone()));
+    context.events.log(Event::Boot(boot.clone()));
     let new = NewWorker {
         boot: boot.clone(),
         name: arguments.name,
         host: "here".to_owned(),
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        queues: vec![scene.queue.clone()],
+        queues: vec![context.queue.clone()],
     };
-    scene.insist(|| scene.store.register(new.clone())).await?;
+    context
+        .retry(|| context.store.register(new.clone()))
+        .await?;
     let mut worker = Worker {
-        renewer: Renewer::start(scene.clone(), boot.clone()),
+        renewer: Renewer::start(context.clone(), boot.clone()),
         rng: Rng::with_seed(arguments.seed),
         boot,
         seq: 0,
-        parks: arguments.parks,
-        scene,
+        blocking: arguments.blocking,
+        context,
     };
     worker.work(stop).await?;
-    let Worker { scene, boot, .. } = worker;
-    scene.insist(|| scene.store.leave(&boot, None)).await?;
+    let Worker { context, boot, .. } = worker;
+    context.retry(|| context.store.leave(&boot, None)).await?;
     Ok(())
 }
 
 struct Worker {
-    scene: Scene,
+    context: ActorContext,
     boot: BootId,
     seq: u64,
-    parks: bool,
+    blocking: bool,
     rng: Rng,
     renewer: Renewer,
 }
 
 impl Worker {
     async fn work(&mut self, stop: &Stop) -> Result<()> {
-        let Scene { store, queue, .. } = self.scene.clone();
+        let ActorContext { store, queue, .. } = self.context.clone();
         let mut watch = self
-            .scene
-            .insist(|| store.watch(std::slice::from_ref(&queue)))
+            .context
+            .retry(|| store.watch(std::slice::from_ref(&queue)))
             .await?;
-        while !stop.is_asked() {
+        while !stop.is_requested() {
             match self.claim().await? {
                 Some(claim) => self.handle(claim).await?,
-                None if self.parks => {}
-                // A hint or the end of the pause: both mean look again.
-                None => drop(timeout(PAUSE, watch.next()).await),
+                None if self.blocking => {}
+                // A notification or a timeout: claim again in both cases.
+                None => drop(timeout(WAIT_MAX, watch.next()).await),
             }
         }
         Ok(())
@@ -96,60 +98,60 @@ impl Worker {
         self.seq += 1;
         let max = self.rng.usize(1..=5);
         let mut request = ClaimRequest::worker(self.boot.clone(), self.seq, max).lease(LEASE);
-        self.scene.voice.say(Event::Claiming);
+        self.context.events.log(Event::Claiming);
         let began = Instant::now();
-        let claim = if self.parks {
+        let claim = if self.blocking {
             self.wait(&mut request).await?
         } else {
             self.ask(&request).await?
         };
         self.seq = request.claimer.seq();
         let Some(claim) = claim else {
-            self.renewer.settled(self.seq, None);
+            self.renewer.claim_replied(self.seq, None);
             return Ok(None);
         };
         for job in &claim.jobs {
-            let hold = JobLease::new(job.id.clone(), claim.token);
-            self.scene.voice.say(Event::Claimed(hold));
+            let lease = JobLease::new(job.id.clone(), claim.token);
+            self.context.events.log(Event::Claimed(lease));
             if job.payload != payload::of(&job.id) {
-                self.scene
-                    .voice
-                    .fault(format!("the payload of {} is torn", job.id));
+                self.context
+                    .events
+                    .violation(format!("the payload of {} is corrupt", job.id));
             }
         }
         match self.rng.u8(..30) {
             0 => {
-                // As if the answer had been lost: the next renewal gives the jobs back.
-                self.renewer.settled(self.seq, None);
+                // As if the reply had been lost: the next renewal requeues the jobs.
+                self.renewer.claim_replied(self.seq, None);
                 return Ok(None);
             }
-            1 => self.claim_again(&request, &claim, began).await?,
+            1 => self.repeat_claim(&request, &claim, began).await?,
             _ => {}
         }
-        self.renewer.settled(self.seq, Some(claim.token));
+        self.renewer.claim_replied(self.seq, Some(claim.token));
         Ok(Some(claim))
     }
 
     async fn ask(&self, request: &ClaimRequest) -> Result<Option<Claim>> {
-        let Scene { store, queue, .. } = &self.scene;
-        self.scene
-            .insist(|| store.claim(queue, request.clone()))
+        let ActorContext { store, queue, .. } = &self.context;
+        self.context
+            .retry(|| store.claim(queue, request.clone()))
             .await
     }
 
-    /// Waits for jobs; where that was cut short, the same claim is asked for again.
+    /// Waits for jobs; repeats the same claim after a transient error.
     async fn wait(&self, request: &mut ClaimRequest) -> Result<Option<Claim>> {
-        let Scene { store, queue, .. } = &self.scene;
+        let ActorContext { store, queue, .. } = &self.context;
         loop {
-            let call = store.claim_waiting(queue, request, PARKED);
-            if let Some(answer) = self.scene.wait(PARKED, call).await? {
-                return Ok(answer);
+            let call = store.claim_waiting(queue, request, BLOCKING_WAIT);
+            if let Some(reply) = self.context.wait(BLOCKING_WAIT, call).await? {
+                return Ok(reply);
             }
         }
     }
 
-    /// The same claim asked for once more is the same claim, for as long as its lease lasts.
-    async fn claim_again(
+    /// A repeated claim must return the same jobs while its lease lasts.
+    async fn repeat_claim(
         &self,
         request: &ClaimRequest,
         first: &Claim,
@@ -159,10 +161,10 @@ impl Worker {
         let is_same = again
             .as_ref()
             .is_some_and(|again| (again.token, &again.jobs) == (first.token, &first.jobs));
-        let may_differ = self.scene.may_roll_back || began.elapsed() + CLOCK_SLACK >= LEASE;
+        let may_differ = self.context.may_roll_back || began.elapsed() + CLOCK_SLACK >= LEASE;
         if !is_same && !may_differ {
             let what = format!("claimed {first:?}, repeated {again:?}");
-            self.scene.voice.fault(what);
+            self.context.events.violation(what);
         }
         Ok(())
     }
@@ -171,11 +173,11 @@ impl Worker {
         let long = LEASE * self.rng.u32(10..25) / 10;
         match self.rng.u8(..20) {
             0 => {
-                // Past the end of its lease: others may have the jobs by now.
+                // Beyond the end of its lease: other workers may have the jobs by then.
                 self.renewer.pause(true);
                 sleep(long).await;
             }
-            // A long job: whoever had it before may come back while it is held.
+            // A long job: its previous worker may report an outcome meanwhile.
             1 | 2 => sleep(long).await,
             _ => {}
         }
@@ -183,10 +185,10 @@ impl Worker {
             if self.rng.bool() {
                 sleep(Duration::from_millis(self.rng.u64(..15))).await;
             }
-            let hold = JobLease::new(job.id, claim.token);
-            settle::settle(&self.scene, &mut self.rng, hold).await?;
+            let lease = JobLease::new(job.id, claim.token);
+            outcome::report(&self.context, &mut self.rng, lease).await?;
         }
-        self.renewer.dropped(claim.token);
+        self.renewer.remove(claim.token);
         self.renewer.pause(false);
         Ok(())
     }

@@ -1,15 +1,15 @@
-//! Processes are killed at any moment, and the store keeps what it promised.
+//! Processes are killed at random times, and the store keeps its promises.
 //!
-//! `WINDLASS_SEED` repeats the plan of a run, `WINDLASS_KILLS` sets how many are killed.
+//! `WINDLASS_SEED` repeats the plan of a run, `WINDLASS_KILLS` sets the number of kills.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test that cannot go on fails where it stands, and says what it went through"
+    reason = "a test that cannot continue fails on the spot, and prints a summary"
 )]
 
-mod crew;
-mod judge;
+mod checks;
+mod processes;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -22,24 +22,23 @@ use windlass_store_sqlite::SqliteStore;
 use windlass_testkit::StoreUnderTest;
 use windlass_testkit::redis::Server;
 
-use crew::Crew;
+use processes::Processes;
 
 const KILLS: usize = 25;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_sqlite_promised_holds_although_processes_are_killed() {
+async fn sqlite_keeps_its_promises_when_processes_are_killed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
     let open = || SqliteStore::open(&path, windlass_store_sqlite::Options::default()).unwrap();
 
     crash(path.clone().into(), async || StoreUnderTest::new(open())).await;
 
-    // No damage to the file.
     assert_eq!(open().check_file().await.unwrap(), [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_redis_promised_holds_although_processes_are_killed() {
+async fn redis_keeps_its_promises_when_processes_are_killed() {
     let server = Server::start();
     let url = server.url();
     let options = windlass_store_redis::Options::default;
@@ -52,19 +51,19 @@ async fn crash(store: OsString, open: impl AsyncFn() -> StoreUnderTest) {
     let seed = from_env("WINDLASS_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000));
     let kills = from_env("WINDLASS_KILLS").map_or(KILLS, |kills| usize::try_from(kills).unwrap());
     println!("WINDLASS_SEED={seed} WINDLASS_KILLS={kills}");
-    // Each blow waits for a second at most, and then a process starts: on a busy machine in seconds.
+    // Each kill waits for up to a second, and a process may take seconds to start.
     let bound = Duration::from_secs(100) + Duration::from_secs(5) * u32::try_from(kills).unwrap();
 
     let run = timeout(bound, run(seed, kills, store, open)).await;
 
-    run.unwrap_or_else(|_| panic!("seed {seed}: it did not end within {bound:?}"));
+    run.unwrap_or_else(|_| panic!("seed {seed}: timed out after {bound:?}"));
 }
 
 fn from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(
         text.parse()
-            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+            .unwrap_or_else(|_| panic!("{name}={text} is not a number")),
     )
 }
 
@@ -73,26 +72,26 @@ async fn run(seed: u64, kills: usize, store: OsString, open: impl AsyncFn() -> S
     let opened = open().await;
     let kept = listing::keep_everything(opened.store.as_ref(), &queue);
     kept.await.unwrap();
-    // Nobody but the actors: when all are killed at once, the next one recovers what they left.
+    // Only the actors use the store: after all are killed at once, the next one must recover it.
     drop(opened);
 
-    let mut crew = Crew::start(seed, &store);
+    let mut processes = Processes::start(seed, &store);
     let mut killed = 0;
-    for blow in nemesis::plan(seed, kills, crew::SIZE) {
-        crew.suffer(&blow).await;
-        killed += blow.victims.len();
-        let violations = invariants::of_ledger(&crew.stage.record.ledger());
+    for kill in nemesis::plan(seed, kills, processes::SIZE) {
+        processes.kill(&kill).await;
+        killed += kill.victims.len();
+        let violations = invariants::of_ledger(&processes.launcher.ledger.lock());
         invariants::assert_none(&violations, &format!("seed {seed}, after {killed} kills"));
     }
-    crew.finish().await;
+    processes.finish().await;
 
     let opened = open().await;
     let listing = listing::of(opened.store.as_ref(), &queue).await.unwrap();
     let stats = opened.store.stats(&queue).await.unwrap().unwrap();
-    let ledger = crew.stage.record.ledger().clone();
+    let ledger = processes.launcher.ledger.lock().clone();
     let violations = invariants::at_the_end(&ledger, &listing, &stats);
     let when = format!("seed {seed}, at the end, {killed} kills");
     invariants::assert_none(&violations, &when);
-    judge::assert_clean(&opened, &queue).await;
-    judge::report(&ledger, &listing, killed);
+    checks::assert_clean(&opened, &queue).await;
+    checks::report(&ledger, &listing, killed);
 }

@@ -1,36 +1,35 @@
-//! Their store dies, cuts them off or is held by somebody else while workers work.
+//! The store dies, disconnects workers or is locked by another program while workers run.
 
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::task::block_in_place;
 use windlass_chaos::behaviour::Behaviour;
-use windlass_chaos::witness::Sighting;
+use windlass_chaos::effect_log::EffectRecord;
 use windlass_testkit::redis::{Fsync, Server, ServerOptions};
 
-use crate::ground::{Ground, PATIENCE, ended, until_seen};
-use crate::hands::{Crew, Spec};
+use crate::fixture::{Fixture, TIMEOUT_MAX, ended, wait_until_seen};
 use crate::rounds;
+use crate::workers::{Spec, Workers};
 
 const WORKERS: usize = 3;
 const JOBS: usize = 600;
 const TIME: Duration = Duration::from_millis(20);
 
-/// How often the server dies, cuts its connections, or the file is held, while the jobs of one round
-/// run.
+/// How often the server dies, closes its connections, or the file is locked, per round.
 const DEATHS: usize = 3;
 const CUTS: usize = 20;
-const HOLDS: usize = 5;
+const LOCKS: usize = 5;
 
-/// For how long the file is held; the last time beyond the lease.
-const HELD: Duration = Duration::from_millis(200);
+/// How long the file is locked; the last time longer than the lease.
+const LOCKED_FOR: Duration = Duration::from_millis(200);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_go_on_after_their_server_was_killed_and_restarted_on_redis() {
+async fn workers_continue_after_their_server_was_killed_and_restarted_on_redis() {
     let server = ServerOptions::new().append_only(Fsync::Always).start();
-    let ground = Ground::on(server).await;
-    let server = ground.server.as_ref().unwrap();
-    under_faults(&ground, DEATHS * rounds(), async |_| {
+    let fixture = Fixture::on(server).await;
+    let server = fixture.server.as_ref().unwrap();
+    under_faults(&fixture, DEATHS * rounds(), async |_| {
         block_in_place(|| {
             server.kill();
             server.restart();
@@ -40,13 +39,13 @@ async fn workers_go_on_after_their_server_was_killed_and_restarted_on_redis() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_go_on_through_storms_of_cut_connections_on_redis() {
-    let ground = Ground::on(Server::start()).await;
-    let server = ground.server.as_ref().unwrap();
-    under_faults(&ground, CUTS * rounds(), async |_| {
+async fn workers_continue_after_their_connections_were_killed_on_redis() {
+    let fixture = Fixture::on(Server::start()).await;
+    let server = fixture.server.as_ref().unwrap();
+    under_faults(&fixture, CUTS * rounds(), async |_| {
         for kind in ["normal", "pubsub"] {
             let cut = ["CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes"];
-            // One that cut itself off has done so all the same.
+            // The command may kill its own connection.
             let _ = block_in_place(|| server.try_command(&cut));
         }
     })
@@ -54,48 +53,47 @@ async fn workers_go_on_through_storms_of_cut_connections_on_redis() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_go_on_when_somebody_has_held_their_file_on_sqlite() {
-    let ground = Ground::sqlite().await;
-    let db = Connection::open(ground.folder.path().join("jobs.db")).unwrap();
-    db.busy_timeout(PATIENCE).unwrap();
-    let holds = HOLDS * rounds();
-    under_faults(&ground, holds, async |hold| {
-        let is_last = hold + 1 == holds;
-        let held = if is_last {
+async fn workers_continue_after_another_program_locked_their_file_on_sqlite() {
+    let fixture = Fixture::sqlite().await;
+    let db = Connection::open(fixture.folder.path().join("jobs.db")).unwrap();
+    db.busy_timeout(TIMEOUT_MAX).unwrap();
+    let locks = LOCKS * rounds();
+    under_faults(&fixture, locks, async |lock| {
+        let is_last = lock + 1 == locks;
+        let locked_for = if is_last {
             Spec::default().lease * 2
         } else {
-            HELD
+            LOCKED_FOR
         };
         db.execute_batch("BEGIN IMMEDIATE").unwrap();
-        // The fault itself: nobody can write for so long.
-        tokio::time::sleep(held).await;
+        tokio::time::sleep(locked_for).await;
         db.execute_batch("COMMIT").unwrap();
     })
     .await;
 }
 
-/// Every job ends once, although the store of the workers fails so often.
-async fn under_faults(ground: &Ground, faults: usize, strike: impl AsyncFn(usize)) {
+/// Asserts that every job ends once, although the store fails repeatedly.
+async fn under_faults(fixture: &Fixture, faults: usize, inject: impl AsyncFn(usize)) {
     let all = JOBS * rounds();
-    let mut witness = ground.witness();
-    ground.set("poison_after=1000").await;
-    ground
-        .enqueue_alike("job", all, Behaviour::Sleep(TIME))
+    let mut effects = fixture.effects();
+    fixture.set("poison_after=1000").await;
+    fixture
+        .enqueue_many("job", all, Behaviour::Sleep(TIME))
         .await;
     let began = Instant::now();
-    let crew = Crew::start(ground, Spec::default(), WORKERS).await;
+    let workers = Workers::start(fixture, Spec::default(), WORKERS).await;
     for fault in 0..faults {
         let share = all * (fault + 1) / (faults + 1);
-        let are_on = |seen: &[Sighting]| ended(seen).len() >= share;
-        until_seen(&mut witness, "the workers go on", are_on).await;
-        strike(fault).await;
+        let have_continued = |seen: &[EffectRecord]| ended(seen).len() >= share;
+        wait_until_seen(&mut effects, "the workers continue", have_continued).await;
+        inject(fault).await;
     }
-    let all_end = |seen: &[Sighting]| ended(seen).len() == all;
-    until_seen(&mut witness, "every job ends", all_end).await;
-    ground.until_done(PATIENCE).await;
-    crew.leave().await;
+    let all_end = |seen: &[EffectRecord]| ended(seen).len() == all;
+    wait_until_seen(&mut effects, "every job has ended", all_end).await;
+    fixture.wait_until_done(TIMEOUT_MAX).await;
+    workers.terminate().await;
 
-    let stats = ground.assert_sound().await;
+    let stats = fixture.assert_sound().await;
     assert_eq!(stats.total.succeeded, all as u64);
     println!(
         "{all} jobs, {faults} faults in {:?}; {} rescued",

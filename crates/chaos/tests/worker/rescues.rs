@@ -1,71 +1,71 @@
-//! How soon what a killed worker held was handed to another.
+//! How soon jobs of a killed worker were restarted by another.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use windlass_chaos::effect_log::{EffectKind, EffectRecord};
 use windlass_chaos::event::Event;
 use windlass_chaos::ledger::Ledger;
-use windlass_chaos::witness::{Sight, Sighting};
 use windlass_core::{Job, JobId, Token};
 
-use crate::figures::Figures;
+use crate::durations::Durations;
 
 /// One holder of a job.
 #[derive(Debug, Default, Clone)]
 struct Holder {
-    who: String,
+    worker: String,
     started_us: Option<u64>,
 }
 
-/// What the rescues of a run took.
+/// The rescues of a run.
 pub(crate) struct Rescues {
-    /// From each kill to the start, at somebody else, of the jobs that the killed worker ran.
-    pub(crate) times: Figures,
-    /// Jobs that somebody had who was killed before it could say so: when is not known.
-    pub(crate) untold: usize,
+    /// From each kill to the restart, by another worker, of the jobs that were running.
+    pub(crate) times: Durations,
+    /// Jobs with a worker that was killed before it logged the claim: the time is unknown.
+    pub(crate) unlogged: usize,
 }
 
 pub(crate) fn of(
     ledger: &Ledger,
-    seen: &[Sighting],
+    seen: &[EffectRecord],
     killed: &BTreeMap<String, u64>,
     jobs: &BTreeMap<JobId, Job>,
 ) -> Rescues {
-    let (mut times, mut untold) = (Vec::new(), 0);
+    let (mut times, mut unlogged) = (Vec::new(), 0);
     for (id, holders) in holders(ledger, seen) {
-        // All but the last lost it to the end of their lease.
+        // All but the last lost their lease.
         if jobs[&id].expiries as usize > holders.len() - 1 {
-            untold += 1;
+            unlogged += 1;
             continue;
         }
         let pairs = holders.iter().zip(holders.iter().skip(1));
         for ((_, holder), (token, next)) in pairs {
-            let (Some(killed_us), Some(_)) = (killed.get(&holder.who), holder.started_us) else {
+            let (Some(killed_us), Some(_)) = (killed.get(&holder.worker), holder.started_us) else {
                 continue;
             };
-            // One that was killed before its handler began had the job when its token was made.
+            // A worker killed before its handler started got the job when its token was issued.
             let resumed_us = next.started_us.unwrap_or(token.number);
             times.push(Duration::from_micros(resumed_us.saturating_sub(*killed_us)));
         }
     }
-    let times = Figures::new(times);
-    Rescues { times, untold }
+    let times = Durations::new(times);
+    Rescues { times, unlogged }
 }
 
-/// Who held each job, in the order of the tokens.
-fn holders(ledger: &Ledger, seen: &[Sighting]) -> BTreeMap<JobId, BTreeMap<Token, Holder>> {
+/// The workers that held each job, in token order.
+fn holders(ledger: &Ledger, seen: &[EffectRecord]) -> BTreeMap<JobId, BTreeMap<Token, Holder>> {
     let mut jobs: BTreeMap<JobId, BTreeMap<Token, Holder>> = BTreeMap::new();
-    for (life, event) in ledger.events() {
-        if let Event::Claimed(hold) = event {
-            let holders = jobs.entry(hold.id.clone()).or_default();
-            let holder = holders.entry(hold.token).or_default();
-            holder.who.clone_from(&life.name);
+    for (process, event) in ledger.events() {
+        if let Event::Claimed(lease) = event {
+            let holders = jobs.entry(lease.id.clone()).or_default();
+            let holder = holders.entry(lease.token).or_default();
+            holder.worker.clone_from(&process.name);
         }
     }
-    for line in seen.iter().filter(|line| line.sight == Sight::Start) {
+    for line in seen.iter().filter(|line| line.kind == EffectKind::Start) {
         let holders = jobs.entry(line.id.clone()).or_default();
         let holder = holders.entry(line.token).or_default();
-        holder.who.clone_from(&line.who);
+        holder.worker.clone_from(&line.worker);
         holder.started_us = Some(line.at_us);
     }
     jobs

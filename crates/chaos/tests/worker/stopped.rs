@@ -1,21 +1,21 @@
-//! Workers are asked to stop at any moment.
+//! Workers are asked to stop at random times.
 
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use windlass_chaos::behaviour::Behaviour;
+use windlass_chaos::effect_log::{EffectKind, EffectRecord};
 use windlass_chaos::event::Event;
-use windlass_chaos::witness::{Sight, Sighting};
 use windlass_core::JobState;
 
-use crate::figures::Figures;
-use crate::ground::{Ground, count, ended, job, until_seen};
-use crate::hands::{Crew, Spec};
+use crate::durations::Durations;
+use crate::fixture::{Fixture, count, ended, job, wait_until_seen};
+use crate::workers::{Spec, Workers};
 use crate::{rounds, seed};
 
 const JOBS: usize = 2_500;
 const WORKERS: usize = 4;
-/// How often each of them is stopped in one round.
+/// Stops per worker and round.
 const STOPS: usize = 52;
 
 const SPEC: Spec = Spec {
@@ -26,15 +26,15 @@ const SPEC: Spec = Spec {
     grace: Duration::from_secs(8),
 };
 
-/// How long a worker may take to end beyond its grace: a second, and what a busy machine may need.
+/// How long a worker may take to exit beyond its grace period, on a busy machine.
 const END_SLACK: Duration = Duration::from_secs(10);
 
-/// The longest life of a worker: some are stopped before they have claimed anything.
-const LIFE_MAX_MS: u64 = 150;
+/// The longest run of a worker: some are stopped before they have claimed anything.
+const RUN_MAX_MS: u64 = 150;
 
-on_each_store!(a_worker_stopped_at_any_moment_loses_nothing_and_counts_no_attempt);
+on_each_store!(a_worker_stopped_at_any_time_loses_nothing_and_counts_no_attempt);
 
-async fn a_worker_stopped_at_any_moment_loses_nothing_and_counts_no_attempt(ground: Ground) {
+async fn a_worker_stopped_at_any_time_loses_nothing_and_counts_no_attempt(fixture: Fixture) {
     let seed = seed();
     let mut rng = fastrand::Rng::with_seed(seed);
     let all = JOBS * rounds();
@@ -42,70 +42,75 @@ async fn a_worker_stopped_at_any_moment_loses_nothing_and_counts_no_attempt(grou
         let time = Duration::from_millis(rng.u64(..=50));
         job(&format!("job-{n}"), Behaviour::Sleep(time))
     });
-    ground.enqueue(jobs.collect()).await;
+    fixture.enqueue(jobs.collect()).await;
 
-    let places = (0..WORKERS as u64).map(|place| stopped_again_and_again(&ground, seed, place));
-    let mut places = places.collect::<Vec<_>>().into_iter();
-    let [a, b, c, d] = std::array::from_fn(|_| places.next().unwrap());
+    let slots = (0..WORKERS as u64).map(|slot| stop_repeatedly(&fixture, seed, slot));
+    let mut slots = slots.collect::<Vec<_>>().into_iter();
+    let [a, b, c, d] = std::array::from_fn(|_| slots.next().unwrap());
     let (a, b, c, d) = tokio::join!(a, b, c, d);
-    let ends = Figures::new([a, b, c, d].concat());
-    let left = ground.stats().await.ready;
-    let crew = Crew::start(&ground, SPEC, WORKERS).await;
-    ground.until_done(Duration::from_secs(120)).await;
-    crew.leave().await;
+    let ends = Durations::new([a, b, c, d].concat());
+    let left = fixture.stats().await.ready;
+    let workers = Workers::start(&fixture, SPEC, WORKERS).await;
+    fixture.wait_until_done(Duration::from_secs(120)).await;
+    workers.terminate().await;
 
-    let stats = ground.assert_sound().await;
-    println!("SIGTERM to exit: {ends}; {left} of {all} jobs were left to the last crew");
+    let stats = fixture.assert_sound().await;
+    println!("SIGTERM to exit: {ends}; {left} of {all} jobs were left for the last workers");
     assert!(ends.percentile(100) <= SPEC.grace + END_SLACK, "{ends}");
-    // Nothing runs for long: nobody waits for the end of the grace.
+    // No job runs for long, so no worker waits for the end of its grace period.
     assert!(ends.percentile(50) <= SPEC.grace / 2, "{ends}");
     assert_eq!(stats.total.succeeded, all as u64);
-    assert_eq!(stats.total.rescued, 0, "no lease ran out");
-    for job in ground.jobs().await.values() {
+    assert_eq!(stats.total.rescued, 0, "no lease expired");
+    for job in fixture.jobs().await.values() {
         assert_eq!((job.attempt, job.expiries), (1, 0), "{job:?}");
     }
-    // Nothing took longer than the grace, so nothing was cut short and begun again.
-    let mut witness = ground.witness();
-    let seen = witness.look().unwrap();
-    let starts = seen.iter().filter(|line| line.sight == Sight::Start);
-    assert_eq!(starts.count(), all, "every job was begun once");
+    // No job took longer than the grace period, so none was interrupted and restarted.
+    let mut effects = fixture.effects();
+    let seen = effects.read().unwrap();
+    let starts = seen.iter().filter(|line| line.kind == EffectKind::Start);
+    assert_eq!(starts.count(), all, "every job was started once");
 }
 
-async fn stopped_again_and_again(ground: &Ground, seed: u64, place: u64) -> Vec<Duration> {
-    let mut rng = fastrand::Rng::with_seed(seed ^ place);
+async fn stop_repeatedly(fixture: &Fixture, seed: u64, slot: u64) -> Vec<Duration> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ slot);
     let mut ends = Vec::new();
-    for life in 0..STOPS * rounds() {
-        let hand = ground.hand(&format!("hand-{place}.{life}"), SPEC).await;
-        let its_life = hand.life;
-        // The fault itself: it is stopped at any moment.
-        tokio::time::sleep(Duration::from_millis(rng.u64(..LIFE_MAX_MS))).await;
-        ends.push(ground.terminate(hand).await);
-        assert_eq!(ground.left(its_life).2, 0, "nothing is lost");
+    for run in 0..STOPS * rounds() {
+        let worker = fixture
+            .start_worker(&format!("worker-{slot}.{run}"), SPEC)
+            .await;
+        let process = worker.process;
+        tokio::time::sleep(Duration::from_millis(rng.u64(..RUN_MAX_MS))).await;
+        ends.push(fixture.terminate(worker).await);
+        assert_eq!(fixture.exit_counts(process).2, 0, "nothing is lost");
     }
     ends
 }
 
-on_each_store!(a_job_that_outlives_the_grace_goes_back_with_no_attempt_counted);
+on_each_store!(a_job_that_outlasts_the_grace_period_is_released_with_no_attempt_counted);
 
-async fn a_job_that_outlives_the_grace_goes_back_with_no_attempt_counted(ground: Ground) {
-    ground.enqueue_alike("never", 2, Behaviour::Never).await;
-    ground.enqueue_alike("listen", 1, Behaviour::Listen).await;
-    // One that ends within the grace is let end, whether it listens or not.
-    let within = SPEC.grace / 2;
-    ground
-        .enqueue_alike("within", 1, Behaviour::Sleep(within))
+async fn a_job_that_outlasts_the_grace_period_is_released_with_no_attempt_counted(
+    fixture: Fixture,
+) {
+    fixture.enqueue_many("never", 2, Behaviour::Never).await;
+    fixture
+        .enqueue_many("until-stopped", 1, Behaviour::UntilStopped)
         .await;
-    let mut witness = ground.witness();
-    let hand = ground.hand("hand", SPEC).await;
-    let life = hand.life;
-    until_seen(&mut witness, "all begin", |seen| seen.len() == 4).await;
+    // A job that ends within the grace period may finish.
+    let within = SPEC.grace / 2;
+    fixture
+        .enqueue_many("within", 1, Behaviour::Sleep(within))
+        .await;
+    let mut effects = fixture.effects();
+    let worker = fixture.start_worker("worker", SPEC).await;
+    let process = worker.process;
+    wait_until_seen(&mut effects, "all have started", |seen| seen.len() == 4).await;
 
-    let took = ground.terminate(hand).await;
+    let took = fixture.terminate(worker).await;
 
-    println!("SIGTERM to exit, with handlers that do not end: {took:?}");
+    println!("SIGTERM to exit, with handlers that do not return: {took:?}");
     assert!(took <= SPEC.grace + END_SLACK, "{took:?}");
-    assert_eq!(ground.left(life), (1, 3, 0));
-    for (id, job) in ground.jobs().await {
+    assert_eq!(fixture.exit_counts(process), (1, 3, 0));
+    for (id, job) in fixture.jobs().await {
         let state = match id.as_str() {
             "within-0" => JobState::Succeeded,
             _ => JobState::Ready,
@@ -113,54 +118,54 @@ async fn a_job_that_outlives_the_grace_goes_back_with_no_attempt_counted(ground:
         let seen = (job.state, job.attempt, job.expiries);
         assert_eq!(seen, (state, 1, 0), "{job:?}");
     }
-    let seen = witness.look().unwrap();
-    for (id, sight) in [
-        ("never-0", Sight::Drop),
-        ("never-1", Sight::Drop),
-        ("listen-0", Sight::Stop),
+    let seen = effects.read().unwrap();
+    for (id, kind) in [
+        ("never-0", EffectKind::Drop),
+        ("never-1", EffectKind::Drop),
+        ("until-stopped-0", EffectKind::Stop),
     ] {
-        assert_eq!(count(seen, id, sight), 1, "{id}");
+        assert_eq!(count(seen, id, kind), 1, "{id}");
     }
 }
 
-on_each_store!(what_has_ended_is_told_to_a_store_that_takes_its_time);
+on_each_store!(outcomes_of_finished_jobs_reach_a_slow_store);
 
-async fn what_has_ended_is_told_to_a_store_that_takes_its_time(ground: Ground) {
-    ground.enqueue_alike("plain", 4, Behaviour::Plain).await;
-    let mut witness = ground.witness();
+async fn outcomes_of_finished_jobs_reach_a_slow_store(fixture: Fixture) {
+    fixture.enqueue_many("return", 4, Behaviour::Return).await;
+    let mut effects = fixture.effects();
     let slow = Spec {
         delay: Duration::from_secs(2),
         ..SPEC
     };
-    let hand = ground.hand("hand", slow).await;
-    let life = hand.life;
-    let all_ended = |seen: &[Sighting]| ended(seen).len() == 4;
-    until_seen(&mut witness, "all end", all_ended).await;
+    let worker = fixture.start_worker("worker", slow).await;
+    let process = worker.process;
+    let all_ended = |seen: &[EffectRecord]| ended(seen).len() == 4;
+    wait_until_seen(&mut effects, "all have ended", all_ended).await;
 
-    ground.terminate(hand).await;
+    fixture.terminate(worker).await;
 
-    assert_eq!(ground.left(life), (4, 0, 0));
-    assert_eq!(ground.assert_sound().await.total.succeeded, 4);
+    assert_eq!(fixture.exit_counts(process), (4, 0, 0));
+    assert_eq!(fixture.assert_sound().await.total.succeeded, 4);
 }
 
-on_each_store!(a_second_signal_ends_a_worker_now);
+on_each_store!(a_second_signal_stops_a_worker_immediately);
 
-async fn a_second_signal_ends_a_worker_now(ground: Ground) {
-    ground.enqueue_alike("never", 4, Behaviour::Never).await;
-    let mut witness = ground.witness();
+async fn a_second_signal_stops_a_worker_immediately(fixture: Fixture) {
+    fixture.enqueue_many("never", 4, Behaviour::Never).await;
+    let mut effects = fixture.effects();
     let spec = Spec {
         grace: Duration::from_secs(150),
         ..SPEC
     };
-    let hand = ground.hand("hand", spec).await;
-    until_seen(&mut witness, "all begin", |seen| seen.len() == 4).await;
+    let worker = fixture.start_worker("worker", spec).await;
+    wait_until_seen(&mut effects, "all have started", |seen| seen.len() == 4).await;
     let began = Instant::now();
-    hand.signal(Signal::TERM).unwrap();
-    // Two that come at once are one: the second is sent when the first was heard.
-    ground.until_said(&hand, &Event::Stopping).await;
-    let took = ground.terminate(hand).await;
+    worker.signal(Signal::TERM).unwrap();
+    // Signals sent at once would be merged: send the second after the first was handled.
+    fixture.wait_until_logged(&worker, &Event::Stopping).await;
+    let took = fixture.terminate(worker).await;
 
     println!("second SIGTERM to exit: {took:?}");
     assert!(began.elapsed() < spec.grace / 5, "{took:?}");
-    assert_eq!(ground.stats().await.ready, 4);
+    assert_eq!(fixture.stats().await.ready, 4);
 }

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use windlass_chaos::actor::Record;
+use windlass_chaos::actor::SharedLedger;
 use windlass_chaos::event::Event;
-use windlass_chaos::invariants::{self, Found, Violation};
+use windlass_chaos::invariants::{self, ListedJob, Violation};
 use windlass_chaos::ledger::Ledger;
-use windlass_chaos::roles::calls::Calls;
+use windlass_chaos::roles::calls::CallTimes;
 use windlass_chaos::roles::stop::Stop;
-use windlass_chaos::roles::voice::Voice;
-use windlass_chaos::roles::{Scene, drainer, producer, worker};
+use windlass_chaos::roles::event_log::EventLog;
+use windlass_chaos::roles::{ActorContext, drainer, producer, worker};
 use windlass_chaos::{listing, payload};
 use windlass_core::dump::Dump;
 use windlass_core::{
@@ -123,31 +123,31 @@ impl Workload {
         let arguments = worker::Arguments {
             name: name.clone(),
             seed: fastrand::u64(..),
-            parks: number % 2 == 1,
+            blocking: number % 2 == 1,
         };
         self.tasks
             .spawn(async move { (name, worker::run(scene, arguments, &stop).await) });
     }
 
-    fn scene(&self, store: &Arc<dyn Store>, name: &str) -> Scene {
-        let voice = Voice::of_task(&self.record, name);
-        Scene {
+    fn scene(&self, store: &Arc<dyn Store>, name: &str) -> ActorContext {
+        let voice = EventLog::of_task(&self.record, name);
+        ActorContext {
             calls: self.calls.clone(),
             level: self.plan.level,
             may_roll_back: self.plan.may_roll_back,
-            ..Scene::new(Arc::clone(store), self.plan.queue.clone(), voice)
+            ..ActorContext::new(Arc::clone(store), self.plan.queue.clone(), voice)
         }
     }
 
     /// Enqueues `count` jobs.
     pub(crate) async fn preload(&self, count: usize) {
         let store = shared(&self.plan.url).await;
-        let voice = Voice::of_task(&self.record, "preloader");
+        let voice = EventLog::of_task(&self.record, "preloader");
         let ids: Vec<JobId> = (0..count)
             .map(|n| JobId::new(format!("p{n}")).unwrap())
             .collect();
         for page in ids.chunks(500) {
-            voice.say(Event::Asking(page.to_vec()));
+            voice.log(Event::Enqueuing(page.to_vec()));
             let job = |id: &JobId| NewJob::new(payload::of(id)).id(id.clone());
             let jobs = page.iter().map(job).collect();
             for reply in store.enqueue(&self.plan.queue, jobs).await.unwrap() {
@@ -161,7 +161,7 @@ impl Workload {
         let before = progress(&self.record.ledger());
         let began = Instant::now();
         loop {
-            let now = progress(&self.record.ledger());
+            let now = progress(&self.record.lock());
             if now.0 >= before.0 + more && now.1 >= before.1 + more {
                 return;
             }
@@ -203,7 +203,7 @@ fn progress(ledger: &Ledger) -> (usize, usize) {
     };
     (
         count(|event| matches!(event, Event::Accepted(_) | Event::Duplicate(_))),
-        count(|event| matches!(event, Event::Told(OutcomeStatus::Completed, _))),
+        count(|event| matches!(event, Event::Outcome(OutcomeStatus::Completed, _))),
     )
 }
 
@@ -218,9 +218,9 @@ fn errors(ledger: &Ledger) -> Vec<String> {
 /// The state at the end of a run.
 pub(crate) struct Report {
     pub(crate) ledger: Ledger,
-    pub(crate) listing: Vec<Found>,
+    pub(crate) listing: Vec<ListedJob>,
     pub(crate) stats: Stats,
-    pub(crate) calls: Calls,
+    pub(crate) calls: CallTimes,
     unsound: Vec<String>,
     repairs: Vec<Repair>,
 }

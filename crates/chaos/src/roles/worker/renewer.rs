@@ -1,4 +1,4 @@
-//! Renews what a worker holds, beside its work.
+//! Renews a worker's leases in the background.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,10 +7,10 @@ use crate::event::Event;
 use tokio::task::JoinHandle;
 use windlass_core::{BootId, Renewal, Result, Token};
 
-use crate::roles::Scene;
+use crate::roles::ActorContext;
 
 #[derive(Debug, Default)]
-struct Holdings {
+struct HeldClaims {
     tokens: Vec<Token>,
     settled: u64,
     is_paused: bool,
@@ -19,45 +19,45 @@ struct Holdings {
 /// Renews until it is dropped.
 #[derive(Debug)]
 pub(super) struct Renewer {
-    holdings: Arc<Mutex<Holdings>>,
+    held: Arc<Mutex<HeldClaims>>,
     task: JoinHandle<()>,
 }
 
 impl Renewer {
     /// Renews five times within a lease, from now on.
-    pub(super) fn start(scene: Scene, boot: BootId) -> Self {
-        let holdings: Arc<Mutex<Holdings>> = Arc::default();
-        let shared = Arc::clone(&holdings);
+    pub(super) fn start(context: ActorContext, boot: BootId) -> Self {
+        let held: Arc<Mutex<HeldClaims>> = Arc::default();
+        let shared = Arc::clone(&held);
         let task = tokio::spawn(async move {
             let mut ticks = tokio::time::interval(LEASE / 5);
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
-                if let Err(error) = renew(&scene, &boot, &shared).await {
-                    scene
-                        .voice
-                        .fault(format!("renew: {}: {error}", error.code()));
+                if let Err(error) = renew(&context, &boot, &shared).await {
+                    context
+                        .events
+                        .violation(format!("renew: {}: {error}", error.code()));
                 }
             }
         });
-        Self { holdings, task }
+        Self { held, task }
     }
 
-    /// A claim was answered, and handed out `token` if it is to be kept.
-    pub(super) fn settled(&self, seq: u64, token: Option<Token>) {
-        let mut holdings = lock(&self.holdings);
-        holdings.settled = seq;
-        holdings.tokens.extend(token);
+    /// Records the reply to a claim; `token` is renewed from now on.
+    pub(super) fn claim_replied(&self, seq: u64, token: Option<Token>) {
+        let mut held = lock(&self.held);
+        held.settled = seq;
+        held.tokens.extend(token);
     }
 
-    /// A claim is done with.
-    pub(super) fn dropped(&self, token: Token) {
-        lock(&self.holdings).tokens.retain(|held| *held != token);
+    /// Removes a finished claim.
+    pub(super) fn remove(&self, token: Token) {
+        lock(&self.held).tokens.retain(|other| *other != token);
     }
 
-    /// Stops renewing, as a process that hangs does, or goes on.
+    /// Pauses renewals, like a process that hangs, or resumes them.
     pub(super) fn pause(&self, is_paused: bool) {
-        lock(&self.holdings).is_paused = is_paused;
+        lock(&self.held).is_paused = is_paused;
     }
 }
 
@@ -67,32 +67,32 @@ impl Drop for Renewer {
     }
 }
 
-async fn renew(scene: &Scene, boot: &BootId, holdings: &Mutex<Holdings>) -> Result<()> {
+async fn renew(context: &ActorContext, boot: &BootId, held: &Mutex<HeldClaims>) -> Result<()> {
     let (tokens, settled) = {
-        let holdings = lock(holdings);
-        if holdings.is_paused {
+        let held = lock(held);
+        if held.is_paused {
             return Ok(());
         }
-        (holdings.tokens.clone(), holdings.settled)
+        (held.tokens.clone(), held.settled)
     };
-    scene.voice.say(Event::Renewing);
+    context.events.log(Event::Renewing);
     let renewal = Renewal::Worker {
         boot: boot.clone(),
         tokens: tokens.clone(),
         settled,
     };
-    let call = scene.store.renew(&scene.queue, renewal, LEASE);
-    let Some(renewed) = scene.once(call).await? else {
+    let call = context.store.renew(&context.queue, renewal, LEASE);
+    let Some(renewed) = context.once(call).await? else {
         return Ok(());
     };
     for token in tokens {
         if renewed.until.is_some() && !renewed.lost.contains(&token) {
-            scene.voice.say(Event::Renewed(token));
+            context.events.log(Event::Renewed(token));
         }
     }
     Ok(())
 }
 
-fn lock(holdings: &Mutex<Holdings>) -> MutexGuard<'_, Holdings> {
-    holdings.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(held: &Mutex<HeldClaims>) -> MutexGuard<'_, HeldClaims> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
 }

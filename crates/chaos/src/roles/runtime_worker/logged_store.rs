@@ -1,4 +1,4 @@
-//! A store that says aloud what it hands out and how it answers; all else it passes on.
+//! A store that logs claims, renewals and outcomes, and forwards every call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,61 +12,61 @@ use windlass_core::{
 };
 
 use crate::event::Event;
-use crate::roles::voice::Voice;
+use crate::roles::event_log::EventLog;
 
-/// The store of a hand.
+/// The store of a runtime worker.
 #[derive(Debug)]
-pub(super) struct Spoken {
+pub(super) struct LoggedStore {
     store: Arc<dyn Store>,
-    voice: Voice,
-    /// How long a completion is on its way.
+    events: EventLog,
+    /// The delay of completions.
     delay: Duration,
 }
 
-impl Spoken {
-    pub(super) fn of(store: Arc<dyn Store>, voice: &Voice, delay: Duration) -> Arc<dyn Store> {
-        let voice = voice.clone();
+impl LoggedStore {
+    pub(super) fn of(store: Arc<dyn Store>, events: &EventLog, delay: Duration) -> Arc<dyn Store> {
+        let events = events.clone();
         Arc::new(Self {
             store,
-            voice,
+            events,
             delay,
         })
     }
 
-    fn claimed(&self, claim: Option<&Claim>) {
+    fn log_claim(&self, claim: Option<&Claim>) {
         for (job, claim) in claim
             .iter()
             .flat_map(|c| c.jobs.iter().map(move |j| (j, c)))
         {
-            let hold = JobLease::new(job.id.clone(), claim.token);
-            self.voice.say(Event::Claimed(hold));
+            let lease = JobLease::new(job.id.clone(), claim.token);
+            self.events.log(Event::Claimed(lease));
         }
     }
 
-    fn told(&self, holds: Vec<JobLease>, settled: &[OutcomeStatus]) {
-        for (hold, how) in holds.into_iter().zip(settled) {
-            self.voice.say(Event::Told(*how, hold));
+    fn log_outcomes(&self, leases: Vec<JobLease>, statuses: &[OutcomeStatus]) {
+        for (lease, status) in leases.into_iter().zip(statuses) {
+            self.events.log(Event::Outcome(*status, lease));
         }
     }
 
-    fn heard<T>(&self, answer: Result<T>) -> Result<T> {
-        if let Err(error) = &answer {
-            self.voice.trouble(error);
+    fn log_error<T>(&self, reply: Result<T>) -> Result<T> {
+        if let Err(error) = &reply {
+            self.events.store_error(error);
         }
-        answer
+        reply
     }
 }
 
-fn holds<T>(items: &[T], hold: impl Fn(&T) -> &JobLease) -> Vec<JobLease> {
-    items.iter().map(|item| hold(item).clone()).collect()
+fn leases<T>(items: &[T], lease: impl Fn(&T) -> &JobLease) -> Vec<JobLease> {
+    items.iter().map(|item| lease(item).clone()).collect()
 }
 
 #[async_trait]
-impl Store for Spoken {
+impl Store for LoggedStore {
     async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>> {
-        self.voice.say(Event::Claiming);
-        let claim = self.heard(self.store.claim(queue, request).await)?;
-        self.claimed(claim.as_ref());
+        self.events.log(Event::Claiming);
+        let claim = self.log_error(self.store.claim(queue, request).await)?;
+        self.log_claim(claim.as_ref());
         Ok(claim)
     }
 
@@ -76,9 +76,9 @@ impl Store for Spoken {
         request: &mut ClaimRequest,
         wait: Duration,
     ) -> Result<Option<Claim>> {
-        self.voice.say(Event::Claiming);
-        let claim = self.heard(self.store.claim_waiting(queue, request, wait).await)?;
-        self.claimed(claim.as_ref());
+        self.events.log(Event::Claiming);
+        let claim = self.log_error(self.store.claim_waiting(queue, request, wait).await)?;
+        self.log_claim(claim.as_ref());
         Ok(claim)
     }
 
@@ -87,11 +87,11 @@ impl Store for Spoken {
             Renewal::Worker { tokens, .. } => tokens.clone(),
             Renewal::Single { token } => vec![*token],
         };
-        self.voice.say(Event::Renewing);
-        let renewed = self.heard(self.store.renew(queue, renewal, lease).await)?;
-        let is_held = |token: &&_| renewed.until.is_some() && !renewed.lost.contains(token);
-        for token in tokens.iter().filter(is_held) {
-            self.voice.say(Event::Renewed(*token));
+        self.events.log(Event::Renewing);
+        let renewed = self.log_error(self.store.renew(queue, renewal, lease).await)?;
+        let is_valid = |token: &&_| renewed.until.is_some() && !renewed.lost.contains(token);
+        for token in tokens.iter().filter(is_valid) {
+            self.events.log(Event::Renewed(*token));
         }
         Ok(renewed)
     }
@@ -102,38 +102,38 @@ impl Store for Spoken {
         completions: Vec<Completion>,
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
-        let holds = holds(&completions, |item| &item.lease);
+        let leases = leases(&completions, |item| &item.lease);
         if next.is_some() {
-            self.voice.say(Event::Claiming);
+            self.events.log(Event::Claiming);
         }
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
-        let completed = self.heard(self.store.complete(queue, completions, next).await)?;
-        self.told(holds, &completed.statuses);
-        self.claimed(completed.next.as_ref());
+        let completed = self.log_error(self.store.complete(queue, completions, next).await)?;
+        self.log_outcomes(leases, &completed.statuses);
+        self.log_claim(completed.next.as_ref());
         Ok(completed)
     }
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
-        let holds = holds(&failures, |item| &item.lease);
-        let settled = self.heard(self.store.fail(queue, failures).await)?;
-        self.told(holds, &settled);
-        Ok(settled)
+        let leases = leases(&failures, |item| &item.lease);
+        let statuses = self.log_error(self.store.fail(queue, failures).await)?;
+        self.log_outcomes(leases, &statuses);
+        Ok(statuses)
     }
 
     async fn release(&self, queue: &QueueName, items: Vec<JobLease>) -> Result<Vec<OutcomeStatus>> {
-        let holds = items.clone();
-        let settled = self.heard(self.store.release(queue, items).await)?;
-        self.told(holds, &settled);
-        Ok(settled)
+        let leases = items.clone();
+        let statuses = self.log_error(self.store.release(queue, items).await)?;
+        self.log_outcomes(leases, &statuses);
+        Ok(statuses)
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
-        let holds = holds(&snoozes, |item| &item.lease);
-        let settled = self.heard(self.store.snooze(queue, snoozes).await)?;
-        self.told(holds, &settled);
-        Ok(settled)
+        let leases = leases(&snoozes, |item| &item.lease);
+        let statuses = self.log_error(self.store.snooze(queue, snoozes).await)?;
+        self.log_outcomes(leases, &statuses);
+        Ok(statuses)
     }
 
     async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
@@ -143,20 +143,22 @@ impl Store for Spoken {
     async fn accept(
         &self,
         queue: &QueueName,
-        hold: JobLease,
+        job_lease: JobLease,
         lease: Duration,
     ) -> Result<LeaseStatus> {
-        self.store.accept(queue, hold, lease).await
+        self.store.accept(queue, job_lease, lease).await
     }
 
     async fn progress(
         &self,
         queue: &QueueName,
-        hold: JobLease,
+        job_lease: JobLease,
         fraction: f64,
         message: Option<String>,
     ) -> Result<LeaseStatus> {
-        self.store.progress(queue, hold, fraction, message).await
+        self.store
+            .progress(queue, job_lease, fraction, message)
+            .await
     }
 
     async fn cancel(

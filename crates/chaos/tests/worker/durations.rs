@@ -1,13 +1,13 @@
-//! Figures of what took how long.
+//! Percentiles of durations.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How long something took, many times.
+/// Sorted durations.
 #[derive(Debug)]
-pub(crate) struct Figures(Vec<Duration>);
+pub(crate) struct Durations(Vec<Duration>);
 
-impl Figures {
+impl Durations {
     pub(crate) fn new(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         Self(times)
@@ -17,14 +17,14 @@ impl Figures {
         self.0.len()
     }
 
-    /// What so many in a hundred do not exceed.
+    /// The given percentile.
     pub(crate) fn percentile(&self, percent: usize) -> Duration {
-        let place = (self.0.len() * percent).div_ceil(100).max(1) - 1;
-        self.0.get(place).copied().unwrap_or_default()
+        let index = (self.0.len() * percent).div_ceil(100).max(1) - 1;
+        self.0.get(index).copied().unwrap_or_default()
     }
 }
 
-impl fmt::Display for Figures {
+impl fmt::Display for Durations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [p50, p99, most] = [50, 99, 100].map(|percent| self.percentile(percent).as_millis());
         write!(

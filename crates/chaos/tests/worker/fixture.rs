@@ -1,14 +1,14 @@
-//! A store with a witness beside it, and what must be true of both at the end.
+//! A store with an effect log, and the final checks of both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
-use windlass_chaos::actor::Stage;
+use windlass_chaos::actor::Launcher;
 use windlass_chaos::behaviour::Behaviour;
+use windlass_chaos::effect_log::{EffectKind, EffectReader, EffectRecord};
 use windlass_chaos::event::{Event, Line};
-use windlass_chaos::witness::{Sight, Sighting, Witness};
 use windlass_chaos::{QUEUE, invariants, listing};
 use windlass_core::limits::SCAN_PAGE;
 use windlass_core::{Filter, Job, JobId, NewJob, QueueName, Stats};
@@ -19,31 +19,31 @@ use windlass_testkit::{StoreUnderTest, paging, soundness};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_windlass-actor");
 
-/// How long anything may take before it counts as broken: far more than a busy machine needs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// The timeout of every wait: far more than a busy machine needs.
+pub(crate) const TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
-/// How often the figures of the store are looked at.
-const NAP: Duration = Duration::from_millis(10);
+/// How often the stats are polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Where one test takes place.
-pub(crate) struct Ground {
-    pub(crate) stage: Stage,
+/// The store, effect log and actors of one test.
+pub(crate) struct Fixture {
+    pub(crate) launcher: Launcher,
     pub(crate) opened: StoreUnderTest,
     pub(crate) queue: QueueName,
     /// The server, where the store is Redis.
     pub(crate) server: Option<Server>,
     pub(crate) folder: TempDir,
-    /// The test itself in the ledger.
-    teller: usize,
+    /// The test's own index in the ledger.
+    process: usize,
 }
 
-impl Ground {
+impl Fixture {
     pub(crate) async fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
         let options = windlass_store_sqlite::Options::default();
         let opened = StoreUnderTest::new(SqliteStore::open(&path, options).unwrap());
-        Self::of(Stage::new(PROGRAM, path), opened, None, folder).await
+        Self::of(Launcher::new(PROGRAM, path), opened, None, folder).await
     }
 
     pub(crate) async fn redis() -> Self {
@@ -54,12 +54,12 @@ impl Ground {
         let folder = tempfile::tempdir().unwrap();
         let options = windlass_store_redis::Options::default();
         let opened = StoreUnderTest::new(RedisStore::open(&server.url(), options).await.unwrap());
-        let stage = Stage::new(PROGRAM, server.url());
-        Self::of(stage, opened, Some(server), folder).await
+        let launcher = Launcher::new(PROGRAM, server.url());
+        Self::of(launcher, opened, Some(server), folder).await
     }
 
     async fn of(
-        stage: Stage,
+        launcher: Launcher,
         opened: StoreUnderTest,
         server: Option<Server>,
         folder: TempDir,
@@ -67,14 +67,14 @@ impl Ground {
         let queue = QueueName::new(QUEUE).unwrap();
         let kept = listing::keep_everything(opened.store.as_ref(), &queue);
         kept.await.unwrap();
-        let teller = stage.record.ledger().begin("test");
+        let process = launcher.ledger.lock().add_process("test");
         Self {
-            stage,
+            launcher,
             opened,
             queue,
             server,
             folder,
-            teller,
+            process,
         }
     }
 
@@ -83,33 +83,33 @@ impl Ground {
         self.opened.store.set(&self.queue, settings).await.unwrap();
     }
 
-    pub(crate) fn witness(&self) -> Witness {
-        Witness::of(&self.folder.path().join("witness"))
+    pub(crate) fn effects(&self) -> EffectReader {
+        EffectReader::of(&self.folder.path().join("effects"))
     }
 
-    /// Enqueues jobs, and writes down that they were accepted.
+    /// Enqueues jobs, and logs that they were accepted.
     pub(crate) async fn enqueue(&self, jobs: Vec<NewJob>) {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
-        self.note(Event::Asking(ids));
-        for part in jobs.chunks(1_000) {
-            let answers = self.opened.store.enqueue(&self.queue, part.to_vec()).await;
-            for answer in answers.unwrap() {
-                assert!(!answer.is_duplicate());
-                self.note(Event::Accepted(answer.id().clone()));
+        self.log(Event::Enqueuing(ids));
+        for batch in jobs.chunks(1_000) {
+            let replies = self.opened.store.enqueue(&self.queue, batch.to_vec()).await;
+            for reply in replies.unwrap() {
+                assert!(!reply.is_duplicate());
+                self.log(Event::Accepted(reply.id().clone()));
             }
         }
     }
 
-    /// Enqueues jobs that all behave alike, as `NAME-0` and so on.
-    pub(crate) async fn enqueue_alike(&self, name: &str, count: usize, behaviour: Behaviour) {
+    /// Enqueues jobs with the same behaviour, named `NAME-0` and so on.
+    pub(crate) async fn enqueue_many(&self, name: &str, count: usize, behaviour: Behaviour) {
         let jobs = (0..count).map(|n| job(&format!("{name}-{n}"), behaviour));
         self.enqueue(jobs.collect()).await;
     }
 
-    fn note(&self, event: Event) {
-        self.stage
-            .record
-            .note(self.teller, Line { at_us: 0, event });
+    fn log(&self, event: Event) {
+        self.launcher
+            .ledger
+            .push(self.process, Line { at_us: 0, event });
     }
 
     pub(crate) async fn stats(&self) -> Stats {
@@ -117,19 +117,19 @@ impl Ground {
     }
 
     /// Waits until every job has ended.
-    pub(crate) async fn until_done(&self, patience: Duration) {
-        let deadline = Instant::now() + patience;
+    pub(crate) async fn wait_until_done(&self, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
         loop {
             let stats = self.stats().await;
             if stats.ready + stats.scheduled + stats.running == 0 {
                 return;
             }
-            assert!(Instant::now() < deadline, "not done: {stats:?}");
-            sleep(NAP).await;
+            assert!(Instant::now() < deadline, "timed out: {stats:?}");
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Every job, by its id.
+    /// All jobs by id.
     pub(crate) async fn jobs(&self) -> BTreeMap<JobId, Job> {
         let store = self.opened.store.as_ref();
         let jobs = paging::list(store, &self.queue, &Filter::default(), SCAN_PAGE).await;
@@ -137,13 +137,13 @@ impl Ground {
         jobs.map(|job| (job.id.clone(), job)).collect()
     }
 
-    /// Nothing lost, one completion per job, figures right, nothing to repair; and every job that
-    /// succeeded was seen to its end by the witness.
+    /// Asserts that no job is lost, each has one completion, stats are right, an audit repairs
+    /// nothing, and the effect log has the end of every succeeded job.
     pub(crate) async fn assert_sound(&self) -> Stats {
         let store = self.opened.store.as_ref();
         let listing = listing::of(store, &self.queue).await.unwrap();
         let stats = self.stats().await;
-        let ledger = self.stage.record.ledger().clone();
+        let ledger = self.launcher.ledger.lock().clone();
         let violations = invariants::at_the_end(&ledger, &listing, &stats);
         invariants::assert_none(&violations, "at the end");
         let succeeded = listing
@@ -151,13 +151,10 @@ impl Ground {
             .filter(|(_, state)| state.as_str() == "succeeded");
         let succeeded: BTreeSet<_> = succeeded.map(|(id, _)| id.clone()).collect();
         assert_eq!(stats.total.succeeded, succeeded.len() as u64);
-        let mut witness = self.witness();
-        let seen = ended(witness.look().unwrap());
+        let mut effects = self.effects();
+        let seen = ended(effects.read().unwrap());
         let unseen: Vec<_> = succeeded.difference(&seen).take(20).collect();
-        assert!(
-            unseen.is_empty(),
-            "succeeded, and nobody saw it: {unseen:?}"
-        );
+        assert!(unseen.is_empty(), "succeeded without an effect: {unseen:?}");
         let dump = self.opened.dump.dump(&self.queue).await.unwrap().unwrap();
         assert_eq!(soundness::problems(&dump), [""; 0]);
         let (_, repairs) = paging::audit(store, &self.queue).await.unwrap();
@@ -170,24 +167,28 @@ pub(crate) fn job(id: &str, behaviour: Behaviour) -> NewJob {
     NewJob::new(behaviour.payload()).id(JobId::new(id).unwrap())
 }
 
-/// Waits until something was seen.
-pub(crate) async fn until_seen(
-    witness: &mut Witness,
+/// Waits until the effect log meets a condition.
+pub(crate) async fn wait_until_seen(
+    effects: &mut EffectReader,
     what: &str,
-    is_it: impl FnMut(&[Sighting]) -> bool,
+    condition: impl FnMut(&[EffectRecord]) -> bool,
 ) {
-    let is_seen = witness.until(PATIENCE, is_it).await.unwrap();
-    assert!(is_seen, "not seen: {what}; {:?}", witness.look());
+    let is_seen = effects.wait_until(TIMEOUT_MAX, condition).await.unwrap();
+    assert!(
+        is_seen,
+        "timed out waiting until {what}; {:?}",
+        effects.read()
+    );
 }
 
-/// The jobs whose whole effect was seen.
-pub(crate) fn ended(seen: &[Sighting]) -> BTreeSet<JobId> {
-    let ends = seen.iter().filter(|line| line.sight == Sight::End);
+/// The jobs whose handlers finished.
+pub(crate) fn ended(seen: &[EffectRecord]) -> BTreeSet<JobId> {
+    let ends = seen.iter().filter(|line| line.kind == EffectKind::End);
     ends.map(|line| line.id.clone()).collect()
 }
 
-/// How often something was seen of a job.
-pub(crate) fn count(seen: &[Sighting], id: &str, sight: Sight) -> usize {
-    let is_it = |line: &&Sighting| line.id.as_str() == id && line.sight == sight;
-    seen.iter().filter(is_it).count()
+/// How often the log has an effect of a job.
+pub(crate) fn count(seen: &[EffectRecord], id: &str, kind: EffectKind) -> usize {
+    let matches = |line: &&EffectRecord| line.id.as_str() == id && line.kind == kind;
+    seen.iter().filter(matches).count()
 }
