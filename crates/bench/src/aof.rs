@@ -1,22 +1,22 @@
-//! Whether a private Redis keeps an append-only file, and when it brings it to the disk.
+//! The append-only mode of a private Redis.
 
 use serde::Serialize;
 use windlass_private_redis::{Fsync, ServerOptions};
 
-/// How durable a private Redis is.
+/// The append-only mode of a private Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Aof {
     /// Nothing on disk.
     Off,
-    /// To the disk about once per second.
+    /// Synced about once per second.
     Everysec,
-    /// To the disk before a write is answered.
+    /// Synced before the reply to a write.
     Always,
 }
 
 impl Aof {
-    /// The word of the configuration.
+    /// The name of the mode.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",

@@ -1,23 +1,23 @@
-//! The bare engine: what the same work costs where nothing is promised.
+//! The bare engine: the same work without any guarantees.
 
-mod hand_over;
+mod blocking_pop;
 mod redis;
 mod sqlite;
 
 use windlass::Result;
 
-pub(crate) use hand_over::hand_over;
+pub(crate) use blocking_pop::blocking_pop;
 use redis::BareRedis;
 use sqlite::BareSqlite;
 
-use crate::place::Place;
 use crate::plan::Plan;
+use crate::target::LoadTarget;
 use crate::tasks::Tasks;
 
-/// Callers at once where calls are pipelined.
+/// Concurrent callers of pipelined calls.
 pub(crate) const PIPELINED: usize = 4;
 
-/// A queue as one would write it by hand on the engine of a place; empty.
+/// A minimal hand-written queue on the engine of a target.
 #[derive(Debug)]
 pub(crate) enum Bare {
     Redis(BareRedis),
@@ -25,17 +25,22 @@ pub(crate) enum Bare {
 }
 
 impl Bare {
-    /// Nothing where the place is not one plain server or file.
-    pub(crate) async fn open(place: &Place, plan: &Plan, tasks: &Tasks) -> Result<Option<Self>> {
-        if let Some(path) = place.path() {
+    /// `None` if the target is not a single plain server or file.
+    pub(crate) async fn open(
+        target: &LoadTarget,
+        plan: &Plan,
+        tasks: &Tasks,
+    ) -> Result<Option<Self>> {
+        if let Some(path) = target.path() {
             let engine = BareSqlite::open(path, plan.payload).await?;
             return Ok(Some(Self::Sqlite(engine)));
         }
-        let engine = BareRedis::open(place.url(), plan.payload, tasks.clone()).await?;
+        let engine = BareRedis::open(target.url(), plan.payload, tasks.clone()).await?;
         Ok(engine.map(Self::Redis))
     }
 
-    /// Puts jobs in by so many callers, in batches; jobs a second. SQLite has one writer only.
+    /// Enqueues batches from `callers` callers. Returns jobs per second; `None` for several callers on
+    /// SQLite, which has one writer.
     pub(crate) async fn enqueue(
         &mut self,
         jobs: u64,
@@ -49,7 +54,7 @@ impl Bare {
         }
     }
 
-    /// Puts jobs in one by one, as many callers as SQLite and Redis do best with.
+    /// Enqueues jobs one by one, with one caller on SQLite. Returns jobs per second.
     pub(crate) async fn enqueue_singly(&mut self, jobs: u64, callers: usize) -> Result<f64> {
         match self {
             Self::Redis(engine) => engine.enqueue(jobs, 1, callers).await,
@@ -57,7 +62,7 @@ impl Bare {
         }
     }
 
-    /// Finishes and takes by so many callers until none is left; jobs a second.
+    /// Finishes and fetches jobs from `callers` callers until none is left. Returns jobs per second.
     pub(crate) async fn drain(&mut self, batch: usize, callers: usize) -> Result<Option<f64>> {
         match self {
             Self::Redis(engine) => engine.drain(batch, callers).await.map(Some),
@@ -66,7 +71,7 @@ impl Bare {
         }
     }
 
-    /// Forgets all jobs.
+    /// Deletes all jobs.
     pub(crate) async fn clear(&mut self) -> Result<()> {
         match self {
             Self::Redis(engine) => engine.clear().await,

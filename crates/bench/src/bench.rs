@@ -1,4 +1,4 @@
-//! A run: its places, its plan, and whoever works for it.
+//! A run: its targets, plan, tasks and processes.
 
 use std::path::PathBuf;
 
@@ -6,75 +6,78 @@ use tokio::sync::Mutex;
 use windlass::Result;
 
 use crate::aof::Aof;
-use crate::crew::Crew;
-use crate::measure::{Figures, Round, over};
-use crate::place::Place;
+use crate::context::BenchContext;
+use crate::measure::{Metrics, Round, over};
 use crate::plan::Plan;
-use crate::progress::Progress;
+use crate::processes::WorkerProcesses;
+use crate::progress::ProgressReport;
 use crate::report::Report;
 use crate::scenario::{Scenario, backlog_rounds};
-use crate::stage::Stage;
+use crate::target::LoadTarget;
 use crate::tasks::Tasks;
 
-/// What a scenario is compared by between places, the first it has.
-const MAIN_FIGURES: [&str; 4] = ["per_s", "wait_ms.p50", "pickup_ms.p50", "lateness_ms.p50"];
+/// The metric by which targets are compared: the first that a scenario has.
+const MAIN_METRICS: [&str; 4] = ["per_s", "wait_ms.p50", "pickup_ms.p50", "lateness_ms.p50"];
 
-/// Load on one or more places. End it with [`Bench::end`], whatever happened.
+/// Runs load on one or more targets. Always finish with [`Bench::end`], also after an error.
 #[derive(Debug)]
 pub struct Bench {
-    places: Vec<Place>,
+    targets: Vec<LoadTarget>,
     plan: Plan,
     program: PathBuf,
     tasks: Tasks,
-    crew: Mutex<Crew>,
+    processes: Mutex<WorkerProcesses>,
 }
 
 impl Bench {
-    /// A run on these places. `program` is what is started as a worker process: called with
-    /// [`worker::WORD`](crate::worker::WORD), a queue and a file it is to do
+    /// A run on these targets. `program` is started as a worker process with
+    /// [`worker::SUBCOMMAND`](crate::worker::SUBCOMMAND), a queue and a file, and must call
     /// [`worker::run`](crate::worker::run).
-    pub fn new(places: Vec<Place>, plan: Plan, program: PathBuf) -> Self {
+    pub fn new(targets: Vec<LoadTarget>, plan: Plan, program: PathBuf) -> Self {
         Self {
-            places,
+            targets,
             plan,
             program,
             tasks: Tasks::default(),
-            crew: Mutex::default(),
+            processes: Mutex::default(),
         }
     }
 
-    /// Runs a scenario; one report per place. Rounds on all places alternate.
-    pub async fn run(&self, scenario: Scenario, progress: &dyn Progress) -> Result<Vec<Report>> {
-        let mut rounds: Vec<Vec<Round>> = self.places.iter().map(|_| Vec::new()).collect();
+    /// Runs a scenario, with alternating rounds on all targets. Returns one report per target.
+    pub async fn run(
+        &self,
+        scenario: Scenario,
+        progress: &dyn ProgressReport,
+    ) -> Result<Vec<Report>> {
+        let mut rounds: Vec<Vec<Round>> = self.targets.iter().map(|_| Vec::new()).collect();
         if scenario == Scenario::Backlog {
-            for (place, rounds) in self.places.iter().zip(&mut rounds) {
-                let stage = self.stage(place, progress);
-                *rounds = backlog_rounds(&stage, self.plan.rounds).await?;
+            for (target, rounds) in self.targets.iter().zip(&mut rounds) {
+                let context = self.context(target, progress);
+                *rounds = backlog_rounds(&context, self.plan.rounds).await?;
             }
         } else {
             for _ in 0..self.plan.rounds {
-                for (place, rounds) in self.places.iter().zip(&mut rounds) {
-                    let stage = self.stage(place, progress);
-                    // Some futures of scenarios are large.
-                    rounds.push(Box::pin(scenario.round(&stage)).await?);
+                for (target, rounds) in self.targets.iter().zip(&mut rounds) {
+                    let context = self.context(target, progress);
+                    // Boxed because some of these futures are large.
+                    rounds.push(Box::pin(scenario.round(&context)).await?);
                 }
             }
         }
         self.compare(&mut rounds);
-        let reports =
-            self.places.iter().zip(&rounds).map(|(place, rounds)| {
-                Report::new(scenario, place, rounds.len(), Figures::of(rounds))
-            });
+        let reports = self.targets.iter().zip(&rounds).map(|(target, rounds)| {
+            Report::new(scenario, target, rounds.len(), Metrics::of(rounds))
+        });
         Ok(reports.collect())
     }
 
-    /// Writes down how each place stands to the one without an append-only file, round by round.
+    /// Records the ratio of each target to the one without an append-only file, round by round.
     fn compare(&self, rounds: &mut [Vec<Round>]) {
-        let is_off = |place: &Place| place.aof() == Some(Aof::Off);
-        let Some(off) = self.places.iter().position(is_off) else {
+        let is_off = |target: &LoadTarget| target.aof() == Some(Aof::Off);
+        let Some(off) = self.targets.iter().position(is_off) else {
             return;
         };
-        let main = |round: &Round| MAIN_FIGURES.iter().find_map(|name| round.get(name));
+        let main = |round: &Round| MAIN_METRICS.iter().find_map(|name| round.get(name));
         let Some(base) = rounds.get(off) else {
             return;
         };
@@ -84,20 +87,20 @@ impl Bench {
                 continue;
             }
             for (round, base) in rounds.iter_mut().zip(&base) {
-                if let Some(figure) = main(round) {
-                    round.note_some("over_off", over(figure, *base));
+                if let Some(metric) = main(round) {
+                    round.record_some("over_off", over(metric, *base));
                 }
             }
         }
     }
 
-    /// Ends everybody who works, and removes all that was stored.
+    /// Ends all processes and tasks, and removes all data.
     pub async fn end(self) -> Result<()> {
-        self.crew.lock().await.end().await;
-        self.tasks.ended().await;
+        self.processes.lock().await.kill_all().await;
+        self.tasks.wait().await;
         let mut ended = Ok(());
-        for place in self.places {
-            ended = ended.and(place.remove().await);
+        for target in self.targets {
+            ended = ended.and(target.remove().await);
         }
         ended
     }
@@ -106,20 +109,27 @@ impl Bench {
         &self.plan
     }
 
-    /// The first place.
-    pub(crate) fn first<'a>(&'a self, progress: &'a dyn Progress) -> Option<Stage<'a>> {
-        let place = self.places.first()?;
-        Some(self.stage(place, progress))
+    /// The context of the first target.
+    pub(crate) fn first<'a>(
+        &'a self,
+        progress: &'a dyn ProgressReport,
+    ) -> Option<BenchContext<'a>> {
+        let target = self.targets.first()?;
+        Some(self.context(target, progress))
     }
 
-    fn stage<'a>(&'a self, place: &'a Place, progress: &'a dyn Progress) -> Stage<'a> {
-        Stage {
-            place,
+    fn context<'a>(
+        &'a self,
+        target: &'a LoadTarget,
+        progress: &'a dyn ProgressReport,
+    ) -> BenchContext<'a> {
+        BenchContext {
+            target,
             plan: &self.plan,
             tasks: &self.tasks,
             progress,
             program: &self.program,
-            crew: &self.crew,
+            processes: &self.processes,
         }
     }
 }

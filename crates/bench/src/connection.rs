@@ -1,17 +1,16 @@
-//! A plain connection to one Redis server, beside the store: for the bare engine and for figures.
+//! A plain connection to one Redis server, for the bare engine and for statistics.
 
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use windlass::{Result, StoreUrl};
 
-use crate::fault;
+use crate::error;
 
-/// Longer than anything here takes on a busy machine.
-const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+/// Longer than any call takes on a busy machine.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Connects to the server of a store; nothing where it is not one plain server, but a file, a
-/// Cluster, behind Sentinels or behind TLS.
+/// Connects to the server of a store; `None` if it is a file, a Cluster, or uses Sentinels or TLS.
 pub(crate) async fn connect(url: &StoreUrl) -> Result<Option<MultiplexedConnection>> {
     let StoreUrl::Redis { url, .. } = url else {
         return Ok(None);
@@ -19,15 +18,15 @@ pub(crate) async fn connect(url: &StoreUrl) -> Result<Option<MultiplexedConnecti
     let Some(address) = plain(url) else {
         return Ok(None);
     };
-    let client = redis::Client::open(address).map_err(fault::bare)?;
+    let client = redis::Client::open(address).map_err(error::bare_engine)?;
     let config = redis::AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(ANSWER_WITHIN))
-        .set_response_timeout(Some(ANSWER_WITHIN));
+        .set_connection_timeout(Some(REPLY_TIMEOUT))
+        .set_response_timeout(Some(REPLY_TIMEOUT));
     let connection = client.get_multiplexed_async_connection_with_config(&config);
-    connection.await.map(Some).map_err(fault::bare)
+    connection.await.map(Some).map_err(error::bare_engine)
 }
 
-/// The URL without options that only our store knows.
+/// The URL without options that only Windlass knows.
 fn plain(url: &str) -> Option<String> {
     let (address, options) = url.split_once('?').unwrap_or((url, ""));
     if address.starts_with("redis://") {
@@ -43,14 +42,14 @@ fn plain(url: &str) -> Option<String> {
     Some(format!("redis+unix:{path}{mark}{}", kept.join("&")))
 }
 
-/// How the keys of a store begin.
+/// The key prefix of a store.
 pub(crate) fn prefix(url: &StoreUrl) -> String {
     let url = url.to_secret_string();
     let options = url.split_once('?').map_or("", |(_, options)| options);
-    let named = options
+    let prefix = options
         .split('&')
         .find_map(|option| option.strip_prefix("prefix="));
-    named.unwrap_or("windlass").to_owned()
+    prefix.unwrap_or("windlass").to_owned()
 }
 
 #[cfg(test)]
@@ -58,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_one_plain_server_is_reached_and_without_options_of_ours() {
+    fn only_a_single_plain_server_is_used_without_windlass_options() {
         let url = "redis://user:pw@host:1/2?prefix=a&timeout=5s";
         assert_eq!(plain(url).unwrap(), "redis://user:pw@host:1/2");
         let socket = "redis+unix:///run/r.sock?db=2&prefix=a";

@@ -1,4 +1,4 @@
-//! Jobs that ended, kept so that each accepted id can be looked for at the end.
+//! Keeps finished jobs, so that every accepted id can be checked at the end.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use windlass::store::Setting;
 use windlass::store::limits::SCAN_PAGE;
 use windlass::{Filter, Job, JobId, JobState, QueueName, Result, Store};
 
-/// How jobs end that nobody cancels.
+/// The final states of jobs that are not cancelled.
 const STATES: [JobState; 2] = [JobState::Succeeded, JobState::Dead];
 
-/// Keeps every job that ends.
+/// Keeps every finished job of a queue.
 pub async fn keep_ended(store: &dyn Store, queue: &QueueName) -> Result<()> {
     let mut settings = vec![Setting::new("keep_succeeded", "all")?];
     for state in STATES {
-        for bound in ["age", "count", "bytes"] {
-            settings.push(Setting::new(&format!("{state}_{bound}"), "all")?);
+        for limit in ["age", "count", "bytes"] {
+            settings.push(Setting::new(&format!("{state}_{limit}"), "all")?);
         }
     }
     store.set(queue, settings).await.map(drop)
 }
 
-/// All jobs that ended, well or dead.
+/// Returns all finished jobs: succeeded and dead.
 pub async fn ended_jobs(store: &dyn Store, queue: &QueueName) -> Result<BTreeMap<JobId, Job>> {
     let mut ended = BTreeMap::new();
     for state in STATES {

@@ -1,46 +1,46 @@
-//! Load through the real client and worker, beside the bare engine in the same run.
+//! Load through the real client and worker, compared with the bare engine in the same run.
 //!
-//! `windlass bench` is the only door; this is what it does.
+//! The library behind `windlass bench` and `windlass demo`.
 //!
 //! # Map
 //!
-//! In reading order: a [`Plan`] says how much load, a [`Place`] is a store of one's own, and a
-//! [`Bench`] runs a [`Scenario`] on one or more places and answers a [`Report`] for each. Without a
-//! scenario it answers a [`Quick`] look. [`worker`] is what a worker process does; a [`Crew`] are
-//! several of them. Among [`ended_jobs`] every job that was accepted is looked for.
+//! In reading order: a [`Plan`] defines the load, a [`LoadTarget`] is a temporary store, and a
+//! [`Bench`] runs a [`Scenario`] on one or more targets and returns a [`Report`] for each, or a
+//! [`QuickReport`] without a scenario. [`worker`] is the worker process of the crash scenario;
+//! [`WorkerProcesses`] runs several of them. [`ended_jobs`] lists finished jobs, to find lost ones.
 //!
-//! Within: `scenario` has one file per scenario, `load` is what we do by the doors that users have,
-//! `bare` is the same work where nothing is promised, `probe` reads what it cost, `measure` makes
-//! figures of it. A `stage` is what a scenario has at hand.
+//! Internally: `scenario` has one file per scenario, `load` drives the client and the worker, `bare`
+//! does the same work on the bare engine, `probe` reads CPU and memory costs, `measure` computes
+//! metrics. A `context` is what a scenario works with.
 
 mod aof;
 mod bare;
 mod bench;
 mod connection;
-mod crew;
+mod context;
 mod ended;
-mod fault;
+mod error;
 mod load;
 mod measure;
-mod place;
 mod plan;
 mod probe;
+mod processes;
 mod progress;
 mod quick;
 mod report;
 mod scenario;
-mod stage;
+mod target;
 mod tasks;
 pub mod worker;
 
 pub use aof::Aof;
 pub use bench::Bench;
-pub use crew::Crew;
 pub use ended::{ended_jobs, keep_ended};
-pub use measure::{Figure, Spread};
-pub use place::Place;
+pub use measure::{Metric, Spread};
 pub use plan::Plan;
-pub use progress::{Progress, Silent};
-pub use quick::{Limit, Quick, Ratio, Waits};
+pub use processes::WorkerProcesses;
+pub use progress::{NoProgress, ProgressReport};
+pub use quick::{Limit, QuickReport, Ratio, WaitTimes};
 pub use report::Report;
 pub use scenario::Scenario;
+pub use target::LoadTarget;

@@ -1,4 +1,4 @@
-//! Load by the doors that users have: the client puts jobs in, the worker runs them.
+//! Load through the public interfaces: the client enqueues jobs, the worker runs them.
 
 mod bulk;
 mod paced;
@@ -10,20 +10,20 @@ use bytes::Bytes;
 pub(crate) use bulk::enqueue_bulk;
 pub(crate) use paced::run_paced;
 pub(crate) use single::{SINGLE_CALLERS, enqueue_singly};
-pub(crate) use work::{Working, process};
+pub(crate) use work::{RunningWorker, process};
 
-/// The queue of a run.
+/// The queue name.
 pub(crate) const QUEUE: &str = "bench";
 
-/// Deals so many jobs out, as evenly as can be; who gets none is left out.
-pub(crate) fn shares(jobs: u64, parts: usize) -> impl Iterator<Item = u64> {
-    let parts = parts.max(1) as u64;
-    (0..parts)
-        .map(move |part| jobs / parts + u64::from(part < jobs % parts))
+/// Splits jobs into up to `count` even shares, without empty ones.
+pub(crate) fn shares(jobs: u64, count: usize) -> impl Iterator<Item = u64> {
+    let count = count.max(1) as u64;
+    (0..count)
+        .map(move |index| jobs / count + u64::from(index < jobs % count))
         .filter(|share| *share > 0)
 }
 
-/// A payload of so many bytes.
+/// A payload of `bytes` bytes.
 pub(crate) fn payload(bytes: usize) -> Bytes {
     Bytes::from(vec![b'x'; bytes])
 }

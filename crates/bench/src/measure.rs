@@ -1,15 +1,15 @@
-//! Figures: how they are taken and what is made of several.
+//! Metrics of a round, and their summary over all rounds.
 
-mod figures;
 mod latencies;
+mod metrics;
 mod spread;
 
-pub use figures::Figure;
-pub(crate) use figures::{Figures, Round};
 pub(crate) use latencies::Latencies;
+pub use metrics::Metric;
+pub(crate) use metrics::{Metrics, Round};
 pub use spread::Spread;
 
-/// A count as a figure.
+/// Converts a count to a float.
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts of jobs stay far below 2^53"
@@ -18,7 +18,9 @@ pub(crate) fn real(count: u64) -> f64 {
     count as f64
 }
 
-/// One figure over another; nothing where there is nothing to divide by.
-pub(crate) fn over(part: f64, whole: Option<f64>) -> Option<f64> {
-    whole.filter(|whole| *whole > 0.0).map(|whole| part / whole)
+/// The ratio of two values; `None` if the divisor is missing or zero.
+pub(crate) fn over(value: f64, divisor: Option<f64>) -> Option<f64> {
+    divisor
+        .filter(|divisor| *divisor > 0.0)
+        .map(|divisor| value / divisor)
 }

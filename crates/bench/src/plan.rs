@@ -1,36 +1,36 @@
-//! How much load a run makes; every part has a default that suits a small machine.
+//! The load of a run; all defaults suit a small machine.
 
 use std::time::Duration;
 
 use windlass::store::Limits;
 use windlass::{Error, Result};
 
-/// The least payload: some scenarios write a number into it.
+/// Minimum payload size: some scenarios write a number into it.
 const PAYLOAD_MIN: usize = 8;
 
-/// The most rounds.
+/// Maximum number of rounds.
 const ROUNDS_MAX: usize = 1_000;
 
-/// How much load a run makes.
+/// The load of a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// How many jobs; each scenario has a number of its own unless said.
+    /// Number of jobs (default: depends on the scenario).
     pub jobs: Option<u64>,
-    /// Bytes of one payload.
+    /// Payload size in bytes.
     pub payload: usize,
-    /// Producers that enqueue in bulk at once.
+    /// Concurrent producers of bulk enqueues.
     pub producers: usize,
-    /// Jobs of one call in bulk.
+    /// Jobs per bulk call.
     pub batch: usize,
-    /// Jobs that a worker runs at once.
+    /// Jobs that a worker runs concurrently.
     pub concurrency: usize,
-    /// How often each figure is taken.
+    /// Number of rounds.
     pub rounds: usize,
-    /// Jobs a second of a paced run; half of what a worker was measured to do unless said.
+    /// Jobs per second of a paced run (default: half the measured throughput of a worker).
     pub rate: Option<f64>,
-    /// Within how long delayed jobs fall due.
+    /// The time span in which delayed jobs are due.
     pub within: Duration,
-    /// How many jobs wait while the cost of one is taken; the first is what others are compared to.
+    /// Backlog sizes at which the cost per job is measured; the first is the baseline.
     pub backlog: Vec<u64>,
 }
 
@@ -51,15 +51,15 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// Checks that it can be carried out.
+    /// Validates the plan.
     pub fn check(&self) -> Result<()> {
         let limits = Limits::default();
         let bad = |part: &str, why: String, help: String| Err(Error::invalid(part, why, help));
         if !(PAYLOAD_MIN..=limits.payload_bytes_max).contains(&self.payload) {
             return bad(
                 "payload",
-                format!("it has {} bytes", self.payload),
-                format!("choose {PAYLOAD_MIN} to {} bytes", limits.payload_bytes_max),
+                format!("{} bytes", self.payload),
+                format!("use {PAYLOAD_MIN} to {} bytes", limits.payload_bytes_max),
             );
         }
         let batch_max = limits
@@ -68,30 +68,30 @@ impl Plan {
         if !(1..=batch_max).contains(&self.batch) {
             return bad(
                 "batch",
-                format!("it has {} jobs of {} bytes", self.batch, self.payload),
-                format!("choose 1 to {batch_max} jobs of that size"),
+                format!("{} jobs of {} bytes", self.batch, self.payload),
+                format!("use 1 to {batch_max} jobs of that size"),
             );
         }
         if self.backlog.is_empty() || self.backlog.contains(&0) {
             return bad(
                 "backlog",
-                "it names no size, or 0".to_owned(),
-                "name sizes such as 1000,1000000".to_owned(),
+                "sizes must be at least 1".to_owned(),
+                "use sizes such as 1000,1000000".to_owned(),
             );
         }
         if !(1..=ROUNDS_MAX).contains(&self.rounds) {
             return bad(
                 "number of rounds",
-                format!("it is {}", self.rounds),
-                format!("choose 1 to {ROUNDS_MAX}"),
+                self.rounds.to_string(),
+                format!("use 1 to {ROUNDS_MAX}"),
             );
         }
         Ok(())
     }
 
-    /// How many jobs, where a scenario has a number of its own.
-    pub(crate) fn jobs_or(&self, usual: u64) -> u64 {
-        self.jobs.unwrap_or(usual)
+    /// The number of jobs, or the default of the scenario.
+    pub(crate) fn jobs_or(&self, default: u64) -> u64 {
+        self.jobs.unwrap_or(default)
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_that_no_store_takes_is_refused_with_what_it_would_take() {
+    fn an_invalid_plan_is_refused_with_the_allowed_range() {
         Plan::default().check().unwrap();
         let large = Plan {
             payload: 1_000_000,
@@ -113,10 +113,10 @@ mod tests {
             ..Plan::default()
         };
         assert!(tiny.check().is_err());
-        let nowhere = Plan {
+        let no_backlog = Plan {
             backlog: vec![],
             ..Plan::default()
         };
-        assert!(nowhere.check().is_err());
+        assert!(no_backlog.check().is_err());
     }
 }

@@ -1,6 +1,6 @@
-//! What jobs cost besides time: CPU of this process and of Redis, calls, memory.
+//! Costs of jobs other than time: CPU of this process and of Redis, calls, memory.
 //!
-//! CPU tells designs apart even while the machine is busy with something else.
+//! CPU time is comparable even if the machine has other load.
 
 mod own;
 mod server;
@@ -11,22 +11,22 @@ pub(crate) use own::own_cpu_us;
 pub(crate) use server::ServerProbe;
 
 use crate::measure::{Round, real};
-use crate::place::Place;
+use crate::target::LoadTarget;
 
-/// Reads the meters of a place.
+/// Reads the costs so far of a target.
 #[derive(Debug, Clone)]
 pub(crate) struct Probe {
     pub(crate) server: Option<ServerProbe>,
 }
 
-/// What the meters say at one moment.
+/// The costs at one point in time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
     own_us: f64,
     server: Option<server::Reading>,
 }
 
-/// What was spent between two readings, per job.
+/// The cost per job between two readings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
     pub(crate) own_us: f64,
@@ -37,9 +37,9 @@ pub(crate) struct Cost {
 }
 
 impl Probe {
-    pub(crate) async fn open(place: &Place) -> Result<Self> {
+    pub(crate) async fn open(target: &LoadTarget) -> Result<Self> {
         Ok(Self {
-            server: ServerProbe::open(place.url()).await?,
+            server: ServerProbe::open(target.url()).await?,
         })
     }
 
@@ -54,7 +54,7 @@ impl Probe {
         })
     }
 
-    /// What was spent for so many jobs since a reading.
+    /// The cost per job since a reading.
     pub(crate) async fn since(&self, before: &Reading, jobs: u64) -> Result<Cost> {
         let after = self.read().await?;
         let jobs = real(jobs.max(1));
@@ -73,11 +73,11 @@ impl Probe {
 }
 
 impl Cost {
-    /// Writes it down, memory left out: most work leaves none behind.
-    pub(crate) fn note(&self, round: &mut Round) {
-        round.note("client_cpu_us_per_job", self.own_us);
-        round.note_some("redis_cpu_us_per_job", self.server_us);
-        round.note_some("calls_per_job", self.scripts);
-        round.note_some("commands_per_job", self.commands);
+    /// Records all costs except memory, which most scenarios do not keep.
+    pub(crate) fn record_to(&self, round: &mut Round) {
+        round.record("client_cpu_us_per_job", self.own_us);
+        round.record_some("redis_cpu_us_per_job", self.server_us);
+        round.record_some("calls_per_job", self.scripts);
+        round.record_some("commands_per_job", self.commands);
     }
 }

@@ -1,19 +1,19 @@
-//! How far a run has come, for whoever watches.
+//! Progress of a run.
 
-/// Hears how far a run has come. It is called seldom enough to cost nothing.
-pub trait Progress: Send + Sync {
-    /// Something begins that consists of so many jobs.
+/// Receives the progress of a run. Called rarely enough to cost nothing.
+pub trait ProgressReport: Send + Sync {
+    /// A phase of `jobs` jobs begins.
     fn begin(&self, what: &str, jobs: u64);
 
-    /// So many of them are done.
+    /// `jobs` of them are done.
     fn reached(&self, jobs: u64);
 }
 
-/// Nobody watches.
+/// Ignores progress.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
+pub struct NoProgress;
 
-impl Progress for Silent {
+impl ProgressReport for NoProgress {
     fn begin(&self, _: &str, _: u64) {}
 
     fn reached(&self, _: u64) {}

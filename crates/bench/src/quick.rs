@@ -1,148 +1,152 @@
-//! The run without a named scenario: jobs go in, jobs come out, and how long they wait meanwhile.
+//! The run without a scenario: enqueue and processing rates, and wait times.
 
 use serde::Serialize;
 use windlass::{NewJob, Result};
 
 use crate::bare::Bare;
 use crate::bench::Bench;
-use crate::fault;
+use crate::context::BenchContext;
+use crate::error;
 use crate::load::{enqueue_bulk, payload, process, run_paced};
 use crate::measure::{Round, Spread, over, real};
-use crate::progress::Progress;
-use crate::stage::Stage;
+use crate::progress::ProgressReport;
 
 const JOBS_REDIS: u64 = 100_000;
 const JOBS_SQLITE: u64 = 20_000;
 
-/// The paced run takes about as long as this many seconds, and never more jobs than the others.
+/// The paced run takes about this many seconds, with at most as many jobs as the others.
 const PACED_SECONDS: f64 = 2.0;
 
-/// What was found: medians over the rounds. What only Redis tells is absent elsewhere.
+/// Medians over the rounds. Metrics that only Redis reports are `None` elsewhere.
 #[derive(Debug, Clone, Serialize)]
-pub struct Quick {
-    /// Jobs a second into the queue, in batches.
+pub struct QuickReport {
+    /// Jobs enqueued per second, in batches.
     pub enqueue_per_s: f64,
-    /// Jobs a second through the worker.
+    /// Jobs processed per second by the worker.
     pub process_per_s: f64,
-    /// How long jobs wait at half of that pace.
-    pub wait_ms: Waits,
-    /// Memory of a waiting job.
+    /// Wait times at half that rate.
+    pub wait_ms: WaitTimes,
+    /// Memory per waiting job.
     pub bytes_per_job: Option<f64>,
-    /// Commands sent per job, in and out.
+    /// Commands per job, for enqueue and processing.
     pub commands_per_job: Option<f64>,
-    /// CPU of Redis per job, in and out.
+    /// CPU time of Redis per job, for enqueue and processing.
     pub redis_cpu_us_per_job: Option<f64>,
     /// The bare engine in the same run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
-    /// Ours over the bare engine, round by round.
+    /// Windlass relative to the bare engine, per round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Ratio>,
 }
 
-/// How long jobs wait, in milliseconds.
+/// Wait times in milliseconds.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Waits {
-    /// Half wait no longer.
+pub struct WaitTimes {
+    /// The median.
     pub p50: f64,
-    /// 99 in 100 wait no longer.
+    /// The 99th percentile.
     pub p99: f64,
 }
 
-/// What the bare engine does, by one caller.
+/// Throughput of the bare engine with one caller.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Limit {
-    /// Jobs a second into a bare list or table.
+    /// Jobs enqueued per second into a bare list or table.
     pub enqueue_per_s: f64,
-    /// Jobs a second finished and taken.
+    /// Jobs finished and fetched per second.
     pub process_per_s: f64,
 }
 
-/// Ours over the bare engine.
+/// Windlass relative to the bare engine.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Ratio {
-    /// Into the queue.
+    /// Enqueue.
     pub enqueue: f64,
-    /// Through the worker.
+    /// Processing.
     pub process: f64,
 }
 
 impl Bench {
-    /// Runs it on the first place.
-    pub async fn quick(&self, with_limit: bool, progress: &dyn Progress) -> Result<Quick> {
-        let stage = self.first(progress);
-        let stage = stage.ok_or_else(|| fault::internal("a bench has no place"))?;
+    /// Runs the quick benchmark on the first target.
+    pub async fn quick(
+        &self,
+        with_limit: bool,
+        progress: &dyn ProgressReport,
+    ) -> Result<QuickReport> {
+        let context = self.first(progress);
+        let context = context.ok_or_else(|| error::internal("the bench has no target"))?;
         let mut rounds = Vec::new();
         for _ in 0..self.plan().rounds {
-            rounds.push(Box::pin(round(&stage, with_limit)).await?);
+            rounds.push(Box::pin(round(&context, with_limit)).await?);
         }
-        Ok(summed_up(&rounds))
+        Ok(summarize(&rounds))
     }
 }
 
-async fn round(stage: &Stage<'_>, with_limit: bool) -> Result<Round> {
-    let jobs = stage.jobs_or(JOBS_REDIS, JOBS_SQLITE);
+async fn round(context: &BenchContext<'_>, with_limit: bool) -> Result<Round> {
+    let jobs = context.jobs_or(JOBS_REDIS, JOBS_SQLITE);
     let mut round = Round::default();
-    let url = stage.place.fresh().await?;
+    let url = context.target.fresh().await?;
     let mut limit = (None, None);
     if with_limit {
-        stage.progress.begin("the bare engine", jobs);
-        let bare = Bare::open(stage.place, stage.plan, stage.tasks).await?;
+        context.progress.begin("the bare engine", jobs);
+        let bare = Bare::open(context.target, context.plan, context.tasks).await?;
         let mut bare = bare.ok_or_else(no_limit)?;
-        limit.0 = bare.enqueue(jobs, stage.plan.batch, 1).await?;
-        limit.1 = bare.drain(stage.plan.batch, 1).await?;
+        limit.0 = bare.enqueue(jobs, context.plan.batch, 1).await?;
+        limit.1 = bare.drain(context.plan.batch, 1).await?;
         bare.clear().await?;
     }
-    let probe = stage.probe().await?;
+    let probe = context.probe().await?;
     if let Some(server) = &probe.server {
-        server.settle().await?;
+        server.wait_until_freed().await?;
     }
-    let client = stage.client(&url).await?;
-    let body = payload(stage.plan.payload);
-    stage.progress.begin("enqueue", jobs);
+    let client = context.client(&url).await?;
+    let body = payload(context.plan.payload);
+    context.progress.begin("enqueue", jobs);
     let before = probe.read().await?;
-    let took = enqueue_bulk(stage, &client, jobs, move |_| NewJob::new(body.clone())).await?;
+    let took = enqueue_bulk(context, &client, jobs, move |_| NewJob::new(body.clone())).await?;
     let into = probe.since(&before, jobs).await?;
     let enqueue = real(jobs) / took.as_secs_f64();
-    stage.progress.begin("process", jobs);
+    context.progress.begin("process", jobs);
     let before = probe.read().await?;
-    let took = process(stage, &url, jobs).await?;
+    let took = process(context, &url, jobs).await?;
     let out = probe.since(&before, jobs).await?;
     let through = real(jobs) / took.as_secs_f64();
 
-    let rate = stage.plan.rate.unwrap_or(through / 2.0);
-    let paced = jobs.min(whole(rate * PACED_SECONDS)).max(1);
-    stage.progress.begin("at half the pace", paced);
-    let waits = run_paced(stage, &url, paced, rate).await?.waits;
+    let rate = context.plan.rate.unwrap_or(through / 2.0);
+    let paced = jobs.min(to_count(rate * PACED_SECONDS)).max(1);
+    context.progress.begin("at half the rate", paced);
+    let waits = run_paced(context, &url, paced, rate).await?.waits;
 
-    round.note("enqueue", enqueue);
-    round.note("process", through);
-    waits.note(&mut round, "wait");
-    round.note_some("bytes", into.bytes);
+    round.record("enqueue", enqueue);
+    round.record("process", through);
+    waits.record_to(&mut round, "wait");
+    round.record_some("bytes", into.bytes);
     let both = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
-    round.note_some("commands", both(into.commands, out.commands));
-    round.note_some("cpu", both(into.server_us, out.server_us));
-    round.note_some("limit.enqueue", limit.0);
-    round.note_some("limit.process", limit.1);
-    round.note_some("ratio.enqueue", over(enqueue, limit.0));
-    round.note_some("ratio.process", over(through, limit.1));
+    round.record_some("commands", both(into.commands, out.commands));
+    round.record_some("cpu", both(into.server_us, out.server_us));
+    round.record_some("limit.enqueue", limit.0);
+    round.record_some("limit.process", limit.1);
+    round.record_some("ratio.enqueue", over(enqueue, limit.0));
+    round.record_some("ratio.process", over(through, limit.1));
     Ok(round)
 }
 
-fn summed_up(rounds: &[Round]) -> Quick {
+fn summarize(rounds: &[Round]) -> QuickReport {
     let median = |name: &str| {
         let values: Vec<f64> = rounds.iter().filter_map(|round| round.get(name)).collect();
         (!values.is_empty()).then(|| Spread::of(&values).median)
     };
     let always = |name: &str| median(name).unwrap_or_default();
     let pair = |name: &str| {
-        let part = |part: &str| median(&format!("{name}.{part}"));
-        part("enqueue").zip(part("process"))
+        let of = |verb: &str| median(&format!("{name}.{verb}"));
+        of("enqueue").zip(of("process"))
     };
-    Quick {
+    QuickReport {
         enqueue_per_s: always("enqueue"),
         process_per_s: always("process"),
-        wait_ms: Waits {
+        wait_ms: WaitTimes {
             p50: always("wait.p50"),
             p99: always("wait.p99"),
         },
@@ -160,9 +164,9 @@ fn summed_up(rounds: &[Round]) -> Quick {
 fn no_limit() -> windlass::Error {
     windlass::Error::new(
         windlass::ErrorKind::Invalid,
-        "the bare engine is measured on one plain server or file, not on a Cluster, behind \
-         Sentinels or behind TLS",
-        "leave --limit out, or name one server with --store redis://HOST:PORT, or add --private",
+        "cannot measure the bare engine on a Cluster, with Sentinels or with TLS; it needs a \
+         single server or file",
+        "omit --limit, use --store redis://HOST:PORT, or add --private",
     )
 }
 
@@ -171,6 +175,6 @@ fn no_limit() -> windlass::Error {
     clippy::cast_sign_loss,
     reason = "a rate of jobs is above 0 and far below 2^53"
 )]
-fn whole(count: f64) -> u64 {
+fn to_count(count: f64) -> u64 {
     count as u64
 }

@@ -1,57 +1,62 @@
-//! What a scenario found on one place.
+//! The results of a scenario on one target.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::aof::Aof;
-use crate::measure::{Figure, Figures};
-use crate::place::Place;
+use crate::measure::{Metric, Metrics};
 use crate::scenario::Scenario;
+use crate::target::LoadTarget;
 
-/// The figures of all rounds.
+/// The results of a scenario on one target, over all rounds.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// What was measured.
+    /// The scenario.
     pub scenario: Scenario,
     /// The engine: `redis` or `sqlite`.
     pub store: &'static str,
-    /// How durable a private Redis was.
+    /// The append-only mode of a private Redis.
     pub aof: Option<Aof>,
-    /// How often each figure was taken.
+    /// The number of rounds.
     pub rounds: usize,
-    figures: Figures,
+    metrics: Metrics,
 }
 
 impl Report {
-    pub(crate) fn new(scenario: Scenario, place: &Place, rounds: usize, figures: Figures) -> Self {
+    pub(crate) fn new(
+        scenario: Scenario,
+        target: &LoadTarget,
+        rounds: usize,
+        metrics: Metrics,
+    ) -> Self {
         Self {
             scenario,
-            store: place.engine(),
-            aof: place.aof(),
+            store: target.engine(),
+            aof: target.aof(),
             rounds,
-            figures,
+            metrics,
         }
     }
 
-    /// All figures by name, in the order they were taken; a dot divides the parts of a name.
-    pub fn figures(&self) -> impl Iterator<Item = (&str, Figure)> {
-        let figures = self.figures.0.iter();
-        figures.map(|(name, figure)| (name.as_str(), *figure))
+    /// All metrics by dotted name, in the order they were recorded.
+    pub fn metrics(&self) -> impl Iterator<Item = (&str, Metric)> {
+        let metrics = self.metrics.0.iter();
+        metrics.map(|(name, metric)| (name.as_str(), *metric))
     }
 
-    /// Jobs that were accepted and never ended; none unless the scenario counts them.
+    /// Accepted jobs that never ended; 0 if the scenario does not count them.
     pub fn lost(&self) -> u64 {
         self.total("lost")
     }
 
-    /// Jobs that started before they were due; none unless the scenario counts them.
+    /// Jobs that started before they were due; 0 if the scenario does not count them.
     pub fn early(&self) -> u64 {
         self.total("early")
     }
 
     fn total(&self, wanted: &str) -> u64 {
-        let found = self.figures().find(|(name, _)| *name == wanted);
+        let found = self.metrics().find(|(name, _)| *name == wanted);
         match found {
-            Some((_, Figure::Total(count))) => count,
+            Some((_, Metric::Total(count))) => count,
             _ => 0,
         }
     }
@@ -64,7 +69,7 @@ impl Serialize for Report {
         map.serialize_entry("store", self.store)?;
         map.serialize_entry("aof", &self.aof)?;
         map.serialize_entry("rounds", &self.rounds)?;
-        map.serialize_entry("figures", &self.figures.to_json())?;
+        map.serialize_entry("metrics", &self.metrics.to_json())?;
         map.end()
     }
 }

@@ -1,4 +1,4 @@
-//! The scenarios: each is one file with one round, on one place.
+//! The scenarios, one file each.
 
 mod backlog;
 mod crash;
@@ -12,36 +12,36 @@ mod process;
 
 use windlass::Result;
 
+use crate::context::BenchContext;
 use crate::measure::Round;
-use crate::stage::Stage;
 
 pub(crate) use backlog::rounds as backlog_rounds;
 
-/// What is measured.
+/// A benchmark scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scenario {
-    /// One job per call, by a hundred tasks at once.
+    /// One job per call, from 100 concurrent tasks.
     EnqueueOne,
-    /// Batches, by several producers at once.
+    /// Batches, from several concurrent producers.
     EnqueueBulk,
-    /// A worker that works off a full queue.
+    /// A worker draining a full queue.
     Process,
-    /// Producers at a fixed pace and a worker at the same time.
+    /// Producers at a fixed rate and a worker at the same time.
     EndToEnd,
-    /// From enqueue to the start of the handler in an idle worker.
+    /// Time from enqueue to the start of the handler in an idle worker.
     Latency,
-    /// How late delayed jobs start that fall due within a while.
+    /// How late delayed jobs start.
     Delayed,
-    /// What one job costs while many wait.
+    /// Cost per job with many ready and scheduled jobs.
     Backlog,
-    /// Worker processes that are killed again and again.
+    /// Worker processes that are repeatedly killed with SIGKILL.
     Crash,
-    /// The HTTP door beside the library.
+    /// The HTTP API compared with the library.
     Http,
 }
 
 impl Scenario {
-    /// All of them, in the order they are run.
+    /// All scenarios, in the order they run.
     pub const ALL: [Self; 9] = [
         Self::EnqueueOne,
         Self::EnqueueBulk,
@@ -69,33 +69,33 @@ impl Scenario {
         }
     }
 
-    /// What it measures, in a line.
+    /// A one-line description.
     pub const fn about(self) -> &'static str {
         match self {
-            Self::EnqueueOne => "one job per call, by 100 tasks at once",
-            Self::EnqueueBulk => "batches, by several producers at once",
-            Self::Process => "a worker that works off a full queue",
-            Self::EndToEnd => "producers at a fixed pace and a worker at the same time",
-            Self::Latency => "from enqueue to the start of the handler in an idle worker",
-            Self::Delayed => "how late delayed jobs start that fall due within a while",
-            Self::Backlog => "what one job costs while many wait and many are scheduled",
-            Self::Crash => "worker processes that are killed with -9 again and again",
-            Self::Http => "the HTTP door beside the library",
+            Self::EnqueueOne => "one job per call, from 100 concurrent tasks",
+            Self::EnqueueBulk => "batches, from several concurrent producers",
+            Self::Process => "a worker draining a full queue",
+            Self::EndToEnd => "producers at a fixed rate and a worker at the same time",
+            Self::Latency => "time from enqueue to the start of the handler in an idle worker",
+            Self::Delayed => "how late delayed jobs start",
+            Self::Backlog => "cost per job with many ready and scheduled jobs",
+            Self::Crash => "worker processes that are repeatedly killed with SIGKILL",
+            Self::Http => "the HTTP API compared with the library",
         }
     }
 
-    /// One round; the backlog has its own way, since filling a store takes longer than measuring.
-    pub(crate) async fn round(self, stage: &Stage<'_>) -> Result<Round> {
+    /// Runs one round. Backlog rounds share their stores, since filling takes longer than measuring.
+    pub(crate) async fn round(self, context: &BenchContext<'_>) -> Result<Round> {
         match self {
-            Self::EnqueueOne => enqueue_one::round(stage).await,
-            Self::EnqueueBulk => enqueue_bulk::round(stage).await,
-            Self::Process => process::round(stage).await,
-            Self::EndToEnd => end_to_end::round(stage).await,
-            Self::Latency => latency::round(stage).await,
-            Self::Delayed => delayed::round(stage).await,
-            Self::Backlog => backlog::round(stage).await,
-            Self::Crash => crash::round(stage).await,
-            Self::Http => http::round(stage).await,
+            Self::EnqueueOne => enqueue_one::round(context).await,
+            Self::EnqueueBulk => enqueue_bulk::round(context).await,
+            Self::Process => process::round(context).await,
+            Self::EndToEnd => end_to_end::round(context).await,
+            Self::Latency => latency::round(context).await,
+            Self::Delayed => delayed::round(context).await,
+            Self::Backlog => backlog::round(context).await,
+            Self::Crash => crash::round(context).await,
+            Self::Http => http::round(context).await,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tasks that end with whoever started them, so that nobody uses a store that is being removed.
+//! Tracks tasks, so that none uses a store that is being removed.
 
 use std::future::Future;
 
@@ -6,17 +6,17 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::task::TaskTracker;
 use windlass::{Result, Stopper};
 
-use crate::fault;
+use crate::error;
 
 /// All tasks of a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tasks(TaskTracker);
 
-/// A task that is aborted when this is dropped.
+/// A task that is aborted on drop.
 #[derive(Debug)]
 pub(crate) struct Task<T>(JoinHandle<T>);
 
-/// A worker that is asked to stop when this is dropped.
+/// A worker that is stopped on drop.
 #[derive(Debug)]
 pub(crate) struct StopOnDrop(pub(crate) Stopper);
 
@@ -28,15 +28,15 @@ impl Tasks {
         Task(self.0.spawn(work))
     }
 
-    /// As [`spawn`](Self::spawn), for a task that ends by itself.
-    pub(crate) fn spawn_lasting<T: Send + 'static>(
+    /// Like [`spawn`](Self::spawn), but the task is not aborted on drop.
+    pub(crate) fn spawn_detached<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
         self.0.spawn(work)
     }
 
-    /// Runs callers at once and waits for all; the first failure ends the others.
+    /// Runs callers concurrently and waits for all; the first error aborts the others.
     pub(crate) async fn all<F>(&self, callers: impl IntoIterator<Item = F>) -> Result<()>
     where
         F: Future<Output = Result<()>> + Send + 'static,
@@ -49,7 +49,7 @@ impl Tasks {
     }
 
     /// Waits until every task has ended.
-    pub(crate) async fn ended(&self) {
+    pub(crate) async fn wait(&self) {
         self.0.close();
         self.0.wait().await;
     }
@@ -75,5 +75,5 @@ impl Drop for StopOnDrop {
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 pub(crate) fn panicked(error: JoinError) -> windlass::Error {
-    fault::internal(format!("a task of the bench ended badly: {error}"))
+    error::internal(format!("a bench task failed: {error}"))
 }

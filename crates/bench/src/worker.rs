@@ -1,4 +1,4 @@
-//! A worker process of the crash scenario: no-op jobs under a short lease, each start written down.
+//! The worker process of the crash scenario: runs no-op jobs with a short lease and records each start.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,32 +10,32 @@ use tokio::io::AsyncReadExt;
 use windlass::runtime::{AttemptContext, Options, Runtime};
 use windlass::{Error, ErrorKind, OpenMode, Outcome, QueueName, Result, Source, StoreUrl};
 
-/// The word that makes the program such a process; the queue and the file follow.
-pub const WORD: &str = "bench-worker";
+/// The subcommand that runs such a process, followed by the queue and the file.
+pub const SUBCOMMAND: &str = "bench-worker";
 
 /// The environment variable that names the store.
 pub(crate) const STORE_VARIABLE: &str = "WINDLASS_STORE";
 
-/// Short, so that what a killed worker held comes back soon.
+/// Short, so that jobs of a killed worker are reclaimed soon.
 const LEASE: Duration = Duration::from_secs(1);
 
-/// Jobs that run at once.
+/// Jobs that run concurrently.
 const CONCURRENCY: usize = 50;
 
-/// Works until standard input closes.
+/// Runs until stdin closes.
 pub async fn run(url: &StoreUrl, queue: &str, ledger: &Path) -> Result<()> {
     let file = File::options().create(true).append(true).open(ledger);
     let file = file.map_err(|error| {
-        let what = format!("{} cannot be written: {error}", ledger.display());
-        Error::new(ErrorKind::Invalid, what, "name a file that can be written")
+        let what = format!("cannot write {}: {error}", ledger.display());
+        Error::new(ErrorKind::Invalid, what, "use a writable file")
     })?;
     let stores = windlass::open_connections(url, OpenMode::MustExist).await?;
     let mut options = Options::new([Source::new(QueueName::new(queue)?)]);
     "bench".clone_into(&mut options.name);
     options.lease = LEASE;
     options.concurrency = CONCURRENCY;
-    let handler = move |context: AttemptContext| {
-        std::future::ready(match write_down(&file, &context.job().payload) {
+    let handler = move |context: Context| {
+        std::future::ready(match record_start(&file, &context.job().payload) {
             Ok(()) => Outcome::done(),
             Err(error) => Outcome::failed(error.to_string()),
         })
@@ -43,15 +43,15 @@ pub async fn run(url: &StoreUrl, queue: &str, ledger: &Path) -> Result<()> {
     let runtime = Runtime::new(stores, options, Arc::new(handler))?;
     let stopper = runtime.stopper();
     tokio::spawn(async move {
-        // Nothing is ever written to it: it ends when the bench ends or dies.
+        // Nothing is written to stdin: it closes when the bench exits.
         let _ = tokio::io::stdin().read(&mut [0]).await;
         stopper.stop();
     });
     runtime.run().await.map(drop)
 }
 
-/// In one call of the system, which a kill cannot take back.
-fn write_down(mut file: &File, payload: &[u8]) -> std::io::Result<()> {
+/// One write, which survives a kill.
+fn record_start(mut file: &File, payload: &[u8]) -> std::io::Result<()> {
     let number = payload.first_chunk::<8>().copied().unwrap_or_default();
     file.write_all(&number)
 }

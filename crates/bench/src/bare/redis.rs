@@ -1,4 +1,4 @@
-//! A list of packed strings, and one script that finishes a batch and takes the next. No ids, leases,
+//! A list of packed strings, and a script that finishes a batch and fetches the next. No ids, leases,
 //! tokens or retries.
 
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use redis::{Cmd, FromRedisValue};
 use windlass::{Result, StoreUrl};
 
 use crate::connection::{connect, prefix};
-use crate::fault;
+use crate::error;
 use crate::load::shares;
 use crate::measure::real;
 use crate::tasks::Tasks;
 
-/// What an id of ours takes beside the payload.
+/// The size of a job id, added to the payload.
 const ID_BYTES: usize = 26;
 
 const SCRIPT: &str = "redis.call('DEL', KEYS[2]) \
     local jobs = redis.call('LPOP', KEYS[1], ARGV[1]) \
     if jobs then redis.call('RPUSH', KEYS[2], unpack(jobs)) end return jobs";
 
-/// The most a script can unpack at once, with room to spare.
-const TAKE_MAX: usize = 1_000;
+/// The most a script can unpack at once, with a margin.
+const FETCH_MAX: usize = 1_000;
 
 /// The bare queue on Redis.
 #[derive(Debug)]
@@ -40,10 +40,10 @@ impl BareRedis {
         let Some(connection) = connect(url).await? else {
             return Ok(None);
         };
-        let script = ask(&connection, redis::cmd("SCRIPT").arg("LOAD").arg(SCRIPT)).await?;
+        let script = query(&connection, redis::cmd("SCRIPT").arg("LOAD").arg(SCRIPT)).await?;
         let mut bare = Self {
             connection,
-            // Among the keys of the store, so that it is removed with them.
+            // Under the store's prefix, so that it is removed with the store.
             key: format!("{}:{{bare}}:jobs", prefix(url)),
             packed: vec![b'x'; ID_BYTES + payload].into(),
             script,
@@ -68,7 +68,7 @@ impl BareRedis {
                     for _ in 0..count {
                         push.arg(&packed[..]);
                     }
-                    ask::<i64>(&connection, &push).await?;
+                    query::<i64>(&connection, &push).await?;
                 }
                 Ok(())
             }
@@ -81,14 +81,15 @@ impl BareRedis {
         let done = Arc::new(AtomicU64::new(0));
         let began = Instant::now();
         let callers = (0..callers).map(|number| {
-            let mut take = redis::cmd("EVALSHA");
-            take.arg(&self.script).arg(2).arg(&self.key);
-            take.arg(format!("{}{number}", self.key));
-            take.arg(batch.min(TAKE_MAX));
+            let mut fetch = redis::cmd("EVALSHA");
+            fetch.arg(&self.script).arg(2).arg(&self.key);
+            fetch.arg(format!("{}{number}", self.key));
+            fetch.arg(batch.min(FETCH_MAX));
             let (connection, done) = (self.connection.clone(), Arc::clone(&done));
             async move {
-                while let Some(taken) = ask::<Option<Vec<Vec<u8>>>>(&connection, &take).await? {
-                    done.fetch_add(taken.len() as u64, Ordering::Relaxed);
+                while let Some(fetched) = query::<Option<Vec<Vec<u8>>>>(&connection, &fetch).await?
+                {
+                    done.fetch_add(fetched.len() as u64, Ordering::Relaxed);
                 }
                 Ok(())
             }
@@ -98,18 +99,18 @@ impl BareRedis {
     }
 
     pub(super) async fn clear(&mut self) -> Result<()> {
-        ask::<i64>(&self.connection, redis::cmd("DEL").arg(&self.key)).await?;
+        query::<i64>(&self.connection, redis::cmd("DEL").arg(&self.key)).await?;
         Ok(())
     }
 }
 
-pub(super) async fn ask<T: FromRedisValue>(
+pub(super) async fn query<T: FromRedisValue>(
     connection: &MultiplexedConnection,
     command: &Cmd,
 ) -> Result<T> {
     let mut connection = connection.clone();
-    let asked = command.query_async(&mut connection).await;
-    asked.map_err(fault::bare)
+    let reply = command.query_async(&mut connection).await;
+    reply.map_err(error::bare_engine)
 }
 
 fn usize_of(count: u64) -> usize {

@@ -1,4 +1,4 @@
-//! A queue of one SQLite table, as one would write it by hand, as durable as ours.
+//! A minimal queue in one SQLite table, as durable as Windlass.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Instant;
 use rusqlite::{Connection, TransactionBehavior, params};
 use windlass::Result;
 
-use crate::fault;
+use crate::error;
 use crate::measure::real;
 use crate::tasks::panicked;
 
@@ -30,29 +30,32 @@ impl BareSqlite {
             )?;
             Ok::<_, rusqlite::Error>(db)
         });
-        let db = opened.await.map_err(panicked)?.map_err(fault::bare)?;
+        let db = opened
+            .await
+            .map_err(panicked)?
+            .map_err(error::bare_engine)?;
         Ok(Self {
             db: Arc::new(Mutex::new(db)),
             payload,
         })
     }
 
-    /// Inserts so many jobs, a batch per transaction; jobs a second.
+    /// Inserts jobs, one batch per transaction. Returns jobs per second.
     pub(super) async fn enqueue(&self, jobs: u64, batch: usize) -> Result<f64> {
         let payload = vec![b'x'; self.payload];
         self.timed(move |db| {
             let mut left = jobs;
             while left > 0 {
                 let count = left.min(batch as u64);
-                let step = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+                let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
                 {
                     let mut insert =
-                        step.prepare_cached("INSERT INTO job (state, payload) VALUES (0, ?1)")?;
+                        tx.prepare_cached("INSERT INTO job (state, payload) VALUES (0, ?1)")?;
                     for _ in 0..count {
                         insert.execute([&payload])?;
                     }
                 }
-                step.commit()?;
+                tx.commit()?;
                 left -= count;
             }
             Ok(jobs)
@@ -60,30 +63,30 @@ impl BareSqlite {
         .await
     }
 
-    /// Works off all jobs: each transaction deletes the last batch and takes the next.
+    /// Drains all jobs: each transaction deletes the last batch and fetches the next.
     pub(super) async fn drain(&self, batch: usize) -> Result<f64> {
         self.timed(move |db| {
-            let mut held: Vec<(i64, Vec<u8>)> = Vec::new();
+            let mut fetched: Vec<(i64, Vec<u8>)> = Vec::new();
             let mut done = 0;
             loop {
-                let step = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+                let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
                 {
-                    let mut delete = step.prepare_cached("DELETE FROM job WHERE key = ?1")?;
-                    for (key, _) in held.drain(..) {
+                    let mut delete = tx.prepare_cached("DELETE FROM job WHERE key = ?1")?;
+                    for (key, _) in fetched.drain(..) {
                         delete.execute([key])?;
                         done += 1;
                     }
-                    let mut take = step.prepare_cached(
+                    let mut fetch = tx.prepare_cached(
                         "UPDATE job SET state = 1 WHERE key IN
                             (SELECT key FROM job WHERE state = 0 ORDER BY key LIMIT ?1)
                          RETURNING key, payload",
                     )?;
                     let rows =
-                        take.query_map(params![batch], |row| Ok((row.get(0)?, row.get(1)?)))?;
-                    held.extend(rows.collect::<rusqlite::Result<Vec<_>>>()?);
+                        fetch.query_map(params![batch], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                    fetched.extend(rows.collect::<rusqlite::Result<Vec<_>>>()?);
                 }
-                step.commit()?;
-                if held.is_empty() {
+                tx.commit()?;
+                if fetched.is_empty() {
                     return Ok(done);
                 }
             }
@@ -96,17 +99,17 @@ impl BareSqlite {
         cleared.await.map(drop)
     }
 
-    /// Does work on a thread that may block; jobs a second.
+    /// Runs `work` on a blocking thread. Returns jobs per second.
     async fn timed(
         &self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<u64> + Send + 'static,
     ) -> Result<f64> {
         let db = Arc::clone(&self.db);
-        let worked = tokio::task::spawn_blocking(move || {
+        let rate = tokio::task::spawn_blocking(move || {
             let mut db = db.lock().unwrap_or_else(PoisonError::into_inner);
             let began = Instant::now();
             work(&mut db).map(|jobs| real(jobs) / began.elapsed().as_secs_f64())
         });
-        worked.await.map_err(panicked)?.map_err(fault::bare)
+        rate.await.map_err(panicked)?.map_err(error::bare_engine)
     }
 }

@@ -1,4 +1,4 @@
-//! Jobs in batches, by several producers at once.
+//! Enqueues batches from several concurrent producers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use windlass::{Client, NewJob, Result};
 
 use super::{QUEUE, shares};
-use crate::stage::Stage;
+use crate::context::BenchContext;
 
-/// Enqueues jobs that `job` makes from their number; answers how long it took.
+/// Enqueues jobs created by `job` from their number. Returns how long it took.
 pub(crate) async fn enqueue_bulk<F>(
-    stage: &Stage<'_>,
+    context: &BenchContext<'_>,
     client: &Client,
     jobs: u64,
     job: F,
@@ -19,11 +19,11 @@ pub(crate) async fn enqueue_bulk<F>(
 where
     F: Fn(u64) -> NewJob + Clone + Send + Sync + 'static,
 {
-    let batch = stage.plan.batch as u64;
+    let batch = context.plan.batch as u64;
     let done = Arc::new(AtomicU64::new(0));
     let began = Instant::now();
     let mut next = 0;
-    let producers = shares(jobs, stage.plan.producers).map(|share| {
+    let producers = shares(jobs, context.plan.producers).map(|share| {
         let numbers = next..next + share;
         next += share;
         let (client, job, done) = (client.clone(), job.clone(), Arc::clone(&done));
@@ -41,6 +41,6 @@ where
             Ok(())
         }
     });
-    stage.follow(&done, stage.tasks.all(producers)).await?;
+    context.follow(&done, context.tasks.all(producers)).await?;
     Ok(began.elapsed())
 }

@@ -1,8 +1,8 @@
-//! Producers at a fixed pace with a worker at the same time: how long jobs wait from the moment
+//! Producers at a fixed rate and a worker at the same time: measures how long jobs wait from the time
 //! they should have been sent.
 //!
-//! A producer that is held up is late, and its jobs count as waiting meanwhile. So a store that
-//! answers slowly cannot hide it by slowing the load down. The timer adds up to a millisecond.
+//! The wait of a late job includes the delay of its producer, so a slow store cannot hide by slowing
+//! down the load. The timer adds up to a millisecond.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,38 +10,38 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use windlass::{Client, NewJob, Result, StoreUrl};
 
-use super::{QUEUE, Working, shares};
+use super::{QUEUE, RunningWorker, shares};
+use crate::context::BenchContext;
 use crate::measure::{Latencies, real};
-use crate::stage::Stage;
 
-/// Before the first job is due, so that everybody is ready.
+/// Time before the first job, so that all tasks are ready.
 const LEAD: Duration = Duration::from_millis(50);
 
-/// What a paced run found.
+/// The result of a paced run.
 #[derive(Debug)]
 pub(crate) struct Paced {
     pub(crate) waits: Arc<Latencies>,
 }
 
-/// Sends so many jobs at a rate, and runs them.
+/// Enqueues `jobs` at a fixed rate and runs them.
 pub(crate) async fn run_paced(
-    stage: &Stage<'_>,
+    context: &BenchContext<'_>,
     url: &StoreUrl,
     jobs: u64,
     per_second: f64,
 ) -> Result<Paced> {
-    let client = stage.client(url).await?;
+    let client = context.client(url).await?;
     let waits = Arc::new(Latencies::new());
     let start = Instant::now() + LEAD;
-    let mut working = {
+    let mut worker = {
         let waits = Arc::clone(&waits);
-        Working::start(stage, url, jobs, move |context| {
+        RunningWorker::start(context, url, jobs, move |context| {
             let intended = start + intended(&context.job().payload);
             waits.record(Instant::now().saturating_duration_since(intended));
         })
         .await?
     };
-    let producers = shares(jobs, stage.plan.producers).count();
+    let producers = shares(jobs, context.plan.producers).count();
     let paced = (0..producers as u64).map(|first| {
         let pace = Pace {
             first,
@@ -50,15 +50,20 @@ pub(crate) async fn run_paced(
             per_second,
             start,
         };
-        produce(client.clone(), pace, stage.plan.batch, stage.plan.payload)
+        produce(
+            client.clone(),
+            pace,
+            context.plan.batch,
+            context.plan.payload,
+        )
     });
-    let producing = stage.tasks.all(paced);
-    tokio::try_join!(producing, working.reached(stage))?;
-    working.end().await?;
+    let producing = context.tasks.all(paced);
+    tokio::try_join!(producing, worker.reached(context))?;
+    worker.end().await?;
     Ok(Paced { waits })
 }
 
-/// Which jobs one producer sends, and when.
+/// The jobs and schedule of one producer.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     first: u64,
@@ -78,7 +83,7 @@ async fn produce(client: Client, pace: Pace, batch: usize, bytes: usize) -> Resu
     let mut next = pace.first;
     while next < pace.jobs {
         tokio::time::sleep_until((pace.start + pace.offset(next)).into()).await;
-        // All that should have been sent by now goes in one call.
+        // Send all jobs that are due by now in one call.
         let mut jobs = Vec::new();
         while next < pace.jobs
             && jobs.len() < batch
@@ -97,7 +102,7 @@ async fn produce(client: Client, pace: Pace, batch: usize, bytes: usize) -> Resu
     Ok(())
 }
 
-/// A payload that begins with when it should have been sent.
+/// A payload that starts with its intended send time.
 fn stamped(offset: Duration, bytes: usize) -> Bytes {
     let micros = u64::try_from(offset.as_micros()).unwrap_or(u64::MAX);
     let mut payload = micros.to_be_bytes().to_vec();
@@ -115,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_payload_tells_when_it_should_have_been_sent() {
+    fn a_payload_carries_its_intended_send_time() {
         let offset = Duration::from_micros(1_234_567);
         let payload = stamped(offset, 100);
         assert_eq!((payload.len(), intended(&payload)), (100, offset));

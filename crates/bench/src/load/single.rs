@@ -1,4 +1,4 @@
-//! One job per call, by many tasks at once.
+//! Enqueues one job per call from many concurrent tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 use windlass::{Client, Result};
 
 use super::{QUEUE, payload, shares};
-use crate::stage::Stage;
+use crate::context::BenchContext;
 
-/// Tasks that enqueue at once.
+/// Concurrent tasks.
 pub(crate) const SINGLE_CALLERS: usize = 100;
 
-/// Enqueues so many jobs, each by a call of its own; answers how long it took.
+/// Enqueues each job in a separate call. Returns how long it took.
 pub(crate) async fn enqueue_singly(
-    stage: &Stage<'_>,
+    context: &BenchContext<'_>,
     client: &Client,
     jobs: u64,
 ) -> Result<Duration> {
     let done = Arc::new(AtomicU64::new(0));
-    let payload = payload(stage.plan.payload);
+    let payload = payload(context.plan.payload);
     let began = Instant::now();
     let callers = shares(jobs, SINGLE_CALLERS).map(|share| {
         let (client, payload, done) = (client.clone(), payload.clone(), Arc::clone(&done));
@@ -31,6 +31,6 @@ pub(crate) async fn enqueue_singly(
             Ok(())
         }
     });
-    stage.follow(&done, stage.tasks.all(callers)).await?;
+    context.follow(&done, context.tasks.all(callers)).await?;
     Ok(began.elapsed())
 }

@@ -1,4 +1,4 @@
-//! Many waits, kept in a histogram of three digits however many there are.
+//! Wait times in a histogram with three significant digits.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,17 +7,17 @@ use hdrhistogram::Histogram;
 
 use super::{Round, real};
 
-/// The longest wait that is told apart from longer ones: an hour, in microseconds.
+/// The upper bound of the histogram: an hour, in microseconds.
 const LONGEST_US: u64 = 3_600_000_000;
 
-/// Waits, recorded from many tasks.
+/// Wait times, recorded by many tasks.
 #[derive(Debug)]
 pub(crate) struct Latencies(Mutex<Histogram<u64>>);
 
 impl Latencies {
     pub(crate) fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_US, 3);
-        Self(Mutex::new(histogram.expect("the bounds are in order")))
+        Self(Mutex::new(histogram.expect("valid bounds")))
     }
 
     pub(crate) fn record(&self, wait: Duration) {
@@ -25,20 +25,20 @@ impl Latencies {
         self.lock().saturating_record(wait);
     }
 
-    /// The wait that a share of all stays within, in milliseconds.
-    pub(crate) fn quantile_ms(&self, share: f64) -> f64 {
-        real(self.lock().value_at_quantile(share)) / 1e3
+    /// A quantile in milliseconds.
+    pub(crate) fn quantile_ms(&self, quantile: f64) -> f64 {
+        real(self.lock().value_at_quantile(quantile)) / 1e3
     }
 
     pub(crate) fn max_ms(&self) -> f64 {
         real(self.lock().max()) / 1e3
     }
 
-    /// Writes p50, p99 and the longest down beneath a name.
-    pub(crate) fn note(&self, round: &mut Round, name: &str) {
-        round.note(format!("{name}.p50"), self.quantile_ms(0.5));
-        round.note(format!("{name}.p99"), self.quantile_ms(0.99));
-        round.note(format!("{name}.max"), self.max_ms());
+    /// Records p50, p99 and the maximum below a name.
+    pub(crate) fn record_to(&self, round: &mut Round, name: &str) {
+        round.record(format!("{name}.p50"), self.quantile_ms(0.5));
+        round.record(format!("{name}.p99"), self.quantile_ms(0.99));
+        round.record(format!("{name}.max"), self.max_ms());
     }
 
     fn lock(&self) -> MutexGuard<'_, Histogram<u64>> {

@@ -1,20 +1,20 @@
-//! What several rounds say together.
+//! Summary of a metric over several rounds.
 
 use serde::Serialize;
 
-/// The middle of several rounds, and how far they lie apart.
+/// Median and range of a metric over several rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// As many rounds above as below.
+    /// The median.
     pub median: f64,
-    /// The least.
+    /// The minimum.
     pub min: f64,
-    /// The most.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of at least one value.
+    /// Summarizes at least one value.
     pub(crate) fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -33,7 +33,7 @@ impl Spread {
     }
 }
 
-/// Five digits are more than any run can tell apart.
+/// Rounds to five significant digits, more than a run can resolve.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;

@@ -1,4 +1,4 @@
-//! What a Redis server says of itself.
+//! Statistics of a Redis server.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use redis::aio::MultiplexedConnection;
 use windlass::{Result, StoreUrl};
 
 use crate::connection::connect;
-use crate::fault;
+use crate::error;
 use crate::measure::real;
 
-/// Commands that come from clients alone: what scripts call is counted by Redis under the same
-/// names as what clients send, so only these tell how many were sent.
+/// Commands that only clients send. Redis counts commands called by scripts under the same names, so
+/// only these show how many were sent.
 const SENT: [&str; 12] = [
     "evalsha",
     "eval",
@@ -26,14 +26,14 @@ const SENT: [&str; 12] = [
     "waitaof",
 ];
 
-/// How long memory of removed keys may take to be given back.
+/// How long freeing the memory of removed keys may take.
 const FREED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Asks a server about itself.
+/// Reads the statistics of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerProbe(MultiplexedConnection);
 
-/// What a server says at one moment.
+/// The statistics at one point in time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
     pub(crate) cpu_us: f64,
@@ -44,7 +44,7 @@ pub(crate) struct Reading {
 }
 
 impl ServerProbe {
-    /// Nothing where there is not one plain server, or it tells this user nothing.
+    /// `None` if the store is not a single plain server, or the user may not read its statistics.
     pub(crate) async fn open(url: &StoreUrl) -> Result<Option<Self>> {
         let Some(probe) = connect(url).await?.map(Self) else {
             return Ok(None);
@@ -67,8 +67,8 @@ impl ServerProbe {
         })
     }
 
-    /// Waits until the memory of removed keys is given back.
-    pub(crate) async fn settle(&self) -> Result<()> {
+    /// Waits until the memory of removed keys is freed.
+    pub(crate) async fn wait_until_freed(&self) -> Result<()> {
         let deadline = Instant::now() + FREED_WITHIN;
         while field(&self.info("memory").await?, "lazyfree_pending_objects") > 0.0
             && Instant::now() < deadline
@@ -78,20 +78,20 @@ impl ServerProbe {
         Ok(())
     }
 
-    /// Counts calls above so long from now on.
+    /// Counts calls slower than `above` from now on.
     pub(crate) async fn watch_slow_calls(&self, above: Duration) -> Result<()> {
         let above = above.as_micros().to_string();
-        for words in [
+        for args in [
             vec!["CONFIG", "SET", "slowlog-log-slower-than", &above],
             vec!["CONFIG", "SET", "slowlog-max-len", "1000000"],
             vec!["SLOWLOG", "RESET"],
         ] {
-            self.ask::<()>(&words).await?;
+            self.ask::<()>(&args).await?;
         }
         Ok(())
     }
 
-    /// How many calls were slow since, and how long the longest took.
+    /// The number of slow calls since, and the longest.
     pub(crate) async fn slow_calls(&self) -> Result<(u64, Duration)> {
         let count: u64 = self.ask(&["SLOWLOG", "LEN"]).await?;
         let entries: Vec<Vec<redis::Value>> = self.ask(&["SLOWLOG", "GET", "1000"]).await?;
@@ -106,12 +106,12 @@ impl ServerProbe {
         self.ask(&["INFO", section]).await
     }
 
-    async fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> Result<T> {
+    async fn ask<T: redis::FromRedisValue>(&self, args: &[&str]) -> Result<T> {
         let mut command = redis::Cmd::new();
-        command.arg(words);
+        command.arg(args);
         let mut connection = self.0.clone();
-        let asked = command.query_async(&mut connection).await;
-        asked.map_err(fault::bare)
+        let reply = command.query_async(&mut connection).await;
+        reply.map_err(error::bare_engine)
     }
 }
 
@@ -124,12 +124,12 @@ fn field(text: &str, name: &str) -> f64 {
         .unwrap_or_default()
 }
 
-fn command(stats: &str, name: &str, figure: &str) -> f64 {
+fn command(stats: &str, name: &str, metric: &str) -> f64 {
     let line = stats.lines().find_map(|line| {
         let rest = line.strip_prefix("cmdstat_")?;
         rest.strip_prefix(name)?.strip_prefix(':')
     });
-    let value = line.and_then(|line| line.split(',').find_map(|part| part.strip_prefix(figure)));
+    let value = line.and_then(|line| line.split(',').find_map(|field| field.strip_prefix(metric)));
     real(value.and_then(|value| value.parse().ok()).unwrap_or(0))
 }
 
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_found_by_their_whole_name() {
+    fn fields_are_found_by_their_full_name() {
         let cpu = "# CPU\r\nused_cpu_sys:1.5\r\nused_cpu_sys_children:9\r\n";
         assert!((field(cpu, "used_cpu_sys") - 1.5).abs() < 1e-9);
         let stats = "cmdstat_eval:calls=2,usec=7\r\ncmdstat_evalsha:calls=5,usec=90,x=1\r\n";

@@ -1,65 +1,65 @@
-//! What one job costs while many wait and as many are scheduled: it must not grow.
+//! The cost per job with many ready and as many scheduled jobs: it must not grow with their number.
 //!
-//! All sizes are filled first, then their rounds alternate, so that whatever else the machine does
-//! hits all of them. Each step puts back what it took, so the size stays.
+//! All sizes are filled first, then measured in alternating steps, so that other load on the machine
+//! affects all of them. Each step restores the size of the backlog.
 
 mod cost;
-mod subject;
+mod filled_queue;
 
 use windlass::Result;
 
+use crate::context::BenchContext;
 use crate::measure::{Round, over};
-use crate::stage::Stage;
 use cost::Meter;
-use subject::Subject;
+use filled_queue::FilledQueue;
 
-/// Batches of each verb in one round.
+/// Batches of each verb per round.
 const STEPS: usize = 50;
 
-/// One round alone: filled for it.
-pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
-    let mut all = rounds(stage, 1).await?;
+/// Fills the stores and runs one round.
+pub(super) async fn round(context: &BenchContext<'_>) -> Result<Round> {
+    let mut all = rounds(context, 1).await?;
     Ok(all.pop().unwrap_or_default())
 }
 
-/// Fills a store of each size once, then takes all rounds.
-pub(crate) async fn rounds(stage: &Stage<'_>, count: usize) -> Result<Vec<Round>> {
-    stage.place.fresh().await?;
-    let meter = Meter::open(stage).await?;
-    let mut subjects = Vec::new();
-    for size in &stage.plan.backlog {
-        subjects.push(Subject::fill(stage, *size).await?);
+/// Fills a queue of each size once, then runs all rounds.
+pub(crate) async fn rounds(context: &BenchContext<'_>, count: usize) -> Result<Vec<Round>> {
+    context.target.fresh().await?;
+    let meter = Meter::open(context).await?;
+    let mut queues = Vec::new();
+    for size in &context.plan.backlog {
+        queues.push(FilledQueue::fill(context, *size).await?);
     }
-    let steps = (STEPS * subjects.len() * count) as u64;
-    stage.progress.begin("backlog: measure", steps);
+    let steps = (STEPS * queues.len() * count) as u64;
+    context.progress.begin("backlog: measure", steps);
     let mut rounds = Vec::new();
     let mut done = 0;
     for _ in 0..count {
         for _ in 0..STEPS {
-            for subject in &mut subjects {
-                subject.step(&meter).await?;
+            for queue in &mut queues {
+                queue.step(&meter).await?;
                 done += 1;
-                stage.progress.reached(done);
+                context.progress.reached(done);
             }
         }
-        rounds.push(noted(&mut subjects));
+        rounds.push(summarize(&mut queues));
     }
     Ok(rounds)
 }
 
-fn noted(subjects: &mut [Subject]) -> Round {
+fn summarize(queues: &mut [FilledQueue]) -> Round {
     let mut round = Round::default();
     let mut first: Option<Vec<(&str, f64)>> = None;
-    for subject in subjects {
-        let (size, costs) = (subject.size(), subject.take_costs());
+    for queue in queues {
+        let (size, costs) = (queue.size(), queue.take_costs());
         for (verb, cost) in &costs {
-            round.note(format!("at.{size}.{verb}_us"), *cost);
+            round.record(format!("at.{size}.{verb}_us"), *cost);
         }
         match &first {
             None => first = Some(costs),
             Some(first) => {
-                for ((verb, cost), (_, least)) in costs.iter().zip(first) {
-                    round.note_some(format!("ratio.{size}.{verb}"), over(*cost, Some(*least)));
+                for ((verb, cost), (_, baseline)) in costs.iter().zip(first) {
+                    round.record_some(format!("ratio.{size}.{verb}"), over(*cost, Some(*baseline)));
                 }
             }
         }

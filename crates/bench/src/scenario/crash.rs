@@ -1,8 +1,8 @@
-//! Real worker processes that are killed with -9 again and again: what is lost, what runs twice.
+//! Worker processes that are repeatedly killed with SIGKILL: counts lost and repeated jobs.
 //!
-//! Jobs come in portions. While a portion is worked off a worker dies and another takes its place;
-//! then the next portion comes. What ran is counted outside the store: each process writes the
-//! number of a job into a file before its handler goes on, and the file outlives the process.
+//! Jobs are enqueued in portions. During each portion, one worker is killed and replaced. Starts are
+//! counted outside the store: each process writes the number of a job to a file before its handler
+//! returns, and the file survives the process.
 
 mod ledger;
 
@@ -13,37 +13,37 @@ use bytes::Bytes;
 use tokio::process::Command;
 use windlass::{JobId, NewJob, QueueName, Result, Store, StoreUrl};
 
+use crate::context::BenchContext;
 use crate::ended::{ended_jobs, keep_ended};
 use crate::load::{QUEUE, shares};
 use crate::measure::{Round, real};
-use crate::stage::Stage;
-use crate::worker::{STORE_VARIABLE, WORD};
+use crate::worker::{STORE_VARIABLE, SUBCOMMAND};
 use ledger::Ledger;
 
 const JOBS: u64 = 20_000;
 
-/// Worker processes at once.
+/// Concurrent worker processes.
 const WORKERS: usize = 3;
 
-/// How often one of them is killed.
+/// Number of kills.
 const KILLS: usize = 10;
 
-/// How often the figures are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often the stats are polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A run that makes no headway for this long is given up.
+/// A run without progress for this long ends.
 const STALL_MAX: Duration = Duration::from_secs(120);
 
-pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
-    let jobs = stage.plan.jobs_or(JOBS);
-    let url = stage.place.fresh().await?;
-    let client = stage.client(&url).await?;
+pub(super) async fn round(context: &BenchContext<'_>) -> Result<Round> {
+    let jobs = context.plan.jobs_or(JOBS);
+    let url = context.target.fresh().await?;
+    let client = context.client(&url).await?;
     let store = client.store().as_ref();
     let queue = QueueName::new(QUEUE)?;
     keep_ended(store, &queue).await?;
     let ledger = Ledger::open()?;
     let mut run = Run {
-        stage,
+        context,
         url: &url,
         store,
         queue: &queue,
@@ -51,9 +51,9 @@ pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
         accepted: BTreeSet::new(),
         kills: 0,
     };
-    stage.progress.begin("crash", jobs);
+    context.progress.begin("crash", jobs);
     let began = Instant::now();
-    run.play(jobs).await?;
+    run.execute(jobs).await?;
     let took = began.elapsed();
     let ended = ended_jobs(store, &queue).await?;
     let is_lost = |id: &&JobId| !ended.contains_key(*id);
@@ -66,12 +66,12 @@ pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
     round.count("lost", lost);
     round.count("repeats", starts.repeats());
     round.count("kills", run.kills);
-    round.note("per_s", real(jobs) / took.as_secs_f64());
+    round.record("per_s", real(jobs) / took.as_secs_f64());
     Ok(round)
 }
 
 struct Run<'a> {
-    stage: &'a Stage<'a>,
+    context: &'a BenchContext<'a>,
     url: &'a StoreUrl,
     store: &'a dyn Store,
     queue: &'a QueueName,
@@ -81,10 +81,10 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    async fn play(&mut self, jobs: u64) -> Result<()> {
-        let mut crew = self.stage.crew.lock().await;
+    async fn execute(&mut self, jobs: u64) -> Result<()> {
+        let mut processes = self.context.processes.lock().await;
         for _ in 0..WORKERS {
-            crew.start(self.command())?;
+            processes.start(self.command())?;
         }
         let portions: Vec<u64> = shares(jobs, KILLS + 1).collect();
         let mut sent = 0;
@@ -92,68 +92,68 @@ impl Run<'_> {
             self.enqueue(sent..sent + portion).await?;
             let is_last = number + 1 == portions.len();
             if !is_last {
-                // In the middle of the portion, so that the victim holds some of it.
-                self.until_ended(sent + portion / 2).await?;
-                let pids = crew.pids();
+                // In the middle of the portion, so that the victim holds some jobs.
+                self.wait_until_ended(sent + portion / 2).await?;
+                let pids = processes.pids();
                 if let Some(victim) = fastrand::choice(&pids) {
-                    crew.kill(*victim).await?;
+                    processes.kill(*victim).await?;
                     self.kills += 1;
-                    crew.start(self.command())?;
+                    processes.start(self.command())?;
                 }
             }
             sent += portion;
         }
-        self.until_ended(jobs).await?;
-        crew.dismiss().await
+        self.wait_until_ended(jobs).await?;
+        processes.stop().await
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(self.stage.program);
+        let mut command = Command::new(self.context.program);
         command
-            .arg(WORD)
+            .arg(SUBCOMMAND)
             .arg(self.queue.as_str())
-            .arg(self.ledger.page())
-            // Everybody on the machine may read the arguments of a process; the URL may hold a secret.
+            .arg(self.ledger.next_file())
+            // Process arguments are visible to all users, and the URL may contain a password.
             .env(STORE_VARIABLE, self.url.to_secret_string());
         command
     }
 
     async fn enqueue(&mut self, numbers: std::ops::Range<u64>) -> Result<()> {
-        let bytes = self.stage.plan.payload;
+        let bytes = self.context.plan.payload;
         let numbers: Vec<u64> = numbers.collect();
-        for batch in numbers.chunks(self.stage.plan.batch) {
+        for batch in numbers.chunks(self.context.plan.batch) {
             let jobs = batch
                 .iter()
                 .map(|number| NewJob::new(numbered(*number, bytes)));
-            let answers = self.store.enqueue(self.queue, jobs.collect()).await?;
+            let replies = self.store.enqueue(self.queue, jobs.collect()).await?;
             self.accepted
-                .extend(answers.iter().map(|it| it.id().clone()));
+                .extend(replies.iter().map(|it| it.id().clone()));
         }
         Ok(())
     }
 
-    /// Waits until at least so many jobs have ended.
-    async fn until_ended(&self, jobs: u64) -> Result<()> {
+    /// Waits until at least `jobs` jobs have ended.
+    async fn wait_until_ended(&self, jobs: u64) -> Result<()> {
         let mut last = (0, Instant::now());
         loop {
             let stats = self.store.stats(self.queue).await?.unwrap_or_default();
             let ended = stats.total.succeeded + stats.total.dead;
-            self.stage.progress.reached(ended);
+            self.context.progress.reached(ended);
             if ended >= jobs {
                 return Ok(());
             }
             if ended > last.0 {
                 last = (ended, Instant::now());
             } else if last.1.elapsed() > STALL_MAX {
-                // Not a fault to hide: those that are missing are counted as lost.
+                // Not an error here: missing jobs are counted as lost.
                 return Ok(());
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }
 
-/// A payload that begins with the number of its job.
+/// A payload that starts with the number of its job.
 fn numbered(number: u64, bytes: usize) -> Bytes {
     let mut payload = number.to_be_bytes().to_vec();
     payload.resize(bytes.max(payload.len()), b'x');

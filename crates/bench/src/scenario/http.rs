@@ -1,4 +1,4 @@
-//! Jobs a second over HTTP, beside the same work by the library on the same store.
+//! Jobs per second over HTTP, compared with the library on the same store.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,40 +9,40 @@ use axum::http::Request;
 use windlass::{Client, NewJob, Result};
 use windlass_server::{CancellationToken, HttpClient as Caller, HttpServer, Options};
 
-use crate::fault;
+use crate::context::BenchContext;
+use crate::error;
 use crate::load::{QUEUE, payload, shares};
 use crate::measure::{Round, over, real};
-use crate::stage::Stage;
 
 const JOBS: u64 = 64_000;
 
-/// Callers that send one job, or one batch, at a time.
+/// Concurrent callers that send one job or batch at a time.
 const CALLERS: usize = 64;
 
-/// What an import hands to the store in one call.
+/// Jobs per call of the library when compared with an import.
 const IMPORT_BATCH: u64 = 500;
 
-/// How many imports run at once: each is one long stream.
+/// Concurrent imports; each is one long stream.
 const IMPORTS: usize = 4;
 
-pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
-    let jobs = stage.plan.jobs_or(JOBS);
-    let url = stage.place.fresh().await?;
-    let client = stage.client(&url).await?;
+pub(super) async fn round(context: &BenchContext<'_>) -> Result<Round> {
+    let jobs = context.plan.jobs_or(JOBS);
+    let url = context.target.fresh().await?;
+    let client = context.client(&url).await?;
     let options = Options::new(([127, 0, 0, 1], 0).into())?;
-    let server = HttpServer::bind(Arc::clone(client.store()), options).await?;
-    let door = Door {
+    let server = Server::bind(Arc::clone(client.store()), options).await?;
+    let api = HttpApi {
         address: server.url(),
-        body: format!(r#"{{"payload":"{}"}}"#, "x".repeat(stage.plan.payload)),
+        body: format!(r#"{{"payload":"{}"}}"#, "x".repeat(context.plan.payload)),
     };
     let stop = CancellationToken::new();
-    // Dropped with this round, however it ends.
+    // Stops the server when this round ends, also on an error.
     let stopped = stop.clone().drop_guard();
-    let serving = stage.tasks.spawn_lasting(server.run(stop));
-    stage.progress.begin("http", jobs);
+    let serving = context.tasks.spawn_detached(server.run(stop));
+    context.progress.begin("http", jobs);
 
-    let batch = stage.plan.batch as u64;
-    let bytes = stage.plan.payload;
+    let batch = context.plan.batch as u64;
+    let bytes = context.plan.payload;
     let library = |batch: u64| {
         let client = client.clone();
         move |share: u64| by_library(client.clone(), share, batch, bytes)
@@ -53,29 +53,32 @@ pub(super) async fn round(stage: &Stage<'_>) -> Result<Round> {
         ("batch_a_call", CALLERS, batch),
         ("import", IMPORTS, IMPORT_BATCH),
     ] {
-        let plain = timed(stage, jobs, callers, library(at_once)).await?;
+        let by_library_rate = timed(context, jobs, callers, library(at_once)).await?;
         let by_http = match name {
-            "one_a_call" => timed(stage, jobs, callers, |it| door.clone().singly(it)).await?,
-            "import" => timed(stage, jobs, callers, |it| door.clone().import(it)).await?,
+            "one_a_call" => timed(context, jobs, callers, |it| api.clone().singly(it)).await?,
+            "import" => timed(context, jobs, callers, |it| api.clone().import(it)).await?,
             _ => {
-                timed(stage, jobs, callers, |it| {
-                    door.clone().in_batches(it, batch)
+                timed(context, jobs, callers, |it| {
+                    api.clone().in_batches(it, batch)
                 })
                 .await?
             }
         };
-        round.note(format!("{name}.library_per_s"), plain);
-        round.note(format!("{name}.http_per_s"), by_http);
-        round.note_some(format!("{name}.ratio"), over(by_http, Some(plain)));
+        round.record(format!("{name}.library_per_s"), by_library_rate);
+        round.record(format!("{name}.http_per_s"), by_http);
+        round.record_some(
+            format!("{name}.ratio"),
+            over(by_http, Some(by_library_rate)),
+        );
     }
     drop(stopped);
     serving.await.map_err(crate::tasks::panicked)?;
     Ok(round)
 }
 
-/// Runs the callers; jobs a second of all together.
+/// Runs the callers. Returns their total jobs per second.
 async fn timed<F>(
-    stage: &Stage<'_>,
+    context: &BenchContext<'_>,
     jobs: u64,
     callers: usize,
     work: impl Fn(u64) -> F,
@@ -84,8 +87,8 @@ where
     F: Future<Output = Result<()>> + Send + 'static,
 {
     let began = Instant::now();
-    stage.tasks.all(shares(jobs, callers).map(work)).await?;
-    stage.progress.reached(jobs);
+    context.tasks.all(shares(jobs, callers).map(work)).await?;
+    context.progress.reached(jobs);
     Ok(real(jobs) / began.elapsed().as_secs_f64())
 }
 
@@ -103,14 +106,14 @@ async fn by_library(client: Client, jobs: u64, batch: u64, bytes: usize) -> Resu
     Ok(())
 }
 
-/// The HTTP door, and a job as it takes one.
+/// The HTTP API, and a job as JSON.
 #[derive(Debug, Clone)]
-struct Door {
+struct HttpApi {
     address: String,
     body: String,
 }
 
-impl Door {
+impl HttpApi {
     async fn singly(self, jobs: u64) -> Result<()> {
         let mut caller = Caller::connect(&self.address).await?;
         let path = format!("/v1/queues/{QUEUE}/jobs");
@@ -134,23 +137,23 @@ impl Door {
         Ok(())
     }
 
-    /// One long stream of lines, whose answers are read while it is sent.
+    /// One long stream of lines, whose replies are read while it is sent.
     async fn import(self, jobs: u64) -> Result<()> {
         let mut caller = Caller::connect(&self.address).await?;
         let lines: String = (0..jobs).map(|_| format!("{}\n", self.body)).collect();
         let request = Request::post(format!("/v1/queues/{QUEUE}/jobs/import"))
             .header("content-type", "application/x-ndjson")
             .body(Body::from(lines));
-        let reply = caller.send(request.map_err(fault::internal)?).await?;
-        let answers = reply.body.split(|byte| *byte == b'\n');
-        let accepted = answers
+        let reply = caller.ask(request.map_err(error::internal)?).await?;
+        let replies = reply.body.split(|byte| *byte == b'\n');
+        let accepted = replies
             .filter(|line| !line.is_empty() && !contains(line, b"\"error\""))
             .count() as u64;
         if accepted == jobs {
             Ok(())
         } else {
-            let why = format!("an import of {jobs} jobs had {accepted} accepted");
-            Err(fault::internal(why))
+            let why = format!("expected {jobs} imported jobs, got {accepted}");
+            Err(error::internal(why))
         }
     }
 }
@@ -161,12 +164,12 @@ async fn post(caller: &mut Caller, path: &str, body: String) -> Result<()> {
         return Ok(());
     }
     let body = String::from_utf8_lossy(&reply.body);
-    Err(fault::internal(format!(
-        "{path} answered {}: {body}",
+    Err(error::internal(format!(
+        "{path} replied {}: {body}",
         reply.status
     )))
 }
 
-fn contains(line: &[u8], part: &[u8]) -> bool {
-    line.windows(part.len()).any(|window| window == part)
+fn contains(line: &[u8], text: &[u8]) -> bool {
+    line.windows(text.len()).any(|window| window == text)
 }

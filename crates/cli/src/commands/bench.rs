@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use windlass::{StoreUrl, duration};
-use windlass_bench::{Aof, Bench, Place, Plan, Scenario};
+use windlass_bench::{Aof, Bench, LoadTarget, Plan, Scenario};
 
 use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
@@ -233,9 +233,9 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
     Ok(plan)
 }
 
-fn targets(arguments: &Arguments, store: Option<&str>) -> Result<Vec<Place>> {
+fn targets(arguments: &Arguments, store: Option<&str>) -> Result<Vec<LoadTarget>> {
     if !arguments.private {
-        return Ok(vec![Place::choose(store, "bench")?]);
+        return Ok(vec![LoadTarget::choose(store, "bench")?]);
     }
     if store.is_some() {
         return Err(CliError::usage(
@@ -254,7 +254,7 @@ fn targets(arguments: &Arguments, store: Option<&str>) -> Result<Vec<Place>> {
         modes.push(Mode::Off);
     }
     let targets = modes.iter().map(|mode| {
-        Place::private(match mode {
+        LoadTarget::private(match mode {
             Mode::Off => Aof::Off,
             Mode::Everysec => Aof::Everysec,
             Mode::Always => Aof::Always,

@@ -56,14 +56,14 @@ pub(crate) struct Arguments {
 /// Runs the demo and removes its store. Fails if a job was lost.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let mut stop = Signals::listen()?;
-    let target = Place::choose(session.global.store.as_deref(), "demo")?;
+    let target = LoadTarget::choose(session.global.store.as_deref(), "demo")?;
     session.interrupts.begin_cleanup();
-    let mut processes = Crew::default();
+    let mut processes = WorkerProcesses::default();
     let report = tokio::select! {
         report = run_jobs(&arguments, target.url(), &mut processes, session) => report.map(Some),
         () = stop.next() => Ok(None),
     };
-    processes.end().await;
+    processes.kill_all().await;
     let removed = target.remove().await;
     let Some(report) = report? else {
         return Ok(Exit::Interrupted);
@@ -82,7 +82,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 async fn run_jobs(
     arguments: &Arguments,
     url: &StoreUrl,
-    processes: &mut Crew,
+    processes: &mut WorkerProcesses,
     session: &mut Session,
 ) -> Result<Report> {
     let queue = QueueName::new("demo")?;
@@ -105,7 +105,7 @@ async fn run_jobs(
     )?;
     let seconds = began.elapsed().as_secs_f64();
     bar.finish_and_clear();
-    processes.dismiss().await?;
+    processes.stop().await?;
 
     Report::collect(store, &queue, &accepted, seconds).await
 }
@@ -138,7 +138,7 @@ async fn enqueue(store: &dyn Store, queue: &QueueName, jobs: u32) -> Result<BTre
 async fn watch(
     store: &dyn Store,
     queue: &QueueName,
-    processes: &mut Crew,
+    processes: &mut WorkerProcesses,
     bar: &ProgressBar,
     jobs: u64,
 ) -> Result<()> {

@@ -63,7 +63,7 @@ fn run(scenario: &str, size: &str, store: &str) -> Value {
 }
 
 fn assert_plausible(scenario: &str, report: &Value) {
-    let results = &report["figures"];
+    let results = &report["metrics"];
     match scenario {
         "delayed" => {
             assert_eq!(results["early"], 0, "{report}");
@@ -100,7 +100,7 @@ fn every_scenario_has_plausible_results_on_sqlite() {
             (&report["store"], &report["aof"]),
             (&"sqlite".into(), &Value::Null)
         );
-        has_fields(&report["figures"], fields);
+        has_fields(&report["metrics"], fields);
         assert_plausible(scenario, &report);
     }
 }
@@ -113,9 +113,9 @@ fn every_scenario_has_plausible_results_on_a_private_redis() {
             (&report["store"], &report["aof"]),
             (&"redis".into(), &"off".into())
         );
-        has_fields(&report["figures"], fields);
+        has_fields(&report["metrics"], fields);
         for (_, fields) in ON_REDIS.iter().filter(|(it, _)| *it == scenario) {
-            has_fields(&report["figures"], fields);
+            has_fields(&report["metrics"], fields);
         }
         assert_plausible(scenario, &report);
     }
@@ -130,7 +130,7 @@ fn modes_of_the_append_only_file_are_compared_with_off() {
     let modes: Vec<&Value> = reports.iter().map(|report| &report["aof"]).collect();
     assert_eq!(modes, ["off", "everysec", "always"]);
     for report in &reports {
-        let over_off = &report["figures"]["over_off"];
+        let over_off = &report["metrics"]["over_off"];
         assert_eq!(over_off.is_null(), report["aof"] == "off", "{report}");
     }
 }

@@ -44,7 +44,7 @@ impl Metric {
         let metrics = if self.scenario.is_empty() {
             line
         } else {
-            &line["figures"]
+            &line["metrics"]
         };
         let found = self
             .path

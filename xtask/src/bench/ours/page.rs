@@ -126,7 +126,7 @@ fn measurements(result: &CommandResult) -> String {
             None => scenario.to_owned(),
         };
         let mut found = Vec::new();
-        all(line.get("figures").unwrap_or(line), "", &mut found);
+        all(line.get("metrics").unwrap_or(line), "", &mut found);
         for (metric, shown) in found {
             let _ = writeln!(text, "| {name} | `{metric}` | {shown} |");
         }
@@ -147,7 +147,7 @@ mod tests {
             "scenario": "process",
             "store": "redis",
             "aof": "off",
-            "figures": { "ratio": { "min": 0.3, "median": 0.4, "max": 0.5 }, "lost": 0 },
+            "metrics": { "ratio": { "min": 0.3, "median": 0.4, "max": 0.5 }, "lost": 0 },
         });
         Results {
             date: "2026-11-16".to_owned(),
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_missed_target_is_marked() {
         let mut ours = ours();
-        ours.runs[0].lines[0]["figures"]["ratio"] = json!(0.1);
+        ours.runs[0].lines[0]["metrics"]["ratio"] = json!(0.1);
         let text = text(&ours, None, "docs/performance/peers.md");
         assert!(text.contains("| 0.100 | 0.35 | 0.6 | **missed** | load |"));
     }

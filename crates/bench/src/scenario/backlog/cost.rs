@@ -1,9 +1,9 @@
-//! What a verb costs: Redis' own time for scripts, or the CPU of this process, which SQLite is part of.
+//! The cost of a verb: Redis' script time, or the CPU time of this process, which includes SQLite.
 
 use windlass::Result;
 
+use crate::context::BenchContext;
 use crate::probe::{ServerProbe, own_cpu_us};
-use crate::stage::Stage;
 
 /// Reads the cost so far, in microseconds.
 #[derive(Debug)]
@@ -13,8 +13,8 @@ pub(super) enum Meter {
 }
 
 impl Meter {
-    pub(super) async fn open(stage: &Stage<'_>) -> Result<Self> {
-        Ok(match ServerProbe::open(stage.place.url()).await? {
+    pub(super) async fn open(context: &BenchContext<'_>) -> Result<Self> {
+        Ok(match ServerProbe::open(context.target.url()).await? {
             Some(server) => Self::Server(server),
             None => Self::Own,
         })

@@ -1,4 +1,4 @@
-//! What ran, written down outside the store: one file per worker process, eight bytes per start.
+//! Records job starts outside the store: one file per worker process, eight bytes per start.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use windlass::{Error, ErrorKind, Result};
 #[derive(Debug)]
 pub(super) struct Ledger {
     folder: TempDir,
-    pages: AtomicU64,
+    files: AtomicU64,
 }
 
 /// How often each job was started.
@@ -23,21 +23,21 @@ impl Ledger {
         let folder = tempfile::Builder::new().prefix("windlass-bench-").tempdir();
         Ok(Self {
             folder: folder.map_err(unusable)?,
-            pages: AtomicU64::new(0),
+            files: AtomicU64::new(0),
         })
     }
 
-    /// A file for one more process.
-    pub(super) fn page(&self) -> PathBuf {
-        let number = self.pages.fetch_add(1, Ordering::Relaxed);
+    /// The path of the file for another process.
+    pub(super) fn next_file(&self) -> PathBuf {
+        let number = self.files.fetch_add(1, Ordering::Relaxed);
         self.folder.path().join(number.to_string())
     }
 
     pub(super) fn count(&self) -> Starts {
         let mut starts = Starts::default();
-        for number in 0..self.pages.load(Ordering::Relaxed) {
+        for number in 0..self.files.load(Ordering::Relaxed) {
             let path = self.folder.path().join(number.to_string());
-            // A process that was killed before it began has none.
+            // A process killed before its first job has no file.
             let Ok(bytes) = std::fs::read(path) else {
                 continue;
             };
@@ -55,7 +55,7 @@ impl Starts {
         }
     }
 
-    /// Starts beyond the first of each job.
+    /// The number of starts beyond the first of each job.
     pub(super) fn repeats(&self) -> u64 {
         self.0.values().map(|starts| starts - 1).sum()
     }
@@ -65,8 +65,8 @@ impl Starts {
 fn unusable(error: std::io::Error) -> Error {
     Error::new(
         ErrorKind::Invalid,
-        format!("no temporary folder can be made: {error}"),
-        "set TMPDIR to a folder you may write to",
+        format!("cannot create a temporary folder: {error}"),
+        "set TMPDIR to a writable folder",
     )
 }
 
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_that_was_started_twice_is_one_repeat_and_a_torn_entry_is_none() {
+    fn a_job_started_twice_is_one_repeat_and_an_incomplete_entry_is_ignored() {
         let mut starts = Starts::default();
         let bytes: Vec<u8> = [1u64, 2, 1]
             .iter()

@@ -1,11 +1,11 @@
 //! Prints benchmark results.
 
-use windlass_bench::{Figure, Quick, Report};
+use windlass_bench::{Metric, QuickReport, Report};
 
 use crate::output::Output;
 
 /// Prints a run without scenarios.
-pub(super) fn quick(quick: &Quick, output: &mut Output) {
+pub(super) fn quick(quick: &QuickReport, output: &mut Output) {
     let rate = |ours: f64, limit: Option<f64>, ratio: Option<f64>| {
         let comparison = limit.zip(ratio).map(|(limit, ratio)| {
             format!(", {} of the bare engine's {}/s", short(ratio), short(limit))
@@ -67,11 +67,11 @@ pub(super) fn report(report: &Report, output: &mut Output) {
         report.store,
         report.rounds
     ));
-    let rows = report.figures().map(|(name, figure)| {
+    let rows = report.metrics().map(|(name, metric)| {
         let name = format!("  {name}");
-        match figure {
-            Figure::Total(count) => vec![name, count.to_string(), String::new(), String::new()],
-            Figure::Spread(spread) => {
+        match metric {
+            Metric::Total(count) => vec![name, count.to_string(), String::new(), String::new()],
+            Metric::Spread(spread) => {
                 let [median, min, max] = [spread.median, spread.min, spread.max].map(short);
                 vec![name, median, min, max]
             }

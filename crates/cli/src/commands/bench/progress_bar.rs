@@ -1,7 +1,7 @@
 //! The progress bar of a benchmark.
 
 use indicatif::ProgressBar;
-use windlass_bench::Progress;
+use windlass_bench::ProgressReport;
 
 use crate::output::Output;
 
@@ -20,7 +20,7 @@ impl BenchBar {
     }
 }
 
-impl Progress for BenchBar {
+impl ProgressReport for BenchBar {
     fn begin(&self, what: &str, jobs: u64) {
         self.0.reset();
         self.0.set_length(jobs);

@@ -1,44 +1,44 @@
-//! A blocking pop that waits for a push on another connection, and a bare round trip.
+//! Measures a blocking pop that waits for a push on another connection, and a PING round trip.
 
 use std::time::{Duration, Instant};
 
 use windlass::{Result, StoreUrl};
 
-use super::redis::ask;
+use super::redis::query;
 use crate::connection::{connect, prefix};
-use crate::fault;
+use crate::error;
 use crate::measure::Latencies;
 use crate::tasks::Tasks;
 
-/// Long enough for the pop to be waiting again.
-const REST: Duration = Duration::from_millis(2);
+/// Long enough for the pop to wait again.
+const PAUSE: Duration = Duration::from_millis(2);
 
-/// A pop waits no longer than this for its push.
-const POP_WITHIN: u64 = 30;
+/// Timeout of a pop in seconds.
+const POP_TIMEOUT_S: u64 = 30;
 
-/// What the bare engine takes.
+/// Latencies of the bare engine.
 #[derive(Debug)]
-pub(crate) struct HandOver {
+pub(crate) struct BareLatencies {
     pub(crate) pops: Latencies,
     pub(crate) pings: Latencies,
 }
 
-/// Hands over so many times; nothing where the place is not one plain server.
-pub(crate) async fn hand_over(
+/// Measures `times` pops; `None` if the target is not a single plain server.
+pub(crate) async fn blocking_pop(
     url: &StoreUrl,
     times: u64,
     tasks: &Tasks,
-) -> Result<Option<HandOver>> {
+) -> Result<Option<BareLatencies>> {
     let (Some(popping), Some(pushing)) = (connect(url).await?, connect(url).await?) else {
         return Ok(None);
     };
-    let key = format!("{}:{{bare}}:hand", prefix(url));
+    let key = format!("{}:{{bare}}:pop", prefix(url));
     let (popped, mut is_popped) = tokio::sync::mpsc::channel(1);
     let mut pop = ::redis::cmd("BLPOP");
-    pop.arg(&key).arg(POP_WITHIN);
+    pop.arg(&key).arg(POP_TIMEOUT_S);
     let task = tasks.spawn(async move {
         for _ in 0..times {
-            ask::<(String, String)>(&popping, &pop).await?;
+            query::<(String, String)>(&popping, &pop).await?;
             if popped.send(Instant::now()).await.is_err() {
                 break;
             }
@@ -49,18 +49,18 @@ pub(crate) async fn hand_over(
     push.arg(&key).arg("x");
     let (pops, pings) = (Latencies::new(), Latencies::new());
     for _ in 0..times {
-        tokio::time::sleep(REST).await;
+        tokio::time::sleep(PAUSE).await;
         let began = Instant::now();
-        ask::<String>(&pushing, &::redis::cmd("PING")).await?;
+        query::<String>(&pushing, &::redis::cmd("PING")).await?;
         pings.record(began.elapsed());
-        // From idle, as a worker that waits is.
-        tokio::time::sleep(REST).await;
+        // Start from idle, like a waiting worker.
+        tokio::time::sleep(PAUSE).await;
         let began = Instant::now();
-        let (pushed, at) = tokio::join!(ask::<i64>(&pushing, &push), is_popped.recv());
+        let (pushed, at) = tokio::join!(query::<i64>(&pushing, &push), is_popped.recv());
         pushed?;
-        let at = at.ok_or_else(|| fault::internal("the bare pop ended early"))?;
+        let at = at.ok_or_else(|| error::internal("the blocking pop ended early"))?;
         pops.record(at - began);
     }
     task.join().await??;
-    Ok(Some(HandOver { pops, pings }))
+    Ok(Some(BareLatencies { pops, pings }))
 }

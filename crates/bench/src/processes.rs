@@ -1,4 +1,4 @@
-//! Worker processes: started, killed as a crash would, dismissed.
+//! Starts, kills and stops worker processes.
 
 use std::process::Stdio;
 
@@ -7,32 +7,33 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use windlass::Result;
 
-use crate::fault::internal;
+use crate::error::internal;
 
-/// The processes of one run. They end with this one, whatever happens to it: their standard input
+/// The worker processes of one run. They exit with this process, however it ends, because their stdin
 /// closes.
 #[derive(Debug)]
-pub struct Crew {
+pub struct WorkerProcesses {
     workers: Vec<Child>,
-    tell: mpsc::UnboundedSender<(u32, String)>,
-    told: mpsc::UnboundedReceiver<(u32, String)>,
+    sender: mpsc::UnboundedSender<(u32, String)>,
+    lines: mpsc::UnboundedReceiver<(u32, String)>,
 }
 
-impl Default for Crew {
+impl Default for WorkerProcesses {
     fn default() -> Self {
-        let (tell, told) = mpsc::unbounded_channel();
+        let (sender, lines) = mpsc::unbounded_channel();
         Self {
             workers: Vec::new(),
-            tell,
-            told,
+            sender,
+            lines,
         }
     }
 }
 
-impl Crew {
-    /// Starts a worker process; answers its number.
+impl WorkerProcesses {
+    /// Starts a worker process. Returns its process id.
     pub fn start(&mut self, mut command: Command) -> Result<u32> {
-        let failed = |error: std::io::Error| internal(format!("no worker starts: {error}"));
+        let failed =
+            |error: std::io::Error| internal(format!("cannot start a worker process: {error}"));
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -41,11 +42,11 @@ impl Crew {
             .map_err(failed)?;
         let pid = child.id().unwrap_or_default();
         if let Some(stdout) = child.stdout.take() {
-            let tell = self.tell.clone();
+            let sender = self.sender.clone();
             tokio::spawn(async move {
                 let mut lines = BufReader::new(stdout).lines();
                 while let Ok(Some(line)) = lines.next_line().await {
-                    if tell.send((pid, line)).is_err() {
+                    if sender.send((pid, line)).is_err() {
                         return;
                     }
                 }
@@ -55,49 +56,50 @@ impl Crew {
         Ok(pid)
     }
 
-    /// The next line that a worker prints, and which one it is; waits until there is one.
+    /// Waits for the next line printed by a worker. Returns its process id and the line.
     pub async fn next_line(&mut self) -> (u32, String) {
-        match self.told.recv().await {
-            Some(told) => told,
-            // This value holds a sender itself.
+        match self.lines.recv().await {
+            Some(line) => line,
+            // Unreachable: this value holds a sender.
             None => std::future::pending().await,
         }
     }
 
-    /// The numbers of those that were started and not killed.
+    /// The process ids of workers that were not killed.
     pub fn pids(&self) -> Vec<u32> {
         self.workers.iter().filter_map(Child::id).collect()
     }
 
-    /// Kills a worker as a crash would: at once, with SIGKILL.
+    /// Kills a worker with SIGKILL, like a crash.
     pub async fn kill(&mut self, pid: u32) -> Result<()> {
-        let place = self
+        let index = self
             .workers
             .iter()
             .position(|worker| worker.id() == Some(pid));
-        let place = place.ok_or_else(|| internal("the worker to kill is gone"))?;
-        let mut victim = self.workers.swap_remove(place);
+        let index = index.ok_or_else(|| internal("the worker to kill is not running"))?;
+        let mut victim = self.workers.swap_remove(index);
         let killed = victim.kill().await;
         killed.map_err(|error| internal(format!("kill -9: {error}")))
     }
 
-    /// Lets the workers finish, and waits for them.
-    pub async fn dismiss(&mut self) -> Result<()> {
+    /// Asks the workers to finish, and waits for them.
+    pub async fn stop(&mut self) -> Result<()> {
         for worker in &mut self.workers {
             drop(worker.stdin.take());
         }
         for worker in &mut self.workers {
             let ended = worker.wait().await;
-            ended.map_err(|error| internal(format!("a worker process: {error}")))?;
+            ended
+                .map_err(|error| internal(format!("cannot wait for a worker process: {error}")))?;
         }
         self.workers.clear();
         Ok(())
     }
 
-    /// Ends the workers that are left, and waits for them: nobody uses the store any more.
-    pub async fn end(&mut self) {
+    /// Kills the remaining workers and waits for them, so that the store is no longer used.
+    pub async fn kill_all(&mut self) {
         for worker in &mut self.workers {
-            // One that has ended already cannot be killed.
+            // It may have exited already.
             let _ = worker.kill().await;
         }
         self.workers.clear();

@@ -1,13 +1,13 @@
-//! Named figures of one round, and of all rounds together.
+//! Named metrics of one round, and of all rounds together.
 //!
-//! A name has parts divided by dots; in JSON each part is an object in the one before.
+//! Names are dotted paths; in JSON they become nested objects.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Spread, over};
 
-/// The figures of one round, in the order they were taken.
+/// The metrics of one round, in the order they were recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     rates: Vec<(String, f64)>,
@@ -15,30 +15,30 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// What we did in a second beside the bare engine, by one caller and by several at once.
-    pub(crate) fn beside(per_s: f64, one: Option<f64>, four: Option<f64>) -> Self {
+    /// Our jobs per second, compared with the bare engine with one caller and with several.
+    pub(crate) fn compared(per_s: f64, one: Option<f64>, four: Option<f64>) -> Self {
         let mut round = Self::default();
-        round.note("per_s", per_s);
-        round.note_some("limit.one_caller", one);
-        round.note_some("limit.four_callers", four);
-        round.note_some("ratio", over(per_s, one));
-        round.note_some("ratio_pipelined", over(per_s, four));
+        round.record("per_s", per_s);
+        round.record_some("limit.one_caller", one);
+        round.record_some("limit.four_callers", four);
+        round.record_some("ratio", over(per_s, one));
+        round.record_some("ratio_pipelined", over(per_s, four));
         round
     }
 
-    /// Writes down a figure that differs from round to round.
-    pub(crate) fn note(&mut self, name: impl Into<String>, value: f64) {
+    /// Records a metric that varies between rounds.
+    pub(crate) fn record(&mut self, name: impl Into<String>, value: f64) {
         self.rates.push((name.into(), value));
     }
 
-    /// As [`note`](Self::note), where there is one.
-    pub(crate) fn note_some(&mut self, name: impl Into<String>, value: Option<f64>) {
+    /// Like [`record`](Self::record), if there is a value.
+    pub(crate) fn record_some(&mut self, name: impl Into<String>, value: Option<f64>) {
         if let Some(value) = value {
-            self.note(name, value);
+            self.record(name, value);
         }
     }
 
-    /// Writes down a count of which the sum over all rounds matters.
+    /// Records a count, to be summed over all rounds.
     pub(crate) fn count(&mut self, name: impl Into<String>, count: u64) {
         self.counts.push((name.into(), count));
     }
@@ -49,28 +49,28 @@ impl Round {
     }
 }
 
-/// One figure of all rounds.
+/// One metric of all rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Figure {
+pub enum Metric {
     /// The sum of a count.
     Total(u64),
-    /// What differs from round to round.
+    /// The spread of a metric that varies between rounds.
     Spread(Spread),
 }
 
-/// The figures of all rounds, by name.
+/// The metrics of all rounds, by name.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Figures(pub(crate) Vec<(String, Figure)>);
+pub(crate) struct Metrics(pub(crate) Vec<(String, Metric)>);
 
-impl Figures {
-    /// Counts first, then what differs from round to round.
+impl Metrics {
+    /// Summarizes rounds: counts first, then metrics that vary.
     pub(crate) fn of(rounds: &[Round]) -> Self {
-        let mut figures = Vec::new();
+        let mut metrics = Vec::new();
         for (name, _) in rounds.first().map_or(&[][..], |round| &round.counts) {
             let all = rounds.iter().flat_map(|round| &round.counts);
             let sum = all.filter(|(it, _)| it == name).map(|(_, count)| count);
-            figures.push((name.clone(), Figure::Total(sum.sum())));
+            metrics.push((name.clone(), Metric::Total(sum.sum())));
         }
         let mut seen: Vec<&str> = Vec::new();
         for (name, _) in rounds.iter().flat_map(|round| &round.rates) {
@@ -79,26 +79,26 @@ impl Figures {
             }
             seen.push(name);
             let values: Vec<f64> = rounds.iter().filter_map(|round| round.get(name)).collect();
-            figures.push((name.clone(), Figure::Spread(Spread::of(&values))));
+            metrics.push((name.clone(), Metric::Spread(Spread::of(&values))));
         }
-        Self(figures)
+        Self(metrics)
     }
 
     /// As nested objects.
     pub(crate) fn to_json(&self) -> Value {
         let mut all = Map::new();
-        'figures: for (name, figure) in &self.0 {
-            let value = serde_json::to_value(figure).unwrap_or(Value::Null);
+        'metrics: for (name, metric) in &self.0 {
+            let value = serde_json::to_value(metric).unwrap_or(Value::Null);
             let mut parts: Vec<&str> = name.split('.').collect();
             let last = parts.pop().unwrap_or_default();
             let mut object = &mut all;
-            for part in parts {
+            for key in parts {
                 let inner = object
-                    .entry(part)
+                    .entry(key)
                     .or_insert_with(|| Value::Object(Map::new()));
-                // A name beneath a figure has no place.
+                // Skip a name below another metric.
                 let Value::Object(inner) = inner else {
-                    continue 'figures;
+                    continue 'metrics;
                 };
                 object = inner;
             }
@@ -118,12 +118,12 @@ mod tests {
             .into_iter()
             .map(|(rate, lost)| {
                 let mut round = Round::default();
-                round.note("limit.one_caller", rate);
+                round.record("limit.one_caller", rate);
                 round.count("lost", lost);
                 round
             })
             .collect();
-        let text = Figures::of(&rounds).to_json().to_string();
+        let text = Metrics::of(&rounds).to_json().to_string();
         assert_eq!(
             text,
             r#"{"limit":{"one_caller":{"max":3.0,"median":2.0,"min":1.0}},"lost":7}"#

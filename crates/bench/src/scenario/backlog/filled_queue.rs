@@ -1,4 +1,4 @@
-//! A queue with so many jobs waiting and as many scheduled.
+//! A queue with a number of ready jobs and as many scheduled ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,29 +9,29 @@ use windlass::store::{ClaimRequest, JobLease, Target};
 use windlass::{Client, NewJob, QueueName, Result, Store};
 
 use super::cost::Meter;
-use crate::fault;
+use crate::context::BenchContext;
+use crate::error;
 use crate::load::{payload, shares};
 use crate::measure::real;
-use crate::stage::Stage;
 
-/// Jobs of one call that is measured; a claim hands out no more.
+/// Jobs per measured call, the maximum of a claim.
 const BATCH: usize = 100;
 
-/// Jobs of one call that fills.
+/// Jobs per call while filling.
 const FILL_BATCH: u64 = 500;
 
-/// Callers that fill at once.
+/// Concurrent callers while filling.
 const FILL_CALLERS: usize = 4;
 
-/// Due times are drawn from an hour that begins in an hour: nothing falls due while it is measured.
+/// Due times are random within an hour that begins in an hour: no job is due while measuring.
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// The verbs that are measured, in the order of a step.
+/// The measured verbs, in the order of a step.
 const VERBS: [&str; 4] = ["enqueue", "claim", "complete", "delayed"];
 
-/// A store of one size, and what its steps have cost.
+/// A filled queue, and the cost of its steps.
 #[derive(Debug)]
-pub(super) struct Subject {
+pub(super) struct FilledQueue {
     size: u64,
     store: Arc<dyn Store>,
     queue: QueueName,
@@ -40,18 +40,18 @@ pub(super) struct Subject {
     spent: [(f64, u64); VERBS.len()],
 }
 
-impl Subject {
-    /// Fills a store.
-    pub(super) async fn fill(stage: &Stage<'_>, size: u64) -> Result<Self> {
-        let client = stage.client(&stage.place.beside()).await?;
+impl FilledQueue {
+    /// Fills a queue.
+    pub(super) async fn fill(context: &BenchContext<'_>, size: u64) -> Result<Self> {
+        let client = context.client(&context.target.additional()).await?;
         let queue = QueueName::new(format!("bench-{size}"))?;
-        let payload = payload(stage.plan.payload);
+        let payload = payload(context.plan.payload);
         for is_delayed in [false, true] {
             let what = if is_delayed { "scheduled" } else { "waiting" };
-            stage.progress.begin(&format!("backlog: {what}"), size);
+            context.progress.begin(&format!("backlog: {what}"), size);
             let done = Arc::new(AtomicU64::new(0));
             let callers = shares(size, FILL_CALLERS).map(|share| {
-                let jobs = Filling {
+                let jobs = Filler {
                     client: client.clone(),
                     queue: queue.clone(),
                     payload: payload.clone(),
@@ -60,7 +60,7 @@ impl Subject {
                 let done = Arc::clone(&done);
                 async move { jobs.fill(share, &done).await }
             });
-            stage.follow(&done, stage.tasks.all(callers)).await?;
+            context.follow(&done, context.tasks.all(callers)).await?;
         }
         Ok(Self {
             size,
@@ -75,49 +75,55 @@ impl Subject {
         self.size
     }
 
-    /// A batch comes, a batch is claimed and completed, a batch is scheduled and withdrawn.
+    /// Enqueues a batch, claims and completes a batch, schedules a batch and removes it.
     pub(super) async fn step(&mut self, meter: &Meter) -> Result<()> {
         let before = meter.read().await?;
         let jobs = (0..BATCH).map(|_| NewJob::new(self.payload.clone()));
         self.store.enqueue(&self.queue, jobs.collect()).await?;
-        let before = self.note(0, meter, before, BATCH).await?;
+        let before = self.record(0, meter, before, BATCH).await?;
 
         let request = ClaimRequest::single(BATCH);
         let claim = self.store.claim(&self.queue, request).await?;
-        let claim = claim.ok_or_else(|| fault::internal("no job is ready in the backlog"))?;
-        let before = self.note(1, meter, before, claim.jobs.len()).await?;
+        let claim = claim.ok_or_else(|| error::internal("no job is ready in the backlog"))?;
+        let before = self.record(1, meter, before, claim.jobs.len()).await?;
 
-        let held = claim.jobs.iter();
-        let done: Vec<_> = held
+        let claimed = claim.jobs.iter();
+        let done: Vec<_> = claimed
             .map(|job| JobLease::new(job.id.clone(), claim.token).completion())
             .collect();
         let count = done.len();
         self.store.complete(&self.queue, done, None).await?;
-        let before = self.note(2, meter, before, count).await?;
+        let before = self.record(2, meter, before, count).await?;
 
         let jobs: Vec<_> = (0..BATCH).map(|_| delayed(&self.payload)).collect();
         let ids = jobs.iter().map(|job| job.id.clone()).collect();
         self.store.enqueue(&self.queue, jobs).await?;
-        self.note(3, meter, before, BATCH).await?;
+        self.record(3, meter, before, BATCH).await?;
 
-        // What was scheduled goes again, unmeasured.
+        // Remove the scheduled batch, unmeasured.
         let target = Target::Ids(ids);
         self.store.cancel(&self.queue, &target, None).await?;
         self.store.delete(&self.queue, &target, None).await?;
         Ok(())
     }
 
-    async fn note(&mut self, verb: usize, meter: &Meter, before: f64, jobs: usize) -> Result<f64> {
+    async fn record(
+        &mut self,
+        verb: usize,
+        meter: &Meter,
+        before: f64,
+        jobs: usize,
+    ) -> Result<f64> {
         let after = meter.read().await?;
         if let Some((cost, count)) = self.spent.get_mut(verb) {
             *cost += after - before;
             *count += jobs as u64;
         }
-        // What reading cost is nobody's.
+        // Exclude the cost of reading.
         meter.read().await
     }
 
-    /// Microseconds per job by verb, since this was last asked.
+    /// Microseconds per job by verb since the last call.
     pub(super) fn take_costs(&mut self) -> Vec<(&'static str, f64)> {
         let spent = std::mem::take(&mut self.spent);
         let each = spent.iter().map(|(cost, jobs)| cost / real(*jobs.max(&1)));
@@ -125,15 +131,15 @@ impl Subject {
     }
 }
 
-/// What one caller fills with.
-struct Filling {
+/// Fills a queue from one caller.
+struct Filler {
     client: Client,
     queue: QueueName,
     payload: Bytes,
     is_delayed: bool,
 }
 
-impl Filling {
+impl Filler {
     async fn fill(&self, jobs: u64, done: &AtomicU64) -> Result<()> {
         let mut left = jobs;
         while left > 0 {
