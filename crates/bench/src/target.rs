@@ -50,7 +50,7 @@ impl LoadTarget {
             }
             url @ StoreUrl::Redis { .. } => {
                 let prefix = format!("{purpose}-{:016x}", fastrand::u64(..));
-                Ok(Self::at(url.beneath(&prefix)?, Location::Servers))
+                Ok(Self::at(url.with_sub_prefix(&prefix)?, Location::Servers))
             }
             other => Err(Error::new(
                 ErrorKind::Invalid,

@@ -34,7 +34,7 @@ pub async fn run(url: &StoreUrl, queue: &str, ledger: &Path) -> Result<()> {
     "bench".clone_into(&mut options.name);
     options.lease = LEASE;
     options.concurrency = CONCURRENCY;
-    let handler = move |context: Context| {
+    let handler = move |context: AttemptContext| {
         std::future::ready(match record_start(&file, &context.job().payload) {
             Ok(()) => Outcome::done(),
             Err(error) => Outcome::failed(error.to_string()),

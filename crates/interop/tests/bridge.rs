@@ -191,10 +191,14 @@ async fn blueque_tasks_held_while_the_queue_is_full_are_migrated_later() {
 
 /// Cuts the connection to the older server at one command of a batch, and continues afterwards.
 /// Returns whether the connection was cut, and the number of commands.
-async fn migrate_with_cut(fixture: &Fixture, source: &BridgeSource, cut: Cut) -> (bool, usize) {
+async fn migrate_with_cut(
+    fixture: &Fixture,
+    source: &BridgeSource,
+    cut: CutPoint,
+) -> (bool, usize) {
     fixture.old.command(&["FLUSHALL"]).ok();
     fixture.add_tasks(source).await;
-    let steps = Steps::before(&fixture.old);
+    let steps = FaultProxy::before(&fixture.old);
     // A short timeout for the server that is cut off.
     let url = format!("{}?timeout=1s", steps.url());
     let mut bridge = fixture
@@ -204,7 +208,7 @@ async fn migrate_with_cut(fixture: &Fixture, source: &BridgeSource, cut: Cut) ->
     let result = bridge.migrate_batch(NO_WAIT).await;
     let (was_cut, commands) = (steps.was_cut(), steps.commands().len());
     let case = format!("{source}, {cut:?}: {result:?}");
-    steps.arm(Cut::Never);
+    steps.arm(CutPoint::Never);
 
     let draining = async {
         while let Err(error) = bridge.drain().await {
@@ -222,11 +226,11 @@ async fn migrate_with_cut(fixture: &Fixture, source: &BridgeSource, cut: Cut) ->
 async fn assert_survives_every_cut(source: BridgeSource) {
     let fixture = Fixture::new().await;
     // The first run loads the scripts.
-    migrate_with_cut(&fixture, &source, Cut::Never).await;
-    let (_, commands) = migrate_with_cut(&fixture, &source, Cut::Never).await;
+    migrate_with_cut(&fixture, &source, CutPoint::Never).await;
+    let (_, commands) = migrate_with_cut(&fixture, &source, CutPoint::Never).await;
     let mut cuts = 0;
     for at in commands.saturating_sub(10)..commands {
-        for cut in [Cut::Before(at), Cut::After(at)] {
+        for cut in [CutPoint::Before(at), CutPoint::After(at)] {
             cuts += usize::from(migrate_with_cut(&fixture, &source, cut).await.0);
         }
     }

@@ -42,7 +42,7 @@ impl RunningWorker {
         context: &BenchContext<'_>,
         url: &StoreUrl,
         jobs: u64,
-        on_start: impl Fn(&Context) + Send + Sync + 'static,
+        on_start: impl Fn(&AttemptContext) + Send + Sync + 'static,
     ) -> Result<Self> {
         let stores = windlass::open_connections(url, OpenMode::CreateIfMissing).await?;
         let mut options = Options::new([Source::new(QueueName::new(QUEUE)?)]);
@@ -50,7 +50,7 @@ impl RunningWorker {
         options.concurrency = context.plan.concurrency;
         let count = Arc::new(Count::default());
         let counted = Arc::clone(&count);
-        let handler = move |context: Context| {
+        let handler = move |context: AttemptContext| {
             on_start(&context);
             if counted.ran.fetch_add(1, Ordering::Relaxed) + 1 == jobs {
                 counted.reached.notify_one();

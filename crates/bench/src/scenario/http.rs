@@ -30,7 +30,7 @@ pub(super) async fn round(context: &BenchContext<'_>) -> Result<Round> {
     let url = context.target.fresh().await?;
     let client = context.client(&url).await?;
     let options = Options::new(([127, 0, 0, 1], 0).into())?;
-    let server = Server::bind(Arc::clone(client.store()), options).await?;
+    let server = HttpServer::bind(Arc::clone(client.store()), options).await?;
     let api = HttpApi {
         address: server.url(),
         body: format!(r#"{{"payload":"{}"}}"#, "x".repeat(context.plan.payload)),
@@ -144,7 +144,7 @@ impl HttpApi {
         let request = Request::post(format!("/v1/queues/{QUEUE}/jobs/import"))
             .header("content-type", "application/x-ndjson")
             .body(Body::from(lines));
-        let reply = caller.ask(request.map_err(error::internal)?).await?;
+        let reply = caller.send(request.map_err(error::internal)?).await?;
         let replies = reply.body.split(|byte| *byte == b'\n');
         let accepted = replies
             .filter(|line| !line.is_empty() && !contains(line, b"\"error\""))

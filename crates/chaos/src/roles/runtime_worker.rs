@@ -13,7 +13,7 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use windlass_core::{Error, ErrorKind, Result, Store};
 use windlass_store_redis::RedisStore;
-use windlass_worker::{Context, Options, Runtime, Source, Stopper, Stores};
+use windlass_worker::{AttemptContext, Connections, Options, Runtime, Source, Stopper};
 
 use crate::effect_log::EffectWriter;
 use crate::event::Event;
@@ -64,7 +64,7 @@ pub async fn run(context: ActorContext, url: &str, arguments: Arguments) -> Resu
     options.prefetch = arguments.prefetch;
     options.lease = Duration::from_millis(arguments.lease);
     options.grace = Duration::from_millis(arguments.grace);
-    let handler = move |context: Context| handler::attempt(context, Arc::clone(&effects));
+    let handler = move |context: AttemptContext| handler::attempt(context, Arc::clone(&effects));
     let stores = stores(&context, url, Duration::from_millis(arguments.delay));
     let runtime = Runtime::new(stores, options, Arc::new(handler))?;
     stop_on_request(&runtime.stopper(), &context.events)?;
@@ -80,13 +80,13 @@ pub async fn run(context: ActorContext, url: &str, arguments: Arguments) -> Resu
 }
 
 /// The worker's stores: on Redis with a separate connection for renewals.
-fn stores(context: &ActorContext, url: &str, delay: Duration) -> Stores {
+fn stores(context: &ActorContext, url: &str, delay: Duration) -> Connections {
     let store = LoggedStore::of(Arc::clone(&context.store), &context.events, delay);
     if !url.starts_with("redis") {
-        return Stores::shared(store);
+        return Connections::shared(store);
     }
     let (url, events) = (url.to_owned(), context.events.clone());
-    Stores::reopened(store, move || {
+    Connections::with_reopen(store, move || {
         let (url, events) = (url.clone(), events.clone());
         async move {
             let options = windlass_store_redis::Options::default();

@@ -14,7 +14,7 @@ use indicatif::ProgressBar;
 use tokio::process::Command;
 use windlass::store::Stats;
 use windlass::{JobId, OpenMode, QueueName, Store, StoreUrl};
-use windlass_bench::{Crew, Place, keep_ended};
+use windlass_bench::{LoadTarget, WorkerProcesses, keep_ended};
 
 use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use windlass_interop::blueque::{Blueque, BluequeLayout, ListenerOptions};
-use windlass_testkit::redis::{Cut, Steps};
+use windlass_testkit::redis::{CutPoint, FaultProxy};
 
 use super::consistency::{assert_consistent, locations};
 use super::fixture::{Fixture, QUEUE, clean_options, connect, join_listener};
@@ -68,9 +68,9 @@ async fn check(fixture: &Fixture, ids: &[String], context: &str) {
 
 async fn kill_original(state: &str, operations: impl Fn(&[String]) -> Value) {
     let fixture = Fixture::new();
-    let proxy = Steps::before(&fixture.server);
+    let proxy = FaultProxy::before(&fixture.server);
     let mut peer = Peer::start();
-    for cut in Cut::each() {
+    for cut in CutPoint::each() {
         let ids = set_up(&fixture, state, &mut peer).await;
         let first = fixture.list("blueque_complete_tasks_video");
         proxy.arm(cut);
@@ -174,9 +174,9 @@ async fn run(blueque: &Blueque, operation: &str, finished: &[String]) -> windlas
 
 async fn kill_windlass(state: &str, operation: &str) {
     let fixture = Fixture::new();
-    let proxy = Steps::before(&fixture.server);
+    let proxy = FaultProxy::before(&fixture.server);
     let mut peer = Peer::start();
-    for at_command in Cut::each() {
+    for at_command in CutPoint::each() {
         let ids = set_up(&fixture, state, &mut peer).await;
         let finished = fixture.list("blueque_complete_tasks_video");
         proxy.arm(at_command);
@@ -233,7 +233,7 @@ async fn a_cleaner_killed_at_any_moment_loses_no_task() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_listener_that_continues_after_a_lost_reply_gets_its_task() {
     let fixture = Fixture::new();
-    let proxy = Steps::before(&fixture.server);
+    let proxy = FaultProxy::before(&fixture.server);
     let queue = connect(&proxy.url(), BluequeLayout::Released)
         .await
         .queue(QUEUE)
@@ -241,7 +241,7 @@ async fn a_listener_that_continues_after_a_lost_reply_gets_its_task() {
     let id = fixture.queue().await.enqueue("x").await.unwrap();
     let mut listener = join_listener(&queue).await;
     // The next call gets the task wherever the connection was cut.
-    for at_command in [Cut::After(0), Cut::Before(0), Cut::After(1)] {
+    for at_command in [CutPoint::After(0), CutPoint::Before(0), CutPoint::After(1)] {
         proxy.arm(at_command);
         tokio::select! {
             biased;
@@ -249,7 +249,7 @@ async fn a_listener_that_continues_after_a_lost_reply_gets_its_task() {
             _ = listener.listen(Duration::ZERO) => {}
         }
     }
-    proxy.arm(Cut::Never);
+    proxy.arm(CutPoint::Never);
     assert_eq!(
         listener.listen(Duration::ZERO).await.unwrap().unwrap().id,
         id

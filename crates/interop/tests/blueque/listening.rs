@@ -142,7 +142,7 @@ async fn a_heartbeat_keeps_a_listener_alive_beyond_its_lifetime() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_whose_reply_was_lost_gets_the_same_task_again() {
     let fixture = Fixture::new();
-    let steps = Steps::before(&fixture.server);
+    let steps = FaultProxy::before(&fixture.server);
     let queue = connect(&steps.url(), BluequeLayout::Released)
         .await
         .queue(QUEUE)
@@ -162,7 +162,7 @@ async fn a_call_whose_reply_was_lost_gets_the_same_task_again() {
     }
     assert!(entries().is_empty());
     queue_more(&fixture).await;
-    steps.arm(Cut::Never);
+    steps.arm(CutPoint::Never);
 
     let task = listener.listen(Duration::ZERO).await.unwrap().unwrap();
     assert_eq!(task.id, second);

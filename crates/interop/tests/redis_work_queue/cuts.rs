@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use windlass_interop::redis_work_queue::{WorkQueue, WorkQueueLayout};
-use windlass_testkit::redis::{Cut, Steps};
+use windlass_testkit::redis::{CutPoint, FaultProxy};
 
 use crate::fixture::{Fixture, LAYOUTS, LONG, NO_WAIT, item, lease_all};
 use crate::peer::{Kind, Peer};
@@ -60,7 +60,7 @@ async fn check(fixture: &Fixture, maybe: Option<&str>, why: &str) {
 async fn a_real_client_killed_at_any_command_loses_and_duplicates_nothing() {
     for layout in LAYOUTS {
         let fixture = Fixture::start(layout);
-        let steps = Steps::before(&fixture.server);
+        let steps = FaultProxy::before(&fixture.server);
         for kind in Kind::of(layout) {
             let mut peer = Peer::start(*kind);
             for (operation, maybe) in OPERATIONS {
@@ -68,14 +68,14 @@ async fn a_real_client_killed_at_any_command_loses_and_duplicates_nothing() {
                     // Not supported by this client.
                     continue;
                 }
-                for cut in Cut::each() {
+                for cut in CutPoint::each() {
                     arrange(&fixture).await;
                     steps.arm(cut);
                     // The reply does not matter: the client may have been killed.
                     let _ = peer.try_run(steps.port(), operation);
                     let was_cut = steps.was_cut();
                     let why = format!("{kind:?} {operation:?} {cut:?} {:?}", steps.commands());
-                    steps.arm(Cut::Never);
+                    steps.arm(CutPoint::Never);
                     check(&fixture, maybe, &why).await;
                     if !was_cut {
                         break;
@@ -127,7 +127,7 @@ async fn perform(queue: &WorkQueue, operation: &str) -> windlass_core::Result<()
 }
 
 /// Waits until the connection was cut: the client counts as killed from then on.
-async fn until_cut(steps: &Steps) {
+async fn until_cut(steps: &FaultProxy) {
     while !steps.was_cut() {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
@@ -135,15 +135,15 @@ async fn until_cut(steps: &Steps) {
 
 async fn kill_windlass_at_any_command(layout: WorkQueueLayout) {
     let fixture = Fixture::start(layout);
-    let steps = Steps::before(&fixture.server);
+    let steps = FaultProxy::before(&fixture.server);
     for (operation, maybe) in WINDLASS_OPERATIONS {
         let mut count = 0;
-        for cut in Cut::each() {
+        for cut in CutPoint::each() {
             arrange(&fixture).await;
             // Makes the client load each script again, which is one more command.
             fixture.command(&["SCRIPT", "FLUSH"]);
             let held = fixture.command(&["GET", &fixture.lease_key("held")]).text();
-            steps.arm(Cut::Never);
+            steps.arm(CutPoint::Never);
             let queue = fixture.queue_at(&steps.url()).await.with_session(held);
             steps.count_from_here(cut);
             tokio::select! {
@@ -153,7 +153,7 @@ async fn kill_windlass_at_any_command(layout: WorkQueueLayout) {
             }
             let was_cut = steps.was_cut();
             let why = format!("windlass {operation} {cut:?} {:?}", steps.commands());
-            steps.arm(Cut::Never);
+            steps.arm(CutPoint::Never);
             drop(queue);
             check(&fixture, maybe, &why).await;
             if !was_cut {

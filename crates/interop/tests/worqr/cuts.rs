@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windlass_interop::InteropServer;
 use windlass_interop::worqr::{WorkerOptions, Worqr, WorqrLayout, WorqrSettings};
-use windlass_testkit::redis::{Cut, Steps};
+use windlass_testkit::redis::{CutPoint, FaultProxy};
 
 use crate::fixture::{Fixture, LONG, texts};
 
@@ -44,10 +44,10 @@ async fn nothing_is_lost_or_duplicated_in_the_document_layout() {
 
 async fn cut_every_command(settings: &WorqrSettings) {
     let fixture = Fixture::new(settings.clone()).await;
-    let steps = Steps::before(&fixture.redis);
+    let steps = FaultProxy::before(&fixture.redis);
     for (operation, removed, added) in OPERATIONS {
         let mut cuts = 0;
-        for cut in Cut::each() {
+        for cut in CutPoint::each() {
             let process = arrange(&fixture).await;
             steps.arm(cut);
             run_until_cut(&steps, settings, operation, &process).await;
@@ -80,7 +80,12 @@ async fn arrange(fixture: &Fixture) -> String {
 }
 
 /// Runs an operation on a separate connection until that is cut.
-async fn run_until_cut(steps: &Steps, settings: &WorqrSettings, operation: &str, process: &str) {
+async fn run_until_cut(
+    steps: &FaultProxy,
+    settings: &WorqrSettings,
+    operation: &str,
+    process: &str,
+) {
     let work = async {
         let server = InteropServer::open(&steps.url()).await.unwrap();
         let worqr = Worqr::new(&server, settings.clone()).unwrap();

@@ -5,12 +5,12 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use windlass_interop::InteropServer;
 use windlass_interop::worqr::{ProcessEnd, Worqr, WorqrSettings};
-use windlass_testkit::redis::{Cut, Steps};
+use windlass_testkit::redis::{CutPoint, FaultProxy};
 
 use crate::fixture::Fixture;
 
 /// Returns a client whose next reply is lost after the server has run the command.
-async fn with_lost_reply(fixture: &Fixture, steps: &Steps) -> Worqr {
+async fn with_lost_reply(fixture: &Fixture, steps: &FaultProxy) -> Worqr {
     let url = format!("{}?timeout=60s", steps.url());
     let server = InteropServer::open(&url).await.unwrap();
     let worqr = Worqr::new(&server, WorqrSettings::default()).unwrap();
@@ -19,12 +19,12 @@ async fn with_lost_reply(fixture: &Fixture, steps: &Steps) -> Worqr {
     fixture.worqr.start_task("warm", "warm").await.unwrap();
     fixture.worqr.delete_queue("warm").await.unwrap();
     fixture.worqr.fail_worker("warm").await.unwrap();
-    steps.arm(Cut::After(0));
+    steps.arm(CutPoint::After(0));
     worqr
 }
 
 /// Waits for a call and restores the connection each time it was cut.
-async fn with_reconnects<T>(steps: &Steps, mut call: JoinHandle<T>) -> T {
+async fn with_reconnects<T>(steps: &FaultProxy, mut call: JoinHandle<T>) -> T {
     let mut cuts = 0;
     loop {
         tokio::select! {
@@ -36,7 +36,7 @@ async fn with_reconnects<T>(steps: &Steps, mut call: JoinHandle<T>) -> T {
         }
         if steps.was_cut() {
             cuts += 1;
-            steps.arm(Cut::Never);
+            steps.arm(CutPoint::Never);
         }
     }
 }
@@ -44,7 +44,7 @@ async fn with_reconnects<T>(steps: &Steps, mut call: JoinHandle<T>) -> T {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_whose_start_reply_was_lost_is_not_started_twice() {
     let fixture = Fixture::released().await;
-    let steps = Steps::before(&fixture.redis);
+    let steps = FaultProxy::before(&fixture.redis);
     fixture
         .worqr
         .enqueue_many("mail", ["a", "b"])
@@ -62,7 +62,7 @@ async fn a_task_whose_start_reply_was_lost_is_not_started_twice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delete_whose_reply_was_lost_returns_the_count_and_publishes_once() {
     let fixture = Fixture::released().await;
-    let steps = Steps::before(&fixture.redis);
+    let steps = FaultProxy::before(&fixture.redis);
     fixture.worqr.enqueue_unique("mail", "a").await.unwrap();
     let worqr = with_lost_reply(&fixture, &steps).await;
     let mut subscriber = fixture.subscriber();

@@ -26,7 +26,7 @@ async fn a_slot_that_migrates_back_and_forth_under_load_causes_no_errors() {
     let slot = slot_of(b"{q}");
     for _ in 0..4 {
         workload.wait_for_jobs(50).await;
-        workload.calls.forget();
+        workload.calls.reset();
         let began = Instant::now();
         with(&cluster, move |cluster| {
             cluster.move_slot(slot, cluster.other_primary(slot));
@@ -183,7 +183,7 @@ async fn a_primary_that_dies_stops_only_its_own_queues_until_its_replica_takes_o
     let other = Workload::start(plan(&other)).await;
     affected.wait_for_jobs(50).await;
     other.wait_for_jobs(50).await;
-    other.calls.forget();
+    other.calls.reset();
 
     let slot = victim;
     let old = with(&cluster, move |cluster| {

@@ -71,8 +71,8 @@ impl Plan {
 
 /// The running tasks.
 pub(crate) struct Workload {
-    pub(crate) record: Record,
-    pub(crate) calls: Calls,
+    pub(crate) record: SharedLedger,
+    pub(crate) calls: CallTimes,
     plan: Plan,
     stop: Stop,
     tasks: JoinSet<(String, Result<()>)>,
@@ -82,8 +82,8 @@ impl Workload {
     /// Creates the queue and starts the tasks. Producers share one store, workers another.
     pub(crate) async fn start(plan: Plan) -> Self {
         let mut workload = Self {
-            record: Record::default(),
-            calls: Calls::within(plan.bound),
+            record: SharedLedger::default(),
+            calls: CallTimes::within(plan.bound),
             stop: Stop::default(),
             tasks: JoinSet::new(),
             plan,
@@ -130,42 +130,42 @@ impl Workload {
     }
 
     fn scene(&self, store: &Arc<dyn Store>, name: &str) -> ActorContext {
-        let voice = EventLog::of_task(&self.record, name);
+        let log = EventLog::of_task(&self.record, name);
         ActorContext {
             calls: self.calls.clone(),
             level: self.plan.level,
             may_roll_back: self.plan.may_roll_back,
-            ..ActorContext::new(Arc::clone(store), self.plan.queue.clone(), voice)
+            ..ActorContext::new(Arc::clone(store), self.plan.queue.clone(), log)
         }
     }
 
     /// Enqueues `count` jobs.
     pub(crate) async fn preload(&self, count: usize) {
         let store = shared(&self.plan.url).await;
-        let voice = EventLog::of_task(&self.record, "preloader");
+        let log = EventLog::of_task(&self.record, "preloader");
         let ids: Vec<JobId> = (0..count)
             .map(|n| JobId::new(format!("p{n}")).unwrap())
             .collect();
         for page in ids.chunks(500) {
-            voice.log(Event::Enqueuing(page.to_vec()));
+            log.log(Event::Enqueuing(page.to_vec()));
             let job = |id: &JobId| NewJob::new(payload::of(id)).id(id.clone());
             let jobs = page.iter().map(job).collect();
             for reply in store.enqueue(&self.plan.queue, jobs).await.unwrap() {
-                voice.say(Event::Accepted(reply.id().clone()));
+                log.log(Event::Accepted(reply.id().clone()));
             }
         }
     }
 
     /// Waits until this many more jobs have been accepted and completed.
     pub(crate) async fn wait_for_jobs(&self, more: usize) {
-        let before = progress(&self.record.ledger());
+        let before = progress(&self.record.lock());
         let began = Instant::now();
         loop {
             let now = progress(&self.record.lock());
             if now.0 >= before.0 + more && now.1 >= before.1 + more {
                 return;
             }
-            let last = || errors(&self.record.ledger()).pop();
+            let last = || errors(&self.record.lock()).pop();
             assert!(
                 began.elapsed() < END_MAX,
                 "no progress: {before:?}, then {now:?}; last error {:?}",
@@ -177,7 +177,7 @@ impl Workload {
 
     /// Stops all tasks, then drains the queue.
     pub(crate) async fn finish(mut self) -> Report {
-        self.stop.ask();
+        self.stop.request();
         let all = async {
             while let Some(joined) = self.tasks.join_next().await {
                 let (name, outcome) = joined.unwrap();
@@ -209,7 +209,7 @@ fn progress(ledger: &Ledger) -> (usize, usize) {
 
 fn errors(ledger: &Ledger) -> Vec<String> {
     let errors = ledger.events().filter_map(|(_, event)| match event {
-        Event::Trouble(message) => Some(message.clone()),
+        Event::StoreError(message) => Some(message.clone()),
         _ => None,
     });
     errors.collect()
@@ -230,7 +230,7 @@ impl Report {
         let store = open(&workload.plan.url).await;
         let queue = &workload.plan.queue;
         let dump = store.dump(queue).await.unwrap().unwrap();
-        let ledger = workload.record.ledger().clone();
+        let ledger = workload.record.lock().clone();
         Self {
             ledger,
             listing: listing::of(&store, queue).await.unwrap(),

@@ -85,7 +85,7 @@ async fn no_job_takes_more_of_the_disk_than_its_budget() {
     assert_within(["bytes"], BYTES, &measured, BYTES_SLACK);
 }
 
-async fn open() -> (Site, Log) {
+async fn open() -> (Fixture, Log) {
     let folder = tempfile::tempdir().expect("create a temporary folder");
     let path = folder.path().join("jobs.db");
     let clock = fixture::clock();
@@ -96,5 +96,5 @@ async fn open() -> (Site, Log) {
         ..Options::default()
     };
     let store = SqliteStore::open(&path, options).expect("open a new store");
-    (Site::new(store, clock), Log::new(folder, path))
+    (Fixture::new(store, clock), Log::new(folder, path))
 }

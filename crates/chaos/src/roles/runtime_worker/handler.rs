@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
-use windlass_worker::{Context, Outcome};
+use windlass_worker::{AttemptContext, Outcome};
 
 use crate::behaviour::{Behaviour, PANIC};
 use crate::effect_log::{EffectKind, EffectWriter};
 use crate::roles::event_log::EventLog;
 
 /// Runs one attempt.
-pub(super) async fn attempt(context: Context, effects: Arc<EffectWriter>) -> Outcome {
+pub(super) async fn attempt(context: AttemptContext, effects: Arc<EffectWriter>) -> Outcome {
     let payload = String::from_utf8_lossy(&context.job().payload).into_owned();
     let behaviour = match payload.parse::<Behaviour>() {
         Ok(behaviour) => behaviour,
@@ -54,13 +54,13 @@ fn block(time: Duration) {
 
 /// A running attempt; if it is dropped before its last record, that is recorded too.
 struct RecordedAttempt {
-    context: Context,
+    context: AttemptContext,
     effects: Arc<EffectWriter>,
     is_over: bool,
 }
 
 impl RecordedAttempt {
-    fn start(context: Context, effects: Arc<EffectWriter>) -> Self {
+    fn start(context: AttemptContext, effects: Arc<EffectWriter>) -> Self {
         let attempt = Self {
             context,
             effects,
