@@ -251,10 +251,9 @@ mod tests {
 
     fn page() -> String {
         let mut page = String::from(
-            "# Errors\n\nLook up an error code here: what it means, what to do, the exit status of the CLI and the HTTP status. Codes are stable; messages may\n\
+            "# Error codes\n\nLook up an error code here: what it means, what to do, the exit status of the CLI and the HTTP status. Codes are stable; messages may\n\
              change. The HTTP API returns errors as problem documents. The CLI prints `error: …` and `help: …`, or with `--json` an object\n\
              `{\"error\":{code,message,help}}`.\n\n\
-             Generated from `crates/api/src/code.rs` by `WINDLASS_SNAPSHOT=write cargo test -p windlass-api code`.\n\n\
              | Code | Meaning | What to do | Exit | HTTP |\n|---|---|---|---|---|\n",
         );
         for code in CODES {
@@ -332,7 +331,7 @@ mod tests {
             let own = if file.ends_with("api/src/error.rs") {
                 "Self::new("
             } else {
-                "Refusal::new("
+                "HttpError::new("
             };
             for call in ["Error::new(", own] {
                 for (at, _) in text.match_indices(call) {

@@ -18,7 +18,7 @@ local function policy_of(opts)
   return policy
 end
 
--- Returns the due time of the next attempt, or nil and why there is none.
+-- Returns the due time of the next attempt, or nil and the reason.
 local function next_attempt(opts, attempt, retry)
   local policy = policy_of(opts)
   local how, value = string.sub(retry, 1, 1), string.sub(retry, 2)

@@ -55,7 +55,7 @@ async fn a_handler_that_misbehaves_ends_as_documented_and_does_not_affect_other_
     let jobs = fixture.jobs().await;
     let panicked = format!("the handler panicked: {PANIC}");
     let timed_out = format!("the attempt timed out after {TIMEOUT:?}");
-    let too_large = format!("the result is too large: it has {TEN_MB} bytes, the limit is 1048576");
+    let too_large = format!("the result is too large: {TEN_MB} bytes, the limit is 1048576");
     for (id, reason, attempt, error) in [
         ("panic", Reason::Exhausted, 1, &panicked),
         ("never", Reason::Exhausted, 1, &timed_out),

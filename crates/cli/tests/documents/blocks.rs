@@ -15,7 +15,7 @@ const RUN_BY: [(&str, &str, &str); 23] = [
     (
         "docs/guarantees.md",
         "sh",
-        "cli/output/scenes.rs, fewer jobs",
+        "cli/output/transcripts.rs, fewer jobs",
     ),
     ("docs/http.md", "console", "http.rs"),
     ("docs/http.md", "python", "tests/http/due.rs"),

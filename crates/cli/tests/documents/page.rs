@@ -2,7 +2,7 @@
 
 /// A fenced code block.
 pub(crate) struct Block<'a> {
-    /// The language after the opening fence; empty if there is none.
+    /// The language after the opening fence; empty if not set.
     pub(crate) language: &'a str,
     pub(crate) text: String,
 }

@@ -107,7 +107,7 @@ impl<'a> CallRetry<'a> {
         })
     }
 
-    /// Backs off before the next attempt, or returns the error if there is none.
+    /// Backs off before the next attempt, or returns the error if no attempt is left.
     pub(crate) async fn wait_after(&mut self, error: CallError) -> Result<()> {
         self.is_unknown |= error.recovery == Recovery::Unknown;
         let max_backoff = match error.recovery {

@@ -17,7 +17,7 @@ type Existing = Option<Vec<Option<Enqueued>>>;
 
 impl Queue {
     /// For each job the existing one in a partition that it belonged to with an earlier number of
-    /// partitions. If there is none, no caller that knows only an earlier number can store one there any
+    /// partitions. If no such job exists, no caller that knows only an earlier number can store one there any
     /// more.
     pub(super) async fn existing_jobs(
         &self,
