@@ -6,8 +6,8 @@ use super::violation::Violation;
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in tree.files() {
-        let mut found = |line, what: &str, mend: &str| {
-            violations.push(Violation::new(&file.path, line, what, mend));
+        let mut found = |line, what: &str, fix: &str| {
+            violations.push(Violation::new(&file.path, line, what, fix));
         };
         for (number, line) in file.text.split('\n').enumerate() {
             if line.ends_with([' ', '\t', '\r']) {
