@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::page::blocks;
 
 /// Page, language, and what runs its blocks, or why nothing does.
-const RUN_BY: [(&str, &str, &str); 23] = [
+const RUN_BY: [(&str, &str, &str); 24] = [
     ("README.md", "sh", "readme.rs"),
     ("README.md", "rust,no_run", "compiled with the library"),
     ("README.md", "mermaid", "diagrams"),
@@ -31,6 +31,7 @@ const RUN_BY: [(&str, &str, &str); 23] = [
         "sh",
         "an example: tests/examples.rs of the library",
     ),
+    ("docs/performance.md", "sh", "tests/bench"),
     (
         "docs/processor.md",
         "",

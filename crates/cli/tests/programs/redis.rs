@@ -52,7 +52,9 @@ fn a_worker_whose_server_is_down_reports_it_and_resumes_when_it_is_back() {
         .find(|line| line.starts_with("error: "));
     let error = error.expect("an error is printed");
     assert!(
-        error.contains("cannot connect") || error.contains("connection"),
+        ["cannot connect", "while connecting", "connection"]
+            .iter()
+            .any(|text| error.contains(text)),
         "{error}"
     );
     let help = lines.next().unwrap().unwrap();
