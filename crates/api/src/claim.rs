@@ -82,7 +82,7 @@ pub struct OutcomeReply {
     /// The queue.
     pub queue: String,
     /// `completed`, `scheduled` (will be retried), `dead`, `released`, `snoozed`, `cancelled`, `lease_lost` or `gone`;
-    /// `accepted` for accept, `noted` for progress.
+    /// `accepted` for accept, `recorded` for progress.
     pub outcome: &'static str,
 }
 

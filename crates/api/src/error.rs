@@ -57,7 +57,7 @@ impl Error {
         Self::new(
             "lease_lost",
             format!("lease lost: the token is no longer valid for job {id:?}; nothing changed"),
-            "discard this outcome; another worker may be running the job",
+            "discard this outcome: the job has ended, or another worker runs it",
         )
     }
 
@@ -124,7 +124,7 @@ impl Error {
     pub fn wait_timed_out(id: &JobId, state: JobState) -> Self {
         Self::new(
             "timed_out",
-            format!("timed out waiting for job {id:?}; it is {state}"),
+            format!("timed out waiting for job {id:?}; its state is {state}"),
             "wait longer, or check that a worker is running with `windlass workers`",
         )
     }
@@ -158,8 +158,13 @@ impl Error {
     pub fn job_not_found(queue: &QueueName, id: &JobId) -> Self {
         Self::new(
             "not_found",
-            format!("job {id:?} not found in queue {queue}"),
-            format!("list the jobs with `windlass job list {queue}`"),
+            format!(
+                "job {id:?} not found in queue {queue}: it finished and was not kept, or never existed"
+            ),
+            format!(
+                "list the jobs with `windlass job list {queue}`; to keep succeeded jobs, run \
+                 `windlass queue set {queue} keep_succeeded=all`"
+            ),
         )
     }
 
@@ -176,7 +181,10 @@ impl Error {
     pub fn wrong_state(queue: &QueueName, id: &JobId, state: JobState, verb: Verb) -> Self {
         Self::new(
             "wrong_state",
-            format!("job {id:?} cannot be {}: it is {state}", verb.past_tense()),
+            format!(
+                "job {id:?} cannot be {}: its state is {state}",
+                verb.past_tense()
+            ),
             format!(
                 "{}; inspect it with `windlass job get {queue} {}`",
                 verb.requirement(),

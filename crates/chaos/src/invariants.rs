@@ -90,7 +90,7 @@ fn no_violations_logged(ledger: &Ledger, violations: &mut Vec<Violation>) {
     }
 }
 
-/// I1, at any time: an id is accepted once, and no job is gone, since all are kept.
+/// I1, at any time: an id is accepted once, and every job still exists, because finished jobs are kept.
 fn accepted_once(ledger: &Ledger, violations: &mut Vec<Violation>) {
     let mut accepted = BTreeSet::new();
     for (process, event) in ledger.events() {

@@ -72,6 +72,6 @@ pub struct ClaimDump {
     pub remaining: usize,
     /// Jobs that left the claim other than by completion, ordered by id.
     pub left: Vec<(JobId, OutcomeStatus)>,
-    /// When the last job left the claim.
+    /// When the last job of the claim ended or was returned.
     pub finished_at: Option<Timestamp>,
 }

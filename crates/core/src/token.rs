@@ -64,7 +64,7 @@ impl FromStr for Token {
         let bad = || {
             Error::invalid(
                 "token",
-                "malformed",
+                "expected NUMBER-HEX",
                 "copy the token from the reply to the claim",
             )
         };

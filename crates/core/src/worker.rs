@@ -63,7 +63,7 @@ fn check_count(part: &str, count: usize) -> Result<()> {
 /// The record of a worker in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerRecord {
-    /// The registration, without the queues it has left.
+    /// The registration; queues that the worker left are removed.
     pub new: NewWorker,
     /// Whether it is running jobs.
     pub is_busy: bool,

@@ -53,7 +53,7 @@ impl ExitMap {
     }
 }
 
-/// As in `sysexits.h`: its codes mean that the job itself is wrong, except 75, which asks for a
+/// As in `sysexits.h`: its codes mean that a retry cannot help, except 75, which asks for a
 /// retry.
 fn default_meaning(code: i32) -> ExitMeaning {
     match code {

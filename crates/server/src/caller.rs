@@ -109,7 +109,7 @@ mod tests {
             assert_eq!(error.status, 429);
             tokio::time::advance(Duration::from_secs(1)).await;
         }
-        // Unused requests do not accumulate.
+        // Unused rate does not carry over.
         tokio::time::advance(Duration::from_secs(60)).await;
         let accepted = (0..100)
             .filter(|_| caller.limiter.check_rate().is_ok())

@@ -172,7 +172,7 @@ impl Queue {
             .push(Notification::Cancel(self.name.clone(), id.clone()));
     }
 
-    /// The end of the lane for jobs that return unfinished.
+    /// The end of the lane to which returned jobs are added.
     pub(crate) fn requeue_end(&self) -> LaneEnd {
         match self.settings.requeue {
             Requeue::Front => LaneEnd::Front,

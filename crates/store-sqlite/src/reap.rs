@@ -110,7 +110,7 @@ impl QueueTx<'_> {
                 (page, is_all) = self.reclaim(&owner, PAGE, reason)?;
                 reclaimed += page as u64;
                 self.prune_after_finish()?;
-                // Each page prunes in proportion, like a separate verb.
+                // Each page prunes its share of old jobs, as a separate call would.
                 self.kept = 0;
             }
         }

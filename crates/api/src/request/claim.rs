@@ -176,6 +176,6 @@ impl QueueRequest for Progress {
         let status = store
             .progress(queue, lease, self.fraction, self.message)
             .await?;
-        lease_reply(queue, &id, status, "noted")
+        lease_reply(queue, &id, status, "recorded")
     }
 }

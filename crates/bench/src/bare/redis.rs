@@ -22,7 +22,7 @@ const SCRIPT: &str = "redis.call('DEL', KEYS[2]) \
     local jobs = redis.call('LPOP', KEYS[1], ARGV[1]) \
     if jobs then redis.call('RPUSH', KEYS[2], unpack(jobs)) end return jobs";
 
-/// The most a script can unpack at once, with a margin.
+/// Maximum number of values for Lua's `unpack`, well below its limit.
 const FETCH_MAX: usize = 1_000;
 
 /// The bare queue on Redis.

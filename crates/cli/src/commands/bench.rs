@@ -20,7 +20,7 @@ use progress_bar::BenchBar;
 /// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Uses a temporary SQLite file, a private key prefix with --store, or a private Redis server with \
+    after_help = "Uses a temporary SQLite file, a temporary key prefix in the Redis of --store, or a private Redis server with \
     --private. All are removed at the end. Scenarios also measure the bare engine, in alternating rounds. \
     Exits with 1 if a job was lost or started before it was due.\n\n\
     Examples:\n  \

@@ -18,7 +18,7 @@ use crate::session::Session;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Each job comes with a lease token. Pass it to `complete`, `fail`, `release` or `snooze` before the lease \
-    expires, or to `renew` to extend the lease. If no job is available, prints an empty list and exits with 0.\n\n\
+    expires, or to `renew` to extend the lease. If no job is available, prints nothing to stdout (`[]` with --json) and exits with 0.\n\n\
     Example:\n  \
     windlass claim mail --lease 2m --wait 30s --json"
 )]

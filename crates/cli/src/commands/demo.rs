@@ -37,7 +37,7 @@ const STALL_MAX: Duration = Duration::from_secs(60);
 /// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Uses a temporary store, or a private key prefix in --store. Both are removed at the end. \
+    after_help = "Uses a temporary store, or a temporary key prefix in the Redis of --store. Both are removed at the end. \
     Exits with 1 if a job was lost.\n\n\
     Examples:\n  \
     windlass demo\n  \

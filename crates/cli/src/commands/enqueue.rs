@@ -79,7 +79,7 @@ struct Options {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<String>,
 
-    /// Do not run before this long from now
+    /// Run the job after this delay at the earliest
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     delay: Option<String>,
 
@@ -232,9 +232,10 @@ fn print(reply: &EnqueueReply, session: &mut Session) {
         .output
         .result(reply, |output| output.line(&reply.id));
     if reply.duplicate {
-        session
-            .output
-            .note(&format!("duplicate: the existing job is {}", reply.state));
+        session.output.note(&format!(
+            "duplicate: job {} already exists ({}); nothing was added",
+            reply.id, reply.state
+        ));
     }
 }
 

@@ -25,10 +25,9 @@ pub(crate) const REAP_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status of CMD:\n  \
     0             success; its stdout is the result\n  \
-    75            retry later\n  \
     64-74, 76-78  permanent failure\n  \
     126, 127      the program cannot be run\n  \
-    other         failed attempt\n\n\
+    75, other     failed attempt, retried\n\n\
     Placeholders in arguments: {id} {kind} {queue} {attempt} {payload} {payload.a.b} {kind:-default}\n\n\
     Environment of CMD: WINDLASS_JOB_ID, _QUEUE, _KIND, _ATTEMPT, _MAX_ATTEMPTS, _TOKEN and _DEADLINE. \
     To report progress, write lines like {\"progress\":0.4,\"message\":\"…\"} to file descriptor 3.\n\n\

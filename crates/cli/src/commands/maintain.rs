@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     /// Queue name [default: all queues]
     queue: Option<String>,
 
-    /// Also audit. Kept for `windlass clean --deep`, which is now `windlass audit`
+    /// Old name of `windlass audit`: `windlass clean --deep` still works
     #[arg(long, hide = true)]
     deep: bool,
 

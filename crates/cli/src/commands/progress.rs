@@ -45,7 +45,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     {
         LeaseStatus::Lost => Err(outcome::lost(&id)),
         LeaseStatus::Valid => {
-            let reply = OutcomeReply::new(&queue, &id, "noted");
+            let reply = OutcomeReply::new(&queue, &id, "recorded");
             session
                 .output
                 .result(&reply, |output| output.line(reply.outcome));

@@ -18,7 +18,7 @@ const QUEUE_REFRESH: Duration = Duration::from_secs(1);
 /// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Runs until Ctrl-C. Events may be lost under load or while a new queue is picked up; a resync event is then printed.\n\n\
+    after_help = "Runs until Ctrl-C. Events may be lost under load or just after a queue is created; a resync event is then printed.\n\n\
     Example:\n  windlass tail mail --json"
 )]
 pub(crate) struct Arguments {

@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     strict: bool,
 
-    /// How long a process may not read stdin before it counts as stuck [default: 30s]
+    /// How long a process may leave stdin unread before it counts as stuck [default: 30s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     write_timeout: Option<String>,
 }

@@ -183,12 +183,12 @@ async fn outcome_of_exit(
     }
 }
 
-/// Fails the attempt, possibly after a wait: meanwhile its slot takes no other job.
+/// Fails the attempt, possibly after a delay in which its slot runs no other job.
 async fn missing(shared: &Shared, context: &AttemptContext, error: String, code: u8) -> Outcome {
     let wait = shared.missing.not_found();
     if !wait.is_zero() {
         (shared.options.log_sink)(&format!(
-            "the program cannot be run (status {code}), several times in a row; the next job waits {}",
+            "cannot start the program (status {code}), several times in a row; check its path and permissions; next job in {}",
             windlass_core::duration::format(wait)
         ));
         tokio::select! {

@@ -1,7 +1,7 @@
 -- leave: unregisters a Windlass listener that holds no tasks.
 -- flags: allow-oom
 -- args: listener
--- reply: left, or busy if it holds tasks; a clean recovers these once its time is over
+-- reply: left, or busy if it holds tasks; a cleanup recovers these once its time is over
 local listener = ARGV[3]
 if redis.call('LLEN', k_reserved(listener)) > 0 then
   return 'busy'

@@ -1,4 +1,4 @@
--- start_work: makes a living worker serve a queue, and publishes the number of waiting tasks.
+-- start_work: registers a live worker for a queue, and publishes the number of waiting tasks.
 -- keys: the workers, the worker's timer and queues, the queue
 -- uses: released or document, liveness, notify
 -- args: prefix, worker, queue

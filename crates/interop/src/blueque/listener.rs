@@ -202,7 +202,7 @@ impl BluequeListener {
         self.queue.send_heartbeat(&self.name, args).await
     }
 
-    /// Unregisters the listener. Returns false if it still holds tasks; a clean recovers these once the
+    /// Unregisters the listener. Returns false if it still holds tasks; a cleanup recovers these once the
     /// listener's time is over.
     pub async fn leave(self) -> Result<bool> {
         let args = vec![Bytes::from(self.name)];

@@ -49,7 +49,7 @@ impl WorkQueue {
     /// without data. In layout 0.1 it also returns what dead cleaners left behind.
     ///
     /// An original client may be just taking an item that has no lease. Such items are checked twice,
-    /// with the grace period in between, so a clean that returns something takes at least that long
+    /// with the grace period in between, so a cleanup that returns something takes at least that long
     /// ([`WorkQueue::with_grace`]).
     pub async fn light_clean(&self) -> Result<WorkQueueCleanReport> {
         let suspects = self.suspects().await?;

@@ -25,7 +25,7 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 /// How often a waiting claim checks that its client is still connected.
 const SLICE: Duration = Duration::from_secs(1);
 
-/// How often a release is retried if its outcome is unknown.
+/// How many times a release is retried if its outcome is unknown.
 const RETRIES_MAX: u32 = 3;
 
 /// Claims jobs in a separate task: this future is dropped if the client disconnects, and a claim in

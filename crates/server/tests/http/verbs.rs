@@ -39,7 +39,7 @@ async fn a_job_goes_from_enqueue_to_complete() {
     assert_eq!(claimed[0]["payload"], r#"{"n":1}"#);
     assert_eq!(claimed[0]["headers"]["content-type"], "application/json");
     assert_eq!(TestClient::json(&renewed, 200)["cancel"], json!([]));
-    assert_eq!(TestClient::json(&noted, 200)["outcome"], "noted");
+    assert_eq!(TestClient::json(&noted, 200)["outcome"], "recorded");
     assert_eq!(TestClient::json(&heartbeat, 200)["command"], "continue");
     assert_eq!(
         (&seen["state"], &seen["progress"]),

@@ -46,7 +46,7 @@ local function list_in_claim(id, token, open)
   report('claim_unrecorded', id, token)
 end
 
--- The fields of the lease must match the job: completing it trusts them.
+-- The fields of the lease must match the job: `complete` uses them without checking.
 local function check_fields(id, lease)
   local opts = repaired_opts(id)
   local bytes = redis.call('HSTRLEN', k_jobs, id)

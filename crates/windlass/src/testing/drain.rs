@@ -123,7 +123,7 @@ impl Drain {
             return;
         }
         if outcome == Outcome::Release {
-            // Released now, it would be claimed again immediately, forever.
+            // Not released yet: this loop would claim it again forever.
             self.summary.released += 1;
             self.released.push((queue.clone(), lease));
             return;

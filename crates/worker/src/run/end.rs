@@ -67,7 +67,7 @@ impl Shared {
         }
     }
 
-    /// Ends an attempt after `stop_wait`; never, if that overflows the clock.
+    /// Ends an attempt after `stop_wait`. Does nothing if that time overflows `Instant`.
     fn force_later(&self, queue: &Arc<QueueState>, attempt: &Arc<Attempt>) {
         if let Some(at) = Instant::now().checked_add(self.options.stop_wait) {
             self.deadlines

@@ -57,7 +57,7 @@ pub(super) fn one(output: &mut Output, queue: &QueueReply) {
             "by priority",
             (!by_priority.is_empty()).then(|| by_priority.join(", ")),
         ),
-        ("oldest", queue.oldest_ms.map(|_| oldest(queue))),
+        ("oldest ready", queue.oldest_ms.map(|_| oldest(queue))),
         ("scheduled", number(queue.scheduled)),
         ("running", number(queue.running)),
         ("succeeded", number(queue.succeeded)),
@@ -69,8 +69,14 @@ pub(super) fn one(output: &mut Output, queue: &QueueReply) {
         ("total dead", number(queue.total.dead)),
         ("total cancelled", number(queue.total.cancelled)),
         ("total rescued", number(queue.total.rescued)),
-        ("last minute in", number(queue.last_minute.enqueued)),
-        ("last minute out", number(queue.last_minute.finished)),
+        (
+            "enqueued, last full minute",
+            number(queue.last_minute.enqueued),
+        ),
+        (
+            "finished, last full minute",
+            number(queue.last_minute.finished),
+        ),
     ]);
 }
 

@@ -1,4 +1,4 @@
--- Collects the repairs of an audit page. Needs nothing but the keys.
+-- Collects the repairs of an audit page. Depends on no other part.
 local repairs, scanned = {}, 0
 
 -- `code` is one of the table in src/audit/repair.rs, `detail` the variable part of its message.
