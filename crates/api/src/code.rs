@@ -108,7 +108,7 @@ pub const CODES: &[Code] = &[
         "store_full",
         (Some(75), Some(503)),
         "The store is full. Nothing was done.",
-        "Let workers finish jobs, which frees space, or give the store more disk or memory.",
+        "Let workers finish jobs or delete jobs, which frees space, or give the store more disk or memory. On SQLite, `windlass store compact` gives freed space back to the disk.",
     ),
     code(
         "store_busy",

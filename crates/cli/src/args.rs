@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands::{
     accept, bench, claim, complete, completions, config, demo, doctor, enqueue, exec, fail,
     interop, job, maintain, processor, progress, queue, release, renew, serve, snooze, stdio,
-    submit, tail, up, worker, workers,
+    store, submit, tail, up, worker, workers,
 };
 
 /// A reliable job queue.
@@ -108,6 +108,9 @@ pub(crate) enum Command {
     Maintain(maintain::Arguments),
     /// Check every job and counter, and repair what is wrong
     Audit(maintain::AuditArguments),
+    /// Manage the file of a SQLite store
+    #[command(subcommand)]
+    Store(store::Command),
     /// Work with older queue systems on their own Redis keys, or migrate their jobs
     #[command(subcommand)]
     Interop(interop::Command),

@@ -24,6 +24,7 @@ mod repeat;
 pub(crate) mod serve;
 pub(crate) mod snooze;
 pub(crate) mod stdio;
+pub(crate) mod store;
 pub(crate) mod submit;
 pub(crate) mod tail;
 pub(crate) mod up;
@@ -63,6 +64,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Workers(arguments) => workers::run(arguments, session).await,
         Command::Maintain(arguments) => maintain::run(arguments, session).await,
         Command::Audit(arguments) => maintain::audit(arguments, session).await,
+        Command::Store(command) => store::run(&command, session).await,
         Command::Interop(command) => interop::run(command, session).await,
         Command::Tail(arguments) => tail::run(arguments, session).await,
         Command::Doctor(arguments) => doctor::run(&arguments, session).await,

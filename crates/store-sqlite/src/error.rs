@@ -171,7 +171,8 @@ fn full(path: &Path) -> Error {
             "the store {} is full: no space left on its disk",
             path.display()
         ),
-        "free disk space, then repeat the call; nothing was stored",
+        "free disk space, or delete jobs with `windlass queue purge` and run `windlass store compact`, \
+         then repeat the call; nothing was stored",
     )
 }
 
@@ -184,7 +185,8 @@ pub(crate) fn nearly_full(path: &Path, available: u64, needed: u64) -> Error {
              including the reserve for workers",
             path.display()
         ),
-        "free disk space or let workers finish jobs, then repeat the call; nothing was stored",
+        "free disk space, let workers finish jobs, or delete jobs with `windlass queue purge`, then \
+         repeat the call; nothing was stored",
     )
 }
 

@@ -18,7 +18,7 @@
 //! # Map
 //!
 //! `file` finds and identifies the file; [`open`] opens it, and `schema.sql` defines its tables;
-//! `disk_space` keeps a reserve of the disk free.
+//! `disk_space` keeps a reserve of the disk free, and `compact` gives space back.
 //! `writer` is the only thread that writes: it batches calls, takes the `write_lock` and commits
 //! them together; `reader` reads; `wakeup` notifies other processes. `transaction` gives a verb its
 //! view of one queue with its `stats`, and `row` maps a stored job. Each verb has a file:
@@ -29,6 +29,7 @@
 mod audit;
 mod change;
 mod claim;
+mod compact;
 mod disk_space;
 mod dump;
 mod enqueue;
@@ -56,4 +57,5 @@ mod workers;
 mod write_lock;
 mod writer;
 
+pub use compact::Compacted;
 pub use open::{Info, Options, SqliteStore, Synchronous};

@@ -8,6 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use windlass_core::{Clock, DurabilityLevel, Error, ErrorKind, Limits, Result, SystemClock};
 
+use crate::disk_space;
 use crate::error::{self, TxError, TxResult};
 use crate::file::{self, APPLICATION_ID, FileKind, SCHEMA_VERSION, with_suffix};
 use crate::mount;
@@ -88,6 +89,8 @@ pub struct SqliteStore {
     pub(crate) level: DurabilityLevel,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
+    /// The options of further connections.
+    pub(crate) connect_options: Options,
     pub(crate) wakeups: Arc<Wakeups>,
 }
 
@@ -103,8 +106,7 @@ impl SqliteStore {
         if kind == FileKind::Empty {
             file::prepare_empty(&path, options.create)?;
         }
-        let write_lock = WriteLock::open(&with_suffix(&path, "-lock"))
-            .map_err(|error| error::from_io(error, &path))?;
+        let write_lock = write_lock(&path)?;
         let existing = match kind {
             // No lock needed: a store can be read even while its writers are blocked.
             FileKind::Store => Some(connect(&path, &options)?),
@@ -131,6 +133,7 @@ impl SqliteStore {
             reader: Reader::start(reading, path.clone(), options.call_deadline)
                 .map_err(|error| error::from_io(error, &path))?,
             path,
+            connect_options: options.clone(),
             clock: options.clock,
             limits: options.limits,
             level: options.synchronous.level(),
@@ -142,13 +145,14 @@ impl SqliteStore {
     pub async fn info(&self) -> Result<Info> {
         let text =
             |db: &Connection, pragma: &str| db.pragma_query_value(None, pragma, |row| row.get(0));
-        let (journal_mode, synchronous, schema_version) = self
+        let (journal_mode, synchronous, schema_version, free_bytes) = self
             .reader
             .read(move |db| {
                 let synchronous: i64 =
                     db.pragma_query_value(None, "synchronous", |row| row.get(0))?;
                 let schema: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
-                Ok((text(db, "journal_mode")?, synchronous, schema))
+                let free = disk_space::free_bytes(db)?;
+                Ok((text(db, "journal_mode")?, synchronous, schema, free))
             })
             .await?;
         let file =
@@ -157,6 +161,7 @@ impl SqliteStore {
             sqlite_version: rusqlite::version().to_owned(),
             schema_version: u32::try_from(schema_version).unwrap_or_default(),
             file_bytes: file.len(),
+            free_bytes,
             journal_mode,
             synchronous: ["off", "normal", "full", "extra"]
                 [usize::try_from(synchronous).unwrap_or_default().min(3)]
@@ -210,6 +215,8 @@ pub struct Info {
     pub schema_version: u32,
     /// The size of the main file.
     pub file_bytes: u64,
+    /// Bytes inside the file that new jobs can reuse.
+    pub free_bytes: u64,
     /// Expected: `wal`.
     pub journal_mode: String,
     /// `full` by default.
@@ -229,6 +236,11 @@ fn refuse_old_sqlite(version: i32) -> Result<()> {
     ))
 }
 
+/// Opens the lock file of the store at `path`.
+pub(crate) fn write_lock(path: &Path) -> Result<WriteLock> {
+    WriteLock::open(&with_suffix(path, "-lock")).map_err(|error| error::from_io(error, path))
+}
+
 /// Creates the store in an empty file, unless another process did so first.
 fn create_store(
     write_lock: WriteLock,
@@ -239,7 +251,7 @@ fn create_store(
     let write_lock = write_lock
         .map_err(|error| error::from_io(error, path))?
         .ok_or_else(|| error::lock_timeout(path, options.call_deadline))?;
-    let created = connect(path, options).and_then(|mut db| {
+    let created = connect_new(path, options).and_then(|mut db| {
         create_schema(&mut db, path)?;
         Ok(db)
     });
@@ -247,20 +259,39 @@ fn create_store(
     Ok((created?, write_lock))
 }
 
-fn connect(path: &Path, options: &Options) -> Result<Connection> {
+/// Connects to a store.
+pub(crate) fn connect(path: &Path, options: &Options) -> Result<Connection> {
+    let db = identify(path, options)?;
+    set_up(&db, options).map_err(|error| error::from_sqlite(error, path))?;
+    Ok(db)
+}
+
+/// Connects to an empty file. Its free pages can be given back later, which has to be chosen before
+/// anything is written.
+fn connect_new(path: &Path, options: &Options) -> Result<Connection> {
+    let db = identify(path, options)?;
+    db.pragma_update(None, "auto_vacuum", "INCREMENTAL")
+        .and_then(|()| set_up(&db, options))
+        .map_err(|error| error::from_sqlite(error, path))?;
+    Ok(db)
+}
+
+fn set_up(db: &Connection, options: &Options) -> rusqlite::Result<()> {
+    db.set_prepared_statement_cache_capacity(256);
+    // One plan per statement: otherwise some are re-prepared for every bound value.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    // A hostile file must not run code.
+    db.pragma_update(None, "trusted_schema", false)?;
+    db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    db.pragma_update(None, "synchronous", options.synchronous.as_pragma())?;
+    db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
+    db.pragma_update(None, "cache_size", -16 * 1024)?;
+    db.pragma_update(None, "temp_store", "MEMORY")
+}
+
+/// Opens the file and checks that it is a store, or empty.
+fn identify(path: &Path, options: &Options) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let set_up = |db: &Connection| {
-        db.set_prepared_statement_cache_capacity(256);
-        // One plan per statement: otherwise some are re-prepared for every bound value.
-        db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        // A hostile file must not run code.
-        db.pragma_update(None, "trusted_schema", false)?;
-        db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-        db.pragma_update(None, "synchronous", options.synchronous.as_pragma())?;
-        db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
-        db.pragma_update(None, "cache_size", -16 * 1024)?;
-        db.pragma_update(None, "temp_store", "MEMORY")
-    };
     let db = Connection::open_with_flags(path, flags)
         .map_err(|error| error::from_sqlite(error, path))?;
     #[cfg(test)]
@@ -276,7 +307,6 @@ fn connect(path: &Path, options: &Options) -> Result<Connection> {
     {
         return Err(error::read_only(path));
     }
-    set_up(&db).map_err(|error| error::from_sqlite(error, path))?;
     Ok(db)
 }
 

@@ -14,7 +14,6 @@ use windlass_core::{
 use crate::SqliteStore;
 use crate::audit::{AuditStage, StatsMismatch};
 use crate::change::Change;
-use crate::disk_space;
 use crate::error::{TxError, TxResult};
 use crate::read;
 use crate::reap::ReclaimReason;
@@ -26,7 +25,7 @@ impl Store for SqliteStore {
     async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
         self.limits.check_batch(&jobs)?;
         let bytes: usize = jobs.iter().map(|job| job.payload.len()).sum();
-        disk_space::refuse_full(&self.path, bytes as u64)?;
+        self.refuse_full(bytes as u64).await?;
         let (queue, clock, level) = (queue.clone(), self.clock.clone(), self.level);
         self.writer
             .write(bytes, move |tx| {
@@ -163,8 +162,15 @@ impl Store for SqliteStore {
     }
 
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {
-        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.maintain(limit))
-            .await
+        let queue = queue.clone();
+        self.write(move |tx, clock_us| {
+            let maintained = tx.on_queue(&queue, Missing::TreatAsEmpty, clock_us, |tx| {
+                tx.maintain(limit)
+            })?;
+            tx.give_back_pages()?;
+            Ok(maintained)
+        })
+        .await
     }
 
     async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited> {

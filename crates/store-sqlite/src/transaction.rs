@@ -17,6 +17,8 @@ pub(crate) struct Tx<'a> {
     pub(crate) db: &'a Connection,
     queues: Vec<QueueRow>,
     notifications: Vec<Notification>,
+    /// Free pages were given back: the file becomes shorter with the next checkpoint.
+    pub(crate) is_shortened: bool,
 }
 
 /// A row of the table `queue`.
@@ -71,6 +73,7 @@ impl<'a> Tx<'a> {
             db,
             queues: Vec::new(),
             notifications: Vec::new(),
+            is_shortened: false,
         }
     }
 

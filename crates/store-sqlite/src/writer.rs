@@ -15,6 +15,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 use windlass_core::{Error, ErrorKind, Result};
 
+use crate::compact;
 use crate::error::{self, TxResult};
 use crate::file;
 use crate::transaction::Tx;
@@ -303,8 +304,13 @@ fn commit(db: &mut Connection, wakeups: &Wakeups, group: &mut Group) -> TxResult
     for call in group {
         call.run(&mut tx)?;
     }
+    let is_shortened = tx.is_shortened;
     let notifications = tx.finish()?;
     transaction.commit()?;
     wakeups.send(notifications);
+    if is_shortened {
+        // Best effort: the change is committed, and the next checkpoint does the same.
+        let _ = compact::checkpoint(db, "PASSIVE");
+    }
     Ok(())
 }

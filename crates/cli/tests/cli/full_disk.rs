@@ -96,6 +96,55 @@ fn a_full_disk_refuses_jobs_loses_none_and_lets_workers_go_on() {
     assert_eq!(total, accepted + 1 - completed, "{end}");
 }
 
+/// Fills a small disk to the reserve, then deletes every job.
+const PURGE: &str = r#"
+step() { name=$1; shift; out=$("$@" 2>"$err"); echo "$name|$?|$out|$(cat "$err")"; }
+cd "$disk"
+export WINDLASS_STORE=sqlite:jobs.db
+payload=$(head -c 100000 /dev/zero | tr '\0' x)
+while "$program" enqueue q "$payload" --json > /dev/null 2> "$err"; do :; done
+step refused "$program" enqueue q "$payload" --json
+step purge "$program" queue purge q --json
+step again "$program" enqueue q "$payload" --json
+step size stat -c %s jobs.db
+step compact "$program" store compact --json
+step compacted stat -c %s jobs.db
+step stats "$program" queue stats q --json
+"#;
+
+#[test]
+fn deleted_jobs_make_room_on_a_full_disk_and_compact_gives_it_back() {
+    let sandbox = Sandbox::new();
+    let disk = sandbox.path("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let setup = format!("mount -t tmpfs -o size=20m tmpfs {}", quoted(&disk));
+    let variables = format!(
+        "disk={} program={} err={}",
+        quoted(&disk),
+        program(),
+        quoted(&sandbox.path("err"))
+    );
+
+    let ran = in_namespace(&setup, &format!("{variables}\n{PURGE}")).ok();
+
+    let text = ran.text();
+    let (code, _, err) = line(&text, "refused");
+    assert_eq!(code, 75, "{err}");
+    let error = json(err);
+    let help = error["error"]["help"].as_str().unwrap();
+    assert!(help.contains("windlass queue purge"), "{help}");
+    for name in ["purge", "again", "compact"] {
+        assert_eq!(line(&text, name).0, 0, "{name}: {text}");
+    }
+    let bytes = |name: &str| line(&text, name).1.parse::<u64>().unwrap();
+    let compacted = json(line(&text, "compact").1);
+    assert_eq!(compacted["bytes_before"], bytes("size"), "{compacted}");
+    assert_eq!(compacted["bytes_after"], bytes("compacted"), "{compacted}");
+    assert!(bytes("size") > 8_000_000, "{text}");
+    assert!(bytes("compacted") < 400_000, "{text}");
+    assert_eq!(json(line(&text, "stats").1)["ready"], 1, "{text}");
+}
+
 #[test]
 fn a_store_cannot_be_made_on_a_full_disk_and_says_so() {
     let sandbox = Sandbox::new();

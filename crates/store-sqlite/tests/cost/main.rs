@@ -34,6 +34,9 @@ use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 const CALLS: usize = 5;
 
 /// Cost per job: commits, and pages written to the log. The payload has 100 bytes.
+///
+/// A batch that adds pages to the file writes one page of the pointer map too. SQLite needs that map to
+/// give the space of deleted jobs back to the disk (`auto_vacuum=INCREMENTAL`).
 const VERBS: &[Row<2>] = &[
     ("enqueue", 1, [1.0, 4.0]),
     ("schedule", 1, [1.0, 4.0]),
@@ -43,22 +46,22 @@ const VERBS: &[Row<2>] = &[
     ("renew", 1, [1.0, 1.0]),
     ("enqueue of a kind", 1, [1.0, 4.0]),
     ("complete and claim of a kind", 1, [1.0, 10.0]),
-    ("enqueue", 10, [0.1, 0.52]),
-    ("schedule", 10, [0.1, 0.52]),
+    ("enqueue", 10, [0.1, 0.56]),
+    ("schedule", 10, [0.1, 0.56]),
     ("promote", 10, [0.1, 0.44]),
-    ("claim", 10, [0.1, 1.0]),
-    ("complete and claim", 10, [0.1, 1.3]),
+    ("claim", 10, [0.1, 1.02]),
+    ("complete and claim", 10, [0.1, 1.38]),
     ("renew", 10, [0.1, 0.1]),
-    ("enqueue of a kind", 10, [0.1, 0.58]),
-    ("complete and claim of a kind", 10, [0.1, 1.34]),
-    ("enqueue", 100, [0.01, 0.152]),
-    ("schedule", 100, [0.01, 0.178]),
-    ("promote", 100, [0.01, 0.144]),
-    ("claim", 100, [0.01, 0.178]),
-    ("complete and claim", 100, [0.01, 0.272]),
+    ("enqueue of a kind", 10, [0.1, 0.64]),
+    ("complete and claim of a kind", 10, [0.1, 1.4]),
+    ("enqueue", 100, [0.01, 0.162]),
+    ("schedule", 100, [0.01, 0.188]),
+    ("promote", 100, [0.01, 0.154]),
+    ("claim", 100, [0.01, 0.188]),
+    ("complete and claim", 100, [0.01, 0.276]),
     ("renew", 100, [0.01, 0.01]),
-    ("enqueue of a kind", 100, [0.01, 0.162]),
-    ("complete and claim of a kind", 100, [0.01, 0.296]),
+    ("enqueue of a kind", 100, [0.01, 0.172]),
+    ("complete and claim of a kind", 100, [0.01, 0.3]),
 ];
 
 /// File bytes per job, with 10 000 jobs and payloads of 100 bytes.

@@ -16,7 +16,10 @@ pub(super) fn examine(path: &Path, info: &Info, checks: &mut Vec<Check>) {
         "schema",
         format!("version {}", info.schema_version),
     ));
-    checks.push(Check::ok("size", format!("{} bytes", info.file_bytes)));
+    checks.push(Check::ok(
+        "size",
+        format!("{} bytes, {} free inside", info.file_bytes, info.free_bytes),
+    ));
     checks.push(if info.journal_mode.eq_ignore_ascii_case("wal") {
         Check::ok("journal", "wal")
     } else {

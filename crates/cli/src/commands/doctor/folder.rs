@@ -58,7 +58,7 @@ fn free_space(folder: &Path) -> Option<Check> {
             Status::Warn,
             "space",
             format!("{message}; enqueue fails when the disk is full"),
-            "free disk space, start workers, or keep fewer finished jobs with `windlass queue set`",
+            "free disk space, or delete jobs with `windlass queue purge` and run `windlass store compact`",
         )
     })
 }

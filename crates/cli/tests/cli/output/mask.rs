@@ -1,7 +1,7 @@
 //! Masks values that differ between runs: times, ids, tokens, ports, ages.
 
 /// Text before a number that varies.
-const BEFORE_NUMBERS: [&str; 21] = [
+const BEFORE_NUMBERS: [&str; 25] = [
     "\"oldest_ms\":",
     "\"next_due_ms\":",
     "\"last_seen_ms\":",
@@ -24,6 +24,10 @@ const BEFORE_NUMBERS: [&str; 21] = [
     "\"sqlite\",\"status\":\"ok\",\"message\":\"version ",
     "sqlite: version ",
     "http://127.0.0.1:",
+    "\"bytes_before\":",
+    "\"bytes_after\":",
+    "compacted from ",
+    "compacted from N to ",
 ];
 
 /// Lines of which only the beginning is stable.

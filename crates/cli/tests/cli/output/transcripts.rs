@@ -4,7 +4,7 @@
 type Transcript = (&'static str, &'static [&'static str]);
 
 /// Every command that exits by itself.
-pub(super) const TRANSCRIPTS: [Transcript; 36] = [
+pub(super) const TRANSCRIPTS: [Transcript; 37] = [
     (
         "windlass-accept",
         &[
@@ -297,6 +297,15 @@ pub(super) const TRANSCRIPTS: [Transcript; 36] = [
         "windlass-stdio",
         &[
             "stdio <<< {\"op\":\"enqueue\",\"ref\":1,\"queue\":\"mail\",\"id\":\"1\",\"payload\":\"hello\"}\\n{\"op\":\"dance\",\"ref\":2}\\nno JSON",
+        ],
+    ),
+    (
+        "windlass-store-compact",
+        &[
+            "store compact",
+            "@enqueue mail hello --id 1",
+            "store compact",
+            "store compact --store redis://localhost/0",
         ],
     ),
     ("windlass-submit", &["submit --count 2 --within 10s"]),
