@@ -131,8 +131,8 @@ pub const CODES: &[Code] = &[
     code(
         "store_foreign",
         (Some(78), Some(500)),
-        "The file or server at this address is not a Windlass store.",
-        "Use another file or key prefix.",
+        "The file or server at this address is not a Windlass store, or a file of the store belongs to another user.",
+        "Use another file or key prefix. Keep a store in a folder that only its user can write.",
     ),
     code(
         "store_damaged",

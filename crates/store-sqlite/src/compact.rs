@@ -10,6 +10,7 @@ use crate::SqliteStore;
 use crate::disk_space;
 use crate::error::{self, TxError, TxResult};
 use crate::open::{self, Options};
+use crate::owner::Trusted;
 use crate::transaction::Tx;
 use crate::write_lock::WriteLock;
 
@@ -39,9 +40,10 @@ impl SqliteStore {
     pub async fn compact(&self) -> Result<Compacted> {
         let (reply, answer) = tokio::sync::oneshot::channel();
         let (path, options) = (self.path.clone(), self.connect_options.clone());
+        let trusted = self.trusted;
         let run = move || {
             // The caller may be gone.
-            let _ = reply.send(compact(&path, &options));
+            let _ = reply.send(compact(&path, &options, trusted));
         };
         std::thread::Builder::new()
             .name("windlass-compact".to_owned())
@@ -51,10 +53,10 @@ impl SqliteStore {
     }
 }
 
-fn compact(path: &Path, options: &Options) -> Result<Compacted> {
+fn compact(path: &Path, options: &Options, trusted: Trusted) -> Result<Compacted> {
     let sqlite = |error| error::from_sqlite(error, path);
     let db = open::connect(path, options)?;
-    let mut lock = open::write_lock(path)?;
+    let mut lock = WriteLock::open(path, trusted)?;
     checkpoint(&db, "PASSIVE").map_err(sqlite)?;
     let bytes_before = file_bytes(path)?;
     // Small transactions first: they need little space on a full disk.

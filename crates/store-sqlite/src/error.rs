@@ -267,6 +267,39 @@ pub(crate) fn newer(path: &Path, version: i64) -> Error {
     )
 }
 
+/// A file of the store belongs to another user.
+pub(crate) fn foreign_owner(path: &Path, owner: u32) -> Error {
+    Error::new(
+        ErrorKind::StoreForeign,
+        format!(
+            "{} belongs to user {owner}, not to this user",
+            path.display()
+        ),
+        "keep the store in a folder that only its user can write; `ls -ln FOLDER` shows the owners",
+    )
+}
+
+/// Something that Windlass did not create is in the place of a file of the store.
+pub(crate) fn planted(path: &Path, what: &str) -> Error {
+    Error::new(
+        ErrorKind::StoreForeign,
+        format!("{} {what}; Windlass does not use it", path.display()),
+        "remove it, and keep the store in a folder that only its user can write",
+    )
+}
+
+/// Other users may write to the folder of wake-up sockets.
+pub(crate) fn open_folder(path: &Path, mode: u32) -> Error {
+    Error::new(
+        ErrorKind::StoreForeign,
+        format!(
+            "other users may write to {} (mode {mode:04o})",
+            path.display()
+        ),
+        format!("chmod 700 {:?}", path.display().to_string()),
+    )
+}
+
 /// The path is a folder.
 pub(crate) fn folder(path: &Path) -> Error {
     Error::new(

@@ -17,11 +17,13 @@
 //!
 //! # Map
 //!
-//! `file` finds and identifies the file; [`open`] opens it, and `schema.sql` defines its tables;
-//! `disk_space` keeps a reserve of the disk free, and `compact` gives space back.
+//! `file` finds and identifies the file, `owner` refuses files of other users; [`open`] opens it,
+//! and `schema.sql` defines its tables; `disk_space` keeps a reserve of the disk free, and `compact`
+//! gives space back.
 //! `writer` is the only thread that writes: it batches calls, takes the `write_lock` and commits
-//! them together; `reader` reads; `wakeup` notifies other processes. `transaction` gives a verb its
-//! view of one queue with its `stats`, and `row` maps a stored job. Each verb has a file:
+//! them together; `reader` reads; `wakeup` notifies other processes through sockets in a
+//! `socket_folder`. `transaction` gives a verb its view of one queue with its `stats`, and `row` maps a
+//! stored job. Each verb has a file:
 //! `enqueue`, `claim` (and `pick`), `renew`, `outcome` (and `lease`), `change`; `reap`, `finish`,
 //! `maintenance` and `audit` run without a request for a particular job. `read` serves readers,
 //! `workers` is the registry, `store` implements the contract, `error` maps errors of SQLite.
@@ -41,6 +43,7 @@ mod maintenance;
 mod mount;
 pub mod open;
 mod outcome;
+mod owner;
 mod pick;
 #[cfg(test)]
 mod plans;
@@ -49,6 +52,8 @@ mod reader;
 mod reap;
 mod renew;
 mod row;
+#[cfg(unix)]
+mod socket_folder;
 mod stats;
 mod store;
 mod transaction;
@@ -59,3 +64,4 @@ mod writer;
 
 pub use compact::Compacted;
 pub use open::{Info, Options, SqliteStore, Synchronous};
+pub use owner::{StoreFile, files};

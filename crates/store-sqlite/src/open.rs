@@ -12,6 +12,7 @@ use crate::disk_space;
 use crate::error::{self, TxError, TxResult};
 use crate::file::{self, APPLICATION_ID, FileKind, SCHEMA_VERSION, with_suffix};
 use crate::mount;
+use crate::owner::{self, Trusted};
 use crate::reader::Reader;
 use crate::wakeup::Wakeups;
 use crate::write_lock::WriteLock;
@@ -91,6 +92,7 @@ pub struct SqliteStore {
     pub(crate) reader: Reader,
     /// The options of further connections.
     pub(crate) connect_options: Options,
+    pub(crate) trusted: Trusted,
     pub(crate) wakeups: Arc<Wakeups>,
 }
 
@@ -100,13 +102,16 @@ impl SqliteStore {
         refuse_old_sqlite(rusqlite::version_number())?;
         let path = file::absolute(path)?;
         mount::refuse_network(path.parent().unwrap_or(&path))?;
-        let path = file::ensure(&path, options.create)?;
+        let given = path;
+        let path = file::ensure(&given, options.create)?;
         mount::refuse_network(&path)?;
+        let trusted = owner::check_store(&given, &path)?;
         let kind = file::kind(&path)?;
         if kind == FileKind::Empty {
             file::prepare_empty(&path, options.create)?;
         }
-        let write_lock = write_lock(&path)?;
+        let write_lock = WriteLock::open(&path, trusted)?;
+        let wakeups = Arc::new(Wakeups::new(with_suffix(&path, "-wakeups"), trusted)?);
         let existing = match kind {
             // No lock needed: a store can be read even while its writers are blocked.
             FileKind::Store => Some(connect(&path, &options)?),
@@ -118,7 +123,6 @@ impl SqliteStore {
             None => create_store(write_lock, &path, &options)?,
         };
         let reading = connect(&path, &options)?;
-        let wakeups = Arc::new(Wakeups::new(with_suffix(&path, "-wakeups")));
         Ok(Self {
             writer: Writer::start(
                 crate::writer::WriterState {
@@ -134,6 +138,7 @@ impl SqliteStore {
                 .map_err(|error| error::from_io(error, &path))?,
             path,
             connect_options: options.clone(),
+            trusted,
             clock: options.clock,
             limits: options.limits,
             level: options.synchronous.level(),
@@ -234,11 +239,6 @@ fn refuse_old_sqlite(version: i32) -> Result<()> {
         format!("SQLite {version} can corrupt files that several processes write"),
         "build Windlass with its bundled SQLite (3.51.3 or later)",
     ))
-}
-
-/// Opens the lock file of the store at `path`.
-pub(crate) fn write_lock(path: &Path) -> Result<WriteLock> {
-    WriteLock::open(&with_suffix(path, "-lock")).map_err(|error| error::from_io(error, path))
 }
 
 /// Creates the store in an empty file, unless another process did so first.

@@ -2,15 +2,18 @@
 //! notifications.
 //!
 //! A listener is a socket in a folder next to the store. A lost datagram only delays a waiter until
-//! its next poll. A socket whose process has died is removed by the next sender.
+//! its next poll. A socket whose process has died is removed by the next sender. A folder that another
+//! user planted or may write to is not used.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use windlass_core::notification::{Notification, Notifier};
-use windlass_core::{JobId, JobState, QueueName, Watch};
+use windlass_core::{JobId, JobState, QueueName, Result, Watch};
+
+use crate::owner::Trusted;
 
 /// Notifications per datagram; beyond that a single `resync` is sent.
 const NOTIFICATIONS_MAX: usize = 64;
@@ -22,6 +25,7 @@ const MTIME_RESOLUTION: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Wakeups {
     folder: PathBuf,
+    trusted: Trusted,
     notifier: Notifier,
     listener: Mutex<Option<imp::Listener>>,
     sender: Option<imp::Sender>,
@@ -32,18 +36,21 @@ pub(crate) struct Wakeups {
 #[derive(Debug, Default)]
 struct Peers {
     seen_at: Option<SystemTime>,
-    sockets: BTreeSet<PathBuf>,
+    names: BTreeSet<String>,
 }
 
 impl Wakeups {
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Self {
+    /// Rejects a folder that another user planted.
+    pub(crate) fn new(folder: PathBuf, trusted: Trusted) -> Result<Self> {
+        imp::SocketFolder::open(&folder, trusted)?;
+        Ok(Self {
             folder,
+            trusted,
             notifier: Notifier::default(),
             listener: Mutex::default(),
             sender: imp::Sender::new(),
             peers: Mutex::default(),
-        }
+        })
     }
 
     /// Sends notifications to watchers in this process and to other processes.
@@ -62,40 +69,40 @@ impl Wakeups {
         let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         if listener.is_none() {
             // Without a listener this process falls back to polling.
-            *listener = imp::Listener::start(&self.folder, self.notifier.clone()).ok();
+            *listener = imp::Listener::start(&self.folder, self.trusted, self.notifier.clone());
         }
         self.notifier.watch(queues)
     }
 
     fn send_to_peers(&self, notifications: &[Notification]) {
         let Some(sender) = &self.sender else { return };
+        let Ok(Some(folder)) = imp::SocketFolder::open(&self.folder, self.trusted) else {
+            return;
+        };
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-        peers.refresh(&self.folder);
-        if peers.sockets.is_empty() {
+        peers.refresh(&folder);
+        if peers.names.is_empty() {
             return;
         }
         let own = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = own.as_ref().map(imp::Listener::path);
+        let own = own.as_ref().map(imp::Listener::name);
         let text = encode(notifications);
         peers
-            .sockets
-            .retain(|socket| Some(socket.as_path()) == own || sender.send(socket, &text));
+            .names
+            .retain(|name| Some(name.as_str()) == own || sender.send(&folder, name, &text));
     }
 }
 
 impl Peers {
     /// Rereads the folder if it changed, or changed so recently that a second change could share
     /// its modification time.
-    fn refresh(&mut self, folder: &Path) {
-        let changed_at = std::fs::metadata(folder)
-            .and_then(|folder| folder.modified())
-            .ok();
+    fn refresh(&mut self, folder: &imp::SocketFolder) {
+        let changed_at = folder.modified();
         let is_recent =
             changed_at.is_none_or(|at| at.elapsed().is_ok_and(|age| age < MTIME_RESOLUTION));
         if is_recent || changed_at != self.seen_at {
             self.seen_at = changed_at;
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            self.sockets = entries.map(|entry| entry.path()).collect();
+            self.names = folder.names().into_iter().collect();
         }
     }
 }
@@ -145,18 +152,15 @@ fn decode(text: &str) -> Vec<Notification> {
 mod imp {
     //! Unix datagram sockets.
 
-    use std::fs::{DirBuilder, File};
     use std::io;
-    use std::os::fd::AsRawFd;
-    use std::os::unix::fs::DirBuilderExt;
     use std::os::unix::net::UnixDatagram;
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
     use std::thread::{self, JoinHandle};
 
     use windlass_core::notification::Notifier;
 
-    /// Maximum path length of a socket address, with a margin.
-    const PATH_BYTES_MAX: usize = 100;
+    use crate::owner::Trusted;
+    pub(super) use crate::socket_folder::SocketFolder;
 
     #[derive(Debug)]
     pub(super) struct Sender(UnixDatagram);
@@ -170,12 +174,11 @@ mod imp {
         }
 
         /// Sends to one socket. Returns false if no process reads it any more.
-        pub(super) fn send(&self, socket: &Path, text: &str) -> bool {
-            let sent = with_short_path(socket, |path| self.0.send_to(text.as_bytes(), path));
-            match sent {
+        pub(super) fn send(&self, folder: &SocketFolder, name: &str, text: &str) -> bool {
+            match self.0.send_to(text.as_bytes(), folder.address(name)) {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                    // Its process died without cleaning up. Removing it twice is harmless.
-                    let _ = std::fs::remove_file(socket);
+                    // Its process died without cleaning up.
+                    folder.remove(name);
                     false
                 }
                 Err(error) => error.kind() != io::ErrorKind::NotFound,
@@ -186,29 +189,30 @@ mod imp {
 
     #[derive(Debug)]
     pub(super) struct Listener {
-        path: PathBuf,
+        folder: SocketFolder,
+        name: String,
         thread: Option<JoinHandle<()>>,
     }
 
     impl Listener {
-        pub(super) fn start(folder: &Path, notifier: Notifier) -> io::Result<Self> {
-            match DirBuilder::new().mode(0o700).create(folder) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
-            }
-            let path = folder.join(format!("{:016x}", fastrand::u64(..)));
-            let socket = with_short_path(&path, UnixDatagram::bind)?;
+        /// Starts listening; `None` if that is not possible.
+        pub(super) fn start(folder: &Path, trusted: Trusted, notifier: Notifier) -> Option<Self> {
+            let folder = SocketFolder::create(folder, trusted).ok()?;
+            let name = SocketFolder::new_name();
+            let socket = UnixDatagram::bind(folder.address(&name)).ok()?;
             let thread = thread::Builder::new()
                 .name("windlass-wakeup".to_owned())
-                .spawn(move || listen(&socket, &notifier))?;
-            Ok(Self {
-                path,
+                .spawn(move || listen(&socket, &notifier))
+                .ok()?;
+            Some(Self {
+                folder,
+                name,
                 thread: Some(thread),
             })
         }
 
-        pub(super) fn path(&self) -> &Path {
-            &self.path
+        pub(super) fn name(&self) -> &str {
+            &self.name
         }
     }
 
@@ -230,10 +234,10 @@ mod imp {
 
     impl Drop for Listener {
         fn drop(&mut self) {
-            let stopped = UnixDatagram::unbound()
-                .and_then(|socket| with_short_path(&self.path, |path| socket.send_to(STOP, path)));
+            let address = self.folder.address(&self.name);
+            let stopped = UnixDatagram::unbound().and_then(|socket| socket.send_to(STOP, address));
             // A socket left behind is removed by the next sender.
-            let _ = std::fs::remove_file(&self.path);
+            self.folder.remove(&self.name);
             if stopped.is_ok()
                 && let Some(thread) = self.thread.take()
             {
@@ -242,30 +246,36 @@ mod imp {
             }
         }
     }
-
-    /// Calls with a path short enough for a socket address, via `/proc/self/fd` if necessary.
-    fn with_short_path<T>(
-        path: &Path,
-        call: impl FnOnce(PathBuf) -> io::Result<T>,
-    ) -> io::Result<T> {
-        match (path.parent(), path.file_name()) {
-            (Some(folder), Some(name)) if path.as_os_str().len() > PATH_BYTES_MAX => {
-                let folder = File::open(folder)?;
-                call(PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name))
-            }
-            _ => call(path.to_owned()),
-        }
-    }
 }
 
 #[cfg(not(unix))]
 mod imp {
     //! Not supported here: other processes find work by polling.
 
-    use std::io;
     use std::path::Path;
+    use std::time::SystemTime;
 
+    use windlass_core::Result;
     use windlass_core::notification::Notifier;
+
+    use crate::owner::Trusted;
+
+    #[derive(Debug)]
+    pub(super) struct SocketFolder;
+
+    impl SocketFolder {
+        pub(super) fn open(_: &Path, _: Trusted) -> Result<Option<Self>> {
+            Ok(None)
+        }
+
+        pub(super) fn modified(&self) -> Option<SystemTime> {
+            None
+        }
+
+        pub(super) fn names(&self) -> Vec<String> {
+            Vec::new()
+        }
+    }
 
     #[derive(Debug)]
     pub(super) struct Sender;
@@ -275,7 +285,7 @@ mod imp {
             None
         }
 
-        pub(super) fn send(&self, _: &Path, _: &str) -> bool {
+        pub(super) fn send(&self, _: &SocketFolder, _: &str, _: &str) -> bool {
             false
         }
     }
@@ -284,12 +294,12 @@ mod imp {
     pub(super) struct Listener;
 
     impl Listener {
-        pub(super) fn start(_: &Path, _: Notifier) -> io::Result<Self> {
-            Err(io::ErrorKind::Unsupported.into())
+        pub(super) fn start(_: &Path, _: Trusted, _: Notifier) -> Option<Self> {
+            None
         }
 
-        pub(super) fn path(&self) -> &Path {
-            Path::new("")
+        pub(super) fn name(&self) -> &str {
+            ""
         }
     }
 }

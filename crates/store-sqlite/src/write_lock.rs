@@ -3,26 +3,59 @@
 //! SQLite's own busy handler is unfair: under load one process can wait for seconds while another
 //! commits repeatedly. The kernel grants file locks in the order they were requested.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-#[cfg(unix)]
-use std::os::unix::fs::OpenOptionsExt;
+use windlass_core::Result;
+
+use crate::error;
+use crate::file::with_suffix;
+use crate::owner::Trusted;
 
 #[derive(Debug)]
 pub(crate) struct WriteLock(File);
 
 impl WriteLock {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
+    /// Opens the lock file of a store, and creates it if missing. A file of another user could be held for ever;
+    /// it is rejected, and so is a link.
+    #[cfg(unix)]
+    pub(crate) fn open(store: &Path, trusted: Trusted) -> Result<Self> {
+        use rustix::fs::{Mode, OFlags, open};
+        use rustix::io::Errno;
+
+        let path = &with_suffix(store, "-lock");
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        // Opened before it is created: some systems refuse to create an existing file of another user
+        // even for root. If another process creates it in between, the third attempt opens it.
+        let opened = match open(path, flags, mode) {
+            Err(Errno::NOENT) => match open(path, flags | OFlags::CREATE | OFlags::EXCL, mode) {
+                Err(Errno::EXIST) => open(path, flags, mode),
+                created => created,
+            },
+            opened => opened,
+        };
+        let file = match opened {
+            Ok(file) => File::from(file),
+            Err(Errno::LOOP) => return Err(error::planted(path, "is a link")),
+            Err(error) => return Err(error::from_io(error.into(), store)),
+        };
+        if !trusted.check_file(&file, path)?.is_file() {
+            return Err(error::planted(path, "is not a file"));
+        }
+        Ok(Self(file))
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn open(store: &Path, _: Trusted) -> Result<Self> {
+        let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        options.mode(0o600);
-        Ok(Self(options.open(path)?))
+        let file = options.open(with_suffix(store, "-lock"));
+        Ok(Self(file.map_err(|error| error::from_io(error, store))?))
     }
 
     /// Blocks until this process holds the lock. Dropping the guard releases it.

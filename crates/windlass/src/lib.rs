@@ -198,7 +198,9 @@ pub mod memory {
 #[cfg(feature = "sqlite")]
 pub mod sqlite {
     #[doc(inline)]
-    pub use windlass_store_sqlite::{Compacted, Info, Options, SqliteStore, Synchronous};
+    pub use windlass_store_sqlite::{
+        Compacted, Info, Options, SqliteStore, StoreFile, Synchronous, files,
+    };
 }
 
 /// The store for many machines: Redis or Valkey, standalone, with Sentinel or as a Cluster.

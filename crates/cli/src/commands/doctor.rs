@@ -36,6 +36,7 @@ use crate::session::Session;
     Checks for a SQLite store:\n  \
     sqlite, schema, size, journal, synchronous, permissions: properties of the file\n  \
     folder      is writable\n  \
+    owners      no files of other users, and none open to them\n  \
     space       free space on the disk\n  \
     sockets     no wake-up sockets left by killed processes\n  \
     pages       with --deep: integrity of every page of the file\n\n\

@@ -10,6 +10,7 @@ mod damaged;
 mod foreign;
 mod locked;
 mod path;
+mod planted;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

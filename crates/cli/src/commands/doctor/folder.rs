@@ -1,4 +1,5 @@
-//! The folder of a SQLite store: permissions, free disk space, and wake-up sockets without a process.
+//! The folder of a SQLite store: owners and permissions, free disk space, and wake-up sockets without a
+//! process.
 
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -6,6 +7,8 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access, statvfs};
+
+use windlass::sqlite::{self, StoreFile};
 
 use super::{Check, Status};
 
@@ -21,6 +24,7 @@ pub(super) fn examine(path: &Path, checks: &mut Vec<Check>) {
         return;
     };
     checks.push(writable(folder));
+    checks.extend(owners(&sqlite::files(&path)));
     checks.extend(free_space(folder));
     checks.extend(sockets(&with_suffix(&path, "-wakeups")));
 }
@@ -47,6 +51,35 @@ fn writable(folder: &Path) -> Check {
     }
 }
 
+/// Names files of other users, and files next to the store that other users may read or change.
+fn owners(files: &[StoreFile]) -> Vec<Check> {
+    let foreign = files.iter().filter(|file| file.is_foreign).map(|file| {
+        Check::new(
+            Status::Fail,
+            "owners",
+            format!("{} belongs to user {}", file.path.display(), file.owner),
+            "remove it, or keep the store in a folder that only its user can write",
+        )
+    });
+    // The permissions of the store itself have a separate check.
+    let beside = files.iter().skip(1);
+    let open = beside.filter(|file| file.mode & 0o077 != 0 && !file.is_foreign);
+    let open = open.map(|file| {
+        let (path, mode) = (file.path.display(), file.mode);
+        Check::new(
+            Status::Warn,
+            "owners",
+            format!("{path} is open to other users (mode {mode:04o})"),
+            format!("chmod go= {:?}", path.to_string()),
+        )
+    });
+    let mut checks: Vec<_> = foreign.chain(open).collect();
+    if checks.is_empty() && !files.is_empty() {
+        checks.push(Check::ok("owners", "all files belong to the store's user"));
+    }
+    checks
+}
+
 fn free_space(folder: &Path) -> Option<Check> {
     let disk = statvfs(folder).ok()?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -65,6 +98,15 @@ fn free_space(folder: &Path) -> Option<Check> {
 
 /// Every process that waits for jobs has a socket here, and removes it on a clean exit.
 fn sockets(folder: &Path) -> Option<Check> {
+    // The owner and links are reported by another check.
+    if std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) {
+        return Some(Check::new(
+            Status::Fail,
+            "sockets",
+            format!("{} is a link; the store is refused", folder.display()),
+            format!("rm {:?}", folder.display().to_string()),
+        ));
+    }
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         // No process has waited yet.
@@ -149,6 +191,37 @@ mod tests {
 
         drop(listener);
         assert_eq!(checks(&store), ["folder Ok", "sockets Warn"]);
+    }
+
+    #[test]
+    fn a_planted_link_and_an_open_folder_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("jobs.db");
+        std::fs::write(&store, "").unwrap();
+        assert_eq!(checks(&store), ["folder Ok", "owners Ok"]);
+
+        let sockets = with_suffix(&store, "-wakeups");
+        std::fs::create_dir(&sockets).unwrap();
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(&sockets, open).unwrap();
+        assert_eq!(checks(&store), ["folder Ok", "owners Warn", "sockets Ok"]);
+
+        std::fs::remove_dir(&sockets).unwrap();
+        std::os::unix::fs::symlink("/", &sockets).unwrap();
+        assert!(checks(&store).contains(&"sockets Fail".to_owned()));
+    }
+
+    #[test]
+    fn files_of_another_user_fail() {
+        let file = StoreFile {
+            path: PathBuf::from("jobs.db-lock"),
+            owner: 4242,
+            mode: 0o600,
+            is_foreign: true,
+        };
+        let found = owners(&[file]);
+        assert_eq!(found[0].status, Status::Fail);
+        assert_eq!(found[0].message, "jobs.db-lock belongs to user 4242");
     }
 
     #[test]
