@@ -51,7 +51,7 @@ impl TxError {
             return false;
         };
         match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy) => true,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::OperationInterrupted) => true,
             Some(ErrorCode::SystemIoFailure) => !is_shm_full(error),
             _ => false,
         }
@@ -98,6 +98,12 @@ pub(crate) fn from_sqlite(error: rusqlite::Error, path: &Path) -> Error {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             damaged(path, "SQLite cannot read it")
         }
+        Some(ErrorCode::OperationInterrupted) => Error::new(
+            ErrorKind::StoreBusy,
+            format!("a statement on the store {shown} was interrupted: it took too long"),
+            "try again later; if it persists, check the file with `windlass doctor --deep`; nothing was \
+             changed",
+        ),
         Some(ErrorCode::CannotOpen) => unreachable(path),
         Some(ErrorCode::SystemIoFailure) => Error::new(
             // After a failed write or fsync it is unknown whether the change is on disk.
@@ -126,7 +132,8 @@ fn is_corrupt(error: &rusqlite::Error) -> bool {
         | E::ToSqlConversionFailure(..)
         | E::Utf8Error(..) => true,
         E::SqlInputError { msg, .. } | E::SqliteFailure(_, Some(msg)) => {
-            msg.starts_with("no such ")
+            // A table is missing, or replaced by a view.
+            msg.starts_with("no such ") || msg.starts_with("access to view ")
         }
         _ => false,
     }

@@ -17,13 +17,13 @@
 //!
 //! # Map
 //!
-//! `file` finds and identifies the file, `owner` refuses files of other users; [`open`] opens it,
-//! and `schema.sql` defines its tables; `disk_space` keeps a reserve of the disk free, and `compact`
-//! gives space back.
+//! `file` finds and identifies the file, `owner` refuses files of other users; [`open`] opens it, and
+//! `schema.sql` defines its tables, which `schema` compares; `disk_space` keeps a reserve of the disk
+//! free, and `compact` gives space back.
 //! `writer` is the only thread that writes: it batches calls, takes the `write_lock` and commits
-//! them together; `reader` reads; `wakeup` notifies other processes through sockets in a
-//! `socket_folder`. `transaction` gives a verb its view of one queue with its `stats`, and `row` maps a
-//! stored job. Each verb has a file:
+//! them together; `reader` reads; both have a `time_limit`. `wakeup` notifies other processes through
+//! sockets in a `socket_folder`. `transaction` gives a verb its view of one queue with its `stats`, and
+//! `row` maps a stored job. Each verb has a file:
 //! `enqueue`, `claim` (and `pick`), `renew`, `outcome` (and `lease`), `change`; `reap`, `finish`,
 //! `maintenance` and `audit` run without a request for a particular job. `read` serves readers,
 //! `workers` is the registry, `store` implements the contract, `error` maps errors of SQLite.
@@ -52,10 +52,12 @@ mod reader;
 mod reap;
 mod renew;
 mod row;
+mod schema;
 #[cfg(unix)]
 mod socket_folder;
 mod stats;
 mod store;
+mod time_limit;
 mod transaction;
 mod wakeup;
 mod workers;

@@ -14,6 +14,8 @@ use crate::file::{self, APPLICATION_ID, FileKind, SCHEMA_VERSION, with_suffix};
 use crate::mount;
 use crate::owner::{self, Trusted};
 use crate::reader::Reader;
+use crate::schema;
+use crate::time_limit::TimeLimit;
 use crate::wakeup::Wakeups;
 use crate::write_lock::WriteLock;
 use crate::writer::Writer;
@@ -118,14 +120,21 @@ impl SqliteStore {
             FileKind::Unclear => Some(connect(&path, &options)?).filter(has_schema),
             FileKind::Empty => None,
         };
-        let (writing, write_lock) = match existing {
+        let (mut writing, write_lock) = match existing {
             Some(db) => (db, write_lock),
             None => create_store(write_lock, &path, &options)?,
         };
-        let reading = connect(&path, &options)?;
+        schema::refuse_different(&writing, &path)?;
+        let mut reading = connect(&path, &options)?;
+        // Half the deadline, so that a call queued behind a slow one is also answered in time.
+        let limit = |db: &mut Connection| {
+            TimeLimit::new(db, options.call_deadline / 2)
+                .map_err(|error| error::from_sqlite(error, &path))
+        };
         Ok(Self {
             writer: Writer::start(
                 crate::writer::WriterState {
+                    time_limit: limit(&mut writing)?,
                     db: writing,
                     write_lock,
                     wakeups: wakeups.clone(),
@@ -134,8 +143,11 @@ impl SqliteStore {
                 options.call_deadline,
             )
             .map_err(|error| error::from_io(error, &path))?,
-            reader: Reader::start(reading, path.clone(), options.call_deadline)
-                .map_err(|error| error::from_io(error, &path))?,
+            reader: {
+                let limit = limit(&mut reading)?;
+                Reader::start(reading, limit, path.clone(), options.call_deadline)
+                    .map_err(|error| error::from_io(error, &path))?
+            },
             path,
             connect_options: options.clone(),
             trusted,
@@ -197,6 +209,7 @@ impl SqliteStore {
         let run = move || {
             let snapshot = || {
                 let db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+                distrust(&db)?;
                 let snapshot = db.unchecked_transaction()?;
                 query(&snapshot)
             };
@@ -276,12 +289,19 @@ fn connect_new(path: &Path, options: &Options) -> Result<Connection> {
     Ok(db)
 }
 
+/// A hostile file must not run code.
+fn distrust(db: &Connection) -> rusqlite::Result<()> {
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    Ok(())
+}
+
 fn set_up(db: &Connection, options: &Options) -> rusqlite::Result<()> {
     db.set_prepared_statement_cache_capacity(256);
     // One plan per statement: otherwise some are re-prepared for every bound value.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    // A hostile file must not run code.
-    db.pragma_update(None, "trusted_schema", false)?;
     db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     db.pragma_update(None, "synchronous", options.synchronous.as_pragma())?;
     db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
@@ -294,6 +314,7 @@ fn identify(path: &Path, options: &Options) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)
         .map_err(|error| error::from_sqlite(error, path))?;
+    distrust(&db).map_err(|error| error::from_sqlite(error, path))?;
     #[cfg(test)]
     let db = crate::plans::record_statements(db);
     // Half the deadline, so that a call queued behind a waiting one is also answered in time.
@@ -348,7 +369,7 @@ fn create_schema(db: &mut Connection, path: &Path) -> Result<()> {
         let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let version: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
         if version == 0 {
-            tx.execute_batch(include_str!("schema.sql"))?;
+            tx.execute_batch(schema::SCHEMA)?;
             tx.pragma_update(None, "application_id", APPLICATION_ID)?;
             tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         }

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use windlass_core::Result;
 
 use crate::error::{self, TxResult};
+use crate::time_limit::TimeLimit;
 
 /// Capacity of the read queue; when it is full, callers wait to submit.
 const BACKLOG_MAX: usize = 1024;
@@ -34,6 +35,7 @@ impl fmt::Debug for Reader {
 impl Reader {
     pub(crate) fn start(
         db: Connection,
+        time_limit: TimeLimit,
         path: PathBuf,
         deadline: Duration,
     ) -> std::io::Result<Self> {
@@ -42,6 +44,7 @@ impl Reader {
             .name("windlass-reader".to_owned())
             .spawn(move || {
                 while let Some(read) = waiting.blocking_recv() {
+                    time_limit.start();
                     read(&db);
                 }
             })?;

@@ -18,6 +18,7 @@ use windlass_core::{Error, ErrorKind, Result};
 use crate::compact;
 use crate::error::{self, TxResult};
 use crate::file;
+use crate::time_limit::TimeLimit;
 use crate::transaction::Tx;
 use crate::wakeup::Wakeups;
 use crate::write_lock::WriteLock;
@@ -39,6 +40,7 @@ const CLOSE_POLL: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct WriterState {
     pub(crate) db: Connection,
+    pub(crate) time_limit: TimeLimit,
     pub(crate) write_lock: WriteLock,
     pub(crate) wakeups: Arc<Wakeups>,
 }
@@ -228,6 +230,7 @@ impl WriterState {
     ) {
         let Self {
             mut db,
+            time_limit,
             write_lock,
             wakeups,
         } = self;
@@ -253,6 +256,7 @@ impl WriterState {
                     }
                 }
                 Ok(lock) => {
+                    time_limit.start();
                     let served = serve(&mut db, &wakeups, group, path);
                     // Others may write while this group is answered.
                     drop(lock);

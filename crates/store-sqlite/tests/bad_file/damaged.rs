@@ -167,23 +167,40 @@ async fn corrupt_stored_values_are_damage_and_crash_nothing() {
         "UPDATE queue SET front = -9223372036854775808",
         "DELETE FROM job",
         "DELETE FROM registry",
-        "DROP TABLE lease",
-        "DROP TABLE claim_ids",
     ] {
         let (_folder, path) = folder();
         fill(&path, 20).await;
         corrupt(&path, sql);
 
-        let store = open(&path);
-        let errors = run_all_verbs(&store).await;
-
-        let is_damage = |kind: &ErrorKind| *kind == ErrorKind::StoreDamaged;
-        assert!(errors.iter().all(is_damage), "{sql}: {errors:?}");
-        let other = QueueName::new("other").unwrap();
-        let jobs = vec![NewJob::new("still here")];
-        store.enqueue(&other, jobs).await.expect(sql);
-        assert_eq!(store.stats(&other).await.unwrap().unwrap().ready, 1);
+        assert_only_damage(&open(&path), sql).await;
     }
+}
+
+/// A store without these tables is refused; here they are dropped after it was opened.
+#[tokio::test]
+async fn a_table_dropped_from_an_open_store_is_damage_and_crashes_nothing() {
+    for sql in ["DROP TABLE lease", "DROP TABLE claim_ids"] {
+        let (_folder, path) = folder();
+        fill(&path, 20).await;
+        let store = open(&path);
+        corrupt(&path, sql);
+
+        assert_only_damage(&store, sql).await;
+        drop(store);
+        assert_kind(&open_error(&path), ErrorKind::StoreDamaged);
+    }
+}
+
+/// Asserts that every verb works or reports damage, and that another queue works.
+async fn assert_only_damage(store: &SqliteStore, sql: &str) {
+    let errors = run_all_verbs(store).await;
+
+    let is_damage = |kind: &ErrorKind| *kind == ErrorKind::StoreDamaged;
+    assert!(errors.iter().all(is_damage), "{sql}: {errors:?}");
+    let other = QueueName::new("other").unwrap();
+    let jobs = vec![NewJob::new("still here")];
+    store.enqueue(&other, jobs).await.expect(sql);
+    assert_eq!(store.stats(&other).await.unwrap().unwrap().ready, 1);
 }
 
 /// Runs a complete audit and returns the codes of its repairs.

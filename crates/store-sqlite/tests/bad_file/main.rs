@@ -8,6 +8,7 @@
 
 mod damaged;
 mod foreign;
+mod hostile;
 mod locked;
 mod path;
 mod planted;
