@@ -11,6 +11,7 @@ use crate::commands::{
     accept, bench, claim, complete, completions, config, demo, doctor, enqueue, exec, fail,
     interop, job, maintain, processor, progress, queue, release, renew, serve, snooze, stdio,
     store, submit, tail, up, worker, workers,
+    submit, tail, token, up, worker, workers,
 };
 
 /// A reliable job queue.
@@ -93,6 +94,9 @@ pub(crate) enum Command {
     Serve(serve::Arguments),
     /// Serve the HTTP API, run maintenance and, optionally, a worker, in one process
     Up(Box<up::Arguments>),
+    /// Create access tokens for the HTTP API
+    #[command(subcommand)]
+    Token(token::Command),
     /// Submit a burst of jobs with random due times
     Submit(submit::Arguments),
     /// Show and change jobs

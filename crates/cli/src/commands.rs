@@ -27,6 +27,7 @@ pub(crate) mod stdio;
 pub(crate) mod store;
 pub(crate) mod submit;
 pub(crate) mod tail;
+pub(crate) mod token;
 pub(crate) mod up;
 pub(crate) mod version;
 pub(crate) mod worker;
@@ -67,6 +68,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Store(command) => store::run(&command, session).await,
         Command::Interop(command) => interop::run(command, session).await,
         Command::Tail(arguments) => tail::run(arguments, session).await,
+        Command::Token(command) => token::run(&command, session),
         Command::Doctor(arguments) => doctor::run(&arguments, session).await,
         Command::Completions(arguments) => completions::run(&arguments, session),
         Command::Config(command) => config::run(&command, session),

@@ -17,6 +17,8 @@ pub(crate) struct HttpError {
     pub(crate) status: StatusCode,
     pub(crate) inner: Error,
     retry_after: u64,
+    /// How long to wait before the error is sent.
+    pub(crate) delay: Duration,
 }
 
 /// An error as sent to the client: an RFC 9457 problem details object.
@@ -67,6 +69,12 @@ impl HttpError {
         self
     }
 
+    /// Sets how long to wait before the error is sent.
+    pub(crate) fn delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
     /// Builds the response. With `is_legacy` it is plain JSON with a `message`, as clients of the
     /// Delayed Queue App expect.
     pub(crate) fn response(self, request_id: &str, is_legacy: bool) -> Response<Body> {
@@ -111,6 +119,7 @@ impl From<Error> for HttpError {
             status: status_of(&error.code),
             inner: error,
             retry_after: RETRY_AFTER,
+            delay: Duration::ZERO,
         }
     }
 }

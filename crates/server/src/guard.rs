@@ -46,6 +46,13 @@ pub(crate) async fn middleware(
     // Clients of the Delayed Queue App expect errors in `message`.
     let is_legacy = request.uri().path() == "/";
     let checked = check(&state, &request);
+    if let Err(error) = &checked {
+        // No permit is held meanwhile, so that other clients are not affected.
+        tokio::select! {
+            () = tokio::time::sleep(error.delay) => {}
+            () = state.stopping.cancelled() => {}
+        }
+    }
     let permit = Arc::clone(&state.requests).try_acquire_owned();
     let mut response = match (checked, permit) {
         (Err(error), _) => error.response(&id, is_legacy),
@@ -132,8 +139,8 @@ fn authenticate(state: &AppState, request: &Request) -> Result<Caller, HttpError
     }
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
     state.auth_failures.count(peer)?;
-    let help = "check that the server's token file contains the SHA-256 of the token; \
-        a ticket is valid once, for 30s";
+    let help = "check that the server's token file contains the SHA-256 of the token, which has \
+        at least 32 characters (`windlass token new`); a ticket is valid once, for 30s";
     let why = "unknown token or ticket";
     Err(HttpError::new("unauthorized", why, help))
 }
@@ -185,4 +192,70 @@ fn set_common_headers(headers: &mut HeaderMap, id: &str) {
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static(policy));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::http::StatusCode;
+    use hyper::service::Service;
+    use hyper_util::service::TowerToHyperService;
+    use tokio::time::Instant;
+    use windlass_core::SystemClock;
+    use windlass_store_memory::MemoryStore;
+
+    use super::*;
+    use crate::router::router;
+    use crate::serve::Options;
+    use crate::token::Tokens;
+
+    const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+    /// Sends a request from an address. Returns the status and how long that took.
+    async fn send(state: &Arc<AppState>, address: &str, token: &str) -> (StatusCode, Duration) {
+        let mut request = Request::get("/v1/queues")
+            .header("host", "localhost")
+            .header("authorization", format!("Bearer {token}"))
+            .body(Body::empty())
+            .unwrap();
+        request
+            .extensions_mut()
+            .insert(Peer(address.parse().unwrap()));
+        let started = Instant::now();
+        let service = TowerToHyperService::new(router(state));
+        let response = service.call(request).await.unwrap();
+        (response.status(), started.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn wrong_tokens_are_answered_later_and_later_and_right_ones_at_once() {
+        let store = MemoryStore::new(Arc::new(SystemClock));
+        let mut options = Options::new("127.0.0.1:0".parse().unwrap()).unwrap();
+        options.tokens = Tokens::single(SECRET).unwrap();
+        options.requests_max = 1;
+        let state = Arc::new(AppState::new(Arc::new(store), options));
+        let wrong = SECRET.replace('0', "1");
+        let started = Instant::now();
+        for _ in 0..40 {
+            send(&state, "10.0.0.1", &wrong).await;
+        }
+        let rate = 40.0 / started.elapsed().as_secs_f64().max(0.001);
+        assert!(rate < 0.2, "{rate} guesses per second");
+
+        // Right ones are accepted while a wrong one waits, from the same address and from others.
+        let guessing = tokio::spawn({
+            let state = Arc::clone(&state);
+            async move { send(&state, "10.0.0.1", &wrong).await }
+        });
+        tokio::task::yield_now().await;
+        for address in ["10.0.0.1", "10.0.0.2"] {
+            let right = send(&state, address, SECRET).await;
+            assert_eq!(right, (StatusCode::OK, Duration::ZERO), "{address}");
+        }
+        assert!(!guessing.is_finished());
+        let (status, delay) = guessing.await.unwrap();
+        assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+        assert!(delay >= Duration::from_secs(10), "{delay:?}");
+    }
 }

@@ -36,7 +36,7 @@ pub use client::HttpClient;
 pub use scope::{Grant, Scope};
 pub use serve::{HttpServer, Options};
 pub use timeouts::Timeouts;
-pub use token::Tokens;
+pub use token::{NewToken, Tokens};
 pub use tokio_util::sync::CancellationToken;
 
 /// Returns the method, path and required scope of every route.

@@ -246,7 +246,7 @@ mod tests {
             options.is_insecure = true;
             assert!(options.check().is_ok(), "{listen}");
             options.is_insecure = false;
-            options.tokens = Tokens::single(&"x".repeat(32)).unwrap();
+            options.tokens = Tokens::single(&"0123456789abcdef".repeat(2)).unwrap();
             assert!(options.check().is_ok(), "{listen}");
         }
     }

@@ -1,6 +1,8 @@
 //! Bearer tokens. They are stored as digests, compared in constant time and never shown.
 
 mod digest;
+mod generate;
+mod strength;
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -10,9 +12,8 @@ use windlass_core::{Error, ErrorKind, Result};
 
 use crate::scope::Grant;
 use digest::Digest;
-
-/// The minimum length of a token: 128 bits as hex digits.
-const SECRET_CHARS_MIN: usize = 32;
+pub use generate::NewToken;
+use strength::{GuessableDigests, SECRET_CHARS_MIN, is_weak};
 
 /// The largest token file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -70,12 +71,13 @@ impl Tokens {
     /// Parses the text of a token file. Errors give the line number but never its content.
     pub fn parse(text: &str) -> Result<Self> {
         let mut entries = Vec::new();
+        let guessable = GuessableDigests::new();
         for (at, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default();
             if line.trim().is_empty() {
                 continue;
             }
-            let entry = parse_line(line).map_err(|error| {
+            let entry = parse_line(line, &guessable).map_err(|error| {
                 let what = format!("line {}: {error}", at + 1);
                 Error::new(error.kind(), what, error.help().to_owned())
             })?;
@@ -91,9 +93,10 @@ impl Tokens {
     /// Creates a set with one token that has every permission.
     pub fn single(secret: &str) -> Result<Self> {
         let is_plain = secret.chars().all(|c| c.is_ascii_graphic());
-        if secret.len() < SECRET_CHARS_MIN || !is_plain {
-            let why = format!("expected at least {SECRET_CHARS_MIN} visible ASCII characters");
-            let help = "generate one with `openssl rand -hex 32`";
+        if is_weak(secret) || !is_plain {
+            let why =
+                format!("expected at least {SECRET_CHARS_MIN} random, visible ASCII characters");
+            let help = "generate one with `windlass token new NAME --scope admin`";
             return Err(Error::invalid("token", why, help));
         }
         Ok(Self(vec![TokenEntry {
@@ -121,8 +124,12 @@ impl Tokens {
         self.find(secret).map(|at| &self.0[at].grant)
     }
 
-    /// Returns the index of a token in [`Tokens::all`].
+    /// Returns the index of a token in [`Tokens::all`]. A weak token is never found, whatever its
+    /// digest: the file cannot show how long a token is.
     pub(crate) fn find(&self, secret: &str) -> Option<usize> {
+        if is_weak(secret) {
+            return None;
+        }
         let digest = Digest::of(secret);
         let mut found = None;
         for (at, entry) in self.0.iter().enumerate() {
@@ -139,15 +146,15 @@ impl Tokens {
     }
 }
 
-fn parse_line(line: &str) -> Result<TokenEntry> {
+fn parse_line(line: &str, guessable: &GuessableDigests) -> Result<TokenEntry> {
     let words: Vec<_> = line.split_whitespace().collect();
     // `=` is not allowed in queue names.
     let (limits, words): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| word.contains('='));
-    let (digest, scopes, queues) = match words.as_slice() {
-        [_, digest, scopes] => (digest, scopes, "*"),
-        [_, digest, scopes, queues] => (digest, scopes, *queues),
+    let (name, digest, scopes, queues) = match words.as_slice() {
+        [name, digest, scopes] => (name, digest, scopes, "*"),
+        [name, digest, scopes, queues] => (name, digest, scopes, *queues),
         _ => {
-            let help = "use NAME SHA256 SCOPES [QUEUES], such as `ann 9f86… read,enqueue mail-*`";
+            let help = "use NAME SHA256 SCOPES [QUEUES], as `windlass token new` prints it";
             return Err(Error::invalid(
                 "token",
                 "expected three or four fields",
@@ -159,6 +166,11 @@ fn parse_line(line: &str) -> Result<TokenEntry> {
         let help = "hash the token with `printf %s TOKEN | sha256sum`";
         Error::invalid("digest", "expected 64 hex digits", help)
     })?;
+    if guessable.contains(&digest, name) {
+        let why = "it is the digest of a word that is easy to guess";
+        let help = "replace the line with one of `windlass token new`";
+        return Err(Error::invalid("token", why, help));
+    }
     Ok(TokenEntry {
         digest,
         grant: Grant::parse(scopes, queues)?,
@@ -197,17 +209,20 @@ mod tests {
     use super::*;
     use crate::scope::Scope;
 
-    /// The SHA-256 of `test`.
-    const DIGEST: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+    /// The SHA-256 of [`SECRET`].
+    const DIGEST: &str = "3eb1bd439947eb762998e566ccc2e099c791118b2f40579cc4f7da2b5061b7f9";
 
     #[test]
     fn a_token_is_known_by_its_digest() {
         let file = format!("# ours\nann {DIGEST} read,enqueue mail-* # hers\n\n");
         let tokens = Tokens::parse(&file).unwrap();
 
-        let grant = tokens.grant("test").unwrap();
+        let grant = tokens.grant(SECRET).unwrap();
         assert!(grant.has(Scope::Enqueue) && !grant.allows_all_queues());
-        for wrong in ["", "tes", "test ", "Test", DIGEST] {
+        let (longer, upper) = (format!("{SECRET} "), SECRET.to_uppercase());
+        for wrong in ["", &SECRET[1..], &longer, &upper, DIGEST] {
             assert!(tokens.grant(wrong).is_none(), "{wrong}");
         }
     }
@@ -247,6 +262,17 @@ mod tests {
             assert!(!shown.contains("hunter2"), "{shown}");
         }
         assert!(Tokens::parse("# none\n").is_err());
+    }
+
+    #[test]
+    fn a_guessable_token_is_rejected_in_a_file_too() {
+        let digest: String = Digest::of("test").to_hex();
+        let error = Tokens::parse(&format!("ann {digest} read")).unwrap_err();
+        assert!(error.to_string().contains("easy to guess"), "{error}");
+        // The file cannot show that this one is short, so it is rejected when it is sent.
+        let digest = Digest::of("k7-short").to_hex();
+        let tokens = Tokens::parse(&format!("ann {digest} read")).unwrap();
+        assert!(tokens.grant("k7-short").is_none());
     }
 
     #[test]

@@ -36,13 +36,13 @@ fn listening_for_other_machines_requires_a_token() {
 #[test]
 fn a_token_of_the_file_or_the_environment_is_accepted_and_never_shown() {
     let sandbox = Sandbox::new();
-    // The SHA-256 of `test`.
-    let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
-    std::fs::write(
-        sandbox.path("tokens"),
-        format!("ann {digest} enqueue mail-*\n"),
-    )
-    .unwrap();
+    let new = sandbox
+        .run("token new ann --scope enqueue --queue mail-*")
+        .ok();
+    let new = new.text();
+    let (ann, file) = new.split_once('\n').unwrap();
+    let digest = file.split(' ').nth(1).unwrap();
+    std::fs::write(sandbox.path("tokens"), file).unwrap();
     let line = "serve --listen 127.0.0.1:0 --tokens tokens";
     let mut server = TestServer::start(&sandbox, line, |command| {
         command.env("WINDLASS_HTTP_TOKEN", CANARY);
@@ -50,9 +50,9 @@ fn a_token_of_the_file_or_the_environment_is_accepted_and_never_shown() {
     let mut shown = Vec::new();
     for (token, path, status) in [
         (CANARY, "/v1/queues/any/jobs", 201),
-        ("test", "/v1/queues/mail-1/jobs", 201),
-        ("test", "/v1/queues/post/jobs", 403),
-        ("test", "/v1/queues/mail-1/claim", 403),
+        (ann, "/v1/queues/mail-1/jobs", 201),
+        (ann, "/v1/queues/post/jobs", 403),
+        (ann, "/v1/queues/mail-1/claim", 403),
         ("canary-s3cr3t-wrong", "/v1/queues/mail-1/jobs", 401),
     ] {
         let headers = format!("authorization: Bearer {token}\r\ncontent-type: application/json");
@@ -74,7 +74,7 @@ fn a_token_of_the_file_or_the_environment_is_accepted_and_never_shown() {
         .unwrap();
     let shown = String::from_utf8_lossy(&shown);
     assert!(
-        !shown.contains("s3cr3t") && !shown.contains(digest),
+        !shown.contains("s3cr3t") && !shown.contains(digest) && !shown.contains(ann),
         "{shown}"
     );
 }
@@ -99,6 +99,13 @@ fn a_short_token_and_an_invalid_file_are_rejected_without_showing_them() {
         "{}",
         bad.stderr
     );
+    // The SHA-256 of `test`.
+    let guessable = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    std::fs::write(sandbox.path("tokens"), format!("ann {guessable} read\n")).unwrap();
+    let bad = sandbox
+        .run("serve --json --listen 127.0.0.1:0 --tokens tokens")
+        .exits(2);
+    assert!(bad.stderr.contains("easy to guess"), "{}", bad.stderr);
     sandbox
         .run("serve --listen 127.0.0.1:0 --tokens none")
         .exits(2);

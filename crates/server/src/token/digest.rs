@@ -25,6 +25,11 @@ impl Digest {
         Some(Self(bytes))
     }
 
+    /// Returns the digest as 64 hex digits.
+    pub(super) fn to_hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Compares in constant time.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()

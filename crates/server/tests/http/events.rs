@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::fixture::{Fixture, LONG, TestClient, problem, tokens_of};
+use crate::fixture::{Fixture, LONG, TestClient, problem, secret, tokens_of};
 
 /// Reads a stream until it contains `wanted`. Returns everything read.
 async fn read_until(stream: &mut BodyDataStream, wanted: &str) -> String {
@@ -85,7 +85,7 @@ async fn a_page_of_another_site_gets_no_events() {
 async fn open_stream(fixture: &Fixture, path: &str, token: Option<&str>) -> (u16, BodyDataStream) {
     let mut request = Request::get(path);
     if let Some(token) = token {
-        request = request.header("authorization", format!("Bearer {token}"));
+        request = request.header("authorization", format!("Bearer {}", secret(token)));
     }
     let mut client = fixture.client().await;
     let request = request.body(Body::empty()).unwrap();
@@ -141,7 +141,7 @@ async fn a_ticket_is_issued_for_a_token_with_the_scope_read() {
     assert_eq!(client.send("POST", path, json!(null)).await.status, 401);
     assert_eq!(client.send_as("read", "GET", path).await.status, 405);
     let foreign = Request::post(path)
-        .header("authorization", "Bearer read")
+        .header("authorization", format!("Bearer {}", secret("read")))
         .header("origin", "http://evil.example")
         .body(Body::empty());
     let foreign = client.0.send(foreign.unwrap()).await.unwrap();

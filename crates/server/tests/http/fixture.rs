@@ -32,7 +32,7 @@ impl Fixture {
         Self::with(|_| {}).await
     }
 
-    /// Starts a server with tokens: secret, scopes, queues.
+    /// Starts a server with tokens: name, scopes, queues.
     pub(crate) async fn with_tokens(tokens: &[(&str, &str, &str)]) -> Self {
         Self::with(|options| options.tokens = tokens_of(tokens)).await
     }
@@ -61,10 +61,15 @@ impl Fixture {
     }
 }
 
-/// Parses tokens: secret, scopes, and queues with limits.
+/// Returns the token of a name: long enough for the server to accept it.
+pub(crate) fn secret(name: &str) -> String {
+    format!("{name}-0123456789abcdef0123456789abcdef")
+}
+
+/// Parses tokens: name, scopes, and queues with limits.
 pub(crate) fn tokens_of(tokens: &[(&str, &str, &str)]) -> Tokens {
-    let line = |(secret, scopes, queues): &(&str, &str, &str)| {
-        format!("{secret} {} {scopes} {queues}", sha256(secret))
+    let line = |(name, scopes, queues): &(&str, &str, &str)| {
+        format!("{name} {} {scopes} {queues}", sha256(&secret(name)))
     };
     let lines: Vec<_> = tokens.iter().map(line).collect();
     Tokens::parse(&lines.join("\n")).unwrap()
@@ -86,10 +91,10 @@ impl TestClient {
         self.0.send(request.unwrap()).await.unwrap()
     }
 
-    /// Sends a request with a token and no body.
+    /// Sends a request with the token of a name and no body.
     pub(crate) async fn send_as(&mut self, token: &str, method: &str, path: &str) -> Reply {
         let request = Request::builder().method(method).uri(path);
-        let request = request.header("authorization", format!("Bearer {token}"));
+        let request = request.header("authorization", format!("Bearer {}", secret(token)));
         self.0
             .send(request.body(Body::empty()).unwrap())
             .await

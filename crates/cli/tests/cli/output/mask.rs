@@ -137,6 +137,8 @@ fn name_of(word: &str) -> Option<&'static str> {
         Some("ID")
     } else if word.len() == 16 && word.chars().all(is_hex) {
         Some("BOOT")
+    } else if word.len() == 64 && word.chars().all(is_hex) {
+        Some("HEX")
     } else if is_age(word) {
         Some("AGE")
     } else {

@@ -309,6 +309,14 @@ pub(super) const TRANSCRIPTS: [Transcript; 37] = [
         ],
     ),
     ("windlass-submit", &["submit --count 2 --within 10s"]),
+    (
+        "windlass-token-new",
+        &[
+            "token new ann --scope read,enqueue --queue mail-* --queue news",
+            "token new bob --scope admin",
+            "token new bob --scope dance",
+        ],
+    ),
     ("windlass-version", &["version"]),
     (
         "windlass-workers-command",
