@@ -25,7 +25,7 @@ use crate::scope::Grant;
 use crate::state::AppState;
 
 pub(crate) use hub::Hub;
-use hub::{Event, EventCursor};
+use hub::{Event, EventCursor, StreamPermit};
 pub(crate) use tickets::{TicketReply, Tickets, issue as ticket};
 
 /// Opens an event stream.
@@ -59,7 +59,7 @@ pub(crate) fn handle(state: &Arc<AppState>, request: &ApiRequest) -> HandlerResu
         queue,
         grant: request.grant.clone(),
         has_started: false,
-        _permits: [token_permit, permit],
+        _permits: (token_permit, permit),
     };
     let chunks = stream::unfold(reader, |mut reader| async {
         let chunk = reader.next().await?;
@@ -75,7 +75,7 @@ struct Reader {
     queue: Option<QueueName>,
     grant: Grant,
     has_started: bool,
-    _permits: [OwnedSemaphorePermit; 2],
+    _permits: (OwnedSemaphorePermit, StreamPermit),
 }
 
 impl Reader {

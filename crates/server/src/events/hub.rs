@@ -1,14 +1,14 @@
 //! Listens to the notifications of the store once, and buffers the last ones for all streams.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::json;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 use windlass_core::{Notification, QueueName, Store};
 
 /// How many events are buffered.
@@ -65,7 +65,32 @@ pub(crate) struct Hub {
     shared: Arc<Shared>,
     store: Arc<dyn Store>,
     streams: Arc<Semaphore>,
-    is_listening: AtomicBool,
+    listener: Arc<Mutex<Listener>>,
+}
+
+/// The listener, which runs only while there are streams: a store works more for a watched queue.
+#[derive(Debug, Default)]
+struct Listener {
+    streams: usize,
+    /// Cancelled when the last stream ends.
+    stop: CancellationToken,
+}
+
+/// An open stream. The last one that is dropped stops the listener.
+#[derive(Debug)]
+pub(super) struct StreamPermit {
+    listener: Arc<Mutex<Listener>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for StreamPermit {
+    fn drop(&mut self) {
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        listener.streams -= 1;
+        if listener.streams == 0 {
+            listener.stop.cancel();
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -140,7 +165,7 @@ impl Hub {
             shared: Arc::new(shared),
             store,
             streams: Arc::new(Semaphore::new(streams_max.min(Semaphore::MAX_PERMITS))),
-            is_listening: AtomicBool::new(false),
+            listener: Arc::default(),
         }
     }
 
@@ -148,14 +173,20 @@ impl Hub {
         &self.shared.boot
     }
 
-    /// Reserves a stream. The first call starts the listener.
-    pub(super) fn open_stream(&self) -> Option<OwnedSemaphorePermit> {
+    /// Reserves a stream. The first one starts the listener.
+    pub(super) fn open_stream(&self) -> Option<StreamPermit> {
         let permit = Arc::clone(&self.streams).try_acquire_owned().ok()?;
-        if !self.is_listening.swap(true, Ordering::AcqRel) {
-            let shared = Arc::downgrade(&self.shared);
-            tokio::spawn(listen(Arc::clone(&self.store), shared));
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        listener.streams += 1;
+        if listener.streams == 1 {
+            listener.stop = CancellationToken::new();
+            let (store, shared) = (Arc::clone(&self.store), Arc::clone(&self.shared));
+            tokio::spawn(listen(store, shared, listener.stop.clone()));
         }
-        Some(permit)
+        Some(StreamPermit {
+            listener: Arc::clone(&self.listener),
+            _permit: permit,
+        })
     }
 
     /// Returns the start position of a stream: after the last event it received, or now.
@@ -204,44 +235,34 @@ impl Hub {
     }
 }
 
-/// Listens to all queues until the hub is dropped.
-async fn listen(store: Arc<dyn Store>, shared: Weak<Shared>) {
+/// Listens to all queues until `stop` is cancelled.
+async fn listen(store: Arc<dyn Store>, shared: Arc<Shared>, stop: CancellationToken) {
     let mut queues = Vec::new();
     let mut watch = None;
-    loop {
-        let Ok(current) = store.queues().await else {
-            // Events are missed until the store is back; a `resync` follows.
-            watch = None;
-            queues.clear();
-            tokio::time::sleep(QUEUE_POLL_INTERVAL).await;
-            if shared.strong_count() == 0 {
-                return;
-            }
-            continue;
-        };
-        if watch.is_none() || current != queues {
-            watch = store.watch(&current).await.ok();
-            queues = current;
-            // Changes before the watch started produced no notification.
-            let Some(shared) = shared.upgrade() else {
-                return;
-            };
-            shared.add(Notification::Resync);
-        }
+    while !stop.is_cancelled() {
         let until = Instant::now() + QUEUE_POLL_INTERVAL;
-        let Some(watch) = &mut watch else {
-            tokio::time::sleep_until(until).await;
-            continue;
-        };
-        while let Ok(Some(notification)) = timeout_at(until, watch.next()).await {
-            let Some(shared) = shared.upgrade() else {
-                return;
-            };
-            shared.add(notification);
+        match store.queues().await {
+            Ok(current) if watch.is_none() || current != queues => {
+                watch = store.watch(&current).await.ok();
+                queues = current;
+                // Changes before the watch started produced no notification.
+                shared.add(Notification::Resync);
+            }
+            Ok(_) => {}
+            // Events are missed until the store is back; a `resync` follows.
+            Err(_) => watch = None,
         }
-        tokio::time::sleep_until(until).await;
-        if shared.strong_count() == 0 {
-            return;
+        let listening = async {
+            if let Some(watch) = &mut watch {
+                while let Ok(Some(notification)) = timeout_at(until, watch.next()).await {
+                    shared.add(notification);
+                }
+            }
+            tokio::time::sleep_until(until).await;
+        };
+        tokio::select! {
+            () = listening => {}
+            () = stop.cancelled() => {}
         }
     }
 }
@@ -271,6 +292,28 @@ mod tests {
 
         assert_eq!(hub.next(&mut cursor).await.notification, work("b"));
         assert_eq!(hub.next(&mut cursor).await.notification, work("c"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_watch_ends_with_its_last_reader_and_starts_again_with_the_next() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+        let hub = Hub::new(Arc::clone(&store), 2);
+        // The listener holds the store for as long as it watches.
+        let idle = Arc::strong_count(&store);
+        for _ in 0..2 {
+            let mut cursor = hub.cursor(None);
+            let (one, two) = (hub.open_stream().unwrap(), hub.open_stream().unwrap());
+            assert_eq!(
+                hub.next(&mut cursor).await.notification,
+                Notification::Resync
+            );
+            drop(one);
+            tokio::time::sleep(QUEUE_POLL_INTERVAL * 3).await;
+            assert_eq!(Arc::strong_count(&store), idle + 1, "one reader is left");
+            drop(two);
+            tokio::time::sleep(QUEUE_POLL_INTERVAL * 3).await;
+            assert_eq!(Arc::strong_count(&store), idle, "no reader is left");
+        }
     }
 
     #[tokio::test]
