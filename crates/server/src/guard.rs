@@ -12,12 +12,13 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, header};
 use axum::middleware::Next;
 
 use crate::caller::Caller;
+use crate::connections::Connection;
 use crate::error::HttpError;
 use crate::scope::Scope;
 use crate::state::AppState;
 use crate::table::{EVENTS, ROUTES};
 
-pub(crate) use auth_failures::AuthFailures;
+pub(crate) use auth_failures::{AuthFailures, network};
 
 /// The longest path and query.
 const URL_BYTES_MAX: usize = 8 * 1024;
@@ -57,6 +58,9 @@ pub(crate) async fn middleware(
     let mut response = match (checked, permit) {
         (Err(error), _) => error.response(&id, is_legacy),
         (Ok(caller), Err(_)) if !state.is_probe(&caller) => overloaded().response(&id, is_legacy),
+        (Ok(caller), _) if !state.is_probe(&caller) && !prove(&request) => {
+            overloaded().response(&id, is_legacy)
+        }
         (Ok(caller), _permit) => {
             request.extensions_mut().insert(caller);
             request.extensions_mut().insert(RequestId(id.clone()));
@@ -68,8 +72,14 @@ pub(crate) async fn middleware(
     response
 }
 
+/// Marks the connection of a request as one with a valid token. Returns false if there are too many.
+fn prove(request: &Request) -> bool {
+    let connection = request.extensions().get::<Arc<Connection>>();
+    connection.is_none_or(|connection| connection.prove())
+}
+
 fn overloaded() -> HttpError {
-    let why = "too many requests are in flight";
+    let why = "too many requests are in flight, or too many clients are connected";
     HttpError::new("overloaded", why, "retry in a few seconds")
 }
 

@@ -16,10 +16,11 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{Error, ErrorKind, QueueName, Result, Store};
 
+use crate::connections::{Connection, Connections};
 use crate::guard::{HEADER_BYTES_MAX, Peer};
 use crate::router::router;
 use crate::state::AppState;
@@ -50,6 +51,8 @@ pub struct Options {
     pub delayed_queue: QueueName,
     /// The most open connections.
     pub connections_max: usize,
+    /// The most open connections of one address (for IPv6, a /64) without a valid token.
+    pub address_connections_max: usize,
     /// The most requests in flight, including waiting claims.
     pub requests_max: usize,
     /// The most open event streams.
@@ -73,6 +76,7 @@ impl Options {
             hosts: Vec::new(),
             delayed_queue: QueueName::new("delayed")?,
             connections_max: 4096,
+            address_connections_max: 256,
             requests_max: 4096,
             streams_max: 1024,
             token_streams_max: 100,
@@ -103,7 +107,10 @@ pub struct HttpServer {
     address: SocketAddr,
     router: Router,
     state: Arc<AppState>,
-    connections: Arc<Semaphore>,
+    connections: Arc<Connections>,
+    /// Cloned for every connection; once all clones are dropped, all connections are closed.
+    open: mpsc::Sender<()>,
+    closed: mpsc::Receiver<()>,
 }
 
 impl HttpServer {
@@ -117,7 +124,9 @@ impl HttpServer {
         };
         let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let connections = Arc::new(Semaphore::new(options.connections_max));
+        let connections =
+            Connections::new(options.connections_max, options.address_connections_max);
+        let (open, closed) = mpsc::channel(1);
         let state = Arc::new(AppState::new(store, options));
         Ok(Self {
             listener,
@@ -125,6 +134,8 @@ impl HttpServer {
             router: router(&state),
             state,
             connections,
+            open,
+            closed,
         })
     }
 
@@ -134,9 +145,7 @@ impl HttpServer {
     }
 
     /// Serves until `stop` is cancelled, then waits up to 10 s for requests in flight.
-    pub async fn run(self, stop: CancellationToken) {
-        let all = Arc::clone(&self.connections);
-        let count = u32::try_from(all.available_permits()).unwrap_or(u32::MAX);
+    pub async fn run(mut self, stop: CancellationToken) {
         loop {
             let accepted = tokio::select! {
                 accepted = self.listener.accept() => accepted,
@@ -149,13 +158,14 @@ impl HttpServer {
             }
         }
         drop(self.listener);
+        drop(self.open);
         self.state.stopping.cancel();
-        // Once all permits are back, all connections are closed.
-        let _ = tokio::time::timeout(GRACE, all.acquire_many(count)).await;
+        let _ = tokio::time::timeout(GRACE, self.closed.recv()).await;
     }
 
     fn connect(&self, stream: TcpStream, peer: SocketAddr) {
-        let Ok(permit) = Arc::clone(&self.connections).try_acquire_owned() else {
+        let tracker = Arc::default();
+        let Some(admitted) = self.connections.admit(peer.ip(), &tracker) else {
             self.state.counters.connection_rejected();
             // Best effort: never wait for this client.
             let _ = stream.try_write(
@@ -168,19 +178,20 @@ impl HttpServer {
         let service = PeerService {
             inner: TowerToHyperService::new(self.router.clone()),
             peer: Peer(peer.ip()),
-            tracker: Arc::default(),
+            connection: Arc::new(admitted),
+            tracker,
         };
-        tokio::spawn(connection(stream, service, Arc::clone(&self.state), permit));
+        let (state, open) = (Arc::clone(&self.state), self.open.clone());
+        tokio::spawn(async move {
+            connection(stream, service, state).await;
+            drop(open);
+        });
     }
 }
 
-async fn connection(
-    stream: TcpStream,
-    service: PeerService,
-    state: Arc<AppState>,
-    permit: OwnedSemaphorePermit,
-) {
+async fn connection(stream: TcpStream, service: PeerService, state: Arc<AppState>) {
     state.counters.connected();
+    let closing = service.connection.closing.clone();
     let stream = TimeoutStream::new(stream, state.timeouts, Arc::clone(&service.tracker));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -195,13 +206,16 @@ async fn connection(
         // Connection errors are caused by the client or the network.
         _ = &mut serving => true,
         () = state.stopping.cancelled() => false,
+        () = closing.cancelled() => {
+            state.counters.connection_rejected();
+            true
+        }
     };
     if !is_done {
         serving.as_mut().graceful_shutdown();
         let _ = tokio::time::timeout(GRACE, serving).await;
     }
     state.counters.disconnected();
-    drop(permit);
 }
 
 /// Adds the client address to requests, and tracks which requests are in flight.
@@ -209,6 +223,7 @@ async fn connection(
 struct PeerService {
     inner: TowerToHyperService<Router>,
     peer: Peer,
+    connection: Arc<Connection>,
     tracker: Arc<RequestTracker>,
 }
 
@@ -219,6 +234,9 @@ impl Service<Request<Incoming>> for PeerService {
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         request.extensions_mut().insert(self.peer);
+        request
+            .extensions_mut()
+            .insert(Arc::clone(&self.connection));
         let in_flight = self.tracker.start();
         let responding = self.inner.call(request);
         Box::pin(async move {

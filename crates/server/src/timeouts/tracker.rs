@@ -34,7 +34,7 @@ impl RequestTracker {
     }
 
     /// Returns the number of the request the connection waits for, or `None` while one is in flight.
-    pub(super) fn awaited(&self) -> Option<u64> {
+    pub(crate) fn awaited(&self) -> Option<u64> {
         let ended = self.ended.load(Ordering::Acquire);
         (self.started.load(Ordering::Acquire) == ended).then_some(ended)
     }

@@ -50,7 +50,11 @@ async fn send_slowly(address: String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_clients_do_not_stop_a_normal_one() {
     // No slow client times out before all of them are connected.
-    let fixture = Fixture::with(|options| options.timeouts.header = LONG * 2).await;
+    let fixture = Fixture::with(|options| {
+        options.timeouts.header = LONG * 2;
+        options.address_connections_max = crowd() + 1;
+    })
+    .await;
     let slow: Vec<_> = (0..crowd())
         .map(|_| tokio::spawn(send_slowly(fixture.address().to_owned())))
         .collect();

@@ -3,11 +3,11 @@
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::fixture::{Fixture, LONG, TestClient, problem};
+use crate::fixture::{Fixture, LONG, TestClient, problem, tokens_of};
 
 const JOBS: &str = "/v1/queues/q/jobs";
 
@@ -140,8 +140,9 @@ async fn a_request_over_the_limit_gets_503_and_health_checks_still_work() {
 async fn a_connection_over_the_limit_gets_503_and_the_others_continue() {
     let fixture = Fixture::with(|options| options.connections_max = 2).await;
     let (mut one, mut two) = (fixture.client().await, fixture.client().await);
-    assert_eq!(one.get("/healthz").await.status, 200);
-    assert_eq!(two.get("/healthz").await.status, 200);
+    // A connection with only health checks would make room for the third.
+    assert_eq!(one.get("/v1/queues").await.status, 200);
+    assert_eq!(two.get("/v1/queues").await.status, 200);
     let mut third = TcpStream::connect(fixture.address()).await.unwrap();
     let mut response = String::new();
 
@@ -149,4 +150,62 @@ async fn a_connection_over_the_limit_gets_503_and_the_others_continue() {
 
     assert!(response.starts_with("HTTP/1.1 503 "), "{response}");
     assert_eq!(one.get("/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn half_sent_requests_on_all_connections_lock_nobody_out() {
+    let fixture = Fixture::with(|options| {
+        options.tokens = tokens_of(&[("ann", "read", "*")]);
+        options.connections_max = 32;
+        // No half-sent request times out during the test.
+        options.timeouts.header = LONG * 2;
+    })
+    .await;
+    let mut known = fixture.client().await;
+    assert_eq!(known.send_as("ann", "GET", "/v1/queues").await.status, 200);
+    let mut half_sent = Vec::new();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(fixture.address()).await.unwrap();
+        let _ = stream.write_all(b"GET / HTTP/1.1\r\nhost: local").await;
+        half_sent.push(stream);
+    }
+
+    for _ in 0..10 {
+        let mut probe = fixture.client().await;
+        assert_eq!(probe.get("/healthz").await.status, 200);
+        let mut client = fixture.client().await;
+        let reply = client.send_as("ann", "GET", "/v1/queues").await;
+        assert_eq!(reply.status, 200);
+    }
+    assert_eq!(known.send_as("ann", "GET", "/v1/queues").await.status, 200);
+    let closing = async {
+        loop {
+            let metrics = known.send_as("ann", "GET", "/metrics").await;
+            let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
+            let mut lines = metrics.lines();
+            let open = lines.find_map(|line| line.strip_prefix("windlass_http_connections "));
+            if open.unwrap().parse::<usize>().unwrap() <= 32 {
+                return;
+            }
+        }
+    };
+    assert!(timeout(LONG, closing).await.is_ok(), "too many connections");
+}
+
+#[tokio::test]
+async fn clients_with_a_token_leave_connections_for_health_checks() {
+    let fixture = Fixture::with(|options| options.connections_max = 8).await;
+    let mut clients = Vec::new();
+    for _ in 0..7 {
+        let mut client = fixture.client().await;
+        assert_eq!(client.get("/v1/queues").await.status, 200);
+        clients.push(client);
+    }
+    let mut eighth = fixture.client().await;
+    let refused = eighth.get("/v1/queues").await;
+    assert_eq!(problem(&refused), (503, "overloaded".to_owned()));
+    assert_eq!(eighth.get("/healthz").await.status, 200);
+    let mut ninth = fixture.client().await;
+    assert_eq!(ninth.get("/healthz").await.status, 200);
+    assert_eq!(clients[0].get("/v1/queues").await.status, 200);
 }
