@@ -20,8 +20,8 @@ const RESERVED_SHARE: usize = 8;
 /// All open connections.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    connections_max: usize,
-    address_connections_max: usize,
+    count_max: usize,
+    per_address_max: usize,
     open: Mutex<Open>,
 }
 
@@ -52,10 +52,10 @@ pub(crate) struct Connection {
 }
 
 impl Connections {
-    pub(crate) fn new(connections_max: usize, address_connections_max: usize) -> Arc<Self> {
+    pub(crate) fn new(count_max: usize, per_address_max: usize) -> Arc<Self> {
         Arc::new(Self {
-            connections_max,
-            address_connections_max,
+            count_max,
+            per_address_max,
             open: Mutex::default(),
         })
     }
@@ -70,11 +70,11 @@ impl Connections {
         let address = network(peer);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let of_address = open.addresses.get(&address).map_or(0, BTreeMap::len);
-        if of_address >= self.address_connections_max {
+        if of_address >= self.per_address_max {
             // A request in flight may be a delayed reply to a guess, which must not be cut short.
             let is_idle = |unproven: &Unproven| unproven.tracker.awaited().is_some();
             open.close_oldest(address, is_idle)?;
-        } else if open.proven + open.unproven >= self.connections_max {
+        } else if open.proven + open.unproven >= self.count_max {
             let largest = open.addresses.iter().max_by_key(|(_, each)| each.len());
             let largest = *largest?.0;
             open.close_oldest(largest, |_| true)?;
@@ -132,7 +132,7 @@ impl Connection {
         }
         let all = &self.all;
         let mut open = all.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let proven_max = all.connections_max - all.connections_max / RESERVED_SHARE;
+        let proven_max = all.count_max - all.count_max / RESERVED_SHARE;
         if open.proven >= proven_max || open.remove(self.address, self.number).is_none() {
             return false;
         }
