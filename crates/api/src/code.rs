@@ -209,7 +209,7 @@ pub const CODES: &[Code] = &[
     code(
         "too_many_requests",
         (None, Some(429)),
-        "The rate limit of the token is exceeded, or too many invalid tokens came from this address.",
+        "A limit of the token is exceeded (requests, streams or memory), or too many invalid tokens came from this address.",
         "Retry after the number of seconds in `Retry-After`.",
     ),
     code(

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Duration, Instant};
 
+use crate::budget::{Budget, Reserved, UsedUp};
 use crate::error::HttpError;
 use crate::scope::Grant;
 
@@ -16,12 +17,30 @@ pub(crate) struct Caller {
     pub(crate) limiter: Arc<Limiter>,
 }
 
+/// The limits of a caller.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// Requests per second.
+    pub(crate) rate: Option<NonZeroU32>,
+    /// Open event streams.
+    pub(crate) streams: usize,
+    /// Requests in flight.
+    pub(crate) requests: usize,
+    /// Buffered bytes of this caller.
+    pub(crate) memory: usize,
+    /// Buffered bytes of all callers.
+    pub(crate) process_memory: Budget,
+}
+
 impl Caller {
-    pub(crate) fn new(grant: Grant, rate: Option<NonZeroU32>, streams: usize) -> Self {
-        let streams = streams.min(Semaphore::MAX_PERMITS);
+    pub(crate) fn new(grant: Grant, limits: Limits) -> Self {
+        let semaphore = |count: usize| Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)));
         let limiter = Limiter {
-            rate_limit: rate.map(RateLimit::new),
-            streams: Arc::new(Semaphore::new(streams)),
+            rate_limit: limits.rate.map(RateLimit::new),
+            streams: semaphore(limits.streams),
+            requests: semaphore(limits.requests),
+            memory: Budget::new(limits.memory),
+            process_memory: limits.process_memory,
         };
         Self {
             grant,
@@ -35,9 +54,43 @@ impl Caller {
 pub(crate) struct Limiter {
     rate_limit: Option<RateLimit>,
     streams: Arc<Semaphore>,
+    requests: Arc<Semaphore>,
+    memory: Budget,
+    process_memory: Budget,
 }
 
 impl Limiter {
+    /// Counts a request in flight, or rejects it if the token has too many.
+    pub(crate) fn start_request(&self) -> Result<OwnedSemaphorePermit, HttpError> {
+        let permit = Arc::clone(&self.requests).try_acquire_owned();
+        permit.map_err(|_| {
+            let why = "too many requests are in flight for this token";
+            let help = "wait for some of them; requests=N in the token file sets the limit";
+            HttpError::new("too_many_requests", why, help)
+        })
+    }
+
+    /// Reserves memory for bytes that are about to be buffered, or rejects the request.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<Reserved, HttpError> {
+        let reserved = self.memory.reserve(&self.process_memory, bytes);
+        reserved.map_err(|used_up| match used_up {
+            UsedUp::Token => {
+                let why = "the requests and unread replies of this token use too much memory";
+                let help = "read replies faster, send less at once, or retry later";
+                HttpError::new("too_many_requests", why, help)
+            }
+            UsedUp::Process => {
+                let why = "all requests and unread replies together use too much memory";
+                HttpError::new("overloaded", why, "retry in a few seconds")
+            }
+        })
+    }
+
+    /// Reserves memory as far as it is available, for a reply that must be sent.
+    pub(crate) fn reserve_available(&self, bytes: usize) -> Reserved {
+        self.memory.reserve_available(&self.process_memory, bytes)
+    }
+
     /// Counts a request, or rejects it if the token is over its rate limit.
     pub(crate) fn check_rate(&self) -> Result<(), HttpError> {
         let Some(rate_limit) = &self.rate_limit else {
@@ -95,12 +148,26 @@ impl RateLimit {
 }
 
 #[cfg(test)]
+impl Limits {
+    /// Returns limits that no test reaches, except those of the rate and of event streams.
+    pub(crate) fn of(rate: Option<NonZeroU32>, streams: usize) -> Self {
+        Self {
+            rate,
+            streams,
+            requests: usize::MAX,
+            memory: usize::MAX,
+            process_memory: Budget::new(usize::MAX),
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn a_token_has_its_requests_per_second_and_no_more() {
-        let caller = Caller::new(Grant::all(), NonZeroU32::new(10), 0);
+        let caller = Caller::new(Grant::all(), Limits::of(NonZeroU32::new(10), 0));
         for second in 0..3 {
             for request in 0..10 {
                 assert!(caller.limiter.check_rate().is_ok(), "{second} {request}");
@@ -119,17 +186,28 @@ mod tests {
 
     #[test]
     fn without_a_rate_nothing_is_rejected() {
-        let caller = Caller::new(Grant::all(), None, usize::MAX);
+        let caller = Caller::new(Grant::all(), Limits::of(None, usize::MAX));
         assert!((0..10_000).all(|_| caller.limiter.check_rate().is_ok()));
         assert!(caller.limiter.open_stream().is_ok());
     }
 
     #[test]
     fn a_stream_that_ends_makes_room_for_another() {
-        let caller = Caller::new(Grant::all(), None, 1);
+        let caller = Caller::new(Grant::all(), Limits::of(None, 1));
         let permit = caller.limiter.open_stream().unwrap();
         assert_eq!(caller.limiter.open_stream().unwrap_err().status, 429);
         drop(permit);
         assert!(caller.limiter.open_stream().is_ok());
+    }
+
+    #[test]
+    fn a_token_has_so_many_requests_in_flight() {
+        let mut limits = Limits::of(None, 0);
+        limits.requests = 1;
+        let caller = Caller::new(Grant::all(), limits);
+        let permit = caller.limiter.start_request().unwrap();
+        assert_eq!(caller.limiter.start_request().unwrap_err().status, 429);
+        drop(permit);
+        assert!(caller.limiter.start_request().is_ok());
     }
 }

@@ -138,6 +138,7 @@ mod tests {
             body: Body::empty(),
             grant: state.anonymous.grant.clone(),
             limiter: Arc::clone(&state.anonymous.limiter),
+            reserved: Vec::new(),
             body_timeout: state.timeouts.body,
         }
     }

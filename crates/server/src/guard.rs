@@ -10,8 +10,10 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, header};
 use axum::middleware::Next;
+use hyper::body::Body as _;
 
-use crate::caller::Caller;
+use crate::budget::hold;
+use crate::caller::{Caller, Limiter};
 use crate::connections::Connection;
 use crate::error::HttpError;
 use crate::scope::Scope;
@@ -25,6 +27,9 @@ const URL_BYTES_MAX: usize = 8 * 1024;
 
 /// The largest total size of the headers.
 pub(crate) const HEADER_BYTES_MAX: usize = 16 * 1024;
+
+/// Replies below this size are not counted: as many as there are connections fit into memory.
+const SMALL_REPLY_BYTES: usize = 16 * 1024;
 
 /// The longest request id that is echoed.
 const REQUEST_ID_BYTES_MAX: usize = 128;
@@ -61,11 +66,18 @@ pub(crate) async fn middleware(
         (Ok(caller), _) if !state.is_probe(&caller) && !prove(&request) => {
             overloaded().response(&id, is_legacy)
         }
-        (Ok(caller), _permit) => {
-            request.extensions_mut().insert(caller);
-            request.extensions_mut().insert(RequestId(id.clone()));
-            next.run(request).await
-        }
+        (Ok(caller), _permit) => match caller.limiter.start_request() {
+            Err(error) => error.response(&id, is_legacy),
+            Ok(_token_permit) => {
+                let limiter = Arc::clone(&caller.limiter);
+                let is_read = request.method() == Method::GET;
+                request.extensions_mut().insert(caller);
+                request.extensions_mut().insert(RequestId(id.clone()));
+                let response = next.run(request).await;
+                reserve_reply(&limiter, is_read, response)
+                    .unwrap_or_else(|error| error.response(&id, is_legacy))
+            }
+        },
     };
     state.counters.request_done(response.status());
     set_common_headers(response.headers_mut(), &id);
@@ -76,6 +88,29 @@ pub(crate) async fn middleware(
 fn prove(request: &Request) -> bool {
     let connection = request.extensions().get::<Arc<Connection>>();
     connection.is_none_or(|connection| connection.prove())
+}
+
+/// Reserves memory for a reply until it was sent. Only a reply that changed nothing can be replaced
+/// by an error.
+fn reserve_reply(
+    limiter: &Limiter,
+    is_read: bool,
+    response: Response<Body>,
+) -> Result<Response<Body>, HttpError> {
+    // Streamed bodies have no exact size; their handlers reserve memory themselves.
+    let Some(bytes) = response.body().size_hint().exact() else {
+        return Ok(response);
+    };
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    if bytes < SMALL_REPLY_BYTES {
+        return Ok(response);
+    }
+    let reserved = if is_read {
+        limiter.reserve(bytes)?
+    } else {
+        limiter.reserve_available(bytes)
+    };
+    Ok(response.map(|body| hold(body, reserved)))
 }
 
 fn overloaded() -> HttpError {

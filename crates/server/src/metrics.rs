@@ -101,6 +101,10 @@ fn write_server_metrics(state: &AppState, text: &mut String) {
         "Requests in flight, including this one.",
     );
     let _ = writeln!(text, "{name} {}", state.in_flight());
+    let name = "windlass_http_buffered_bytes";
+    let help = "Memory reserved for requests and responses.";
+    write_header(text, name, "gauge", help);
+    let _ = writeln!(text, "{name} {}", state.memory.used());
     let name = "windlass_http_connections_refused_total";
     write_header(
         text,

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use windlass_api::{Fields, depth};
 use windlass_core::{JobId, QueueName};
 
+use crate::budget::Reserved;
 use crate::caller::Limiter;
 use crate::error::HttpError;
 use crate::scope::Grant;
@@ -23,6 +24,12 @@ const NUMERIC: [&str; 4] = ["limit", "priority", "max_attempts", "max"];
 /// The most query parameters of a request; no route accepts as many.
 const QUERY_FIELDS_MAX: usize = 64;
 
+/// How many bytes are reserved at once for a body that arrives.
+const RESERVE_BYTES: usize = 64 * 1024;
+
+/// How many copies of a body exist while it is parsed: its fields, and the jobs made of them.
+const PARSED_COPIES: usize = 2;
+
 /// A request to one of the routes.
 #[derive(Debug)]
 pub(crate) struct ApiRequest {
@@ -33,6 +40,8 @@ pub(crate) struct ApiRequest {
     pub(crate) body: Body,
     pub(crate) grant: Grant,
     pub(crate) limiter: Arc<Limiter>,
+    /// Memory for the body, kept until the request was handled.
+    pub(crate) reserved: Vec<Reserved>,
     /// How long the body may take to arrive.
     pub(crate) body_timeout: Duration,
 }
@@ -183,14 +192,22 @@ impl ApiRequest {
         }
         let mut stream = std::mem::take(&mut self.body).into_data_stream();
         let mut bytes = BytesMut::new();
+        let (limiter, reserved) = (Arc::clone(&self.limiter), &mut self.reserved);
+        let mut reserved_bytes = 0;
         let read = async {
             while let Some(chunk) = stream.next().await {
                 let chunk = chunk.map_err(|_| incomplete())?;
                 if bytes.len() + chunk.len() > bytes_max {
                     return Err(too_large());
                 }
+                // As it arrives: a client that only announces a large body reserves nothing.
+                while reserved_bytes < bytes.len() + chunk.len() {
+                    reserved.push(limiter.reserve(RESERVE_BYTES)?);
+                    reserved_bytes += RESERVE_BYTES;
+                }
                 bytes.extend_from_slice(&chunk);
             }
+            reserved.push(limiter.reserve(bytes.len() * PARSED_COPIES)?);
             Ok(())
         };
         match tokio::time::timeout(self.body_timeout, read).await {
@@ -228,11 +245,11 @@ mod tests {
     use futures_util::stream;
 
     use super::*;
-    use crate::caller::Caller;
+    use crate::caller::{Caller, Limits};
     use crate::table::ROUTES;
 
     fn request(body: Body) -> ApiRequest {
-        let Caller { grant, limiter } = Caller::new(Grant::all(), None, 0);
+        let Caller { grant, limiter } = Caller::new(Grant::all(), Limits::of(None, 0));
         ApiRequest {
             route: &ROUTES[0],
             path: Vec::new(),
@@ -241,6 +258,7 @@ mod tests {
             body,
             grant,
             limiter,
+            reserved: Vec::new(),
             body_timeout: Duration::from_secs(30),
         }
     }

@@ -83,6 +83,7 @@ fn api_request(
         body,
         grant,
         limiter,
+        reserved: Vec::new(),
         body_timeout: state.timeouts.body,
     })
 }

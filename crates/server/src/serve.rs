@@ -30,6 +30,8 @@ use crate::token::Tokens;
 /// The most headers of a request.
 const HEADERS_MAX: usize = 100;
 
+const MIB: usize = 1024 * 1024;
+
 /// How long requests may continue after the server was stopped.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -62,6 +64,12 @@ pub struct Options {
     /// The most requests per second per token, unless the token file sets `rate=N`. Without tokens
     /// the limit applies to all requests together.
     pub token_rate_max: Option<NonZeroU32>,
+    /// The most requests in flight per token, unless the token file sets `requests=N`.
+    pub token_requests_max: usize,
+    /// The most bytes buffered for requests and responses.
+    pub memory_max: usize,
+    /// The most bytes buffered for requests and responses of one token.
+    pub token_memory_max: usize,
     /// How long to wait for clients.
     pub timeouts: Timeouts,
 }
@@ -81,6 +89,9 @@ impl Options {
             streams_max: 1024,
             token_streams_max: 100,
             token_rate_max: None,
+            token_requests_max: 3072,
+            memory_max: 256 * MIB,
+            token_memory_max: 128 * MIB,
             timeouts: Timeouts::default(),
         })
     }

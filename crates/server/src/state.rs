@@ -7,7 +7,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{QueueName, Store};
 
-use crate::caller::Caller;
+use crate::budget::Budget;
+use crate::caller::{Caller, Limits};
 use crate::counters::Counters;
 use crate::events::{Hub, Tickets};
 use crate::guard::AuthFailures;
@@ -45,22 +46,39 @@ pub(crate) struct AppState {
     pub(crate) auth_failures: AuthFailures,
     pub(crate) requests: Arc<Semaphore>,
     requests_max: usize,
+    /// The memory budget of the process.
+    pub(crate) memory: Budget,
 }
 
 impl AppState {
     pub(crate) fn new(store: Arc<dyn Store>, options: Options) -> Self {
+        let memory = Budget::new(options.memory_max);
         let caller = |entry: &TokenEntry| {
-            let rate = entry.quota.rate.or(options.token_rate_max);
-            let streams = entry.quota.streams.unwrap_or(options.token_streams_max);
-            Caller::new(entry.grant.clone(), rate, streams)
+            let quota = entry.quota;
+            let limits = Limits {
+                rate: quota.rate.or(options.token_rate_max),
+                streams: quota.streams.unwrap_or(options.token_streams_max),
+                requests: quota.requests.unwrap_or(options.token_requests_max),
+                memory: options.token_memory_max,
+                process_memory: memory.clone(),
+            };
+            Caller::new(entry.grant.clone(), limits)
+        };
+        // Without tokens, only the limits of the process apply.
+        let unlimited = |rate, streams| Limits {
+            rate,
+            streams,
+            requests: usize::MAX,
+            memory: usize::MAX,
+            process_memory: memory.clone(),
         };
         let all = Grant::all();
         Self {
             hub: Hub::new(Arc::clone(&store), options.streams_max),
             store,
             callers: options.tokens.all().iter().map(caller).collect(),
-            anonymous: Caller::new(all.clone(), options.token_rate_max, usize::MAX),
-            probe: Caller::new(all, None, 0),
+            anonymous: Caller::new(all.clone(), unlimited(options.token_rate_max, usize::MAX)),
+            probe: Caller::new(all, unlimited(None, 0)),
             tokens: options.tokens,
             hosts: options.hosts,
             delayed_queue: options.delayed_queue,
@@ -71,6 +89,7 @@ impl AppState {
             auth_failures: AuthFailures::default(),
             requests: Arc::new(Semaphore::new(options.requests_max)),
             requests_max: options.requests_max,
+            memory,
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Timeouts {
     pub body: Duration,
     /// For the next request on a connection (default: 60s).
     pub idle: Duration,
-    /// For the client to read any bytes of a response (default: 30s).
+    /// For the client to read the next 16 KiB of a response (default: 30s).
     pub stalled: Duration,
     /// How long an event stream is silent before it sends a keep-alive comment (default: 15s).
     pub keep_alive: Duration,
@@ -40,6 +40,9 @@ impl Default for Timeouts {
         }
     }
 }
+
+/// A stalled client has to read so much within the timeout.
+const PROGRESS_BYTES: usize = 16 * 1024;
 
 /// What the connection waits for while no request is in flight, with the number of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +63,8 @@ pub(crate) struct TimeoutStream<S> {
     read_deadline: Pin<Box<Sleep>>,
     write_deadline: Pin<Box<Sleep>>,
     is_stalled: bool,
+    /// Bytes written since the write stalled.
+    written: usize,
 }
 
 impl<S> TimeoutStream<S> {
@@ -73,6 +78,7 @@ impl<S> TimeoutStream<S> {
             read_deadline: Box::pin(sleep(timeouts.header)),
             write_deadline: Box::pin(sleep(timeouts.stalled)),
             is_stalled: false,
+            written: 0,
         }
     }
 
@@ -83,18 +89,25 @@ impl<S> TimeoutStream<S> {
         }
     }
 
-    /// Returns the result of a write, or an error if writing has stalled for too long.
-    fn check_write<T>(
+    /// Returns the result of a write of `bytes`, or an error if writing has stalled for too long. A few
+    /// bytes are not progress: a client could keep a response in memory with a byte now and then.
+    fn check_write(
         &mut self,
-        wrote: Poll<io::Result<T>>,
+        wrote: Poll<io::Result<usize>>,
+        bytes: usize,
         cx: &mut Context<'_>,
-    ) -> Poll<io::Result<T>> {
-        if wrote.is_ready() {
-            self.is_stalled = false;
-            return wrote;
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(result) = wrote {
+            let count = result?;
+            self.written += count;
+            if count == bytes || self.written >= PROGRESS_BYTES {
+                self.is_stalled = false;
+            }
+            return Poll::Ready(Ok(count));
         }
         if !self.is_stalled {
             self.is_stalled = true;
+            self.written = 0;
             let end = Instant::now() + self.timeouts.stalled;
             self.write_deadline.as_mut().reset(end);
         }
@@ -138,7 +151,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.check_write(wrote, cx)
+        self.check_write(wrote, bytes.len(), cx)
     }
 
     fn poll_write_vectored(
@@ -147,7 +160,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
-        self.check_write(wrote, cx)
+        let all = bytes.iter().map(|slice| slice.len()).sum();
+        self.check_write(wrote, all, cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -155,8 +169,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
-        self.check_write(flushed, cx)
+        // Flushing a socket does nothing: written bytes are already on their way.
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -212,6 +226,38 @@ mod tests {
         let error = written.expect("it does not wait forever").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert_eq!(started.elapsed().as_secs(), TIMEOUTS.stalled.as_secs());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_a_byte_now_and_then_times_out() {
+        let (mut server, _tracker, mut client) = connection();
+        tokio::spawn(async move {
+            loop {
+                sleep(Duration::from_secs(1)).await;
+                let _ = client.read_u8().await;
+            }
+        });
+
+        let written = timeout(TIMEOUTS.stalled * 2, server.write_all(&[0; 4096])).await;
+
+        let error = written.expect("it does not wait forever").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_client_that_makes_progress_gets_everything() {
+        let (mut server, _tracker, mut client) = connection();
+        tokio::spawn(async move {
+            let mut bytes = [0; 16];
+            // 1600 bytes per second.
+            while client.read_exact(&mut bytes).await.is_ok() {
+                sleep(Duration::from_millis(10)).await;
+            }
+        });
+
+        let written = server.write_all(&vec![0; 4 * PROGRESS_BYTES]).await;
+
+        assert!(written.is_ok(), "{written:?}");
     }
 
     #[tokio::test(start_paused = true)]

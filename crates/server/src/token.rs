@@ -37,6 +37,8 @@ pub(crate) struct Quota {
     pub(crate) rate: Option<NonZeroU32>,
     /// Open event streams.
     pub(crate) streams: Option<usize>,
+    /// Requests in flight.
+    pub(crate) requests: Option<usize>,
 }
 
 impl fmt::Debug for Tokens {
@@ -46,9 +48,9 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// Reads a token file. Each line is `NAME SHA256 SCOPES [QUEUES] [rate=N] [streams=N]`: the
-    /// SHA-256 of the token in hex, its scopes, queue patterns (default: all queues), and limits of
-    /// requests per second and of open event streams. `#` starts a comment.
+    /// Reads a token file. Each line is `NAME SHA256 SCOPES [QUEUES] [rate=N] [streams=N] [requests=N]`:
+    /// the SHA-256 of the token in hex, its scopes, queue patterns (default: all queues), and limits
+    /// of requests per second, of open event streams and of requests in flight. `#` starts a comment.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let unreadable = |error: std::io::Error| {
@@ -180,7 +182,8 @@ fn parse_line(line: &str, guessable: &GuessableDigests) -> Result<TokenEntry> {
 
 fn parse_quota(limits: &[&str]) -> Result<Quota> {
     let bad = || {
-        let help = "use rate=N (requests per second) and streams=N (open event streams), each once";
+        let help = "use rate=N (requests per second), streams=N (open event streams) and requests=N \
+            (requests in flight), each once";
         Error::invalid("token limit", "cannot be parsed", help)
     };
     let mut quota = Quota::default();
@@ -193,6 +196,10 @@ fn parse_quota(limits: &[&str]) -> Result<Quota> {
                 .is_some(),
             "streams" => quota
                 .streams
+                .replace(number.parse().map_err(|_| bad())?)
+                .is_some(),
+            "requests" => quota
+                .requests
                 .replace(number.parse().map_err(|_| bad())?)
                 .is_some(),
             _ => return Err(bad()),
@@ -229,14 +236,15 @@ mod tests {
 
     #[test]
     fn a_line_may_limit_its_token() {
-        let file = format!("ann {DIGEST} read rate=50 streams=0\nbob {DIGEST} read mail-*");
+        let file =
+            format!("ann {DIGEST} read rate=50 streams=0 requests=7\nbob {DIGEST} read mail-*");
         let tokens = Tokens::parse(&file).unwrap();
         let [ann, bob] = tokens.all() else {
             panic!("two tokens");
         };
         assert_eq!(
-            (ann.quota.rate, ann.quota.streams),
-            (NonZeroU32::new(50), Some(0))
+            (ann.quota.rate, ann.quota.streams, ann.quota.requests),
+            (NonZeroU32::new(50), Some(0), Some(7))
         );
         assert!(ann.grant.allows_all_queues());
         assert_eq!(bob.quota, Quota::default());

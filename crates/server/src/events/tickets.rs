@@ -92,10 +92,11 @@ pub(crate) fn issue(state: &AppState, caller: Caller) -> HandlerResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caller::Limits;
     use crate::scope::Grant;
 
     fn caller() -> Caller {
-        Caller::new(Grant::all(), None, 1)
+        Caller::new(Grant::all(), Limits::of(None, 1))
     }
 
     #[tokio::test(start_paused = true)]

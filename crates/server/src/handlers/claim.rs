@@ -16,6 +16,7 @@ use windlass_core::wait::Deadline;
 use windlass_core::{JobId, JobLease, QueueName, Store, Token, duration};
 
 use super::HandlerResult;
+use crate::budget::hold;
 use crate::request::ApiRequest;
 use crate::state::{AppState, BODY_BYTES_MAX};
 
@@ -25,7 +26,10 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 /// How often a waiting claim checks that its client is still connected.
 const SLICE: Duration = Duration::from_secs(1);
 
-/// How many times a release is retried if its outcome is unknown.
+/// How many copies of a reply exist until it was sent: one to send, one to release its jobs.
+const REPLY_COPIES: usize = 2;
+
+/// How often a release is retried if its outcome is unknown.
 const RETRIES_MAX: u32 = 3;
 
 /// Claims jobs in a separate task: this future is dropped if the client disconnects, and a claim in
@@ -36,6 +40,7 @@ pub(super) async fn claim(state: &Arc<AppState>, mut request: ApiRequest) -> Han
     let wait = take_wait(&mut fields, request.route.op)?;
     let (sender, receiver) = oneshot::channel();
     let (state, op) = (Arc::clone(state), request.route.op);
+    let limiter = Arc::clone(&request.limiter);
     tokio::spawn(async move {
         let reply = wait_for_jobs(&state, op, &fields, wait, &sender).await;
         let guard = reply.map(|reply| ClaimGuard::new(&state.store, &queue, reply));
@@ -43,7 +48,15 @@ pub(super) async fn claim(state: &Arc<AppState>, mut request: ApiRequest) -> Han
         let _ = sender.send(guard);
     });
     let guard = receiver.await.map_err(|_| Error::missing_reply())??;
-    Ok(guard.into_response())
+    let bytes = guard.reply.as_ref().map_or(0, |reply| reply.get().len());
+    let reserved = if op == "claim" {
+        // If there is no memory, the guard is dropped and releases the jobs.
+        limiter.reserve(bytes * REPLY_COPIES)?
+    } else {
+        // The outcomes are stored, so their reply must be sent.
+        limiter.reserve_available(bytes * REPLY_COPIES)
+    };
+    Ok(guard.into_response().map(|body| hold(body, reserved)))
 }
 
 /// Takes the field `wait` out of a claim. Other operations do not wait.

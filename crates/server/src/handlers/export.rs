@@ -10,16 +10,22 @@ use windlass_core::{Job, JobId, JobState, QueueName, Store};
 
 use super::HandlerResult;
 use super::stream::{ChunkSender, streamed, write_line};
+use crate::budget::hold;
 use crate::error::HttpError;
 use crate::request::ApiRequest;
 use crate::state::AppState;
 
 /// The approximate size of one chunk of the response.
-const CHUNK_BYTES: usize = 1024 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// The memory of an export: the chunk being built, the next one and the one being sent, each with a
+/// last job of up to 2 MiB of payload and result, as base64.
+const EXPORT_BYTES: usize = 3 * (CHUNK_BYTES + 3 * 1024 * 1024);
 
 /// Streams all matching jobs, page by page. A slow reader slows down the export.
 pub(super) fn export(state: &Arc<AppState>, request: &ApiRequest) -> HandlerResult {
     let export = Export::new(Arc::clone(&state.store), request)?;
+    let reserved = request.limiter.reserve(EXPORT_BYTES)?;
     let (chunks, response) = streamed();
     tokio::spawn(async move {
         if let Err(error) = export.write(&chunks).await {
@@ -29,7 +35,7 @@ pub(super) fn export(state: &Arc<AppState>, request: &ApiRequest) -> HandlerResu
             let _ = chunks.send(Bytes::from(chunk)).await;
         }
     });
-    Ok(response)
+    Ok(response.map(|body| hold(body, reserved)))
 }
 
 /// A running export.

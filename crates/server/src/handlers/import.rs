@@ -29,6 +29,9 @@ const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// The longest line: a 1 MiB payload with every byte escaped, plus the other fields.
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
+/// The memory of an import: a line, the jobs of a batch, and their copies for the store.
+const IMPORT_BYTES: usize = LINE_BYTES_MAX + 2 * BATCH_BYTES;
+
 /// Enqueues one job per line.
 pub(super) fn import(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerResult {
     request.no_query()?;
@@ -54,9 +57,13 @@ pub(super) fn import(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerR
         line: 0,
         output: Vec::new(),
     };
+    let reserved = request.limiter.reserve(IMPORT_BYTES)?;
     let body = std::mem::take(&mut request.body).into_data_stream();
     let (chunks, response) = streamed();
-    tokio::spawn(import.run(body, chunks));
+    tokio::spawn(async move {
+        import.run(body, chunks).await;
+        drop(reserved);
+    });
     Ok(response)
 }
 

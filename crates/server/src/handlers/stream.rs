@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 
 /// How many chunks are buffered for a slow reader before the producer has to wait.
-const CHUNKS_MAX: usize = 16;
+const CHUNKS_MAX: usize = 1;
 
 /// Sends chunks of a response body.
 pub(super) type ChunkSender = mpsc::Sender<Bytes>;

@@ -1,13 +1,11 @@
 //! Tracks the requests of a connection, to know when it waits for headers.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 
 use axum::body::Body;
-use bytes::Bytes;
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
+
+use crate::budget::hold;
 
 /// Counts the requests that have started and ended.
 #[derive(Debug, Default)]
@@ -40,39 +38,9 @@ impl RequestTracker {
     }
 }
 
-/// A response body. The request ends when the body is dropped.
-#[derive(Debug)]
-pub(crate) struct TrackedBody {
-    body: Body,
-    _in_flight: InFlightRequest,
-}
-
 impl InFlightRequest {
     /// Wraps a response body so that the request ends with it.
     pub(crate) fn track(self, body: Body) -> Body {
-        Body::new(TrackedBody {
-            body,
-            _in_flight: self,
-        })
-    }
-}
-
-impl HttpBody for TrackedBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        hold(body, self)
     }
 }

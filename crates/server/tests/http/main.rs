@@ -14,6 +14,7 @@ mod export_import;
 mod fixture;
 mod hostile;
 mod limits;
+mod memory;
 mod scopes;
 mod security_page;
 mod slow;
