@@ -226,6 +226,7 @@ fn set_common_headers(headers: &mut HeaderMap, id: &str) {
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "no-referrer"),
         ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
         ("cache-control", "no-store"),
     ] {
         headers.insert(

@@ -6,8 +6,8 @@
 //! # Map
 //!
 //! `table` is the list of routes; `router` and `openapi` are built from it. `serve` accepts
-//! connections, `connections` limits them, `timeouts` closes slow ones, `budget` limits the memory of
-//! requests and responses. The middleware in `guard` authenticates every request ([`scope`],
+//! connections, `connections` limits them, `timeouts` closes slow ones and those that
+//! `framing` rejects, `budget` limits the memory of requests and responses. The middleware in `guard` authenticates every request ([`scope`],
 //! [`token`]) and attaches a `caller` to it. `request` reads requests, `handlers` responds to them,
 //! `error` turns errors into responses. `delayed`, `events`, `metrics` and `page` are the routes
 //! outside the operations. [`client`] is the client used by `windlass submit` and by tests.
@@ -20,6 +20,7 @@ mod counters;
 mod delayed;
 mod error;
 mod events;
+mod framing;
 mod guard;
 mod handlers;
 mod idempotency;

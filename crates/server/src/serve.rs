@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::{HeaderValue, Request, Response, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::Service;
@@ -249,9 +249,15 @@ impl Service<Request<Incoming>> for PeerService {
             .extensions_mut()
             .insert(Arc::clone(&self.connection));
         let in_flight = self.tracker.start();
+        let is_last = request.headers().contains_key(header::TRANSFER_ENCODING);
         let responding = self.inner.call(request);
         Box::pin(async move {
-            let response = responding.await?;
+            let mut response = responding.await?;
+            if is_last {
+                // `Framing` does not follow bodies without a length.
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(header::CONNECTION, close);
+            }
             Ok(response.map(|body| in_flight.track(body)))
         })
     }

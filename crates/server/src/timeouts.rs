@@ -1,5 +1,5 @@
 //! Timeouts of a connection: for incomplete headers, for idle connections, and for responses that
-//! are not read.
+//! are not read. Also closes connections with requests that [`Framing`] rejects.
 
 mod tracker;
 
@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::framing::{Ambiguous, Framing};
 pub(crate) use tracker::RequestTracker;
 
 /// How long the server waits for clients.
@@ -44,6 +45,10 @@ impl Default for Timeouts {
 /// A stalled client has to read so much within the timeout.
 const PROGRESS_BYTES: usize = 16 * 1024;
 
+/// The reply to a request whose end is ambiguous.
+const AMBIGUOUS: &[u8] =
+    b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
 /// What the connection waits for while no request is in flight, with the number of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Awaited {
@@ -65,6 +70,7 @@ pub(crate) struct TimeoutStream<S> {
     is_stalled: bool,
     /// Bytes written since the write stalled.
     written: usize,
+    framing: Framing,
 }
 
 impl<S> TimeoutStream<S> {
@@ -79,6 +85,7 @@ impl<S> TimeoutStream<S> {
             write_deadline: Box::pin(sleep(timeouts.stalled)),
             is_stalled: false,
             written: 0,
+            framing: Framing::new(),
         }
     }
 
@@ -116,7 +123,7 @@ impl<S> TimeoutStream<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -124,6 +131,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
     ) -> Poll<io::Result<()>> {
         let filled = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if self.framing.read(&buffer.filled()[filled..]) == Err(Ambiguous) {
+            if self.tracker.awaited().is_some() {
+                // Best effort: hyper never sees this request.
+                let _ = Pin::new(&mut self.stream).poll_write(cx, AMBIGUOUS);
+            }
+            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+        }
         let Some(number) = self.tracker.awaited() else {
             // This is a request body, which has a separate timeout.
             return read;

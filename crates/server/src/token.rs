@@ -58,7 +58,9 @@ impl Tokens {
             let help = "check the path and the permissions of the file";
             Error::new(ErrorKind::Invalid, what, help).caused_by(error)
         };
-        let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
+        let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        check_mode(path, &metadata)?;
+        let bytes = metadata.len();
         if bytes > FILE_BYTES_MAX {
             let why = format!("{bytes} bytes is too large; maximum {FILE_BYTES_MAX}");
             return Err(Error::invalid("token file", why, "remove unused tokens"));
@@ -146,6 +148,32 @@ impl Tokens {
     pub(crate) fn all(&self) -> &[TokenEntry] {
         &self.0
     }
+}
+
+/// Rejects a file that other users may write: they could add a token of their own.
+#[cfg(unix)]
+fn check_mode(path: &Path, metadata: &std::fs::Metadata) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    const WRITE_BY_OTHERS: u32 = 0o022;
+    let mode = metadata.permissions().mode() & 0o777;
+    // A device or pipe has no content that stays.
+    if !metadata.is_file() || mode & WRITE_BY_OTHERS == 0 {
+        return Ok(());
+    }
+    let shown = path.display();
+    let why = format!("other users may write {shown} (mode {mode:o})");
+    Err(Error::invalid(
+        "token file",
+        why,
+        format!("run `chmod go-w {shown}`"),
+    ))
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "the same signature everywhere")]
+fn check_mode(_: &Path, _: &std::fs::Metadata) -> Result<()> {
+    Ok(())
 }
 
 fn parse_line(line: &str, guessable: &GuessableDigests) -> Result<TokenEntry> {
@@ -270,6 +298,37 @@ mod tests {
             assert!(!shown.contains("hunter2"), "{shown}");
         }
         assert!(Tokens::parse("# none\n").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_may_write_is_rejected() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let name = format!(
+            "windlass-tokens-{}-{}",
+            std::process::id(),
+            fastrand::u64(..)
+        );
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, format!("ann {DIGEST} read\n")).unwrap();
+        let mut read = |mode| {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, permissions).unwrap();
+            Tokens::read(&path)
+        };
+        for mode in [0o600, 0o400, 0o644, 0o640] {
+            assert!(read(mode).is_ok(), "{mode:o}");
+        }
+        for mode in [0o666, 0o660, 0o620, 0o602] {
+            let error = read(mode).unwrap_err();
+            assert!(
+                error.to_string().contains("other users may write"),
+                "{error}"
+            );
+            assert!(error.help().contains("chmod go-w"), "{mode:o}");
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -7,6 +7,15 @@ use crate::server::TestServer;
 
 const CANARY: &str = "canary-s3cr3t-0123456789abcdef0123456789abcdef";
 
+/// Writes a token file that only its owner may write, whatever the umask.
+fn write_tokens(sandbox: &Sandbox, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+
+    std::fs::write(sandbox.path("tokens"), text).unwrap();
+    let permissions = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(sandbox.path("tokens"), permissions).unwrap();
+}
+
 #[test]
 fn listening_for_other_machines_requires_a_token() {
     let sandbox = Sandbox::new();
@@ -42,7 +51,7 @@ fn a_token_of_the_file_or_the_environment_is_accepted_and_never_shown() {
     let new = new.text();
     let (ann, file) = new.split_once('\n').unwrap();
     let digest = file.split(' ').nth(1).unwrap();
-    std::fs::write(sandbox.path("tokens"), file).unwrap();
+    write_tokens(&sandbox, file);
     let line = "serve --listen 127.0.0.1:0 --tokens tokens";
     let mut server = TestServer::start(&sandbox, line, |command| {
         command.env("WINDLASS_HTTP_TOKEN", CANARY);
@@ -90,7 +99,7 @@ fn a_short_token_and_an_invalid_file_are_rejected_without_showing_them() {
         .unwrap();
     assert_eq!(short.status.code(), Some(78));
     assert!(!String::from_utf8_lossy(&short.stderr).contains("hunter2"));
-    std::fs::write(sandbox.path("tokens"), "ann hunter2 read\n").unwrap();
+    write_tokens(&sandbox, "ann hunter2 read\n");
     let bad = sandbox
         .run("serve --json --listen 127.0.0.1:0 --tokens tokens")
         .exits(2);
@@ -101,7 +110,7 @@ fn a_short_token_and_an_invalid_file_are_rejected_without_showing_them() {
     );
     // The SHA-256 of `test`.
     let guessable = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
-    std::fs::write(sandbox.path("tokens"), format!("ann {guessable} read\n")).unwrap();
+    write_tokens(&sandbox, &format!("ann {guessable} read\n"));
     let bad = sandbox
         .run("serve --json --listen 127.0.0.1:0 --tokens tokens")
         .exits(2);

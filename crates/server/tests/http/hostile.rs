@@ -23,6 +23,8 @@ fn check(what: &str, reply: &Reply) {
     assert_eq!(header("referrer-policy"), "no-referrer", "{what}");
     let opener = header("cross-origin-opener-policy");
     assert_eq!(opener, "same-origin", "{what}");
+    let embedding = header("cross-origin-resource-policy");
+    assert_eq!(embedding, "same-origin", "{what}");
     let policy = header("content-security-policy");
     for part in [
         "default-src 'none'",

@@ -12,6 +12,7 @@ mod delayed;
 mod events;
 mod export_import;
 mod fixture;
+mod framing;
 mod hostile;
 mod limits;
 mod memory;
