@@ -8,6 +8,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::budget::{Budget, Reserved, UsedUp};
 use crate::error::HttpError;
+use crate::handlers::KnownQueues;
 use crate::scope::Grant;
 
 /// An authenticated caller. All requests with the same token share one limiter.
@@ -26,6 +27,8 @@ pub(crate) struct Limits {
     pub(crate) streams: usize,
     /// Requests in flight.
     pub(crate) requests: usize,
+    /// Queues, and workers.
+    pub(crate) names: usize,
     /// Buffered bytes of this caller.
     pub(crate) memory: usize,
     /// Buffered bytes of all callers.
@@ -41,6 +44,8 @@ impl Caller {
             requests: semaphore(limits.requests),
             memory: Budget::new(limits.memory),
             process_memory: limits.process_memory,
+            names_max: limits.names,
+            queues: KnownQueues::default(),
         };
         Self {
             grant,
@@ -57,6 +62,9 @@ pub(crate) struct Limiter {
     requests: Arc<Semaphore>,
     memory: Budget,
     process_memory: Budget,
+    /// The most queues, and the most workers.
+    pub(crate) names_max: usize,
+    pub(crate) queues: KnownQueues,
 }
 
 impl Limiter {
@@ -155,6 +163,7 @@ impl Limits {
             rate,
             streams,
             requests: usize::MAX,
+            names: usize::MAX,
             memory: usize::MAX,
             process_memory: Budget::new(usize::MAX),
         }

@@ -3,6 +3,7 @@
 mod claim;
 mod export;
 mod import;
+mod names;
 mod stream;
 mod workers;
 
@@ -27,6 +28,8 @@ use crate::state::{AppState, BATCH_BYTES_MAX, BODY_BYTES_MAX};
 use crate::table::Handler;
 use crate::{delayed, events, metrics, openapi, page};
 
+pub(crate) use names::KnownQueues;
+
 /// How long `/readyz` waits for the store.
 const READY_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -36,6 +39,9 @@ pub(crate) type HandlerResult = Result<Response<Body>, HttpError>;
 /// Handles a request whose caller has the required scope.
 pub(crate) async fn handle(state: &Arc<AppState>, request: ApiRequest) -> HandlerResult {
     request.check_queue()?;
+    if let Some(queue) = names::created_queue(state, &request)? {
+        names::check_queue(state, &request.grant, &request.limiter, &queue).await?;
+    }
     match request.route.handler {
         Handler::Operation => operation(state, request).await,
         Handler::Enqueue => enqueue(state, request).await,

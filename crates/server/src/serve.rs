@@ -66,6 +66,9 @@ pub struct Options {
     pub token_rate_max: Option<NonZeroU32>,
     /// The most requests in flight per token, unless the token file sets `requests=N`.
     pub token_requests_max: usize,
+    /// The most queues and the most workers that a token may create, unless the token file sets
+    /// `names=N`. All that the token has access to are counted.
+    pub token_names_max: usize,
     /// The most bytes buffered for requests and responses.
     pub memory_max: usize,
     /// The most bytes buffered for requests and responses of one token.
@@ -90,6 +93,7 @@ impl Options {
             token_streams_max: 100,
             token_rate_max: None,
             token_requests_max: 3072,
+            token_names_max: 10_000,
             memory_max: 256 * MIB,
             token_memory_max: 128 * MIB,
             timeouts: Timeouts::default(),

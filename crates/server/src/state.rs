@@ -59,6 +59,7 @@ impl AppState {
                 rate: quota.rate.or(options.token_rate_max),
                 streams: quota.streams.unwrap_or(options.token_streams_max),
                 requests: quota.requests.unwrap_or(options.token_requests_max),
+                names: quota.names.unwrap_or(options.token_names_max),
                 memory: options.token_memory_max,
                 process_memory: memory.clone(),
             };
@@ -69,6 +70,7 @@ impl AppState {
             rate,
             streams,
             requests: usize::MAX,
+            names: usize::MAX,
             memory: usize::MAX,
             process_memory: memory.clone(),
         };

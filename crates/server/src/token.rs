@@ -39,6 +39,8 @@ pub(crate) struct Quota {
     pub(crate) streams: Option<usize>,
     /// Requests in flight.
     pub(crate) requests: Option<usize>,
+    /// Queues, and workers.
+    pub(crate) names: Option<usize>,
 }
 
 impl fmt::Debug for Tokens {
@@ -48,9 +50,10 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// Reads a token file. Each line is `NAME SHA256 SCOPES [QUEUES] [rate=N] [streams=N] [requests=N]`:
-    /// the SHA-256 of the token in hex, its scopes, queue patterns (default: all queues), and limits
-    /// of requests per second, of open event streams and of requests in flight. `#` starts a comment.
+    /// Reads a token file. Each line is `NAME SHA256 SCOPES [QUEUES] [LIMITS]`: the SHA-256 of the
+    /// token in hex, its scopes, queue patterns (default: all queues), and limits: `rate=N` requests
+    /// per second, `streams=N` open event streams, `requests=N` requests in flight and `names=N`
+    /// queues, and workers. `#` starts a comment.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let unreadable = |error: std::io::Error| {
@@ -210,8 +213,8 @@ fn parse_line(line: &str, guessable: &GuessableDigests) -> Result<TokenEntry> {
 
 fn parse_quota(limits: &[&str]) -> Result<Quota> {
     let bad = || {
-        let help = "use rate=N (requests per second), streams=N (open event streams) and requests=N \
-            (requests in flight), each once";
+        let help = "use rate=N (requests per second), streams=N (open event streams), requests=N \
+            (requests in flight) and names=N (queues, and workers), each once";
         Error::invalid("token limit", "cannot be parsed", help)
     };
     let mut quota = Quota::default();
@@ -228,6 +231,10 @@ fn parse_quota(limits: &[&str]) -> Result<Quota> {
                 .is_some(),
             "requests" => quota
                 .requests
+                .replace(number.parse().map_err(|_| bad())?)
+                .is_some(),
+            "names" => quota
+                .names
                 .replace(number.parse().map_err(|_| bad())?)
                 .is_some(),
             _ => return Err(bad()),
@@ -312,7 +319,7 @@ mod tests {
         );
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, format!("ann {DIGEST} read\n")).unwrap();
-        let mut read = |mode| {
+        let read = |mode| {
             let permissions = std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(&path, permissions).unwrap();
             Tokens::read(&path)

@@ -4,6 +4,7 @@ use windlass_api::request::{Heartbeat, Register};
 use windlass_api::{Fields, WorkerReply, dispatch};
 use windlass_core::{Clock, QueueName, SystemClock, Timestamp, WorkerRecord};
 
+use super::names::too_many;
 use super::{HandlerResult, json, json_text};
 use crate::error::HttpError;
 use crate::request::{ApiRequest, check_queue_access};
@@ -63,10 +64,36 @@ pub(super) async fn register(state: &AppState, mut request: ApiRequest) -> Handl
         let help = "list the queues of the worker; the token's patterns must match them";
         return Err(HttpError::new("forbidden", why, help));
     }
-    if let Some(id) = register.worker {
-        check_worker(state, &request.grant, &id).await?;
+    if let Some(id) = &register.worker {
+        check_worker(state, &request.grant, id).await?;
     }
+    check_count(
+        state,
+        &request.grant,
+        request.limiter.names_max,
+        register.worker.as_deref(),
+    )
+    .await?;
     run(state, request.route.op, fields).await
+}
+
+/// Rejects a new worker if the token has too many.
+async fn check_count(
+    state: &AppState,
+    grant: &Grant,
+    count_max: usize,
+    id: Option<&str>,
+) -> Result<(), HttpError> {
+    if count_max == usize::MAX {
+        return Ok(());
+    }
+    let mut workers = state.store.workers().await?;
+    workers.retain(|worker| allows_worker(grant, worker));
+    let is_known = |worker: &WorkerRecord| Some(worker.new.boot.as_str()) == id;
+    if workers.len() < count_max || workers.iter().any(is_known) {
+        return Ok(());
+    }
+    Err(too_many("workers", count_max))
 }
 
 /// Records a heartbeat. The caller must be allowed to access the queues of all running jobs in it.

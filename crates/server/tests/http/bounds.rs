@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use windlass_core::{NewJob, QueueName};
 
-use crate::fixture::{Fixture, LONG, TestClient, problem};
+use crate::fixture::{Fixture, LONG, TestClient, problem, secret};
 
 const JOBS: &str = "/v1/queues/q/jobs";
 const MIB: usize = 1024 * 1024;
@@ -329,4 +329,48 @@ async fn any_number_of_kinds_makes_no_series() {
         series.push(metrics.lines().count());
     }
     assert_eq!(series[0], series[1]);
+}
+
+#[tokio::test]
+async fn a_token_has_so_many_queues_and_workers() {
+    let fixture =
+        Fixture::with_tokens(&[("ann", "admin", "mail-* names=2"), ("bob", "admin", "*")]).await;
+    let mut client = fixture.client().await;
+    let mut send = async |token: &str, method: &str, path: &str, body: Value| {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("authorization", format!("Bearer {}", secret(token)))
+            .header("content-type", "application/json");
+        let request = request.body(Body::from(body.to_string())).unwrap();
+        client.0.send(request).await.unwrap().status.as_u16()
+    };
+    for (path, status) in [
+        ("/v1/queues/mail-1/jobs", 201),
+        ("/v1/queues/mail-2/jobs", 201),
+        ("/v1/queues/mail-3/jobs", 403),
+        ("/v1/queues/mail-4/pause", 403),
+        ("/v1/queues/mail-1/jobs", 201),
+    ] {
+        assert_eq!(send("ann", "POST", path, json!({})).await, status, "{path}");
+    }
+    let batch = json!({"jobs":[{}]});
+    let path = "/v1/queues/mail-5/jobs/batch";
+    assert_eq!(send("ann", "POST", path, batch).await, 403);
+    let settings = json!({"max_attempts":3});
+    let path = "/v1/queues/mail-6/settings";
+    assert_eq!(send("ann", "PUT", path, settings).await, 403);
+    for (worker, status) in [("w-1", 200), ("w-2", 200), ("w-3", 403), ("w-1", 200)] {
+        let body = json!({"worker":worker,"queues":["mail-1"]});
+        let found = send("ann", "POST", "/v1/workers", body).await;
+        assert_eq!(found, status, "{worker}");
+    }
+    // Another token has its own limit.
+    assert_eq!(
+        send("bob", "POST", "/v1/queues/mail-3/jobs", json!({})).await,
+        201
+    );
+    let body = json!({"worker":"w-4","queues":["mail-1"]});
+    assert_eq!(send("bob", "POST", "/v1/workers", body).await, 200);
+    assert_eq!(fixture.store.queues().await.unwrap().len(), 3);
 }
