@@ -10,8 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands::{
     accept, bench, claim, complete, completions, config, demo, doctor, enqueue, exec, fail,
     interop, job, maintain, processor, progress, queue, release, renew, serve, snooze, stdio,
-    store, submit, tail, up, worker, workers,
-    submit, tail, token, up, worker, workers,
+    store, submit, tail, token, up, worker, workers,
 };
 
 /// A reliable job queue.
