@@ -1,6 +1,6 @@
 //! The clock for leases. Unlike the one for timers, it advances while the machine is suspended.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -42,48 +42,5 @@ impl BootTime {
     /// Returns the time elapsed since `earlier`, or zero if it is later.
     pub(crate) fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
-    }
-}
-
-/// The least difference of the two clocks that counts as a suspend: more than the delay between
-/// reading them.
-const SUSPENDED_MIN: Duration = Duration::from_secs(1);
-
-/// A reading of both clocks; the one for timers stops while the machine is suspended.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ClockPair {
-    pub(crate) time: BootTime,
-    timer: Instant,
-}
-
-impl ClockPair {
-    pub(crate) fn now() -> Self {
-        Self {
-            timer: Instant::now(),
-            time: BootTime::now(),
-        }
-    }
-
-    /// Whether the machine was suspended since this reading.
-    pub(crate) fn was_suspended(&self) -> bool {
-        let passed = BootTime::now().since(self.time);
-        passed > self.timer.elapsed() + SUSPENDED_MIN
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_machine_was_suspended_when_only_the_clock_for_leases_advanced() {
-        let timer = Instant::now();
-        let slept = ClockPair {
-            time: BootTime::from_us(0),
-            timer,
-        };
-
-        assert!(slept.was_suspended());
-        assert!(!ClockPair::now().was_suspended());
     }
 }

@@ -8,15 +8,15 @@ use windlass_core::wait::{poll_interval, wait_for_notification};
 use windlass_core::{Claim, Notification, Result, Watch};
 
 use crate::backoff::Backoff;
-use crate::boot_time::{BootTime, ClockPair};
+use crate::boot_time::BootTime;
 use crate::claim::slots::Slot;
 use crate::claim::{PendingClaim, abandon_claim};
 use crate::queue_state::QueueState;
 use crate::shared::Shared;
 use crate::stop::phase::Phase;
 
-/// How long one claim waits for jobs; meanwhile the store polls at least every second.
-const CLAIM_WAIT: Duration = Duration::from_secs(60);
+/// The longest that one claim waits for jobs; meanwhile the store polls at least every second.
+const CLAIM_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Claims until the worker stops.
 pub(crate) async fn run(shared: Arc<Shared>, queue: Arc<QueueState>) {
@@ -75,7 +75,9 @@ impl Fetcher {
             drop(std::mem::replace(&mut slot, one));
         }
         self.queue.held_claims().set_blocking(true);
-        let waited = self.claim(slot, CLAIM_WAIT).await;
+        // Leases are counted from when the claim was sent: a longer wait would leave too little of them.
+        let wait = self.shared.renew_every().min(CLAIM_WAIT_MAX);
+        let waited = self.claim(slot, wait).await;
         self.queue.held_claims().set_blocking(false);
         waited.map(drop)
     }
@@ -99,7 +101,7 @@ impl Fetcher {
         let mut pending = shared.start_claim(&queue, slot.count());
         let mut is_repeated = false;
         loop {
-            let sent = ClockPair::now();
+            let sent = BootTime::now();
             let called = tokio::select! {
                 called = queue.store().claim_waiting(queue.name(), &mut pending.request, wait) => called,
                 () = queue.claim_again.notified() => {
@@ -119,16 +121,12 @@ impl Fetcher {
                         // store no longer repeats, because a later claim came in between.
                         abandon_claim(&queue, &pending);
                     }
-                    // A blocking claim takes effect when it returns, not when it was sent.
-                    let since = if wait.is_zero() {
-                        sent.time
-                    } else {
-                        BootTime::now()
-                    };
-                    let unused = start_jobs(&shared, &queue, &pending, claim, since, slot);
-                    if is_repeated || sent.was_suspended() {
-                        // The lease may have begun with an earlier try, or before the machine was
-                        // suspended. Not requested earlier, since there was nothing to renew.
+                    // The store may have made the claim at any time since it was sent: the reply may
+                    // have been slow, or read late because handlers blocked the runtime.
+                    let unused = start_jobs(&shared, &queue, &pending, claim, sent, slot);
+                    if is_repeated {
+                        // The lease may have begun with an earlier try. Not requested earlier, since
+                        // there was nothing to renew.
                         queue.renew_now();
                     }
                     return Ok(Some(unused));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tracing::Instrument;
+use windlass_core::Mode;
 
 use crate::claim::slots::Slot;
 use crate::context::AttemptContext;
@@ -56,6 +57,11 @@ fn start(shared: &Arc<Shared>, claimed: ClaimedAttempt) {
 }
 
 async fn run_attempt(running: RunningAttempt) {
+    if !running.may_run() {
+        // The reply to the claim was read too late: another worker may have the job.
+        running.returned(Outcome::Release);
+        return;
+    }
     let job = &running.attempt.job;
     let span = tracing::info_span!(
         target: "windlass",
@@ -91,6 +97,12 @@ struct RunningAttempt {
 }
 
 impl RunningAttempt {
+    /// Whether the handler may start: the attempt has not ended, and its lease, if any, has not expired.
+    fn may_run(&self) -> bool {
+        let is_leased = self.shared.options.mode != Mode::AtMostOnce;
+        !self.attempt.is_ended() && (self.attempt.is_valid() || !is_leased)
+    }
+
     fn returned(mut self, outcome: Outcome) {
         let slot = self.slot.take();
         self.shared

@@ -1,11 +1,14 @@
 //! How many jobs a worker claims, and how long it holds them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::{ClaimRequest, JobState, NewJob, WorkerCommand};
-use windlass_worker::{AttemptContext, Outcome};
+use tokio::runtime::Handle;
+use windlass_core::{ClaimRequest, JobState, NewJob, QueueName, Store, WorkerCommand};
+use windlass_worker::{AttemptContext, Outcome, Source};
 
-use crate::fixture::{Count, Fixture, TIMEOUT, never_returns};
+use crate::faulty_store::FaultyStore;
+use crate::fixture::{CallLog, Count, Fixture, TIMEOUT, never_returns, text};
 
 #[tokio::test]
 async fn never_more_jobs_run_at_once_than_the_concurrency() {
@@ -176,4 +179,69 @@ async fn a_paused_worker_claims_nothing_until_commanded_to_continue() {
     fixture.until_state(&waiting, JobState::Succeeded).await;
 
     worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_whose_lease_ended_before_the_reply_to_its_claim_was_read_is_not_started() {
+    let server = tokio::runtime::Runtime::new().unwrap();
+    let store = Arc::new(FaultyStore::new());
+    store.run_waiting_claims_on(server.handle());
+    let fixture = Fixture::on(Arc::clone(&store) as Arc<dyn Store>);
+    let blocking = QueueName::new("blocking").unwrap();
+    let mut options = fixture.options();
+    options.queues.push(Source::new(blocking.clone()));
+    options.lease = Duration::from_secs(2);
+    let (log, done) = (CallLog::default(), Count::new());
+    let worker = fixture.start(options, {
+        let (log, done) = (log.clone(), done.clone());
+        let (blocking, mail) = (blocking.clone(), fixture.queue.clone());
+        let (store, server) = (Arc::clone(&fixture.store), server.handle().clone());
+        move |context: AttemptContext| {
+            if *context.queue() == blocking {
+                // The only thread of the worker's runtime waits here.
+                take_after_lease(&server, store.as_ref(), &mail);
+            }
+            log.write(text(&context));
+            done.add();
+            std::future::ready(Outcome::done())
+        }
+    });
+    // One for each queue.
+    store.tap.waiting_claims.reaches(2).await;
+
+    let job = vec![NewJob::new("blocks")];
+    fixture.store.enqueue(&blocking, job).await.unwrap();
+    done.reaches(1).await;
+    fixture.enqueue(&["after"]).await;
+    done.reaches(2).await;
+    worker.stop().await;
+    server.shutdown_background();
+
+    assert_eq!(log.read(), ["blocks", "after"]);
+}
+
+/// Enqueues a job for a waiting claim to find, and blocks until another worker has it.
+fn take_after_lease(server: &Handle, store: &dyn Store, queue: &QueueName) {
+    let is_claimed = async || {
+        let stats = store.stats(queue).await.unwrap();
+        stats.is_some_and(|stats| stats.running > 0)
+    };
+    let taken = async {
+        let job = vec![NewJob::new("taken")];
+        store.enqueue(queue, job).await.unwrap();
+        let claimed = async {
+            while !is_claimed().await {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        // Not claimed if the waiting claim has just ended: then the worker never gets the job.
+        let _ = tokio::time::timeout(Duration::from_secs(5), claimed).await;
+        let other = || store.claim(queue, ClaimRequest::single(1));
+        while other().await.unwrap().is_none() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let taken = tokio::time::timeout(TIMEOUT, taken);
+    let taken = std::thread::scope(|scope| scope.spawn(|| server.block_on(taken)).join());
+    taken.unwrap().expect("the lease ends");
 }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
+use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use windlass_core::{Error, ErrorKind, JobId, Notification, QueueName, Renewal, Result, Watch};
 
@@ -34,6 +35,9 @@ pub(crate) struct PlannedFailures {
     pub(crate) renewals: Count,
     cancels: broadcast::Sender<Notification>,
     listeners: Count,
+    server: OnceLock<Handle>,
+    /// Waiting claims that were sent to the server.
+    pub(crate) waiting_claims: Count,
 }
 
 impl fmt::Debug for PlannedFailures {
@@ -49,6 +53,8 @@ impl FaultyStore {
             renewals: Count::new(),
             cancels: broadcast::Sender::new(16),
             listeners: Count::new(),
+            server: OnceLock::new(),
+            waiting_claims: Count::new(),
         })
     }
 
@@ -58,6 +64,11 @@ impl FaultyStore {
 
     pub(crate) fn restore(&self, verb: &'static str) {
         self.tap.planned.lock().unwrap().remove(verb);
+    }
+
+    /// Runs waiting claims on this runtime.
+    pub(crate) fn run_waiting_claims_on(&self, server: &Handle) {
+        self.tap.server.set(server.clone()).unwrap();
     }
 
     /// Notifies a worker that a job was cancelled, when it watches for that.
@@ -94,6 +105,12 @@ impl Tap for PlannedFailures {
         let notifier = Notifier(self.cancels.subscribe());
         self.listeners.add();
         Box::new(notifier)
+    }
+
+    fn waiting_claim(&self) -> Option<Handle> {
+        let server = self.server.get()?;
+        self.waiting_claims.add();
+        Some(server.clone())
     }
 }
 

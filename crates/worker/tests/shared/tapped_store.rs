@@ -6,6 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 use windlass_core::limits::Limits;
 use windlass_core::{
     Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
@@ -28,18 +30,24 @@ pub(crate) trait Tap: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the watch for cancellations.
     fn cancels(&self) -> Box<dyn Watch>;
+
+    /// Called before each waiting claim. It runs on the returned runtime, as in a server: it goes on
+    /// while handlers block the runtime of the worker.
+    fn waiting_claim(&self) -> Option<Handle> {
+        None
+    }
 }
 
 /// A memory store with a tap.
 #[derive(Debug)]
 pub(crate) struct TappedStore<T> {
-    inner: MemoryStore,
+    inner: Arc<MemoryStore>,
     pub(crate) tap: T,
 }
 
 impl<T: Tap> TappedStore<T> {
     pub(crate) fn with(tap: T) -> Self {
-        let inner = MemoryStore::new(Arc::new(SystemClock));
+        let inner = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
         Self { inner, tap }
     }
 }
@@ -116,6 +124,35 @@ impl<T: Tap> Store for TappedStore<T> {
             self.tap.renewal(&renewal);
             self.tap.call("renew")?;
             self.inner.renew(queue, renewal, lease).await
+        })
+    }
+
+    fn claim_waiting<'a, 'b, 'd, 'c>(
+        &'a self,
+        queue: &'b QueueName,
+        request: &'d mut ClaimRequest,
+        wait: Duration,
+    ) -> StoreFuture<'c, Result<Option<Claim>>>
+    where
+        'a: 'c,
+        'b: 'c,
+        'd: 'c,
+        Self: 'c,
+    {
+        Box::pin(async move {
+            let Some(server) = self.tap.waiting_claim().filter(|_| !wait.is_zero()) else {
+                return windlass_core::wait::claim(self, queue, request, wait).await;
+            };
+            let (inner, queue, mut sent) =
+                (Arc::clone(&self.inner), queue.clone(), request.clone());
+            // Dropping the set aborts the call.
+            let mut calls = JoinSet::new();
+            let call = async move { (inner.claim_waiting(&queue, &mut sent, wait).await, sent) };
+            calls.spawn_on(call, &server);
+            let called = calls.join_next().await.expect("one call was spawned");
+            let (claim, sent) = called.expect("the call does not panic");
+            *request = sent;
+            claim
         })
     }
 
