@@ -33,7 +33,7 @@ pub(super) enum AttemptEnd {
     Replied(Outcome),
     /// The process exited before it replied.
     Crashed { why: String, was_alone: bool },
-    /// The process never saw the job, or exited because the worker stops.
+    /// The process never saw the job, or was ended by the worker for another reason than this job.
     Released,
 }
 
@@ -116,17 +116,13 @@ impl Pool {
 
     /// Sends no more jobs or other lines to a process.
     pub(super) fn stop_assigning(&self, instance: InstanceId) {
-        self.with(instance, |slot| {
-            slot.sender = None;
-            slot.is_closed = true;
-        });
+        self.with(instance, Slot::close);
     }
 
     /// Records that a process has exited: its jobs end with `end`.
     pub(super) fn close(&self, instance: InstanceId, end: impl Fn(bool) -> AttemptEnd) {
         let entries = self.with(instance, |slot| {
-            slot.sender = None;
-            slot.is_closed = true;
+            slot.close();
             slot.reserved_by = None;
             std::mem::take(&mut slot.entries)
         });

@@ -55,8 +55,14 @@ impl OutputReader {
         }
     }
 
-    /// Reads stdout until it is closed.
+    /// Reads stdout until it is closed. Then the process can reply to no further job, so it gets none.
     pub(super) async fn read_stdout(self: Arc<Self>, stdout: impl AsyncRead + Unpin) -> ReadEnd {
+        let end = self.read_messages(stdout).await;
+        self.shared.pool.stop_assigning(self.instance);
+        end
+    }
+
+    async fn read_messages(self: &Arc<Self>, stdout: impl AsyncRead + Unpin) -> ReadEnd {
         let mut lines = LineReader::new(stdout, LINE_BYTES_MAX);
         while let Ok(Some(line)) = lines.next().await {
             let handled = match &line {

@@ -24,7 +24,8 @@ pub(super) enum WriteEnd {
     Stuck,
 }
 
-/// Writes lines until `stop` is cancelled, then the remaining ones; closes stdin when it returns.
+/// Writes lines until `stop` is cancelled, then the remaining ones except jobs, which the process would
+/// not finish; closes stdin when it returns.
 pub(super) async fn write(
     mut stdin: impl AsyncWrite + Unpin,
     mut lines: mpsc::UnboundedReceiver<Outgoing>,
@@ -41,6 +42,9 @@ pub(super) async fn write(
             return WriteEnd::Requested;
         };
         if let Some(may_be_seen) = may_be_seen {
+            if stop.is_cancelled() {
+                continue;
+            }
             may_be_seen.store(true, Ordering::Release);
         }
         for chunk in bytes.chunks(CHUNK_BYTES) {
@@ -55,6 +59,9 @@ pub(super) async fn write(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
     use tokio::io::AsyncReadExt;
 
     use super::*;
@@ -93,6 +100,27 @@ mod tests {
         let mut read = String::new();
         process.read_to_string(&mut read).await.unwrap();
         assert_eq!(read, "last\n");
+    }
+
+    #[tokio::test]
+    async fn no_job_is_written_to_a_process_that_is_being_ended() {
+        let (stdin, mut process) = tokio::io::duplex(1024);
+        let (sender, lines) = mpsc::unbounded_channel();
+        let may_be_seen = Arc::new(AtomicBool::new(false));
+        let job = (b"job\n".to_vec(), Some(Arc::clone(&may_be_seen)));
+        let cancel = (b"cancel\n".to_vec(), None);
+        for (bytes, may_be_seen) in [job, cancel] {
+            sender.send(Outgoing { bytes, may_be_seen }).unwrap();
+        }
+        let stop = CancellationToken::new();
+        stop.cancel();
+
+        write(stdin, lines, LONG, stop).await;
+
+        let mut read = String::new();
+        process.read_to_string(&mut read).await.unwrap();
+        assert_eq!(read, "cancel\n");
+        assert!(!may_be_seen.load(Ordering::Acquire), "so it is released");
     }
 
     #[tokio::test]

@@ -105,9 +105,17 @@ impl Slot {
         }
     }
 
-    /// Requests the end of a process that runs only abandoned jobs.
-    pub(super) fn stop_if_all_abandoned(&self) {
+    /// Sends no more jobs or other lines to the process.
+    pub(super) fn close(&mut self) {
+        self.sender = None;
+        self.is_closed = true;
+    }
+
+    /// Requests the end of a process that runs only abandoned jobs. It gets no other job from now on:
+    /// that would end with it.
+    pub(super) fn stop_if_all_abandoned(&mut self) {
         if !self.entries.is_empty() && self.entries.iter().all(|entry| entry.is_abandoned) {
+            self.close();
             self.abandoned.cancel();
         }
     }

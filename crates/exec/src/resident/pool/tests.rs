@@ -173,6 +173,22 @@ fn a_process_that_runs_only_abandoned_jobs_is_ended() {
 }
 
 #[test]
+fn a_process_that_is_about_to_be_ended_gets_no_job() {
+    let fixture = Fixture::new(1);
+    let a = fixture.take("a", false).unwrap();
+    assert!(a.abandon(), "it has no other job");
+    assert!(fixture.take("b", false).is_none(), "it has free capacity");
+    assert!(fixture.take("exclusive", true).is_none());
+    // Its late reply frees its capacity, but the process is ended all the same.
+    let late = fixture
+        .pool
+        .reply(instance(0), &attempt("a"), Outcome::done());
+    assert!(late.is_err());
+    assert!(fixture.take("b", false).is_none());
+    assert!(fixture.take("exclusive", true).is_none());
+}
+
+#[test]
 fn an_exclusive_job_gets_an_idle_process_and_shares_it_with_no_other() {
     let fixture = Fixture::new(1);
     let _a = fixture.take("a", false).unwrap();
