@@ -118,21 +118,15 @@ impl Shared {
         queue.metrics.claimed.increment(attempts.len() as u64);
         let may_start =
             self.options.mode == Mode::AtMostOnce || self.stopper.phase() == Phase::Working;
-        for attempt in attempts {
-            let slot = slot.split(1);
-            if may_start {
-                let queue = Arc::clone(queue);
-                execute::start_or_queue(
-                    self,
-                    ClaimedAttempt {
-                        queue,
-                        attempt,
-                        slot,
-                    },
-                );
-            } else {
-                release_unstarted(queue, attempt, Some(slot));
-            }
+        let claimed = attempts.into_iter().map(|attempt| ClaimedAttempt {
+            queue: Arc::clone(queue),
+            attempt,
+            slot: slot.split(1),
+        });
+        if may_start {
+            claimed.for_each(|claimed| execute::start_or_queue(self, claimed));
+        } else {
+            release_unstarted(queue, claimed);
         }
     }
 
@@ -184,13 +178,19 @@ pub(crate) fn abandon_claim(queue: &QueueState, pending: &PendingClaim) {
     }
 }
 
-/// Releases a job whose handler has not started; the attempt does not count.
-pub(crate) fn release_unstarted(queue: &QueueState, attempt: Arc<Attempt>, slot: Option<Slot>) {
-    if attempt.end() {
-        queue.outcomes.push(EndedAttempt {
-            attempt,
+/// Releases jobs of a queue whose handlers have not started, in claim order; the attempts do not count.
+pub(crate) fn release_unstarted(
+    queue: &QueueState,
+    claimed: impl IntoIterator<Item = ClaimedAttempt>,
+) {
+    let unstarted = claimed
+        .into_iter()
+        .filter(|claimed| claimed.attempt.end())
+        .map(|claimed| EndedAttempt {
+            attempt: claimed.attempt,
             outcome: Outcome::Release,
-            slot,
+            slot: Some(claimed.slot),
         });
-    }
+    let unstarted: Vec<_> = unstarted.collect();
+    queue.outcomes.push_all(unstarted);
 }

@@ -38,6 +38,10 @@ impl Shared {
             return;
         }
         let outcome = self.outcome_to_store(attempt, outcome);
+        if outcome == Outcome::Release && attempt.stop_reason() == Some(StopReason::Leaving) {
+            hold_back(queue, attempt);
+            return;
+        }
         queue.outcomes.push(EndedAttempt {
             attempt: Arc::clone(attempt),
             outcome,
@@ -78,13 +82,16 @@ impl Shared {
     /// Ends an attempt and aborts its handler.
     pub(crate) fn force(&self, queue: &Arc<QueueState>, attempt: &Arc<Attempt>) {
         if attempt.end() {
-            let outcome = match attempt.stop_reason() {
+            let why = attempt.stop_reason();
+            let outcome = match why {
                 Some(StopReason::TimedOut) => failed(timed_out(attempt), attempt),
                 // The store cancels a job that is released after it was cancelled.
                 _ => Outcome::Release,
             };
             if self.options.mode == Mode::AtMostOnce {
                 self.counters.failed.fetch_add(1, Ordering::Relaxed);
+            } else if why == Some(StopReason::Leaving) {
+                hold_back(queue, attempt);
             } else {
                 queue.forced_outcomes.push(EndedAttempt {
                     attempt: Arc::clone(attempt),
@@ -134,6 +141,16 @@ impl Shared {
             (outcome, _) => outcome,
         }
     }
+}
+
+/// Releases a job when the worker leaves, together with the others: jobs return in claim order, not in
+/// the order in which their handlers end.
+fn hold_back(queue: &QueueState, attempt: &Arc<Attempt>) {
+    queue.forced_outcomes.hold_back(EndedAttempt {
+        attempt: Arc::clone(attempt),
+        outcome: Outcome::Release,
+        slot: None,
+    });
 }
 
 fn timed_out(attempt: &Attempt) -> String {

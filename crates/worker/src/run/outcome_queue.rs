@@ -11,7 +11,8 @@ use crate::outcome::Outcome;
 use crate::run::attempt::Attempt;
 
 /// The largest batch: as many as one claim can refill, so that no slot waits for a separate claim. A
-/// full batch is sent even while another call is in flight.
+/// full batch is sent even while another call is in flight. Releases may exceed it: a store returns the
+/// jobs of one call to the front in claim order, those of a later call ahead of them.
 const BATCH_MAX: usize = CLAIM_MAX;
 
 /// The most bytes of results in one batch.
@@ -39,15 +40,37 @@ struct Waiting {
     /// Taken and not yet answered, and in how many calls.
     in_flight: usize,
     calls: usize,
+    /// Releases that are sent together when the worker leaves.
+    held_back: Vec<EndedAttempt>,
 }
 
 impl OutcomeQueue {
     pub(crate) fn push(&self, ended: EndedAttempt) {
+        self.push_all([ended]);
+    }
+
+    /// Adds outcomes; releases among them go into one call.
+    pub(crate) fn push_all(&self, ended: impl IntoIterator<Item = EndedAttempt>) {
+        self.add(|waiting| waiting.ended.extend(ended));
+    }
+
+    /// Adds a release that is sent with all others of its kind by [`send_held_back`](Self::send_held_back).
+    pub(crate) fn hold_back(&self, ended: EndedAttempt) {
+        self.lock().held_back.push(ended);
+    }
+
+    /// Sends the releases that were held back, in one call.
+    pub(crate) fn send_held_back(&self) {
+        self.add(|waiting| waiting.ended.extend(waiting.held_back.drain(..)));
+    }
+
+    fn add(&self, add: impl FnOnce(&mut Waiting)) {
         let mut waiting = self.lock();
-        waiting.ended.push_back(ended);
+        let before = waiting.ended.len();
+        add(&mut waiting);
         let count = waiting.ended.len();
         drop(waiting);
-        if count == 1 || count == BATCH_MAX {
+        if (before == 0 && count > 0) || (before < BATCH_MAX && count >= BATCH_MAX) {
             self.added.notify_one();
         }
     }
@@ -121,6 +144,9 @@ impl Waiting {
         };
         let fitting = self.ended.iter().take(BATCH_MAX).take_while(fits).count();
         let count = fitting.max(1).min(self.ended.len());
+        let more = self.ended.iter().skip(count);
+        let releases = more.take_while(|ended| ended.outcome == Outcome::Release);
+        let count = count + releases.count();
         self.in_flight += count;
         self.calls += 1;
         self.ended.drain(..count).collect()

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use crate::claim::release_unstarted;
+use crate::run::run_queue::ClaimedAttempt;
 use crate::shared::Shared;
 use crate::stop::phase::Phase;
 use crate::stop::reason::StopReason;
@@ -18,17 +19,38 @@ const STOP_NOW_WAIT: Duration = Duration::from_millis(100);
 
 /// Finishes a stopping worker. Claiming must have stopped before.
 pub(crate) async fn drain(shared: &Arc<Shared>, started: Instant) {
-    for claimed in shared.run_queue.take_waiting() {
-        release_unstarted(&claimed.queue, claimed.attempt, Some(claimed.slot));
+    let mut unstarted = Vec::from(shared.run_queue.take_waiting());
+    finish_claims(shared, started).await;
+    for queue in &shared.queues {
+        let is_here = |claimed: &ClaimedAttempt| claimed.queue.index == queue.index;
+        let (here, elsewhere): (Vec<_>, _) = unstarted.into_iter().partition(is_here);
+        release_unstarted(queue, here);
+        unstarted = elsewhere;
     }
     finish(shared, started).await;
     for queue in &shared.queues {
         for attempt in queue.unfinished() {
+            attempt.ask_to_stop(StopReason::Leaving);
             shared.force(queue, &attempt);
         }
     }
+    // First the jobs that never started: those that did were claimed before them.
+    flush_outcomes(shared, started).await;
+    for queue in &shared.queues {
+        queue.forced_outcomes.send_held_back();
+    }
     flush_outcomes(shared, started).await;
     let _ = timeout(FINAL_CALLS_TIMEOUT, deregister(shared)).await;
+}
+
+/// Waits for the replies to outcomes in flight, which may claim jobs. These are released at once, and
+/// belong behind the jobs that were claimed before.
+async fn finish_claims(shared: &Shared, started: Instant) {
+    let limit = FINAL_CALLS_TIMEOUT.min(remaining(started, shared.options.grace));
+    tokio::select! {
+        _ = timeout(limit, all_reported(shared)) => {}
+        _ = shared.stopper.until(|phase| *phase == Phase::StoppingNow) => {}
+    }
 }
 
 /// Waits until all outcomes are stored. Waits for an unavailable store for the rest of the grace

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use windlass_core::{Job, JobId, JobState, NewJob, QueueName, Result, Store, SystemClock};
+use windlass_core::limits::CLAIM_MAX;
+use windlass_core::{
+    ClaimRequest, Job, JobId, JobState, NewJob, QueueName, Result, Stats, Store, SystemClock,
+};
 use windlass_store_memory::MemoryStore;
 use windlass_worker::{
     AttemptContext, Connections, Handle, Options, Outcome, Runtime, Source, Stopper, Summary,
@@ -93,6 +96,33 @@ impl Fixture {
             .await
             .unwrap()
             .expect("the job exists")
+    }
+
+    /// Waits until this many jobs are claimed.
+    pub(crate) async fn until_running(&self, count: u64) {
+        let claimed = async {
+            while self.stats().await.running < count {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        let claimed = tokio::time::timeout(TIMEOUT, claimed).await;
+        claimed.expect("the jobs are claimed");
+    }
+
+    async fn stats(&self) -> Stats {
+        let stats = self.store.stats(&self.queue).await.unwrap();
+        stats.expect("the queue exists")
+    }
+
+    /// Claims all jobs that are ready, and returns their payloads in order.
+    pub(crate) async fn claim_all(&self) -> Vec<String> {
+        let mut payloads = Vec::new();
+        let request = || ClaimRequest::single(CLAIM_MAX);
+        while let Some(claim) = self.store.claim(&self.queue, request()).await.unwrap() {
+            let jobs = claim.jobs.into_iter();
+            payloads.extend(jobs.map(|job| String::from_utf8(job.payload.to_vec()).unwrap()));
+        }
+        payloads
     }
 
     /// Waits until a job matches.

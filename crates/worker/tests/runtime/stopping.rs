@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use windlass_core::{JobState, Mode, NewJob, Target};
 use windlass_worker::{AttemptContext, Outcome, StopReason};
 
-use crate::fixture::{Count, Fixture, SOON, never_returns};
+use crate::fixture::{Count, Fixture, SOON, never_returns, text};
 
 #[tokio::test]
 async fn a_stopping_worker_finishes_what_it_runs_and_leaves() {
@@ -185,4 +185,59 @@ async fn a_worker_with_an_unlimited_grace_period_waits_for_its_jobs_and_leaves()
 
     assert_eq!(summary.succeeded, 1);
     assert!(fixture.store.workers().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn jobs_that_a_stop_interrupts_return_in_claim_order_however_their_handlers_end() {
+    let fixture = Fixture::new();
+    let mut options = fixture.options();
+    options.concurrency = 3;
+    options.prefetch = 2;
+    // They are asked after half of it, and have five seconds to return.
+    options.grace = Duration::from_secs(10);
+    let asked = Count::new();
+    fixture.enqueue(&["0", "1", "2", "3", "4", "5"]).await;
+    let worker = fixture.start(options, {
+        let asked = asked.clone();
+        move |context: AttemptContext| {
+            let asked = asked.clone();
+            async move {
+                let stop = context.cancellation();
+                asked.add();
+                stop.cancelled().await;
+                // The first returns first.
+                let cleanup = text(&context).parse::<u32>().unwrap() * Duration::from_millis(100);
+                tokio::time::sleep(cleanup).await;
+                Outcome::failed("cut short")
+            }
+        }
+    });
+    asked.reaches(3).await;
+    fixture.until_running(5).await;
+
+    let summary = worker.stop().await;
+
+    assert_eq!(summary.released, 5);
+    assert_eq!(fixture.claim_all().await, ["0", "1", "2", "3", "4", "5"]);
+}
+
+#[tokio::test]
+async fn more_jobs_than_one_claim_holds_return_in_claim_order() {
+    for grace in [Duration::ZERO, Duration::from_secs(1)] {
+        let fixture = Fixture::new();
+        let mut options = fixture.options();
+        options.concurrency = 150;
+        options.prefetch = 250;
+        options.grace = grace;
+        let payloads: Vec<_> = (0..450).map(|number| number.to_string()).collect();
+        let jobs = payloads.iter().map(|payload| NewJob::new(payload.clone()));
+        fixture.enqueue_jobs(jobs.collect()).await;
+        let worker = fixture.start(options, |_: AttemptContext| never_returns());
+        fixture.until_running(400).await;
+
+        let summary = worker.stop().await;
+
+        assert_eq!(summary.released, 400);
+        assert_eq!(fixture.claim_all().await, payloads);
+    }
 }
