@@ -1,5 +1,6 @@
 //! The command of a worker: arguments with placeholders for a job's values, which never become code.
 
+mod script;
 mod value;
 
 use std::ffi::{OsStr, OsString};
@@ -45,10 +46,11 @@ impl Template {
         let mut command_line = command_line.into_iter();
         let program = command_line.next().filter(|program| !program.is_empty());
         let program = program.ok_or_else(no_command)?;
-        if parts(&program)?
-            .iter()
-            .any(|part| matches!(part, Part::Value { .. }))
-        {
+        let name = Argument {
+            parts: parts(&program)?,
+            is_after_dashes: false,
+        };
+        if name.has_placeholder() {
             return Err(Error::invalid(
                 "command",
                 format!("the program has a placeholder: {}", program.display()),
@@ -64,7 +66,26 @@ impl Template {
             });
             is_after_dashes |= argument == "--";
         }
-        Ok(Self { program, arguments })
+        let template = Self { program, arguments };
+        template.check_scripts()?;
+        Ok(template)
+    }
+
+    /// Rejects a placeholder in the script of a shell or another interpreter.
+    fn check_scripts(&self) -> Result<()> {
+        let program = literal(&self.program);
+        let words: Vec<_> = std::iter::once(program)
+            .chain(self.arguments.iter().cloned())
+            .collect();
+        let Some(name) = script::with_placeholder(&words) else {
+            return Ok(());
+        };
+        Err(Error::invalid(
+            "command",
+            format!("a placeholder would make a job's value part of a script that {name} runs"),
+            "pass the value as an argument of the script, sh -c 'echo \"$1\"' sh {payload}; or read the \
+            payload from stdin, or use --shell -- 'echo \"$WINDLASS_JOB_ID\"'",
+        ))
     }
 
     /// Creates a command for `/bin/sh -c`. Values of the job never become part of the script: they are in
@@ -84,10 +105,6 @@ impl Template {
                 "use \"$WINDLASS_JOB_ID\" and similar variables, or read the payload from stdin",
             ));
         }
-        let literal = |text: &OsStr| Argument {
-            parts: vec![Part::Text(text.to_owned())],
-            is_after_dashes: false,
-        };
         Ok(Self {
             program: "/bin/sh".into(),
             arguments: vec![literal(OsStr::new("-c")), literal(text)],
@@ -97,12 +114,7 @@ impl Template {
     /// Creates a command without placeholders.
     pub fn without_placeholders(command_line: Vec<OsString>) -> Result<Self> {
         let template = Self::new(command_line)?;
-        if template
-            .arguments
-            .iter()
-            .flat_map(|argument| &argument.parts)
-            .any(|part| matches!(part, Part::Value { .. }))
-        {
+        if template.arguments.iter().any(Argument::has_placeholder) {
             return Err(Error::invalid(
                 "command",
                 "it has a placeholder, but a resident process runs many jobs",
@@ -140,6 +152,13 @@ impl Template {
         std::iter::once(self.program.clone())
             .chain(arguments)
             .collect()
+    }
+}
+
+fn literal(text: &OsStr) -> Argument {
+    Argument {
+        parts: vec![Part::Text(text.to_owned())],
+        is_after_dashes: false,
     }
 }
 

@@ -11,6 +11,8 @@ fn an_invalid_command_line_is_a_usage_error() {
         "exec -- true",
         "exec --queue q -- run {unknown}",
         "exec --queue q -- {payload}",
+        "exec --queue q -- sh -c echo_{payload}",
+        "exec --queue q -- env bash -c echo_{payload}",
         "exec --queue q --shell -- echo_{payload}",
         "exec --queue q --shell -- echo two_words",
         "exec --queue q --on-exit 3=maybe -- true",

@@ -174,3 +174,44 @@ fn no_value_becomes_part_of_a_shell_script() {
     }
     assert!(Template::shell(&command_line(&["a", "b"])).is_err());
 }
+
+#[test]
+fn no_value_becomes_part_of_the_script_of_a_shell_that_the_command_starts() {
+    for line in [
+        &["sh", "-c", "echo {payload}"][..],
+        &["/bin/bash", "-c", "echo '{payload.a:-x}'"],
+        &["bash", "-euo", "pipefail", "-c", "{payload}"],
+        &["bash", "-c", "-o", "pipefail", "echo {id}"],
+        &["zsh", "-lc", "echo ${kind}"],
+        &["sh", "-c", "--", "echo {id}"],
+        &["bash", "--norc", "-c", "echo {queue}"],
+        &["ksh93", "-c", "{payload}"],
+        &["dash", "-{payload}", "x"],
+        &["busybox", "sh", "-c", "echo {attempt}"],
+        &["env", "-i", "nice", "sh", "-c", "echo {payload}"],
+        &["sh", "-c", "exec \"$@\"", "sh", "bash", "-c", "{payload}"],
+        &["python3.12", "-c", "print('{payload}')"],
+        &["perl", "-ne", "print '{payload}'"],
+        &["node", "--eval", "run('{payload}')"],
+    ] {
+        let error = Template::new(command_line(line)).unwrap_err();
+        assert!(error.help().contains("$1"), "{line:?}: {}", error.help());
+    }
+}
+
+#[test]
+fn a_value_may_be_an_argument_of_a_script() {
+    for line in [
+        &["sh", "-c", "echo \"$1\"", "sh", "{payload}"][..],
+        &["sh", "-c", "echo {{id}}", "sh", "{payload}"],
+        &["sh", "script.sh", "{payload}"],
+        &["sh", "-e", "script.sh", "-c", "{payload}"],
+        &["bash", "-o", "pipefail", "script.sh", "{id}"],
+        &["python3", "-m", "tool", "{payload}"],
+        &["python3", "-c", "import sys", "{payload}"],
+        &["perl", "-i.bake", "{payload}"],
+        &["./send", "--shell", "sh", "{payload}"],
+    ] {
+        assert!(Template::new(command_line(line)).is_ok(), "{line:?}");
+    }
+}
