@@ -1,4 +1,4 @@
-//! The log lines of one attempt: the first ones as they arrive, the last ones at its end.
+//! The log lines of an attempt or a process: the first ones as they arrive, the last ones at the end.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,36 +7,25 @@ use windlass_worker::AttemptContext;
 use crate::last_lines::LastLines;
 use crate::log_sink::LogSink;
 
-/// How many lines of one attempt are logged as they arrive.
-const LINES_MAX: usize = 1_000;
+/// How many lines are logged as they arrive.
+pub(crate) const LINES_MAX: usize = 1_000;
 
 /// The most bytes of a line.
 pub(crate) const LINE_BYTES_MAX: usize = 4 * 1024;
 
-/// Logs the lines of one attempt.
-pub(crate) struct JobLog {
-    context: AttemptContext,
-    log_sink: LogSink,
-    state: Mutex<State>,
-}
+/// Logs the first lines as they arrive, and the last of those beyond that at the end.
+#[derive(Default)]
+pub(crate) struct LineLimit(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     lines: usize,
-    /// The last of the lines beyond that, logged at the end.
     last: LastLines,
 }
 
-impl JobLog {
-    pub(crate) fn new(context: AttemptContext, log_sink: LogSink) -> Self {
-        Self {
-            context,
-            log_sink,
-            state: Mutex::default(),
-        }
-    }
-
-    pub(crate) fn line(&self, text: &str) {
+impl LineLimit {
+    /// Passes the line to `write`, or keeps it for the end if there were too many.
+    pub(crate) fn line(&self, text: &str, write: impl Fn(&str)) {
         let text = &text[..text.floor_char_boundary(LINE_BYTES_MAX)];
         let mut state = self.lock();
         state.lines += 1;
@@ -45,30 +34,52 @@ impl JobLog {
             return;
         }
         drop(state);
-        self.write(text);
+        write(text);
+    }
+
+    /// Writes the last lines if there were too many, and starts again.
+    pub(crate) fn finish(&self, write: impl Fn(&str)) {
+        let State { lines, last } = std::mem::take(&mut *self.lock());
+        let omitted = lines.saturating_sub(LINES_MAX + last.lines().len());
+        if omitted > 0 {
+            write(&format!("({omitted} lines omitted)"));
+        }
+        last.lines().for_each(write);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Logs the lines of one attempt.
+pub(crate) struct JobLog {
+    context: AttemptContext,
+    log_sink: LogSink,
+    limit: LineLimit,
+}
+
+impl JobLog {
+    pub(crate) fn new(context: AttemptContext, log_sink: LogSink) -> Self {
+        Self {
+            context,
+            log_sink,
+            limit: LineLimit::default(),
+        }
+    }
+
+    pub(crate) fn line(&self, text: &str) {
+        self.limit.line(text, |text| self.write(text));
     }
 
     /// Logs the last lines if there were too many.
     pub(crate) fn finish(&self) {
-        let mut state = self.lock();
-        let State { lines, last } = std::mem::take(&mut *state);
-        drop(state);
-        let omitted = lines.saturating_sub(LINES_MAX + last.lines().len());
-        if omitted > 0 {
-            self.write(&format!("({omitted} lines omitted)"));
-        }
-        for text in last.lines() {
-            self.write(text);
-        }
+        self.limit.finish(|text| self.write(text));
     }
 
     fn write(&self, text: &str) {
         self.context.log(text);
         (self.log_sink)(&format!("{}: {text}", self.context.job().id));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

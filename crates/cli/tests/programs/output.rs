@@ -72,3 +72,21 @@ fn the_result_may_be_the_last_line_or_nothing() {
     assert_eq!(job["result"], serde_json::Value::Null);
     assert!(text(&job["error"]).contains("working"), "{job}");
 }
+
+#[test]
+fn the_log_lines_of_a_resident_process_are_bounded() {
+    let sandbox = Sandbox::new();
+    sandbox.job("1", "x", "");
+    // It writes them before it has a job.
+    let script = r#". ./lib.sh
+        yes noise | head -n 20000 >&2
+        next_job; done_with "$id" "$token" right; next_job"#;
+
+    let ran = sandbox.worker("", script).ok();
+
+    assert_eq!(sandbox.shown("1")["result"], "right");
+    let lines = ran.stderr.lines().count();
+    // A thousand of the process, a thousand of the job that was running at the end of them, if any.
+    assert!(lines < 2_200, "{lines} lines");
+    assert!(ran.stderr.contains("lines omitted)"), "{lines} lines");
+}

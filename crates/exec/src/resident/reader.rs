@@ -16,7 +16,7 @@ use super::protocol::{EnqueueLine, Enqueued, LINE_BYTES_MAX, Message};
 use crate::job::line;
 use crate::last_lines::LastLines;
 use crate::lines::{Line, LineReader};
-use crate::log::LINE_BYTES_MAX as LOG_BYTES_MAX;
+use crate::log::{LINE_BYTES_MAX as LOG_BYTES_MAX, LineLimit};
 
 /// How many store calls a process may have in flight.
 const ENQUEUES_MAX: usize = 16;
@@ -39,6 +39,8 @@ pub(super) struct OutputReader {
     has_warned: AtomicBool,
     /// Reported with a crash.
     last_lines: Mutex<LastLines>,
+    /// Limits the lines that belong to no job; starts again with each reply.
+    limit: LineLimit,
     enqueues: Arc<Semaphore>,
 }
 
@@ -51,6 +53,7 @@ impl OutputReader {
             has_replied: AtomicBool::new(false),
             has_warned: AtomicBool::new(false),
             last_lines: Mutex::default(),
+            limit: LineLimit::default(),
             enqueues: Arc::new(Semaphore::new(ENQUEUES_MAX)),
         }
     }
@@ -135,7 +138,10 @@ impl OutputReader {
             Some(Message::Outcome { attempt, outcome }) => {
                 let name = outcome.as_str();
                 match pool.reply(self.instance, &attempt, outcome) {
-                    Ok(()) => self.has_replied.store(true, Ordering::Release),
+                    Ok(()) => {
+                        self.has_replied.store(true, Ordering::Release);
+                        self.finish_log();
+                    }
                     Err(why) => self.log_process(&format!(
                         "reply {name:?} for job {:?} rejected: {why}",
                         attempt.id
@@ -183,7 +189,16 @@ impl OutputReader {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn log_process(&self, text: &str) {
+    fn log_process(&self, text: &str) {
+        self.limit.line(text, |text| self.write_log(text));
+    }
+
+    /// Logs the last lines of the process if there were too many.
+    pub(super) fn finish_log(&self) {
+        self.limit.finish(|text| self.write_log(text));
+    }
+
+    fn write_log(&self, text: &str) {
         (self.shared.options.log_sink)(&format!("process {}: {text}", self.instance.slot + 1));
     }
 
