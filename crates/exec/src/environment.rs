@@ -25,11 +25,14 @@ const JOB_VARIABLES: [&str; 8] = [
     "WINDLASS_MAX_ATTEMPTS",
     "WINDLASS_TOKEN",
     "WINDLASS_DEADLINE",
-    "WINDLASS_FD",
+    PROGRESS_FD_VARIABLE,
 ];
 
 /// The file descriptor for progress lines.
 pub(crate) const PROGRESS_FD: i32 = 3;
+
+/// The variable that holds it.
+pub(crate) const PROGRESS_FD_VARIABLE: &str = "WINDLASS_FD";
 
 /// The environment variables of all processes of a worker.
 #[derive(Clone, PartialEq, Eq)]
@@ -136,7 +139,7 @@ pub(crate) fn job_variables(context: &AttemptContext) -> Vec<(&'static str, Stri
         ("WINDLASS_ATTEMPT", job.attempt.to_string()),
         ("WINDLASS_MAX_ATTEMPTS", job.retry.max_attempts.to_string()),
         ("WINDLASS_TOKEN", context.token().to_string()),
-        ("WINDLASS_FD", PROGRESS_FD.to_string()),
+        (PROGRESS_FD_VARIABLE, PROGRESS_FD.to_string()),
     ];
     if let Some(kind) = &job.kind {
         variables.push(("WINDLASS_KIND", kind.to_string()));

@@ -10,18 +10,23 @@ use std::os::unix::process::CommandExt;
 
 use rustix::process::{Pid, getppid};
 
+use crate::environment::{PROGRESS_FD, PROGRESS_FD_VARIABLE};
+
 /// The exit status for a program that does not exist.
 pub const NOT_FOUND: u8 = 127;
 
 /// The exit status for a program that exists but cannot be run.
 pub const CANNOT_RUN: u8 = 126;
 
+/// The first descriptor after stdin, stdout and stderr.
+const FIRST_INHERITED_FD: i32 = 3;
+
 /// How processes are started: directly, or through a guard.
 #[derive(Debug, Clone, Default)]
 pub struct Launch(Vec<OsString>);
 
 impl Launch {
-    /// Starts programs directly: they may outlive a worker that is killed.
+    /// Starts programs directly: they may outlive a worker that is killed, and inherit its descriptors.
     pub fn direct() -> Self {
         Self::default()
     }
@@ -57,9 +62,18 @@ pub fn become_program(worker: u32, command_line: &[OsString]) -> (String, u8) {
     if parent.and_then(|pid| u32::try_from(pid).ok()) != Some(worker) {
         return ("the worker has died".to_owned(), CANNOT_RUN);
     }
+    close_inherited();
     let error = std::process::Command::new(program).args(arguments).exec();
     let text = format!("cannot start {}: {error}", program.display());
     (text, status_of(&error))
+}
+
+/// Closes, when the program starts, all descriptors that the worker inherited: they may lead to files and
+/// sockets that a job must not reach. The descriptor for progress stays open.
+fn close_inherited() {
+    let has_progress = std::env::var_os(PROGRESS_FD_VARIABLE).is_some();
+    let kept: &[i32] = if has_progress { &[PROGRESS_FD] } else { &[] };
+    close_fds::set_fds_cloexec(FIRST_INHERITED_FD, kept);
 }
 
 /// The exit status that shells use for a program that cannot be started.

@@ -1,5 +1,10 @@
 //! The environment of a program: a short list of variables, and the job.
 
+#[cfg(target_os = "linux")]
+use std::process::Command;
+
+#[cfg(target_os = "linux")]
+use super::running::tail;
 use super::sandbox::{Ran, Sandbox, text};
 
 fn seen(flags: &[&str]) -> (Sandbox, String) {
@@ -87,4 +92,49 @@ fn the_job_can_be_read_as_json() {
         (&2.into(), &1.into())
     );
     assert_eq!(trace, "00-1-2-01");
+}
+
+/// Runs a worker that was started with open descriptors, and returns the result of its job.
+#[cfg(target_os = "linux")]
+fn with_open_descriptors(sandbox: &Sandbox, worker: &Command, script: &str) -> String {
+    sandbox.job("1", "x", "");
+    let mut command = Command::new("sh");
+    let open = r#"exec 3</dev/null 5</dev/null 9</dev/null; exec "$@""#;
+    command.args(["-c", open, "sh"]);
+    command.arg(worker.get_program()).args(worker.get_args());
+    command.args(["--burst"]).args(tail(script));
+    for (name, value) in worker.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.current_dir(worker.get_current_dir().unwrap());
+    Ran::from(command.output().unwrap()).ok();
+    text(&sandbox.shown("1")["result"]).to_owned()
+}
+
+#[cfg(target_os = "linux")]
+const LIST: &str =
+    "list() { for fd in 3 4 5 6 9; do [ -e /proc/$$/fd/$fd ] && printf '%s,' $fd; done; echo; }";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_inherits_only_the_descriptor_for_progress() {
+    let sandbox = Sandbox::new();
+    let script = format!("{LIST}; list");
+    let open = with_open_descriptors(&sandbox, &sandbox.exec_command(""), &script);
+    assert_eq!(open.trim(), "3,");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_resident_program_inherits_no_descriptor() {
+    let sandbox = Sandbox::new();
+    let script = format!(
+        r#". ./lib.sh; {LIST}
+        list > open; open=$(cat open); next_job; done_with "$id" "$token" "none:$open"; next_job"#
+    );
+    let open = with_open_descriptors(&sandbox, &sandbox.worker_command(""), &script);
+    assert_eq!(open, "none:");
 }

@@ -58,7 +58,7 @@ impl Sandbox {
         Running::new(self.exec_command(flags).args(tail(script)).spawn().unwrap())
     }
 
-    fn exec_command(&self, flags: &str) -> Command {
+    pub(crate) fn exec_command(&self, flags: &str) -> Command {
         let mut words = vec!["exec", "--queue", "q"];
         words.extend(flags.split_whitespace());
         self.command(&words)
@@ -81,7 +81,7 @@ impl Sandbox {
         )
     }
 
-    fn worker_command(&self, flags: &str) -> Command {
+    pub(crate) fn worker_command(&self, flags: &str) -> Command {
         fs::write(self.path("lib.sh"), LIB).unwrap();
         let mut words = vec!["worker", "--queue", "q", "--stdio"];
         words.extend(flags.split_whitespace());
@@ -111,7 +111,7 @@ impl Sandbox {
     }
 }
 
-fn tail(script: &str) -> [&str; 4] {
+pub(crate) fn tail(script: &str) -> [&str; 4] {
     ["--", "sh", "-c", script]
 }
 
