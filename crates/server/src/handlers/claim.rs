@@ -29,7 +29,7 @@ const SLICE: Duration = Duration::from_secs(1);
 /// How many copies of a reply exist until it was sent: one to send, one to release its jobs.
 const REPLY_COPIES: usize = 2;
 
-/// How often a release is retried if its outcome is unknown.
+/// How many times a release is retried if its outcome is unknown.
 const RETRIES_MAX: u32 = 3;
 
 /// Claims jobs in a separate task: this future is dropped if the client disconnects, and a claim in
