@@ -40,7 +40,7 @@ fn the_script_that_claims_by_hand_completes_its_job() {
 
     let printed = shell.run(&script);
 
-    assert!(printed.starts_with("letter-1\n"), "{printed}");
+    assert!(printed.starts_with("letter-2\n"), "{printed}");
     assert!(printed.contains("\"dear Ann\""), "{printed}");
     assert!(printed.ends_with("completed\n"), "{printed}");
 }

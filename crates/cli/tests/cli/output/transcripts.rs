@@ -4,7 +4,7 @@
 type Transcript = (&'static str, &'static [&'static str]);
 
 /// Every command that exits by itself.
-pub(super) const TRANSCRIPTS: [Transcript; 37] = [
+pub(super) const TRANSCRIPTS: [Transcript; 38] = [
     (
         "windlass-accept",
         &[
