@@ -63,7 +63,8 @@ pub struct Settings {
     pub dedup_max: u64,
     /// Where reaped and released jobs go (default: front).
     pub requeue: Requeue,
-    /// The number of expired leases after which a job is dead (default: 3).
+    /// The number of expired leases, without an outcome between them, at which a job is dead if it was
+    /// alone in its claim (default: 4).
     pub poison_after: u32,
     /// Which succeeded jobs are kept (default: those with a result).
     pub keep_succeeded: KeepSucceeded,
@@ -104,7 +105,7 @@ impl Default for Settings {
             dedup_for: HOUR,
             dedup_max: 100_000,
             requeue: Requeue::Front,
-            poison_after: 3,
+            poison_after: 4,
             keep_succeeded: KeepSucceeded::WithResult,
             succeeded: default_keep,
             dead: Keep {

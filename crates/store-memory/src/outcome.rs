@@ -40,6 +40,7 @@ impl Queue {
         if self.leased(id, *token).is_none() {
             return self.repeated_status(now, &completion.lease, &[OutcomeStatus::Completed]);
         }
+        self.forgive(id);
         self.leave_claim(id, OutcomeStatus::Completed, now.ms());
         self.succeed(id, now, completion.result);
         OutcomeStatus::Completed
@@ -64,10 +65,12 @@ impl Queue {
             ];
             return self.repeated_status(now, &failure.lease, &same);
         };
-        if entry.job.is_cancel_requested {
+        let (attempt, policy) = (entry.job.attempt, entry.job.retry);
+        let is_cancel_requested = entry.job.is_cancel_requested;
+        self.forgive(id);
+        if is_cancel_requested {
             return self.stop(id, now);
         }
-        let (attempt, policy) = (entry.job.attempt, entry.job.retry);
         let next_due = failure.retry.next_due(&policy, attempt, now.ms());
         if let Some(entry) = self.jobs.get_mut(id) {
             entry.job.error = Some(truncate_message(&failure.error).to_owned());
@@ -94,14 +97,19 @@ impl Queue {
         let mut back = Vec::new();
         let mut statuses = Vec::new();
         for lease in leases {
-            statuses.push(match self.leased(&lease.id, lease.token) {
+            let leased = self.leased(&lease.id, lease.token);
+            let is_cancel_requested = leased.map(|entry| entry.job.is_cancel_requested);
+            if is_cancel_requested.is_some() {
+                self.forgive(&lease.id);
+            }
+            statuses.push(match is_cancel_requested {
                 None => self.repeated_status(
                     now,
                     lease,
                     &[OutcomeStatus::Released, OutcomeStatus::Cancelled],
                 ),
-                Some(entry) if entry.job.is_cancel_requested => self.stop(&lease.id, now),
-                Some(_) => {
+                Some(true) => self.stop(&lease.id, now),
+                Some(false) => {
                     let order = self.claim_order(&lease.id, lease.token);
                     self.leave_claim(&lease.id, OutcomeStatus::Released, now.ms());
                     back.push((order, lease.id.clone()));
@@ -133,7 +141,9 @@ impl Queue {
                 &[OutcomeStatus::Snoozed, OutcomeStatus::Cancelled],
             );
         };
-        if entry.job.is_cancel_requested {
+        let is_cancel_requested = entry.job.is_cancel_requested;
+        self.forgive(id);
+        if is_cancel_requested {
             return self.stop(id, now);
         }
         self.leave_claim(id, OutcomeStatus::Snoozed, now.ms());
@@ -143,6 +153,13 @@ impl Queue {
         let due: Due = snooze.due;
         self.insert_scheduled(id, due.resolve(now.ms()));
         OutcomeStatus::Snoozed
+    }
+
+    /// Resets the expiries of a job: its worker survived it and reported an outcome.
+    fn forgive(&mut self, id: &JobId) {
+        if let Some(entry) = self.jobs.get_mut(id) {
+            entry.job.expiries = 0;
+        }
     }
 
     /// Cancels a job whose cancellation was requested, whatever outcome was reported.

@@ -64,7 +64,7 @@ local function complete_one(id, token, text, result)
   if not lease or lease.token ~= token then
     return nil
   end
-  local opts = load_opts(id)
+  local opts = load_reported_opts(id)
   leave_claim(id, token, 'completed')
   end_succeeded(id, opts, lease.bytes, issued_at(token), result)
   return 'completed'

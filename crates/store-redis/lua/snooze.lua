@@ -11,7 +11,7 @@ local function snooze_one(id, token, due)
   if not lease then
     return repeated_status(id, token, REPEATABLE)
   end
-  local opts = load_opts(id)
+  local opts = load_reported_opts(id)
   if is_asked_to_stop(id, token) then
     return cancel_stopped(id, opts, lease)
   end

@@ -64,15 +64,16 @@ impl QueueTx<'_> {
         Ok(())
     }
 
-    /// Puts a job into the schedule; `job` carries its new attempt.
+    /// Puts a job into the schedule; `job` carries its new attempt and expiries.
     pub(crate) fn make_scheduled(&mut self, job: &JobMeta, due_at: u64) -> TxResult<()> {
         let is_next = self.is_next_due(due_at)?;
         self.db
             .prepare_cached(&format!(
-                "UPDATE job SET state = 0, due_at = ?2, attempt = ?3, started_at = NULL, {CLEAR_LEASE}
+                "UPDATE job SET state = 0, due_at = ?2, attempt = ?3, expiries = ?4, started_at = NULL,
+                                {CLEAR_LEASE}
                  WHERE key = ?1"
             ))?
-            .execute(params![job.key, due_at, job.attempt])?;
+            .execute(params![job.key, due_at, job.attempt, job.expiries])?;
         self.count_move(job, JobState::Scheduled);
         if is_next {
             self.announce_work();

@@ -40,7 +40,7 @@ impl QueueTx<'_> {
         if completion.result.is_none() && self.succeed_fast(&completion.lease, fast_path)? {
             return Ok(OutcomeStatus::Completed);
         }
-        let Some(job) = self.leased(&completion.lease)? else {
+        let Some(job) = self.reported(&completion.lease)? else {
             return self.repeated_status(&completion.lease, &[OutcomeStatus::Completed]);
         };
         self.leave_claim(&job, OutcomeStatus::Completed)?;
@@ -58,7 +58,7 @@ impl QueueTx<'_> {
     }
 
     fn fail_one(&mut self, failure: &Failure) -> TxResult<OutcomeStatus> {
-        let Some(mut job) = self.leased(&failure.lease)? else {
+        let Some(mut job) = self.reported(&failure.lease)? else {
             let same = [
                 OutcomeStatus::Retrying,
                 OutcomeStatus::Dead,
@@ -109,7 +109,7 @@ impl QueueTx<'_> {
                 statuses.push(OutcomeStatus::Released);
                 continue;
             }
-            statuses.push(match self.leased(lease)? {
+            statuses.push(match self.reported(lease)? {
                 None => self
                     .repeated_status(lease, &[OutcomeStatus::Released, OutcomeStatus::Cancelled])?,
                 Some(job) if job.cancel_requested => self.stop(&job)?,
@@ -136,7 +136,7 @@ impl QueueTx<'_> {
     }
 
     fn snooze_one(&mut self, snooze: &Snooze) -> TxResult<OutcomeStatus> {
-        let Some(job) = self.leased(&snooze.lease)? else {
+        let Some(job) = self.reported(&snooze.lease)? else {
             return self.repeated_status(
                 &snooze.lease,
                 &[OutcomeStatus::Snoozed, OutcomeStatus::Cancelled],
@@ -149,6 +149,12 @@ impl QueueTx<'_> {
         let due = snooze.due.resolve(self.now.ms());
         self.make_scheduled(&job, due.as_ms())?;
         Ok(OutcomeStatus::Snoozed)
+    }
+
+    /// The leased job that an outcome is reported for. Its expiries are reset: its worker survived it.
+    fn reported(&self, lease: &JobLease) -> TxResult<Option<JobMeta>> {
+        let job = self.leased(lease)?;
+        Ok(job.map(|job| JobMeta { expiries: 0, ..job }))
     }
 
     /// A job that was asked to stop is cancelled, whatever outcome its worker reports.

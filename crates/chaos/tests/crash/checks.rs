@@ -12,9 +12,9 @@ pub(crate) async fn assert_clean(opened: &StoreUnderTest, queue: &QueueName) {
     let dump = opened.dump.dump(queue).await.unwrap().unwrap();
     assert_eq!(soundness::problems(&dump), [""; 0]);
     for job in dump.jobs.iter().filter(|job| job.state == JobState::Dead) {
-        // No actor fails a job permanently: only three lost leases can have ended it.
+        // No actor fails a job permanently: only four lost leases can have ended it.
         assert!(
-            job.reason == Some(Reason::Poison) && job.expiries >= 3,
+            job.reason == Some(Reason::Poison) && job.expiries >= 4,
             "{job:?}"
         );
     }

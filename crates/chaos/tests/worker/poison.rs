@@ -11,14 +11,14 @@ use crate::workers::Spec;
 
 const INNOCENTS: usize = 99;
 
-/// Suspects run one at a time; if each waited for a poll, it would take most of a second. Three leases
+/// Suspects run one at a time; if each waited for a poll, it would take most of a second. Four leases
 /// expire as well.
 const TIMEOUT_MAX: Duration = Duration::from_secs(70);
 
 const SPEC: Spec = Spec {
     concurrency: 100,
     prefetch: 0,
-    // Long enough that no innocent job loses its lease a third time because of a stalled machine.
+    // Long enough that no innocent job loses its lease a fourth time because of a stalled machine.
     lease: Duration::from_secs(5),
     delay: Duration::ZERO,
     grace: Duration::from_secs(1),
@@ -69,8 +69,8 @@ async fn a_job_that_aborts_its_process_ends_dead_alone_among_99_innocents(fixtur
     let jobs = fixture.jobs().await;
     let dead = &jobs[&JobId::new("abort").unwrap()];
     let state = (dead.state, dead.reason, dead.attempt, dead.expiries);
-    assert_eq!(state, (JobState::Dead, Some(Reason::Poison), 1, 3));
-    assert_eq!(crashes, 3);
+    assert_eq!(state, (JobState::Dead, Some(Reason::Poison), 1, 4));
+    assert_eq!(crashes, 4);
     // They were claimed together at the first crash.
     let mut effects = fixture.effects();
     let seen = effects.read().unwrap();

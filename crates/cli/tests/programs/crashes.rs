@@ -80,7 +80,7 @@ fn a_job_that_crashes_its_process_is_isolated_and_becomes_dead() {
 
     assert_eq!(state_and_reason(&bad), ("dead", "permanent"));
     assert!(text(&bad["error"]).starts_with("poison"), "{bad}");
-    assert_eq!(bad["attempt"], 3, "{bad}");
+    assert_eq!(bad["attempt"], 4, "{bad}");
     for id in ["1", "2", "3", "4"] {
         sandbox.shown_in(id, "succeeded");
     }

@@ -9,8 +9,9 @@ use windlass_worker::AttemptContext;
 /// A job that was running in this many crashes is run exclusively.
 const SUSPECT_AFTER: u32 = 2;
 
-/// A job that was alone in its process at its third or a later crash is poison.
-const POISON_AFTER: u32 = 3;
+/// A job that was alone in its process at its fourth or a later crash is poison: two shared crashes make it a
+/// suspect, and two alone prove it. The same number as the default of the setting `poison_after`.
+const POISON_AFTER: u32 = 4;
 
 /// How many jobs are tracked; beyond this, all counts are reset.
 const JOBS_MAX: usize = 10_000;
@@ -61,7 +62,7 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn only_a_job_that_was_alone_at_its_third_crash_is_poison() {
+    fn only_a_job_that_was_alone_at_its_fourth_crash_is_poison() {
         let (crashes, job) = (Crashes::default(), sample::context(b""));
         assert!(!crashes.is_suspect(&job));
         assert!(!crashes.record(&job, true));
@@ -69,7 +70,7 @@ mod tests {
         assert!(!crashes.record(&job, true));
         assert!(crashes.is_suspect(&job));
         assert!(!crashes.record(&job, false), "another job may be the cause");
-        assert!(crashes.record(&job, true));
+        assert!(crashes.record(&job, true), "the fourth, alone");
         assert!(!crashes.is_suspect(&job), "a manual retry starts from zero");
     }
 

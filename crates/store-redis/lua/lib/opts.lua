@@ -40,6 +40,16 @@ local function save_opts(id, opts)
   return text ~= ''
 end
 
+-- Loads the opts of a job that an outcome is reported for. Its expiries are reset: its worker survived it.
+local function load_reported_opts(id)
+  local opts = load_opts(id)
+  if opts[EXPIRIES] then
+    opts[EXPIRIES] = nil
+    save_opts(id, opts)
+  end
+  return opts
+end
+
 -- Resolves MS or +MS from now to a time, not before now.
 local function resolve(text)
   if string.byte(text) == PLUS then

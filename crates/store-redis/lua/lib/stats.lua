@@ -29,7 +29,7 @@ local function rule(i)
     if stored[2] and #stored[2] == RULES_BYTES then
       rules = { struct.unpack(RULES_FORMAT, stored[2]) }
     else
-      rules = { 3600000, 100000, 0, 3, 0, 3600000, 10000, 67108864, 2592000000, 100000, 268435456, 3600000, 10000, 67108864 }
+      rules = { 3600000, 100000, 0, 4, 0, 3600000, 10000, 67108864, 2592000000, 100000, 268435456, 3600000, 10000, 67108864 }
     end
   end
   return rules[i]

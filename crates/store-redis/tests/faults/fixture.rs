@@ -96,12 +96,11 @@ async fn claim(store: &RedisStore, q: &QueueName, mut request: ClaimRequest) -> 
     store.claim(q, request).await.unwrap().expect("jobs wait")
 }
 
-/// A job whose lease expired twice.
+/// A job whose lease expired twice, in the last priority, so that claims take other jobs first.
 async fn suspects(store: &RedisStore, q: &QueueName, expired: &BootId, clock: &ManualClock) {
-    store
-        .enqueue(q, vec![job("suspect").id(id("suspect"))])
-        .await
-        .unwrap();
+    let suspect = job("suspect").id(id("suspect"));
+    let suspect = suspect.priority(Priority::new(9).unwrap());
+    store.enqueue(q, vec![suspect]).await.unwrap();
     for seq in [100, 101] {
         claim(
             store,
@@ -127,12 +126,10 @@ async fn finished(store: &RedisStore, q: &QueueName) {
         .cancel(q, &Target::Ids(vec![id("fades")]), None)
         .await
         .unwrap();
-    // A suspect is claimed alone; release it.
-    let alone = claim(store, q, ClaimRequest::single(9)).await;
-    store.release(q, leases_of(&alone)).await.unwrap();
-    let alone = claim(store, q, ClaimRequest::single(9)).await;
     let all = claim(store, q, ClaimRequest::single(9)).await;
-    store.release(q, leases_of(&alone)).await.unwrap();
+    store.release(q, leases_of(&all)).await.unwrap();
+    let all = claim(store, q, ClaimRequest::single(9)).await;
+    assert_eq!(all.jobs.len(), 3);
     for lease in leases_of(&all) {
         if lease.id == id("fails") {
             let failure = lease.failure("no good").retry(Retry::Permanent);
@@ -153,10 +150,6 @@ async fn held(store: &RedisStore, q: &QueueName, boot: &BootId) -> Claim {
             .iter()
             .any(|job| job.expiries == 2 && job.state == JobState::Ready)
     );
-    // The suspect would be claimed first: snooze it.
-    let alone = claim(store, q, ClaimRequest::single(9)).await;
-    let snooze = lease_of(&alone, 0).snooze(Due::After(Duration::from_millis(1)));
-    store.snooze(q, vec![snooze]).await.unwrap();
     let jobs: Vec<_> = (0..5)
         .map(|n| {
             let key = UniqueKey::new(format!("held-{n}")).unwrap();

@@ -1,7 +1,8 @@
 //! Poison: a job that keeps crashing workers becomes dead; other jobs of its claims do not.
 
-use windlass_core::limits::LEASE_DEFAULT;
-use windlass_core::{BootId, Due, JobState, OutcomeStatus, Priority, Reason, Result, Retry};
+use windlass_core::{
+    BootId, Due, JobLease, JobState, OutcomeStatus, Priority, Reason, Result, Retry,
+};
 
 use crate::fixture::{
     Fixture, almost, boot, id, ids, lease_of, leases_of, ms, named, numbered, secs,
@@ -115,16 +116,19 @@ pub async fn another_worker_may_take_the_next_suspect(fixture: &Fixture) -> Resu
     Ok(())
 }
 
-pub async fn a_third_expiry_in_a_separate_claim_is_poison(fixture: &Fixture) -> Result<()> {
+pub async fn a_fourth_expiry_in_a_separate_claim_is_poison(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     expire_all(fixture, 3).await?;
+    assert_eq!(fixture.state("a").await?, Some(JobState::Ready));
+
+    expire_all(fixture, 1).await?;
 
     let job = fixture.job("a").await?;
     assert_eq!(
         (job.state, job.reason),
         (JobState::Dead, Some(Reason::Poison))
     );
-    assert_eq!((job.attempt, job.expiries), (1, 3));
+    assert_eq!((job.attempt, job.expiries), (1, 4));
     let stats = fixture.snapshot().await?.stats;
     assert_eq!((stats.dead, stats.total.dead), (1, 1));
     Ok(())
@@ -150,7 +154,7 @@ pub async fn one_aborting_job_ends_dead_and_ninety_nine_neighbours_succeed(
         (&dump.jobs[0].id, dump.jobs[0].reason),
         (&aborting, Some(Reason::Poison))
     );
-    assert_eq!(dump.jobs[0].expiries, 3);
+    assert_eq!(dump.jobs[0].expiries, 4);
     Ok(())
 }
 
@@ -205,38 +209,117 @@ pub async fn a_higher_poison_after_lets_a_job_expire_more_often(fixture: &Fixtur
     Ok(())
 }
 
-pub async fn a_suspect_stays_one_when_it_runs_again_later(fixture: &Fixture) -> Result<()> {
+pub async fn two_shared_expiries_and_one_alone_are_not_poison(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a", "b"]).await?;
+    expire_all(fixture, 2).await?;
+
+    for _ in 0..2 {
+        assert_eq!(fixture.next(10).await?, ["a"]);
+        assert_eq!(fixture.state("a").await?, Some(JobState::Running));
+        fixture.outlast_lease();
+        fixture.maintain().await?;
+    }
+
+    assert_eq!(fixture.job("a").await?.reason, Some(Reason::Poison));
+    let neighbour = fixture.job("b").await?;
+    assert_eq!((neighbour.state, neighbour.expiries), (JobState::Ready, 2));
+    Ok(())
+}
+
+pub async fn a_suspect_that_was_given_up_stays_one(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     expire_all(fixture, 2).await?;
-    let claim = fixture.take(1).await?;
-    fixture
-        .fail(lease_of(&claim, 0), Retry::At(Due::After(secs(5))))
-        .await?;
+    let worker = boot("worker");
+    fixture.take_as(&worker, 1, 10).await?;
+    fixture.renew_as(&worker, &[], 1).await?;
     fixture.fill(&["b"]).await?;
-    fixture.advance(secs(5));
 
+    assert_eq!(fixture.job("a").await?.expiries, 2);
     assert_eq!(fixture.next(10).await?, ["a"]);
     assert_eq!(fixture.next(10).await?, ["b"]);
     Ok(())
 }
 
-pub async fn a_released_suspect_dies_no_sooner(fixture: &Fixture) -> Result<()> {
-    fixture.fill(&["a"]).await?;
-    expire_all(fixture, 2).await?;
+pub async fn a_failed_suspect_is_none_any_more(fixture: &Fixture) -> Result<()> {
+    let lease = suspect_that_runs(fixture).await?;
+    fixture.fail(lease, Retry::At(Due::After(secs(5)))).await?;
 
-    let claim = fixture.take(1).await?;
-    fixture.release(lease_of(&claim, 0)).await?;
-    fixture.advance(LEASE_DEFAULT * 2);
-    fixture.maintain().await?;
+    assert_eq!(fixture.job("a").await?.expiries, 0);
+    fixture.fill(&["b"]).await?;
+    fixture.advance(secs(5));
+    assert_eq!(fixture.next(10).await?, ["b", "a"]);
+    Ok(())
+}
+
+pub async fn a_snoozed_suspect_is_none_any_more(fixture: &Fixture) -> Result<()> {
+    let lease = suspect_that_runs(fixture).await?;
+    fixture.snooze(lease, Due::After(secs(5))).await?;
+
+    assert_eq!(fixture.job("a").await?.expiries, 0);
+    fixture.fill(&["b"]).await?;
+    fixture.advance(secs(5));
+    assert_eq!(fixture.next(10).await?, ["b", "a"]);
+    Ok(())
+}
+
+pub async fn a_released_suspect_is_none_any_more(fixture: &Fixture) -> Result<()> {
+    let lease = suspect_that_runs(fixture).await?;
+    fixture.release(lease).await?;
 
     let job = fixture.job("a").await?;
-    assert_eq!((job.state, job.expiries), (JobState::Ready, 2));
+    assert_eq!((job.state, job.expiries), (JobState::Ready, 0));
+    fixture.fill(&["b"]).await?;
+    assert_eq!(fixture.next(10).await?, ["a", "b"]);
     Ok(())
+}
+
+pub async fn every_reported_end_resets_the_expiries(fixture: &Fixture) -> Result<()> {
+    fixture.set("keep_succeeded=all").await?;
+    let lease = suspect_that_runs(fixture).await?;
+    fixture.complete(lease).await?;
+    let job = fixture.job("a").await?;
+    assert_eq!((job.state, job.expiries), (JobState::Succeeded, 0));
+
+    fixture.fill(&["b", "c"]).await?;
+    expire_all(fixture, 2).await?;
+    let claim = fixture.take(1).await?;
+    fixture.fail(lease_of(&claim, 0), Retry::Permanent).await?;
+    let job = fixture.job("b").await?;
+    assert_eq!((job.state, job.expiries), (JobState::Dead, 0));
+
+    let claim = fixture.take(1).await?;
+    fixture.cancel("c").await?;
+    fixture.release(lease_of(&claim, 0)).await?;
+    let job = fixture.job("c").await?;
+    assert_eq!((job.state, job.expiries), (JobState::Cancelled, 0));
+    Ok(())
+}
+
+pub async fn expiries_with_an_outcome_between_them_are_no_poison(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a"]).await?;
+    for _ in 0..3 {
+        expire_all(fixture, 3).await?;
+        let claim = fixture.take(1).await?;
+        fixture.release(lease_of(&claim, 0)).await?;
+    }
+
+    let job = fixture.job("a").await?;
+    assert_eq!((job.state, job.expiries), (JobState::Ready, 0));
+    expire_all(fixture, 4).await?;
+    assert_eq!(fixture.job("a").await?.reason, Some(Reason::Poison));
+    Ok(())
+}
+
+/// The lease of a suspect, the job `a`, that runs.
+async fn suspect_that_runs(fixture: &Fixture) -> Result<JobLease> {
+    fixture.fill(&["a"]).await?;
+    expire_all(fixture, 2).await?;
+    Ok(lease_of(&fixture.take(1).await?, 0))
 }
 
 pub async fn a_retried_poison_job_starts_afresh(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
-    expire_all(fixture, 3).await?;
+    expire_all(fixture, 4).await?;
 
     fixture.retry("a").await?;
     fixture.fill(&["b"]).await?;

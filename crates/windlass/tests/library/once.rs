@@ -10,7 +10,7 @@ use windlass::{NewJob, Once, QueueName, Store, Timestamp, Token};
 
 const LEASE: Duration = Duration::from_secs(30);
 
-/// Jobs; each crashes twice and is then completed. A third crash would make it poison.
+/// Jobs; each crashes twice and is then completed. Two more in a row would make it poison.
 const JOBS: usize = 5_000;
 const CRASHES: u32 = 2;
 

@@ -67,7 +67,7 @@ fn describe(name: &str) -> &'static str {
         "dedup_for" => "how long caller-chosen ids stay reserved after their job ends",
         "dedup_max" => "maximum number of such ids",
         "requeue" => "where released and rescued jobs are added: front, back",
-        "poison_after" => "number of expired leases after which a job becomes dead",
+        "poison_after" => "number of expired leases in a row at which a job becomes dead",
         "keep_succeeded" => "which succeeded jobs to keep: with_result, all, nothing",
         "succeeded_age" => "how long to keep succeeded jobs",
         "succeeded_count" | "dead_count" | "cancelled_count" => "maximum number of them to keep",
