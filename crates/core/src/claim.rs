@@ -102,7 +102,9 @@ pub struct ClaimRequest {
     pub claimer: Claimer,
     /// The random part of the token.
     pub nonce: u32,
-    /// The maximum number of jobs.
+    /// The maximum number of jobs. A claim also ends at [`CLAIM_BYTES_MAX`] of payload.
+    ///
+    /// [`CLAIM_BYTES_MAX`]: crate::limits::CLAIM_BYTES_MAX
     pub max: usize,
     /// The lease (default: 30s).
     pub lease: Duration,

@@ -13,6 +13,10 @@ pub const PAGE: usize = 100;
 /// The maximum number of jobs per claim, whatever `max` it asks for.
 pub const CLAIM_MAX: usize = 100;
 
+/// The maximum total size of the payloads of a claim. A claim ends before the job that would exceed it,
+/// unless that is its first job.
+pub const CLAIM_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// The maximum number of job ids that one page of reaping scans: it stops after the claim that
 /// reaches this limit, if it has reaped at least one job.
 pub const REAP_SCAN_MAX: usize = 1000;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::limits::{CLAIM_MAX, PAGE, SUSPECT_COOLDOWN};
+use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, PAGE, SUSPECT_COOLDOWN};
 use windlass_core::time::Now;
 use windlass_core::{
-    Claim, ClaimRequest, ClaimedJob, Claimer, JobId, JobLease, JobState, LeaseStatus, Mode, Owner,
-    Priority, Reason, Timestamp, Token,
+    Bytes, Claim, ClaimRequest, ClaimedJob, Claimer, JobId, JobLease, JobState, LeaseStatus, Mode,
+    Owner, Priority, Reason, Timestamp, Token,
 };
 
 use crate::queue::{ClaimRecord, Lease, Queue};
@@ -78,12 +78,13 @@ impl Queue {
         !self.is_paused && !is_being_reaped
     }
 
-    /// Takes jobs from the lanes, first priority first. A suspect is claimed alone.
+    /// Takes jobs from the lanes, first priority first, up to `max` jobs and `CLAIM_BYTES_MAX` of payload.
+    /// A suspect is claimed alone.
     fn take(&mut self, now: Now, request: &ClaimRequest) -> Vec<JobId> {
         let max = request.max.min(CLAIM_MAX);
         let may_take_suspect = self.may_take_suspect(now, &request.claimer);
         let mut taken = Vec::new();
-        let mut expired = 0;
+        let (mut expired, mut bytes) = (0, 0);
         for priority in Priority::all() {
             while expired < PAGE && taken.len() < max {
                 let lanes = &self.lanes[priority.index()];
@@ -100,6 +101,10 @@ impl Queue {
                     expired += 1;
                     continue;
                 }
+                bytes += self.payload_bytes(&id);
+                if bytes > CLAIM_BYTES_MAX && !taken.is_empty() {
+                    return taken;
+                }
                 self.remove_waiting(&id);
                 taken.push(id);
                 if is_suspect {
@@ -108,6 +113,14 @@ impl Queue {
             }
         }
         taken
+    }
+
+    fn payload_bytes(&self, id: &JobId) -> usize {
+        let payload = self
+            .jobs
+            .get(id)
+            .and_then(|entry| entry.job.payload.as_ref());
+        payload.map_or(0, Bytes::len)
     }
 
     /// A boot may claim another suspect once the last one has finished or has run long enough.

@@ -1,7 +1,7 @@
 //! Picks ready jobs for a claim, highest priority first. A suspect is claimed alone.
 
 use rusqlite::params;
-use windlass_core::limits::{CLAIM_MAX, PAGE, SUSPECT_COOLDOWN};
+use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, PAGE, SUSPECT_COOLDOWN};
 use windlass_core::{ClaimRequest, ClaimedJob, Job, Priority, Reason, Timestamp};
 
 use crate::claim::LeaseRow;
@@ -17,13 +17,20 @@ pub(crate) struct Picked {
 }
 
 impl Picked {
-    /// Selects jobs by a condition on the table `job`, in its order.
+    /// Selects jobs by a condition on the table `job`, in its order. Stops after the one that exceeds the
+    /// payload of a claim.
     pub(crate) fn select(
         tx: &QueueTx<'_>,
         condition: &str,
         params: impl rusqlite::Params,
     ) -> TxResult<Vec<Self>> {
-        let found = row::select_jobs(tx.db, &tx.queue.name, Blobs::Read, condition, params)?;
+        let found = row::select_jobs(
+            tx.db,
+            &tx.queue.name,
+            Blobs::UpTo(CLAIM_BYTES_MAX),
+            condition,
+            params,
+        )?;
         let picked = |(key, job): (i64, Job)| Self {
             meta: JobMeta::of(key, &job),
             job: job.into(),
@@ -33,7 +40,8 @@ impl Picked {
 }
 
 impl QueueTx<'_> {
-    /// Picks ready jobs, highest priority first. A suspect is picked alone.
+    /// Picks ready jobs, highest priority first, up to `max` jobs and `CLAIM_BYTES_MAX` of payload. A
+    /// suspect is picked alone.
     pub(crate) fn pick(
         &mut self,
         request: &ClaimRequest,
@@ -42,7 +50,7 @@ impl QueueTx<'_> {
         let max = request.max.min(CLAIM_MAX);
         let may_pick_suspect = self.may_pick_suspect(lease)?;
         let mut picked = Vec::new();
-        let mut expired = 0;
+        let (mut expired, mut bytes) = (0, 0);
         for priority in Priority::all() {
             while expired < PAGE
                 && picked.len() < max
@@ -72,9 +80,13 @@ impl QueueTx<'_> {
                     }
                     if self.end_if_expired(&job.meta)? {
                         expired += 1;
-                    } else {
-                        picked.push(job);
+                        continue;
                     }
+                    bytes += job.job.payload.len();
+                    if bytes > CLAIM_BYTES_MAX && !picked.is_empty() {
+                        return Ok(picked);
+                    }
+                    picked.push(job);
                 }
                 if is_end {
                     break;

@@ -150,6 +150,8 @@ const JOB_COLUMNS: &str = "id, state, priority, attempt, expiries, created_at, d
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blobs {
     Read,
+    /// Read, up to the job whose payload exceeds this many bytes in total.
+    UpTo(usize),
     Skip,
 }
 
@@ -162,21 +164,27 @@ pub(crate) fn select_jobs(
     params: impl rusqlite::Params,
 ) -> TxResult<Vec<(i64, Job)>> {
     let last = match blobs {
-        Blobs::Read => "result, payload",
+        Blobs::Read | Blobs::UpTo(_) => "result, payload",
         Blobs::Skip => "NULL, NULL",
     };
     let sql = format!("SELECT {JOB_COLUMNS}, {last} FROM job WHERE {condition}");
     let mut statement = db.prepare_cached(&sql)?;
     let mut rows = statement.query(params)?;
     let mut jobs = Vec::new();
+    let mut bytes = 0;
     while let Some(row) = rows.next()? {
         let key: i64 = row.get(25)?;
         let mut job = read_job(row, queue)?;
-        if blobs == Blobs::Read {
+        if blobs != Blobs::Skip {
             job.result = row.get::<_, Option<Vec<u8>>>(26)?.map(Bytes::from);
-            job.payload = Some(payload(db, key, row.get(27)?)?);
+            let payload = payload(db, key, row.get(27)?)?;
+            bytes += payload.len();
+            job.payload = Some(payload);
         }
         jobs.push((key, job));
+        if matches!(blobs, Blobs::UpTo(most) if bytes > most) {
+            break;
+        }
     }
     Ok(jobs)
 }

@@ -114,14 +114,14 @@ end
 
 -- Returns nil if there is nothing to hand out.
 local function pick_and_hand_out(request)
-  local lanes = heads
-  if lanes == nil and (is_fast or (stats[STALE_ENTRIES] == 0 and not has_suspects() and not is_watched and request.mode ~= AT_MOST_ONCE)) then
-    lanes = read_lanes(math.min(request.max, CLAIM_MAX), not is_fast and redis.call('HLEN', k_opts) > 1)
+  local lanes, max = heads, math.min(request.max, CLAIM_MAX)
+  if lanes == nil and (is_fast or (stats[STALE_ENTRIES] == 0 and not has_suspects() and not is_watched and request.mode ~= AT_MOST_ONCE and read_at_once(max) == max)) then
+    lanes = read_lanes(max, not is_fast and redis.call('HLEN', k_opts) > 1)
   end
   if lanes then
     return pop_lanes(lanes) > 0 and hand_out_fast(request, lanes) or nil
   end
-  local seen = { skipped = 0, scanned = 0 }
+  local seen = { skipped = 0, scanned = 0, bytes = 0 }
   local taken = pick(request, seen)
   if #taken == 0 then
     return nothing_found(seen)

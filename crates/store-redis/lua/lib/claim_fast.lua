@@ -25,18 +25,36 @@ local function read_lane(priority, most, has_opts)
   return { ids = ids, payloads = payloads, encoded_opts = shared ~= '' and encoded_opts or nil, shared = shared }
 end
 
--- Reads the heads of the lanes, up to `max` jobs. No entry may be stale. Returns nil if a job needs the full path.
+-- Cuts a lane before the job with which a claim, that has `jobs` jobs and `bytes` of payload so far, holds too much.
+-- Returns its bytes.
+local function cut_lane(lane, jobs, bytes)
+  for i = 1, #lane.ids do
+    bytes = bytes + #lane.payloads[i]
+    if bytes > CLAIM_BYTES_MAX and jobs + i > 1 then
+      lane.is_cut = true
+      for j = #lane.ids, i, -1 do
+        lane.ids[j], lane.payloads[j] = nil, nil
+      end
+      break
+    end
+  end
+  return bytes
+end
+
+-- Reads the heads of the lanes, up to `max` jobs and CLAIM_BYTES_MAX of payload. No entry may be stale. Returns nil if a job
+-- needs the full path.
 local function read_lanes(max, has_opts)
-  local seen, lanes = 0, {}
+  local seen, bytes, lanes = 0, 0, {}
   for priority = 0, PRIORITY_LAST do
     if stats[READY + priority] > 0 and seen < max then
       local lane = read_lane(priority, max - seen, has_opts)
       if not lane then
         return nil
       end
+      bytes = cut_lane(lane, seen, bytes)
       lane.priority = priority
       lanes[#lanes + 1] = lane
-      seen = seen + #lane.ids
+      seen = lane.is_cut and max or seen + #lane.ids
     end
   end
   return lanes

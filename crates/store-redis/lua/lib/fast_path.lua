@@ -32,6 +32,7 @@ local function choose_path(may_be_fast, max)
     and not has_suspects()
     and nothing_due()
     and nothing_kept()
+    and read_at_once(max) == max
     and has_only_simple_opts(max)
   if not is_fast then
     check_types()

@@ -1,5 +1,5 @@
 -- Picks jobs from the lanes in order of priority. A suspect is picked alone.
-local PAGE, CLAIM_MAX, ENTRY_SCAN_MAX = 100, 100, 200
+local PAGE, CLAIM_MAX, CLAIM_BYTES_MAX, ENTRY_SCAN_MAX = 100, 100, 4194304, 200
 local SUSPECT_TRUST = 10000
 
 -- A boot gets its next suspect only after the last one ended or has run for a while.
@@ -21,6 +21,16 @@ local function expire(id, opts, state)
   local bytes = redis.call('HSTRLEN', k_jobs, id)
   remove_waiting(id, opts, state)
   end_dead(id, opts, bytes, nil, 'expired')
+end
+
+-- How many jobs of the average size, up to `max`, are read at once: no more than a claim may hand out, and one to see
+-- that it is full. Counts the jobs only if all payloads together are too large for a claim.
+local function read_at_once(max)
+  if max == 0 or stats[BYTES] <= CLAIM_BYTES_MAX then
+    return max
+  end
+  local average = stats[BYTES] / math.max(1, redis.call('HLEN', k_jobs))
+  return math.min(max, math.floor(CLAIM_BYTES_MAX / average) + 1)
 end
 
 -- Reads entries of a list from position `from`: id, payload, opts, and whether the entry is stale.
@@ -91,8 +101,9 @@ end
 -- Picks from one list into `taken`; sets `seen.is_over` or `seen.again` if the call reached its bounds.
 local function pick_from_list(priority, taken, max, seen)
   local from = 0
+  seen.at_once = seen.at_once or read_at_once(max)
   while #taken < max and stats[READY + priority] > 0 do
-    local room = math.min(max - #taken, ENTRY_SCAN_MAX - seen.scanned)
+    local room = math.min(max - #taken, ENTRY_SCAN_MAX - seen.scanned, seen.at_once)
     if room <= 0 then
       seen.again = CLAIM_AGAIN
       break
@@ -104,10 +115,12 @@ local function pick_from_list(priority, taken, max, seen)
     for i = 1, #found do
       local entry = found[i]
       local is_late = entry.encoded_opts and not entry.is_stale and is_expired(entry.encoded_opts)
-      if is_late and seen.skipped >= PAGE then
+      local bytes = seen.bytes + (entry.is_stale and 0 or is_late and 0 or #(entry.payload or ''))
+      if (is_late and seen.skipped >= PAGE) or (bytes > CLAIM_BYTES_MAX and #taken > 0) then
         seen.is_over = true
         break
       end
+      seen.bytes = bytes
       from = from + 1
       seen.scanned = seen.scanned + 1
       if entry.is_stale or not entry.payload or is_late then

@@ -1,8 +1,8 @@
 //! Claim: each job is claimed once, and a claim can be repeated if its reply was lost.
 
-use windlass_core::limits::{CLAIM_MAX, LEASE_DEFAULT, LEASE_MAX};
+use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, LEASE_DEFAULT, LEASE_MAX};
 use windlass_core::{
-    Claim, ClaimRequest, ErrorKind, JobState, Mode, NewJob, OutcomeStatus, Result,
+    Claim, ClaimRequest, Due, ErrorKind, JobState, Mode, NewJob, OutcomeStatus, Priority, Result,
 };
 
 use crate::fixture::{
@@ -48,6 +48,76 @@ pub async fn a_claim_hands_out_no_more_than_asked(fixture: &Fixture) -> Result<(
     fixture.fill(&["a", "b", "c"]).await?;
 
     assert_eq!(fixture.next(2).await?, ["a", "b"]);
+    Ok(())
+}
+
+/// A job with a payload of this many KiB.
+fn heavy(name: &str, kib: usize) -> NewJob {
+    NewJob::new(vec![b'x'; kib * 1024]).id(id(name))
+}
+
+pub async fn a_claim_hands_out_four_mebibytes_at_most(fixture: &Fixture) -> Result<()> {
+    for n in 0..10 {
+        fixture.enqueue(heavy(&n.to_string(), 1024)).await?;
+    }
+
+    let first = fixture.take(100).await?;
+    assert_eq!(ids(&first), ["0", "1", "2", "3"]);
+    let bytes: usize = first.jobs.iter().map(|job| job.payload.len()).sum();
+    assert_eq!(bytes, CLAIM_BYTES_MAX);
+    assert_eq!(fixture.take(2).await?.jobs.len(), 2, "fewer by `max`");
+    let request = ClaimRequest::single(100).mode(Mode::AtMostOnce);
+    let once = fixture.store.claim(&fixture.queue, request).await?;
+    assert_eq!(handed_out(once.as_ref()), ["6", "7", "8", "9"]);
+    assert_eq!(fixture.claim(100).await?, None);
+    Ok(())
+}
+
+pub async fn a_claim_ends_before_the_job_that_is_too_large_for_it(fixture: &Fixture) -> Result<()> {
+    let urgent = Priority::new(2)?;
+    for n in 0..4 {
+        let job = heavy(&format!("large {n}"), 1023).priority(urgent);
+        fixture.enqueue(job).await?;
+    }
+    fixture.enqueue_all(numbered(3)).await?;
+    fixture.enqueue(heavy("first", 5).priority(urgent)).await?;
+    fixture
+        .enqueue_all(vec![named("late").expires(Due::After(ms(1)))])
+        .await?;
+    fixture.enqueue(heavy("second", 1)).await?;
+    fixture.enqueue(named("last")).await?;
+
+    let larges = ["large 0", "large 1", "large 2", "large 3"];
+    assert_eq!(
+        fixture.next(100).await?,
+        larges,
+        "5 KiB more would be too much"
+    );
+    fixture.advance(ms(1));
+    let rest = ["first", "j000", "j001", "j002", "second", "last"];
+    assert_eq!(fixture.next(100).await?, rest);
+    Ok(())
+}
+
+pub async fn small_jobs_behind_large_ones_fill_a_claim(fixture: &Fixture) -> Result<()> {
+    for n in 0..8 {
+        fixture.enqueue(heavy(&n.to_string(), 1024)).await?;
+    }
+    for _ in 0..2 {
+        let claim = fixture.take(4).await?;
+        fixture.complete(lease_of(&claim, 0)).await?;
+    }
+    let front: Vec<_> = numbered(30)
+        .into_iter()
+        .map(|job| job.priority(Priority::new(1).expect("valid")))
+        .collect();
+    fixture.enqueue_all(front).await?;
+    fixture.enqueue(heavy("large", 1024)).await?;
+    fixture.enqueue_all(vec![named("a"), named("b")]).await?;
+
+    let claim = fixture.take(100).await?;
+    assert_eq!(claim.jobs.len(), 33, "running jobs do not count");
+    assert_eq!(ids(&claim)[30..], ["large", "a", "b"]);
     Ok(())
 }
 
