@@ -16,12 +16,19 @@ impl Queue {
         if let Some(reply) = self.repeated(now, request) {
             return reply;
         }
-        self.promote_due(now, PAGE);
-        self.reap(now, PAGE);
-        let taken = if self.may_claim(&request.claimer) {
-            self.take(now, request)
-        } else {
+        loop {
+            self.promote_due(now, PAGE);
+            self.reap(now, PAGE);
+            if !self.is_reaping() {
+                break;
+            }
+            // Each page prunes as if it were a separate transaction.
+            self.prune(now, PAGE);
+        }
+        let taken = if self.is_paused {
             vec![]
+        } else {
+            self.take(now, request)
         };
         let claim = if taken.is_empty() {
             None
@@ -66,16 +73,11 @@ impl Queue {
         Some(until.map(|until| Claim { token, until, jobs }))
     }
 
-    /// Whether the claimer may get jobs: not from a paused queue, nor while its own lease is reaped.
-    fn may_claim(&self, claimer: &Claimer) -> bool {
-        let is_being_reaped = match claimer {
-            Claimer::Worker { boot, .. } => self
-                .leases
-                .get(&Owner::boot(boot))
-                .is_some_and(|lease| lease.until == Timestamp::default()),
-            Claimer::Single { .. } => false,
-        };
-        !self.is_paused && !is_being_reaped
+    /// Whether some jobs of a lease are back and others not yet. No job is handed out meanwhile: the
+    /// newest ones come back first.
+    fn is_reaping(&self) -> bool {
+        let mut leases = self.leases.values();
+        leases.any(|lease| lease.until == Timestamp::default())
     }
 
     /// Takes jobs from the lanes, first priority first, up to `max` jobs and `CLAIM_BYTES_MAX` of payload.

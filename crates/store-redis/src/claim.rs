@@ -19,7 +19,7 @@ use crate::codec::{job_id, progress};
 use crate::partition::{Partition, count_of, number_arg, text_arg};
 use crate::reply::Reply;
 
-/// How often a claim that read only stale entries is repeated.
+/// How often a claim that read only stale entries, or reaped a part of a lease, is repeated.
 const AGAIN_MAX: usize = 10_000;
 
 /// The result of a claim.
@@ -32,8 +32,8 @@ pub(crate) enum Found {
         /// The time until the earliest scheduled job is due, if a waiter was registered.
         next_due: Option<Duration>,
     },
-    /// Only stale entries were read: claim again.
-    Stale,
+    /// Only stale entries were read, or a lease was reaped in part: claim again.
+    Again,
 }
 
 impl Partition {
@@ -46,7 +46,7 @@ impl Partition {
             match self.read_claim(reply)? {
                 Found::Jobs(claim) => return Ok(Some(claim)),
                 Found::Nothing { .. } => return Ok(None),
-                Found::Stale => {}
+                Found::Again => {}
             }
         }
         Ok(None)
@@ -137,7 +137,7 @@ fn read_claim(mut reply: Reply, partitions: &AtomicU32) -> Result<Found> {
     partitions.fetch_max(count, Ordering::Relaxed);
     if token.is_empty() {
         return Ok(match next {
-            CLAIM_AGAIN => Found::Stale,
+            CLAIM_AGAIN => Found::Again,
             NOTHING_FOUND => Found::Nothing { next_due: None },
             next => Found::Nothing {
                 next_due: Some(Duration::from_millis(

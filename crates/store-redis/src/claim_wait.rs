@@ -38,7 +38,7 @@ impl Partition {
             let mut wake_up_after = None;
             match self.read_claim(reply)? {
                 Found::Jobs(claim) => return Ok(Some(claim)),
-                Found::Stale => pause = Duration::ZERO,
+                Found::Again => pause = Duration::ZERO,
                 // Other partitions may have jobs, and this one would not be woken for them.
                 Found::Nothing { .. } if deadline.is_over() || self.is_partitioned() => {
                     return Ok(None);

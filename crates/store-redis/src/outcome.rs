@@ -63,7 +63,7 @@ impl Partition {
         match found {
             Found::Jobs(claim) => Ok(Some(claim)),
             Found::Nothing { .. } => Ok(None),
-            Found::Stale => self.claim(request).await,
+            Found::Again => self.claim(request).await,
         }
     }
 

@@ -15,38 +15,49 @@ use crate::pick::Picked;
 use crate::row::{self, JobMeta, token_of};
 use crate::transaction::QueueTx;
 
+/// What one transaction of a claim did.
+#[derive(Debug)]
+pub(crate) enum ClaimStep {
+    /// The reply.
+    Done(Option<Claim>),
+    /// It reaped a part of a lease: nothing is handed out before the rest is back, since the newest jobs
+    /// come back first. Claim again.
+    Again,
+}
+
 /// The columns of a lease that a claim needs.
 #[derive(Debug)]
 pub(crate) struct LeaseRow {
-    is_being_reaped: bool,
     last: Option<(u64, Token)>,
     /// The boot's latest suspect: its id and the number of its token.
     pub(crate) suspect: Option<(String, u64)>,
 }
 
 impl QueueTx<'_> {
-    pub(crate) fn claim(&mut self, request: &ClaimRequest) -> TxResult<Option<Claim>> {
+    pub(crate) fn claim(&mut self, request: &ClaimRequest) -> TxResult<ClaimStep> {
         let lease = self.lease_of(&request.claimer)?;
         if let Some((last_seq, token)) = lease.and_then(|lease| lease.last)
             && request.claimer.seq() <= last_seq
         {
             let is_latest = request.claimer.seq() == last_seq;
-            return if is_latest {
-                self.repeat_claim(request, token)
+            return Ok(ClaimStep::Done(if is_latest {
+                self.repeat_claim(request, token)?
             } else {
-                Ok(None)
-            };
+                None
+            }));
         }
         self.promote_due(PAGE)?;
-        self.reap(PAGE)?;
+        let reaped = self.reap(PAGE)?;
+        if reaped != (0, 0) && self.is_reaping()? {
+            self.prune(PAGE)?;
+            return Ok(ClaimStep::Again);
+        }
         // The reap may have ended this boot's lease.
         let lease = self.lease_of(&request.claimer)?;
-        let may_claim =
-            !self.queue.is_paused && lease.as_ref().is_none_or(|lease| !lease.is_being_reaped);
-        let picked = if may_claim {
-            self.pick(request, lease.as_ref())?
-        } else {
+        let picked = if self.queue.is_paused {
             Vec::new()
+        } else {
+            self.pick(request, lease.as_ref())?
         };
         let claim = if picked.is_empty() {
             None
@@ -54,7 +65,15 @@ impl QueueTx<'_> {
             Some(self.hand_out(request, picked)?)
         };
         self.prune(PAGE)?;
-        Ok(claim)
+        Ok(ClaimStep::Done(claim))
+    }
+
+    /// Whether some jobs of a lease are back and others not yet.
+    fn is_reaping(&self) -> TxResult<bool> {
+        let mut statement = self
+            .db
+            .prepare_cached("SELECT 1 FROM lease WHERE queue = ?1 AND until <= 0 LIMIT 1")?;
+        Ok(statement.exists([self.queue.key])?)
     }
 
     fn lease_of(&self, claimer: &Claimer) -> TxResult<Option<LeaseRow>> {
@@ -62,17 +81,16 @@ impl QueueTx<'_> {
             return Ok(None);
         };
         let mut statement = self.db.prepare_cached(
-            "SELECT until, last_seq, last_number, last_nonce, suspect_id, suspect_number
+            "SELECT last_seq, last_number, last_nonce, suspect_id, suspect_number
              FROM lease WHERE queue = ?1 AND owner = ?2",
         )?;
         let found =
             statement.query_row(params![self.queue.key, Owner::boot(boot).as_str()], |row| {
-                let last_seq: Option<u64> = row.get(1)?;
-                let suspect_id: Option<String> = row.get(4)?;
+                let last_seq: Option<u64> = row.get(0)?;
+                let suspect_id: Option<String> = row.get(3)?;
                 Ok(LeaseRow {
-                    is_being_reaped: row.get::<_, u64>(0)? == 0,
-                    last: last_seq.zip(token_of(row.get(2)?, row.get(3)?)),
-                    suspect: suspect_id.zip(row.get(5)?),
+                    last: last_seq.zip(token_of(row.get(1)?, row.get(2)?)),
+                    suspect: suspect_id.zip(row.get(4)?),
                 })
             });
         Ok(found.optional()?)

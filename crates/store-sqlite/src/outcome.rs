@@ -3,10 +3,9 @@
 
 use rusqlite::params;
 use windlass_core::limits::truncate_message;
-use windlass_core::{
-    ClaimRequest, Completed, Completion, Failure, JobLease, OutcomeStatus, Snooze,
-};
+use windlass_core::{ClaimRequest, Completion, Failure, JobLease, OutcomeStatus, Snooze};
 
+use crate::claim::ClaimStep;
 use crate::error::TxResult;
 use crate::finish::FastPath;
 use crate::lease::End;
@@ -18,18 +17,18 @@ impl QueueTx<'_> {
         &mut self,
         completions: &[Completion],
         next: Option<&ClaimRequest>,
-    ) -> TxResult<Completed> {
+    ) -> TxResult<(Vec<OutcomeStatus>, ClaimStep)> {
         let mut statuses = Vec::with_capacity(completions.len());
         let mut fast_path = FastPath::prepare(self.db)?;
         for completion in completions {
             statuses.push(self.complete_one(completion, &mut fast_path)?);
         }
         self.finish_outcomes()?;
-        let next = next
-            .map(|request| self.claim(request))
-            .transpose()?
-            .flatten();
-        Ok(Completed { statuses, next })
+        let next = match next {
+            Some(request) => self.claim(request)?,
+            None => ClaimStep::Done(None),
+        };
+        Ok((statuses, next))
     }
 
     fn complete_one(

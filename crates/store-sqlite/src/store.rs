@@ -14,6 +14,7 @@ use windlass_core::{
 use crate::SqliteStore;
 use crate::audit::{AuditStage, StatsMismatch};
 use crate::change::Change;
+use crate::claim::ClaimStep;
 use crate::error::{TxError, TxResult};
 use crate::read;
 use crate::reap::ReclaimReason;
@@ -39,8 +40,13 @@ impl Store for SqliteStore {
 
     async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>> {
         request.check()?;
-        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.claim(&request))
-            .await
+        loop {
+            let step = request.clone();
+            let claim = self.on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.claim(&step));
+            if let ClaimStep::Done(claim) = claim.await? {
+                return Ok(claim);
+            }
+        }
     }
 
     async fn accept(
@@ -86,10 +92,17 @@ impl Store for SqliteStore {
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
         self.limits.check_completions(&completions, next.as_ref())?;
-        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
-            tx.complete(&completions, next.as_ref())
-        })
-        .await
+        let request = next.clone();
+        let completed = self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
+            tx.complete(&completions, request.as_ref())
+        });
+        let (statuses, step) = completed.await?;
+        let next = match (step, next) {
+            (ClaimStep::Done(claim), _) => claim,
+            (ClaimStep::Again, Some(request)) => self.claim(queue, request).await?,
+            (ClaimStep::Again, None) => None,
+        };
+        Ok(Completed { statuses, next })
     }
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {

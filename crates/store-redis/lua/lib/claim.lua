@@ -103,13 +103,12 @@ local function hand_out(request, taken)
   return reply
 end
 
--- A paused queue hands out nothing, nor does one that is still requeuing this boot's jobs.
-local function may_claim(request)
-  if stats[PAUSED] > 0 then
-    return false
-  end
-  local ends = request.owner ~= '' and redis.call('ZSCORE', k_leases, request.owner)
-  return not (ends and tonumber(ends) == 0)
+-- Promotes and reaps a page. Returns whether some jobs of a lease are back and others not yet: nothing is handed out
+-- meanwhile, since the newest ones come back first.
+local function promote_and_reap()
+  promote_due(PAGE)
+  local jobs, leases = reap(PAGE)
+  return jobs + leases > 0 and redis.call('ZRANGEBYSCORE', k_leases, '-inf', 0, 'LIMIT', 0, 1)[1] ~= nil
 end
 
 -- Returns nil if there is nothing to hand out.
@@ -136,13 +135,11 @@ local function claim(request)
   if again then
     return again
   end
-  if not is_fast then
-    promote_due(PAGE)
-    reap(PAGE)
-  end
-  local reply = may_claim(request) and pick_and_hand_out(request)
-  if not reply then
-    reply = nothing_found()
+  local reply
+  if not is_fast and promote_and_reap() then
+    reply = nothing_found({ again = CLAIM_AGAIN })
+  else
+    reply = stats[PAUSED] == 0 and pick_and_hand_out(request) or nothing_found()
   end
   if reply[CLAIM_TOKEN] == '' and reply[CLAIM_NEXT] == NOTHING_FOUND and request.waiter ~= '' then
     reply = register_waiter(request, reply)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windlass_core::{
     BootId, ClaimRequest, Completed, Completion, Failure, JobLease, LeaseStatus, OutcomeStatus,
-    Owner, Renewal, Renewed, Result, Snooze, Token,
+    Owner, Renewal, Renewed, Requeue, Result, Snooze, Token,
 };
 
 use super::{BATCH_MAX, BatchedPartition, Queue, after_some, all, all_done};
@@ -135,36 +135,60 @@ impl Queue {
         statuses: &mut [OutcomeStatus],
     ) -> Result<()> {
         let timeout = self.timeout();
-        let pages_of = |batch: &[usize]| -> Vec<Outcomes> {
-            let pages = batch.chunks(BATCH_MAX);
-            pages.map(|page| outcomes.pick(page)).collect()
-        };
-        let batches = batches.into_iter().enumerate();
-        let batches = batches
-            .filter(|(_, batch)| !batch.is_empty())
-            .map(|(number, batch)| (number, (pages_of(&batch), batch)));
-        let replies = self.in_partitions(
-            batches.collect(),
-            move |batched, (pages, batch)| async move {
-                let (mut replies, mut failed) = (Vec::with_capacity(batch.len()), Ok(()));
-                for page in pages {
-                    match page.run(&batched, timeout).await {
-                        Ok(page) => replies.extend(page),
-                        Err(failure) => {
-                            failed = Err(failure);
-                            break;
-                        }
+        let mut paged = Vec::new();
+        for (number, batch) in batches.into_iter().enumerate() {
+            if batch.is_empty() {
+                continue;
+            }
+            let pages = self.pages_of(outcomes, batch).await?;
+            let picked: Vec<_> = pages.iter().map(|page| outcomes.pick(page)).collect();
+            paged.push((number, (picked, pages.concat())));
+        }
+        let replies = self.in_partitions(paged, move |batched, (pages, batch)| async move {
+            let (mut replies, mut failed) = (Vec::with_capacity(batch.len()), Ok(()));
+            for page in pages {
+                match page.run(&batched, timeout).await {
+                    Ok(page) => replies.extend(page),
+                    Err(failure) => {
+                        failed = Err(failure);
+                        break;
                     }
                 }
-                Ok((batch, replies, failed))
-            },
-        );
+            }
+            Ok((batch, replies, failed))
+        });
         let mut errors = Vec::new();
         for (batch, replies, failed) in all(replies.await)? {
             set_statuses(&batch, replies, statuses);
             errors.push(failed);
         }
         all(errors).map(drop)
+    }
+
+    /// The pages of a batch, in the order to send them. Released jobs must end up in claim order: a page
+    /// holds whole claims, and of those that go to the front the newest are sent first.
+    async fn pages_of(
+        &self,
+        outcomes: &Outcomes,
+        mut batch: Vec<usize>,
+    ) -> Result<Vec<Vec<usize>>> {
+        if !matches!(outcomes, Outcomes::Release(_)) || batch.len() <= BATCH_MAX {
+            return Ok(batch.chunks(BATCH_MAX).map(<[usize]>::to_vec).collect());
+        }
+        batch.sort_by_key(|at| outcomes.token(*at));
+        let mut pages: Vec<Vec<usize>> = Vec::new();
+        for claim in batch.chunk_by(|a, b| outcomes.token(*a) == outcomes.token(*b)) {
+            for part in claim.chunks(BATCH_MAX) {
+                match pages.last_mut() {
+                    Some(page) if page.len() + part.len() <= BATCH_MAX => page.extend(part),
+                    _ => pages.push(part.to_vec()),
+                }
+            }
+        }
+        if self.settings().await?.requeue == Requeue::Front {
+            pages.reverse();
+        }
+        Ok(pages)
     }
 
     /// Tries unknown outcomes in partitions that this process did not know of, before it reports them as
@@ -196,9 +220,9 @@ impl Queue {
         statuses: &mut [OutcomeStatus],
     ) -> Result<()> {
         let batched = &self.partitions()[number];
-        for page in unknown.chunks(BATCH_MAX) {
-            let replies = outcomes.pick(page).run(batched, self.timeout()).await?;
-            set_statuses(page, replies, statuses);
+        for page in self.pages_of(outcomes, unknown).await? {
+            let replies = outcomes.pick(&page).run(batched, self.timeout()).await?;
+            set_statuses(&page, replies, statuses);
         }
         Ok(())
     }

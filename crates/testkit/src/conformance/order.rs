@@ -1,7 +1,8 @@
 //! Order: which job is claimed next, and the position of jobs that return.
 
-use windlass_core::{ClaimRequest, JobState, Priority, Result};
+use windlass_core::{BootId, ClaimRequest, JobLease, JobState, OutcomeStatus, Priority, Result};
 
+use super::workers::worker;
 use crate::fixture::{Fixture, almost, boot, ids, lease_of, leases_of, ms, named, numbered, secs};
 
 pub async fn jobs_of_one_priority_run_in_the_order_they_came(fixture: &Fixture) -> Result<()> {
@@ -91,6 +92,103 @@ pub async fn reaped_jobs_return_to_the_front_in_claim_order(fixture: &Fixture) -
     fixture.outlast_lease();
 
     assert_eq!(fixture.next(10).await?, ["a", "b", "c", "d"]);
+    Ok(())
+}
+
+/// 260 jobs, of which a worker has claimed 250.
+async fn busy_worker(fixture: &Fixture) -> Result<(BootId, Vec<JobLease>)> {
+    fixture.enqueue_all(numbered(260)).await?;
+    let worker = boot("worker");
+    let mut leases = Vec::new();
+    for (seq, max) in [(1, 100), (2, 100), (3, 50)] {
+        leases.extend(leases_of(&fixture.take_as(&worker, seq, max).await?));
+    }
+    Ok((worker, leases))
+}
+
+/// Claims everything and asserts that it comes in the order it was enqueued.
+async fn assert_in_order(fixture: &Fixture) -> Result<()> {
+    let mut claimed = Vec::new();
+    while let Some(claim) = fixture.claim(100).await? {
+        claimed.extend(claim.jobs.into_iter().map(|job| job.id));
+    }
+    let expected: Vec<_> = numbered(260).into_iter().map(|job| job.id).collect();
+    assert_eq!(claimed, expected);
+    Ok(())
+}
+
+pub async fn many_reaped_jobs_return_in_claim_order(fixture: &Fixture) -> Result<()> {
+    busy_worker(fixture).await?;
+
+    fixture.outlast_lease();
+
+    assert_in_order(fixture).await
+}
+
+pub async fn many_reaped_jobs_return_in_claim_order_to_the_next_call_of_complete(
+    fixture: &Fixture,
+) -> Result<()> {
+    fixture.fill(&["done"]).await?;
+    let long = ClaimRequest::single(1).lease(secs(60));
+    let done = fixture.store.claim(&fixture.queue, long).await?;
+    let done = lease_of(&done.expect("a job is ready"), 0).completion();
+    busy_worker(fixture).await?;
+    fixture.outlast_lease();
+
+    let next = Some(ClaimRequest::single(2));
+    let completed = fixture
+        .store
+        .complete(&fixture.queue, vec![done], next)
+        .await?;
+
+    assert_eq!(completed.statuses, [OutcomeStatus::Completed]);
+    assert_eq!(
+        ids(&completed.next.expect("jobs are ready")),
+        ["j000", "j001"]
+    );
+    Ok(())
+}
+
+pub async fn many_jobs_of_a_leaver_return_in_claim_order(fixture: &Fixture) -> Result<()> {
+    let (worker, _) = busy_worker(fixture).await?;
+
+    let returned = fixture.store.leave(&worker, Some(&fixture.queue)).await?;
+
+    assert_eq!(returned, 250);
+    assert_in_order(fixture).await
+}
+
+pub async fn many_jobs_of_a_failed_worker_return_in_claim_order(fixture: &Fixture) -> Result<()> {
+    let record = worker(&boot("worker"), &[&fixture.queue]);
+    fixture.store.register(record).await?;
+    let (boot, _) = busy_worker(fixture).await?;
+
+    assert_eq!(fixture.store.fail_worker(&boot).await?, Some(250));
+
+    assert_in_order(fixture).await
+}
+
+pub async fn many_released_jobs_return_in_claim_order(fixture: &Fixture) -> Result<()> {
+    let (_, mut leases) = busy_worker(fixture).await?;
+    leases.rotate_left(70);
+    leases[..200].reverse();
+
+    let statuses = fixture.store.release(&fixture.queue, leases).await?;
+
+    assert_eq!(statuses, [OutcomeStatus::Released; 250]);
+    assert_in_order(fixture).await
+}
+
+pub async fn many_released_jobs_keep_their_order_at_the_back(fixture: &Fixture) -> Result<()> {
+    fixture.set("requeue=back").await?;
+    let (_, leases) = busy_worker(fixture).await?;
+    let others: Vec<_> = (250..260).map(|n| format!("j{n:03}")).collect();
+    assert_eq!(fixture.next(10).await?, others);
+
+    fixture.store.release(&fixture.queue, leases).await?;
+
+    let expected: Vec<_> = (0..250).map(|n| format!("j{n:03}")).collect();
+    assert_eq!(fixture.ready().await?, expected);
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use windlass_core::{
 
 use crate::fixture::{Fixture, almost, boot, id, lease_of, ms, named, queue, secs};
 
-fn worker(boot: &BootId, queues: &[&QueueName]) -> NewWorker {
+pub(super) fn worker(boot: &BootId, queues: &[&QueueName]) -> NewWorker {
     NewWorker {
         boot: boot.clone(),
         name: "mailer".to_owned(),
