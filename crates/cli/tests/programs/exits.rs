@@ -104,7 +104,7 @@ fn a_missing_program_slows_the_worker_down() {
     let ran = sandbox.run("exec --queue q --burst -- ./not-there").ok();
 
     assert!(
-        ran.stderr.contains("the next job waits 1s"),
+        ran.stderr.contains("next job in 1s"),
         "{}",
         ran.stderr
     );
