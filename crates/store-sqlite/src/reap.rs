@@ -2,12 +2,12 @@
 
 use rusqlite::{OptionalExtension, params};
 use windlass_core::limits::{PAGE, REAP_SCAN_MAX};
-use windlass_core::{BootId, JobLease, OutcomeStatus, Owner, Reason, Token};
+use windlass_core::{BootId, JobLease, OutcomeStatus, Owner, QueueName, Reason, Token};
 
 use crate::error::TxResult;
 use crate::lease::End;
 use crate::row::{JobMeta, sql_number};
-use crate::transaction::QueueTx;
+use crate::transaction::{Missing, QueueTx, Tx};
 
 /// Why a job is reclaimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +67,23 @@ impl ClaimRow {
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
+}
+
+/// Reclaims the jobs that a worker holds in some queues.
+pub(crate) fn reclaim(
+    tx: &mut Tx<'_>,
+    clock_us: u64,
+    boot: &BootId,
+    queues: &[QueueName],
+    reason: ReclaimReason,
+) -> TxResult<u64> {
+    let mut reclaimed = 0;
+    for queue in queues {
+        reclaimed += tx.on_queue(queue, Missing::TreatAsEmpty, clock_us, |tx| {
+            tx.reclaim_all(boot, reason)
+        })?;
+    }
+    Ok(reclaimed)
 }
 
 impl QueueTx<'_> {

@@ -17,7 +17,7 @@ use crate::change::Change;
 use crate::claim::ClaimStep;
 use crate::error::{TxError, TxResult};
 use crate::read;
-use crate::reap::ReclaimReason;
+use crate::reap::{ReclaimReason, reclaim};
 use crate::transaction::{Missing, QueueRow, QueueTx, Tx};
 use crate::workers;
 
@@ -382,21 +382,4 @@ impl SqliteStore {
         })
         .await
     }
-}
-
-/// Reclaims the jobs that a worker holds in some queues.
-fn reclaim(
-    tx: &mut Tx<'_>,
-    clock_us: u64,
-    boot: &BootId,
-    queues: &[QueueName],
-    reason: ReclaimReason,
-) -> TxResult<u64> {
-    let mut reclaimed = 0;
-    for queue in queues {
-        reclaimed += tx.on_queue(queue, Missing::TreatAsEmpty, clock_us, |tx| {
-            tx.reclaim_all(boot, reason)
-        })?;
-    }
-    Ok(reclaimed)
 }

@@ -1,4 +1,4 @@
-//! enqueue and enqueue_all.
+//! enqueue and `enqueue_all`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct EnqueueAll {
     pub jobs: Vec<EnqueueRequest>,
 }
 
-/// The reply to enqueue_all.
+/// The reply to `enqueue_all`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EnqueueAllReply {
     /// The replies, in the order of the request.

@@ -1,4 +1,4 @@
-//! register, heartbeat, leave, workers, fail_worker and command.
+//! register, heartbeat, leave, workers, `fail_worker` and command.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -205,7 +205,7 @@ pub struct FailWorker {
     pub worker: String,
 }
 
-/// The reply to fail_worker.
+/// The reply to `fail_worker`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FailWorkerReply {
     /// The worker id.

@@ -214,7 +214,7 @@ impl<'a> SimulatedWorkers<'a> {
                 self.close(&who, &job, AssignmentResult::Finished);
             }
             (_, Some("lease_lost" | "not_found")) => {
-                self.close(&who, &job, AssignmentResult::Rejected)
+                self.close(&who, &job, AssignmentResult::Rejected);
             }
             _ => panic!("{sent}: {message}"),
         }

@@ -103,11 +103,7 @@ fn a_missing_program_slows_the_worker_down() {
 
     let ran = sandbox.run("exec --queue q --burst -- ./not-there").ok();
 
-    assert!(
-        ran.stderr.contains("next job in 1s"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("next job in 1s"), "{}", ran.stderr);
     let error = sandbox.shown("1")["error"].clone();
     assert!(text(&error).contains("cannot start ./not-there"), "{error}");
 }

@@ -145,10 +145,10 @@ impl Coverage {
                 self.note_claim(request.mode, reply, is_repeat);
             }
             (Operation::Accept(..), Reply::LeaseStatus(status)) => {
-                self.note_lease("accept", *status)
+                self.note_lease("accept", *status);
             }
             (Operation::Progress(..), Reply::LeaseStatus(status)) => {
-                self.note_lease("progress", *status)
+                self.note_lease("progress", *status);
             }
             (Operation::Complete(..), Reply::Completed(completed)) => {
                 self.note_statuses("complete", &completed.statuses);
@@ -157,13 +157,13 @@ impl Coverage {
                 }
             }
             (Operation::Fail(..), Reply::OutcomeStatus(statuses)) => {
-                self.note_statuses("fail", statuses)
+                self.note_statuses("fail", statuses);
             }
             (Operation::Release(..), Reply::OutcomeStatus(statuses)) => {
-                self.note_statuses("release", statuses)
+                self.note_statuses("release", statuses);
             }
             (Operation::Snooze(..), Reply::OutcomeStatus(statuses)) => {
-                self.note_statuses("snooze", statuses)
+                self.note_statuses("snooze", statuses);
             }
             _ => self.note_rest(operation, reply),
         }

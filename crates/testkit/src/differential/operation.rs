@@ -102,7 +102,7 @@ impl Operation {
             Self::Snooze(queue, leases, due) => {
                 let snoozes = leases
                     .into_iter()
-                    .map(|lease| Snooze { lease: lease, due })
+                    .map(|lease| Snooze { lease, due })
                     .collect();
                 Reply::OutcomeStatus(store.snooze(&queue, snoozes).await?)
             }

@@ -167,7 +167,7 @@ impl Fetcher {
         let wait = async {
             match &mut self.watch {
                 Some(watch) => {
-                    wait_for_notification(watch.as_mut(), poll_interval(), is_work).await
+                    wait_for_notification(watch.as_mut(), poll_interval(), is_work).await;
                 }
                 None => tokio::time::sleep(poll_interval()).await,
             }

@@ -81,7 +81,7 @@ pub(super) fn complete(callers: &mut Callers) -> Operation {
     let (queue, leases) = some_leases(callers);
     let result = percent(&mut callers.rng, 40).then(|| job::payload(&mut callers.rng));
     let completion = |lease| Completion {
-        lease: lease,
+        lease,
         result: result.clone(),
     };
     let completions = leases.into_iter().map(completion).collect();
@@ -101,7 +101,7 @@ pub(super) fn fail(callers: &mut Callers) -> Operation {
     };
     let error = (*pick(rng, &["", "it broke", "it broke and said much about it"])).to_owned();
     let failure = |lease| Failure {
-        lease: lease,
+        lease,
         error: error.clone(),
         retry,
     };
