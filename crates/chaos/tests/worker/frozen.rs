@@ -159,8 +159,11 @@ async fn assert_lost(fixture: &Fixture, frozen_worker: Actor, other: Actor, batc
     let jobs = fixture.jobs().await;
     for job in batch.iter().map(|new| &jobs[&new.id]) {
         let state = (job.state, job.attempt, job.expiries);
-        assert_eq!(state, (JobState::Succeeded, 1, 1), "{job:?}");
+        // The completion has reset the expiries.
+        assert_eq!(state, (JobState::Succeeded, 1, 0), "{job:?}");
     }
+    let stats = fixture.opened.store.stats(&fixture.queue).await.unwrap();
+    assert_eq!(stats.unwrap().total.rescued, all, "each lease expired once");
 }
 
 /// The number of effects of one kind by a worker.

@@ -74,6 +74,9 @@ pub(super) async fn run_instance(
     shared.pool.stop_assigning(instance);
     let was_abandoned = matches!(event, Event::Abandoned);
     let ended = end(shared, process, &mut pipes, event, &reader).await;
+    // The writer marks the jobs that the process did not read.
+    let writing = async { while pipes.stdin.join_next().await.is_some() {} };
+    let _ = timeout(EXIT_WAIT, writing).await;
     reader.finish_log();
     let is_ours = was_abandoned || shared.closing.is_cancelled() || shared.draining.is_cancelled();
     let last_lines = if shared.pool.job_count(instance) > 1 {

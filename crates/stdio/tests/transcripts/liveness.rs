@@ -104,11 +104,11 @@ async fn offer_to_unknown_worker(store: &dyn Store) -> JobLease {
 }
 
 #[tokio::test]
-async fn a_job_that_was_lost_by_three_workers_is_dead() {
+async fn a_job_that_was_lost_by_four_workers_is_dead() {
     let fixture = Fixture::new();
     let processor = fixture.processor();
     replay_processor(&fixture, &processor, ": j is added to q").await;
-    for worker in ["w1", "w2", "w3"] {
+    for worker in ["w1", "w2", "w3", "w4"] {
         let script = format!(
             r#": {worker} is idle at q
                < {{"topic":"default/job_queue/workers/{worker}/job_assignment","payload":{{"uuid":"j"}}}}
