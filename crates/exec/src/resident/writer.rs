@@ -67,7 +67,10 @@ pub(super) async fn write(
             break end;
         }
     };
-    sent.mark_unseen(stdin.unread());
+    // A process that reads nothing would get its job again and again.
+    if end != WriteEnd::Stuck {
+        sent.mark_unseen(stdin.unread());
+    }
     end
 }
 
