@@ -117,10 +117,10 @@ pub(crate) fn check_store(path: &Path, store: &Path) -> Result<Trusted> {
     if !trusted.allows_store() {
         return Err(error::foreign_owner(store, trusted.store_user));
     }
-    let beside = SQLITE_FILES.map(|suffix| with_suffix(store, suffix));
+    let side_files = SQLITE_FILES.map(|suffix| with_suffix(store, suffix));
     for file in [path]
         .into_iter()
-        .chain(beside.iter().map(PathBuf::as_path))
+        .chain(side_files.iter().map(PathBuf::as_path))
     {
         if let Some((owner, _)) = imp::owner_of(file)
             && !trusted.trusts(owner)

@@ -8,7 +8,7 @@ use windlass_core::{ErrorKind, Store};
 
 use super::{assert_kind, contents, enqueue, fill, folder, open, open_error, queue, ready};
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn side_file(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(format!("{}{suffix}", path.display()))
 }
 
@@ -29,7 +29,7 @@ async fn a_link_planted_as_the_wakeup_folder_is_refused_and_nothing_behind_it_is
     fill(&path, 1).await;
     let victim = victim(folder.path());
     let before = contents(&victim);
-    symlink(&victim, beside(&path, "-wakeups")).unwrap();
+    symlink(&victim, side_file(&path, "-wakeups")).unwrap();
 
     let error = open_error(&path);
 
@@ -44,7 +44,7 @@ async fn a_link_planted_while_the_store_is_open_is_not_followed() {
     let store = open(&path);
     let victim = victim(folder.path());
     let before = contents(&victim);
-    symlink(&victim, beside(&path, "-wakeups")).unwrap();
+    symlink(&victim, side_file(&path, "-wakeups")).unwrap();
 
     enqueue(&store, 1).await.unwrap();
     let _watch = store.watch(&[queue()]).await.unwrap();
@@ -58,7 +58,7 @@ async fn a_link_planted_while_the_store_is_open_is_not_followed() {
 async fn only_sockets_named_like_ours_are_removed() {
     let (_folder, path) = folder();
     let store = open(&path);
-    let sockets = beside(&path, "-wakeups");
+    let sockets = side_file(&path, "-wakeups");
     std::fs::create_dir(&sockets).unwrap();
     std::fs::set_permissions(&sockets, PermissionsExt::from_mode(0o700)).unwrap();
     std::fs::write(sockets.join("letter"), "dear aunt").unwrap();
@@ -80,7 +80,7 @@ async fn only_sockets_named_like_ours_are_removed() {
 async fn a_wakeup_folder_that_others_may_write_is_refused() {
     let (_folder, path) = folder();
     fill(&path, 1).await;
-    let sockets = beside(&path, "-wakeups");
+    let sockets = side_file(&path, "-wakeups");
     std::fs::create_dir(&sockets).unwrap();
     std::fs::set_permissions(&sockets, PermissionsExt::from_mode(0o777)).unwrap();
 
@@ -94,7 +94,7 @@ async fn a_wakeup_folder_that_others_may_write_is_refused() {
 async fn a_link_planted_as_the_lock_file_is_refused_and_creates_nothing() {
     let (folder, path) = folder();
     fill(&path, 1).await;
-    let lock = beside(&path, "-lock");
+    let lock = side_file(&path, "-lock");
     std::fs::remove_file(&lock).unwrap();
     let target = folder.path().join("target");
     symlink(&target, &lock).unwrap();
@@ -116,7 +116,7 @@ async fn files_of_another_user_are_refused_by_name() {
     for suffix in ["-lock", "-wakeups"] {
         let (_folder, path) = folder();
         fill(&path, 1).await;
-        let planted = beside(&path, suffix);
+        let planted = side_file(&path, suffix);
         if suffix == "-wakeups" {
             std::fs::create_dir(&planted).unwrap();
             std::fs::set_permissions(&planted, PermissionsExt::from_mode(0o700)).unwrap();
@@ -140,7 +140,7 @@ async fn root_leaves_the_files_of_a_store_to_its_owner() {
     }
     let (_folder, path) = folder();
     fill(&path, 1).await;
-    std::fs::remove_file(beside(&path, "-lock")).unwrap();
+    std::fs::remove_file(side_file(&path, "-lock")).unwrap();
     chown(&path, Some(4242), Some(4242)).unwrap();
 
     let store = open(&path);
@@ -148,7 +148,7 @@ async fn root_leaves_the_files_of_a_store_to_its_owner() {
     enqueue(&store, 1).await.unwrap();
 
     for suffix in ["-lock", "-wakeups", "-wal"] {
-        let owner = std::fs::metadata(beside(&path, suffix)).unwrap().uid();
+        let owner = std::fs::metadata(side_file(&path, suffix)).unwrap().uid();
         assert_eq!(owner, 4242, "{suffix}");
     }
 }

@@ -62,8 +62,8 @@ fn owners(files: &[StoreFile]) -> Vec<Check> {
         )
     });
     // The permissions of the store itself have a separate check.
-    let beside = files.iter().skip(1);
-    let open = beside.filter(|file| file.mode & 0o077 != 0 && !file.is_foreign);
+    let side_files = files.iter().skip(1);
+    let open = side_files.filter(|file| file.mode & 0o077 != 0 && !file.is_foreign);
     let open = open.map(|file| {
         let (path, mode) = (file.path.display(), file.mode);
         Check::new(
