@@ -1,9 +1,9 @@
 -- enqueue: stores jobs. A job whose id is known or whose unique key is held is a duplicate.
 -- keys: state jobs opts ready suspects ghosts scheduled expiring unique running final tombstones forgetting leases owners sleepers wake hints
--- uses: stats notify opts state waiting enqueue enqueue_fast
+-- uses: stats call notify opts state waiting enqueue enqueue_fast
 -- flags:
 -- guards: lazy
--- args: earliest and latest time in the generated ids (or 0 0), 1 to write even if all are duplicates, number of partitions the caller knows of, spec of all jobs (may be empty) or OWN_SPECS; then id (each once) and payload per job, plus its spec with OWN_SPECS. A spec is encoded opts with DUE_AT, EXPIRES_AT and DEADLINE as MS, or +MS from now
+-- args: call slot and number; earliest time in the generated ids (or 0) and milliseconds to the latest, number of partitions the caller knows of, spec of all jobs (may be empty) or OWN_SPECS; then id (each once) and payload per job, plus its spec with OWN_SPECS. A spec is encoded opts with DUE_AT, EXPIRES_AT and DEADLINE as MS, or +MS from now
 -- reply: `absent` if the queue does not exist; `moved N` if it has N partitions; else a single STORED_READY if all jobs are ready, or per job STORED_READY, STORED_SCHEDULED or `DUPLICATE STATE SPACE ID` of the existing job; then `grow` if the partition is large
 if not exists then
   return 'absent'
@@ -101,11 +101,10 @@ if total > 0 then
   stats[TOTAL_ENQUEUED] = stats[TOTAL_ENQUEUED] + total
   count(ENQUEUED_MINUTE, total)
   is_changed = true
-elseif ARGV[ALWAYS_WRITE] == '1' and not is_changed then
+else
   -- The existing jobs must have reached the replicas too: WAIT needs a write to wait for.
-  write_stats()
+  is_dirty = true
 end
-commit()
 local is_large = false
 if stats[GROW_AT] > 0 then
   local waiting = redis.call('ZCARD', k_scheduled)
@@ -120,4 +119,6 @@ end
 if is_large then
   replies[#replies + 1] = 'grow'
 end
+call_reply = replies
+commit()
 return replies

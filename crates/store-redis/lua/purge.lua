@@ -1,8 +1,8 @@
 -- purge: removes up to a page of ready and scheduled jobs without a record.
 -- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running leases owners final sleepers wake hints
--- uses: stats notify opts state waiting
+-- uses: stats call notify opts state waiting
 -- flags: allow-oom
--- args: none
+-- args: call slot and number
 -- reply: number of jobs removed, and 1 if only stale entries were read (call again)
 if not exists then
   return { 0, 0 }
@@ -75,5 +75,6 @@ for i = 1, #removed do
   redis.call('HDEL', k_errors, id)
   is_changed = true
 end
+call_reply = { #removed, #removed == 0 and scanned == PAGE and 1 or 0 }
 commit()
-return { #removed, #removed == 0 and scanned == PAGE and 1 or 0 }
+return call_reply

@@ -1,13 +1,14 @@
 -- take_back: requeues a page of the jobs an owner leases; ends the lease after the last page.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: stats notify opts state waiting lease finish extend reap
+-- uses: stats call notify opts state waiting lease finish extend reap
 -- flags: allow-oom
--- args: owner, 1 if the worker was lost (counts an expiry) or 0 if it left
+-- args: call slot and number, owner, 1 if the worker was lost (counts an expiry) or 0 if it left
 -- reply: number of jobs, and 1 if there are no more
-if not exists or not redis.call('ZSCORE', k_leases, ARGV[1]) then
+if not exists or not redis.call('ZSCORE', k_leases, ARGV[3]) then
   return { 0, 1 }
 end
-local taken, is_complete = take_back(ARGV[1], PAGE_MAX, ARGV[2] == '1')
+local taken, is_complete = take_back(ARGV[3], PAGE_MAX, ARGV[4] == '1')
 prune_after_end()
+call_reply = { taken, is_complete and 1 or 0 }
 commit()
-return { taken, is_complete and 1 or 0 }
+return call_reply

@@ -75,10 +75,10 @@ fn args(jobs: &[NewJob], partitions: u32) -> Vec<Bytes> {
         .first()
         .filter(|first| specs.iter().all(|spec| spec == *first));
     let has_own = shared.is_none() && !specs.is_empty();
-    let mut args = Vec::with_capacity(5 + 3 * jobs.len());
-    args.push(number_arg(if latest == 0 { 0 } else { earliest }));
-    args.push(number_arg(latest));
-    args.push(Bytes::from_static(b"1"));
+    let earliest = earliest.min(latest);
+    let mut args = Vec::with_capacity(6 + 3 * jobs.len());
+    args.push(number_arg(earliest));
+    args.push(number_arg(latest - earliest));
     args.push(number_arg(partitions));
     args.push(text_arg(shared.map_or(OWN_SPECS, String::as_str)));
     for (job, spec) in jobs.iter().zip(specs) {

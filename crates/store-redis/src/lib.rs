@@ -18,7 +18,7 @@
 //! `docs/redis-layout.md` describes the stored data: `keys` names the keys, `codec` decodes the
 //! values, and the Lua files change them; `script` builds each script from its file and the files
 //! it uses. `address` parses a URL, `link` connects to the servers, `error` maps their errors,
-//! `batcher` merges calls. `partition` is one partition of a queue, with a file per group of verbs:
+//! `batcher` merges calls, `call_slots` numbers them. `partition` is one partition of a queue, with a file per group of verbs:
 //! `enqueue`, `claim`, `claim_wait`, `outcome`, `change`, `read`, `maintenance`, `audit`; `queue` is
 //! all partitions of a queue. [`open`] opens the store, `store` implements
 //! [`Store`](windlass_core::Store), `watch` has the notifications, `workers` the registry; [`admin`]
@@ -28,6 +28,7 @@ mod address;
 pub mod admin;
 mod audit;
 mod batcher;
+mod call_slots;
 mod change;
 mod claim;
 mod claim_wait;

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use redis::Value;
 use windlass_core::{Claimer, Clock, DurabilityLevel, QueueName, Result};
 
+use crate::call_slots::{CallSlot, CallSlots};
 use crate::codec::names::STATS_FIELD;
 use crate::keys::Keys;
 use crate::link::{Call, Link};
@@ -56,6 +57,7 @@ pub(crate) struct Partition {
     pub(crate) partitions_seen: AtomicU32,
     /// Whether an enqueue found the partition large, so that the queue should grow.
     pub(crate) is_large: AtomicBool,
+    slots: CallSlots,
     shared: Arc<Shared>,
 }
 
@@ -68,6 +70,7 @@ impl Partition {
             keys,
             partitions_seen: AtomicU32::new(1),
             is_large: AtomicBool::new(false),
+            slots: CallSlots::new(),
             shared,
         }
     }
@@ -90,9 +93,23 @@ impl Partition {
         self.shared.call(&self.keys, script, args)
     }
 
-    /// Runs a script and repeats it after a lost connection: every verb is idempotent.
+    /// A script call that may be sent again, and the slot it occupies until it is answered.
+    fn repeatable_call(
+        &self,
+        script: &'static Script,
+        mut args: Vec<Bytes>,
+    ) -> (Call, Option<CallSlot<'_>>) {
+        let slot = script.is_remembered.then(|| self.slots.take());
+        if let Some(slot) = &slot {
+            args.splice(0..0, slot.args());
+        }
+        (self.call(script, args), slot)
+    }
+
+    /// Runs a script and repeats it after a lost connection: every verb is idempotent, or its script
+    /// remembers the call.
     pub(crate) async fn run(&self, script: &'static Script, args: Vec<Bytes>) -> Result<Value> {
-        let call = self.call(script, args);
+        let (call, _slot) = self.repeatable_call(script, args);
         // Boxed: the future is large, and every verb has one.
         Box::pin(self.shared.link.run_idempotent(&call)).await
     }
@@ -131,7 +148,7 @@ impl Partition {
         args: Vec<Bytes>,
     ) -> Result<(Value, DurabilityLevel)> {
         if self.shared.is_covered {
-            let call = self.call(script, args);
+            let (call, _slot) = self.repeatable_call(script, args);
             return Box::pin(self.shared.link.run_durable(&call)).await;
         }
         let value = self.run(script, args).await?;

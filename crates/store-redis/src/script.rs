@@ -34,6 +34,9 @@ pub(crate) struct Script {
     pub(crate) sha: String,
     /// The keys it declares, in order.
     pub(crate) keys: Vec<Key>,
+    /// Whether it remembers its reply for a call that is sent again (`lua/lib/call.lua`). Its first
+    /// arguments name the call.
+    pub(crate) is_remembered: bool,
 }
 
 impl Script {
@@ -48,6 +51,7 @@ impl Script {
             source,
             sha,
             keys: Vec::new(),
+            is_remembered: false,
         }
     }
 }
@@ -165,6 +169,7 @@ libraries! {
     "audit/state",
     "audit/validate",
     "byte_order",
+    "call",
     "change",
     "claim",
     "claim_fast",
@@ -176,6 +181,8 @@ libraries! {
     "fast_path",
     "finish",
     "lease",
+    "load",
+    "load_call",
     "names",
     "notify",
     "opts",
@@ -230,7 +237,14 @@ fn build(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
         ClockSource::Redis => "clock",
         ClockSource::Argument => "clock_argument",
     }));
-    for used in header(text, "uses").unwrap_or_default().split_whitespace() {
+    let uses = || header(text, "uses").unwrap_or_default().split_whitespace();
+    let is_remembered = uses().any(|used| used == "call");
+    for used in uses() {
+        match used {
+            "stats" if is_remembered => source.push_str(library("load_call")),
+            "stats" => source.push_str(library("load")),
+            _ => {}
+        }
         source.push_str(library(used));
     }
     source.push_str(text);
@@ -242,6 +256,7 @@ fn build(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
         source,
         sha,
         keys,
+        is_remembered,
     }
 }
 

@@ -7,17 +7,17 @@ local function change_one(id, change)
   return change(id, state, opts, final)
 end
 
--- Arguments: `ids`, count and ids; `key` and the unique key; `scan` and a filter.
+-- Arguments after those of `call`: `ids`, count and ids; `key` and the unique key; `scan` and a filter.
 -- Reply: next cursor (empty: done); then id and result per job.
 local function change_target(change)
-  local kind = ARGV[1]
+  local kind = ARGV[3]
   local reply = { '' }
   local function apply(id)
     reply[#reply + 1] = id
     reply[#reply + 1] = change_one(id, change)
   end
   if kind == 'ids' then
-    for i = 3, 2 + tonumber(ARGV[2]) do
+    for i = 5, 4 + tonumber(ARGV[4]) do
       if exists then
         apply(ARGV[i])
       else
@@ -26,14 +26,14 @@ local function change_target(change)
       end
     end
   elseif kind == 'key' then
-    local id = exists and redis.call('HGET', k_unique, ARGV[2])
+    local id = exists and redis.call('HGET', k_unique, ARGV[4])
     if id then
       apply(id)
     else
       reply[2], reply[3] = '', 'not_found'
     end
   elseif exists then
-    local ids, next_at = scan(read_filter(2))
+    local ids, next_at = scan(read_filter(4))
     for i = 1, #ids do
       apply(ids[i])
     end
@@ -42,6 +42,7 @@ local function change_target(change)
   if exists then
     close_claims()
     prune_after_end()
+    call_reply = reply
     commit()
   end
   return reply

@@ -2,15 +2,16 @@
 local ULID_TRUST = 1000
 
 -- Positions of the arguments. Each job has an id and a payload, and a spec with OWN_SPECS.
-local EARLIEST, LATEST, ALWAYS_WRITE, KNOWN_PARTITIONS, SPEC, FIRST_JOB = 1, 2, 3, 4, 5, 6
-local PAYLOADS = 5 -- plus twice the number of the job, if all share a spec
+local EARLIEST, SPAN, KNOWN_PARTITIONS, SPEC, FIRST_JOB = 3, 4, 5, 6, 7
+local PAYLOADS = 6 -- plus twice the number of the job, if all share a spec
 local args_per_job = ARGV[SPEC] == OWN_SPECS and 3 or 2
 
 local ids = {}
 for i = FIRST_JOB, #ARGV - args_per_job + 1, args_per_job do
   ids[#ids + 1] = ARGV[i]
 end
-local ids_carry_time = math.abs(now - tonumber(ARGV[EARLIEST])) <= ULID_TRUST and math.abs(now - tonumber(ARGV[LATEST])) <= ULID_TRUST
+local age = now - tonumber(ARGV[EARLIEST])
+local ids_carry_time = math.abs(age) <= ULID_TRUST and math.abs(age - tonumber(ARGV[SPAN])) <= ULID_TRUST
 local stored_payloads = #ids > 0 and redis.call('HMGET', k_jobs, unpack(ids)) or {}
 local tombstones = #ids > 0 and redis.call('ZCARD', k_forgetting) > 0 and redis.call('HMGET', k_tombstones, unpack(ids)) or nil
 local stale_records = stats[STALE_ENTRIES] > 0

@@ -4,6 +4,7 @@
 -- Fields of the hash `state`.
 local STATS_FIELD, RULES_FIELD, WATCHED_FIELD, EARLIER_FIELD = 'figures', 'rules', 'watched', 'earlier'
 local AUDIT_FIELD, ENDS_LOST_FIELD = 'audit', 'ends'
+local CALLS_FIELD = '@' -- where to forget calls next; also starts the name of each slot
 
 -- Positions in the packed stats.
 local SCHEMA, CLOCK_MARK, LAST_TOKEN, PAUSED = 1, 2, 3, 4
@@ -41,6 +42,7 @@ local NO_OPTS, SIMPLE_OPTS, OTHER_OPTS = '-', 's', 'o'
 local NOT_ACCEPTED = 'd' -- instead of the time a dispatched job was accepted
 
 -- Arguments.
+local CALL_SLOT, CALL_NUMBER = 1, 2 -- first of a script that uses `call`
 local AT_MOST_ONCE, DISPATCH = 'm', 'd' -- modes of a claim
 local OWN_SPECS = 's' -- instead of the spec of all jobs of an enqueue
 local RETRY_BY_POLICY, RETRY_AT, RETRY_NEVER = 'j', 'd', 'p' -- first letter of how to retry

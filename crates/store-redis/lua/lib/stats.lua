@@ -4,7 +4,6 @@ local TOTAL = { succeeded = TOTAL_SUCCEEDED, dead = TOTAL_DEAD, cancelled = TOTA
 local KEEP = { succeeded = SUCCEEDED_AGE, dead = DEAD_AGE, cancelled = CANCELLED_AGE }
 local CLOCK_SLACK_US = 5000000
 
-local stored = redis.call('HMGET', k_state, STATS_FIELD, RULES_FIELD)
 local exists = stored[1] and true or false
 local stats
 if exists then

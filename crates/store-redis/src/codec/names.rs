@@ -4,6 +4,7 @@
 /// Fields of the hash `state`.
 pub(crate) const STATS_FIELD: &str = "figures";
 pub(crate) const EARLIER_FIELD: &str = "earlier";
+pub(crate) const CALLS_FIELD: &str = "@";
 
 /// Positions in the packed stats, counted from 1.
 pub(crate) const SCHEMA: usize = 1;

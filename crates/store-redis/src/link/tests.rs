@@ -36,6 +36,7 @@ fn script(name: &'static str, source: &str) -> &'static Script {
         sha: redis::Script::new(source).get_hash().to_owned(),
         source: source.to_owned(),
         keys: Vec::new(),
+        is_remembered: false,
     }))
 }
 

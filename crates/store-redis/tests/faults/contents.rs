@@ -54,7 +54,7 @@ pub(crate) fn read(link: &mut Connection) -> Contents {
         (_, items) => {
             let pairs = items
                 .chunks(2)
-                .map(|pair| (pair[0].clone(), pair[1].clone()));
+                .map(|pair| (pair[0].clone(), without_number(&pair[0], &pair[1])));
             Content::Pairs(pairs.collect())
         }
     };
@@ -62,6 +62,17 @@ pub(crate) fn read(link: &mut Connection) -> Contents {
     contents
         .map(|(key, reply)| (key.clone(), content(key, reply)))
         .collect()
+}
+
+/// A value without the number of a call, which is another each time.
+fn without_number(field: &[u8], value: &[u8]) -> Vec<u8> {
+    let number = value.iter().take_while(|byte| byte.is_ascii_digit());
+    let number = if field.starts_with(b"@") {
+        number.count()
+    } else {
+        0
+    };
+    value[number..].to_vec()
 }
 
 /// Dumps all keys with DUMP.

@@ -24,6 +24,7 @@ mod idle;
 mod lost_replies;
 mod partitions;
 mod proxy;
+mod resent_calls;
 mod restart;
 mod scripts;
 mod support;
