@@ -19,6 +19,7 @@ pub struct MaintenanceReply {
     pub expired: u64,
     pub pruned: u64,
     pub forgotten: u64,
+    pub stale: u64,
     /// Jobs checked by an audit.
     pub checked: u64,
     pub repaired: u64,
@@ -47,6 +48,7 @@ impl MaintenanceReply {
         self.expired += maintained.expired;
         self.pruned += maintained.pruned;
         self.forgotten += maintained.forgotten;
+        self.stale += maintained.stale;
     }
 
     /// Adds the result of one page of an audit.
@@ -66,6 +68,6 @@ impl MaintenanceReply {
     /// Returns whether there was nothing to do.
     pub fn is_idle(&self) -> bool {
         let moved = self.promoted + self.reaped + self.expired;
-        moved + self.pruned + self.forgotten + self.repaired == 0
+        moved + self.pruned + self.forgotten + self.stale + self.repaired == 0
     }
 }

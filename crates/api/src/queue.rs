@@ -25,6 +25,7 @@ pub struct QueueReply {
     /// Ready jobs by priority: ten numbers, priority 0 first.
     pub ready_by_priority: [u64; Priority::COUNT],
     pub bytes: u64,
+    pub stale_entries: u64,
     pub total: TotalReply,
     pub last_minute: RateReply,
 }
@@ -70,6 +71,7 @@ impl QueueReply {
             paused: stats.is_paused,
             ready_by_priority: stats.ready_by_priority,
             bytes: stats.bytes,
+            stale_entries: stats.stale_entries,
             total: TotalReply {
                 enqueued: total.enqueued,
                 succeeded: total.succeeded,

@@ -16,6 +16,8 @@ pub struct Maintained {
     pub pruned: u64,
     /// Remembered ids, finished claims and empty leases removed.
     pub forgotten: u64,
+    /// Stale entries removed ([`Stats::stale_entries`](crate::Stats::stale_entries)).
+    pub stale: u64,
 }
 
 impl Maintained {
@@ -31,6 +33,7 @@ impl Maintained {
         self.expired += other.expired;
         self.pruned += other.pruned;
         self.forgotten += other.forgotten;
+        self.stale += other.stale;
     }
 }
 

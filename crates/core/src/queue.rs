@@ -22,6 +22,9 @@ pub struct Stats {
     pub cancelled: u64,
     /// Total size of payloads, results and errors in bytes.
     pub bytes: u64,
+    /// Entries that jobs left in an index of the store when they were cancelled, expired or deleted while
+    /// ready. Claims and maintenance remove them. Only Redis has any.
+    pub stale_entries: u64,
     /// The longest time that a job at the head of its priority has been due.
     pub oldest_ms: Option<u64>,
     /// The time until the next scheduled job is due. An idle worker waits no longer than this.
@@ -58,6 +61,7 @@ impl Stats {
         self.dead += other.dead;
         self.cancelled += other.cancelled;
         self.bytes += other.bytes;
+        self.stale_entries += other.stale_entries;
         self.oldest_ms = self.oldest_ms.max(other.oldest_ms);
         let due = [self.next_due_ms, other.next_due_ms];
         self.next_due_ms = due.into_iter().flatten().min();

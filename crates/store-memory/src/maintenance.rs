@@ -20,6 +20,7 @@ impl Queue {
             expired,
             pruned,
             forgotten: forgotten + leases,
+            stale: 0,
         }
     }
 

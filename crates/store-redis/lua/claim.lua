@@ -1,6 +1,6 @@
 -- claim: claims ready jobs under a token and a lease.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: stats notify opts state waiting lease finish extend reap pick record_claim claim_fast fast_path waiters claim
+-- uses: stats notify opts state waiting lease finish extend reap stale pick record_claim claim_fast fast_path waiters claim
 -- flags: allow-oom
 -- guards: lazy
 -- args: owner (BOOT_OWNER BOOT, or empty for a single claim), seq, nonce (8 hex digits), max, lease (ms), mode (empty, AT_MOST_ONCE or DISPATCH), worker name (single claims only), waiter (empty, or NAME TAB MS: register it if nothing is found)

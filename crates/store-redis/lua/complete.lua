@@ -1,6 +1,6 @@
 -- complete: completes jobs and, in the same call, optionally claims more.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: stats notify opts state waiting lease finish extend reap pick record_claim claim_fast fast_path waiters claim
+-- uses: stats notify opts state waiting lease finish extend reap stale pick record_claim claim_fast fast_path waiters claim
 -- flags: allow-oom
 -- guards: lazy
 -- args: number of claims; per claim its token and number of jobs; the ids (each once), claim by claim; number of results; per result the position of its id and its bytes; then the arguments of claim, optional

@@ -1,6 +1,6 @@
 -- purge: removes up to a page of ready and scheduled jobs without a record.
 -- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running leases owners final sleepers wake hints
--- uses: stats call notify opts state waiting
+-- uses: stats call notify opts state waiting stale
 -- flags: allow-oom
 -- args: call slot and number
 -- reply: number of jobs removed, and 1 if only stale entries were read (call again)
@@ -13,23 +13,18 @@ local removed, scanned = {}, 0
 -- Removes the jobs and stale entries of one list.
 local function purge_list(priority)
   local entries = redis.call('LRANGE', k_ready[priority], 0, PAGE - scanned - 1)
-  for i = 1, #entries do
-    local generation, id = string.match(entries[i], '^\t(%d+)\t(.*)$')
-    id = id or entries[i]
-    local stale_record = stats[STALE_ENTRIES] > 0 and redis.call('HGET', k_ghosts, id)
-    local stale, highest = string.match(stale_record or '', '^(%d+) (%d+)$')
-    if stale and tonumber(generation or 0) <= tonumber(highest) then
-      stats[STALE_ENTRIES] = stats[STALE_ENTRIES] - 1
-      if tonumber(stale) > 1 then
-        redis.call('HSET', k_ghosts, id, digits(tonumber(stale) - 1) .. ' ' .. highest)
-      else
-        redis.call('HDEL', k_ghosts, id)
-      end
+  local ids, generations = split_entries(entries)
+  local records = stale_records_of(ids, generations)
+  local stale_ids, stale_records = {}, {}
+  for i = 1, #ids do
+    if records[i] then
+      stale_ids[#stale_ids + 1], stale_records[#stale_ids + 1] = ids[i], records[i]
     else
-      removed[#removed + 1] = id
+      removed[#removed + 1] = ids[i]
       stats[READY + priority] = stats[READY + priority] - 1
     end
   end
+  forget_stale(stale_ids, stale_records)
   if #entries > 0 then
     scanned = scanned + #entries
     redis.call('LTRIM', k_ready[priority], #entries, -1)
@@ -53,6 +48,7 @@ local function purge_zset(key)
   end
 end
 
+drop_stale()
 for priority = 0, PRIORITY_LAST do
   if scanned < PAGE then
     purge_list(priority)

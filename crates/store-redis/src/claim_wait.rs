@@ -35,19 +35,23 @@ impl Partition {
         let script = &self.scripts().claim;
         let mut reply = self.hand_out(script, args, &request.claimer).await?;
         loop {
-            let mut wake_up_after = None;
-            match self.read_claim(reply)? {
+            let wake_up_after = match self.read_claim(reply)? {
                 Found::Jobs(claim) => return Ok(Some(claim)),
-                Found::Again => pause = Duration::ZERO,
+                Found::Again => {
+                    let args = claim_args(request, waiter(pause));
+                    reply = self.hand_out(script, args, &request.claimer).await?;
+                    continue;
+                }
                 // Other partitions may have jobs, and this one would not be woken for them.
                 Found::Nothing { .. } if deadline.is_over() || self.is_partitioned() => {
                     return Ok(None);
                 }
                 Found::Nothing { next_due } => {
-                    wake_up_after = next_due.filter(|due| *due < pause);
-                    pause = deadline.clamp(wake_up_after.map_or(pause, |due| due + WAKE_UP_SLACK));
+                    let after = next_due.filter(|due| *due < pause);
+                    pause = deadline.clamp(after.map_or(pause, |due| due + WAKE_UP_SLACK));
+                    after
                 }
-            }
+            };
             request.claimer.advance();
             let next_pause = deadline.clamp(poll_interval());
             let then = self.call(

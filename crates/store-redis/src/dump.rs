@@ -352,7 +352,11 @@ impl Stored {
             oldest_due: heads.filter_map(due).min(),
             next_due: next.map(|(_, at)| score("due time", *at)).transpose()?,
         };
-        Ok(record.stats(now, &counts))
+        // A dump has no stale entries: they are not part of the queue's state.
+        Ok(Stats {
+            stale_entries: 0,
+            ..record.stats(now, &counts)
+        })
     }
 
     fn settings(&self) -> Result<windlass_core::Settings> {

@@ -20,6 +20,7 @@ impl Partition {
             expired: reply.count()?,
             pruned: reply.count()?,
             forgotten: reply.count()?,
+            stale: reply.count()?,
         })
     }
 

@@ -192,6 +192,7 @@ libraries! {
     "reap",
     "record_claim",
     "scan",
+    "stale",
     "state",
     "stats",
     "waiters",

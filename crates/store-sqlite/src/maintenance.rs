@@ -22,6 +22,7 @@ impl QueueTx<'_> {
             expired,
             pruned,
             forgotten: forgotten + leases,
+            stale: 0,
         })
     }
 

@@ -119,7 +119,8 @@ async fn maintain(
     Ok(reply)
 }
 
-/// Returns whether a call stopped at its page limit, so that more may be left.
+/// Returns whether a call stopped at its page limit, so that more may be left. Stale entries have no
+/// page limit: the store decides how many it reads.
 const fn is_page_full(maintained: Maintained) -> bool {
     let page = limits::PAGE as u64;
     // Forgotten ids count towards the pages of reaped and of pruned jobs.
@@ -127,18 +128,21 @@ const fn is_page_full(maintained: Maintained) -> bool {
         || maintained.expired >= page
         || maintained.reaped + maintained.forgotten >= page
         || maintained.pruned + maintained.forgotten >= page
+        || maintained.stale > 0
 }
 
 fn print(output: &mut Output, reply: &MaintenanceReply) {
     let repaired = (reply.checked > 0 || reply.repaired > 0)
         .then(|| format!(", {} checked, {} repaired", reply.checked, reply.repaired));
+    let stale = (reply.stale > 0).then(|| format!(", {} stale entries dropped", reply.stale));
     output.line(&format!(
-        "{} promoted, {} reaped, {} expired, {} pruned, {} forgotten{}",
+        "{} promoted, {} reaped, {} expired, {} pruned, {} forgotten{}{}",
         reply.promoted,
         reply.reaped,
         reply.expired,
         reply.pruned,
         reply.forgotten,
+        stale.unwrap_or_default(),
         repaired.unwrap_or_default()
     ));
     for repair in &reply.repairs {
@@ -202,6 +206,7 @@ mod tests {
                 },
                 true,
             ),
+            (Maintained { stale: 1, ..none }, true),
         ] {
             assert_eq!(is_page_full(maintained), is_full, "{maintained:?}");
         }

@@ -209,7 +209,7 @@ fn the_documented_permissions_are_sufficient_for_everything() {
     run("workers").ok();
     run("audit").ok();
     run("doctor").ok();
-    add_user(server, "ACL SETUSER windlass +scan +unlink");
+    add_user(server, "ACL SETUSER windlass +scan");
     run("demo --jobs 300 --workers 2").ok();
 
     let denied = server.command(&["ACL", "LOG"]);

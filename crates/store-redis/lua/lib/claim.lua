@@ -120,7 +120,7 @@ local function pick_and_hand_out(request)
   if lanes then
     return pop_lanes(lanes) > 0 and hand_out_fast(request, lanes) or nil
   end
-  local seen = { skipped = 0, scanned = 0, bytes = 0 }
+  local seen = { skipped = 0, scanned = 0, bytes = 0, stale_room = STALE_SCAN_MAX }
   local taken = pick(request, seen)
   if #taken == 0 then
     return nothing_found(seen)

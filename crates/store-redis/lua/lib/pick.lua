@@ -33,56 +33,30 @@ local function read_at_once(max)
   return math.min(max, math.floor(CLAIM_BYTES_MAX / average) + 1)
 end
 
--- Reads entries of a list from position `from`: id, payload, opts, and whether the entry is stale.
+-- Reads entries of a list from position `from`: id, payload, opts, and the stale record if the entry is stale.
 local function read_entries(priority, from, most)
   local entries = redis.call('LRANGE', k_ready[priority], from, from + most - 1)
   if #entries == 0 then
     return entries
   end
-  local ids, generations, found = entries, nil, {}
-  for i = 1, #entries do
-    if string.byte(entries[i]) == TAB then
-      local generation, id = string.match(entries[i], '^\t(%d+)\t(.*)$')
-      generations = generations or {}
-      generations[i] = tonumber(generation)
-      ids[i] = id
-    end
-  end
-  local stale_records = stats[STALE_ENTRIES] > 0 and redis.call('HMGET', k_ghosts, unpack(ids)) or nil
+  local ids, generations = split_entries(entries)
+  local stale_records, found = stale_records_of(ids, generations), {}
   local payloads = redis.call('HMGET', k_jobs, unpack(ids))
   local encoded_opts = redis.call('HLEN', k_opts) > 1 and redis.call('HMGET', k_opts, unpack(ids)) or nil
   for i = 1, #ids do
-    local stale_record = stale_records and stale_records[i]
-    local generation = generations and generations[i] or 0
     found[i] = {
       id = ids[i],
       priority = priority,
       payload = payloads[i] or nil,
       encoded_opts = encoded_opts and encoded_opts[i] or nil,
-      is_stale = stale_record and generation <= tonumber(string.match(stale_record, ' (%d+)$')),
+      stale_record = stale_records[i],
     }
   end
   return found
 end
 
-local function drop_stale_entry(id)
-  local stale, generation = string.match(redis.call('HGET', k_ghosts, id) or '', '^(%d+) (%d+)$')
-  if stale then
-    if tonumber(stale) > 1 then
-      redis.call('HSET', k_ghosts, id, digits(tonumber(stale) - 1) .. ' ' .. generation)
-    else
-      redis.call('HDEL', k_ghosts, id)
-    end
-    stats[STALE_ENTRIES] = stats[STALE_ENTRIES] - 1
-  end
-end
-
--- Drops an entry that is stale, has no payload, or has expired.
+-- Drops an entry that has no payload or has expired.
 local function skip_entry(entry, priority)
-  if entry.is_stale then
-    drop_stale_entry(entry.id)
-    return
-  end
   is_changed = true
   stats[READY + priority] = stats[READY + priority] - 1
   if entry.payload then
@@ -98,10 +72,21 @@ local function is_expired(encoded_opts)
   return at and at <= now
 end
 
+-- Drops the stale entries before the next job of a list. Returns false if this call may not read as many as there are.
+local function reach_next_job(priority, seen)
+  local scanned, is_done = drop_stale_end(priority, true, seen.stale_room)
+  seen.stale_room = seen.stale_room - scanned
+  return is_done or drop_all_stale()
+end
+
 -- Picks from one list into `taken`; sets `seen.is_over` or `seen.again` if the call reached its bounds.
 local function pick_from_list(priority, taken, max, seen)
   local from = 0
   seen.at_once = seen.at_once or read_at_once(max)
+  if stats[READY + priority] > 0 and not reach_next_job(priority, seen) then
+    seen.again = CLAIM_AGAIN
+    return
+  end
   while #taken < max and stats[READY + priority] > 0 do
     local room = math.min(max - #taken, ENTRY_SCAN_MAX - seen.scanned, seen.at_once)
     if room <= 0 then
@@ -112,10 +97,11 @@ local function pick_from_list(priority, taken, max, seen)
     if #found == 0 then
       break
     end
+    local stale_ids, stale_records = {}, {}
     for i = 1, #found do
       local entry = found[i]
-      local is_late = entry.encoded_opts and not entry.is_stale and is_expired(entry.encoded_opts)
-      local bytes = seen.bytes + (entry.is_stale and 0 or is_late and 0 or #(entry.payload or ''))
+      local is_late = entry.encoded_opts and not entry.stale_record and is_expired(entry.encoded_opts)
+      local bytes = seen.bytes + (entry.stale_record and 0 or is_late and 0 or #(entry.payload or ''))
       if (is_late and seen.skipped >= PAGE) or (bytes > CLAIM_BYTES_MAX and #taken > 0) then
         seen.is_over = true
         break
@@ -123,7 +109,9 @@ local function pick_from_list(priority, taken, max, seen)
       seen.bytes = bytes
       from = from + 1
       seen.scanned = seen.scanned + 1
-      if entry.is_stale or not entry.payload or is_late then
+      if entry.stale_record then
+        stale_ids[#stale_ids + 1], stale_records[#stale_ids + 1] = entry.id, entry.stale_record
+      elseif not entry.payload or is_late then
         seen.skipped = seen.skipped + (is_late and 1 or 0)
         skip_entry(entry, priority)
       else
@@ -131,6 +119,7 @@ local function pick_from_list(priority, taken, max, seen)
         stats[READY + priority] = stats[READY + priority] - 1
       end
     end
+    forget_stale(stale_ids, stale_records)
     if seen.is_over or seen.skipped >= PAGE then
       seen.is_over = true
       break

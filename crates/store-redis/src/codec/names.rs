@@ -10,6 +10,7 @@ pub(crate) const CALLS_FIELD: &str = "@";
 pub(crate) const SCHEMA: usize = 1;
 pub(crate) const CLOCK_MARK: usize = 2;
 pub(crate) const PAUSED: usize = 4;
+pub(crate) const STALE_ENTRIES: usize = 7;
 pub(crate) const BYTES: usize = 8;
 pub(crate) const TOTAL_ENQUEUED: usize = 12;
 pub(crate) const TOTAL_SUCCEEDED: usize = 13;

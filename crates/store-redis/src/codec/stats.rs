@@ -7,8 +7,8 @@ use windlass_core::{Error, ErrorKind, Priority, Rates, Result, Stats, Timestamp,
 use super::damaged;
 use super::names::{
     BYTES, CLOCK_MARK, ENDED_MINUTE, ENQUEUED_MINUTE, PARTITIONS, PAUSED, READY, SCHEMA,
-    SCHEMA_VERSION, STATS_COUNT, TOTAL_CANCELLED, TOTAL_DEAD, TOTAL_ENQUEUED, TOTAL_RESCUED,
-    TOTAL_SUCCEEDED,
+    SCHEMA_VERSION, STALE_ENTRIES, STATS_COUNT, TOTAL_CANCELLED, TOTAL_DEAD, TOTAL_ENQUEUED,
+    TOTAL_RESCUED, TOTAL_SUCCEEDED,
 };
 
 /// The stored stats of one queue.
@@ -78,6 +78,7 @@ impl StatsRecord {
             dead: counts.dead,
             cancelled: counts.cancelled,
             bytes: self.bytes(),
+            stale_entries: self.count(STALE_ENTRIES),
             oldest_ms: counts
                 .oldest_due
                 .map(|due| now.as_ms().saturating_sub(due.as_ms())),
@@ -201,6 +202,7 @@ mod tests {
             dead: 104,
             cancelled: 105,
             bytes: 8,
+            stale_entries: 7,
             oldest_ms: None,
             next_due_ms: None,
             is_paused: true,

@@ -117,7 +117,7 @@ impl Operation {
     async fn operate(self, store: &dyn Store) -> Result<Reply> {
         Ok(match self {
             Self::Purge(queue) => purge_all(store, &queue).await?,
-            Self::Maintain(queue, limit) => Reply::Maintained(store.maintain(&queue, limit).await?),
+            Self::Maintain(queue, limit) => Reply::maintained(store.maintain(&queue, limit).await?),
             Self::Audit(queue) => {
                 let (checked, repairs) = paging::audit(store, &queue).await?;
                 Reply::Audited(checked, repairs)
@@ -126,7 +126,7 @@ impl Operation {
             Self::Resume(queue) => Reply::done(store.resume(&queue).await?),
             Self::Set(queue, setting) => Reply::Settings(store.set(&queue, vec![setting]).await?),
             Self::Settings(queue) => Reply::Settings(store.settings(&queue).await?),
-            Self::Stats(queue) => Reply::Stats(store.stats(&queue).await?),
+            Self::Stats(queue) => Reply::stats(store.stats(&queue).await?),
             Self::Get(queue, id) => Reply::Job(store.get(&queue, &id).await?.map(Box::new)),
             Self::List(queue, filter, limit) => list_all(store, &queue, &filter, limit).await?,
             Self::Queues => Reply::Queues(store.queues().await?),

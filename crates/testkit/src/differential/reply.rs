@@ -50,6 +50,20 @@ impl Reply {
         Self::Enqueued(replies)
     }
 
+    /// Ignores stale entries, which only some stores have.
+    pub(super) fn maintained(mut maintained: Maintained) -> Self {
+        maintained.stale = 0;
+        Self::Maintained(maintained)
+    }
+
+    /// Ignores stale entries, which only some stores have.
+    pub(super) fn stats(mut stats: Option<Stats>) -> Self {
+        if let Some(stats) = &mut stats {
+            stats.stale_entries = 0;
+        }
+        Self::Stats(stats)
+    }
+
     /// Returns the claim of the reply, if any.
     pub(super) fn claim(&self) -> Option<&Claim> {
         match self {

@@ -16,6 +16,10 @@ const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 const PARTITION_JOBS_MAX: u64 = 1_000_000;
 const PARTITION_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
+/// From this number on, stale entries are worth a warning: each takes memory, and a claim drops those
+/// before the next job first.
+const STALE_ENTRIES_MAX: u64 = 100_000;
+
 /// Checks every queue.
 pub(super) async fn examine(
     store: &dyn Store,
@@ -124,6 +128,18 @@ fn examine_one(queue: &QueueName, stats: &Stats, workers: &[WorkerRecord]) -> Ve
         );
         checks.push(warn(message, fix));
     }
+    if stats.stale_entries >= STALE_ENTRIES_MAX {
+        let message = format!(
+            "{} stale entries of jobs that were cancelled, expired or deleted",
+            stats.stale_entries
+        );
+        checks.push(warn(
+            message,
+            format!(
+                "run `windlass maintain {queue}`; claims drop those between ready jobs as they reach them"
+            ),
+        ));
+    }
     checks
 }
 
@@ -196,6 +212,16 @@ mod tests {
         assert_eq!(statuses_with(waiting(3_600_000), &[worker(false)]), []);
         let late = statuses_with(waiting(3_600_001), &[worker(false)]);
         assert_eq!(late, [Status::Warn]);
+    }
+
+    #[test]
+    fn many_stale_entries_are_a_warning() {
+        let stale = |stale_entries| Stats {
+            stale_entries,
+            ..Stats::default()
+        };
+        assert_eq!(statuses(stale(99_999)), []);
+        assert_eq!(statuses(stale(100_000)), [Status::Warn]);
     }
 
     #[test]

@@ -64,6 +64,10 @@ pub(super) fn one(output: &mut Output, queue: &QueueReply) {
         ("dead", number(queue.dead)),
         ("cancelled", number(queue.cancelled)),
         ("bytes", number(queue.bytes)),
+        (
+            "stale entries",
+            (queue.stale_entries > 0).then(|| queue.stale_entries.to_string()),
+        ),
         ("total enqueued", number(queue.total.enqueued)),
         ("total succeeded", number(queue.total.succeeded)),
         ("total dead", number(queue.total.dead)),
