@@ -10,9 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use windlass_core::{Error, ErrorKind, Result};
 
 use crate::error::copy;
+use crate::link::Progress;
 
 type BatchFuture<R> = Pin<Box<dyn Future<Output = Result<Vec<R>>> + Send>>;
 type RunBatch<T, R> = Box<dyn Fn(Vec<T>) -> BatchFuture<R> + Send + Sync>;
@@ -42,6 +44,7 @@ impl Default for BatchLimits {
 /// Merges calls into batches; clones share one queue.
 pub(crate) struct Batcher<T, R> {
     inner: Arc<Inner<T, R>>,
+    progress: Arc<Progress>,
 }
 
 struct Inner<T, R> {
@@ -88,7 +91,14 @@ where
                     in_flight: 0,
                 }),
             }),
+            progress: Progress::new(None),
         }
+    }
+
+    /// Makes calls wait longer than their timeout while this progress goes on.
+    pub(crate) fn with_progress(mut self, progress: Arc<Progress>) -> Self {
+        self.progress = progress;
+        self
     }
 
     /// Sends items in the next batch and returns their results, in order. If the caller is dropped
@@ -107,10 +117,11 @@ where
         replied.await.unwrap_or_else(|_| Err(aborted()))
     }
 
-    /// Like [`Self::call`], with a timeout for waiting and sending together.
+    /// Like [`Self::call`], with a timeout for waiting and sending together, without progress.
     pub(crate) async fn call_within(&self, timeout: Duration, items: Vec<T>) -> Result<Vec<R>> {
-        let replied = tokio::time::timeout(timeout, self.call(items)).await;
-        replied.unwrap_or_else(|_| Err(timed_out()))
+        let until = Instant::now() + timeout;
+        let replied = self.progress.wait(until, self.call(items)).await;
+        replied.unwrap_or_else(|| Err(timed_out()))
     }
 }
 
@@ -212,6 +223,7 @@ impl<T, R> Clone for Batcher<T, R> {
     fn clone(&self) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
+            progress: Arc::clone(&self.progress),
         }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! # Modules
 //!
-//! - Servers: [`conn`] is one connection, [`node`] one server with its connections. [`topology`]
+//! - Servers: [`dial`] opens a stream (with [`tls`]) whose [`progress`] is recorded, [`conn`] is one
+//!   connection on it, [`node`] one server with its connections. [`topology`]
 //!   finds the primary: [`single`], [`sentinel`] (with [`sentinel_events`]) or [`cluster`];
 //!   [`single_flight`] lets concurrent callers share one lookup.
 //! - Calls: [`call`] is a script call, [`slot`] computes its hash slot, [`retry`] retries it with
@@ -31,8 +32,10 @@ mod check;
 mod cluster;
 mod conn;
 mod delete_keys;
+mod dial;
 mod durability;
 mod node;
+mod progress;
 mod push;
 mod retry;
 mod sentinel;
@@ -42,10 +45,12 @@ mod single;
 mod single_flight;
 mod slot;
 mod subscriber;
+mod tls;
 mod topology;
 
 pub(crate) use blocking_pop::WaitOn;
 pub(crate) use call::Call;
+pub(crate) use progress::Progress;
 pub(crate) use push::ChannelKind;
 pub use server_info::ServerInfo;
 pub(crate) use slot::slot_of;
@@ -172,6 +177,11 @@ impl Link {
     /// Returns the error found by the latest periodic check of the servers.
     pub(crate) fn health(&self) -> Option<Error> {
         self.inner.health.error()
+    }
+
+    /// Returns the progress of all connections.
+    pub(crate) fn progress(&self) -> Arc<Progress> {
+        self.inner.topology.progress()
     }
 
     pub(crate) fn address(&self) -> &Address {

@@ -2,6 +2,7 @@
 
 pub(crate) mod fetch;
 pub(crate) mod held_claims;
+pub(crate) mod limit;
 pub(crate) mod renew;
 pub(crate) mod slots;
 
@@ -42,7 +43,7 @@ impl Shared {
     /// Creates the next claim of a queue, for up to `max` jobs.
     pub(crate) fn start_claim(&self, queue: &QueueState, max: usize) -> PendingClaim {
         let next = queue.held_claims().next_claim();
-        self.pending_claim(next, max)
+        self.pending_claim(next, max.min(queue.claim_limit.get()))
     }
 
     /// Like [`start_claim`](Self::start_claim), but `None` while a blocking claim is in flight.
@@ -52,7 +53,7 @@ impl Shared {
         max: usize,
     ) -> Option<PendingClaim> {
         let next = queue.held_claims().next_claim_unless_blocking()?;
-        Some(self.pending_claim(next, max))
+        Some(self.pending_claim(next, max.min(queue.claim_limit.get())))
     }
 
     fn pending_claim(
@@ -98,6 +99,7 @@ impl Shared {
             }
             return;
         };
+        queue.claim_limit.grow();
         pending.expiry.extend_to(self.local_expiry(since));
         let attempts = self.new_attempts(queue, &pending.expiry, claim);
         if self.options.mode == Mode::AtMostOnce {
@@ -176,6 +178,13 @@ pub(crate) fn abandon_claim(queue: &QueueState, pending: &PendingClaim) {
             .claim_abandoned(boot, pending.numbers(), pending.request.max);
         queue.renew.notify_one();
     }
+}
+
+/// Gives up a claim that was repeated without a reply: like [`abandon_claim`], and the next one asks for
+/// half as many jobs.
+pub(crate) fn give_up_claim(queue: &QueueState, pending: &PendingClaim) {
+    queue.claim_limit.halve(pending.request.max);
+    abandon_claim(queue, pending);
 }
 
 /// Releases jobs of a queue whose handlers have not started, in claim order; the attempts do not count.

@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 use windlass_core::{BootId, QueueName, Store};
 
 use crate::claim::held_claims::HeldClaims;
+use crate::claim::limit::ClaimLimit;
 use crate::metrics::QueueMetrics;
 use crate::options::Source;
 use crate::run::attempt::{Attempt, Origin};
@@ -26,6 +27,8 @@ pub(crate) struct QueueState {
     pub(crate) forced_outcomes: OutcomeQueue,
     /// The latest claim was not filled, so the next one may block.
     pub(crate) is_drained: AtomicBool,
+    /// The most jobs that a claim asks for.
+    pub(crate) claim_limit: ClaimLimit,
     /// Wakes the renewal loop: there is a new lease, or one to renew now.
     pub(crate) renew: Notify,
     /// Makes a blocking claim restart: a suspect job has ended, and the store sends no notification
@@ -46,6 +49,7 @@ impl QueueState {
             outcomes: OutcomeQueue::default(),
             forced_outcomes: OutcomeQueue::default(),
             is_drained: AtomicBool::new(true),
+            claim_limit: ClaimLimit::new(),
             renew: Notify::new(),
             claim_again: Notify::new(),
         }

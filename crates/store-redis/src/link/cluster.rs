@@ -10,8 +10,9 @@ use redis::{Cmd, Value};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::conn::ConnectOptions;
+use super::dial::ConnectOptions;
 use super::node::Node;
+use super::progress::Progress;
 use super::single_flight::SingleFlight;
 use super::slot::SLOTS;
 use super::{BoxFuture, lock};
@@ -82,7 +83,7 @@ impl Cluster {
     }
 
     /// Returns the node that an ASK redirect names while a slot is being migrated.
-    pub(super) fn ask_target(&self, ask: &Redirect, asked: &Node) -> Result<Arc<Node>, CallError> {
+    pub(super) fn ask_target(&self, ask: &Redirect, asked: &Node) -> Arc<Node> {
         let server = target(ask, asked);
         lock(&self.map).node_at(&server, &self.options)
     }
@@ -94,9 +95,8 @@ impl Cluster {
             Some(moved) => {
                 let server = target(moved, node);
                 let mut map = lock(&self.map);
-                if map.node_at(&server, &self.options).is_ok()
-                    && let Some(owner) = map.slots.get_mut(usize::from(moved.slot))
-                {
+                map.node_at(&server, &self.options);
+                if let Some(owner) = map.slots.get_mut(usize::from(moved.slot)) {
                     *owner = Some(server);
                 }
                 drop(map);
@@ -106,6 +106,10 @@ impl Cluster {
             None if matches!(error.recovery, Recovery::Retry | Recovery::Fatal) => {}
             None => self.mark_stale(),
         }
+    }
+
+    pub(super) fn progress(&self) -> &Arc<Progress> {
+        &self.options.progress
     }
 
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
@@ -144,7 +148,7 @@ impl Cluster {
         self.is_stale.store(false, Ordering::Release);
         let mut latest = CallError::no_server("cannot connect to any node");
         for server in self.servers() {
-            let node = lock(&self.map).node_at(&server, &self.options)?;
+            let node = lock(&self.map).node_at(&server, &self.options);
             match query_slots(&node).await {
                 Ok(ranges) => {
                     self.apply(&ranges);
@@ -183,11 +187,10 @@ impl Cluster {
         let mut slots = vec![None; usize::from(SLOTS)];
         let mut map = lock(&self.map);
         for (first, last, server) in ranges {
-            if map.node_at(server, &self.options).is_ok() {
-                let range = usize::from(*first)..=usize::from(*last);
-                if let Some(owners) = slots.get_mut(range) {
-                    owners.fill(Some(server.clone()));
-                }
+            map.node_at(server, &self.options);
+            let range = usize::from(*first)..=usize::from(*last);
+            if let Some(owners) = slots.get_mut(range) {
+                owners.fill(Some(server.clone()));
             }
         }
         let is_changed = map.slots != slots;
@@ -223,17 +226,9 @@ impl SlotMap {
         nodes
     }
 
-    fn node_at(
-        &mut self,
-        server: &Server,
-        options: &ConnectOptions,
-    ) -> Result<Arc<Node>, CallError> {
-        if let Some(node) = self.nodes.get(server) {
-            return Ok(Arc::clone(node));
-        }
-        let node = Node::new(server, options)?;
-        self.nodes.insert(server.clone(), Arc::clone(&node));
-        Ok(node)
+    fn node_at(&mut self, server: &Server, options: &ConnectOptions) -> Arc<Node> {
+        let known = self.nodes.entry(server.clone());
+        Arc::clone(known.or_insert_with(|| Node::new(server, options)))
     }
 }
 

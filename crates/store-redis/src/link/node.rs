@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redis::Client;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::conn::{CloseHandle, Conn, ConnectOptions, PushHandler};
+use super::conn::{CloseHandle, Conn, PushHandler};
+use super::dial::ConnectOptions;
+use super::progress::Progress;
 use super::{BoxFuture, backoff, lock};
 use crate::address::Server;
 use crate::error::CallError;
@@ -25,7 +26,7 @@ const MAX_BACKOFF: Duration = Duration::from_millis(500);
 pub(crate) struct Node {
     server: Server,
     name: Arc<str>,
-    client: Client,
+    options: ConnectOptions,
     shared: Mutex<Option<Conn>>,
     idle: Mutex<Vec<Conn>>,
     close_handles: Mutex<Vec<CloseHandle>>,
@@ -41,20 +42,25 @@ struct ConnectState {
 }
 
 impl Node {
-    pub(crate) fn new(server: &Server, options: &ConnectOptions) -> Result<Arc<Self>, CallError> {
-        Ok(Arc::new(Self {
+    pub(crate) fn new(server: &Server, options: &ConnectOptions) -> Arc<Self> {
+        Arc::new(Self {
             name: server.to_string().into(),
-            client: options.client(server)?,
+            options: options.clone(),
             server: server.clone(),
             shared: Mutex::default(),
             idle: Mutex::default(),
             close_handles: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
-        }))
+        })
     }
 
     pub(crate) fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// The progress of all connections of the link.
+    pub(crate) fn progress(&self) -> &Arc<Progress> {
+        &self.options.progress
     }
 
     /// The address, for messages.
@@ -159,7 +165,7 @@ impl Node {
     }
 
     async fn connect(&self, on_push: Option<PushHandler>) -> Result<Conn, CallError> {
-        let opened = Conn::open(&self.client, Arc::clone(&self.name), on_push);
+        let opened = Conn::open(&self.options, &self.server, Arc::clone(&self.name), on_push);
         let conn = tokio::time::timeout(CONNECT_TIMEOUT, opened)
             .await
             .unwrap_or_else(|_| Err(CallError::connect_timeout(&self.name, CONNECT_TIMEOUT)))?;

@@ -43,8 +43,8 @@ pub(crate) struct CallRetry<'a> {
     slot: u16,
     until: Instant,
     resend: Resend,
-    /// How long one attempt may take. An idempotent call does not spend all its time on a
-    /// connection that may be dead.
+    /// How long one attempt may take without progress. An idempotent call does not spend all its time on
+    /// a connection that may be dead.
     attempt_timeout: Duration,
     /// No attempt starts with less time than this: it would most likely end as unknown.
     min_attempt: Duration,
@@ -87,7 +87,7 @@ impl<'a> CallRetry<'a> {
         self
     }
 
-    /// Returns the deadline of an attempt that starts now.
+    /// Returns the deadline of an attempt that starts now. It may take longer while bytes move.
     pub(crate) fn deadline(&self) -> Instant {
         self.until.min(Instant::now() + self.attempt_timeout)
     }
@@ -97,7 +97,7 @@ impl<'a> CallRetry<'a> {
         let topology = &self.inner.topology;
         let ask = self.ask.take();
         let node = match (&ask, &self.node) {
-            (Some(ask), Some(asked)) => topology.ask_target(ask, asked)?,
+            (Some(ask), Some(asked)) => topology.ask_target(ask, asked),
             _ => topology.node(self.slot, self.until).await?,
         };
         self.node = Some(Arc::clone(&node));

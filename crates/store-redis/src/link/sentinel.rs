@@ -14,8 +14,9 @@ use tokio::time::Instant;
 use windlass_core::{ErrorKind, Result};
 
 use super::check::HelloReply;
-use super::conn::ConnectOptions;
+use super::dial::ConnectOptions;
 use super::node::Node;
+use super::progress::Progress;
 use super::single_flight::SingleFlight;
 use super::{BoxFuture, lock, sentinel_events};
 use crate::address::{Address, Host, Server};
@@ -52,11 +53,8 @@ impl Sentinel {
             ConnectOptions::new(&address.sentinel_login, 0, address.tls.as_ref())?;
         let sentinels = hosts
             .iter()
-            .map(|host| {
-                Node::new(&Server::Tcp(host.clone()), &sentinel_options)
-                    .map_err(CallError::into_error)
-            })
-            .collect::<Result<Vec<_>>>()?;
+            .map(|host| Node::new(&Server::Tcp(host.clone()), &sentinel_options))
+            .collect();
         Ok(Arc::new(Self {
             sentinels,
             master: master.to_owned(),
@@ -109,6 +107,10 @@ impl Sentinel {
     /// Makes the next call discover the primary again.
     pub(super) fn mark_stale(&self) {
         self.is_stale.store(true, Ordering::Release);
+    }
+
+    pub(super) fn progress(&self) -> &Arc<Progress> {
+        &self.options.progress
     }
 
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
@@ -202,7 +204,7 @@ impl Sentinel {
             .filter(|node| node.server() == server);
         let node = match known {
             Some(node) => node,
-            None => Node::new(server, &self.options)?,
+            None => Node::new(server, &self.options),
         };
         let until = Instant::now() + QUERY_TIMEOUT;
         let conn = node.shared(until).await?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::node::Node;
+use super::progress::Progress;
 use crate::error::{CallError, Recovery};
 
 /// A topology of one server.
@@ -32,6 +33,10 @@ impl Single {
         if error.recovery == Recovery::Rediscover {
             self.node.close_all();
         }
+    }
+
+    pub(super) fn progress(&self) -> &Arc<Progress> {
+        self.node.progress()
     }
 
     pub(super) fn changes(&self) -> watch::Receiver<u64> {

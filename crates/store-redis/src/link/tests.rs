@@ -17,6 +17,7 @@ mod cluster;
 mod durability;
 mod fake_server;
 mod open;
+mod progress;
 mod run;
 mod sentinel;
 mod subscriber;

@@ -7,8 +7,9 @@ use tokio::time::Instant;
 use windlass_core::Result;
 
 use super::cluster::Cluster;
-use super::conn::ConnectOptions;
+use super::dial::ConnectOptions;
 use super::node::Node;
+use super::progress::Progress;
 use super::sentinel::Sentinel;
 use super::single::Single;
 use crate::address::{Address, Kind};
@@ -30,10 +31,7 @@ impl Topology {
     pub(crate) fn new(address: &Address) -> Result<Self> {
         let options = ConnectOptions::new(&address.login, address.db, address.tls.as_ref())?;
         match &address.kind {
-            Kind::Single(server) => {
-                let node = Node::new(server, &options).map_err(CallError::into_error)?;
-                Ok(Self::Single(Single::new(node)))
-            }
+            Kind::Single(server) => Ok(Self::Single(Single::new(Node::new(server, &options)))),
             Kind::Sentinel { hosts, master } => {
                 let sentinel = Sentinel::new(address, hosts, master, options)?;
                 sentinel.follow();
@@ -53,13 +51,9 @@ impl Topology {
     }
 
     /// Returns the server that an ASK redirect names while a slot is being migrated.
-    pub(crate) fn ask_target(
-        &self,
-        ask: &Redirect,
-        asked: &Arc<Node>,
-    ) -> Result<Arc<Node>, CallError> {
+    pub(crate) fn ask_target(&self, ask: &Redirect, asked: &Arc<Node>) -> Arc<Node> {
         match self {
-            Self::Single(_) | Self::Sentinel(_) => Ok(Arc::clone(asked)),
+            Self::Single(_) | Self::Sentinel(_) => Arc::clone(asked),
             Self::Cluster(cluster) => cluster.ask_target(ask, asked),
         }
     }
@@ -80,6 +74,15 @@ impl Topology {
             Self::Sentinel(sentinel) => sentinel.record_error(error),
             Self::Cluster(cluster) => cluster.record_error(node, error),
         }
+    }
+
+    /// Returns the progress of all connections.
+    pub(crate) fn progress(&self) -> Arc<Progress> {
+        Arc::clone(match self {
+            Self::Single(single) => single.progress(),
+            Self::Sentinel(sentinel) => sentinel.progress(),
+            Self::Cluster(cluster) => cluster.progress(),
+        })
     }
 
     /// Returns a receiver that is notified when a primary changes.

@@ -183,10 +183,12 @@ fn pages(batch: Vec<(usize, NewJob)>) -> Vec<Vec<(usize, NewJob)>> {
 
 pub(super) fn batched_enqueues(partition: Arc<Partition>) -> Batcher<(u32, NewJob), EnqueueReply> {
     let weight = |(_, job): &(u32, NewJob)| job.payload.len() + job.headers.bytes();
+    let progress = partition.link().progress();
     Batcher::new(limits(), weight, move |jobs| {
         let partition = Arc::clone(&partition);
         Box::pin(async move { enqueue_batched(&partition, jobs).await })
     })
+    .with_progress(progress)
 }
 
 /// Stores the jobs of callers that know the highest number of partitions; jobs of the others are
@@ -242,10 +244,12 @@ async fn enqueue_runs(partition: &Partition, jobs: &[NewJob], count: u32) -> Res
 
 pub(super) fn batched_completes(partition: Arc<Partition>) -> Batcher<Completion, OutcomeStatus> {
     let weight = |item: &Completion| item.result.as_ref().map_or(0, bytes::Bytes::len);
+    let progress = partition.link().progress();
     Batcher::new(limits(), weight, move |completions| {
         let partition = Arc::clone(&partition);
         Box::pin(async move { Ok(partition.complete(&completions, None).await?.statuses) })
     })
+    .with_progress(progress)
 }
 
 fn limits() -> BatchLimits {

@@ -27,6 +27,8 @@ mod proxy;
 mod resent_calls;
 mod restart;
 mod scripts;
+mod slow_link;
+mod slow_proxy;
 mod support;
 mod verbs;
 mod workload;

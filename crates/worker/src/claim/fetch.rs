@@ -9,8 +9,9 @@ use windlass_core::{Claim, Notification, Result, Watch};
 
 use crate::backoff::Backoff;
 use crate::boot_time::BootTime;
+use crate::claim::limit::CLAIM_TRIES;
 use crate::claim::slots::Slot;
-use crate::claim::{PendingClaim, abandon_claim};
+use crate::claim::{PendingClaim, abandon_claim, give_up_claim};
 use crate::queue_state::QueueState;
 use crate::shared::Shared;
 use crate::stop::phase::Phase;
@@ -93,13 +94,14 @@ impl Fetcher {
             || options.concurrency + options.prefetch >= 2 * self.shared.queues.len()
     }
 
-    /// Sends one claim, repeating it until it is answered. Returns the unused slots, or `None` if the
-    /// worker must stop claiming.
+    /// Claims until a claim is answered: repeats it after an error, and asks for fewer jobs after
+    /// [`CLAIM_TRIES`] without a reply. Returns the unused slots, or `None` if the worker must stop
+    /// claiming.
     async fn claim(&mut self, slot: Slot, wait: Duration) -> Result<Option<Slot>> {
         let queue = Arc::clone(&self.queue);
         let shared = Arc::clone(&self.shared);
         let mut pending = shared.start_claim(&queue, slot.count());
-        let mut is_repeated = false;
+        let (mut is_repeated, mut unanswered) = (false, 0);
         loop {
             let sent = BootTime::now();
             let called = tokio::select! {
@@ -133,6 +135,7 @@ impl Fetcher {
                 }
                 Err(error) if error.is_transient() => {
                     is_repeated = true;
+                    unanswered += usize::from(error.is_unknown());
                     if self.backoff.is_first() {
                         tracing::warn!(target: "windlass", queue = %queue.name(), code = error.code(),
                             help = error.help(), "claim failed: {error}; retrying");
@@ -140,6 +143,11 @@ impl Fetcher {
                     if !shared.stopper.sleep(self.backoff.next()).await {
                         abandon_claim(&queue, &pending);
                         return Ok(None);
+                    }
+                    if unanswered == CLAIM_TRIES {
+                        give_up_claim(&queue, &pending);
+                        pending = shared.start_claim(&queue, slot.count());
+                        (is_repeated, unanswered) = (false, 0);
                     }
                 }
                 Err(error) => return Err(error),

@@ -10,8 +10,9 @@ use windlass_core::{Completion, Failure, Jitter, JobLease, OutcomeStatus, Retry,
 
 use crate::backoff::Backoff;
 use crate::boot_time::BootTime;
+use crate::claim::limit::CLAIM_TRIES;
 use crate::claim::slots::Slot;
-use crate::claim::{PendingClaim, abandon_claim};
+use crate::claim::{PendingClaim, abandon_claim, give_up_claim};
 use crate::outcome::{Outcome, RetryWhen};
 use crate::queue_state::QueueState;
 use crate::run::attempt::Attempt;
@@ -171,14 +172,18 @@ async fn complete(
     let completed = repeat(shared, queue, &attempts, || {
         sent = BootTime::now();
         calls += 1;
-        store.complete(queue.name(), completions.clone(), request.clone())
+        // The reply to the claim may be what does not arrive.
+        let request = request.clone().filter(|_| calls <= CLAIM_TRIES);
+        store.complete(queue.name(), completions.clone(), request)
     })
     .await;
     match (completed, next) {
         (Some(completed), next) => {
             record(shared, queue, &attempts, Some(completed.statuses));
             if let Some(next) = next {
-                if completed.next.is_none() && calls > 1 {
+                if calls > CLAIM_TRIES {
+                    give_up_claim(queue, &next.pending);
+                } else if completed.next.is_none() && calls > 1 {
                     abandon_claim(queue, &next.pending);
                 }
                 shared.claim_answered(queue, &next.pending, completed.next, sent, next.slot);

@@ -69,6 +69,34 @@ async fn no_more_jobs_are_held_than_slots_and_prefetch() {
     assert_eq!((after.ready, after.running), (50, 0));
 }
 
+/// For example, because the link is too slow for it.
+#[tokio::test]
+async fn a_claim_whose_reply_never_arrives_is_given_up_and_asked_again_with_fewer_jobs() {
+    let store = Arc::new(FaultyStore::new());
+    store.lose_replies_above(3);
+    let fixture = Fixture::on(Arc::clone(&store) as Arc<dyn Store>);
+    let ids = fixture
+        .enqueue_jobs((0..40).map(|_| NewJob::new("x").keep_outcome()).collect())
+        .await;
+    let done = Count::new();
+    let mut options = fixture.options();
+    options.concurrency = 16;
+    let worker = fixture.start(options, {
+        let done = done.clone();
+        move |_: AttemptContext| {
+            done.add();
+            std::future::ready(Outcome::done())
+        }
+    });
+
+    for id in &ids {
+        fixture.until_state(id, JobState::Succeeded).await;
+    }
+
+    assert_eq!(worker.stop().await.succeeded, 40);
+    assert_eq!(done.get(), 40, "each job ran once");
+}
+
 #[tokio::test]
 async fn a_long_job_is_held_for_many_leases() {
     let fixture = Fixture::new();

@@ -7,7 +7,9 @@ use std::sync::{Mutex, OnceLock};
 
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
-use windlass_core::{Error, ErrorKind, JobId, Notification, QueueName, Renewal, Result, Watch};
+use windlass_core::{
+    Claim, Error, ErrorKind, JobId, Notification, QueueName, Renewal, Result, Watch,
+};
 
 use crate::fixture::Count;
 use crate::tapped_store::{StoreFuture, Tap, TappedStore};
@@ -36,6 +38,8 @@ pub(crate) struct PlannedFailures {
     cancels: broadcast::Sender<Notification>,
     listeners: Count,
     server: OnceLock<Handle>,
+    /// Replies with more jobs than this are lost.
+    largest_reply: OnceLock<usize>,
     /// Waiting claims that were sent to the server.
     pub(crate) waiting_claims: Count,
 }
@@ -54,6 +58,7 @@ impl FaultyStore {
             cancels: broadcast::Sender::new(16),
             listeners: Count::new(),
             server: OnceLock::new(),
+            largest_reply: OnceLock::new(),
             waiting_claims: Count::new(),
         })
     }
@@ -64,6 +69,11 @@ impl FaultyStore {
 
     pub(crate) fn restore(&self, verb: &'static str) {
         self.tap.planned.lock().unwrap().remove(verb);
+    }
+
+    /// Loses replies with more jobs than this.
+    pub(crate) fn lose_replies_above(&self, jobs: usize) {
+        self.tap.largest_reply.set(jobs).unwrap();
     }
 
     /// Runs waiting claims on this runtime.
@@ -95,6 +105,15 @@ impl Tap for PlannedFailures {
             FailureMode::Panic => panic!("{verb} panics as planned"),
         };
         Err(Error::new(kind, "failed as planned", "nothing to do"))
+    }
+
+    fn claimed(&self, claim: Option<&Claim>) -> Result<()> {
+        let jobs = claim.map_or(0, |claim| claim.jobs.len());
+        if self.largest_reply.get().is_some_and(|most| jobs > *most) {
+            let (why, help) = ("lost as planned", "nothing to do");
+            return Err(Error::new(ErrorKind::OutcomeUnknown, why, help));
+        }
+        Ok(())
     }
 
     fn renewal(&self, _: &Renewal) {

@@ -25,6 +25,11 @@ pub(crate) trait Tap: fmt::Debug + Send + Sync + 'static {
     /// Called before each call; an error becomes its result.
     fn call(&self, verb: &'static str) -> Result<()>;
 
+    /// Called before the reply to a claim is returned; an error replaces it, as if it were lost.
+    fn claimed(&self, _: Option<&Claim>) -> Result<()> {
+        Ok(())
+    }
+
     /// Called before each renewal.
     fn renewal(&self, renewal: &Renewal);
 
@@ -50,6 +55,12 @@ impl<T: Tap> TappedStore<T> {
         let inner = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
         Self { inner, tap }
     }
+
+    async fn round_trip() {
+        if !T::ROUND_TRIP.is_zero() {
+            tokio::time::sleep(T::ROUND_TRIP).await;
+        }
+    }
 }
 
 pub(crate) type StoreFuture<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
@@ -66,9 +77,7 @@ macro_rules! forward {
             Box::pin(async move {
                 self.tap.call(stringify!($verb))?;
                 let reply = self.inner.$verb($($argument),*).await;
-                if !T::ROUND_TRIP.is_zero() {
-                    tokio::time::sleep(T::ROUND_TRIP).await;
-                }
+                Self::round_trip().await;
                 reply
             })
         }
@@ -78,10 +87,8 @@ macro_rules! forward {
 impl<T: Tap> Store for TappedStore<T> {
     forward! {
         enqueue<'b>(queue: &'b QueueName, jobs: Vec<NewJob>) -> Vec<Enqueued>;
-        claim<'b>(queue: &'b QueueName, request: ClaimRequest) -> Option<Claim>;
         accept<'b>(queue: &'b QueueName, job_lease: JobLease, lease: Duration) -> LeaseStatus;
         progress<'b>(queue: &'b QueueName, lease: JobLease, fraction: f64, message: Option<String>) -> LeaseStatus;
-        complete<'b>(queue: &'b QueueName, completions: Vec<Completion>, next: Option<ClaimRequest>) -> Completed;
         fail<'b>(queue: &'b QueueName, failures: Vec<Failure>) -> Vec<OutcomeStatus>;
         release<'b>(queue: &'b QueueName, leases: Vec<JobLease>) -> Vec<OutcomeStatus>;
         snooze<'b>(queue: &'b QueueName, snoozes: Vec<Snooze>) -> Vec<OutcomeStatus>;
@@ -107,6 +114,45 @@ impl<T: Tap> Store for TappedStore<T> {
         command<'b>(boot: &'b BootId, command: WorkerCommand) -> bool;
         workers<>() -> Vec<WorkerRecord>;
         watch<'b>(queues: &'b [QueueName]) -> Box<dyn Watch>;
+    }
+
+    fn claim<'a, 'b, 'c>(
+        &'a self,
+        queue: &'b QueueName,
+        request: ClaimRequest,
+    ) -> StoreFuture<'c, Result<Option<Claim>>>
+    where
+        'a: 'c,
+        'b: 'c,
+        Self: 'c,
+    {
+        Box::pin(async move {
+            self.tap.call("claim")?;
+            let claim = self.inner.claim(queue, request).await?;
+            Self::round_trip().await;
+            self.tap.claimed(claim.as_ref())?;
+            Ok(claim)
+        })
+    }
+
+    fn complete<'a, 'b, 'c>(
+        &'a self,
+        queue: &'b QueueName,
+        completions: Vec<Completion>,
+        next: Option<ClaimRequest>,
+    ) -> StoreFuture<'c, Result<Completed>>
+    where
+        'a: 'c,
+        'b: 'c,
+        Self: 'c,
+    {
+        Box::pin(async move {
+            self.tap.call("complete")?;
+            let completed = self.inner.complete(queue, completions, next).await?;
+            Self::round_trip().await;
+            self.tap.claimed(completed.next.as_ref())?;
+            Ok(completed)
+        })
     }
 
     fn renew<'a, 'b, 'c>(

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 const HELLO: &str = "%3\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n\
                      $4\r\nrole\r\n$6\r\nmaster\r\n";
@@ -18,6 +19,8 @@ pub(super) enum Action {
     Always(&'static str),
     /// Closes the connection without a reply.
     Close,
+    /// Sends this, then this many bytes again and again, with a pause after each.
+    Endless(&'static str, usize, Duration),
 }
 
 /// A fake server; its threads end with the process.
@@ -60,11 +63,28 @@ fn serve(stream: &TcpStream, actions: &Mutex<VecDeque<Action>>) -> Option<()> {
                         text
                     }
                     Action::Close => return None,
+                    Action::Endless(start, count, pause) => {
+                        drop(actions);
+                        return send_endless(stream, start, count, pause);
+                    }
                 }
             }
             _ => "+OK\r\n",
         };
         (&mut &*stream).write_all(reply.as_bytes()).ok()?;
+    }
+}
+
+/// Sends until the client closes the connection.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the pause is the speed of the server"
+)]
+fn send_endless(mut stream: &TcpStream, start: &str, count: usize, pause: Duration) -> Option<()> {
+    stream.write_all(start.as_bytes()).ok()?;
+    loop {
+        stream.write_all(&vec![b'x'; count]).ok()?;
+        thread::sleep(pause);
     }
 }
 

@@ -35,6 +35,17 @@ async fn a_server_with_a_trusted_certificate_is_reached() {
 }
 
 #[tokio::test]
+async fn large_requests_and_replies_are_encrypted_unchanged() {
+    let (_server, port) = encrypted("no");
+    let url = format!("rediss://127.0.0.1:{}?ca={}", port.number(), file("ca.pem"));
+    let link = open(&url).await.expect("opens");
+    let echo = script("echo", "return ARGV[1]");
+    let text: String = (0..1_000_000).map(|n| format!("{n} ")).collect();
+    let reply = link.run(&call(echo, &["a"], &[&text])).await;
+    assert!(reply.expect("runs") == Value::BulkString(text.into_bytes()));
+}
+
+#[tokio::test]
 async fn an_untrusted_certificate_is_reported_at_once() {
     let (_server, port) = encrypted("no");
     for ca in ["", "&ca=STRANGER"] {
