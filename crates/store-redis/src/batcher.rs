@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -117,9 +116,8 @@ where
         replied.await.unwrap_or_else(|_| Err(aborted()))
     }
 
-    /// Like [`Self::call`], with a timeout for waiting and sending together, without progress.
-    pub(crate) async fn call_within(&self, timeout: Duration, items: Vec<T>) -> Result<Vec<R>> {
-        let until = Instant::now() + timeout;
+    /// Like [`Self::call`], with a deadline for waiting and sending together; longer while bytes move.
+    pub(crate) async fn call_until(&self, until: Instant, items: Vec<T>) -> Result<Vec<R>> {
         let replied = self.progress.wait(until, self.call(items)).await;
         replied.unwrap_or_else(|| Err(timed_out()))
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::setting::PARTITIONS_MAX;
-use windlass_core::{DurabilityLevel, Enqueued, JobId, JobState, NewJob, Result};
+use windlass_core::{DurabilityLevel, Enqueued, Error, JobId, JobState, NewJob, Result};
 
 use crate::codec::names::{DUPLICATE, OWN_SPECS, STORED_READY, STORED_SCHEDULED};
 use crate::codec::opts;
@@ -20,20 +20,54 @@ pub(crate) enum StoreReply {
 }
 
 impl Partition {
-    /// Stores jobs in this partition. `partitions` is the number that the caller knows of.
-    pub(crate) async fn enqueue(&self, jobs: &[NewJob], partitions: u32) -> Result<StoreReply> {
+    /// Stores the jobs of some pages, one script call each, in this partition. `partitions` is the number
+    /// that the caller knows of. Returns with an error the results of the pages before it.
+    pub(crate) async fn enqueue(
+        &self,
+        pages: &[&[NewJob]],
+        partitions: u32,
+    ) -> Result<StoreReply, (Vec<Enqueued>, Error)> {
         let script = &self.scripts().enqueue;
-        let (mut reply, mut level) = self.run_covered(script, args(jobs, partitions)).await?;
-        if is_text(&reply, b"absent") {
-            self.create().await?;
-            (reply, level) = self.run_covered(script, args(jobs, partitions)).await?;
+        let calls = pages.iter();
+        let calls = calls.map(|jobs| self.repeatable_call(script, args(jobs, partitions)));
+        let (calls, _slots): (Vec<_>, Vec<_>) = calls.unzip();
+        let (mut replies, mut level) = Box::pin(self.link().run_durable(&calls)).await;
+        if replies
+            .last()
+            .is_some_and(|reply| is_text(reply, b"absent"))
+        {
+            self.create().await.map_err(|error| (Vec::new(), error))?;
+            (replies, level) = Box::pin(self.link().run_durable(&calls)).await;
         }
-        if let Some(count) = moved_to(&reply)? {
-            return Ok(StoreReply::Moved(count));
+        let (level, failure) = match level {
+            Ok(level) => (level, None),
+            Err(error) => (DurabilityLevel::Memory, Some(error)),
+        };
+        let (mut results, mut is_large) = (Vec::new(), false);
+        for (reply, jobs) in replies.into_iter().zip(pages) {
+            match read_page(reply, jobs, level) {
+                Ok(StoreReply::Stored(stored, large)) => {
+                    results.extend(stored);
+                    is_large |= large;
+                }
+                // Jobs that an earlier page stored become duplicates of themselves in their new partition.
+                Ok(moved @ StoreReply::Moved(_)) => return Ok(moved),
+                Err(error) => return Err((results, error)),
+            }
         }
-        let (results, is_large) = read_results(reply, jobs, level)?;
-        Ok(StoreReply::Stored(results, is_large))
+        match failure {
+            None => Ok(StoreReply::Stored(results, is_large)),
+            Some(failure) => Err((results, failure)),
+        }
     }
+}
+
+fn read_page(reply: Value, jobs: &[NewJob], level: DurabilityLevel) -> Result<StoreReply> {
+    if let Some(count) = moved_to(&reply)? {
+        return Ok(StoreReply::Moved(count));
+    }
+    let (results, is_large) = read_results(reply, jobs, level)?;
+    Ok(StoreReply::Stored(results, is_large))
 }
 
 /// The result of each job, and whether the partition is large.

@@ -18,7 +18,7 @@
 //! `docs/redis-layout.md` describes the stored data: `keys` names the keys, `codec` decodes the
 //! values, and the Lua files change them; `script` builds each script from its file and the files
 //! it uses. `address` parses a URL, `link` connects to the servers, `error` maps their errors,
-//! `batcher` merges calls, `call_slots` numbers them. `partition` is one partition of a queue, with a file per group of verbs:
+//! `batcher` merges calls, `call_slots` numbers them, `deadline` bounds them. `partition` is one partition of a queue, with a file per group of verbs:
 //! `enqueue`, `claim`, `claim_wait`, `outcome`, `change`, `read`, `maintenance`, `audit`; `queue` is
 //! all partitions of a queue. [`open`] opens the store, `store` implements
 //! [`Store`](windlass_core::Store), `watch` has the notifications, `workers` the registry; [`admin`]
@@ -33,6 +33,7 @@ mod change;
 mod claim;
 mod claim_wait;
 mod codec;
+mod deadline;
 mod dump;
 mod enqueue;
 mod error;

@@ -127,13 +127,26 @@ impl Link {
         }
     }
 
-    /// Runs a script like [`Link::run_idempotent`], waits for the durability the URL requests and
-    /// returns the level reached before the timeout.
-    pub(crate) async fn run_durable(&self, call: &Call) -> Result<(Value, DurabilityLevel)> {
+    /// Runs scripts of one slot like [`Link::run_idempotent`], one after the other, until one of them
+    /// replies with something else than a list. Then waits once for the durability the URL requests.
+    /// Returns the replies, as far as there are any, and the level reached before the timeout.
+    pub(crate) async fn run_durable(
+        &self,
+        calls: &[Call],
+    ) -> (Vec<Value>, Result<DurabilityLevel>) {
         let confirmation = match self.inner.address.durability {
             Durability::Memory => {
-                let value = self.run_idempotent(call).await?;
-                return Ok((value, DurabilityLevel::Memory));
+                let mut replies = Vec::with_capacity(calls.len());
+                for call in calls {
+                    match self.run_idempotent(call).await {
+                        Ok(reply) => replies.push(reply),
+                        Err(error) => return (replies, Err(error)),
+                    }
+                    if replies.last().is_some_and(durability::is_refused) {
+                        break;
+                    }
+                }
+                return (replies, Ok(DurabilityLevel::Memory));
             }
             Durability::Synced if self.inner.health.sync_mode() == SyncMode::Always => {
                 Confirmation::AlwaysSynced
@@ -141,7 +154,7 @@ impl Link {
             Durability::Synced => Confirmation::LocalSync,
             Durability::Replicated(count) => Confirmation::Replicas(count),
         };
-        durability::run(&self.inner, call, confirmation).await
+        durability::run(&self.inner, calls, confirmation).await
     }
 
     /// Blocks until the list has an element or `wait` elapses, then runs a script and returns its

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::{Clock, Error, ErrorKind, Limits, QueueName, Result};
 
-use crate::address::{Address, Durability};
+use crate::address::Address;
 use crate::keys::Keys;
 use crate::link::{Link, LinkMode};
 use crate::partition::Shared;
@@ -69,7 +69,6 @@ impl RedisStore {
             scripts: Scripts::of(source),
             clock: options.clock,
             prefix: address.prefix.clone(),
-            is_covered: address.durability != Durability::Memory,
             grow_at: options.grow_at,
         };
         Ok(Self {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::{Claimer, Clock, DurabilityLevel, QueueName, Result};
+use windlass_core::{Claimer, Clock, QueueName, Result};
 
 use crate::call_slots::{CallSlot, CallSlots};
 use crate::codec::names::STATS_FIELD;
@@ -27,8 +27,6 @@ pub(crate) struct Shared {
     /// Set in tests, where scripts read the time from an argument.
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) prefix: String,
-    /// Whether enqueues wait until jobs are durable.
-    pub(crate) is_covered: bool,
     /// Number of waiting jobs in one partition above which `partitions=auto` adds more.
     pub(crate) grow_at: u64,
 }
@@ -94,7 +92,7 @@ impl Partition {
     }
 
     /// A script call that may be sent again, and the slot it occupies until it is answered.
-    fn repeatable_call(
+    pub(crate) fn repeatable_call(
         &self,
         script: &'static Script,
         mut args: Vec<Bytes>,
@@ -139,20 +137,6 @@ impl Partition {
         args: Vec<Bytes>,
     ) -> Result<Reply> {
         Reply::list(self.run(script, args).await?)
-    }
-
-    /// Runs a script and waits until its writes are durable. Returns its reply and the level reached.
-    pub(crate) async fn run_covered(
-        &self,
-        script: &'static Script,
-        args: Vec<Bytes>,
-    ) -> Result<(Value, DurabilityLevel)> {
-        if self.shared.is_covered {
-            let (call, _slot) = self.repeatable_call(script, args);
-            return Box::pin(self.shared.link.run_durable(&call)).await;
-        }
-        let value = self.run(script, args).await?;
-        Ok((value, DurabilityLevel::Memory))
     }
 
     /// Creates the queue if it does not exist. It is added to the list of queues first, so that no job

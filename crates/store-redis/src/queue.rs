@@ -19,7 +19,10 @@ use windlass_core::{
     OutcomeStatus, QueueName, Result,
 };
 
+pub(crate) use enqueue::{result_bytes, weight};
+
 use crate::batcher::Batcher;
+use crate::deadline;
 use crate::partition::{Partition, Shared};
 
 pub(crate) use outcome::Outcomes;
@@ -79,10 +82,12 @@ impl Queue {
         self.weak_self.upgrade()
     }
 
-    /// The timeout of a batched call: slightly longer than that of a single call, whose error is
-    /// more specific.
-    fn timeout(&self) -> Duration {
-        self.shared.link.address().timeout + Duration::from_millis(200)
+    /// The deadline of a batched call: slightly later than that of a single call, whose error is more
+    /// specific.
+    fn until(&self) -> Instant {
+        let until = deadline::current();
+        let until = until.unwrap_or_else(|| Instant::now() + self.shared.link.address().timeout);
+        until + Duration::from_millis(200)
     }
 
     /// The partitions this process knows of.
@@ -183,7 +188,8 @@ impl Queue {
                 None => Vec::new(),
             };
         }
-        calls.into_iter().collect::<JoinSet<_>>().join_all().await
+        let calls = calls.into_iter().map(deadline::inherited);
+        calls.collect::<JoinSet<_>>().join_all().await
     }
 
     /// Claims jobs from the first partition that has any. An unreachable partition is skipped; its error

@@ -14,9 +14,10 @@ use windlass_core::{
     Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
 };
 
+use crate::deadline;
 use crate::open::RedisStore;
 use crate::partition::Partition;
-use crate::queue::{Outcomes, all_done};
+use crate::queue::{Outcomes, all_done, result_bytes, weight};
 use crate::reply::{self, Reply};
 use crate::watch::Notifier;
 use crate::workers::{self, Workers};
@@ -29,7 +30,9 @@ impl Store for RedisStore {
         if let Some(error) = self.link().health() {
             return Err(error);
         }
-        self.queue(queue).enqueue(jobs).await
+        let queue = self.queue(queue);
+        let bytes = jobs.iter().map(weight).sum();
+        self.sending(bytes, queue.enqueue(jobs)).await
     }
 
     async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>> {
@@ -65,12 +68,14 @@ impl Store for RedisStore {
         lease: Duration,
     ) -> Result<LeaseStatus> {
         check_lease(lease)?;
-        self.queue(queue).accept(&job_lease, lease).await
+        let queue = self.queue(queue);
+        self.within(queue.accept(&job_lease, lease)).await
     }
 
     async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed> {
         check_lease(lease)?;
-        self.queue(queue).renew(renewal, lease).await
+        let queue = self.queue(queue);
+        self.within(queue.renew(renewal, lease)).await
     }
 
     async fn progress(
@@ -82,7 +87,8 @@ impl Store for RedisStore {
     ) -> Result<LeaseStatus> {
         Progress::check(fraction)?;
         let message = message.as_deref().map(truncate_message);
-        self.queue(queue).progress(&lease, fraction, message).await
+        let queue = self.queue(queue);
+        self.within(queue.progress(&lease, fraction, message)).await
     }
 
     async fn complete(
@@ -93,12 +99,15 @@ impl Store for RedisStore {
     ) -> Result<Completed> {
         let limits = &self.inner.limits;
         limits.check_completions(&completions, next.as_ref())?;
-        self.queue(queue).complete(completions, next).await
+        let queue = self.queue(queue);
+        let bytes = completions.iter().map(result_bytes).sum();
+        self.sending(bytes, queue.complete(completions, next)).await
     }
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
         failures.iter().try_for_each(Failure::check)?;
-        self.queue(queue).report(Outcomes::Fail(failures)).await
+        let queue = self.queue(queue);
+        self.within(queue.report(Outcomes::Fail(failures))).await
     }
 
     async fn release(
@@ -106,12 +115,14 @@ impl Store for RedisStore {
         queue: &QueueName,
         leases: Vec<JobLease>,
     ) -> Result<Vec<OutcomeStatus>> {
-        self.queue(queue).report(Outcomes::Release(leases)).await
+        let queue = self.queue(queue);
+        self.within(queue.report(Outcomes::Release(leases))).await
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
         snoozes.iter().try_for_each(Snooze::check)?;
-        self.queue(queue).report(Outcomes::Snooze(snoozes)).await
+        let queue = self.queue(queue);
+        self.within(queue.report(Outcomes::Snooze(snoozes))).await
     }
 
     async fn cancel(
@@ -121,8 +132,8 @@ impl Store for RedisStore {
         from: Option<Cursor>,
     ) -> Result<Changes> {
         let script = &self.inner.shared.scripts.cancel;
-        self.queue(queue)
-            .change(script, target, from.as_ref())
+        let queue = self.queue(queue);
+        self.within(queue.change(script, target, from.as_ref()))
             .await
     }
 
@@ -134,8 +145,8 @@ impl Store for RedisStore {
     ) -> Result<Changes> {
         let target = target.for_retry()?;
         let script = &self.inner.shared.scripts.retry;
-        self.queue(queue)
-            .change(script, &target, from.as_ref())
+        let queue = self.queue(queue);
+        self.within(queue.change(script, &target, from.as_ref()))
             .await
     }
 
@@ -147,8 +158,8 @@ impl Store for RedisStore {
     ) -> Result<Changes> {
         let target = target.for_delete()?;
         let script = &self.inner.shared.scripts.delete;
-        self.queue(queue)
-            .change(script, &target, from.as_ref())
+        let queue = self.queue(queue);
+        self.within(queue.change(script, &target, from.as_ref()))
             .await
     }
 
@@ -160,8 +171,8 @@ impl Store for RedisStore {
     ) -> Result<Changes> {
         let target = target.for_promote()?;
         let script = &self.inner.shared.scripts.promote;
-        self.queue(queue)
-            .change(script, &target, from.as_ref())
+        let queue = self.queue(queue);
+        self.within(queue.change(script, &target, from.as_ref()))
             .await
     }
 
@@ -170,7 +181,8 @@ impl Store for RedisStore {
     }
 
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {
-        self.queue(queue).maintain(limit).await
+        let queue = self.queue(queue);
+        self.within(queue.maintain(limit)).await
     }
 
     async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited> {
@@ -178,11 +190,13 @@ impl Store for RedisStore {
     }
 
     async fn pause(&self, queue: &QueueName) -> Result<()> {
-        self.queue(queue).set_paused(true).await
+        let queue = self.queue(queue);
+        self.within(queue.set_paused(true)).await
     }
 
     async fn resume(&self, queue: &QueueName) -> Result<()> {
-        self.queue(queue).set_paused(false).await
+        let queue = self.queue(queue);
+        self.within(queue.set_paused(false)).await
     }
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {
@@ -219,11 +233,13 @@ impl Store for RedisStore {
     }
 
     async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>> {
-        self.queue(queue).stats().await
+        let queue = self.queue(queue);
+        self.within(queue.stats()).await
     }
 
     async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>> {
-        self.queue(queue).get(id).await
+        let queue = self.queue(queue);
+        self.within(queue.get(id)).await
     }
 
     async fn list(
@@ -303,6 +319,17 @@ impl Store for RedisStore {
 }
 
 impl RedisStore {
+    /// Runs a call with one deadline for all its script calls. Not for calls whose pages are as many as
+    /// the store has, such as purge and leave: those make progress with each page.
+    async fn within<T>(&self, call: impl Future<Output = T>) -> T {
+        self.sending(0, call).await
+    }
+
+    /// Runs a call that sends this many bytes of payloads or results.
+    async fn sending<T>(&self, bytes: usize, call: impl Future<Output = T>) -> T {
+        deadline::within(self.link().address().timeout, bytes, call).await
+    }
+
     /// All partitions of some queues.
     async fn partitions_of(&self, queues: &[QueueName]) -> Result<Vec<Arc<Partition>>> {
         let mut partitions = Vec::new();

@@ -243,8 +243,8 @@ async fn a_caller_behind_a_stalled_batch_times_out() {
     let mut gate = Gate::new(BatchLimits::default());
     let first = gate.call(&[1]).await;
     assert_eq!(gate.batch().await, [1]);
-    let timeout = Duration::from_millis(50);
-    let late = soon(gate.batcher.call_within(timeout, vec![2])).await;
+    let until = Instant::now() + Duration::from_millis(50);
+    let late = soon(gate.batcher.call_until(until, vec![2])).await;
     assert!(late.expect_err("it times out").is_unknown());
     gate.release();
     assert_eq!(results(first).await, [10]);

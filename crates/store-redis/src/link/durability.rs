@@ -1,5 +1,5 @@
-//! Durable writes: runs a script, then waits on the same connection until replicas or the disk
-//! confirm it.
+//! Durable writes: runs scripts, then waits on the same connection until replicas or the disk confirm
+//! them.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use windlass_core::{DurabilityLevel, Result};
 use super::Inner;
 use super::call::Call;
 use super::check;
+use super::conn::Conn;
 use super::retry::{CallRetry, Resend, Route};
 use super::slot_of_call;
 use crate::error::{CallError, Recovery};
@@ -26,61 +27,113 @@ pub(super) enum Confirmation {
     AlwaysSynced,
 }
 
-/// Runs a script and waits for its confirmation, for at most half the timeout of a call. Returns
-/// the level reached. A lower level than requested is not an error, since the script has run.
+/// Runs scripts one after the other on one connection, then waits once until all of them are
+/// confirmed, for at most half the timeout of a call. Returns the replies, as far as there are any,
+/// and the level reached. A lower level than requested is not an error, since the scripts have run.
+///
+/// After an error all of them are sent again: the new connection, or the new primary, may have none of
+/// their writes to wait for.
 pub(super) async fn run(
     inner: &Inner,
-    call: &Call,
+    calls: &[Call],
     confirmation: Confirmation,
-) -> Result<(Value, DurabilityLevel)> {
+) -> (Vec<Value>, Result<DurabilityLevel>) {
     let timeout = inner.address.timeout;
-    let mut retry = CallRetry::new(inner, slot_of_call(call), timeout, Resend::Safe)
-        .attempt_timeout(timeout * 3 / 4);
+    let slot = calls.first().map_or(0, slot_of_call);
+    let mut retry =
+        CallRetry::new(inner, slot, timeout, Resend::Safe).attempt_timeout(timeout * 3 / 4);
+    let mut most = Vec::new();
     loop {
         let error = match retry.route().await {
-            Ok(route) => match run_at(&route, call, confirmation, retry.deadline()).await {
-                Ok(reply) => return Ok(reply),
-                Err(error) => error,
-            },
+            Ok(route) => {
+                let mut replies = Vec::with_capacity(calls.len());
+                match run_at(&route, calls, confirmation, &retry, &mut replies).await {
+                    Ok(level) => return (replies, Ok(level)),
+                    Err(error) => {
+                        if replies.len() > most.len() {
+                            most = replies;
+                        }
+                        error
+                    }
+                }
+            }
             Err(error) => error,
         };
-        retry.wait_after(error).await?;
+        if let Err(error) = retry.wait_after(error).await {
+            return (most, Err(error));
+        }
     }
 }
 
 async fn run_at(
     route: &Route,
-    call: &Call,
+    calls: &[Call],
     confirmation: Confirmation,
-    deadline: Instant,
+    retry: &CallRetry<'_>,
+    replies: &mut Vec<Value>,
+) -> Result<DurabilityLevel, CallError> {
+    let conn = route.node.dedicated(retry.deadline()).await?;
+    let mut reached = Ok(DurabilityLevel::Memory);
+    for (at, call) in calls.iter().enumerate() {
+        let confirmation = (at + 1 == calls.len()).then_some(confirmation);
+        let is_last = match run_on(&conn, route.is_asking, call, confirmation, retry).await {
+            Ok((reply, level)) => {
+                let is_refused = is_refused(&reply);
+                replies.push(reply);
+                reached = Ok(level);
+                is_refused
+            }
+            Err(error) => {
+                reached = Err(error);
+                true
+            }
+        };
+        if is_last {
+            break;
+        }
+    }
+    let is_reusable = !matches!(&reached, Err(error) if error.recovery == Recovery::Unknown);
+    if is_reusable {
+        route.node.give_back(conn);
+    }
+    reached
+}
+
+/// Runs one script and, after the last one, waits for the confirmation.
+async fn run_on(
+    conn: &Conn,
+    is_asking: bool,
+    call: &Call,
+    confirmation: Option<Confirmation>,
+    retry: &CallRetry<'_>,
 ) -> Result<(Value, DurabilityLevel), CallError> {
-    let conn = route.node.dedicated(deadline).await?;
     let mut script = call.by_sha();
     loop {
         let mut cmds = Pipeline::with_capacity(3);
-        if route.is_asking {
+        if is_asking {
             cmds.cmd("ASKING");
         }
         cmds.add_command(script);
-        let left = deadline.saturating_duration_since(Instant::now());
-        cmds.add_command(confirmation.command(left * 2 / 3));
+        let deadline = retry.deadline();
+        if let Some(confirmation) = confirmation {
+            let left = deadline.saturating_duration_since(Instant::now());
+            cmds.add_command(confirmation.command(left * 2 / 3));
+        }
         let mut replies = conn.calls(&cmds, deadline).await?;
-        let confirmed = replies.pop().unwrap_or(Value::Nil);
+        let level = confirmation.map_or(DurabilityLevel::Memory, |confirmation| {
+            confirmation.level(&replies.pop().unwrap_or(Value::Nil))
+        });
         let reply = CallError::check_reply(conn.server(), replies.pop().unwrap_or(Value::Nil));
         match reply {
             Err(error) if error.is_no_script => script = call.by_source(),
-            Err(error) => {
-                if error.recovery != Recovery::Unknown {
-                    route.node.give_back(conn);
-                }
-                return Err(error);
-            }
-            Ok(value) => {
-                route.node.give_back(conn);
-                return Ok((value, confirmation.level(&confirmed)));
-            }
+            reply => return Ok((reply?, level)),
         }
     }
+}
+
+/// Whether a reply refuses the whole batch: the later scripts of the batch would be refused as well.
+pub(super) fn is_refused(reply: &Value) -> bool {
+    !matches!(reply, Value::Array(_))
 }
 
 impl Confirmation {

@@ -10,6 +10,7 @@ use windlass_core::Result;
 use super::conn::Conn;
 use super::node::Node;
 use super::{BoxFuture, Inner, backoff};
+use crate::deadline;
 use crate::error::{CallError, Recovery, Redirect};
 
 /// Longest delay while a Cluster migrates a slot: migrations are short.
@@ -60,7 +61,7 @@ impl<'a> CallRetry<'a> {
         Self {
             inner,
             slot,
-            until: Instant::now() + timeout,
+            until: deadline::at_most(Instant::now() + timeout),
             resend,
             attempt_timeout: match resend {
                 Resend::Safe => timeout / 2,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::Result;
+use windlass_core::{DurabilityLevel, Result};
 use windlass_testkit::redis::Server;
 
 use super::{Call, ChannelKind, Health, Inner, Link, LinkMode, Topology, WaitOn};
@@ -85,6 +85,13 @@ async fn with_short_timeout(url: &str) -> Link {
         .await
         .expect("the server replies");
     link
+}
+
+/// Runs a script and waits until it is durable.
+async fn run_durable(link: &Link, call: &Call) -> (Value, DurabilityLevel) {
+    let (mut replies, level) = link.run_durable(std::slice::from_ref(call)).await;
+    let level = level.expect("runs");
+    (replies.remove(0), level)
 }
 
 fn number(value: &Value) -> i64 {

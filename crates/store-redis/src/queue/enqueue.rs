@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use windlass_core::{Completion, Enqueued, Error, NewJob, OutcomeStatus, Result};
 
-use super::{
-    BATCH_BYTES, BATCH_MAX, BatchedPartition, EnqueueReply, Queue, disagreement, partly_applied,
-    worse,
-};
+use super::{BATCH_BYTES, BATCH_MAX, EnqueueReply, Queue, disagreement, partly_applied, worse};
 use crate::batcher::{BatchLimits, Batcher};
+use crate::deadline;
 use crate::enqueue::StoreReply;
 use crate::partition::{Partition, distinct_runs};
 
@@ -83,14 +80,26 @@ impl Queue {
         count: u32,
         replies: &mut [Option<Enqueued>],
     ) -> Result<(Vec<(usize, NewJob)>, u32)> {
-        let timeout = self.timeout();
+        let until = self.until();
         let batches = batches.into_iter().enumerate();
         let batches = batches.filter(|(_, batch)| !batch.is_empty()).collect();
         let results = self.in_partitions(batches, move |batched, batch| async move {
-            Ok(enqueue_batch(&batched, batch, count, timeout).await)
+            let (indexes, jobs): (Vec<_>, Vec<_>) = batch
+                .into_iter()
+                .map(|(at, job)| (at, (count, job)))
+                .unzip();
+            let results = batched.enqueues.call_until(until, jobs).await?;
+            Ok(indexes.into_iter().zip(results))
         });
         let (mut returned, mut most, mut failed) = (Vec::new(), count, None);
-        for (results, failure) in results.await.into_iter().flatten() {
+        for results in results.await {
+            let results = match results {
+                Ok(results) => results,
+                Err(failure) => {
+                    failed = Some(worse(failed, failure));
+                    continue;
+                }
+            };
             for (at, reply) in results {
                 match reply {
                     EnqueueReply::Enqueued(enqueued) => replies[at] = Some(enqueued),
@@ -100,31 +109,9 @@ impl Queue {
                     }
                 }
             }
-            if let Some(failure) = failure {
-                failed = Some(worse(failed, failure));
-            }
         }
         failed.map_or(Ok((returned, most)), Err)
     }
-}
-
-/// Sends a batch page by page. Returns the replies up to the first error, and that error.
-async fn enqueue_batch(
-    batched: &BatchedPartition,
-    batch: Vec<(usize, NewJob)>,
-    count: u32,
-    timeout: Duration,
-) -> (Vec<(usize, EnqueueReply)>, Option<Error>) {
-    let mut replies = Vec::with_capacity(batch.len());
-    for page in pages(batch) {
-        let (indexes, sent): (Vec<_>, Vec<_>) =
-            page.into_iter().map(|(at, job)| (at, (count, job))).unzip();
-        match batched.enqueues.call_within(timeout, sent).await {
-            Ok(results) => replies.extend(indexes.into_iter().zip(results)),
-            Err(error) => return (replies, Some(error)),
-        }
-    }
-    (replies, None)
 }
 
 /// The error of a call that may have stored some jobs.
@@ -162,31 +149,43 @@ pub(super) fn partition_of_key(text: &str, count: u32) -> usize {
     usize::try_from(hash % u64::from(count)).unwrap_or_default()
 }
 
-/// Splits a batch into script calls.
-fn pages(batch: Vec<(usize, NewJob)>) -> Vec<Vec<(usize, NewJob)>> {
+/// Splits a batch into script calls. An id occurs only once in each: the second is a duplicate of the
+/// first.
+fn pages(jobs: &[NewJob]) -> Vec<&[NewJob]> {
     let mut pages = Vec::new();
-    let (mut page, mut bytes) = (Vec::new(), 0);
-    for (at, job) in batch {
-        let weight = job.payload.len() + job.headers.bytes();
-        if !page.is_empty() && (page.len() == BATCH_MAX || bytes + weight > BATCH_BYTES) {
-            pages.push(std::mem::take(&mut page));
-            bytes = 0;
+    for run in distinct_runs(jobs.iter().map(|job| job.id.as_str())) {
+        let (mut start, mut bytes) = (run.start, 0);
+        for at in run.clone() {
+            let weight = weight(&jobs[at]);
+            if at > start && (at - start == BATCH_MAX || bytes + weight > BATCH_BYTES) {
+                pages.push(&jobs[start..at]);
+                (start, bytes) = (at, 0);
+            }
+            bytes += weight;
         }
-        bytes += weight;
-        page.push((at, job));
-    }
-    if !page.is_empty() {
-        pages.push(page);
+        pages.push(&jobs[start..run.end]);
     }
     pages
 }
 
+pub(crate) fn weight(job: &NewJob) -> usize {
+    job.payload.len() + job.headers.bytes()
+}
+
+pub(crate) fn result_bytes(completion: &Completion) -> usize {
+    completion.result.as_ref().map_or(0, bytes::Bytes::len)
+}
+
+/// A call with more jobs than a page is a batch of its own, so that it waits once for durability.
 pub(super) fn batched_enqueues(partition: Arc<Partition>) -> Batcher<(u32, NewJob), EnqueueReply> {
-    let weight = |(_, job): &(u32, NewJob)| job.payload.len() + job.headers.bytes();
+    let weigh = |(_, job): &(u32, NewJob)| weight(job);
     let progress = partition.link().progress();
-    Batcher::new(limits(), weight, move |jobs| {
+    Batcher::new(limits(), weigh, move |jobs| {
         let partition = Arc::clone(&partition);
-        Box::pin(async move { enqueue_batched(&partition, jobs).await })
+        let timeout = partition.link().address().timeout;
+        let bytes = jobs.iter().map(|(_, job)| weight(job)).sum();
+        let enqueued = async move { enqueue_batched(&partition, jobs).await };
+        deadline::within(timeout, bytes, enqueued)
     })
     .with_progress(progress)
 }
@@ -208,7 +207,9 @@ async fn enqueue_batched(
             moved.push(Some(EnqueueReply::Moved(Box::new(job), count)));
         }
     }
-    let results: Vec<EnqueueReply> = match enqueue_runs(partition, &current, count).await? {
+    let stored = partition.enqueue(&pages(&current), count).await;
+    let stored = stored.map_err(|(results, failure)| after(results.iter(), failure))?;
+    let results: Vec<EnqueueReply> = match stored {
         StoreReply::Moved(count) => current
             .into_iter()
             .map(|job| EnqueueReply::Moved(Box::new(job), count))
@@ -225,29 +226,15 @@ async fn enqueue_batched(
     Ok(replies.collect())
 }
 
-/// Stores jobs whose ids may repeat: the second is a duplicate of the first.
-async fn enqueue_runs(partition: &Partition, jobs: &[NewJob], count: u32) -> Result<StoreReply> {
-    let (mut replies, mut is_large) = (Vec::with_capacity(jobs.len()), false);
-    for run in distinct_runs(jobs.iter().map(|job| job.id.as_str())) {
-        match partition.enqueue(&jobs[run], count).await {
-            Err(failure) => return Err(after(replies.iter(), failure)),
-            // Jobs that an earlier run stored become duplicates of themselves in their new partition.
-            Ok(StoreReply::Moved(count)) => return Ok(StoreReply::Moved(count)),
-            Ok(StoreReply::Stored(results, large)) => {
-                replies.extend(results);
-                is_large |= large;
-            }
-        }
-    }
-    Ok(StoreReply::Stored(replies, is_large))
-}
-
 pub(super) fn batched_completes(partition: Arc<Partition>) -> Batcher<Completion, OutcomeStatus> {
-    let weight = |item: &Completion| item.result.as_ref().map_or(0, bytes::Bytes::len);
     let progress = partition.link().progress();
-    Batcher::new(limits(), weight, move |completions| {
+    Batcher::new(limits(), result_bytes, move |completions| {
         let partition = Arc::clone(&partition);
-        Box::pin(async move { Ok(partition.complete(&completions, None).await?.statuses) })
+        let timeout = partition.link().address().timeout;
+        let bytes = completions.iter().map(result_bytes).sum();
+        deadline::within(timeout, bytes, async move {
+            Ok(partition.complete(&completions, None).await?.statuses)
+        })
     })
     .with_progress(progress)
 }

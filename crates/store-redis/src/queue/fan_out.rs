@@ -5,7 +5,7 @@ use windlass_core::{
     Setting, Settings, Stats, Target,
 };
 
-use super::{Queue, all, all_done};
+use super::{Queue, after_some, all, all_done};
 use crate::script::Script;
 
 impl Queue {
@@ -51,7 +51,16 @@ impl Queue {
                 let replies = batched
                     .partition
                     .change(script, &Target::Ids(ids), None)
-                    .await?;
+                    .await;
+                let seen = items.iter().chain(found.iter().flatten());
+                let is_unchanged = seen.map(Some).all(is_not_found);
+                let replies = replies.map_err(|error| {
+                    if is_unchanged {
+                        error
+                    } else {
+                        after_some(error)
+                    }
+                })?;
                 for (at, item) in open.into_iter().zip(replies.items) {
                     found[at] = Some(item);
                 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use windlass_core::{
     BootId, ClaimRequest, Completed, Completion, Failure, JobLease, LeaseStatus, OutcomeStatus,
     Owner, Renewal, Renewed, Requeue, Result, Snooze, Token,
@@ -49,16 +50,12 @@ impl Outcomes {
         }
     }
 
-    async fn run(
-        self,
-        batched: &BatchedPartition,
-        timeout: Duration,
-    ) -> Result<Vec<OutcomeStatus>> {
+    async fn run(self, batched: &BatchedPartition, until: Instant) -> Result<Vec<OutcomeStatus>> {
         match self {
             Self::Fail(items) => batched.partition.fail(&items).await,
             Self::Release(items) => batched.partition.release(&items).await,
             Self::Snooze(items) => batched.partition.snooze(&items).await,
-            Self::Complete(items) => batched.completes.call_within(timeout, items).await,
+            Self::Complete(items) => batched.completes.call_until(until, items).await,
         }
     }
 }
@@ -134,7 +131,7 @@ impl Queue {
         batches: Vec<Vec<usize>>,
         statuses: &mut [OutcomeStatus],
     ) -> Result<()> {
-        let timeout = self.timeout();
+        let until = self.until();
         let mut paged = Vec::new();
         for (number, batch) in batches.into_iter().enumerate() {
             if batch.is_empty() {
@@ -147,7 +144,7 @@ impl Queue {
         let replies = self.in_partitions(paged, move |batched, (pages, batch)| async move {
             let (mut replies, mut failed) = (Vec::with_capacity(batch.len()), Ok(()));
             for page in pages {
-                match page.run(&batched, timeout).await {
+                match page.run(&batched, until).await {
                     Ok(page) => replies.extend(page),
                     Err(failure) => {
                         failed = Err(failure);
@@ -221,7 +218,7 @@ impl Queue {
     ) -> Result<()> {
         let batched = &self.partitions()[number];
         for page in self.pages_of(outcomes, unknown).await? {
-            let replies = outcomes.pick(&page).run(batched, self.timeout()).await?;
+            let replies = outcomes.pick(&page).run(batched, self.until()).await?;
             set_statuses(&page, replies, statuses);
         }
         Ok(())

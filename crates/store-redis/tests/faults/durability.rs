@@ -1,14 +1,16 @@
 //! The durability level that an enqueue reports is the one its job has reached, whatever happens to
 //! the replicas.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 use windlass_core::{DurabilityLevel, Enqueued, JobId, NewJob, QueueName, Store};
 use windlass_store_redis::RedisStore;
 use windlass_testkit::redis::{Fsync, Server, ServerOptions, until};
 
-use crate::support::{RepeatedCommand, open, queue, replicated, rounds, with, with_options};
+use crate::support::{
+    RepeatedCommand, counted, open, queue, replicated, rounds, with, with_options,
+};
 
 /// Replicas have half of the timeout to confirm: longer than a busy machine stalls.
 const BOTH: &str = "durability=replicated:2&timeout=10s";
@@ -89,6 +91,32 @@ async fn a_replica_that_left_does_not_count() {
             .ok_or_else(|| format!("{again:?}"))
     })
     .await;
+}
+
+/// The pages of a batch share one wait, so that a replica that hangs does not multiply it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_waits_for_replicas_once() {
+    let (primary, replicas) = replicated(1).await;
+    let url = with_options(&primary.url(), "durability=replicated:1&timeout=10s");
+    let store = open(&url).await;
+    let q = queue("q");
+    enqueue(&store, &q, "first").await;
+    with(&replicas[0], Server::stop).await;
+    let waits = || counted(&primary, "commandstats", "cmdstat_wait");
+    let before = waits();
+
+    let started = Instant::now();
+    let jobs = (0..2_000).map(|_| NewJob::new("a job")).collect();
+    let replies = store.enqueue(&q, jobs).await.unwrap();
+
+    println!("2000 jobs took {:?}", started.elapsed());
+    assert_eq!(waits() - before, 1);
+    assert_eq!(replies.len(), 2_000);
+    for reply in replies {
+        assert!(!reply.is_duplicate());
+        assert_eq!(reply.level(), DurabilityLevel::Memory);
+    }
+    with(&replicas[0], Server::resume).await;
 }
 
 /// While replication links break and recover, every reported level is true when it is reported.

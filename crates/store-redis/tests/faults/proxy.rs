@@ -1,7 +1,8 @@
-//! A proxy between a store and its server that can drop replies: the server executes calls, but the
-//! store gets no reply.
+//! A proxy between a store and its server that can drop or delay replies: the server executes calls,
+//! but the store gets no reply, or a late one.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,6 +16,7 @@ pub(crate) struct Proxy {
     /// Connections of earlier generations get no replies.
     generation: watch::Sender<u64>,
     loss: Arc<Loss>,
+    delay: watch::Sender<Duration>,
     task: JoinHandle<()>,
 }
 
@@ -43,7 +45,8 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let generation = watch::Sender::new(0);
-        let (to, shared) = (server.port(), generation.clone());
+        let delay = watch::Sender::new(Duration::ZERO);
+        let (to, shared, late) = (server.port(), generation.clone(), delay.clone());
         let loss = Arc::new(Loss {
             text: Mutex::default(),
             is_lost: watch::Sender::new(false),
@@ -51,18 +54,15 @@ impl Proxy {
         let shared_loss = Arc::clone(&loss);
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(forward(
-                    client,
-                    to,
-                    shared.subscribe(),
-                    Arc::clone(&shared_loss),
-                ));
+                let faults = (Arc::clone(&shared_loss), late.subscribe());
+                tokio::spawn(forward(client, to, shared.subscribe(), faults));
             }
         });
         Self {
             port,
             generation,
             loss,
+            delay,
             task,
         }
     }
@@ -93,6 +93,11 @@ impl Proxy {
     pub(crate) fn recover(&self) {
         self.loss.is_lost.send_replace(false);
     }
+
+    /// Delays each further reply by this much.
+    pub(crate) fn delay_replies(&self, delay: Duration) {
+        self.delay.send_replace(delay);
+    }
 }
 
 impl Drop for Proxy {
@@ -101,7 +106,12 @@ impl Drop for Proxy {
     }
 }
 
-async fn forward(client: TcpStream, to: u16, generation: watch::Receiver<u64>, loss: Arc<Loss>) {
+async fn forward(
+    client: TcpStream,
+    to: u16,
+    generation: watch::Receiver<u64>,
+    (loss, delay): (Arc<Loss>, watch::Receiver<Duration>),
+) {
     let mut is_lost = loss.is_lost.subscribe();
     if is_lost.wait_for(|is_lost| !is_lost).await.is_err() {
         return;
@@ -118,6 +128,8 @@ async fn forward(client: TcpStream, to: u16, generation: watch::Receiver<u64>, l
         if loss.is_due(&bytes[..count]) {
             break;
         }
+        let delay = *delay.borrow();
+        tokio::time::sleep(delay).await;
         let is_dropped = *generation.borrow() != mine;
         if !is_dropped && to_client.write_all(&bytes[..count]).await.is_err() {
             break;

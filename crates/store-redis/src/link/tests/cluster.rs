@@ -51,7 +51,7 @@ async fn every_queue_is_found_on_its_node() {
             )
             .await;
         assert_eq!(number(&value.expect("replies")), 2);
-        assert_eq!(number(&link.run_durable(&one).await.expect("runs").0), 3);
+        assert_eq!(number(&run_durable(&link, &one).await.0), 3);
     }
     let info = link.info().await.expect("returned");
     assert_eq!(info.len(), 3, "{info:?}");
@@ -131,14 +131,14 @@ async fn a_key_that_has_already_moved_is_found_on_its_new_node() {
     })
     .await;
     assert_eq!(number(&link.run(&one).await.expect("runs")), 1);
-    assert_eq!(number(&link.run_durable(&one).await.expect("runs").0), 2);
+    assert_eq!(number(&run_durable(&link, &one).await.0), 2);
     let reply = link
         .wait_then_run(WaitOn::Pop(b"{q}:wake"), Duration::from_secs(9), &one)
         .await;
     assert_eq!(number(&reply.expect("replies")), 3);
     let durable = open(&format!("{}?durability=replicated:1", cluster.url())).await;
     let durable = durable.expect("opens");
-    assert_eq!(number(&durable.run_durable(&one).await.expect("runs").0), 4);
+    assert_eq!(number(&run_durable(&durable, &one).await.0), 4);
     let keys = with_cluster(&cluster, move |cluster| {
         [from, to].map(|port| {
             let server = cluster.nodes().iter().find(|server| server.port() == port);

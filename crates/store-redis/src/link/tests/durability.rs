@@ -1,7 +1,6 @@
 //! Writes that wait for replicas or the disk.
 
 use tokio::time::Instant;
-use windlass_core::DurabilityLevel;
 use windlass_testkit::redis::{Fsync, ServerOptions, until};
 
 use super::blocking_pop::until_blocked;
@@ -38,11 +37,11 @@ async fn the_level_reached_is_returned() {
     let server = Arc::new(ServerOptions::new().tcp().start());
     let call = call(count(), &["a"], &[]);
     let plain = linked(&server, "").await;
-    let (_, level) = plain.run_durable(&call).await.expect("runs");
+    let (_, level) = run_durable(&plain, &call).await;
     assert_eq!(level, DurabilityLevel::Memory);
     let link = linked(&server, &format!("?durability=replicated:2&{LONG_WAIT}")).await;
     let started = Instant::now();
-    let (value, level) = link.run_durable(&call).await.expect("runs");
+    let (value, level) = run_durable(&link, &call).await;
     assert_eq!((number(&value), level), (2, DurabilityLevel::Memory));
     assert!(started.elapsed() >= Duration::from_secs(1), "it waited");
     assert!(started.elapsed() < IMMEDIATELY);
@@ -52,7 +51,7 @@ async fn the_level_reached_is_returned() {
         replica
     })
     .await;
-    let (value, level) = link.run_durable(&call).await.expect("runs");
+    let (value, level) = run_durable(&link, &call).await;
     assert_eq!((number(&value), level), (3, DurabilityLevel::Replicated(1)));
     let second = with(&server, |server| {
         let replica = replica_of(server);
@@ -61,7 +60,7 @@ async fn the_level_reached_is_returned() {
     })
     .await;
     with(&server, |server| server.command(&["SCRIPT", "FLUSH"])).await;
-    let (value, level) = link.run_durable(&call).await.expect("runs");
+    let (value, level) = run_durable(&link, &call).await;
     assert_eq!((number(&value), level), (4, DurabilityLevel::Replicated(2)));
     for replica in [&replica, &second] {
         assert_eq!(replica.command(&["GET", "a"]).text(), "4");
@@ -81,17 +80,17 @@ async fn a_replica_that_hangs_is_not_counted() {
     );
     let link = linked(&server, &format!("?durability=replicated:1&{LONG_WAIT}")).await;
     let call = call(count(), &["a"], &[]);
-    let (_, level) = link.run_durable(&call).await.expect("runs");
+    let (_, level) = run_durable(&link, &call).await;
     assert_eq!(level, DurabilityLevel::Replicated(1));
     with(&replica, Server::stop).await;
-    let (_, level) = link.run_durable(&call).await.expect("runs");
+    let (_, level) = run_durable(&link, &call).await;
     assert_eq!(level, DurabilityLevel::Memory);
     // Other calls are not delayed.
     let mut get = redis::cmd("GET");
     get.arg("a");
     let durable = tokio::spawn({
         let (link, call) = (link.clone(), call.clone());
-        async move { link.run_durable(&call).await }
+        async move { run_durable(&link, &call).await }
     });
     until_blocked(&server, 1).await;
     let started = Instant::now();
@@ -99,7 +98,7 @@ async fn a_replica_that_hangs_is_not_counted() {
     // Behind the write on the same connection it would wait as long: 6 s.
     let elapsed = started.elapsed();
     assert!(elapsed < Duration::from_secs(4), "{elapsed:?}");
-    let (_, level) = durable.await.expect("no panic").expect("runs");
+    let (_, level) = durable.await.expect("no panic");
     assert_eq!(level, DurabilityLevel::Memory);
     with(&replica, Server::resume).await;
 }
@@ -109,14 +108,14 @@ async fn a_synced_write_survives_a_crash() {
     let server = Arc::new(ServerOptions::new().append_only(Fsync::Always).start());
     let link = linked(&server, "?durability=synced").await;
     let call = call(count(), &["a"], &[]);
-    let (value, level) = link.run_durable(&call).await.expect("runs");
+    let (value, level) = run_durable(&link, &call).await;
     assert_eq!((number(&value), level), (1, DurabilityLevel::Synced));
     with(&server, |server| {
         server.kill();
         server.restart();
     })
     .await;
-    let (value, level) = link.run_durable(&call).await.expect("runs");
+    let (value, level) = run_durable(&link, &call).await;
     assert_eq!((number(&value), level), (2, DurabilityLevel::Synced));
 }
 
@@ -128,6 +127,6 @@ async fn a_level_that_is_no_longer_guaranteed_is_not_reported() {
     crate::link::check::recheck(&link.inner).await;
     assert!(link.health().is_some());
     let call = call(count(), &["a"], &[]);
-    let (_, level) = link.run_durable(&call).await.expect("runs");
+    let (_, level) = run_durable(&link, &call).await;
     assert_eq!(level, DurabilityLevel::Memory);
 }
