@@ -4,7 +4,7 @@
 //! # Modules
 //!
 //! - Servers: [`dial`] opens a stream (with [`tls`]) whose [`progress`] is recorded, [`conn`] is one
-//!   connection on it, [`node`] one server with its connections. [`topology`]
+//!   connection on it (with a [`reply_limit`]), [`node`] one server with its connections. [`topology`]
 //!   finds the primary: [`single`], [`sentinel`] (with [`sentinel_events`]) or [`cluster`];
 //!   [`single_flight`] lets concurrent callers share one lookup.
 //! - Calls: [`call`] is a script call, [`slot`] computes its hash slot, [`retry`] retries it with
@@ -37,6 +37,7 @@ mod durability;
 mod node;
 mod progress;
 mod push;
+mod reply_limit;
 mod retry;
 mod sentinel;
 mod sentinel_events;
@@ -86,12 +87,25 @@ pub(crate) enum LinkMode {
     Raw,
 }
 
+impl LinkMode {
+    /// The largest reply, with the memory that its structure takes.
+    fn reply_bytes_max(self) -> u64 {
+        const MIB: u64 = 1024 * 1024;
+        match self {
+            // Twice a page of 500 jobs with the largest headers, error and progress; a claim is smaller.
+            Self::Store => 32 * MIB,
+            // The largest value that Redis stores: other systems have no limits of their own.
+            Self::Raw => 512 * MIB,
+        }
+    }
+}
+
 impl Link {
     /// Connects and rejects servers that cannot safely hold jobs.
     pub(crate) async fn open(address: &Address, mode: LinkMode) -> Result<Self> {
         let inner = Arc::new(Inner {
             address: address.clone(),
-            topology: Topology::new(address)?,
+            topology: Topology::new(address, mode)?,
             health: Health::default(),
             mode,
         });

@@ -1,6 +1,6 @@
 //! A Cluster: maps slots to nodes, using CLUSTER SLOTS and redirects.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -196,7 +196,7 @@ impl Cluster {
         let is_changed = map.slots != slots;
         map.slots = slots;
         // Drop nodes that own no slots; calls in flight keep theirs.
-        let used: Vec<Server> = ranges.iter().map(|(_, _, server)| server.clone()).collect();
+        let used: HashSet<&Server> = ranges.iter().map(|(_, _, server)| server).collect();
         map.nodes.retain(|server, _| used.contains(server));
         drop(map);
         if is_changed {
@@ -248,8 +248,8 @@ async fn query_slots(node: &Node) -> Result<Vec<Range>, CallError> {
         }
     })?;
     parse_slots(&reply, node.server())
-        .filter(|ranges| !ranges.is_empty())
-        .ok_or_else(|| CallError::no_server(format!("{} reports no slots", node.name())))
+        .filter(|ranges| (1..=usize::from(SLOTS)).contains(&ranges.len()))
+        .ok_or_else(|| CallError::no_server(format!("{} reports no valid slots", node.name())))
 }
 
 /// Parses the reply to CLUSTER SLOTS. An unknown host stands for the host of the queried node.

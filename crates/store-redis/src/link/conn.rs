@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::BoxFuture;
 use super::dial::ConnectOptions;
 use super::progress::Progress;
+use super::reply_limit::{Exceeded, ReplyLimitStream};
 use crate::address::Server;
 use crate::error::{CallError, SendState};
 
@@ -30,6 +31,7 @@ pub(crate) struct Conn {
     server: Arc<str>,
     closed: Arc<watch::Sender<bool>>,
     progress: Arc<Progress>,
+    exceeded: Exceeded,
     _task: Arc<AbortOnDrop>,
 }
 
@@ -67,10 +69,16 @@ impl Conn {
                 }
                 Ok::<(), redis::aio::SendError>(())
             });
-        let failed = |error| CallError::from_client(&name, &error, SendState::NotSent);
+        let exceeded = Exceeded::default();
+        let failed = |error| {
+            let error = CallError::from_client(&name, &error, SendState::NotSent);
+            explain(error, &name, &exceeded)
+        };
         let progress = Progress::new(Some(Arc::clone(&options.progress)));
         let stream = options.dial(server, Arc::clone(&progress)).await;
         let stream = stream.map_err(failed)?;
+        let limit = options.reply_bytes_max;
+        let stream = ReplyLimitStream::new(stream, limit, Arc::clone(&exceeded));
         let (inner, driver) =
             MultiplexedConnection::new_with_config(&options.settings, stream, config)
                 .await
@@ -81,6 +89,7 @@ impl Conn {
             server: name,
             closed,
             progress,
+            exceeded,
             _task: Arc::new(AbortOnDrop(task)),
         })
     }
@@ -113,7 +122,7 @@ impl Conn {
         if *closed.borrow_and_update() {
             return Err(CallError::not_sent(&self.server));
         }
-        tokio::select! {
+        let reply = tokio::select! {
             biased;
             reply = self.progress.wait(until, reply) => match reply {
             Some(reply) => reply.map_err(|error| CallError::from_client(&self.server, &error, SendState::Sent)),
@@ -122,7 +131,8 @@ impl Conn {
             _ = closed.wait_for(|closed| *closed) => {
             Err(CallError::no_reply(&self.server, "the connection was closed"))
             }
-        }
+        };
+        reply.map_err(|error| explain(error, &self.server, &self.exceeded))
     }
 
     /// Whether the connection is known to be closed.
@@ -166,6 +176,13 @@ impl CloseHandle {
     pub(crate) fn close(&self) {
         mark_closed(&self.0);
     }
+}
+
+/// Replaces the error of a connection that a reply has ended.
+fn explain(error: CallError, server: &Arc<str>, exceeded: &Exceeded) -> CallError {
+    exceeded.get().map_or(error, |too_large| {
+        CallError::unexpected_reply(server, &too_large.to_string())
+    })
 }
 
 fn mark_closed(closed: &Weak<watch::Sender<bool>>) {

@@ -43,13 +43,20 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> AsyncStream for S {}
 pub(crate) struct ConnectOptions {
     /// What is sent first on each connection.
     pub(super) settings: RedisConnectionInfo,
+    /// The largest reply.
+    pub(super) reply_bytes_max: u64,
     /// The progress of all connections.
     pub(super) progress: Arc<Progress>,
     tls: Option<Arc<ClientConfig>>,
 }
 
 impl ConnectOptions {
-    pub(crate) fn new(login: &Login, db: u32, tls: Option<&Tls>) -> Result<Self> {
+    pub(crate) fn new(
+        login: &Login,
+        db: u32,
+        tls: Option<&Tls>,
+        reply_bytes_max: u64,
+    ) -> Result<Self> {
         let mut settings = RedisConnectionInfo::default()
             .set_db(i64::from(db))
             .set_protocol(ProtocolVersion::RESP3)
@@ -62,6 +69,7 @@ impl ConnectOptions {
         }
         Ok(Self {
             settings,
+            reply_bytes_max,
             progress: Progress::new(None),
             tls: tls.map(tls::config).transpose()?,
         })

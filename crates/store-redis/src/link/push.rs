@@ -1,7 +1,7 @@
 //! Subscriptions on dedicated connections, whose push messages go to one bounded queue.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use redis::{Pipeline, PushInfo, PushKind, Value};
@@ -14,6 +14,9 @@ use crate::error::CallError;
 
 /// Messages that may be queued; more are dropped and reported as an overflow.
 const CAPACITY: usize = 4096;
+
+/// Bytes of messages that may be queued, likewise.
+const CAPACITY_BYTES: usize = 16 * 1024 * 1024;
 
 /// The kind of pub/sub channels.
 #[derive(Debug, Clone, Copy)]
@@ -38,10 +41,20 @@ pub(crate) enum Push {
     Ended,
 }
 
+impl Push {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Message { channel, bytes } => channel.len() + bytes.len(),
+            Self::Ended => 0,
+        }
+    }
+}
+
 /// The queue of push messages from several connections.
 pub(crate) struct PushReceiver {
     sender: mpsc::Sender<Push>,
     receiver: mpsc::Receiver<Push>,
+    queued_bytes: Arc<AtomicUsize>,
     has_overflowed: Arc<AtomicBool>,
 }
 
@@ -51,6 +64,7 @@ impl PushReceiver {
         Self {
             sender,
             receiver,
+            queued_bytes: Arc::default(),
             has_overflowed: Arc::default(),
         }
     }
@@ -82,7 +96,9 @@ impl PushReceiver {
     /// Waits for the next message.
     pub(crate) async fn next(&mut self) -> Push {
         // Never closed: `self` holds a sender.
-        self.receiver.recv().await.unwrap_or(Push::Ended)
+        let push = self.receiver.recv().await.unwrap_or(Push::Ended);
+        self.queued_bytes.fetch_sub(push.bytes(), Ordering::Relaxed);
+        push
     }
 
     /// Returns whether messages were dropped since the last call.
@@ -92,11 +108,18 @@ impl PushReceiver {
 
     fn handler(&self) -> PushHandler {
         let sender = self.sender.clone();
+        let queued_bytes = Arc::clone(&self.queued_bytes);
         let has_overflowed = Arc::clone(&self.has_overflowed);
         Box::new(move |push| {
-            if let Some(message) = parse(push)
-                && sender.try_send(message).is_err()
-            {
+            let Some(message) = parse(push) else {
+                return;
+            };
+            let bytes = message.bytes();
+            let queued = queued_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+            // The end of a subscription has no bytes: it is always queued if there is room.
+            let is_too_much = bytes > 0 && queued > CAPACITY_BYTES;
+            if is_too_much || sender.try_send(message).is_err() {
+                queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
                 has_overflowed.store(true, Ordering::Relaxed);
             }
         })
@@ -124,5 +147,47 @@ fn bytes(value: Value) -> Option<Bytes> {
         Value::BulkString(bytes) => Some(bytes.into()),
         Value::SimpleString(text) => Some(text.into()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(bytes: usize) -> PushInfo {
+        PushInfo {
+            kind: PushKind::SMessage,
+            data: vec![
+                Value::BulkString(b"channel".to_vec()),
+                Value::BulkString(vec![b'x'; bytes]),
+            ],
+        }
+    }
+
+    #[tokio::test]
+    async fn messages_beyond_the_queued_bytes_are_dropped_and_reported() {
+        let mut pushes = PushReceiver::new();
+        let handler = pushes.handler();
+        let large = CAPACITY_BYTES / 3;
+        for _ in 0..3 {
+            handler(message(large));
+        }
+        assert!(
+            pushes.take_overflow(),
+            "three and their channels are too much"
+        );
+        for _ in 0..2 {
+            assert!(
+                matches!(pushes.next().await, Push::Message { bytes, .. } if bytes.len() == large)
+            );
+        }
+        handler(message(large));
+        assert!(!pushes.take_overflow(), "there is room again");
+        assert!(matches!(pushes.next().await, Push::Message { .. }));
+        handler(PushInfo {
+            kind: PushKind::Disconnection,
+            data: Vec::new(),
+        });
+        assert!(matches!(pushes.next().await, Push::Ended));
     }
 }

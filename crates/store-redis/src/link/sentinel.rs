@@ -18,7 +18,7 @@ use super::dial::ConnectOptions;
 use super::node::Node;
 use super::progress::Progress;
 use super::single_flight::SingleFlight;
-use super::{BoxFuture, lock, sentinel_events};
+use super::{BoxFuture, LinkMode, lock, sentinel_events};
 use crate::address::{Address, Host, Server};
 use crate::error::{CallError, Recovery};
 
@@ -49,8 +49,9 @@ impl Sentinel {
         master: &str,
         options: ConnectOptions,
     ) -> Result<Arc<Self>> {
+        let limit = LinkMode::Store.reply_bytes_max();
         let sentinel_options =
-            ConnectOptions::new(&address.sentinel_login, 0, address.tls.as_ref())?;
+            ConnectOptions::new(&address.sentinel_login, 0, address.tls.as_ref(), limit)?;
         let sentinels = hosts
             .iter()
             .map(|host| Node::new(&Server::Tcp(host.clone()), &sentinel_options))

@@ -18,6 +18,7 @@ mod durability;
 mod fake_server;
 mod open;
 mod progress;
+mod reply_limit;
 mod run;
 mod sentinel;
 mod subscriber;
@@ -73,7 +74,7 @@ async fn with_short_timeout(url: &str) -> Link {
     let address = Address::parse(url).expect("the URL is valid");
     let link = Link {
         inner: Arc::new(Inner {
-            topology: Topology::new(&address).expect("the address is valid"),
+            topology: Topology::new(&address, LinkMode::Store).expect("the address is valid"),
             health: Health::default(),
             mode: LinkMode::Store,
             address,

@@ -6,6 +6,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use windlass_core::Result;
 
+use super::LinkMode;
 use super::cluster::Cluster;
 use super::dial::ConnectOptions;
 use super::node::Node;
@@ -28,8 +29,9 @@ pub(crate) enum Topology {
 
 impl Topology {
     /// Builds the topology without connecting. With sentinels, it starts listening for failovers.
-    pub(crate) fn new(address: &Address) -> Result<Self> {
-        let options = ConnectOptions::new(&address.login, address.db, address.tls.as_ref())?;
+    pub(crate) fn new(address: &Address, mode: LinkMode) -> Result<Self> {
+        let limit = mode.reply_bytes_max();
+        let options = ConnectOptions::new(&address.login, address.db, address.tls.as_ref(), limit)?;
         match &address.kind {
             Kind::Single(server) => Ok(Self::Single(Single::new(Node::new(server, &options)))),
             Kind::Sentinel { hosts, master } => {

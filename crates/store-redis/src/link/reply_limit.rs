@@ -1,0 +1,260 @@
+//! Limits the size of a reply. The client library reads a whole reply into memory, however long the
+//! server says it is.
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Memory that an element of a list takes, in addition to its bytes.
+const ELEMENT_BYTES: u64 = 64;
+
+/// The longest number in a header line, with its sign.
+const DIGITS_MAX: usize = 20;
+
+/// A reply is larger than the limit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReplyTooLarge {
+    limit: u64,
+}
+
+impl fmt::Display for ReplyTooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it is larger than {} MiB", self.limit / (1024 * 1024))
+    }
+}
+
+impl std::error::Error for ReplyTooLarge {}
+
+/// Set when a reply exceeded the limit: the client library passes the error to one caller at most.
+pub(crate) type Exceeded = Arc<OnceLock<ReplyTooLarge>>;
+
+/// A stream that fails when a reply exceeds the limit, or says that it will.
+pub(crate) struct ReplyLimitStream<S> {
+    inner: S,
+    size: ReplySize,
+    exceeded: Exceeded,
+}
+
+impl<S> ReplyLimitStream<S> {
+    pub(crate) fn new(inner: S, limit: u64, exceeded: Exceeded) -> Self {
+        Self {
+            inner,
+            size: ReplySize::new(limit),
+            exceeded,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for ReplyLimitStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
+        let read = self.size.read(&buffer.filled()[before..]);
+        Poll::Ready(read.map_err(|error| {
+            // Set once: the connection ends.
+            let _ = self.exceeded.set(error);
+            io::Error::other(error)
+        }))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for ReplyLimitStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+/// Follows the framing of replies (RESP2 and RESP3) and counts the size of the current one.
+struct ReplySize {
+    limit: u64,
+    size: u64,
+    /// Values of the current reply that have not been read.
+    missing: u64,
+    /// Bytes of the current value that follow its header line.
+    body: u64,
+    /// The start of the current header line: its type and a number.
+    line: Vec<u8>,
+}
+
+impl ReplySize {
+    fn new(limit: u64) -> Self {
+        Self {
+            limit,
+            size: 0,
+            missing: 1,
+            body: 0,
+            line: Vec::with_capacity(DIGITS_MAX + 2),
+        }
+    }
+
+    fn read(&mut self, mut bytes: &[u8]) -> Result<(), ReplyTooLarge> {
+        while !bytes.is_empty() {
+            if self.body > 0 {
+                let count = bytes
+                    .len()
+                    .min(usize::try_from(self.body).unwrap_or(usize::MAX));
+                self.body -= count as u64;
+                self.grow(count as u64)?;
+                bytes = &bytes[count..];
+                if self.body == 0 {
+                    self.end_value();
+                }
+                continue;
+            }
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let (line, rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
+            self.grow(line.len() as u64)?;
+            let room = (DIGITS_MAX + 2).saturating_sub(self.line.len());
+            self.line.extend(&line[..line.len().min(room)]);
+            bytes = rest;
+            if end.is_some() {
+                self.end_line()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles a complete header line.
+    fn end_line(&mut self) -> Result<(), ReplyTooLarge> {
+        let (kind, number) = (self.line.first().copied(), number(&self.line));
+        self.line.clear();
+        self.grow(ELEMENT_BYTES)?;
+        let values = match kind {
+            Some(b'$' | b'=' | b'!') => {
+                // With its line ending. Nil has none.
+                self.body = number.map_or(0, |length| length.saturating_add(2));
+                self.check(self.body)?;
+                0
+            }
+            Some(b'*' | b'~' | b'>') => number.unwrap_or(0),
+            Some(b'%') => number.unwrap_or(0).saturating_mul(2),
+            // An attribute is followed by the value it describes.
+            Some(b'|') => number.unwrap_or(0).saturating_mul(2).saturating_add(1),
+            _ => 0,
+        };
+        self.check(values.saturating_mul(ELEMENT_BYTES))?;
+        self.missing = self.missing.saturating_add(values);
+        if self.body == 0 {
+            self.end_value();
+        }
+        Ok(())
+    }
+
+    /// Handles the end of a value, or of the header of a list.
+    fn end_value(&mut self) {
+        self.missing = self.missing.saturating_sub(1);
+        if self.missing == 0 {
+            self.missing = 1;
+            self.size = 0;
+        }
+    }
+
+    fn grow(&mut self, by: u64) -> Result<(), ReplyTooLarge> {
+        self.size = self.size.saturating_add(by);
+        self.check(0)
+    }
+
+    /// Whether the reply may grow by this much.
+    fn check(&self, more: u64) -> Result<(), ReplyTooLarge> {
+        if self.size.saturating_add(more) > self.limit {
+            return Err(ReplyTooLarge { limit: self.limit });
+        }
+        Ok(())
+    }
+}
+
+/// The number after the type; `None` if it is negative (nil) or unreadable, which the client library
+/// rejects.
+fn number(line: &[u8]) -> Option<u64> {
+    std::str::from_utf8(line.get(1..)?)
+        .ok()?
+        .trim_ascii()
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: u64 = 1000;
+
+    const MESSAGES: [&[u8]; 12] = [
+        b"+OK\r\n",
+        b"-ERR no\r\n",
+        b":-7\r\n",
+        b"$-1\r\n",
+        b"$0\r\n\r\n",
+        b"$4\r\na\r\nb\r\n",
+        b"*-1\r\n",
+        b"*0\r\n",
+        b"*2\r\n:1\r\n*1\r\n$1\r\nx\r\n",
+        b"%1\r\n+a\r\n_\r\n",
+        b"|1\r\n+ttl\r\n:1\r\n$2\r\nab\r\n",
+        b">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n=5\r\ntxt:a\r\n",
+    ];
+
+    #[test]
+    fn the_size_is_counted_per_reply_wherever_the_stream_is_split() {
+        let stream = MESSAGES.concat();
+        for split in 1..stream.len() {
+            let mut size = ReplySize::new(LIMIT);
+            // Far more than the limit in total.
+            for _ in 0..20 {
+                let (one, other) = stream.split_at(split);
+                size.read(one).expect("each reply is small");
+                size.read(other).expect("each reply is small");
+                assert_eq!((size.size, size.missing, size.body), (0, 1, 0), "{split}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_reply_that_announces_more_than_the_limit_is_rejected_at_once() {
+        for start in [
+            "$2000000000\r\n",
+            "=2000000000\r\n",
+            "!18446744073709551615\r\n",
+            "*2000000000\r\n",
+            "*16\r\n",
+            "%8\r\n",
+            "|8\r\n",
+            ">18446744073709551615\r\n",
+            "*2\r\n$5\r\nhello\r\n$900\r\n",
+        ] {
+            let mut size = ReplySize::new(LIMIT);
+            size.read(start.as_bytes()).expect_err(start);
+        }
+    }
+
+    #[test]
+    fn a_reply_that_announces_nothing_is_rejected_at_the_limit() {
+        let mut size = ReplySize::new(LIMIT);
+        size.read(b"+").expect("one byte");
+        size.read(&[b'x'; 999]).expect("at the limit");
+        size.read(b"x").expect_err("above the limit");
+        let mut size = ReplySize::new(LIMIT);
+        let nested = (0..100).try_for_each(|_| size.read(b"*1\r\n"));
+        nested.expect_err("each list takes memory");
+    }
+}
