@@ -179,6 +179,7 @@ libraries! {
     "enqueue_fast",
     "extend",
     "fast_path",
+    "filter",
     "finish",
     "lease",
     "load",

@@ -35,16 +35,21 @@ end
 
 local function wake_waiters()
   redis.call('ZREMRANGEBYSCORE', k_sleepers, '-inf', now)
-  local woken = redis.call('ZPOPMIN', k_sleepers, math.min(work, WAKE_MAX))
-  local wakeups = {}
-  for i = 1, #woken, 2 do
-    wakeups[#wakeups + 1] = '1'
-  end
-  if #wakeups > 0 then
-    redis.call('RPUSH', k_wake, unpack(wakeups))
-  end
-  if #wakeups < work then
-    stats[WAITERS_UNTIL] = 0
+  local left = work
+  while left > 0 do
+    local page, wakeups = math.min(left, WAKE_MAX), {}
+    local woken = redis.call('ZPOPMIN', k_sleepers, page)
+    for i = 1, #woken, 2 do
+      wakeups[#wakeups + 1] = '1'
+    end
+    if #wakeups > 0 then
+      redis.call('RPUSH', k_wake, unpack(wakeups))
+    end
+    left = left - page
+    if #wakeups < page then
+      -- No waiter is left.
+      stats[WAITERS_UNTIL], left = 0, 0
+    end
   end
   is_dirty = true
 end

@@ -3,17 +3,6 @@
 local STATES = { 'scheduled', 'ready', 'running', 'succeeded', 'dead', 'cancelled' }
 local LANES = 20 -- suspects and list of each priority
 
--- Arguments: state (empty: all), kind (empty, or `=` KIND), payload (empty, or `=` PAYLOAD), cursor, limit.
-local function read_filter(at)
-  return {
-    state = ARGV[at],
-    kind = ARGV[at + 1] ~= '' and string.sub(ARGV[at + 1], 2) or nil,
-    payload = ARGV[at + 2] ~= '' and string.sub(ARGV[at + 2], 2) or nil,
-    cursor = ARGV[at + 3],
-    limit = tonumber(ARGV[at + 4]),
-  }
-end
-
 -- The rank of the first member after (score, member); members of one score are ordered by bytes.
 local function rank_after(key, score, member)
   local low = redis.call('ZCOUNT', key, '-inf', '(' .. score)
@@ -154,18 +143,8 @@ local function page_of_state(state, cursor, limit)
   return page_of_zset(keys[state], cursor, limit)
 end
 
-local function matches(id, filter)
-  if filter.kind then
-    local text = '\n' .. (redis.call('HGET', k_opts, id) or '')
-    if not string.find(text, '\n' .. KIND .. filter.kind .. '\n', 1, true) then
-      return false
-    end
-  end
-  return not filter.payload or redis.call('HGET', k_jobs, id) == filter.payload
-end
-
--- One page of matching ids, and the next cursor (empty: done). Over all states the cursor starts with `STATE TAB`.
-local function scan(filter)
+-- One page of ids, and the next cursor (nil: done). Over all states the cursor starts with `STATE TAB`.
+local function page_of(filter)
   local found, next_at
   if filter.state ~= '' then
     found, next_at = page_of_state(filter.state, filter.cursor, filter.limit)
@@ -186,6 +165,16 @@ local function scan(filter)
       end
     end
     next_at = number <= #STATES and number .. '\t' .. cursor or nil
+  end
+  return found, next_at
+end
+
+-- One page of matching ids, and the next cursor (empty: done).
+local function scan(filter)
+  local found, next_at = page_of(filter)
+  while is_too_large(found, filter) do
+    filter.limit = math.floor(filter.limit / 2)
+    found, next_at = page_of(filter)
   end
   local ids = {}
   for i = 1, #found do

@@ -1,0 +1,36 @@
+-- The filter of a scan, and which jobs match it.
+local COMPARED_BYTES_MAX = 4194304
+
+-- Arguments: state (empty: all), kind (empty, or `=` KIND), payload (empty, or `=` PAYLOAD), cursor, limit.
+local function read_filter(at)
+  return {
+    state = ARGV[at],
+    kind = ARGV[at + 1] ~= '' and string.sub(ARGV[at + 1], 2) or nil,
+    payload = ARGV[at + 2] ~= '' and string.sub(ARGV[at + 2], 2) or nil,
+    cursor = ARGV[at + 3],
+    limit = tonumber(ARGV[at + 4]),
+  }
+end
+
+local function has_same_length(id, filter)
+  return redis.call('HSTRLEN', k_jobs, id) == #filter.payload
+end
+
+-- Whether the payloads to compare are too large for one call: scripts copy what they read.
+local function is_too_large(ids, filter)
+  local bytes = 0
+  for i = 1, filter.payload and #ids or 0 do
+    bytes = bytes + (has_same_length(ids[i], filter) and #filter.payload or 0)
+  end
+  return #ids > 1 and bytes - COMPARED_BYTES_MAX > 0
+end
+
+local function matches(id, filter)
+  if filter.kind then
+    local text = '\n' .. (redis.call('HGET', k_opts, id) or '')
+    if not string.find(text, '\n' .. KIND .. filter.kind .. '\n', 1, true) then
+      return false
+    end
+  end
+  return not filter.payload or has_same_length(id, filter) and redis.call('HGET', k_jobs, id) == filter.payload
+end
