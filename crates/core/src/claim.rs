@@ -259,6 +259,6 @@ pub struct Renewed {
     pub until: Option<Timestamp>,
     /// Tokens that are no longer valid. Stop their jobs.
     pub lost: Vec<Token>,
-    /// Jobs whose cancellation was requested, ordered by id.
+    /// All jobs whose cancellation was requested, ordered by id.
     pub cancel: Vec<JobId>,
 }

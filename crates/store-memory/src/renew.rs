@@ -131,7 +131,6 @@ impl Queue {
             .filter(|entry| entry.job.is_cancel_requested)
             .filter(|entry| entry.job.token.is_some_and(&is_mine))
             .map(|entry| entry.job.id.clone())
-            .take(PAGE)
             .collect()
     }
 

@@ -38,7 +38,7 @@ local function asked_to_stop(of, token)
   if redis.call('ZCARD', k_stopping) == 0 then
     return {}
   end
-  local found = redis.call('ZRANGEBYLEX', k_stopping, '[' .. of .. '\t', '(' .. of .. '\n', 'LIMIT', 0, PAGE)
+  local found = redis.call('ZRANGEBYLEX', k_stopping, '[' .. of .. '\t', '(' .. of .. '\n')
   local ids = {}
   for i = 1, #found do
     local id = string.sub(found[i], #of + 2)

@@ -129,9 +129,9 @@ impl QueueTx<'_> {
     fn asked_to_stop(&self, claims: &str, value: impl rusqlite::ToSql) -> TxResult<Vec<JobId>> {
         let mut statement = self.db.prepare_cached(&format!(
             "SELECT j.id FROM job j JOIN claim c ON c.queue = j.queue AND c.number = j.token_number
-             WHERE j.queue = ?1 AND j.cancel_requested = 1 AND {claims} ORDER BY j.id LIMIT ?3"
+             WHERE j.queue = ?1 AND j.cancel_requested = 1 AND {claims} ORDER BY j.id"
         ))?;
-        let rows = statement.query_map(params![self.queue.key, value, PAGE], |row| {
+        let rows = statement.query_map(params![self.queue.key, value], |row| {
             row.get::<_, String>(0)
         })?;
         rows.map(|id| row::job_id(&id?)).collect()

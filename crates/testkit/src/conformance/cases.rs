@@ -104,6 +104,8 @@ macro_rules! conformance_cases {
                 a_claim_whose_reply_was_lost_goes_back_to_the_front,
                 a_claim_still_on_its_way_is_kept_by_a_renewal,
                 a_token_that_holds_nothing_is_reported_lost,
+                a_renewal_names_every_job_that_was_asked_to_stop,
+                a_single_renewal_names_the_jobs_of_its_claim_among_many_that_were_asked_to_stop,
                 a_finished_claim_is_not_called_lost_for_a_minute,
                 progress_is_shown_and_renews_nothing,
                 progress_beyond_its_bounds_is_refused,

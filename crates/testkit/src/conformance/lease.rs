@@ -3,10 +3,10 @@
 use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{
     ClaimRequest, Due, ErrorKind, JobState, LeaseStatus, OutcomeStatus, Renewal, Renewed, Result,
-    Retry,
+    Retry, Target,
 };
 
-use crate::fixture::{Fixture, almost, boot, id, ids, lease_of, ms, secs};
+use crate::fixture::{Fixture, almost, boot, id, ids, lease_of, ms, numbered, secs};
 
 pub async fn a_lease_ends_at_its_end(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
@@ -253,6 +253,51 @@ pub async fn a_token_that_holds_nothing_is_reported_lost(fixture: &Fixture) -> R
         (renewed.until, renewed.lost),
         (Some(held.until), vec![lost.token])
     );
+    Ok(())
+}
+
+pub async fn a_renewal_names_every_job_that_was_asked_to_stop(fixture: &Fixture) -> Result<()> {
+    fixture.enqueue_all(numbered(150)).await?;
+    let worker = boot("worker");
+    let claims = [
+        fixture.take_as(&worker, 1, 100).await?,
+        fixture.take_as(&worker, 2, 50).await?,
+    ];
+    let mut asked: Vec<_> = claims.iter().flat_map(ids).map(id).collect();
+    fixture
+        .store
+        .cancel(&fixture.queue, &Target::Ids(asked.clone()), None)
+        .await?;
+
+    let tokens = claims.map(|claim| claim.token);
+    let renewed = fixture.renew_as(&worker, &tokens, 2).await?;
+
+    asked.sort();
+    assert_eq!(renewed.cancel, asked);
+    Ok(())
+}
+
+pub async fn a_single_renewal_names_the_jobs_of_its_claim_among_many_that_were_asked_to_stop(
+    fixture: &Fixture,
+) -> Result<()> {
+    fixture.enqueue_all(numbered(120)).await?;
+    fixture.fill(&["z"]).await?;
+    let worker = boot("worker");
+    let mut asked = Vec::new();
+    for (seq, max) in [(1, 100), (2, 20)] {
+        let claim = fixture.take_as(&worker, seq, max).await?;
+        asked.extend(ids(&claim).into_iter().map(id));
+    }
+    let last = fixture.take_as(&worker, 3, 1).await?;
+    asked.push(id("z"));
+    fixture
+        .store
+        .cancel(&fixture.queue, &Target::Ids(asked), None)
+        .await?;
+
+    let renewed = fixture.renew(last.token).await?;
+
+    assert_eq!(renewed.cancel, [id("z")]);
     Ok(())
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_core::limits::PAGE;
 use windlass_core::{Renewal, Renewed, Result, Store};
 
 use crate::boot_time::BootTime;
@@ -13,10 +12,6 @@ use crate::queue_state::QueueState;
 use crate::run::attempt::LocalExpiry;
 use crate::shared::Shared;
 use crate::stop::reason::StopReason;
-
-/// When to renew again after a reply with a full page of cancelled jobs: there may be more, and
-/// these are stopped by then.
-const MORE_IN: Duration = Duration::from_millis(100);
 
 /// The longest sleep while leases are held. Timers stop while the machine is suspended and leases do
 /// not, so a long sleep would end too late.
@@ -109,12 +104,7 @@ async fn renew(
     if until.is_some() {
         expiry.extend_to(shared.local_expiry(sent));
     }
-    let renew_in = shared.renew_every();
-    let renew_at = if cancel.len() < PAGE {
-        sent.plus(renew_in)
-    } else {
-        BootTime::now().plus(MORE_IN.min(renew_in))
-    };
+    let renew_at = sent.plus(shared.renew_every());
     let (lost, cancel) = {
         let mut held_claims = queue.held_claims();
         held_claims.renewed(&boot, until.is_some(), renew_at);
