@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::limits::FUTURE_MAX;
-use crate::time::Timestamp;
+use crate::time::{Now, Timestamp};
 
 /// A due time, resolved by the clock of the store.
 ///
@@ -30,11 +30,12 @@ pub enum Due {
 
 impl Due {
     /// Returns the due time, given the current time of the store.
-    pub fn resolve(self, now: Timestamp) -> Timestamp {
+    pub fn resolve(self, now: impl Into<Now>) -> Timestamp {
+        let now = now.into();
         match self {
-            Self::Now => now,
-            Self::After(delay) => now.plus(delay),
-            Self::At(at) => at.max(now),
+            Self::Now => now.ms(),
+            Self::After(delay) => now.after(delay),
+            Self::At(at) => at.max(now.ms()),
         }
     }
 

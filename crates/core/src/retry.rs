@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::due::Due;
 use crate::error::{Error, Result};
 use crate::job::Reason;
-use crate::time::{Timestamp, as_ms};
+use crate::time::{Now, Timestamp, as_ms};
 
 /// The longest delay of a policy: a year, which every store computes exactly.
 const DELAY_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -150,10 +150,11 @@ impl Retry {
         self,
         policy: &RetryPolicy,
         attempt: u32,
-        now: Timestamp,
+        now: impl Into<Now>,
     ) -> Result<Timestamp, Reason> {
+        let now = now.into();
         let due = match self {
-            Self::ByPolicy(jitter) => now.plus(policy.delay(attempt, jitter)),
+            Self::ByPolicy(jitter) => now.after(policy.delay(attempt, jitter)),
             Self::At(due) => due.resolve(now),
             Self::Permanent => return Err(Reason::Permanent),
         };

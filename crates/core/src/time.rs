@@ -159,9 +159,26 @@ impl Now {
         }
     }
 
-    /// Returns the time in milliseconds.
+    /// Returns the time in milliseconds, rounded down.
     pub const fn ms(self) -> Timestamp {
         Timestamp(self.us / 1000)
+    }
+
+    /// Returns the time after a delay, rounded up, so that it is never early. No delay means now.
+    pub fn after(self, delay: Duration) -> Timestamp {
+        if delay.is_zero() {
+            return self.ms();
+        }
+        Timestamp(self.us.div_ceil(1000)).plus(delay)
+    }
+}
+
+impl From<Timestamp> for Now {
+    fn from(time: Timestamp) -> Self {
+        Self {
+            us: time.0.saturating_mul(1000),
+            stepped_back: false,
+        }
     }
 }
 
@@ -192,6 +209,16 @@ mod tests {
                 stepped_back: true
             }
         );
+    }
+
+    #[test]
+    fn a_delay_is_never_shorter_than_asked() {
+        let now = Now::guard(0, 10_001);
+        assert_eq!(now.ms(), Timestamp(10));
+        assert_eq!(now.after(Duration::from_millis(5)), Timestamp(16));
+        assert_eq!(now.after(Duration::ZERO), Timestamp(10));
+        let now = Now::from(Timestamp(10));
+        assert_eq!(now.after(Duration::from_millis(5)), Timestamp(15));
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl Queue {
 
     fn new_job(&self, now: Now, new: NewJob) -> Job {
         let mut retry = new.retry;
-        retry.until = retry.until.map(|until| Due::At(until.resolve(now.ms())));
+        retry.until = retry.until.map(|until| Due::At(until.resolve(now)));
         Job {
             id: new.id,
             queue: self.name.clone(),
@@ -92,8 +92,8 @@ impl Queue {
             attempt: 1,
             expiries: 0,
             created_at: now.ms(),
-            due_at: new.due.resolve(now.ms()),
-            expires_at: new.expires.map(|expires| expires.resolve(now.ms())),
+            due_at: new.due.resolve(now),
+            expires_at: new.expires.map(|expires| expires.resolve(now)),
             started_at: None,
             accepted_at: None,
             finished_at: None,

@@ -71,7 +71,7 @@ impl Queue {
         if is_cancel_requested {
             return self.stop(id, now);
         }
-        let next_due = failure.retry.next_due(&policy, attempt, now.ms());
+        let next_due = failure.retry.next_due(&policy, attempt, now);
         if let Some(entry) = self.jobs.get_mut(id) {
             entry.job.error = Some(truncate_message(&failure.error).to_owned());
         }
@@ -151,7 +151,7 @@ impl Queue {
             entry.job.started_at = None;
         }
         let due: Due = snooze.due;
-        self.insert_scheduled(id, due.resolve(now.ms()));
+        self.insert_scheduled(id, due.resolve(now));
         OutcomeStatus::Snoozed
     }
 

@@ -30,7 +30,7 @@ local function next_attempt(opts, attempt, retry)
     if policy[HAS_JITTER] == 1 then
       delay = math.floor(delay * (tonumber(value) + 1) / 65536)
     end
-    due = now + delay
+    due = after(delay)
   else
     due = resolve(value)
   end

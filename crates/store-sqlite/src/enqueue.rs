@@ -50,7 +50,7 @@ impl QueueTx<'_> {
             return self.duplicate(existing, new, level);
         }
         let now = self.now.ms();
-        let due_at = new.due.resolve(now);
+        let due_at = new.due.resolve(self.now);
         let state = if due_at <= now {
             JobState::Ready
         } else {
@@ -139,7 +139,7 @@ impl QueueTx<'_> {
     ) -> TxResult<bool> {
         let now = self.now.ms();
         let mut retry = new.retry;
-        retry.until = retry.until.map(|until| Due::At(until.resolve(now)));
+        retry.until = retry.until.map(|until| Due::At(until.resolve(self.now)));
         let is_large = new.payload.len() > INLINE_BYTES_MAX;
         let written = insert.execute(params![
             self.queue.key,
@@ -148,8 +148,8 @@ impl QueueTx<'_> {
             new.priority.level(),
             self.queue.back + 1,
             now.as_ms(),
-            new.due.resolve(now).as_ms(),
-            new.expires.map(|expires| expires.resolve(now).as_ms()),
+            new.due.resolve(self.now).as_ms(),
+            new.expires.map(|expires| expires.resolve(self.now).as_ms()),
             new.is_named,
             new.keep_outcome,
             new.kind.as_ref().map(|kind| kind.as_str()),

@@ -70,7 +70,7 @@ impl QueueTx<'_> {
         }
         let policy = job.policy()?;
         let error = truncate_message(&failure.error);
-        match failure.retry.next_due(&policy, job.attempt, self.now.ms()) {
+        match failure.retry.next_due(&policy, job.attempt, self.now) {
             Ok(due) => {
                 self.leave_claim(&job, OutcomeStatus::Retrying)?;
                 self.note_error(&job, error)?;
@@ -145,7 +145,7 @@ impl QueueTx<'_> {
             return self.stop(&job);
         }
         self.leave_claim(&job, OutcomeStatus::Snoozed)?;
-        let due = snooze.due.resolve(self.now.ms());
+        let due = snooze.due.resolve(self.now);
         self.make_scheduled(&job, due.as_ms())?;
         Ok(OutcomeStatus::Snoozed)
     }

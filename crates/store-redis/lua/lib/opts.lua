@@ -50,10 +50,15 @@ local function load_reported_opts(id)
   return opts
 end
 
+-- The time after a delay, rounded up, so that it is never early. No delay means now.
+local function after(ms)
+  return ms > 0 and math.ceil(now_us / 1000) + ms or now
+end
+
 -- Resolves MS or +MS from now to a time, not before now.
 local function resolve(text)
   if string.byte(text) == PLUS then
-    return now + tonumber(string.sub(text, 2))
+    return after(tonumber(string.sub(text, 2)))
   end
   return math.max(now, tonumber(text))
 end

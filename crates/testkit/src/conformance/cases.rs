@@ -40,6 +40,7 @@ macro_rules! conformance_cases {
                 jobs_of_one_priority_run_in_the_order_they_came,
                 priority_comes_before_age,
                 a_job_is_never_early,
+                a_delay_is_not_cut_to_whole_milliseconds,
                 due_jobs_are_promoted_by_due_time_then_id,
                 ids_are_compared_by_their_bytes,
                 a_promoted_job_stands_at_the_back_of_its_priority,

@@ -1,6 +1,11 @@
 //! Order: which job is claimed next, and the position of jobs that return.
 
-use windlass_core::{BootId, ClaimRequest, JobLease, JobState, OutcomeStatus, Priority, Result};
+use std::time::Duration;
+
+use windlass_core::{
+    BootId, ClaimRequest, Due, Jitter, JobLease, JobState, OutcomeStatus, Priority, Result, Retry,
+    RetryPolicy,
+};
 
 use super::workers::worker;
 use crate::fixture::{Fixture, almost, boot, ids, lease_of, leases_of, ms, named, numbered, secs};
@@ -36,6 +41,36 @@ pub async fn a_job_is_never_early(fixture: &Fixture) -> Result<()> {
 
     fixture.advance(ms(1));
     assert_eq!(fixture.next(1).await?, ["a"]);
+    Ok(())
+}
+
+pub async fn a_delay_is_not_cut_to_whole_milliseconds(fixture: &Fixture) -> Result<()> {
+    let clock = |us| fixture.advance(Duration::from_micros(us));
+    fixture
+        .fill(&["failed", "failed by policy", "snoozed"])
+        .await?;
+    let claim = fixture.take(3).await?;
+    // Ten milliseconds from here end within a millisecond of the clock.
+    clock(900);
+    fixture.enqueue(named("delayed").delay(ms(10))).await?;
+    fixture.enqueue(named("not delayed").delay(ms(0))).await?;
+    assert_eq!(fixture.next(10).await?, ["not delayed"]);
+    let due = Due::After(ms(10));
+    fixture.fail(lease_of(&claim, 0), Retry::At(due)).await?;
+    let jitter = Jitter(999);
+    fixture
+        .fail(lease_of(&claim, 1), Retry::ByPolicy(jitter))
+        .await?;
+    fixture.snooze(lease_of(&claim, 2), due).await?;
+    let policy_due = fixture.job("failed by policy").await?.due_at;
+    let delay = RetryPolicy::default().delay(1, jitter);
+    assert!(delay > ms(10), "{delay:?}");
+
+    clock(9_999);
+    assert_eq!(fixture.claim(10).await?, None, "1 µs before they are due");
+    clock(101);
+    assert_eq!(policy_due, fixture.now().plus(delay - ms(10)));
+    assert_eq!(fixture.next(10).await?, ["delayed", "failed", "snoozed"]);
     Ok(())
 }
 
