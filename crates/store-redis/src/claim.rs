@@ -16,6 +16,7 @@ use crate::codec::names::{
 };
 use crate::codec::opts::Opts;
 use crate::codec::{job_id, progress};
+use crate::outcome::release_args;
 use crate::partition::{Partition, count_of, number_arg, text_arg};
 use crate::reply::Reply;
 
@@ -40,16 +41,33 @@ impl Partition {
     pub(crate) async fn claim(&self, request: &ClaimRequest) -> Result<Option<Claim>> {
         for _ in 0..AGAIN_MAX {
             let args = claim_args(request, None);
-            let reply = self
+            let (reply, unconfirmed) = self
                 .hand_out(&self.scripts().claim, args, &request.claimer)
                 .await?;
-            match self.read_claim(reply)? {
-                Found::Jobs(claim) => return Ok(Some(claim)),
-                Found::Nothing { .. } => return Ok(None),
-                Found::Again => {}
+            match (self.read_claim(reply)?, unconfirmed) {
+                (Found::Jobs(claim), None) => return Ok(Some(claim)),
+                (Found::Jobs(claim), Some(error)) => {
+                    self.give_back(request, &claim).await;
+                    return Err(error);
+                }
+                (Found::Nothing { .. }, _) => return Ok(None),
+                (Found::Again, None) => {}
+                (Found::Again, Some(error)) => return Err(error),
             }
         }
         Ok(None)
+    }
+
+    /// Releases the jobs of a claim that is not handed out, because too few replicas confirmed it: a lease
+    /// that expires would be counted as a lost worker. A worker repeats its claim, and at most once
+    /// nothing is given back. If it fails, the lease expires.
+    pub(crate) async fn give_back(&self, request: &ClaimRequest, claim: &Claim) {
+        if matches!(request.claimer, Claimer::Single { .. }) && request.mode != Mode::AtMostOnce {
+            let jobs = claim.jobs.iter();
+            let leases = jobs.map(|job| JobLease::new(job.id.clone(), claim.token));
+            let args = release_args(&leases.collect::<Vec<_>>());
+            let _ = self.run(&self.scripts().release, args).await;
+        }
     }
 
     /// Decodes the reply to a claim, and updates the number of partitions.
@@ -67,7 +85,7 @@ impl Partition {
             number_arg(job_lease.token),
             number_arg(as_ms(lease)),
         ];
-        let reply = self.run(&self.scripts().accept, args).await?;
+        let reply = self.run_confirmed(&self.scripts().accept, args).await?;
         Ok(lease_status(count_of(&reply)?))
     }
 
@@ -88,8 +106,8 @@ impl Partition {
     }
 
     pub(crate) async fn renew(&self, renewal: &Renewal, lease: Duration) -> Result<Renewed> {
-        let reply = self.run_list(&self.scripts().renew, renew_args(renewal, lease));
-        read_renewed(reply.await?)
+        let reply = self.run_confirmed(&self.scripts().renew, renew_args(renewal, lease));
+        read_renewed(Reply::list(reply.await?)?)
     }
 }
 

@@ -33,13 +33,20 @@ impl Partition {
         let waiter = |pause| Some((name.as_str(), pause + GRACE));
         let args = claim_args(request, waiter(pause));
         let script = &self.scripts().claim;
-        let mut reply = self.hand_out(script, args, &request.claimer).await?;
+        let mut handed_out = self.hand_out(script, args, &request.claimer).await?;
         loop {
+            let (reply, unconfirmed) = handed_out;
             let wake_up_after = match self.read_claim(reply)? {
-                Found::Jobs(claim) => return Ok(Some(claim)),
+                Found::Jobs(claim) => match unconfirmed {
+                    None => return Ok(Some(claim)),
+                    Some(error) => {
+                        self.give_back(request, &claim).await;
+                        return Err(error);
+                    }
+                },
                 Found::Again => {
                     let args = claim_args(request, waiter(pause));
-                    reply = self.hand_out(script, args, &request.claimer).await?;
+                    handed_out = self.hand_out(script, args, &request.claimer).await?;
                     continue;
                 }
                 // Other partitions may have jobs, and this one would not be woken for them.
@@ -62,11 +69,12 @@ impl Partition {
             let wait = pause.max(Duration::from_millis(1));
             let wake = self.keys.one("wake");
             let parked = self.link().wait_then_run(WaitOn::Pop(&wake), wait, &then);
-            reply = Reply::list(tokio::select! {
+            let (reply, unconfirmed) = tokio::select! {
                 biased;
                 answer = Box::pin(parked) => answer?,
                 never = self.wake_up(&wake, wake_up_after) => match never {},
-            })?;
+            };
+            handed_out = (Reply::list(reply)?, unconfirmed);
             pause = next_pause;
         }
     }

@@ -267,6 +267,18 @@ impl CallError {
     }
 }
 
+/// The error of a call that was executed and that fewer replicas confirmed than the URL requests.
+pub(crate) fn unconfirmed(confirmed: u32, requested: u32) -> Error {
+    Error::new(
+        ErrorKind::OutcomeUnknown,
+        format!(
+            "{confirmed} of {requested} replicas confirmed the call in time: it was executed, but a failover may \
+            undo it"
+        ),
+        "repeat the call with the same id or token; `windlass doctor` shows how many replicas are connected",
+    )
+}
+
 /// Copies an error for another caller.
 pub(crate) fn copy(error: &Error) -> Error {
     Error::new(error.kind(), error.to_string(), error.help().to_owned())

@@ -23,7 +23,7 @@ use redis::{Cmd, Value};
 use windlass_core::{DurabilityLevel, Error, Result};
 
 use crate::address::{Address, Durability};
-use crate::error::CallError;
+use crate::error::{self, CallError};
 
 mod backoff;
 mod blocking_pop;
@@ -53,13 +53,14 @@ pub(crate) use blocking_pop::WaitOn;
 pub(crate) use call::Call;
 pub(crate) use progress::Progress;
 pub(crate) use push::ChannelKind;
+pub(crate) use retry::Resend;
 pub use server_info::ServerInfo;
 pub(crate) use slot::slot_of;
 pub use subscriber::{Subscriber, SubscriberEvent};
 
 use check::{Health, SyncMode};
 use durability::Confirmation;
-use retry::{CallRetry, Resend, Route};
+use retry::{CallRetry, Route};
 use topology::Topology;
 
 /// A boxed future: keeps rarely used paths from enlarging the future of every call.
@@ -168,18 +169,49 @@ impl Link {
             Durability::Synced => Confirmation::LocalSync,
             Durability::Replicated(count) => Confirmation::Replicas(count),
         };
-        durability::run(&self.inner, calls, confirmation).await
+        durability::run(&self.inner, calls, confirmation, Resend::Safe).await
     }
 
-    /// Blocks until the list has an element or `wait` elapses, then runs a script and returns its
-    /// reply. If the future is dropped, the script may still run.
+    /// Runs a script that claims or ends jobs. With `replicated:N` it waits for the replicas; the second
+    /// value is the error to return instead of the reply if too few of them confirm.
+    pub(crate) async fn run_confirmed(
+        &self,
+        call: &Call,
+        resend: Resend,
+    ) -> Result<(Value, Option<Error>)> {
+        let Some(count) = self.replicas() else {
+            return Ok((self.run_with_retries(call, resend).await?, None));
+        };
+        let calls = std::slice::from_ref(call);
+        let confirmation = Confirmation::Replicas(count);
+        let (mut replies, level) = durability::run(&self.inner, calls, confirmation, resend).await;
+        let unconfirmed = unconfirmed(level?, count);
+        Ok((replies.pop().unwrap_or(Value::Nil), unconfirmed))
+    }
+
+    /// How many replicas must confirm a claim or an outcome.
+    fn replicas(&self) -> Option<u32> {
+        match self.inner.address.durability {
+            Durability::Replicated(count) if self.inner.mode == LinkMode::Store => Some(count),
+            // With `synced`, `appendfsync always` syncs before each reply; to wait for the next sync of
+            // `everysec` would take a claim up to a second.
+            _ => None,
+        }
+    }
+
+    /// Blocks until the list has an element or `wait` elapses, then runs a script like
+    /// [`Link::run_confirmed`]. If the future is dropped, the script may still run.
     pub(crate) async fn wait_then_run(
         &self,
         on: WaitOn<'_>,
         wait: Duration,
         then: &Call,
-    ) -> Result<Value> {
-        blocking_pop::wait_then_run(&self.inner, on, wait, then).await
+    ) -> Result<(Value, Option<Error>)> {
+        let replicas = self.replicas();
+        let confirmation = replicas.map(Confirmation::Replicas);
+        let (reply, level) =
+            blocking_pop::wait_then_run(&self.inner, on, wait, then, confirmation).await?;
+        Ok((reply, replicas.and_then(|count| unconfirmed(level, count))))
     }
 
     /// Subscribes to channels. Messages published after this returns are received.
@@ -258,6 +290,15 @@ async fn run_script(
         }
         reply => reply,
     }
+}
+
+/// The error of a call for which this level is less than the requested number of replicas.
+fn unconfirmed(reached: DurabilityLevel, requested: u32) -> Option<Error> {
+    let confirmed = match reached {
+        DurabilityLevel::Replicated(count) => count,
+        _ => 0,
+    };
+    (confirmed < requested).then(|| error::unconfirmed(confirmed, requested))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

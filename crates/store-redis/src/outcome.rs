@@ -14,7 +14,7 @@ use windlass_core::{
 use crate::claim::{Found, claim_args};
 use crate::codec::names::{RETRY_AT, RETRY_BY_POLICY, RETRY_NEVER};
 use crate::partition::{Partition, distinct_runs, number_arg, text_arg};
-use crate::reply::{self, unexpected_reply};
+use crate::reply::{self, Reply, unexpected_reply};
 
 impl Partition {
     pub(crate) async fn complete(
@@ -47,15 +47,24 @@ impl Partition {
         let mut args = completion_args(completions, &by_claim);
         args.extend(next.into_iter().flat_map(|next| claim_args(next, None)));
         let script = &self.scripts().complete;
-        let mut reply = match next {
-            None => self.run_list(script, args).await?,
-            Some(next) => self.hand_out(script, args, &next.claimer).await?,
+        let Some(request) = next else {
+            let mut reply = Reply::list(self.run_confirmed(script, args).await?)?;
+            let statuses = read_completed(&reply.text()?, &by_claim)?;
+            return Ok(Completed {
+                statuses,
+                next: None,
+            });
         };
+        let (mut reply, unconfirmed) = self.hand_out(script, args, &request.claimer).await?;
         let statuses = read_completed(&reply.text()?, &by_claim)?;
-        let next = match next {
-            None => None,
-            Some(request) => self.next_claim(request, self.read_claim(reply)?).await?,
-        };
+        let found = self.read_claim(reply)?;
+        if let Some(error) = unconfirmed {
+            if let Found::Jobs(claim) = &found {
+                self.give_back(request, claim).await;
+            }
+            return Err(error);
+        }
+        let next = self.next_claim(request, found).await?;
         Ok(Completed { statuses, next })
     }
 
@@ -78,14 +87,13 @@ impl Partition {
                 Retry::Permanent => RETRY_NEVER.to_string(),
             }));
         }
-        let reply = self.run(&self.scripts().fail, args).await?;
+        let reply = self.run_confirmed(&self.scripts().fail, args).await?;
         read_reply(reply, failures.len())
     }
 
     pub(crate) async fn release(&self, leases: &[JobLease]) -> Result<Vec<OutcomeStatus>> {
-        let mut args = vec![number_arg(leases.len())];
-        args.extend(leases.iter().flat_map(lease_args));
-        let reply = self.run(&self.scripts().release, args).await?;
+        let args = release_args(leases);
+        let reply = self.run_confirmed(&self.scripts().release, args).await?;
         read_reply(reply, leases.len())
     }
 
@@ -95,9 +103,16 @@ impl Partition {
             args.extend(lease_args(&item.lease));
             args.push(Bytes::from(due_text(item.due)));
         }
-        let reply = self.run(&self.scripts().snooze, args).await?;
+        let reply = self.run_confirmed(&self.scripts().snooze, args).await?;
         read_reply(reply, snoozes.len())
     }
+}
+
+/// The arguments of release.
+pub(crate) fn release_args(leases: &[JobLease]) -> Vec<Bytes> {
+    let mut args = vec![number_arg(leases.len())];
+    args.extend(leases.iter().flat_map(lease_args));
+    args
 }
 
 /// The indexes of completions by claim: the jobs of a batch come from few claims.

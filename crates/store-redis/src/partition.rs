@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::{Claimer, Clock, QueueName, Result};
+use windlass_core::{Claimer, Clock, Error, QueueName, Result};
 
 use crate::call_slots::{CallSlot, CallSlots};
 use crate::codec::names::STATS_FIELD;
 use crate::keys::Keys;
-use crate::link::{Call, Link};
+use crate::link::{Call, Link, Resend};
 use crate::reply::{self, Reply};
 use crate::script::{Script, Scripts};
 
@@ -113,21 +113,36 @@ impl Partition {
     }
 
     /// Runs a script that hands out jobs. Only a worker's claim, which has a sequence number, may be
-    /// repeated: others would claim more jobs each time, so a lost reply is an unknown outcome.
+    /// repeated: others would claim more jobs each time, so a lost reply is an unknown outcome. The
+    /// second value is the error to return instead of jobs if too few replicas confirm the claim.
     pub(crate) async fn hand_out(
         &self,
         script: &'static Script,
         args: Vec<Bytes>,
         claimer: &Claimer,
-    ) -> Result<Reply> {
-        let reply = match claimer {
-            Claimer::Worker { .. } => self.run(script, args).await?,
-            Claimer::Single { .. } => {
-                let call = self.call(script, args);
-                Box::pin(self.shared.link.run(&call)).await?
-            }
+    ) -> Result<(Reply, Option<Error>)> {
+        let resend = match claimer {
+            Claimer::Worker { .. } => Resend::Safe,
+            Claimer::Single { .. } => Resend::Never,
         };
-        Reply::list(reply)
+        let call = self.call(script, args);
+        let (reply, unconfirmed) = Box::pin(self.shared.link.run_confirmed(&call, resend)).await?;
+        Ok((Reply::list(reply)?, unconfirmed))
+    }
+
+    /// Runs a script that ends or renews claims. With `replicated:N`, it is an error if fewer replicas
+    /// confirm that.
+    pub(crate) async fn run_confirmed(
+        &self,
+        script: &'static Script,
+        args: Vec<Bytes>,
+    ) -> Result<Value> {
+        let call = self.call(script, args);
+        let confirmed = Box::pin(self.shared.link.run_confirmed(&call, Resend::Safe)).await?;
+        match confirmed {
+            (reply, None) => Ok(reply),
+            (_, Some(error)) => Err(error),
+        }
     }
 
     /// Runs a script that replies with a list.

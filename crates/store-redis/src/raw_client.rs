@@ -78,9 +78,11 @@ impl RawClient {
         args: Vec<Bytes>,
     ) -> Result<Value> {
         let then = call(script, keys, args);
-        self.link
+        let (reply, _) = self
+            .link
             .wait_then_run(WaitOn::Peek(list), wait, &then)
-            .await
+            .await?;
+        Ok(reply)
     }
 
     /// Sends an idempotent command.

@@ -145,7 +145,12 @@ local function repeated_status(id, token, repeatable)
         status = LEAVE_STATUSES[i]
       end
     end
-    return repeatable[status] and status or 'lease_lost'
+    if not repeatable[status] then
+      return 'lease_lost'
+    end
+    -- The first call must have reached the replicas too: WAIT needs a write to wait for.
+    is_dirty = true
+    return status
   end
   return redis.call('HEXISTS', k_jobs, id) == 1 and 'lease_lost' or 'gone'
 end

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Value};
 use tokio::time::Instant;
-use windlass_core::Result;
+use windlass_core::{DurabilityLevel, Result};
 
 use super::call::Call;
+use super::durability::{self, Confirmation};
 use super::retry::{CallRetry, Resend, Route};
 use super::{Inner, slot_of};
 use crate::error::{CallError, Recovery};
@@ -56,14 +57,16 @@ pub(super) async fn wait_then_run(
     on: WaitOn<'_>,
     wait: Duration,
     then: &Call,
-) -> Result<Value> {
+    confirmation: Option<Confirmation>,
+) -> Result<(Value, DurabilityLevel)> {
     let timeout = inner.address.timeout;
     let slot = slot_of(on.list());
-    let mut retry = CallRetry::new(inner, slot, wait + timeout, Resend::Never);
+    let mut retry =
+        CallRetry::new(inner, slot, wait + timeout, Resend::Never).attempt_timeout(timeout * 3 / 4);
     loop {
         let error = match retry.route().await {
-            Ok(route) => match wait_at(&route, on, wait, then, timeout).await {
-                Ok(value) => return Ok(value),
+            Ok(route) => match wait_at(&route, on, wait, then, confirmation, &retry).await {
+                Ok(reply) => return Ok(reply),
                 Err(error) => error,
             },
             Err(error) => error,
@@ -77,27 +80,40 @@ async fn wait_at(
     on: WaitOn<'_>,
     wait: Duration,
     then: &Call,
-    timeout: Duration,
-) -> Result<Value, CallError> {
-    let until = Instant::now() + timeout;
+    confirmation: Option<Confirmation>,
+    retry: &CallRetry<'_>,
+) -> Result<(Value, DurabilityLevel), CallError> {
+    let timeout = retry.timeout();
+    let conn = route.node.dedicated(Instant::now() + timeout).await?;
     if route.is_asking {
         // Do not block on a slot that is being migrated.
-        return route.send(&then.by_source(), until).await;
+        let script = then.by_source();
+        let reply = durability::run_on(&conn, true, then, script, confirmation, retry).await?;
+        route.node.give_back(conn);
+        return Ok(reply);
     }
-    let conn = route.node.dedicated(until).await?;
-    let mut cmds = Pipeline::with_capacity(2);
+    let mut cmds = Pipeline::with_capacity(3);
     cmds.add_command(on.command(wait));
     cmds.add_command(then.by_sha());
-    let grace = GRACE.max(timeout / 2);
-    let replies = conn.calls(&cmds, Instant::now() + wait + grace).await?;
+    let mut until = Instant::now() + wait + GRACE.max(timeout / 2);
+    if let Some(confirmation) = confirmation {
+        cmds.add_command(confirmation.command(timeout / 2));
+        until += timeout / 2;
+    }
+    let replies = conn.calls(&cmds, until).await?;
     let mut replies = replies.into_iter();
-    let mut next = || CallError::check_reply(conn.server(), replies.next().unwrap_or(Value::Nil));
-    let waited = next();
-    let mut reply = next();
+    let mut next = || replies.next().unwrap_or(Value::Nil);
+    let waited = CallError::check_reply(conn.server(), next());
+    let reply = CallError::check_reply(conn.server(), next());
+    let level = confirmation.map_or(DurabilityLevel::Memory, |confirmation| {
+        confirmation.level(&next())
+    });
+    let mut reply = reply.map(|reply| (reply, level));
     if let Err(error) = &reply
         && error.is_no_script
     {
-        reply = conn.call(&then.by_source(), Instant::now() + timeout).await;
+        let script = then.by_source();
+        reply = durability::run_on(&conn, false, then, script, confirmation, retry).await;
     }
     let is_reusable = !matches!(&reply, Err(error) if error.recovery == Recovery::Unknown);
     if is_reusable {

@@ -1,6 +1,6 @@
 //! Checks that servers can hold jobs: recent enough, primary, and not evicting keys.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -21,6 +21,9 @@ const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Delay of the check after a failover, to let it finish.
 const AFTER_CHANGE: Duration = Duration::from_secs(1);
+
+/// Delay of the log of what the first check found.
+const LOG_AFTER: Duration = Duration::from_secs(1);
 
 /// The oldest supported version: script flags and sharded pub/sub came with it.
 const MIN_VERSION: (u32, u32) = (7, 0);
@@ -45,7 +48,12 @@ pub(crate) struct Health {
 struct State {
     error: Option<Error>,
     sync_mode: Option<SyncMode>,
+    /// Primaries that accept writes without the replicas that the URL requests, to be logged.
+    unguarded: BTreeSet<Arc<str>>,
 }
+
+/// The servers that were logged by this process, which may open a store several times.
+static LOGGED: Mutex<BTreeSet<Arc<str>>> = Mutex::new(BTreeSet::new());
 
 impl Health {
     /// Returns the error of the latest check.
@@ -56,6 +64,17 @@ impl Health {
     /// Returns how the servers sync writes to disk; only meaningful with `durability=synced`.
     pub(crate) fn sync_mode(&self) -> SyncMode {
         lock(&self.state).sync_mode.unwrap_or(SyncMode::OnWait)
+    }
+
+    /// Logs each server once that accepts writes without its replicas, and returns those.
+    pub(super) fn log_unguarded(&self) -> BTreeSet<Arc<str>> {
+        let mut found = std::mem::take(&mut lock(&self.state).unguarded);
+        found.retain(|server| lock(&LOGGED).insert(Arc::clone(server)));
+        for server in &found {
+            tracing::warn!(target: "windlass", "Redis at {server} accepts writes while it is cut off from \
+                its replicas; set min-replicas-to-write to the N of durability=replicated:N");
+        }
+        found
     }
 
     /// Checks the servers periodically until the link is dropped.
@@ -75,7 +94,13 @@ impl Drop for Health {
 }
 
 async fn check_periodically(inner: Weak<Inner>, mut changes: watch::Receiver<u64>) {
+    // Not at once: a command that ends soon logs nothing, `windlass doctor` reports it.
+    sleep(LOG_AFTER).await;
     loop {
+        match inner.upgrade() {
+            Some(inner) => inner.health.log_unguarded(),
+            None => return,
+        };
         // A server promoted later may have different settings.
         tokio::select! {
             () = sleep(INTERVAL) => {}
@@ -98,11 +123,10 @@ pub(crate) async fn recheck(inner: &Inner) {
         // Unreachable says nothing about the settings; calls report it themselves.
         Err(error) if error.recovery != Recovery::Fatal => {}
         Err(error) => {
-            *lock(&inner.health.state) = State {
-                error: Some(error.into_error()),
-                // The earlier result about syncing may no longer hold.
-                sync_mode: None,
-            };
+            let mut state = lock(&inner.health.state);
+            state.error = Some(error.into_error());
+            // The earlier result about syncing may no longer hold.
+            state.sync_mode = None;
         }
     }
 }
@@ -167,7 +191,13 @@ async fn check_node(inner: &Inner, node: &Node, until: Instant) -> Result<SyncMo
     }
     match inner.address.durability {
         Durability::Synced => check_sync(node, &settings, until).await,
-        Durability::Replicated(_) => check_wait(node, until).await.map(|()| SyncMode::OnWait),
+        Durability::Replicated(count) => {
+            if min_replicas(&settings).is_some_and(|min| min < u64::from(count)) {
+                let mut state = lock(&inner.health.state);
+                state.unguarded.insert(Arc::clone(node.name()));
+            }
+            check_wait(node, until).await.map(|()| SyncMode::OnWait)
+        }
         Durability::Memory => Ok(SyncMode::OnWait),
     }
 }
@@ -249,6 +279,14 @@ impl HelloReply {
 pub(super) const SYNC_SETTINGS: [&str; 3] =
     ["appendonly", "appendfsync", "no-appendfsync-on-rewrite"];
 
+/// The setting with which a primary refuses writes if it has too few replicas.
+pub(super) const MIN_REPLICAS: &str = "min-replicas-to-write";
+
+/// The value of that setting, if the user may read it.
+pub(super) fn min_replicas(settings: &HashMap<String, String>) -> Option<u64> {
+    settings.get(MIN_REPLICAS)?.parse().ok()
+}
+
 /// Whether a server with these settings syncs each write before it replies.
 pub(super) fn is_synced_always(settings: &HashMap<String, String>) -> bool {
     let wanted = SYNC_SETTINGS.into_iter().zip(["yes", "always", "no"]);
@@ -261,7 +299,7 @@ pub(super) fn is_synced_always(settings: &HashMap<String, String>) -> bool {
 async fn settings(node: &Node, until: Instant) -> Result<HashMap<String, String>, CallError> {
     let mut config = Cmd::new();
     config.arg("CONFIG").arg("GET").arg("maxmemory-policy");
-    config.arg(&SYNC_SETTINGS);
+    config.arg(&SYNC_SETTINGS).arg(MIN_REPLICAS);
     match node.shared(until).await?.call(&config, until).await {
         Ok(value) => Ok(redis::from_redis_value(value).unwrap_or_default()),
         // Hosted servers often forbid or rename CONFIG.

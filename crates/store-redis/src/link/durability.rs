@@ -37,11 +37,11 @@ pub(super) async fn run(
     inner: &Inner,
     calls: &[Call],
     confirmation: Confirmation,
+    resend: Resend,
 ) -> (Vec<Value>, Result<DurabilityLevel>) {
     let timeout = inner.address.timeout;
     let slot = calls.first().map_or(0, slot_of_call);
-    let mut retry =
-        CallRetry::new(inner, slot, timeout, Resend::Safe).attempt_timeout(timeout * 3 / 4);
+    let mut retry = CallRetry::new(inner, slot, timeout, resend).attempt_timeout(timeout * 3 / 4);
     let mut most = Vec::new();
     loop {
         let error = match retry.route().await {
@@ -76,7 +76,15 @@ async fn run_at(
     let mut reached = Ok(DurabilityLevel::Memory);
     for (at, call) in calls.iter().enumerate() {
         let confirmation = (at + 1 == calls.len()).then_some(confirmation);
-        let is_last = match run_on(&conn, route.is_asking, call, confirmation, retry).await {
+        let ran = run_on(
+            &conn,
+            route.is_asking,
+            call,
+            call.by_sha(),
+            confirmation,
+            retry,
+        );
+        let is_last = match ran.await {
             Ok((reply, level)) => {
                 let is_refused = is_refused(&reply);
                 replies.push(reply);
@@ -99,15 +107,15 @@ async fn run_at(
     reached
 }
 
-/// Runs one script and, after the last one, waits for the confirmation.
-async fn run_on(
+/// Runs one script, which `script` names or contains, and waits for the confirmation, if any.
+pub(super) async fn run_on(
     conn: &Conn,
     is_asking: bool,
     call: &Call,
+    mut script: Cmd,
     confirmation: Option<Confirmation>,
     retry: &CallRetry<'_>,
 ) -> Result<(Value, DurabilityLevel), CallError> {
-    let mut script = call.by_sha();
     loop {
         let mut cmds = Pipeline::with_capacity(3);
         if is_asking {
@@ -138,7 +146,7 @@ pub(super) fn is_refused(reply: &Value) -> bool {
 
 impl Confirmation {
     /// Returns the command to send after the script.
-    fn command(self, timeout: Duration) -> Cmd {
+    pub(super) fn command(self, timeout: Duration) -> Cmd {
         // A timeout of 0 would make Redis block forever.
         let ms = u64::try_from(timeout.as_millis())
             .unwrap_or(u64::MAX)
@@ -153,7 +161,7 @@ impl Confirmation {
     }
 
     /// Returns the level that the reply to the command proves; an error proves nothing.
-    fn level(self, confirmed: &Value) -> DurabilityLevel {
+    pub(super) fn level(self, confirmed: &Value) -> DurabilityLevel {
         match (self, confirmed) {
             (Self::Replicas(wanted), Value::Int(count)) => match u32::try_from(*count) {
                 Ok(count) if count > 0 => DurabilityLevel::Replicated(count.min(wanted)),

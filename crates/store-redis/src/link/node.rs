@@ -16,8 +16,9 @@ use crate::error::CallError;
 /// Timeout of one connection attempt. After a lost packet, a new attempt is faster than waiting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Dedicated connections kept idle for reuse.
-const MAX_IDLE: usize = 16;
+/// Dedicated connections kept idle for reuse. With `replicated:N` each claim in flight uses one:
+/// beyond this number, each call would open its own.
+const MAX_IDLE: usize = 128;
 
 /// Longest delay between two connection attempts.
 const MAX_BACKOFF: Duration = Duration::from_millis(500);

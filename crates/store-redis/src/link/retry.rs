@@ -88,6 +88,11 @@ impl<'a> CallRetry<'a> {
         self
     }
 
+    /// Returns the timeout of a call.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.inner.address.timeout
+    }
+
     /// Returns the deadline of an attempt that starts now. It may take longer while bytes move.
     pub(crate) fn deadline(&self) -> Instant {
         self.until.min(Instant::now() + self.attempt_timeout)

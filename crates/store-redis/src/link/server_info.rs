@@ -6,9 +6,9 @@ use redis::{Cmd, Value};
 use tokio::time::Instant;
 use windlass_core::{Clock, Error, Result, SystemClock};
 
-use super::Inner;
 use super::conn::Conn;
 use super::node::Node;
+use super::{Inner, check};
 use crate::error::CallError;
 
 /// Facts about one server. Fields the server does not report are `None`.
@@ -32,6 +32,9 @@ pub struct ServerInfo {
     pub fsync: Option<String>,
     /// Number of connected replicas.
     pub replicas: Option<u64>,
+    /// With fewer connected replicas it refuses writes (`min-replicas-to-write`), if the user may read
+    /// it.
+    pub min_replicas: Option<u64>,
     /// How far its clock is ahead of the local clock, in milliseconds.
     pub clock_ahead_ms: Option<i64>,
     /// Why the server could not be queried.
@@ -70,10 +73,11 @@ async fn query(node: &Node, until: Instant) -> Result<ServerInfo, CallError> {
         .collect();
     let text_of = |name: &str| fields.get(name).map(|&value| value.to_owned());
     let number = |name: &str| fields.get(name).and_then(|value| value.parse().ok());
-    let mut fsync = Cmd::new();
-    fsync.arg("CONFIG").arg("GET").arg("appendfsync");
-    let fsync: HashMap<String, String> = conn
-        .call(&fsync, until)
+    let mut config = Cmd::new();
+    config.arg("CONFIG").arg("GET").arg("appendfsync");
+    config.arg(check::MIN_REPLICAS);
+    let mut config: HashMap<String, String> = conn
+        .call(&config, until)
         .await
         .ok()
         .and_then(|value| redis::from_redis_value(value).ok())
@@ -87,8 +91,9 @@ async fn query(node: &Node, until: Instant) -> Result<ServerInfo, CallError> {
         used_memory: number("used_memory"),
         max_memory: number("maxmemory"),
         is_append_only: fields.get("aof_enabled").map(|value| *value == "1"),
-        fsync: fsync.into_values().next(),
+        fsync: config.remove("appendfsync"),
         replicas: number("connected_slaves"),
+        min_replicas: check::min_replicas(&config),
         clock_ahead_ms,
         error: None,
     })

@@ -13,6 +13,7 @@ mod cluster;
 mod connections;
 mod contents;
 mod cut_connections;
+mod cut_off;
 mod deadline;
 mod durability;
 mod failover;

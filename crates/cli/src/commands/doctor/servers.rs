@@ -167,6 +167,21 @@ fn durability(server: &ServerInfo, asked: DurabilityLevel) -> Check {
             &format!("replicated:{count} required, {connected}"),
             "reconnect the replicas, or require fewer with ?durability=replicated:N",
         ),
+        DurabilityLevel::Replicated(count)
+            if server
+                .min_replicas
+                .is_some_and(|min| min < u64::from(count)) =>
+        {
+            bad(
+                server,
+                "durability",
+                Status::Warn,
+                &format!(
+                    "replicated:{count} required, {connected}; it accepts writes while it is cut off from them"
+                ),
+                &format!("run CONFIG SET min-replicas-to-write {count}, and set it in redis.conf"),
+            )
+        }
         DurabilityLevel::Replicated(count) => ok(
             server,
             "durability",
@@ -219,6 +234,7 @@ mod tests {
             is_append_only: Some(true),
             fsync: Some("everysec".to_owned()),
             replicas: Some(1),
+            min_replicas: Some(1),
             clock_ahead_ms: Some(-1000),
             error: None,
         }
@@ -277,6 +293,7 @@ mod tests {
         assert_eq!(changed(|it| it.fsync = Some("no".into())), warn("disk"));
         assert_eq!(changed(|it| it.is_append_only = None), warn("disk"));
         assert_eq!(changed(|it| it.replicas = Some(0)), fail("durability"));
+        assert_eq!(changed(|it| it.min_replicas = Some(0)), warn("durability"));
         assert_eq!(changed(|it| it.clock_ahead_ms = Some(1001)), warn("clock"));
         assert_eq!(changed(|it| it.clock_ahead_ms = Some(-1001)), warn("clock"));
     }

@@ -17,7 +17,10 @@ fn pop() -> Call {
 
 fn blocked(link: &Link, wait: Duration) -> tokio::task::JoinHandle<Result<Value>> {
     let link = link.clone();
-    tokio::spawn(async move { link.wait_then_run(WaitOn::Pop(WAKE), wait, &pop()).await })
+    tokio::spawn(async move {
+        let reply = link.wait_then_run(WaitOn::Pop(WAKE), wait, &pop()).await;
+        reply.map(|(value, _)| value)
+    })
 }
 
 /// Waits until this many clients are blocked.
@@ -76,7 +79,7 @@ async fn without_an_element_the_script_runs_when_the_wait_is_over() {
     for (wait, expected) in [(100, "job"), (0, "none"), (20, "none")] {
         let started = Instant::now();
         let wait = Duration::from_millis(wait);
-        let value = link
+        let (value, _) = link
             .wait_then_run(WaitOn::Pop(WAKE), wait, &pop())
             .await
             .expect("replies");

@@ -50,7 +50,7 @@ async fn every_queue_is_found_on_its_node() {
                 &one,
             )
             .await;
-        assert_eq!(number(&value.expect("replies")), 2);
+        assert_eq!(number(&value.expect("replies").0), 2);
         assert_eq!(number(&run_durable(&link, &one).await.0), 3);
     }
     let info = link.info().await.expect("returned");
@@ -135,7 +135,7 @@ async fn a_key_that_has_already_moved_is_found_on_its_new_node() {
     let reply = link
         .wait_then_run(WaitOn::Pop(b"{q}:wake"), Duration::from_secs(9), &one)
         .await;
-    assert_eq!(number(&reply.expect("replies")), 3);
+    assert_eq!(number(&reply.expect("replies").0), 3);
     let durable = open(&format!("{}?durability=replicated:1", cluster.url())).await;
     let durable = durable.expect("opens");
     assert_eq!(number(&run_durable(&durable, &one).await.0), 4);
@@ -281,7 +281,7 @@ async fn a_blocked_call_follows_a_slot_that_moves() {
     .await;
     let reply = timeout(Duration::from_secs(20), blocked).await;
     let reply = reply.expect("woken").expect("no panic");
-    assert_eq!(number(&reply.expect("replies")), 1);
+    assert_eq!(number(&reply.expect("replies").0), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

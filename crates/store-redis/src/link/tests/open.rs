@@ -194,3 +194,23 @@ async fn server_facts_contain_no_secrets() {
     assert_eq!(info.replicas, Some(0));
     assert!(info.error.is_none());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_that_goes_on_without_its_replicas_is_logged() {
+    let server = Arc::new(Server::start());
+    let guard = |count: &'static str| {
+        with(&server, move |server| {
+            server.command(&["CONFIG", "SET", "min-replicas-to-write", count])
+        })
+    };
+    let logged = async |options: &str| {
+        let link = linked(&server, options).await;
+        link.inner.health.log_unguarded()
+    };
+    assert!(logged("").await.is_empty());
+    guard("1").await;
+    assert!(logged("?durability=replicated:1").await.is_empty());
+    // Once per process and server.
+    assert_eq!(logged("?durability=replicated:2").await.len(), 1);
+    assert!(logged("?durability=replicated:2").await.is_empty());
+}
