@@ -31,7 +31,8 @@ pub struct EnqueueRequest {
     /// The kind, which selects the handler in a worker.
     pub kind: Option<String>,
     /// The priority, from 0 (first) to 9 (last) (default: 5).
-    pub priority: Option<u8>,
+    #[schemars(range(min = 0, max = 9))]
+    pub priority: Option<i64>,
     /// How long to wait before the job is ready, such as `5m`.
     pub delay: Option<String>,
     /// When the job is ready: RFC 3339 or unix seconds. Excludes `delay`.
@@ -50,7 +51,10 @@ pub struct EnqueueRequest {
 
 /// A time: RFC 3339, or unix seconds as a number or string.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected RFC 3339 or unix seconds, as a string or a number"
+)]
 pub enum TimeValue {
     /// RFC 3339, or unix seconds in quotes.
     Text(String),
@@ -86,7 +90,7 @@ impl EnqueueRequest {
             job = job.id(JobId::new(id)?);
         }
         if let Some(priority) = self.priority {
-            job.priority = Priority::new(priority)?;
+            job.priority = Priority::try_from(priority)?;
         }
         if let Some(attempts) = self.max_attempts {
             job.retry = job.retry.max_attempts(attempts);

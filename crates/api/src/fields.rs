@@ -1,5 +1,6 @@
 //! One JSON object with its fields as raw text, so that payloads keep their exact text.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
@@ -32,11 +33,12 @@ impl Fields {
             return Ok(None);
         };
         let (_, raw) = self.0.remove(at);
-        serde_json::from_str(raw.get()).map_err(|error| {
-            let why = truncate(&error);
-            let help = "docs/stdio.md lists the fields of every op";
-            Error::invalid(&format!("field {name}"), why, help)
-        })
+        serde_json::from_str(raw.get()).map_err(|error| invalid_field(name, &error))
+    }
+
+    /// Removes all fields except one.
+    pub fn keep(&mut self, name: &str) {
+        self.0.retain(|(field, _)| field == name);
     }
 
     /// Adds a field, for example from a URL path. Fails if it exists.
@@ -63,7 +65,63 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
     if !text.trim_start().starts_with('{') {
         return Err(invalid_json("expected an object"));
     }
-    serde_json::from_str(text).map_err(|error| invalid_json(&error))
+    serde_json::from_str(text).map_err(|error| match field_of(text, &error) {
+        Some(name) => invalid_field(&name, &error),
+        None => invalid_json(&error),
+    })
+}
+
+/// Returns the field whose value was rejected, or `None` if the error is not about one value.
+fn field_of(text: &str, error: &serde_json::Error) -> Option<String> {
+    let why = error.to_string();
+    let is_about_names = [
+        "unknown field",
+        "missing field",
+        "duplicate field",
+        "more than",
+    ];
+    if !error.is_data() || is_about_names.iter().any(|start| why.starts_with(start)) {
+        return None;
+    }
+    let lines = text
+        .split_inclusive('\n')
+        .take(error.line().checked_sub(1)?);
+    let position = lines.map(str::len).sum::<usize>() + error.column();
+    let values: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+    let starts = values.into_iter().map(|(name, value)| {
+        // The value is a slice of the text.
+        (value.get().as_ptr().addr() - text.as_ptr().addr(), name)
+    });
+    starts
+        .filter(|(start, _)| *start < position)
+        .max()
+        .map(|(_, name)| name)
+}
+
+fn invalid_field(name: &str, error: &serde_json::Error) -> Error {
+    let help = "docs/stdio.md lists the fields of every op";
+    Error::invalid(&format!("field {name}"), value_error(error), help)
+}
+
+/// Names of integer types in parser errors, and what they accept.
+const INTEGERS: [(&str, &str); 5] = [
+    ("u8", "a whole number from 0 to 255"),
+    ("u32", "a whole number from 0 to 4294967295"),
+    ("u64", "a whole number of at least 0"),
+    ("usize", "a whole number of at least 0"),
+    ("i64", "a whole number"),
+];
+
+/// Describes why a value was rejected, without the parser's position and type names.
+pub fn value_error(error: &serde_json::Error) -> String {
+    let text = truncate(error);
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let text = text.strip_suffix(&position).unwrap_or(&text);
+    let known = INTEGERS.iter().find_map(|(name, accepts)| {
+        let why = text.strip_suffix(name)?.strip_suffix(", expected ")?;
+        Some(format!("{why}, expected {accepts}"))
+    });
+    known.unwrap_or_else(|| text.to_owned())
 }
 
 fn truncate(why: &(impl fmt::Display + ?Sized)) -> String {

@@ -23,15 +23,7 @@ impl Priority {
 
     /// Creates a priority; fails if `level` is greater than 9.
     pub fn new(level: u8) -> Result<Self, Error> {
-        if usize::from(level) < Self::COUNT {
-            Ok(Self(level))
-        } else {
-            Err(Error::invalid(
-                "priority",
-                format!("{level} is too large; maximum 9"),
-                "use 0 (first) to 9 (last)",
-            ))
-        }
+        Self::try_from(i64::from(level))
     }
 
     /// Returns the priority as a number.
@@ -47,6 +39,23 @@ impl Priority {
     /// Returns all priorities, first to last.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..=9).map(Self)
+    }
+}
+
+impl TryFrom<i64> for Priority {
+    type Error = Error;
+
+    fn try_from(level: i64) -> Result<Self, Error> {
+        let why = match (u8::try_from(level), level) {
+            (Ok(level @ 0..=9), _) => return Ok(Self(level)),
+            (_, ..0) => "too small; minimum 0",
+            _ => "too large; maximum 9",
+        };
+        Err(Error::invalid(
+            "priority",
+            format!("{level} is {why}"),
+            "use 0 (first) to 9 (last)",
+        ))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::state::{AppState, BODY_BYTES_MAX};
 /// Larger numbers are milliseconds: in seconds this would be the year 5138.
 const MS_MIN: f64 = 1e11;
 
-/// The request body. Fields are read by name; this type only documents them.
+/// The request body; other fields are ignored. Fields are read by name; this type only documents them.
 #[derive(Debug, JsonSchema)]
 #[expect(dead_code, non_snake_case, reason = "the names are the older system's")]
 pub(crate) struct DelayedRequest {
@@ -47,6 +47,8 @@ pub(crate) async fn handle(
     let text = request.json(BODY_BYTES_MAX).await?;
     let mut fields = Fields::parse(&text)?;
     let due: Option<Value> = fields.take("dueTime")?;
+    // The Delayed Queue App ignores every other field.
+    fields.keep("payload");
     let key = Key::from_headers(&request.headers)?;
     let now_ms = SystemClock.now_us() / 1000;
     let due = match (parse_due(due.as_ref(), now_ms), &key) {
@@ -66,10 +68,6 @@ pub(crate) async fn handle(
     if enqueue.payload.is_none() {
         let help = "send {\"payload\": …, \"dueTime\": …}; the payload can be any JSON";
         return Err(HttpError::new("invalid", "missing field payload", help));
-    }
-    if enqueue.delay.is_some() || enqueue.at.is_some() {
-        let help = "set only dueTime; remove delay and at";
-        return Err(HttpError::new("invalid", "the due time is set twice", help));
     }
     let mut job = enqueue.into_job()?;
     job.due = Due::At(due);

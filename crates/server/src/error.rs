@@ -19,6 +19,7 @@ pub(crate) struct HttpError {
     retry_after: u64,
     /// How long to wait before the error is sent.
     pub(crate) delay: Duration,
+    has_message: bool,
 }
 
 /// An error as sent to the client: an RFC 9457 problem details object.
@@ -40,7 +41,7 @@ pub(crate) struct ProblemDocument {
     help: String,
     /// The id of the request, also sent as the header `x-request-id`.
     request_id: String,
-    /// The same text as `detail`. Only on `POST /`, for clients of the Delayed Queue App.
+    /// The same text as `detail`. Only on `/` and unknown routes, for clients of the Delayed Queue App.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
 }
@@ -75,10 +76,17 @@ impl HttpError {
         self
     }
 
+    /// Repeats the text as `message`, for clients of the Delayed Queue App.
+    pub(crate) fn with_message(mut self) -> Self {
+        self.has_message = true;
+        self
+    }
+
     /// Builds the response. With `is_legacy` it is plain JSON with a `message`, as clients of the
     /// Delayed Queue App expect.
     pub(crate) fn response(self, request_id: &str, is_legacy: bool) -> Response<Body> {
-        let message = is_legacy.then(|| self.inner.message.clone());
+        let has_message = is_legacy || self.has_message;
+        let message = has_message.then(|| self.inner.message.clone());
         let document = ProblemDocument {
             kind: format!("urn:windlass:problem:{}", self.inner.code),
             title: self.status.canonical_reason().unwrap_or("Error"),
@@ -120,6 +128,7 @@ impl From<Error> for HttpError {
             inner: error,
             retry_after: RETRY_AFTER,
             delay: Duration::ZERO,
+            has_message: false,
         }
     }
 }

@@ -19,6 +19,8 @@ use crate::scope::Scope;
 use crate::state::AppState;
 use crate::table::{ROUTES, Route};
 
+const ROUTES_HELP: &str = "see /docs or /openapi.json for all routes";
+
 /// Builds the router. The guard also runs for unknown paths and methods.
 pub(crate) fn router(state: &Arc<AppState>) -> Router {
     let mut router = Router::new();
@@ -94,20 +96,18 @@ fn request_id(request: &Request) -> String {
 }
 
 async fn not_found(request: Request) -> Response<Body> {
-    let help = "see /docs or /openapi.json for all routes";
-    let error = HttpError::new("not_found", "unknown route", help);
-    error.response(&request_id(&request), request.uri().path() == "/")
+    // The text is that of the Delayed Queue App, whose clients expect it.
+    let error = HttpError::new("not_found", "not found", ROUTES_HELP).with_message();
+    error.response(&request_id(&request), false)
 }
 
 async fn method_not_allowed(request: Request) -> Response<Body> {
-    let path = request.uri().path();
-    if path == "/" {
-        // The Delayed Queue App responds like this, and its clients expect it.
-        let error = HttpError::new("not_found", "not found", "use POST");
-        return error.response(&request_id(&request), true);
+    let id = request_id(&request);
+    if request.uri().path() == "/" {
+        // As in the Delayed Queue App.
+        return HttpError::new("not_found", "not found", "use POST").response(&id, true);
     }
-    let help = "see /docs or /openapi.json for all routes";
     let why = "method not allowed for this route";
-    let error = HttpError::new("method_not_allowed", why, help);
-    error.response(&request_id(&request), false)
+    let error = HttpError::new("method_not_allowed", why, ROUTES_HELP).with_message();
+    error.response(&id, false)
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use windlass_api::fields::value_error;
 use windlass_core::{Error, Result};
 
 /// The longest parser error that is reported: it may quote a complete value.
@@ -38,7 +39,7 @@ impl<'a> Object<'a> {
         };
         serde_json::from_str(raw.get()).map_err(|error| {
             let help = "docs/processor.md lists the fields of every message";
-            Error::invalid(&format!("field {name}"), short(&error), help)
+            Error::invalid(&format!("field {name}"), value_error(&error), help)
         })
     }
 

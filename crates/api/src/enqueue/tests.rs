@@ -89,6 +89,35 @@ fn a_time_may_be_text_or_a_number() {
 }
 
 #[test]
+fn an_invalid_number_is_named_with_its_range() {
+    for (line, message) in [
+        (
+            r#"{"payload":"x","priority":-1}"#,
+            "invalid priority: -1 is too small; minimum 0",
+        ),
+        (
+            r#"{"priority":300}"#,
+            "invalid priority: 300 is too large; maximum 9",
+        ),
+        (
+            "{\"payload\":\"x\",\n \"max_attempts\": -1, \"id\":\"7\"}",
+            "invalid field max_attempts: invalid value: integer `-1`, \
+             expected a whole number from 0 to 4294967295",
+        ),
+        (
+            r#"{"headers":{"a":"b","c":1},"kind":"k"}"#,
+            "invalid field headers: invalid type: integer `1`, expected a string",
+        ),
+        (
+            r#"{"at":true}"#,
+            "invalid field at: expected RFC 3339 or unix seconds, as a string or a number",
+        ),
+    ] {
+        assert_eq!(job(line).unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
 fn an_invalid_line_is_rejected_with_help() {
     for bad in [
         "",

@@ -172,7 +172,8 @@ fn new_job(options: &Options) -> Result<NewJob> {
         job = job.id(JobId::new(id)?);
     }
     if let Some(priority) = &options.priority {
-        job.priority = Priority::new(number("priority", priority, "use 0 (first) to 9 (last)")?)?;
+        let level: i64 = number("priority", priority, "use 0 (first) to 9 (last)")?;
+        job.priority = Priority::try_from(level)?;
     }
     if let Some(attempts) = &options.max_attempts {
         let attempts = number("number of attempts", attempts, "allow at least 1 attempt")?;

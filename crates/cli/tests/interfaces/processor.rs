@@ -165,3 +165,36 @@ fn a_signal_to_stop_ends_it_cleanly() {
     let workers = sandbox.run("workers --json").ok().json();
     assert_eq!(workers, serde_json::json!([]));
 }
+
+fn a_list_of_all_jobs_is_ordered_by_uuid(sandbox: &Sandbox) {
+    for (id, options) in [
+        ("d", ""),
+        ("b", "--delay 1h"),
+        ("c", "--priority 9"),
+        ("a", "--priority 7"),
+    ] {
+        sandbox
+            .run(&format!("enqueue q x --id {id} {options}"))
+            .ok();
+    }
+    let list = br#"{"topic":"list_queue_jobs","payload":{"queue_name":"q"}}"#;
+
+    let reply = sandbox.feed("processor", list).ok().json();
+
+    let jobs = reply["payload"]["jobs"].as_array().unwrap();
+    let ids: Vec<_> = jobs
+        .iter()
+        .map(|job| job["uuid"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["a", "b", "c", "d"]);
+}
+
+#[test]
+fn a_list_of_all_jobs_is_ordered_by_uuid_in_a_file() {
+    a_list_of_all_jobs_is_ordered_by_uuid(&Sandbox::new());
+}
+
+#[test]
+fn a_list_of_all_jobs_is_ordered_by_uuid_on_redis() {
+    a_list_of_all_jobs_is_ordered_by_uuid(&Sandbox::on(TestStore::redis()));
+}

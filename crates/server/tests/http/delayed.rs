@@ -61,17 +61,59 @@ async fn an_invalid_request_has_a_message_and_stores_nothing() {
         json!({"payload":"x","dueTime":1}),
         json!({"payload":"x","dueTime":now() - 1.0}),
         json!({"payload":"x","dueTime":1e300}),
-        json!({"payload":"x","dueTime":later,"delay":"1s"}),
-        json!({"payload":"x","dueTime":later,"extra":1}),
         json!([1]),
     ] {
         let reply = client.post("/", body.clone()).await;
         let reply_body = TestClient::json(&reply, 400);
         assert!(reply_body["message"].is_string(), "{body} {reply_body}");
     }
-    let reply = client.get("/").await;
-    assert_eq!(TestClient::json(&reply, 404)["message"], "not found");
     assert_eq!(fixture.store.queues().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn other_fields_are_ignored() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
+    let due = SystemClock.now_us() / 1_000_000 + 100;
+    for other in [
+        json!({"extra":1}),
+        json!({"jobId":"a"}),
+        json!({"delay":"1s"}),
+        json!({"at":7}),
+        json!({"id":{"a":1}}),
+        json!({"priority":-1}),
+    ] {
+        let mut body = json!({"payload":"x","dueTime":due});
+        body.as_object_mut()
+            .unwrap()
+            .extend(other.as_object().unwrap().clone());
+
+        let reply = TestClient::json(&client.post("/", body).await, 200);
+
+        let id = reply["jobId"].as_str().unwrap();
+        let path = format!("/v1/queues/delayed/jobs/{id}");
+        let job = TestClient::json(&client.get(&path).await, 200);
+        assert_eq!((id.len(), &job["priority"]), (26, &json!(5)), "{other}");
+        let due_at = windlass_api::timestamp::parse(job["due_at"].as_str().unwrap()).unwrap();
+        assert_eq!(due_at.as_ms(), due * 1000, "{other}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_route_or_method_has_a_message() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
+    for (path, message) in [
+        ("/", "not found"),
+        ("/jobs", "not found"),
+        ("/v1/nothing", "not found"),
+    ] {
+        let reply = TestClient::json(&client.get(path).await, 404);
+        assert_eq!(reply["message"], message, "{path}");
+    }
+    let reply = client.post("/v1/queues", json!({})).await;
+    let reply = TestClient::json(&reply, 405);
+    assert_eq!(reply["message"], reply["detail"]);
 }
 
 #[tokio::test]

@@ -46,8 +46,8 @@ impl Payload<'_> {
     }
 
     fn priority(&self) -> Result<Priority> {
-        let level: Option<u8> = self.fields.get("priority")?;
-        level.map_or(Ok(Priority::default()), Priority::new)
+        let level: Option<i64> = self.fields.get("priority")?;
+        level.map_or(Ok(Priority::default()), Priority::try_from)
     }
 }
 

@@ -149,6 +149,10 @@ impl Processor {
                 break;
             }
         }
+        if filter.state.is_none() {
+            // Stores do not agree on an order of all jobs.
+            jobs.sort_by(|one, other| one.id.cmp(&other.id));
+        }
         fields(&JobsReply {
             queue_name: queue.as_str(),
             jobs: jobs.into_iter().map(ListedJob::from).collect(),

@@ -20,7 +20,7 @@ pub(super) enum Op {
 }
 
 /// All message names, including the alternative names of older versions.
-const NAMES: [(&str, Op); 17] = [
+const NAMES: [(&str, Op); 20] = [
     ("add_job", Op::AddJob),
     ("del_job", Op::DelJob),
     ("worker_idle", Op::WorkerIdle),
@@ -34,6 +34,9 @@ const NAMES: [(&str, Op); 17] = [
     ("list_queue_dispatched", Op::ListDispatched),
     ("list_queue_progress", Op::ListProgress),
     ("list_queue_workers", Op::ListWorkers),
+    ("lease_job", Op::WorkerIdle),
+    ("request_job", Op::WorkerIdle),
+    ("complete_job", Op::JobFinished),
     ("list_job_queue", Op::ListJobs),
     ("list_leased_queue", Op::ListDispatched),
     ("list_progress_queue", Op::ListProgress),

@@ -135,8 +135,40 @@ async fn worker_busy_notes_progress_between_0_and_1() {
 }
 
 #[tokio::test]
+async fn an_invalid_priority_is_named_with_its_range() {
+    for (priority, message) in [
+        ("-1", "invalid priority: -1 is too small; minimum 0"),
+        ("10", "invalid priority: 10 is too large; maximum 9"),
+        ("300", "invalid priority: 300 is too large; maximum 9"),
+        (
+            "1.5",
+            "invalid field priority: invalid type: floating point `1.5`, expected a whole number",
+        ),
+    ] {
+        processor(&format!(
+            r#"> {{"topic":"add_job","payload":{{"uuid":"j","queue_name":"q","priority":{priority}}}}}
+               < {{"payload":{{"ok":false,"error":{{"code":"invalid","message":"{message}"}}}}}}"#
+        ))
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn older_names_ask_for_a_job() {
+    for name in ["lease_job", "request_job"] {
+        processor(&format!(
+            r#": j is added to q
+               > {{"topic":"default/job_queue/{name}","service_uuid":"w1","payload":{{"queue_name":"q"}}}}
+               < {{"topic":"default/job_queue/{name}_reply","payload":{{"ok":true,"worker":"w1"}}}}
+               < {{"topic":"default/job_queue/workers/w1/job_assignment","payload":{{"uuid":"j"}}}}"#
+        ))
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn job_finished_ends_the_job_and_makes_room_for_the_next() {
-    for name in ["job_finished", "worker_finished"] {
+    for name in ["job_finished", "worker_finished", "complete_job"] {
         processor(&format!(
             r#": w1 is offered j1 of q
                : j2 is added to q
