@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_api::content::Content;
+use windlass_api::timestamp;
 use windlass_worker::AttemptContext;
 
 use crate::environment;
@@ -20,6 +21,10 @@ pub(crate) struct JobLine<'a> {
     kind: Option<&'a str>,
     attempt: u32,
     max_attempts: u32,
+    created_at: String,
+    due_at: String,
+    /// When this attempt was claimed, by the clock of the store.
+    started_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     deadline: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,6 +59,9 @@ impl<'a> JobLine<'a> {
             kind: job.kind.as_ref().map(|kind| kind.as_str()),
             attempt: job.attempt,
             max_attempts: job.retry.max_attempts,
+            created_at: timestamp::format(job.created_at),
+            due_at: timestamp::format(job.due_at),
+            started_at: timestamp::format(context.token().issued_at()),
             deadline: environment::deadline(context),
             payload,
             payload_base64,

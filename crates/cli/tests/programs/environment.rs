@@ -92,6 +92,11 @@ fn the_job_can_be_read_as_json() {
         (&2.into(), &1.into())
     );
     assert_eq!(trace, "00-1-2-01");
+    let shown = sandbox.shown("1");
+    for time in ["created_at", "due_at", "started_at"] {
+        assert!(shown[time].is_string(), "{shown}");
+        assert_eq!(job[time], shown[time], "{time}");
+    }
 }
 
 /// Runs a worker that was started with open descriptors, and returns the result of its job.
