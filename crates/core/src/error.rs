@@ -137,6 +137,13 @@ impl Error {
         self
     }
 
+    /// Replaces the help.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<Cow<'static, str>>) -> Self {
+        self.help = help.into();
+        self
+    }
+
     /// Returns the kind.
     pub const fn kind(&self) -> ErrorKind {
         self.kind

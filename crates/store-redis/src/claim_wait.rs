@@ -9,7 +9,7 @@ use windlass_core::{Claim, ClaimRequest, Result};
 
 use crate::claim::{Found, claim_args};
 use crate::link::WaitOn;
-use crate::partition::Partition;
+use crate::partition::{Partition, claim_error};
 use crate::reply::Reply;
 
 /// How much longer than its wait a waiter is registered: the wake-up may be in flight.
@@ -71,7 +71,7 @@ impl Partition {
             let parked = self.link().wait_then_run(WaitOn::Pop(&wake), wait, &then);
             let (reply, unconfirmed) = tokio::select! {
                 biased;
-                answer = Box::pin(parked) => answer?,
+                answer = Box::pin(parked) => answer.map_err(|error| claim_error(error, &request.claimer))?,
                 never = self.wake_up(&wake, wake_up_after) => match never {},
             };
             handed_out = (Reply::list(reply)?, unconfirmed);

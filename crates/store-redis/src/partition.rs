@@ -19,6 +19,18 @@ use crate::link::{Call, Link, Resend};
 use crate::reply::{self, Reply};
 use crate::script::{Script, Scripts};
 
+/// Help for a claim that is not the same claim when it is repeated.
+const CLAIM_AGAIN: &str =
+    "repeat the call; jobs that it may have claimed return when their lease expires";
+
+/// Corrects the advice of an unknown outcome for a single claim.
+pub(crate) fn claim_error(error: Error, claimer: &Claimer) -> Error {
+    match claimer {
+        Claimer::Single { .. } if error.is_unknown() => error.with_help(CLAIM_AGAIN),
+        _ => error,
+    }
+}
+
 /// State shared by all partitions of all queues.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
@@ -126,7 +138,8 @@ impl Partition {
             Claimer::Single { .. } => Resend::Never,
         };
         let call = self.call(script, args);
-        let (reply, unconfirmed) = Box::pin(self.shared.link.run_confirmed(&call, resend)).await?;
+        let handed_out = Box::pin(self.shared.link.run_confirmed(&call, resend)).await;
+        let (reply, unconfirmed) = handed_out.map_err(|error| claim_error(error, claimer))?;
         Ok((Reply::list(reply)?, unconfirmed))
     }
 

@@ -53,7 +53,8 @@ impl RawClient {
         keys: Vec<Bytes>,
         args: Vec<Bytes>,
     ) -> Result<Value> {
-        self.link.run(&call(script, keys, args)).await
+        let reply = self.link.run(&call(script, keys, args)).await;
+        reply.map_err(not_repeatable)
     }
 
     /// Runs a script and resends it until a reply arrives or the call times out. Only for
@@ -78,10 +79,8 @@ impl RawClient {
         args: Vec<Bytes>,
     ) -> Result<Value> {
         let then = call(script, keys, args);
-        let (reply, _) = self
-            .link
-            .wait_then_run(WaitOn::Peek(list), wait, &then)
-            .await?;
+        let reply = self.link.wait_then_run(WaitOn::Peek(list), wait, &then);
+        let (reply, _) = reply.await.map_err(not_repeatable)?;
         Ok(reply)
     }
 
@@ -93,6 +92,15 @@ impl RawClient {
     /// Subscribes to channels. Messages published after this returns are received.
     pub async fn subscribe(&self, channels: Vec<Bytes>) -> Result<Subscriber> {
         self.link.subscribe(ChannelKind::Plain, channels).await
+    }
+}
+
+/// Corrects the advice to repeat a call: a repeated script is a new call here.
+fn not_repeatable(error: Error) -> Error {
+    if error.is_unknown() {
+        error.with_help("check what the call did before you repeat it: `windlass interop inspect`")
+    } else {
+        error
     }
 }
 

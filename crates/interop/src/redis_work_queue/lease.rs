@@ -24,6 +24,10 @@ const WAIT_MAX: Duration = Duration::from_secs(30);
 /// Well below the longest expiry that Redis supports.
 const LEASE_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
+/// Help if no reply arrived: a repeated call leases another item.
+const LEASE_AGAIN: &str = "lease again; if this call leased an item, a clean returns it once its \
+    lease has expired: `windlass interop redis-work-queue clean`";
+
 /// Reply of the lease script.
 enum LeaseReply {
     Item(Item),
@@ -39,6 +43,14 @@ impl WorkQueue {
     /// Drops ids without data and skips items that have a lease. If the reply is lost, an item may be
     /// leased without the caller knowing; a clean returns it once the lease has expired.
     pub async fn lease(&self, lease: Duration, wait: Option<Duration>) -> Result<Option<Item>> {
+        let leased = self.lease_or_wait(lease, wait).await;
+        leased.map_err(|error| match error.is_unknown() {
+            true => error.with_help(LEASE_AGAIN),
+            false => error,
+        })
+    }
+
+    async fn lease_or_wait(&self, lease: Duration, wait: Option<Duration>) -> Result<Option<Item>> {
         let args = vec![millis(lease)?, Bytes::from(self.session.clone())];
         let until = wait.map(|wait| Instant::now() + wait);
         loop {

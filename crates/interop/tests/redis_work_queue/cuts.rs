@@ -174,3 +174,33 @@ async fn windlass_on_layout_0_1_killed_at_any_command_loses_and_duplicates_nothi
 async fn windlass_on_layout_0_3_killed_at_any_command_loses_and_duplicates_nothing() {
     kill_windlass_at_any_command(WorkQueueLayout::V03).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_without_a_reply_says_to_lease_again() {
+    let fixture = Fixture::start(WorkQueueLayout::V03);
+    let steps = FaultProxy::before(&fixture.server);
+    let mut unknown = 0;
+    for cut in CutPoint::each() {
+        arrange(&fixture).await;
+        steps.arm(CutPoint::Never);
+        let queue = fixture.queue_at(&steps.url()).await;
+        steps.count_from_here(cut);
+        let leased = queue.lease(LONG, NO_WAIT).await;
+        if let Err(error) = leased
+            && error.is_unknown()
+        {
+            assert!(
+                error.help().starts_with("lease again; "),
+                "{}",
+                error.help()
+            );
+            unknown += 1;
+        }
+        let was_cut = steps.was_cut();
+        steps.arm(CutPoint::Never);
+        if !was_cut {
+            break;
+        }
+    }
+    assert!(unknown > 0, "no reply was lost");
+}

@@ -58,6 +58,22 @@ async fn a_claim_whose_reply_was_dropped_starts_within_two_renewals() {
     assert!(started.values().all(|count| *count == 1));
 }
 
+/// A claim without a sequence number is another claim when it is repeated.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_claim_without_a_reply_says_when_its_jobs_come_back() {
+    let server = ServerOptions::new().tcp().start();
+    let proxy = Proxy::start(&server).await;
+    let store = open(&with_options(&proxy.url(), "timeout=1s")).await;
+    let q = queue("q");
+    store.enqueue(&q, jobs(2)).await.unwrap();
+    proxy.drop_replies();
+
+    let error = store.claim(&q, ClaimRequest::single(1)).await.unwrap_err();
+
+    assert!(error.is_unknown(), "{error}");
+    assert!(error.help().contains("lease expires"), "{}", error.help());
+}
+
 /// The caller of a claim is cancelled, before or after the reply: the next renewal does not list the
 /// claim and brings its jobs back.
 #[tokio::test(flavor = "multi_thread")]
