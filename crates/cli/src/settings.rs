@@ -1,6 +1,8 @@
 //! Settings from flags, the environment and `windlass.toml`, in this order of precedence.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -55,7 +57,7 @@ pub(crate) struct Settings {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct File {
+struct Keys {
     store: Option<String>,
 }
 
@@ -106,19 +108,27 @@ fn choose(flag: Option<&str>, environment: Option<&str>, file: Option<&str>) -> 
 }
 
 fn read_file(path: &Path) -> Result<Option<String>> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => parse_file(&text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(CliError::config(
+    let unreadable = |error: std::io::Error| {
+        CliError::config(
             format!("cannot read {FILE}: {error}"),
             "make it a readable UTF-8 file, or remove it",
-        )),
-    }
+        )
+    };
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    windlass_server::trusted_file::check(&file, path, FILE)
+        .map_err(|error| CliError::config(error.to_string(), error.help().to_owned()))?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(unreadable)?;
+    parse_file(&text)
 }
 
 fn parse_file(text: &str) -> Result<Option<String>> {
-    toml::from_str::<File>(text)
-        .map(|file| file.store)
+    toml::from_str::<Keys>(text)
+        .map(|keys| keys.store)
         .map_err(|error| {
             // Only the parser's message: the full text quotes the line, which may contain a secret.
             let line = error

@@ -10,7 +10,7 @@
 //! `framing` rejects, `budget` limits the memory of requests and responses. The middleware in `guard` authenticates every request ([`scope`],
 //! [`token`]) and attaches a `caller` to it. `request` reads requests, `handlers` responds to them,
 //! `error` turns errors into responses. `delayed`, `events`, `metrics` and `page` are the routes
-//! outside the operations. [`client`] is the client used by `windlass submit` and by tests.
+//! outside the operations. [`trusted_file`] checks who may write a file. [`client`] is the client used by `windlass submit` and by tests.
 
 mod budget;
 mod caller;
@@ -35,6 +35,7 @@ mod state;
 mod table;
 mod timeouts;
 pub mod token;
+pub mod trusted_file;
 
 pub use client::HttpClient;
 pub use scope::{Grant, Scope};

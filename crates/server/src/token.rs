@@ -5,12 +5,15 @@ mod generate;
 mod strength;
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::Path;
 
 use windlass_core::{Error, ErrorKind, Result};
 
 use crate::scope::Grant;
+use crate::trusted_file;
 use digest::Digest;
 pub use generate::NewToken;
 use strength::{GuessableDigests, SECRET_CHARS_MIN, is_weak};
@@ -61,14 +64,14 @@ impl Tokens {
             let help = "check the path and the permissions of the file";
             Error::new(ErrorKind::Invalid, what, help).caused_by(error)
         };
-        let metadata = std::fs::metadata(path).map_err(unreadable)?;
-        check_mode(path, &metadata)?;
-        let bytes = metadata.len();
+        let mut file = File::open(path).map_err(unreadable)?;
+        let bytes = trusted_file::check(&file, path, "token file")?.len();
         if bytes > FILE_BYTES_MAX {
             let why = format!("{bytes} bytes is too large; maximum {FILE_BYTES_MAX}");
             return Err(Error::invalid("token file", why, "remove unused tokens"));
         }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(unreadable)?;
         Self::parse(&text).map_err(|error| {
             let what = format!("{shown}: {error}");
             Error::new(error.kind(), what, error.help().to_owned())
@@ -151,32 +154,6 @@ impl Tokens {
     pub(crate) fn all(&self) -> &[TokenEntry] {
         &self.0
     }
-}
-
-/// Rejects a file that other users may write: they could add a token of their own.
-#[cfg(unix)]
-fn check_mode(path: &Path, metadata: &std::fs::Metadata) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-
-    const WRITE_BY_OTHERS: u32 = 0o022;
-    let mode = metadata.permissions().mode() & 0o777;
-    // A device or pipe has no content that stays.
-    if !metadata.is_file() || mode & WRITE_BY_OTHERS == 0 {
-        return Ok(());
-    }
-    let shown = path.display();
-    let why = format!("other users may write {shown} (mode {mode:o})");
-    Err(Error::invalid(
-        "token file",
-        why,
-        format!("run `chmod go-w {shown}`"),
-    ))
-}
-
-#[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "the same signature everywhere")]
-fn check_mode(_: &Path, _: &std::fs::Metadata) -> Result<()> {
-    Ok(())
 }
 
 fn parse_line(line: &str, guessable: &GuessableDigests) -> Result<TokenEntry> {

@@ -169,8 +169,16 @@ fn sqlite(rest: &str) -> Result<StoreUrl> {
             "write memory: for an in-memory store",
         );
     }
-    if path.starts_with("file:") {
-        return bad("the path is a URL", "write only the path of the file");
+    // Any other URL may have a password, and paths are shown.
+    let scheme = path.split(':').next().unwrap_or_default();
+    if path.starts_with("file:")
+        || path.contains("://")
+        || REDIS_SCHEMES.contains(&scheme) && scheme != path
+    {
+        return bad(
+            "the path is a URL",
+            "write only the path of the file after sqlite:, or the URL without sqlite:",
+        );
     }
     Ok(StoreUrl::Sqlite {
         path: PathBuf::from(path),
@@ -267,6 +275,8 @@ mod tests {
             ("sqlite:/srv/jobs.db", "/srv/jobs.db"),
             ("sqlite:///srv/jobs.db", "/srv/jobs.db"),
             ("sqlite:a folder/å.db", "a folder/å.db"),
+            ("sqlite:redis", "redis"),
+            ("sqlite:12:30.db", "12:30.db"),
         ] {
             assert_eq!(
                 parse(text).unwrap(),
@@ -285,6 +295,9 @@ mod tests {
             "sqlite://",
             "sqlite::memory:",
             "sqlite:file:x",
+            "sqlite:redis://h",
+            "sqlite:redis:x",
+            "sqlite:a/postgres://h",
             "sqlite:x?y=1",
             "sqlite:a\nb",
             "memory:x",

@@ -168,3 +168,65 @@ fn the_file_moves_every_command() {
     assert!(sandbox.path("other.db").exists() && !sandbox.has_store());
     sandbox.claim("q");
 }
+
+#[test]
+fn a_file_that_others_may_write_is_bad_configuration() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let sandbox = Sandbox::new();
+    let path = sandbox.path("windlass.toml");
+    std::fs::write(&path, "store = \"sqlite:file.db\"\n").unwrap();
+    for (mode, is_refused) in [(0o600, false), (0o644, false), (0o664, true), (0o602, true)] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+
+        // Even if the file is overridden: commands without the flag would use it.
+        for more in [&[][..], &["--store", "sqlite:flag.db"]] {
+            let ran = show(&sandbox, None, more);
+
+            assert_eq!(
+                ran.code == Some(78),
+                is_refused,
+                "{mode:o} {more:?}: {}",
+                ran.stderr
+            );
+            if is_refused {
+                assert!(
+                    ran.stderr.contains("chmod go-w windlass.toml"),
+                    "{}",
+                    ran.stderr
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_password_after_the_wrong_scheme_is_not_shown() {
+    let sandbox = Sandbox::new();
+    for url in [
+        "sqlite:redis://joe:hunter2@host",
+        "sqlite://redis://joe:hunter2@host",
+        "sqlite:rediss:joe:hunter2@host",
+        "memory:redis://joe:hunter2@host",
+        "jobs:redis://joe:hunter2@host",
+        "joe:hunter2@host",
+        "//joe:hunter2@host",
+        "redis:joe:hunter2@host",
+    ] {
+        for command in ["config show", "queue stats q", "doctor", "enqueue q x"] {
+            let ran = sandbox.run(&format!("{command} --store {url}"));
+
+            let shown = format!("{}{}", ran.text(), ran.stderr);
+            assert!(
+                ran.code != Some(0) && !shown.contains("hunter2"),
+                "{url}: {shown}"
+            );
+        }
+    }
+    let ran = sandbox.run("interop bridge --from redis://joe:hunter2@host --to q");
+    assert!(
+        ran.code == Some(2) && !ran.stderr.contains("hunter2"),
+        "{}",
+        ran.stderr
+    );
+}

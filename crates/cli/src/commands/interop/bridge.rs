@@ -163,7 +163,8 @@ fn source(arguments: &Arguments) -> Result<BridgeSource> {
                 blueque::BluequeLayout::Released
             },
         }),
-        _ => Err(invalid("--from", &arguments.from, SOURCES)),
+        // Not the rest: it may be a URL with a password.
+        _ => Err(invalid("--from", system, SOURCES)),
     }
 }
 
