@@ -230,6 +230,13 @@ impl Shared {
             }
             (Some(AttemptEnd::Released), _)
             | (_, Some(StopReason::Leaving | StopReason::LeaseLost)) => Outcome::Release,
+            (Some(AttemptEnd::Unread { why }), _) => {
+                if self.crashes.record_unread(context) {
+                    Outcome::failed(why)
+                } else {
+                    Outcome::Release
+                }
+            }
             (Some(AttemptEnd::Crashed { why, was_alone }), _) => {
                 if self.crashes.record(context, was_alone) {
                     let why = format!(

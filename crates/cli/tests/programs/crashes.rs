@@ -61,6 +61,80 @@ fn a_reply_written_before_the_exit_counts() {
     }
 }
 
+/// A resident program that is ready, waits until a job is in its pipe, reads the first bytes of it and exits.
+const IGNORES_ITS_JOB: &str = r#"
+import array, fcntl, os, sys, termios, time
+
+open("starts", "a").write("x")
+while os.read(0, 1) != b"\n":
+    pass
+os.write(1, b'{"type":"ready"}\n')
+unread = array.array("i", [0])
+while unread[0] == 0:
+    time.sleep(0.01)
+    fcntl.ioctl(0, termios.FIONREAD, unread)
+os.read(0, int(sys.argv[1])) if sys.argv[1] != "0" else None
+os._exit(7)
+"#;
+
+/// A job of which the program reads some bytes before it exits.
+fn job_of_a_program_that_reads(bytes: u8, job_options: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.path("ignores.py"), IGNORES_ITS_JOB).unwrap();
+    sandbox.job("1", "x", job_options);
+    let script = format!(
+        r#"if [ ! -e starts ] || [ -e always ]; then exec python3 ignores.py {bytes}; fi
+        . ./lib.sh; echo '{{"type":"ready"}}'; next_job; done_with "$id" "$token" fine"#
+    );
+    std::fs::write(sandbox.path("program.sh"), script).unwrap();
+    sandbox
+}
+
+#[test]
+fn a_job_that_the_process_did_not_read_uses_no_attempt() {
+    let sandbox = job_of_a_program_that_reads(0, "--max-attempts 1");
+
+    sandbox.worker("", ". ./program.sh").ok();
+
+    let job = sandbox.shown("1");
+    assert_eq!(
+        (&job["result"], &job["attempt"]),
+        (&"fine".into(), &1.into()),
+        "{job}"
+    );
+}
+
+#[test]
+fn a_job_that_the_process_began_to_read_uses_an_attempt() {
+    let sandbox = job_of_a_program_that_reads(1, "--max-attempts 1");
+
+    sandbox.worker("", ". ./program.sh").ok();
+
+    let job = sandbox.shown("1");
+    assert_eq!(job["state"], "dead");
+    assert!(
+        text(&job["error"]).contains("while running the job: exit status 7"),
+        "{job}"
+    );
+}
+
+#[test]
+fn a_job_that_no_process_reads_is_not_handed_out_for_ever() {
+    let sandbox = job_of_a_program_that_reads(0, "--max-attempts 1");
+    std::fs::write(sandbox.path("always"), "").unwrap();
+
+    sandbox.worker("", ". ./program.sh").ok();
+
+    let job = sandbox.shown("1");
+    assert_eq!(job["state"], "dead");
+    assert!(
+        text(&job["error"]).contains("exited without reading the job: exit status 7"),
+        "{job}"
+    );
+    let starts = std::fs::read(sandbox.path("starts")).unwrap();
+    assert_eq!(starts.len(), 4, "three are free");
+}
+
 #[test]
 fn a_job_that_crashes_its_process_is_isolated_and_becomes_dead() {
     let sandbox = Sandbox::new();

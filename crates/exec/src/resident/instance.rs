@@ -84,8 +84,10 @@ pub(super) async fn run_instance(
     } else {
         String::new()
     };
-    shared.pool.close(instance, |was_alone| {
-        if is_ours {
+    // A process that exits after each job may be given one more before it has exited.
+    let was_useful = ended.as_ref().is_ok_and(|ended| ended.is_healthy);
+    shared.pool.close(instance, |job| {
+        if is_ours || (was_useful && !job.may_be_seen) {
             return AttemptEnd::Released;
         }
         // Its jobs end even if its exit status is unknown: nothing else would end them.
@@ -93,7 +95,12 @@ pub(super) async fn run_instance(
             Ok(ended) => ended.why.clone(),
             Err(error) => error.to_string(),
         };
+        if !job.may_be_seen {
+            let why = format!("the worker process exited without reading the job: {how}");
+            return AttemptEnd::Unread { why };
+        }
         let why = format!("the worker process exited while running the job: {how}{last_lines}");
+        let was_alone = job.was_alone;
         AttemptEnd::Crashed { why, was_alone }
     });
     ended

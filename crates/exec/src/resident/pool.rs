@@ -33,8 +33,18 @@ pub(super) enum AttemptEnd {
     Replied(Outcome),
     /// The process exited before it replied.
     Crashed { why: String, was_alone: bool },
+    /// The process exited before it read the job, and had answered no other.
+    Unread { why: String },
     /// The process never saw the job, or was ended by the worker for another reason than this job.
     Released,
+}
+
+/// A job of a process that has exited.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClosedJob {
+    pub(super) was_alone: bool,
+    /// The process may have read a part of it.
+    pub(super) may_be_seen: bool,
 }
 
 /// All processes of a worker, behind one lock that is held only briefly.
@@ -120,20 +130,18 @@ impl Pool {
     }
 
     /// Records that a process has exited: its jobs end with `end`.
-    pub(super) fn close(&self, instance: InstanceId, end: impl Fn(bool) -> AttemptEnd) {
+    pub(super) fn close(&self, instance: InstanceId, end: impl Fn(&ClosedJob) -> AttemptEnd) {
         let entries = self.with(instance, |slot| {
             slot.close();
             slot.reserved_by = None;
             std::mem::take(&mut slot.entries)
         });
         for entry in entries.into_iter().flatten() {
-            let may_be_seen = entry.may_be_seen.load(Ordering::Acquire);
-            let end = if may_be_seen {
-                end(entry.is_exclusive)
-            } else {
-                AttemptEnd::Released
+            let job = ClosedJob {
+                was_alone: entry.is_exclusive,
+                may_be_seen: entry.may_be_seen.load(Ordering::Acquire),
             };
-            let _ = entry.end.send(end);
+            let _ = entry.end.send(end(&job));
         }
     }
 
