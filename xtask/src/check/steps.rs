@@ -20,6 +20,9 @@ const FAST_LIBRARY: &str = "windlass-testkit";
 const NO_DENY: &str = "cargo-deny is not installed, so licences and advisories are not checked; \
                        install it with `cargo install --locked cargo-deny`";
 
+const NO_ROOT: &str = "tests named needs_root give files to another user, which only root may do; \
+                       run them with `sudo -E cargo test -p windlass-store-sqlite needs_root`";
+
 const NAMED: &str = "the failing test is named above; run it alone by its name";
 
 /// One step of a check.
@@ -96,6 +99,7 @@ pub(super) fn of(root: &Path, extent: Extent) -> Vec<Step> {
                 redis_step(),
                 peers_step(),
                 tests(has_nextest),
+                root_tests(rustix::process::geteuid().is_root()),
                 docs(),
                 deny(has(root, "deny")),
             ]
@@ -159,11 +163,23 @@ fn peers_step() -> Step {
 fn tests(has_nextest: bool) -> Step {
     let commands: &[&str] = if has_nextest {
         // nextest does not run doc tests, so cargo does.
-        &["nextest run --workspace", "test --workspace --doc"]
+        &[
+            "nextest run --workspace -E !test(needs_root)",
+            "test --workspace --doc",
+        ]
     } else {
-        &["test --workspace"]
+        &["test --workspace -- --skip needs_root"]
     };
     step("tests", commands, NAMED)
+}
+
+/// The tests that only root can run.
+fn root_tests(is_root: bool) -> Step {
+    let command = "test --package windlass-store-sqlite --test bad_file needs_root";
+    Step {
+        not_run: (!is_root).then_some(NO_ROOT),
+        ..step("root tests", &[command], NAMED)
+    }
 }
 
 fn fast_tests(has_nextest: bool) -> Step {
@@ -206,7 +222,21 @@ mod tests {
                 .shown()
                 .ends_with("cargo test --workspace --doc")
         );
-        assert_eq!(tests(false).shown(), "cargo test --workspace");
+        assert!(
+            tests(false)
+                .shown()
+                .starts_with("cargo test --workspace -- ")
+        );
+    }
+
+    #[test]
+    fn tests_that_need_root_are_reported_if_they_do_not_run() {
+        assert!(
+            root_tests(false)
+                .not_run
+                .is_some_and(|why| why.contains("sudo"))
+        );
+        assert!(root_tests(true).not_run.is_none());
     }
 
     #[test]
@@ -228,6 +258,7 @@ mod tests {
             redis_step(),
             peers_step(),
             tests(true),
+            root_tests(true),
             fast_tests(true),
             docs(),
             deny(true),
