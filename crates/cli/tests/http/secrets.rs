@@ -169,3 +169,11 @@ fn the_token_is_not_shown_to_the_command() {
     assert!(seen.contains("WINDLASS_JOB_ID=a"), "{seen}");
     assert!(!seen.contains("s3cr3t"), "{seen}");
 }
+
+#[test]
+fn the_help_lists_every_limit_of_a_token() {
+    let help = Sandbox::new().run("serve --help").ok().text();
+    for limit in ["rate=N", "requests=N", "streams=N", "names=N"] {
+        assert!(help.contains(limit), "{limit}: {help}");
+    }
+}
