@@ -18,6 +18,8 @@ pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
     loop {
         if let Ok(mut watch) = store.watch_cancels(&queues).await {
             backoff.reset();
+            // Jobs may have been cancelled before the watch began.
+            renew_if_concerned(&shared, &Notification::Resync);
             while let Some(notification) = watch.next().await {
                 renew_if_concerned(&shared, &notification);
             }

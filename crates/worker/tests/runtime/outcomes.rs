@@ -1,10 +1,12 @@
 //! Every way an attempt can end, without affecting other jobs.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_core::{Due, JobState, NewJob, Reason, RetryPolicy, Target};
+use windlass_core::{Due, JobState, NewJob, Reason, RetryPolicy, Store, Target};
 use windlass_worker::{AttemptContext, Outcome, RetryWhen, StopReason};
 
+use crate::faulty_store::{FailureMode, FaultyStore};
 use crate::fixture::{Count, Fixture, SOON, never_returns, text};
 
 async fn by_payload(context: AttemptContext) -> Outcome {
@@ -137,6 +139,28 @@ async fn a_cancelled_job_is_dropped_at_once_when_its_handler_does_not_watch_for_
 
     fixture.until_state(&ids[0], JobState::Cancelled).await;
     assert_eq!(worker.stop().await.cancelled, 1);
+}
+
+#[tokio::test]
+async fn a_cancellation_before_the_worker_watches_is_not_missed() {
+    let store = Arc::new(FaultyStore::new());
+    store.plan("watch_cancels", FailureMode::StaysUnreachable);
+    let fixture = Fixture::on(Arc::clone(&store) as Arc<dyn Store>);
+    let mut options = fixture.options();
+    // No regular renewal reports it.
+    options.lease = Duration::from_secs(24 * 3600);
+    let (id, worker) = fixture.start_with_job(options, |_| never_returns()).await;
+    let target = Target::Ids(vec![id.clone()]);
+    fixture
+        .store
+        .cancel(&fixture.queue, &target, None)
+        .await
+        .unwrap();
+
+    store.restore("watch_cancels");
+
+    fixture.until_state(&id, JobState::Cancelled).await;
+    worker.stop().await;
 }
 
 #[tokio::test]

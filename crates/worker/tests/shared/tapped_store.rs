@@ -211,7 +211,10 @@ impl<T: Tap> Store for TappedStore<T> {
         'b: 'c,
         Self: 'c,
     {
-        Box::pin(async { Ok(self.tap.cancels()) })
+        Box::pin(async {
+            self.tap.call("watch_cancels")?;
+            Ok(self.tap.cancels())
+        })
     }
 
     fn limits(&self) -> Limits {
