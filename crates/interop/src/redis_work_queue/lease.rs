@@ -44,9 +44,12 @@ impl WorkQueue {
     /// leased without the caller knowing; a clean returns it once the lease has expired.
     pub async fn lease(&self, lease: Duration, wait: Option<Duration>) -> Result<Option<Item>> {
         let leased = self.lease_or_wait(lease, wait).await;
-        leased.map_err(|error| match error.is_unknown() {
-            true => error.with_help(LEASE_AGAIN),
-            false => error,
+        leased.map_err(|error| {
+            if error.is_unknown() {
+                error.with_help(LEASE_AGAIN)
+            } else {
+                error
+            }
         })
     }
 

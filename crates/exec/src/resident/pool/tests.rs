@@ -232,12 +232,14 @@ fn a_crash_fails_only_jobs_that_the_process_may_have_seen() {
     let mut unseen = take(&mut fixture.pool.waiting(false), "unseen")
         .map(|assignment| end_without_abandoning(assignment))
         .unwrap();
-    let crashed = |job: &ClosedJob| match job.may_be_seen {
-        true => AttemptEnd::Crashed {
+    let crashed = |job: &ClosedJob| {
+        if !job.may_be_seen {
+            return AttemptEnd::Released;
+        }
+        AttemptEnd::Crashed {
             why: "x".to_owned(),
             was_alone: job.was_alone,
-        },
-        false => AttemptEnd::Released,
+        }
     };
     fixture.pool.close(instance(0), crashed);
     assert!(matches!(
