@@ -76,6 +76,9 @@ pub struct Settings {
     pub cancelled: Keep,
     /// The number of partitions, in stores that support them (default: 1).
     pub partitions: Partitions,
+    /// The number of waiting jobs in one partition above which [`Partitions::Auto`] doubles their number
+    /// (default: 1000000).
+    pub partition_at: u64,
 }
 
 /// The number of partitions of a queue. Jobs are ordered within a partition. Partitions can be added,
@@ -115,6 +118,7 @@ impl Default for Settings {
             },
             cancelled: default_keep,
             partitions: Partitions::Fixed(1),
+            partition_at: 1_000_000,
         }
     }
 }
@@ -224,7 +228,7 @@ const AGE: &str = "a duration such as 1h30m, or all";
 const NUMBER: &str = "a whole number";
 const BOUND: &str = "a whole number, or all";
 
-static FIELDS: [Field; 15] = [
+static FIELDS: [Field; 16] = [
     field!(
         "dedup_for",
         DURATION,
@@ -294,6 +298,13 @@ static FIELDS: [Field; 15] = [
         format_partitions,
         parse_partitions
     ),
+    field!(
+        "partition_at",
+        "a whole number from 1",
+        partition_at,
+        format_value,
+        parse_threshold
+    ),
 ];
 
 fn format_value(value: impl ToString + Copy) -> String {
@@ -346,6 +357,13 @@ fn parse_positive(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
         _ => Err(not_a_number(text)),
+    }
+}
+
+fn parse_threshold(text: &str) -> Result<u64, String> {
+    match parse_number(text)? {
+        0 => Err(not_a_number(text)),
+        number => Ok(number),
     }
 }
 

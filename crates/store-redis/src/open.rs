@@ -23,9 +23,6 @@ pub struct Options {
     pub clock: Option<Arc<dyn Clock>>,
     /// Size limits of jobs.
     pub limits: Limits,
-    /// Waiting jobs per partition above which a queue with `partitions=auto` gets more partitions
-    /// (default: 1,000,000).
-    pub grow_at: u64,
 }
 
 impl Default for Options {
@@ -33,7 +30,6 @@ impl Default for Options {
         Self {
             clock: None,
             limits: Limits::default(),
-            grow_at: 1_000_000,
         }
     }
 }
@@ -69,7 +65,6 @@ impl RedisStore {
             scripts: Scripts::of(source),
             clock: options.clock,
             prefix: address.prefix.clone(),
-            grow_at: options.grow_at,
         };
         Ok(Self {
             inner: Arc::new(Inner {

@@ -39,8 +39,6 @@ pub(crate) struct Shared {
     /// Set in tests, where scripts read the time from an argument.
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) prefix: String,
-    /// Number of waiting jobs in one partition above which `partitions=auto` adds more.
-    pub(crate) grow_at: u64,
 }
 
 impl Shared {

@@ -232,15 +232,12 @@ async fn partitions_are_added_while_jobs_are_enqueued_and_claimed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_queue_that_outgrows_its_partitions_gets_more_automatically() {
     let server = Server::start();
-    let options = Options {
-        grow_at: 100,
-        ..Options::default()
-    };
-    let store = RedisStore::open(&server.url(), options).await.unwrap();
-    store
-        .set(&queue(), vec!["partitions=auto".parse().unwrap()])
-        .await
-        .unwrap();
+    let store = open(&server.url()).await;
+    // The second call changes the threshold of a queue that already grows automatically.
+    for settings in [&["partitions=auto"][..], &["partition_at=100"]] {
+        let settings = settings.iter().map(|setting| setting.parse().unwrap());
+        store.set(&queue(), settings.collect()).await.unwrap();
+    }
 
     let mut sent = 0;
     windlass_testkit::redis::until("the queue has grown", || {

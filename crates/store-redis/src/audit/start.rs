@@ -51,7 +51,7 @@ impl Queue {
                 partition.partition(count, 0).await?;
                 self.learn(count);
             }
-            self.grow_to(settings.partitions).await?;
+            self.grow_to(&settings).await?;
         }
         Ok(())
     }

@@ -142,7 +142,7 @@ mod tests {
             .collect();
         // Settings after these are not used by scripts.
         assert_eq!(named[..NAMES.len()], NAMES);
-        assert_eq!(named[NAMES.len()..], ["partitions"]);
+        assert_eq!(named[NAMES.len()..], ["partitions", "partition_at"]);
         let partitions = Setting::new("partitions", "auto").unwrap();
         assert_eq!(rule_of(&partitions).unwrap(), (0, 0.0));
         let changed: Vec<_> = OTHERS

@@ -162,7 +162,7 @@ impl Queue {
             batched.partition.set(settings).await?;
         }
         let settings = partitions[0].partition.set(settings).await?;
-        self.grow_to(settings.partitions).await?;
+        self.grow_to(&settings).await?;
         Ok(settings)
     }
 

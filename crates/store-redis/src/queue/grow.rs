@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use windlass_core::setting::PARTITIONS_MAX;
-use windlass_core::{Partitions, Result};
+use windlass_core::{Partitions, Result, Settings};
 
 use super::Queue;
 use crate::partition::{Partition, number_arg};
@@ -77,20 +77,17 @@ impl Queue {
 
     /// The number of waiting jobs above which the queue grows, by its settings; 0 is never.
     async fn grow_at(&self) -> Result<u64> {
-        Ok(match self.settings().await?.partitions {
-            Partitions::Fixed(_) => 0,
-            Partitions::Auto => self.shared.grow_at,
-        })
+        Ok(threshold(&self.settings().await?))
     }
 
     /// Adds partitions up to the wanted number; never removes any.
-    pub(crate) async fn grow_to(&self, wanted: Partitions) -> Result<()> {
+    pub(crate) async fn grow_to(&self, settings: &Settings) -> Result<()> {
         let (now, _) = self.first().partition(0, 0).await?;
-        let (count, grow_at) = match wanted {
-            Partitions::Fixed(count) => (count.max(now), 0),
-            Partitions::Auto => (now, self.shared.grow_at),
+        let count = match settings.partitions {
+            Partitions::Fixed(count) => count.max(now),
+            Partitions::Auto => now,
         };
-        self.grow(now, count, grow_at).await
+        self.grow(now, count, threshold(settings)).await
     }
 
     /// Grows in a background task, one at a time in this process. After an error the next enqueue tries
@@ -108,9 +105,10 @@ impl Queue {
     /// Doubles the number of partitions.
     async fn grow_by_size(&self) -> Result<()> {
         let (now, _) = self.first().partition(0, 0).await?;
-        if self.settings().await?.partitions == Partitions::Auto && now < PARTITIONS_MAX {
+        let settings = self.settings().await?;
+        if settings.partitions == Partitions::Auto && now < PARTITIONS_MAX {
             let count = (now * 2).min(PARTITIONS_MAX);
-            self.grow(now, count, self.shared.grow_at).await?;
+            self.grow(now, count, threshold(&settings)).await?;
         }
         Ok(())
     }
@@ -145,5 +143,13 @@ impl Queue {
         }
         self.known.expire();
         Ok(())
+    }
+}
+
+/// The number of waiting jobs above which a partition asks for more; 0 is never.
+fn threshold(settings: &Settings) -> u64 {
+    match settings.partitions {
+        Partitions::Fixed(_) => 0,
+        Partitions::Auto => settings.partition_at,
     }
 }

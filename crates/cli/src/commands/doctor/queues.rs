@@ -12,8 +12,7 @@ use crate::exit::Result;
 /// If a job waits longer than this although there are workers, there are too few.
 const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// Largest number of jobs, and of bytes, for one partition of a queue in Redis.
-const PARTITION_JOBS_MAX: u64 = 1_000_000;
+/// Largest number of bytes for one partition of a queue in Redis.
 const PARTITION_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// From this number on, stale entries are worth a warning: each takes memory, and a claim drops those
@@ -65,7 +64,7 @@ fn size(queue: &QueueName, stats: &Stats, settings: &Settings) -> Option<Check> 
         stats.cancelled,
     ];
     let jobs: u64 = jobs.iter().sum();
-    if jobs <= PARTITION_JOBS_MAX.saturating_mul(partitions)
+    if jobs <= settings.partition_at.saturating_mul(partitions)
         && stats.bytes <= PARTITION_BYTES_MAX.saturating_mul(partitions)
     {
         return None;
@@ -236,6 +235,9 @@ mod tests {
         assert!(!large(stats(1_000_000, 1 << 30), &settings));
         assert!(large(stats(1_000_001, 0), &settings));
         assert!(large(stats(0, (1 << 30) + 1), &settings));
+        settings.partition_at = 2_000_000;
+        assert!(!large(stats(1_000_001, 0), &settings));
+        settings.partition_at = 1_000_000;
         settings.partitions = Partitions::Fixed(2);
         assert!(!large(stats(1_000_001, 0), &settings));
         settings.partitions = Partitions::Auto;

@@ -77,6 +77,7 @@ fn describe(name: &str) -> &'static str {
         "dead_age" => "how long to keep dead jobs",
         "cancelled_age" => "how long to keep cancelled jobs",
         "partitions" => "number of partitions in Redis: 1 to 128, auto",
+        "partition_at" => "waiting jobs in a partition above which auto adds partitions",
         _ => "",
     }
 }

@@ -51,6 +51,7 @@ const SETTINGS: &[&str] = &[
     "cancelled_count=all",
     "cancelled_bytes=30",
     "cancelled_bytes=all",
+    "partition_at=7",
 ];
 
 fn change(callers: &mut Callers, change: Change) -> Operation {
