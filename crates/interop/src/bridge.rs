@@ -8,11 +8,13 @@
 //!
 //! # Map
 //!
-//! `source` defines what a bridge needs from an older system; `redis_work_queue`, `worqr` and
-//! `blueque` implement it. `job` builds jobs from the items.
+//! `source` defines what a bridge needs from an older system; `redis_work_queue`, `worqr`, `blueque`,
+//! `processor` and `delayed_queue` implement it. `job` builds jobs from the items.
 
 mod blueque;
+mod delayed_queue;
 mod job;
+mod processor;
 mod redis_work_queue;
 mod source;
 mod worqr;
@@ -132,9 +134,21 @@ impl Bridge {
     }
 
     /// Leaves the older system and returns the items that are still held.
-    pub async fn close(self) -> Result<BridgeReport> {
+    pub async fn close(mut self) -> Result<BridgeReport> {
+        let finished = self.finish_enqueued().await;
         self.worker.leave().await?;
+        finished?;
         Ok(self.report)
+    }
+
+    /// Finishes what is in the queue, so that it does not return to the older system.
+    async fn finish_enqueued(&mut self) -> Result<()> {
+        if !self.enqueued.is_empty() {
+            self.taken.clear();
+            self.drop_lost().await?;
+            self.finish_batch().await?;
+        }
+        Ok(())
     }
 
     async fn clean(&mut self) -> Result<()> {

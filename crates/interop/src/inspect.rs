@@ -1,6 +1,6 @@
 //! Lists the queues of the older systems on a server. Scans all keys in pages; read-only.
 //!
-//! Blueque keeps a table of its queues. Queues of the other two are recognised by their key names.
+//! Blueque keeps a table of its queues. Queues of the others are recognised by their key names.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +9,7 @@ use serde::Serialize;
 use windlass_core::Result;
 
 use crate::blueque::{Blueque, BluequeLayout};
+use crate::delayed_queue::{DelayedQueue, PREFIX};
 use crate::{InteropServer, reply};
 
 /// Number of keys per page.
@@ -18,13 +19,14 @@ const PAGE: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct FoundQueue {
-    /// `redis-work-queue`, `worqr` or `blueque`.
+    /// `redis-work-queue`, `worqr`, `blueque`, `processor` or `delayed-queue`.
     pub system: &'static str,
     /// Key layout.
     pub layout: &'static str,
     /// Key prefix, for systems where it can be chosen.
     pub prefix: Option<String>,
-    /// Queue name. `None` for redis-work-queue, whose queues are identified by their prefix.
+    /// Queue name. `None` for redis-work-queue and the Delayed Queue App, whose queues are identified
+    /// by their prefix.
     pub queue: Option<String>,
     /// Number of waiting items.
     pub waiting: u64,
@@ -37,6 +39,8 @@ pub struct FoundQueue {
 enum QueueKey {
     WorkQueue { prefix: String },
     Worqr { prefix: String, queue: String },
+    Processor { queue: String },
+    DelayedQueue,
 }
 
 impl QueueKey {
@@ -44,6 +48,12 @@ impl QueueKey {
     fn from_list(key: &str) -> Option<Self> {
         if let Some((prefix, queue)) = key.split_once(":queues:") {
             return Some(Self::worqr(prefix, queue));
+        }
+        if let Some(queue) = key.strip_prefix("jobs_queued:") {
+            return Some(Self::processor(queue));
+        }
+        if let Some((PREFIX, "dueJobs" | "unackedJobs")) = key.split_once(':') {
+            return Some(Self::DelayedQueue);
         }
         let mut suffixes = [":queue", ":processing"].into_iter();
         let prefix = suffixes.find_map(|suffix| key.strip_suffix(suffix))?;
@@ -56,6 +66,21 @@ impl QueueKey {
     fn from_set(key: &str) -> Option<Self> {
         let (prefix, queue) = key.split_once(":workingProcesses:")?;
         Some(Self::worqr(prefix, queue))
+    }
+
+    /// Recognises a queue by the key of a sorted set.
+    fn from_sorted_set(key: &str) -> Option<Self> {
+        match key.split_once(':')? {
+            ("jobs_dispatched" | "jobs_processing", queue) => Some(Self::processor(queue)),
+            (PREFIX, "jobs") => Some(Self::DelayedQueue),
+            _ => None,
+        }
+    }
+
+    fn processor(queue: &str) -> Self {
+        Self::Processor {
+            queue: queue.to_owned(),
+        }
     }
 
     fn worqr(prefix: &str, queue: &str) -> Self {
@@ -73,6 +98,7 @@ pub async fn find_queues(server: &InteropServer) -> Result<Vec<FoundQueue>> {
     // Redis deletes empty lists: a queue with only tasks in progress is found by its set.
     keys.extend(scan(server, "list", QueueKey::from_list).await?);
     keys.extend(scan(server, "set", QueueKey::from_set).await?);
+    keys.extend(scan(server, "zset", QueueKey::from_sorted_set).await?);
     let mut found = Vec::new();
     for key in keys {
         found.push(count(server, key).await?);
@@ -127,6 +153,26 @@ async fn count(server: &InteropServer, key: QueueKey) -> Result<FoundQueue> {
             prefix: Some(prefix),
             queue: Some(queue),
         },
+        QueueKey::Processor { queue } => FoundQueue {
+            system: "processor",
+            layout: "released",
+            waiting: length(server, "LLEN", &format!("jobs_queued:{queue}")).await?,
+            running: length(server, "ZCARD", &format!("jobs_dispatched:{queue}")).await?
+                + length(server, "ZCARD", &format!("jobs_processing:{queue}")).await?,
+            prefix: None,
+            queue: Some(queue),
+        },
+        QueueKey::DelayedQueue => {
+            let counts = DelayedQueue::new(server.clone(), PREFIX).counts().await?;
+            FoundQueue {
+                system: "delayed-queue",
+                layout: "released",
+                waiting: counts.delayed + counts.due,
+                running: counts.unacked,
+                prefix: Some(PREFIX.to_owned()),
+                queue: None,
+            }
+        }
     })
 }
 
@@ -199,5 +245,12 @@ mod tests {
         );
         assert_eq!(QueueKey::from_list("blueque_complete_tasks_q"), None);
         assert_eq!(QueueKey::from_list("another:key"), None);
+        let encode = QueueKey::processor("a:b");
+        assert_eq!(QueueKey::from_list("jobs_queued:a:b"), Some(encode.clone()));
+        let accepted = QueueKey::from_sorted_set("jobs_processing:a:b");
+        assert_eq!(accepted, Some(encode));
+        let delayed = QueueKey::from_sorted_set("delayed-queue:jobs");
+        assert_eq!(delayed, Some(QueueKey::DelayedQueue));
+        assert_eq!(QueueKey::from_sorted_set("jobs_progress:a"), None);
     }
 }

@@ -1,16 +1,19 @@
-//! Clients for three older queue systems (redis-work-queue, Worqr and Blueque) that work on those
-//! systems' own Redis keys, and a bridge that migrates their work into Windlass.
+//! Clients for four older queue systems (redis-work-queue, Worqr, Blueque and the Delayed Queue App)
+//! that work on those systems' own Redis keys, and a bridge that migrates their work, and that of the
+//! Processor Job Queue, into Windlass.
 //!
 //! # Map
 //!
-//! [`redis_work_queue`], [`worqr`] and [`blueque`] each implement one older system and use its
-//! terms. Every change they make is one script in `lua/`. [`InteropServer`] is the Redis server that
-//! holds their keys, and `reply` parses script replies. [`bridge`] migrates work into Windlass;
-//! [`inspect`] lists the queues on a server.
+//! [`redis_work_queue`], [`worqr`], [`blueque`] and [`delayed_queue`] each implement one older system
+//! and use its terms; [`processor`] has only what the bridge needs. Every change they make is one
+//! script in `lua/`. [`InteropServer`] is the Redis server that holds their keys, and `reply` parses
+//! script replies. [`bridge`] migrates work into Windlass; [`inspect`] lists the queues on a server.
 
 pub mod blueque;
 pub mod bridge;
+pub mod delayed_queue;
 pub mod inspect;
+pub mod processor;
 pub mod redis_work_queue;
 mod reply;
 mod server;

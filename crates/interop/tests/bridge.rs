@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_core::{ClaimRequest, ErrorKind, JobLease, QueueName, Store};
+use windlass_core::{ClaimRequest, Due, ErrorKind, JobId, JobLease, QueueName, Store};
 use windlass_interop::bridge::{Bridge, BridgeSource};
+use windlass_interop::delayed_queue::{DelayedQueue, PREFIX};
 use windlass_interop::redis_work_queue::{Item, WorkQueue};
 use windlass_interop::worqr::{Worqr, WorqrSettings};
 use windlass_interop::{InteropServer, blueque, inspect, redis_work_queue, worqr};
@@ -67,6 +68,16 @@ impl Fixture {
                 BridgeSource::Blueque { layout, .. } => {
                     let queue = self.blueque(*layout);
                     queue.enqueue(format!("{task:?}")).await.unwrap();
+                }
+                BridgeSource::Processor { queue, .. } => {
+                    let list = format!("jobs_queued:{queue}");
+                    let id = JobId::generate();
+                    self.old.command(&["HSET", id.as_str(), "json", task]).ok();
+                    self.old.command(&["LPUSH", &list, id.as_str()]).ok();
+                }
+                BridgeSource::DelayedQueue { prefix, .. } => {
+                    let queue = DelayedQueue::new(self.server.clone(), prefix);
+                    queue.submit(task, Due::Now).await.unwrap();
                 }
                 _ => self.add(task, task).await,
             }
@@ -148,6 +159,21 @@ fn work_queue() -> BridgeSource {
     }
 }
 
+/// Workers count as dead immediately.
+fn processor() -> BridgeSource {
+    BridgeSource::Processor {
+        queue: "old".to_owned(),
+        silence: Duration::ZERO,
+    }
+}
+
+fn delayed_queue() -> BridgeSource {
+    BridgeSource::DelayedQueue {
+        prefix: PREFIX.to_owned(),
+        unacked_for: Duration::ZERO,
+    }
+}
+
 /// Returns a bridge that holds all tasks, because the queue was full.
 async fn holding_bridge(fixture: &Fixture, source: &BridgeSource) -> Bridge {
     fixture.add_tasks(source).await;
@@ -187,6 +213,16 @@ async fn worqr_tasks_held_while_the_queue_is_full_are_migrated_later() {
 async fn blueque_tasks_held_while_the_queue_is_full_are_migrated_later() {
     assert_continues(blueque(blueque::BluequeLayout::Released)).await;
     assert_continues(blueque(blueque::BluequeLayout::Document)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processor_jobs_held_while_the_queue_is_full_are_migrated_later() {
+    assert_continues(processor()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn delayed_jobs_held_while_the_queue_is_full_are_migrated_later() {
+    assert_continues(delayed_queue()).await;
 }
 
 /// Cuts the connection to the older server at one command of a batch, and continues afterwards.
@@ -250,6 +286,45 @@ async fn a_bridge_from_blueque_loses_nothing_after_errors() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bridge_from_the_document_layout_of_blueque_loses_nothing_after_errors() {
     assert_survives_every_cut(blueque(blueque::BluequeLayout::Document)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_from_the_processor_loses_nothing_after_errors() {
+    assert_survives_every_cut(processor()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_from_the_delayed_queue_loses_nothing_after_errors() {
+    assert_survives_every_cut(delayed_queue()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_processor_job_that_a_worker_accepted_meanwhile_is_left_to_it() {
+    let fixture = Fixture::new().await;
+    let mut bridge = holding_bridge(&fixture, &processor()).await;
+    let dispatched = "jobs_dispatched:old";
+    let ids = fixture.old.command(&["ZRANGE", dispatched, "1", "1"]);
+    let two = ids.array()[0].text();
+    fixture.old.command(&["ZREM", dispatched, &two]).ok();
+    // Later than now: its worker shows progress.
+    let accepted = ["ZADD", "jobs_processing:old", "9999999999", &two];
+    fixture.old.command(&accepted).ok();
+
+    bridge.drain().await.unwrap();
+
+    assert_eq!((fixture.left().await, fixture.ready().await), (1, 2));
+    let json = fixture.old.command(&["HGET", &two, "json"]).text();
+    assert_eq!(json, "two");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_that_closes_returns_the_delayed_jobs_it_holds() {
+    let fixture = Fixture::new().await;
+    let bridge = holding_bridge(&fixture, &delayed_queue()).await;
+    bridge.close().await.unwrap();
+    let waiting = fixture.old.command(&["LLEN", "delayed-queue:dueJobs"]);
+    assert_eq!(waiting.integer(), 3);
+    assert_eq!(fixture.ready().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

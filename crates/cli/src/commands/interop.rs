@@ -2,8 +2,10 @@
 
 pub(crate) mod blueque;
 mod bridge;
+pub(crate) mod delayed_queue;
 mod inspect;
 pub(crate) mod redis_work_queue;
+mod runner;
 pub(crate) mod worqr;
 
 use clap::Subcommand;
@@ -25,6 +27,9 @@ pub(crate) enum Command {
     /// Work on Blueque queues
     #[command(subcommand)]
     Blueque(blueque::Command),
+    /// Work on the queue of the Delayed Queue App
+    #[command(subcommand)]
+    DelayedQueue(delayed_queue::Command),
     /// Migrate work from an older system into a queue
     Bridge(bridge::Arguments),
     /// List the queues of the older systems on a server
@@ -37,6 +42,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::RedisWorkQueue(command) => redis_work_queue::run(command, session).await,
         Command::Worqr(command) => worqr::run(command, session).await,
         Command::Blueque(command) => blueque::run(command, session).await,
+        Command::DelayedQueue(command) => delayed_queue::run(command, session).await,
         Command::Bridge(arguments) => bridge::run(arguments, session).await,
         Command::Inspect => inspect::run(session).await,
     }

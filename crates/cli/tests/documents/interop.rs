@@ -33,6 +33,7 @@ fn the_commands_of_the_page_on_older_systems_carry_their_work_over() {
         "windlass interop redis-work-queue add hello --prefix mail",
         "windlass interop blueque enqueue video hello",
         "windlass interop worqr enqueue mail hello --store redis://old:6379/0",
+        "windlass interop delayed-queue submit hello --at 1000",
     ] {
         let ended = shell.command(line).status().unwrap();
         assert!(ended.success(), "{line}");
@@ -56,4 +57,5 @@ fn the_commands_of_the_page_on_older_systems_carry_their_work_over() {
     }
 
     assert_eq!(ready(&shell, "mail"), Some(2), "one item and one task");
+    assert_eq!(ready(&shell, "reminders"), Some(1));
 }

@@ -66,6 +66,36 @@ const BLUEQUE_DOCUMENT: Source = Source {
     has_ids: true,
 };
 
+const PROCESSOR: Source = Source {
+    from: "processor:old --silence 1s",
+    add: |sandbox, count| {
+        for n in 0..count {
+            let json = format!("data {n}");
+            redis(sandbox, &["HSET", &format!("id-{n}"), "json", &json]);
+            redis(sandbox, &["LPUSH", "jobs_queued:old", &format!("id-{n}")]);
+        }
+    },
+    // A second without activity passes by itself.
+    expire: |_| {},
+    has_ids: true,
+};
+
+const DELAYED_QUEUE: Source = Source {
+    from: "delayed-queue --silence 1s",
+    add: |sandbox, count| {
+        for n in 0..count {
+            let (key, data) = (format!("delayed-queue:job:id-{n}"), format!("data {n}"));
+            redis(sandbox, &["HSET", &key, "payload", &data, "dueTime", "1"]);
+            redis(
+                sandbox,
+                &["LPUSH", "delayed-queue:dueJobs", &format!("id-{n}")],
+            );
+        }
+    },
+    expire: |_| {},
+    has_ids: true,
+};
+
 fn add_tasks(sandbox: &Sandbox, prefix: &str, push: &str, count: usize) {
     redis(
         sandbox,
@@ -93,7 +123,7 @@ fn redis(sandbox: &Sandbox, args: &[&str]) -> windlass_testkit::redis::Reply {
 }
 
 fn bridge(sandbox: &Sandbox, source: &Source) -> Value {
-    let line = format!("interop bridge --from {} --to new --json", source.from);
+    let line = format!("interop bridge {} --to new --json", source.from);
     sandbox.run(&line).ok().json()
 }
 
@@ -201,6 +231,42 @@ fn worqr_tasks_are_migrated() {
 #[test]
 fn blueque_tasks_are_migrated_under_their_ids() {
     assert_migrates(&BLUEQUE);
+}
+
+#[test]
+fn processor_jobs_are_migrated_under_their_uuids() {
+    assert_migrates(&PROCESSOR);
+}
+
+#[test]
+fn delayed_jobs_are_migrated_under_their_ids() {
+    assert_migrates(&DELAYED_QUEUE);
+}
+
+#[test]
+fn a_bridge_from_the_processor_loses_nothing_when_it_is_killed() {
+    assert_survives_kills(&PROCESSOR);
+}
+
+#[test]
+fn a_bridge_from_the_delayed_queue_loses_nothing_when_it_is_killed() {
+    assert_survives_kills(&DELAYED_QUEUE);
+}
+
+#[test]
+fn a_bridge_needs_a_source_that_exists() {
+    let sandbox = Sandbox::on(TestStore::redis());
+    for line in [
+        "",
+        "processor",
+        "delayed-queue:a",
+        "celery:mail",
+        "delayed-queue --from worqr:a",
+    ] {
+        sandbox
+            .run(&format!("interop bridge {line} --to new"))
+            .exits(2);
+    }
 }
 
 #[test]

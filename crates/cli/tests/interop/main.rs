@@ -12,5 +12,6 @@ mod test_store;
 
 mod blueque;
 mod bridge;
+mod delayed_queue;
 mod redis_work_queue;
 mod worqr;

@@ -66,10 +66,10 @@ impl SourceWorker for BluequeSource {
         };
         let processor = self.blueque.processor(&task)?;
         self.held.insert(task.id.clone(), processor);
-        Ok(TakeResult::Item(SourceItem {
-            id: task.id,
-            data: task.parameters.unwrap_or_default(),
-        }))
+        Ok(TakeResult::Item(SourceItem::new(
+            task.id,
+            task.parameters.unwrap_or_default(),
+        )))
     }
 
     async fn holds(&mut self, item: &SourceItem) -> Result<bool> {

@@ -14,9 +14,7 @@ const ID_HEADER: &str = "interop-id";
 /// Builds a job with the item's id, or with a substitute if that is not a valid job id.
 pub(super) fn from_item(source: &BridgeSource, item: &SourceItem) -> Result<NewJob> {
     match JobId::new(&item.id) {
-        Ok(id) => Ok(NewJob::new(item.data.clone())
-            .id(id)
-            .headers(headers(source)?)),
+        Ok(id) => Ok(with_id(item, id, headers(source)?)),
         Err(_) => with_substitute(source, item, substitute(&[item.id.as_bytes()])),
     }
 }
@@ -30,12 +28,21 @@ pub(super) fn under_new_id(source: &BridgeSource, item: &SourceItem) -> Result<N
 fn with_substitute(source: &BridgeSource, item: &SourceItem, id: JobId) -> Result<NewJob> {
     let mut headers = headers(source)?;
     headers.set(ID_HEADER, &printable(&item.id))?;
-    Ok(NewJob::new(item.data.clone()).id(id).headers(headers))
+    Ok(with_id(item, id, headers))
+}
+
+fn with_id(item: &SourceItem, id: JobId, headers: Headers) -> NewJob {
+    let mut job = NewJob::new(item.data.clone()).id(id).headers(headers);
+    job.due = item.due;
+    job.priority(item.priority)
 }
 
 fn headers(source: &BridgeSource) -> Result<Headers> {
     let mut headers = Headers::default();
     headers.set(FROM_HEADER, &printable(&source.to_string()))?;
+    if let Some(content_type) = source.content_type() {
+        headers.set("content-type", content_type)?;
+    }
     Ok(headers)
 }
 

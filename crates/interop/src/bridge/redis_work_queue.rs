@@ -31,10 +31,7 @@ impl SourceWorker for WorkQueueSource {
     async fn take(&mut self, wait: Duration) -> Result<TakeResult> {
         let item = self.queue.lease(LEASE, Some(wait)).await?;
         Ok(item.map_or(TakeResult::Empty, |item| {
-            TakeResult::Item(SourceItem {
-                id: item.id,
-                data: item.data,
-            })
+            TakeResult::Item(SourceItem::new(item.id, item.data))
         }))
     }
 

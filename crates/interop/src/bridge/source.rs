@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use windlass_core::Result;
+use windlass_core::{Due, Priority, Result};
 
-use super::{blueque, redis_work_queue, worqr};
+use super::{blueque, delayed_queue, processor, redis_work_queue, worqr};
 use crate::InteropServer;
+use crate::delayed_queue::DelayedQueue;
+use crate::processor::ProcessorQueue;
 
 /// The older queue that a bridge migrates from.
 #[derive(Debug, Clone)]
@@ -35,6 +37,20 @@ pub enum BridgeSource {
         /// Key layout.
         layout: crate::blueque::BluequeLayout,
     },
+    /// A queue of the Processor Job Queue.
+    Processor {
+        /// Queue name.
+        queue: String,
+        /// Accepted jobs without progress for this long belong to a dead worker.
+        silence: Duration,
+    },
+    /// The Delayed Queue App.
+    DelayedQueue {
+        /// Key prefix.
+        prefix: String,
+        /// Jobs that are unacknowledged for this long belong to a dead worker.
+        unacked_for: Duration,
+    },
 }
 
 impl BridgeSource {
@@ -49,7 +65,24 @@ impl BridgeSource {
             Self::Blueque { queue, layout } => {
                 Box::new(blueque::BluequeSource::join(server, queue, *layout).await?)
             }
+            Self::Processor { queue, silence } => {
+                let queue = ProcessorQueue::new(server, queue, *silence);
+                Box::new(processor::ProcessorSource::new(queue))
+            }
+            Self::DelayedQueue {
+                prefix,
+                unacked_for,
+            } => {
+                let queue = DelayedQueue::new(server.clone(), prefix);
+                let queue = queue.with_unacked_for(*unacked_for);
+                Box::new(delayed_queue::DelayedQueueSource::new(queue))
+            }
         })
+    }
+
+    /// Returns the media type of the payloads, if all have the same.
+    pub(super) fn content_type(&self) -> Option<&'static str> {
+        matches!(self, Self::Processor { .. }).then_some("application/json")
     }
 
     /// Returns whether producers choose ids, and so may reuse them. The other systems generate ids.
@@ -64,6 +97,8 @@ impl fmt::Display for BridgeSource {
             Self::RedisWorkQueue { prefix, .. } => write!(f, "redis-work-queue:{prefix}"),
             Self::Worqr { queue, .. } => write!(f, "worqr:{queue}"),
             Self::Blueque { queue, .. } => write!(f, "blueque:{queue}"),
+            Self::Processor { queue, .. } => write!(f, "processor:{queue}"),
+            Self::DelayedQueue { prefix, .. } => write!(f, "delayed-queue:{prefix}"),
         }
     }
 }
@@ -75,6 +110,22 @@ pub(super) struct SourceItem {
     pub(super) id: String,
     /// The payload.
     pub(super) data: Bytes,
+    /// When the job may run.
+    pub(super) due: Due,
+    /// The priority.
+    pub(super) priority: Priority,
+}
+
+impl SourceItem {
+    /// Creates an item without a due time or a priority.
+    pub(super) fn new(id: String, data: Bytes) -> Self {
+        Self {
+            id,
+            data,
+            due: Due::Now,
+            priority: Priority::default(),
+        }
+    }
 }
 
 /// Reply to a request for work.

@@ -35,12 +35,7 @@ impl SourceWorker for ScriptedSource {
 
 #[tokio::test]
 async fn items_returned_while_a_batch_was_taken_are_not_migrated() -> Result<()> {
-    let one = |id: &str| {
-        TakeResult::Item(SourceItem {
-            id: id.to_owned(),
-            data: "data".into(),
-        })
-    };
+    let one = |id: &str| TakeResult::Item(SourceItem::new(id.to_owned(), "data".into()));
     let server = windlass_testkit::redis::Server::start();
     let store: Arc<dyn Store> =
         Arc::new(RedisStore::open(&server.url(), Options::default()).await?);

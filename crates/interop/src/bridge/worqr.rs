@@ -62,10 +62,7 @@ impl SourceWorker for WorqrSource {
             Ok(process) => {
                 self.needs_restart = false;
                 Ok(process.map_or(TakeResult::Empty, |process| {
-                    TakeResult::Item(SourceItem {
-                        id: process.id,
-                        data: process.task,
-                    })
+                    TakeResult::Item(SourceItem::new(process.id, process.task))
                 }))
             }
             // The worker's timer ran out, and no heartbeat has noticed yet.

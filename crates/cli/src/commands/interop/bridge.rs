@@ -4,10 +4,13 @@ use clap::Args;
 use serde::Serialize;
 use windlass::{OpenMode, QueueName};
 use windlass_interop::bridge::{Bridge, BridgeReport, BridgeSource};
+use windlass_interop::delayed_queue::{PREFIX, UNACKED_FOR};
+use windlass_interop::processor::LEASE;
 use windlass_interop::{InteropServer, blueque, redis_work_queue, worqr};
 
 use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
+use crate::parse;
 use crate::session::Session;
 
 /// Arguments of `bridge`.
@@ -15,12 +18,19 @@ use crate::session::Session;
 #[command(
     after_help = "The bridge takes work as any worker of the older system does, enqueues it under its own \
     id, and only then finishes it there. A bridge that is killed loses nothing.\n\n\
-    Example:\n  windlass interop bridge --from redis-work-queue:mail --to mail --follow"
+    Examples:\n  \
+    windlass interop bridge --from redis-work-queue:mail --to mail --follow\n  \
+    windlass interop bridge processor:encode --to encode\n  \
+    windlass interop bridge delayed-queue --to mail"
 )]
 pub(crate) struct Arguments {
-    /// Source: redis-work-queue:PREFIX, worqr:QUEUE or blueque:QUEUE
-    #[arg(long, value_name = "SYSTEM:NAME")]
-    from: String,
+    /// Source: redis-work-queue:PREFIX, worqr:QUEUE, blueque:QUEUE, processor:QUEUE or delayed-queue
+    #[arg(value_name = "SYSTEM:NAME", required_unless_present = "from")]
+    source: Option<String>,
+
+    /// The same as a flag
+    #[arg(long, value_name = "SYSTEM:NAME", conflicts_with = "source")]
+    from: Option<String>,
 
     /// Destination queue in the store
     #[arg(long, value_name = "QUEUE")]
@@ -35,17 +45,23 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "L")]
     layout: Option<String>,
 
-    /// Key prefix, for Worqr only [default: worqr; empty in the document layout]
+    /// Key prefix, for Worqr [default: worqr; empty in the document layout] and delayed-queue
     #[arg(long, value_name = "P")]
     prefix: Option<String>,
+
+    /// How long a job may show no activity until its worker is dead, for processor [default: 9s] and
+    /// delayed-queue [default: 10s]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    silence: Option<String>,
 
     /// Run until Ctrl-C instead of exiting when no work is left
     #[arg(long)]
     follow: bool,
 }
 
-/// Valid forms of `--from`.
-const SOURCES: &str = "redis-work-queue:PREFIX, worqr:QUEUE, blueque:QUEUE";
+/// Valid sources.
+const SOURCES: &str =
+    "redis-work-queue:PREFIX, worqr:QUEUE, blueque:QUEUE, processor:QUEUE, delayed-queue";
 
 /// What was migrated.
 #[derive(Debug, Serialize)]
@@ -127,9 +143,10 @@ fn print(session: &mut Session, report: BridgeReport) {
 }
 
 fn source(arguments: &Arguments) -> Result<BridgeSource> {
-    let Some((system, name)) = arguments.from.split_once(':') else {
-        return Err(invalid("--from", &arguments.from, SOURCES));
-    };
+    let from = arguments.source.as_ref().or(arguments.from.as_ref());
+    let from = from.map_or("", String::as_str);
+    let (system, name) = from.split_once(':').unwrap_or((from, ""));
+    let silence = parse::duration(arguments.silence.as_deref())?;
     let layout = arguments.layout.as_deref();
     let is_document = || match layout {
         None | Some("released") => Ok(false),
@@ -137,6 +154,15 @@ fn source(arguments: &Arguments) -> Result<BridgeSource> {
         Some(other) => Err(invalid("--layout", other, "released, document")),
     };
     match system {
+        "delayed-queue" if name.is_empty() => Ok(BridgeSource::DelayedQueue {
+            prefix: arguments.prefix.clone().unwrap_or(PREFIX.to_owned()),
+            unacked_for: silence.unwrap_or(UNACKED_FOR),
+        }),
+        _ if !from.contains(':') => Err(invalid("the source", from, SOURCES)),
+        "processor" => Ok(BridgeSource::Processor {
+            queue: name.to_owned(),
+            silence: silence.unwrap_or(LEASE),
+        }),
         "redis-work-queue" => Ok(BridgeSource::RedisWorkQueue {
             prefix: name.to_owned(),
             layout: match layout {
@@ -164,7 +190,7 @@ fn source(arguments: &Arguments) -> Result<BridgeSource> {
             },
         }),
         // Not the rest: it may be a URL with a password.
-        _ => Err(invalid("--from", system, SOURCES)),
+        _ => Err(invalid("the source", system, SOURCES)),
     }
 }
 

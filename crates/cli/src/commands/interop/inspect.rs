@@ -11,7 +11,7 @@ pub(crate) async fn run(session: &mut Session) -> Result<Exit> {
     let queues = inspect::find_queues(&server).await?;
     session.output.result(&queues, |output| {
         if queues.is_empty() {
-            output.note("no queues of redis-work-queue, Worqr or Blueque found");
+            output.note("no queues of older systems found");
         }
         let header = ["system", "layout", "prefix", "queue", "waiting", "running"];
         output.table(&header, queues.iter().map(row).collect());
