@@ -21,6 +21,7 @@
 //! |---|---|---|---|
 //! | `P:windlass:workers` | `windlass_workers` | set | the Windlass workers |
 //! | `P:windlass:processes:WORKER` | `windlass_processes_WORKER` | sorted set | the worker's processes by start time |
+//! | `P:windlass:bridged:QUEUE` | `windlass_bridged_QUEUE` | hash | job ids of the processes of bridges |
 //! | `P:windlass:deleted`, `…:deleted:NONCE` | `windlass_deleted`, `…_deleted_NONCE` | set, list | tasks of deleted queues whose locks are not freed yet |
 //! | `P:uniqueTasks:MD5` (the original's) | `windlass_unique_MD5` | string | the lock of a unique task |
 //! | — | `windlass_queues` | set | the queues that Windlass filled |

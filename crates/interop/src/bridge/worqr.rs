@@ -1,9 +1,10 @@
 //! The bridge as a Worqr worker.
 //!
-//! Tasks have no id before they are started, so the process id becomes the job id. If a bridge is
-//! killed between enqueuing and finishing, the task is started again as another process and is
-//! migrated twice.
+//! Tasks have no id before they are started, so the process id becomes the job id. It is recorded
+//! next to a digest of the task: if a bridge is killed, the next one that starts a task with the same
+//! bytes uses the same job id.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,6 +20,8 @@ pub(super) struct WorqrSource {
     worqr: Worqr,
     worker: WorqrWorker,
     queue: String,
+    /// The process of each job that is not finished yet.
+    held: HashMap<String, String>,
     /// A task may have been started without a reply, or the worker may not serve the queue.
     needs_restart: bool,
 }
@@ -36,6 +39,7 @@ impl WorqrSource {
             worqr,
             worker,
             queue: queue.to_owned(),
+            held: HashMap::new(),
             needs_restart: false,
         })
     }
@@ -59,11 +63,20 @@ impl SourceWorker for WorqrSource {
         // Until a reply arrives: this call may fail or be cancelled.
         self.needs_restart = true;
         match self.worker.start_task_within(&self.queue, wait).await {
-            Ok(process) => {
+            Ok(Some(process)) => {
+                let named = self.worqr.bridged_job(&self.queue, &process.id).await?;
+                let Some(id) = named else {
+                    // The task was taken back already, and the worker with it.
+                    return self.restart().await;
+                };
                 self.needs_restart = false;
-                Ok(process.map_or(TakeResult::Empty, |process| {
-                    TakeResult::Item(SourceItem::new(process.id, process.task))
-                }))
+                self.held.insert(id.clone(), process.id);
+                Ok(TakeResult::Item(SourceItem::new(id, process.task)))
+            }
+            Ok(None) => {
+                self.needs_restart = false;
+                self.worqr.forget_bridged_jobs(&self.queue).await?;
+                Ok(TakeResult::Empty)
             }
             // The worker's timer ran out, and no heartbeat has noticed yet.
             Err(error) if error.kind() == ErrorKind::Conflict => self.restart().await,
@@ -75,11 +88,18 @@ impl SourceWorker for WorqrSource {
     }
 
     async fn holds(&mut self, item: &SourceItem) -> Result<bool> {
-        self.worqr.is_in_progress(&item.id).await
+        match self.held.get(&item.id) {
+            Some(process) => self.worqr.is_in_progress(process).await,
+            None => Ok(false),
+        }
     }
 
     async fn finish(&mut self, item: &SourceItem) -> Result<()> {
-        self.worker.finish_task(&item.id).await.map(drop)
+        if let Some(process) = self.held.get(&item.id) {
+            self.worker.finish_task(process).await?;
+            self.held.remove(&item.id);
+        }
+        Ok(())
     }
 
     async fn clean(&mut self) -> Result<()> {

@@ -134,6 +134,20 @@ impl Worqr {
         Ok(self.task_of(process).await?.is_some())
     }
 
+    /// Returns the job id of a process that a bridge has started: the same again for a task that was
+    /// taken back from a killed bridge. Returns `None` if the process was taken back.
+    pub(crate) async fn bridged_job(&self, queue: &str, process: &str) -> Result<Option<String>> {
+        let args = vec![arg(queue), arg(process)];
+        let id = self.run_repeating(&scripts::BRIDGED, args).await?;
+        let id = reply::maybe_bytes(id)?;
+        Ok(id.map(|id| String::from_utf8_lossy(&id).into_owned()))
+    }
+
+    /// Forgets the job ids of tasks that were taken back from bridges and taken by other workers.
+    pub(crate) async fn forget_bridged_jobs(&self, queue: &str) -> Result<()> {
+        self.bridged_job(queue, "").await.map(drop)
+    }
+
     async fn task_of(&self, process: &str) -> Result<Option<Bytes>> {
         let first = cmd("LINDEX").arg(self.keys.process(process)).arg(0).take();
         reply::maybe_bytes(self.client.ask(&first).await?)

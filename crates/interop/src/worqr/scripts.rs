@@ -49,6 +49,7 @@ macro_rules! scripts {
 }
 
 scripts! {
+    BRIDGED: "bridged.lua", [];
     CANCEL: "cancel.lua", [];
     DELETE: "delete.lua", [];
     READ_DELETED: "read_deleted.lua", [];

@@ -7,6 +7,7 @@ use std::time::Duration;
 use windlass_core::{Filter, Job, QueueName, Store};
 use windlass_interop::bridge::{Bridge, BridgeReport, BridgeSource};
 use windlass_interop::delayed_queue::PREFIX;
+use windlass_interop::worqr::{Worqr, WorqrSettings};
 use windlass_interop::{InteropServer, inspect};
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis;
@@ -38,6 +39,11 @@ impl Fixture {
         let (store, queue) = (open_store(url).await, self.queue.clone());
         let bridge = Bridge::open(&server, source.clone(), store, queue).await;
         bridge.unwrap()
+    }
+
+    pub(crate) async fn worqr(&self) -> Worqr {
+        let server = InteropServer::open(&self.redis.url()).await.unwrap();
+        Worqr::new(&server, WorqrSettings::default()).unwrap()
     }
 
     /// Migrates everything with a new bridge.

@@ -7,31 +7,33 @@ use windlass_testkit::redis::{CutPoint, FaultProxy};
 
 use crate::fixture::{Fixture, delayed_queue, payload, processor};
 
-/// Waits until the connection was cut: the bridge counts as killed from then on.
-async fn until_cut(proxy: &FaultProxy) {
-    while !proxy.was_cut() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
+/// Runs a bridge until it is killed at this command. Returns whether it was.
+///
+/// Tasks of a killed bridge may outlive it in this process. Its proxy stays cut, so they reach nothing.
+pub(crate) async fn kill(fixture: &Fixture, source: &BridgeSource, cut: CutPoint) -> bool {
+    let proxy = Box::leak(Box::new(FaultProxy::before(&fixture.redis)));
+    let mut bridge = fixture.bridge_at(&proxy.url(), source).await;
+    proxy.count_from_here(cut);
+    let until_cut = async {
+        while !proxy.was_cut() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        // The result does not matter: the bridge may have been killed.
+        _ = bridge.drain() => {}
+        () = until_cut => {}
     }
+    proxy.was_cut()
 }
 
 async fn kill_at_every_command(source: &BridgeSource, arrange: fn(&Fixture), ids: &[&str]) {
     let fixture = Fixture::new().await;
-    let proxy = FaultProxy::before(&fixture.redis);
     let mut kills = 0;
     for cut in CutPoint::each() {
         fixture.command("FLUSHALL");
         arrange(&fixture);
-        proxy.arm(CutPoint::Never);
-        let mut bridge = fixture.bridge_at(&proxy.url(), source).await;
-        proxy.count_from_here(cut);
-        tokio::select! {
-            // The result does not matter: the bridge may have been killed.
-            _ = bridge.drain() => {}
-            () = until_cut(&proxy) => {}
-        }
-        let was_killed = proxy.was_cut();
-        proxy.arm(CutPoint::Never);
-        drop(bridge);
+        let was_killed = kill(&fixture, source, cut).await;
 
         fixture.migrate(source).await;
 

@@ -1,5 +1,5 @@
-//! Bridges from the Processor Job Queue and the Delayed Queue App: every state is migrated, and a
-//! bridge that is killed at any command loses nothing and makes no second job.
+//! Bridges from the Processor Job Queue, the Delayed Queue App and Worqr: every state is migrated, and
+//! a bridge that is killed at any command loses nothing and makes no second job.
 
 #![expect(clippy::unwrap_used, reason = "a panic is a test failure")]
 
@@ -7,3 +7,4 @@ mod delayed_queue;
 mod fixture;
 mod kills;
 mod processor;
+mod worqr;
