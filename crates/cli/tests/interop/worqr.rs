@@ -1,6 +1,7 @@
 //! `windlass interop worqr`: one command per operation.
 
 use std::io::{BufRead, BufReader};
+use std::process::Child;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -225,4 +226,88 @@ fn events_are_printed_as_json_lines() {
     assert_eq!(next(), json!({"event": "delete", "queue": "mail"}));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     child.wait().unwrap();
+}
+
+/// Starts a worker that runs a shell script.
+fn runner(sandbox: &Sandbox, flags: &str, script: &str) -> Child {
+    let line = format!("interop worqr run mail --json {flags} -- sh -c");
+    let mut args: Vec<_> = line.split_whitespace().collect();
+    args.push(script);
+    sandbox.command(&args).spawn().unwrap()
+}
+
+fn ended(child: Child) -> Value {
+    Ran::from(child.wait_with_output().unwrap()).ok().json()
+}
+
+/// Waits for a file that a script creates.
+fn wait_for_file(sandbox: &Sandbox, name: &str) {
+    until("the script creates the file", || {
+        let exists = sandbox.path(name).exists();
+        exists.then_some(()).ok_or_else(|| name.to_owned())
+    });
+}
+
+#[test]
+fn a_worker_finishes_its_tasks_with_their_results() {
+    let sandbox = sandbox();
+    let mut listener = sandbox.start("interop worqr listen mail --json");
+    let mut lines = BufReader::new(listener.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    reply(&sandbox, "enqueue mail [1] a ok");
+    let script = "test $(cat | tee -a seen) = ok || cat seen";
+    let summary = ended(runner(&sandbox, "--burst", script));
+    let expected = json!({"finished": 3, "cancelled": 0, "failed": 0, "lost": 0});
+    assert_eq!(summary, expected);
+    let mut results = Vec::new();
+    while results.len() < 3 {
+        let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        if line["event"] == "done" {
+            results.push(line["result"].clone());
+        }
+    }
+    assert_eq!(results, [json!([1]), json!("[1]a"), Value::Null]);
+    listener.kill().unwrap();
+    listener.wait().unwrap();
+    assert_eq!(reply(&sandbox, "workers"), json!([]));
+}
+
+#[test]
+fn a_worker_stops_and_finishes_a_task_that_is_cancelled() {
+    for flags in ["", "--layout document"] {
+        let sandbox = sandbox();
+        let child = runner(&sandbox, flags, "touch started; sleep 600");
+        reply(&sandbox, &format!("enqueue mail a {flags}"));
+        wait_for_file(&sandbox, "started");
+        // Another task is not cancelled.
+        reply(&sandbox, &format!("cancel mail other {flags}"));
+        reply(&sandbox, &format!("cancel mail a {flags}"));
+        let queue = |line: &str| reply(&sandbox, &format!("{line} {flags}"));
+        until("the task is finished", || match queue("processes") {
+            Value::Array(processes) if processes.is_empty() => Ok(()),
+            processes => Err(processes.to_string()),
+        });
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let summary = ended(child);
+        let expected = json!({"finished": 0, "cancelled": 1, "failed": 0, "lost": 0});
+        assert_eq!(summary, expected, "{flags}");
+        assert_eq!(queue("count mail")["count"], 0);
+    }
+}
+
+#[test]
+fn a_worker_that_is_stopped_or_fails_returns_its_task_to_the_front() {
+    let sandbox = sandbox();
+    reply(&sandbox, "enqueue mail a b");
+    let script = "test -e failed || { touch failed; exit 1; }; touch again; sleep 600";
+    let child = runner(&sandbox, "", script);
+    wait_for_file(&sandbox, "again");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let summary = ended(child);
+    assert_eq!(
+        (&summary["failed"], &summary["lost"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(reply(&sandbox, "peek mail"), json!({"task": "a"}));
+    assert_eq!(reply(&sandbox, "count mail")["count"], 2);
 }

@@ -96,6 +96,11 @@ impl Runner {
     /// Prints an error and waits before the next try.
     pub(super) async fn log_and_wait(&self, error: &windlass::Error) {
         (self.talk)(&error.to_string());
+        self.pause().await;
+    }
+
+    /// Waits before the next try.
+    pub(super) async fn pause(&self) {
         tokio::select! {
             () = sleep(RETRY_DELAY) => {}
             () = self.stop_requested() => {}

@@ -5,6 +5,7 @@ mod listen;
 mod processes;
 mod queues;
 mod reply;
+mod run;
 mod serve;
 mod target;
 mod tasks;
@@ -58,6 +59,8 @@ pub(crate) enum Command {
     Cleanup(fail::Cleanup),
     /// Print the events of queues
     Listen(listen::Listen),
+    /// Run a program for each task, and finish tasks that are cancelled
+    Run(run::Arguments),
 }
 
 /// Runs a subcommand.
@@ -83,5 +86,6 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Workers(arguments) => workers::list(arguments, session).await,
         Command::Cleanup(arguments) => fail::cleanup(arguments, session).await,
         Command::Listen(arguments) => listen::run(arguments, session).await,
+        Command::Run(arguments) => Box::pin(run::run(arguments, session)).await,
     }
 }
