@@ -114,7 +114,8 @@ impl StatsRecord {
         reason = "the cast saturates"
     )]
     fn count(&self, at: usize) -> u64 {
-        self.0[at - 1] as u64
+        // A larger number is not exact and only a manual change can cause it; sums must not overflow.
+        (self.0[at - 1] as u64).min(NUMBER_MAX)
     }
 }
 
@@ -219,6 +220,16 @@ mod tests {
             },
         };
         assert_eq!(record.stats(now, &counts), expected);
+    }
+
+    #[test]
+    fn a_damaged_number_is_shown_as_a_number_without_overflow() {
+        for damaged in [f64::INFINITY, f64::MAX, f64::NAN, -1.0] {
+            let record = StatsRecord([damaged; STATS_COUNT]);
+            let now = Timestamp::from_ms(60_000);
+            let stats = record.stats(now, &StateCounts::default());
+            assert!(stats.ready <= NUMBER_MAX * Priority::COUNT as u64);
+        }
     }
 
     #[test]
