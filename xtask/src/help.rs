@@ -15,6 +15,8 @@ cargo xtask COMMAND
                                     length in `check` (default: 10)
                     --seed N        repeat a run (default: random)
                     --store NAME    sqlite or redis (default: sqlite)
+  fuzz [TARGET]   run the fuzz targets with libFuzzer (default: all of them)
+                    --seconds N     seconds per target (default: 60)
   bench           compare `windlass bench` with the bare engine and update docs/performance.md;
                   takes about 15 minutes on an idle machine
                     --page          only rewrite the page, from the last measurements

@@ -6,6 +6,7 @@ mod bench;
 mod cargo;
 mod chaos;
 mod check;
+mod fuzz;
 mod help;
 mod install;
 mod packages;
@@ -24,6 +25,10 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["chaos", options @ ..] => match chaos::Options::parse(options) {
             Some(options) => chaos::run(&root(), &options),
+            None => help::unknown(&arguments),
+        },
+        ["fuzz", options @ ..] => match fuzz::Options::parse(options) {
+            Some(options) => fuzz::run(&root(), &options),
             None => help::unknown(&arguments),
         },
         ["bench"] => bench::ours::run(&root()),

@@ -22,7 +22,7 @@
 //! `enqueue`, `claim`, `claim_wait`, `outcome`, `change`, `read`, `maintenance`, `audit`; `queue` is
 //! all partitions of a queue. [`open`] opens the store, `store` implements
 //! [`Store`](windlass_core::Store), `watch` has the notifications, `workers` the registry; [`admin`]
-//! is for operators, [`raw_client`] for the keys of other systems.
+//! is for operators, [`raw_client`] for the keys of other systems, `fuzz` for the fuzz targets.
 
 mod address;
 pub mod admin;
@@ -37,6 +37,8 @@ mod deadline;
 mod dump;
 mod enqueue;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 mod keys;
 mod link;
 mod maintenance;

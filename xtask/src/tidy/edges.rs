@@ -8,7 +8,7 @@ use super::tree::Tree;
 use super::violation::Violation;
 
 /// Each crate and the workspace crates that it may use.
-const EDGES: [(&str, &[&str]); 18] = [
+const EDGES: [(&str, &[&str]); 19] = [
     ("windlass-core", &[]),
     ("windlass-store-memory", &["windlass-core"]),
     ("windlass-store-sqlite", &["windlass-core"]),
@@ -72,6 +72,20 @@ const EDGES: [(&str, &[&str]); 18] = [
             "windlass-store-sqlite",
             "windlass-testkit",
             "windlass-worker",
+        ],
+    ),
+    (
+        "windlass-fuzz",
+        &[
+            "windlass",
+            "windlass-api",
+            "windlass-core",
+            "windlass-server",
+            "windlass-stdio",
+            "windlass-store-memory",
+            "windlass-store-redis",
+            "windlass-store-sqlite",
+            "windlass-testkit",
         ],
     ),
     (

@@ -7,6 +7,9 @@ use std::process::Command;
 /// Folders to skip when git cannot list the files.
 const OUTSIDE: [&str; 3] = [".git", "target", "node_modules"];
 
+/// Inputs of the fuzz targets: data of any form, no text of ours.
+const INPUTS: &str = "fuzz/corpus/";
+
 /// Documents about the past, which may name files that no longer exist.
 const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/decisions/"];
 
@@ -58,7 +61,7 @@ impl Tree {
             paths
         };
         let mut files = Vec::new();
-        for path in paths {
+        for path in paths.into_iter().filter(|path| !path.starts_with(INPUTS)) {
             let full = root.join(&path);
             // Git still lists a deleted file until it is committed. Symbolic links are skipped.
             if full.symlink_metadata().is_ok_and(|found| found.is_file()) {
