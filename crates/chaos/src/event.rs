@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windlass_core::{BootId, JobId, JobLease, OutcomeStatus, Token};
+use windlass_core::{BootId, ClaimedJob, JobId, JobLease, OutcomeStatus, Token};
 
 /// An event with the time since its process started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub enum Event {
     Claiming,
     /// Claimed a job.
     Claimed(JobLease),
+    /// What decides the order of a claimed job.
+    Ordered(JobLease, JobOrder),
     /// About to renew all its leases.
     Renewing,
     /// The lease of this token was renewed.
@@ -63,6 +65,27 @@ pub enum Event {
     Synced(String),
 }
 
+/// What decides the order of a job among others that return to their queue with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobOrder {
+    /// Its priority.
+    pub priority: u8,
+    /// Its attempt.
+    pub attempt: u32,
+    /// How many of its leases expired.
+    pub expiries: u32,
+}
+
+impl From<&ClaimedJob> for JobOrder {
+    fn from(job: &ClaimedJob) -> Self {
+        Self {
+            priority: job.priority.level(),
+            attempt: job.attempt,
+            expiries: job.expiries,
+        }
+    }
+}
+
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -77,6 +100,15 @@ impl fmt::Display for Event {
             Self::BelowLevel(id) => write!(f, "below_level {id}"),
             Self::Claiming => f.write_str("claiming"),
             Self::Claimed(lease) => write!(f, "claimed {} {}", lease.id, lease.token),
+            Self::Ordered(lease, order) => {
+                let JobOrder {
+                    priority,
+                    attempt,
+                    expiries,
+                } = order;
+                let JobLease { id, token } = lease;
+                write!(f, "ordered {id} {token} {priority} {attempt} {expiries}")
+            }
             Self::Renewing => f.write_str("renewing"),
             Self::Renewed(token) => write!(f, "renewed {token}"),
             Self::Completing(lease) => write!(f, "completing {} {}", lease.id, lease.token),
@@ -135,6 +167,7 @@ impl Event {
             "below_level" => Self::BelowLevel(id()?),
             "claiming" => Self::Claiming,
             "claimed" => Self::Claimed(lease(rest)?),
+            "ordered" => ordered(rest)?,
             "renewing" => Self::Renewing,
             "renewed" => Self::Renewed(rest.parse().ok()?),
             "completing" => Self::Completing(lease(rest)?),
@@ -151,6 +184,21 @@ impl Event {
             status => Self::Outcome(OutcomeStatus::from_text(status)?, lease(rest)?),
         })
     }
+}
+
+fn ordered(text: &str) -> Option<Event> {
+    let mut words = text.splitn(3, ' ');
+    let leased = lease(&format!("{} {}", words.next()?, words.next()?))?;
+    let numbers: Vec<u32> = words.next()?.split(' ').flat_map(str::parse).collect();
+    let [priority, attempt, expiries] = numbers[..] else {
+        return None;
+    };
+    let order = JobOrder {
+        priority: u8::try_from(priority).ok()?,
+        attempt,
+        expiries,
+    };
+    Some(Event::Ordered(leased, order))
 }
 
 fn exited(text: &str) -> Option<Event> {
@@ -185,6 +233,7 @@ mod tests {
             "5 below_level b",
             "6 claiming",
             "7 claimed a 12-0000beef",
+            "7 ordered a 12-0000beef 5 2 1",
             "8 renewing",
             "9 renewed 12-0000beef",
             "10 completing a 12-0000beef",

@@ -3,6 +3,8 @@
 //! Pure functions of the actors' events and the final listing. The store's stats are used only to
 //! check them (I8).
 
+mod order;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
@@ -40,6 +42,8 @@ pub fn of_ledger(ledger: &Ledger) -> Vec<Violation> {
     one_completion_per_job(ledger, &mut violations);
     no_completion_after_loss(ledger, &mut violations);
     no_early_loss(ledger, &mut violations);
+    order::completed_by_last_claim(ledger, &mut violations);
+    order::back_in_claim_order(ledger, &mut violations);
     violations
 }
 

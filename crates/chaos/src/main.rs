@@ -47,6 +47,8 @@ enum Role {
     Racer,
     /// Waits for jobs one by one
     Waiter,
+    /// Waits for jobs many times at the same time, until asked to stop
+    Waiters(waiter::Arguments),
 }
 
 #[tokio::main]
@@ -79,6 +81,7 @@ async fn run(arguments: Arguments, events: &EventLog) -> Result<()> {
         Role::Concurrent(own) => enqueuer::concurrent(context, own).await,
         Role::Racer => racer::run(context).await,
         Role::Waiter => waiter::run(context).await,
+        Role::Waiters(own) => waiter::many(context, own, &Stop::on_end_of_input()).await,
     }
 }
 

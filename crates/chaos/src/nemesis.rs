@@ -1,12 +1,14 @@
-//! Plans the kills of a run, from a seed so that it can be repeated.
+//! Plans the faults of a run, from a seed so that it can be repeated.
 //!
-//! The plan repeats exactly; the state of the processes at each kill does not.
+//! The plan repeats exactly; the state of the processes at each fault does not.
 
 use std::time::Duration;
 
-/// When to kill.
+use crate::LEASE;
+
+/// When a fault happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KillTime {
+pub enum FaultTime {
     /// After this many more lines of all actors together.
     AfterLines(usize),
     /// After this many more lines of the victim: often in the middle of a call.
@@ -15,24 +17,54 @@ pub enum KillTime {
     AfterTime(Duration),
 }
 
-/// One kill, of one or all processes.
+/// One fault, of one or all processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kill {
+pub struct Fault {
     /// When.
-    pub time: KillTime,
-    /// The slots of the processes to kill; the first is the victim whose lines count.
+    pub time: FaultTime,
+    /// The slots of the processes; the first is the victim whose lines count.
     pub victims: Vec<usize>,
-    /// Whether a restarted producer repeats the calls that got no reply.
-    pub repeats: bool,
+    /// What happens to them.
+    pub kind: FaultKind,
 }
 
-/// Draws kills until `count` processes are killed.
-pub fn plan(seed: u64, count: usize, slots: usize) -> Vec<Kill> {
+/// What happens to the victims of a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// They are killed with SIGKILL and restarted.
+    Kill {
+        /// Whether a restarted producer repeats the calls that got no reply.
+        repeats: bool,
+    },
+    /// They are stopped with SIGSTOP, and continue after this time, which is longer than their leases.
+    Stop(Duration),
+}
+
+impl Fault {
+    /// The number of processes it kills.
+    pub fn kills(&self) -> usize {
+        match self.kind {
+            FaultKind::Kill { .. } => self.victims.len(),
+            FaultKind::Stop(_) => 0,
+        }
+    }
+}
+
+/// Draws kills until `count` processes are killed, and stops between them.
+pub fn plan(seed: u64, count: usize, slots: usize) -> Vec<Fault> {
     let mut rng = fastrand::Rng::with_seed(seed);
-    let mut kills = Vec::new();
+    let mut faults = Vec::new();
     let mut left = count;
     while left > 0 {
         let first = rng.usize(..slots);
+        if rng.u8(..4) == 0 {
+            faults.push(Fault {
+                time: fault_time(&mut rng),
+                victims: vec![first],
+                kind: FaultKind::Stop(LEASE * rng.u32(12..30) / 10),
+            });
+            continue;
+        }
         // Occasionally all die at once, as in a power loss.
         let kills_all = left >= slots && rng.u8(..12) == 0;
         let mut victims = vec![first];
@@ -40,21 +72,23 @@ pub fn plan(seed: u64, count: usize, slots: usize) -> Vec<Kill> {
             victims.extend((0..slots).filter(|slot| *slot != first));
         }
         left -= victims.len();
-        kills.push(Kill {
-            time: kill_time(&mut rng),
+        faults.push(Fault {
+            time: fault_time(&mut rng),
             victims,
-            repeats: rng.bool(),
+            kind: FaultKind::Kill {
+                repeats: rng.bool(),
+            },
         });
     }
-    kills
+    faults
 }
 
-fn kill_time(rng: &mut fastrand::Rng) -> KillTime {
+fn fault_time(rng: &mut fastrand::Rng) -> FaultTime {
     match rng.u8(..4) {
-        0 => KillTime::AfterLines(rng.usize(1..600)),
+        0 => FaultTime::AfterLines(rng.usize(1..600)),
         // Shortly after a restart, the victim has barely opened the file.
-        1 => KillTime::AfterTime(Duration::from_millis(rng.u64(..250))),
-        _ => KillTime::AfterVictimLines(rng.usize(1..120)),
+        1 => FaultTime::AfterTime(Duration::from_millis(rng.u64(..250))),
+        _ => FaultTime::AfterVictimLines(rng.usize(1..120)),
     }
 }
 
@@ -65,11 +99,26 @@ mod tests {
     #[test]
     fn a_seed_gives_the_same_plan_and_as_many_kills_as_asked() {
         for count in [1, 25, 200] {
-            let kills = plan(7, count, 5);
-            assert_eq!(kills, plan(7, count, 5));
-            let killed: usize = kills.iter().map(|kill| kill.victims.len()).sum();
+            let faults = plan(7, count, 5);
+            assert_eq!(faults, plan(7, count, 5));
+            let killed: usize = faults.iter().map(Fault::kills).sum();
             assert_eq!(killed, count);
         }
         assert_ne!(plan(7, 25, 5), plan(8, 25, 5));
+    }
+
+    #[test]
+    fn a_stop_is_longer_than_a_lease() {
+        let stops = plan(7, 200, 5)
+            .into_iter()
+            .filter_map(|fault| match fault.kind {
+                FaultKind::Stop(time) => Some(time),
+                FaultKind::Kill { .. } => None,
+            });
+        let stops: Vec<_> = stops.collect();
+        assert!(
+            stops.len() > 20 && stops.iter().all(|time| *time > LEASE),
+            "{stops:?}"
+        );
     }
 }

@@ -3,8 +3,18 @@
 use bytes::Bytes;
 use windlass_core::JobId;
 
-/// The payload for this id: mostly a few bytes, for some ids many pages.
+/// In an id, marks a job with a payload of [`LARGE_BYTES`].
+pub const LARGE: &str = "-large-";
+
+/// The largest payload that stores accept.
+const LARGE_BYTES: usize = 1024 * 1024;
+
+/// The payload for this id: mostly a few bytes, for some ids many pages, for marked ids a mebibyte.
 pub fn of(id: &JobId) -> Bytes {
+    if id.as_str().contains(LARGE) {
+        let bytes = id.as_str().bytes().cycle();
+        return bytes.take(LARGE_BYTES).collect();
+    }
     let sum = id
         .as_str()
         .bytes()
@@ -15,6 +25,8 @@ pub fn of(id: &JobId) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::Limits;
+
     use super::*;
 
     #[test]
@@ -23,5 +35,7 @@ mod tests {
             .map(|n| of(&JobId::new(format!("p-{n}")).unwrap()).len())
             .collect();
         assert!(sizes.iter().any(|size| *size < 10) && sizes.iter().any(|size| *size > 4_096));
+        let large = JobId::new(format!("p{LARGE}1")).unwrap();
+        assert_eq!(of(&large).len(), Limits::default().payload_bytes_max);
     }
 }

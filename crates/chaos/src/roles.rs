@@ -15,10 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_core::{DurabilityLevel, QueueName, Result, Store};
+use windlass_core::{ClaimedJob, DurabilityLevel, JobLease, QueueName, Result, Store};
 
 use self::calls::CallTimes;
 use self::event_log::EventLog;
+use crate::event::{Event, JobOrder};
+use crate::payload;
 
 /// The longest delay before a retry.
 const PAUSE_MAX_US: u64 = 10_000;
@@ -79,6 +81,16 @@ impl ActorContext {
         call: impl Future<Output = Result<T>>,
     ) -> Result<Option<T>> {
         self.skip_transient(self.calls.bounded(&self.events, wait, call).await)
+    }
+
+    /// Logs a claimed job, and checks its payload.
+    fn claimed(&self, lease: JobLease, job: &ClaimedJob) {
+        self.events.log(Event::Claimed(lease.clone()));
+        self.events.log(Event::Ordered(lease, JobOrder::from(job)));
+        if job.payload != payload::of(&job.id) {
+            self.events
+                .violation(format!("the payload of {} is corrupt", job.id));
+        }
     }
 
     fn skip_transient<T>(&self, reply: Result<T>) -> Result<Option<T>> {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::LEASE;
 use crate::event::Event;
-use crate::{LEASE, payload};
 use tokio::time::timeout;
 use windlass_core::{BootId, ClaimRequest, Filter, JobLease, JobState, Result};
 
@@ -37,13 +37,8 @@ pub async fn run(context: ActorContext) -> Result<()> {
         };
         let mut leases = Vec::new();
         for job in claim.jobs {
-            let lease = JobLease::new(job.id, claim.token);
-            context.events.log(Event::Claimed(lease.clone()));
-            if job.payload != payload::of(&lease.id) {
-                context
-                    .events
-                    .violation(format!("the payload of {} is corrupt", lease.id));
-            }
+            let lease = JobLease::new(job.id.clone(), claim.token);
+            context.claimed(lease.clone(), &job);
             leases.push(lease);
         }
         complete(&context, leases).await?;

@@ -25,6 +25,10 @@ pub struct Arguments {
     #[arg(long)]
     pub seed: u64,
 
+    /// Give one job in this many the largest payload; 0 for none
+    #[arg(long, default_value_t = 0)]
+    pub large_every: usize,
+
     /// Ids of an earlier process to enqueue first, comma-separated
     #[arg(long, value_delimiter = ',')]
     pub again: Vec<JobId>,
@@ -41,7 +45,9 @@ pub async fn run(context: ActorContext, arguments: Arguments, stop: &Stop) -> Re
             batch.clear();
             for _ in 0..rng.usize(1..=10) {
                 count += 1;
-                batch.push(JobId::new(format!("{}-{count}", arguments.name))?);
+                let is_large = arguments.large_every > 0 && rng.usize(..arguments.large_every) == 0;
+                let mark = if is_large { payload::LARGE } else { "-" };
+                batch.push(JobId::new(format!("{}{mark}{count}", arguments.name))?);
             }
         }
         enqueue(&context, &mut rng, &batch).await?;

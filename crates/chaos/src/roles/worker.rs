@@ -6,10 +6,11 @@ mod renewer;
 use std::time::{Duration, Instant};
 
 use crate::event::Event;
-use crate::{CLOCK_SLACK, LEASE, payload};
+use crate::{CLOCK_SLACK, LEASE};
 use clap::Args;
 use fastrand::Rng;
 use tokio::time::{sleep, timeout};
+use windlass_core::limits::CLAIM_MAX;
 use windlass_core::{BootId, Claim, ClaimRequest, JobLease, NewWorker, Result};
 
 use crate::roles::ActorContext;
@@ -96,7 +97,10 @@ impl Worker {
 
     async fn claim(&mut self) -> Result<Option<Claim>> {
         self.seq += 1;
-        let max = self.rng.usize(1..=5);
+        let max = match self.rng.u8(..10) {
+            0 => CLAIM_MAX,
+            _ => self.rng.usize(1..=5),
+        };
         let mut request = ClaimRequest::worker(self.boot.clone(), self.seq, max).lease(LEASE);
         self.context.events.log(Event::Claiming);
         let began = Instant::now();
@@ -112,12 +116,7 @@ impl Worker {
         };
         for job in &claim.jobs {
             let lease = JobLease::new(job.id.clone(), claim.token);
-            self.context.events.log(Event::Claimed(lease));
-            if job.payload != payload::of(&job.id) {
-                self.context
-                    .events
-                    .violation(format!("the payload of {} is corrupt", job.id));
-            }
+            self.context.claimed(lease, job);
         }
         match self.rng.u8(..30) {
             0 => {

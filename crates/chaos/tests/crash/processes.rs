@@ -7,14 +7,13 @@ use tokio::time::timeout;
 use windlass_chaos::actor::{Actor, Launcher};
 use windlass_chaos::invariants;
 use windlass_chaos::ledger::Ledger;
-use windlass_chaos::nemesis::{Kill, KillTime};
+use windlass_chaos::nemesis::{Fault, FaultKind, FaultTime};
+
+use crate::conditions::Conditions;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_windlass-actor");
 const PRODUCERS: usize = 2;
 const WORKERS: usize = 3;
-
-/// The number of processes.
-pub(crate) const SIZE: usize = PRODUCERS + WORKERS;
 
 /// The processes, each in a slot; a killed process is restarted in its slot.
 pub(crate) struct Processes {
@@ -22,34 +21,51 @@ pub(crate) struct Processes {
     actors: Vec<Actor>,
     seeds: fastrand::Rng,
     started: usize,
+    conditions: Conditions,
 }
 
 impl Processes {
-    pub(crate) fn start(seed: u64, store: &OsString) -> Self {
+    pub(crate) fn start(seed: u64, conditions: Conditions, store: &OsString) -> Self {
         let mut processes = Self {
             launcher: Launcher::new(PROGRAM, store),
             actors: Vec::new(),
             seeds: fastrand::Rng::with_seed(seed),
             started: 0,
+            conditions,
         };
-        for slot in 0..SIZE {
+        for slot in 0..processes.slots() {
             let actor = processes.start_process(slot, &[]);
             processes.actors.push(actor);
         }
         processes
     }
 
+    /// The number of processes.
+    pub(crate) fn slots(&self) -> usize {
+        PRODUCERS + WORKERS + usize::from(self.conditions.waiters > 0)
+    }
+
     fn start_process(&mut self, slot: usize, again: &[String]) -> Actor {
+        const LAST_WORKER: usize = PRODUCERS + WORKERS - 1;
         self.started += 1;
-        let role = if slot < PRODUCERS {
-            "producer"
-        } else {
-            "worker"
+        let role = match slot {
+            ..PRODUCERS => "producer",
+            PRODUCERS..=LAST_WORKER => "worker",
+            _ => "waiters",
         };
         let name = format!("{role}-{slot}.{}", self.started);
-        let mut arguments = vec![role.to_owned(), "--name".to_owned(), name.clone()];
-        arguments.extend(["--seed".to_owned(), self.seeds.u64(..).to_string()]);
-        if slot == SIZE - 1 {
+        let mut arguments = vec![role.to_owned()];
+        let mut add = |option: &str, value: String| arguments.extend([option.to_owned(), value]);
+        if role == "waiters" {
+            add("--count", self.conditions.waiters.to_string());
+        } else {
+            add("--name", name.clone());
+            add("--seed", self.seeds.u64(..).to_string());
+        }
+        if role == "producer" {
+            add("--large-every", self.conditions.large_every.to_string());
+        }
+        if slot == LAST_WORKER {
             arguments.push("--blocking".to_owned());
         }
         if !again.is_empty() {
@@ -58,13 +74,31 @@ impl Processes {
         self.launcher.start(&name, &arguments).unwrap()
     }
 
-    pub(crate) async fn kill(&mut self, kill: &Kill) {
-        self.wait_for(kill).await;
-        for slot in &kill.victims {
+    pub(crate) async fn suffer(&mut self, fault: &Fault) {
+        self.wait_for(fault).await;
+        match fault.kind {
+            FaultKind::Kill { repeats } => self.kill(&fault.victims, repeats).await,
+            FaultKind::Stop(time) => self.stop(&fault.victims, time).await,
+        }
+    }
+
+    /// Stops processes for a time. They continue where they were, some with expired leases.
+    async fn stop(&mut self, victims: &[usize], time: Duration) {
+        for slot in victims {
+            self.actors[*slot].freeze().unwrap();
+        }
+        tokio::time::sleep(time).await;
+        for slot in victims {
+            self.actors[*slot].thaw().unwrap();
+        }
+    }
+
+    async fn kill(&mut self, victims: &[usize], repeats: bool) {
+        for slot in victims {
             // A process that has exited by itself is found by `wait_killed`.
             let _ = self.actors[*slot].start_kill();
         }
-        for slot in kill.victims.iter().copied() {
+        for slot in victims.iter().copied() {
             let victim = self.actors.remove(slot);
             let (name, process) = (victim.name.clone(), victim.process);
             let status = victim.wait_killed().await.unwrap();
@@ -73,7 +107,7 @@ impl Processes {
                 status.code().is_none(),
                 "{name} exited by itself with {status}: {violations:?}"
             );
-            let again = if kill.repeats {
+            let again = if repeats {
                 self.unanswered(process)
             } else {
                 Vec::new()
@@ -83,21 +117,21 @@ impl Processes {
         }
     }
 
-    /// Waits for the time of a kill, at most a second in case the processes are silent.
-    async fn wait_for(&self, kill: &Kill) {
+    /// Waits for the time of a fault, at most a second in case the processes are silent.
+    async fn wait_for(&self, fault: &Fault) {
         let shared = &self.launcher.ledger;
-        let victim = self.actors[kill.victims[0]].process;
+        let victim = self.actors[fault.victims[0]].process;
         let (all, own) = {
             let ledger = shared.lock();
             (ledger.lines, ledger.processes[victim].lines.len())
         };
         let time = async {
-            match kill.time {
-                KillTime::AfterTime(time) => tokio::time::sleep(time).await,
-                KillTime::AfterLines(more) => {
+            match fault.time {
+                FaultTime::AfterTime(time) => tokio::time::sleep(time).await,
+                FaultTime::AfterLines(more) => {
                     shared.wait_until(|ledger| ledger.lines >= all + more).await;
                 }
-                KillTime::AfterVictimLines(more) => {
+                FaultTime::AfterVictimLines(more) => {
                     let logged =
                         |ledger: &Ledger| ledger.processes[victim].lines.len() >= own + more;
                     shared.wait_until(logged).await;

@@ -110,6 +110,7 @@ impl Workload {
         let arguments = producer::Arguments {
             name: name.clone(),
             seed: fastrand::u64(..),
+            large_every: 0,
             again: Vec::new(),
         };
         self.tasks
