@@ -27,11 +27,17 @@ const AGAIN_MAX: usize = 10_000;
 #[derive(Debug)]
 pub(crate) enum Found {
     /// Jobs.
-    Jobs(Claim),
+    Jobs {
+        claim: Claim,
+        /// The number of ready jobs left, for a waiter.
+        left: u64,
+    },
     /// No jobs.
     Nothing {
         /// The time until the earliest scheduled job is due, if a waiter was registered.
         next_due: Option<Duration>,
+        /// The number of registered waiters, if one was registered.
+        waiters: u32,
     },
     /// Only stale entries were read, or a lease was reaped in part: claim again.
     Again,
@@ -45,8 +51,8 @@ impl Partition {
                 .hand_out(&self.scripts().claim, args, &request.claimer)
                 .await?;
             match (self.read_claim(reply)?, unconfirmed) {
-                (Found::Jobs(claim), None) => return Ok(Some(claim)),
-                (Found::Jobs(claim), Some(error)) => {
+                (Found::Jobs { claim, .. }, None) => return Ok(Some(claim)),
+                (Found::Jobs { claim, .. }, Some(error)) => {
                     self.give_back(request, &claim).await;
                     return Err(error);
                 }
@@ -154,22 +160,24 @@ fn read_claim(mut reply: Reply, partitions: &AtomicU32) -> Result<Found> {
     let count = u32::try_from(reply.count()?).unwrap_or(1);
     partitions.fetch_max(count, Ordering::Relaxed);
     if token.is_empty() {
+        let due = || Duration::from_millis(u64::try_from(NEXT_DUE - next).unwrap_or_default());
         return Ok(match next {
             CLAIM_AGAIN => Found::Again,
-            NOTHING_FOUND => Found::Nothing { next_due: None },
             next => Found::Nothing {
-                next_due: Some(Duration::from_millis(
-                    u64::try_from(NEXT_DUE - next).unwrap_or_default(),
-                )),
+                next_due: (next != NOTHING_FOUND).then(due),
+                waiters: u32::try_from(until).unwrap_or(u32::MAX),
             },
         });
     }
     let jobs = read_jobs(reply)?;
-    Ok(Found::Jobs(Claim {
-        token: token.parse::<Token>()?,
-        until: Timestamp::from_ms(until),
-        jobs,
-    }))
+    Ok(Found::Jobs {
+        claim: Claim {
+            token: token.parse::<Token>()?,
+            until: Timestamp::from_ms(until),
+            jobs,
+        },
+        left: u64::try_from(next).unwrap_or_default(),
+    })
 }
 
 /// Decodes the jobs of a claim: the ids in one text, then the payloads and opts in one of the layouts

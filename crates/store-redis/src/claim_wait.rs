@@ -1,16 +1,28 @@
-//! Waits for jobs: the claim that finds nothing registers a waiter in the same script call, then
-//! blocks on the list `wake`; the next claim is pipelined behind the blocking pop.
+//! Waits for jobs. A claim that finds nothing registers a waiter in the same script call; a call that
+//! makes jobs ready leaves a wake-up for it in the list `wake`.
+//!
+//! The waiting claims of a process share a registration and a connection ([`waiters`]). With one
+//! partition, the leader blocks on the list, with its next claim pipelined behind the blocking pop.
+//! With several, tasks block on all lists ([`wake_lists`]).
+
+mod waiters;
+mod wake_lists;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::wait::{Deadline, poll_interval};
-use windlass_core::{Claim, ClaimRequest, Result};
+use windlass_core::{Claim, ClaimRequest, Error, Result};
 
 use crate::claim::{Found, claim_args};
 use crate::link::WaitOn;
 use crate::partition::{Partition, claim_error};
+use crate::queue::{Queue, for_partition, may_skip};
 use crate::reply::Reply;
+
+pub(crate) use waiters::Waiters;
+use waiters::{Entered, Lead, Turn};
 
 /// How much longer than its wait a waiter is registered: the wake-up may be in flight.
 const GRACE: Duration = Duration::from_millis(200);
@@ -18,7 +30,11 @@ const GRACE: Duration = Duration::from_millis(200);
 /// How much longer than until the next due job the server waits: our own wake-up comes first.
 const WAKE_UP_SLACK: Duration = Duration::from_millis(50);
 
-impl Partition {
+/// A timeout of 0 would block forever.
+const BLOCK_MIN: Duration = Duration::from_millis(1);
+
+impl Queue {
+    /// Claims jobs, waiting up to `wait` for one to become ready.
     pub(crate) async fn claim_waiting(
         &self,
         request: &mut ClaimRequest,
@@ -27,68 +43,221 @@ impl Partition {
         if wait.is_zero() {
             return self.claim(request).await;
         }
-        let deadline = Deadline::after(Some(wait));
-        let name = format!("{:016x}", fastrand::u64(..));
-        let mut pause = deadline.clamp(poll_interval());
-        let waiter = |pause| Some((name.as_str(), pause + GRACE));
-        let args = claim_args(request, waiter(pause));
-        let script = &self.scripts().claim;
-        let mut handed_out = self.hand_out(script, args, &request.claimer).await?;
+        let mut waiting = WaitingClaim {
+            queue: self,
+            waiters: self.waiters(&request.claimer),
+            request,
+            deadline: Deadline::after(Some(wait)),
+            is_sent: false,
+        };
+        waiting.wait().await
+    }
+}
+
+/// A claim that waits.
+struct WaitingClaim<'a> {
+    queue: &'a Queue,
+    waiters: Arc<Waiters>,
+    request: &'a mut ClaimRequest,
+    deadline: Deadline,
+    /// Whether the sequence number of the request has been sent.
+    is_sent: bool,
+}
+
+impl WaitingClaim<'_> {
+    async fn wait(&mut self) -> Result<Option<Claim>> {
+        let (mut ticket, mut has_asked) = (None, false);
         loop {
-            let (reply, unconfirmed) = handed_out;
-            let wake_up_after = match self.read_claim(reply)? {
-                Found::Jobs(claim) => match unconfirmed {
-                    None => return Ok(Some(claim)),
-                    Some(error) => {
-                        self.give_back(request, &claim).await;
-                        return Err(error);
-                    }
+            let turn = match self.waiters.enter(&mut ticket, self.deadline, has_asked) {
+                Entered::Leader(lead) => Turn::Lead(lead),
+                Entered::Follower(mut follower) => match follower.turn().await {
+                    Some(turn) => turn,
+                    None => return Ok(None),
                 },
-                Found::Again => {
-                    let args = claim_args(request, waiter(pause));
-                    handed_out = self.hand_out(script, args, &request.claimer).await?;
-                    continue;
-                }
-                // Other partitions may have jobs, and this one would not be woken for them.
-                Found::Nothing { .. } if deadline.is_over() || self.is_partitioned() => {
-                    return Ok(None);
-                }
-                Found::Nothing { next_due } => {
-                    let after = next_due.filter(|due| *due < pause);
-                    pause = deadline.clamp(after.map_or(pause, |due| due + WAKE_UP_SLACK));
-                    after
+                Entered::MustAsk => {
+                    has_asked = true;
+                    self.advance();
+                    match self.queue.claim(self.request).await? {
+                        None => continue,
+                        found => return Ok(found),
+                    }
                 }
             };
-            request.claimer.advance();
-            let next_pause = deadline.clamp(poll_interval());
-            let then = self.call(
-                &self.scripts().claim,
-                claim_args(request, waiter(next_pause)),
-            );
-            // A timeout of 0 would block forever.
-            let wait = pause.max(Duration::from_millis(1));
-            let wake = self.keys.one("wake");
-            let parked = self.link().wait_then_run(WaitOn::Pop(&wake), wait, &then);
-            let (reply, unconfirmed) = tokio::select! {
-                biased;
-                answer = Box::pin(parked) => answer.map_err(|error| claim_error(error, &request.claimer))?,
-                never = self.wake_up(&wake, wake_up_after) => match never {},
-            };
-            handed_out = (Reply::list(reply)?, unconfirmed);
-            pause = next_pause;
+            match turn {
+                Turn::Lead(lead) => return self.lead(lead).await,
+                Turn::Claim(number) => {
+                    self.advance();
+                    let count = self.queue.partitions().len();
+                    if let Some((claim, left)) = self.ask(number, count).await? {
+                        if left > 0 {
+                            self.waiters.wake_follower(number);
+                        }
+                        return Ok(Some(claim));
+                    }
+                }
+                Turn::Fail(error) => return Err(error),
+            }
         }
     }
 
+    /// Waits for all waiters until this claim has found jobs or its time is over.
+    async fn lead(&mut self, lead: Lead) -> Result<Option<Claim>> {
+        let found = self.ask_and_park().await;
+        match &found {
+            // One of the jobs left is for the next leader.
+            Ok(Some((_, number, left))) if *left > 1 => self.waiters.wake_follower(*number),
+            Err(error) if !error.is_unknown() => self.waiters.fail_followers(error),
+            _ => {}
+        }
+        drop(lead);
+        Ok(found?.map(|(claim, _, _)| claim))
+    }
+
+    /// Returns a claim, the partition it is from, and the number of ready jobs left there.
+    async fn ask_and_park(&mut self) -> Result<Option<(Claim, usize, u64)>> {
+        loop {
+            let count = self.queue.learn_from_claims();
+            if let Some(found) = self.ask_due(count).await? {
+                return Ok(Some(found));
+            }
+            if self.deadline.is_over() {
+                return Ok(None);
+            }
+            if self.queue.learn_from_claims() != count {
+                continue;
+            }
+            if count > 1 {
+                self.wait_for_wake_up(count).await?;
+            } else if let Some((claim, left)) = self.park().await? {
+                return Ok(Some((claim, 0, left)));
+            }
+        }
+    }
+
+    /// Claims from the partitions whose registration is over, or that were woken.
+    async fn ask_due(&mut self, count: usize) -> Result<Option<(Claim, usize, u64)>> {
+        if !self.waiters.time_left(count).is_zero() {
+            return Ok(None);
+        }
+        self.advance();
+        let first = self.queue.start_of(&self.request.claimer, count);
+        let mut skipped = None;
+        for number in self.waiters.due(first, count) {
+            match self.ask(number, count).await {
+                Ok(None) => {}
+                Ok(Some((claim, left))) => return Ok(Some((claim, number, left))),
+                Err(error) if count > 1 && may_skip(self.request, &error) => {
+                    skipped.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        skipped.map_or(Ok(None), Err)
+    }
+
+    /// Claims from one partition. Returns the claim and the number of ready jobs left.
+    async fn ask(&self, number: usize, count: usize) -> Result<Option<(Claim, u64)>> {
+        let partition = Arc::clone(&self.queue.partitions()[number].partition);
+        let request = for_partition(self.request, partition.number, count);
+        let pause = self.waiters.pause(number, count);
+        let args = claim_args(&request, Some((self.waiters.name(), pause + GRACE)));
+        self.waiters.asking(number);
+        let script = &partition.scripts().claim;
+        let handed_out = partition.hand_out(script, args, &request.claimer).await?;
+        self.read(&partition, &request, handed_out, pause).await
+    }
+
+    /// Reads the reply to a claim that registers for `pause`. Jobs of a claim that too few replicas
+    /// confirmed are given back.
+    async fn read(
+        &self,
+        partition: &Partition,
+        request: &ClaimRequest,
+        (reply, unconfirmed): (Reply, Option<Error>),
+        pause: Duration,
+    ) -> Result<Option<(Claim, u64)>> {
+        match (partition.read_claim(reply)?, unconfirmed) {
+            (Found::Jobs { claim, left }, None) => return Ok(Some((claim, left))),
+            (Found::Jobs { claim, .. }, Some(error)) => {
+                partition.give_back(request, &claim).await;
+                return Err(error);
+            }
+            (Found::Nothing { next_due, waiters }, _) => {
+                let number = partition.number as usize;
+                self.waiters.registered(number, pause, next_due, waiters);
+            }
+            (Found::Again, None) => {}
+            (Found::Again, Some(error)) => return Err(error),
+        }
+        Ok(None)
+    }
+
+    /// Blocks on the wake-ups of the only partition, then claims from it.
+    async fn park(&mut self) -> Result<Option<(Claim, u64)>> {
+        self.advance();
+        let partition = self.queue.first();
+        let (left, job_due) = self.waiters.registered_for(0);
+        let wake_up_after = job_due.filter(|due| *due < left);
+        let wait = wake_up_after.map_or(left, |due| due + WAKE_UP_SLACK);
+        let wait = self.deadline.clamp(wait).max(BLOCK_MIN);
+        let pause = poll_interval();
+        let args = claim_args(self.request, Some((self.waiters.name(), pause + GRACE)));
+        let then = partition.call(&partition.scripts().claim, args);
+        self.waiters.asking(0);
+        self.waiters.set_parked(!left.is_zero());
+        let wake = partition.keys.one("wake");
+        let parked = partition
+            .link()
+            .wait_then_run(WaitOn::Pop(&wake), wait, &then);
+        let (reply, unconfirmed) = tokio::select! {
+            biased;
+            reply = Box::pin(parked) => {
+                reply.map_err(|error| claim_error(error, &self.request.claimer))?
+            }
+            never = partition.wake_up(wake_up_after) => match never {},
+        };
+        self.waiters.set_parked(false);
+        let handed_out = (Reply::list(reply)?, unconfirmed);
+        self.read(&partition, self.request, handed_out, pause).await
+    }
+
+    /// Waits until a partition is woken or its registration is over.
+    async fn wait_for_wake_up(&self, count: usize) -> Result<()> {
+        wake_lists::watch(self.queue, &self.waiters, count);
+        let left = self.deadline.clamp(self.waiters.time_left(count));
+        if !left.is_zero() {
+            self.waiters.set_parked(true);
+            self.waiters.wait(left).await;
+            self.waiters.set_parked(false);
+        }
+        self.waiters.failure().map_or(Ok(()), Err)
+    }
+
+    /// Moves on to the next sequence number, unless the current one is unused.
+    fn advance(&mut self) {
+        if self.is_sent {
+            self.request.claimer.advance();
+        }
+        self.is_sent = true;
+    }
+}
+
+impl Partition {
     /// Wakes the blocking pop when a scheduled job is due. An idle server ends a timeout up to 100 ms
     /// late, but replies to a push at once.
-    async fn wake_up(&self, wake: &[u8], after: Option<Duration>) -> Infallible {
+    async fn wake_up(&self, after: Option<Duration>) -> Infallible {
         if let Some(after) = after {
             tokio::time::sleep(after).await;
-            let mut push = redis::cmd("RPUSH");
-            push.arg(wake).arg("1");
-            // Best effort: the timeout ends the wait soon after.
-            let _ = Box::pin(self.link().ask(wake, &push)).await;
+            self.push_wake_up().await;
         }
         std::future::pending().await
+    }
+
+    /// Wakes a waiter. Best effort: if it fails, waiters find the jobs when they poll.
+    pub(crate) async fn push_wake_up(&self) {
+        let wake = self.keys.one("wake");
+        let mut push = redis::cmd("RPUSH");
+        push.arg(&wake[..]).arg("1");
+        let _ = Box::pin(self.link().ask(&wake, &push)).await;
     }
 }

@@ -214,6 +214,12 @@ impl Link {
         Ok((reply, replicas.and_then(|count| unconfirmed(level, count))))
     }
 
+    /// Blocks until one of the lists has an element or `wait` elapses, pops it and returns which list
+    /// it was. If the future is dropped, an element may still be popped.
+    pub(crate) async fn pop(&self, lists: &[Bytes], wait: Duration) -> Result<Option<usize>> {
+        blocking_pop::pop(&self.inner, lists, wait).await
+    }
+
     /// Subscribes to channels. Messages published after this returns are received.
     pub(crate) async fn subscribe(
         &self,

@@ -59,7 +59,7 @@ impl Partition {
         let statuses = read_completed(&reply.text()?, &by_claim)?;
         let found = self.read_claim(reply)?;
         if let Some(error) = unconfirmed {
-            if let Found::Jobs(claim) = &found {
+            if let Found::Jobs { claim, .. } = &found {
                 self.give_back(request, claim).await;
             }
             return Err(error);
@@ -70,7 +70,7 @@ impl Partition {
 
     async fn next_claim(&self, request: &ClaimRequest, found: Found) -> Result<Option<Claim>> {
         match found {
-            Found::Jobs(claim) => Ok(Some(claim)),
+            Found::Jobs { claim, .. } => Ok(Some(claim)),
             Found::Nothing { .. } => Ok(None),
             Found::Again => self.claim(request).await,
         }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use bytes::Bytes;
 use redis::Value;
@@ -85,11 +85,6 @@ impl Partition {
 
     pub(crate) fn scripts(&self) -> &'static Scripts {
         self.shared.scripts
-    }
-
-    /// Whether the queue has other partitions, according to claim replies.
-    pub(crate) fn is_partitioned(&self) -> bool {
-        self.partitions_seen.load(Ordering::Relaxed) > 1
     }
 
     pub(crate) fn link(&self) -> &Link {

@@ -6,6 +6,7 @@ mod fan_out;
 mod grow;
 mod outcome;
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -15,13 +16,15 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use windlass_core::{
-    Claim, ClaimRequest, Claimer, Completion, Enqueued, Error, ErrorKind, Mode, NewJob,
+    BootId, Claim, ClaimRequest, Claimer, Completion, Enqueued, Error, ErrorKind, Mode, NewJob,
     OutcomeStatus, QueueName, Result,
 };
 
 pub(crate) use enqueue::{result_bytes, weight};
 
+use crate::address::Kind;
 use crate::batcher::Batcher;
+use crate::claim_wait::Waiters;
 use crate::deadline;
 use crate::partition::{Partition, Shared};
 
@@ -43,6 +46,8 @@ pub(crate) struct Queue {
     turn: AtomicU32,
     known: KnownCounts,
     is_growing: AtomicBool,
+    /// The waiting claims: of each boot, and of all others together.
+    waiters: Mutex<HashMap<Option<BootId>, Arc<Waiters>>>,
     weak_self: Weak<Self>,
 }
 
@@ -73,12 +78,13 @@ impl Queue {
             turn: AtomicU32::new(0),
             known: KnownCounts::default(),
             is_growing: AtomicBool::new(false),
+            waiters: Mutex::default(),
             weak_self: Weak::clone(weak_self),
         })
     }
 
     /// A shared reference to this queue, for a background task.
-    fn to_arc(&self) -> Option<Arc<Self>> {
+    pub(crate) fn to_arc(&self) -> Option<Arc<Self>> {
         self.weak_self.upgrade()
     }
 
@@ -119,9 +125,41 @@ impl Queue {
         }
     }
 
+    /// Adds the partitions that claims have seen; returns their number.
+    pub(crate) fn learn_from_claims(&self) -> usize {
+        let partitions = self.partitions();
+        let seen =
+            |at: &Arc<BatchedPartition>| at.partition.partitions_seen.load(Ordering::Relaxed);
+        self.learn(partitions.iter().map(seen).max().unwrap_or(1));
+        self.partitions().len()
+    }
+
+    /// Whether each partition is in another slot.
+    pub(crate) fn is_on_cluster(&self) -> bool {
+        matches!(self.shared.link.address().kind, Kind::Cluster { .. })
+    }
+
+    /// The waiting claims that can take the same jobs. Those of a boot are separate: a boot may not be
+    /// given the jobs that others get.
+    pub(crate) fn waiters(&self, claimer: &Claimer) -> Arc<Waiters> {
+        let boot = match claimer {
+            Claimer::Worker { boot, .. } => Some(boot.clone()),
+            Claimer::Single { .. } => None,
+        };
+        let mut all = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(waiters) = all.get(&boot) {
+            return Arc::clone(waiters);
+        }
+        // Boots that wait no more.
+        all.retain(|_, waiters| Arc::strong_count(waiters) > 1);
+        let waiters = Arc::new(Waiters::new(Weak::clone(&self.weak_self)));
+        all.insert(boot, Arc::clone(&waiters));
+        waiters
+    }
+
     /// The partition a claim starts with. A worker's claim always starts with the same, so that it can be
     /// repeated.
-    fn start_of(&self, claimer: &Claimer, count: usize) -> usize {
+    pub(crate) fn start_of(&self, claimer: &Claimer, count: usize) -> usize {
         let turn = match claimer {
             Claimer::Worker { seq, .. } => *seq,
             Claimer::Single { .. } => u64::from(self.turn.fetch_add(1, Ordering::Relaxed)),
@@ -195,7 +233,7 @@ impl Queue {
     /// Claims jobs from the first partition that has any. An unreachable partition is skipped; its error
     /// is returned only if the others have no jobs.
     pub(crate) async fn claim(&self, request: &ClaimRequest) -> Result<Option<Claim>> {
-        self.learn(self.first().partitions_seen.load(Ordering::Relaxed));
+        self.learn_from_claims();
         let partitions = self.partitions();
         let first = self.start_of(&request.claimer, partitions.len());
         let mut skipped = None;
@@ -218,7 +256,7 @@ impl Queue {
 /// Whether a claim may continue with the next partition after this error. If the reply was lost, a
 /// worker's next renewal requeues the jobs; other callers must get the error, since they may have
 /// been given jobs.
-fn may_skip(request: &ClaimRequest, error: &Error) -> bool {
+pub(crate) fn may_skip(request: &ClaimRequest, error: &Error) -> bool {
     let is_requeued = matches!(request.claimer, Claimer::Worker { .. })
         && !matches!(request.mode, Mode::AtMostOnce);
     error.is_transient() && (!error.is_unknown() || is_requeued)
@@ -327,7 +365,7 @@ impl BatchedPartition {
 }
 
 /// The request to one of several partitions: the first byte of the nonce, and so the token, names it.
-fn for_partition(request: &ClaimRequest, partition: u32, count: usize) -> ClaimRequest {
+pub(crate) fn for_partition(request: &ClaimRequest, partition: u32, count: usize) -> ClaimRequest {
     let mut request = request.clone();
     if count > 1 {
         request.nonce = (request.nonce & 0x00ff_ffff) | (partition << 24);

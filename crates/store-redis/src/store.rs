@@ -6,7 +6,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use redis::Value;
 use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, truncate_message};
-use windlass_core::wait::Deadline;
 use windlass_core::{
     Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
@@ -47,18 +46,7 @@ impl Store for RedisStore {
         wait: Duration,
     ) -> Result<Option<Claim>> {
         request.check()?;
-        let deadline = Deadline::after(Some(wait));
-        let first = self.queue(queue).first();
-        if !first.is_partitioned() {
-            let found = first.claim_waiting(request, wait).await?;
-            if found.is_some() || !first.is_partitioned() || deadline.is_over() {
-                return Ok(found);
-            }
-            request.claimer.advance();
-        }
-        // One blocking pop cannot cover several partitions: wait for notifications instead.
-        let remaining = deadline.clamp(wait);
-        windlass_core::wait::claim(self, queue, request, remaining).await
+        self.queue(queue).claim_waiting(request, wait).await
     }
 
     async fn accept(

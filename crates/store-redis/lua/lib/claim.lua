@@ -135,13 +135,17 @@ local function claim(request)
   if again then
     return again
   end
+  -- Read before anything is written: the key may have another type.
+  local wakeups = request.waiter ~= '' and redis.call('LLEN', k_wake)
   local reply
   if not is_fast and promote_and_reap() then
     reply = nothing_found({ again = CLAIM_AGAIN })
   else
     reply = stats[PAUSED] == 0 and pick_and_hand_out(request) or nothing_found()
   end
-  if reply[CLAIM_TOKEN] == '' and reply[CLAIM_NEXT] == NOTHING_FOUND and request.waiter ~= '' then
+  if request.waiter ~= '' and reply[CLAIM_TOKEN] ~= '' then
+    reply = leave_wakeup(reply, wakeups)
+  elseif request.waiter ~= '' and reply[CLAIM_NEXT] == NOTHING_FOUND then
     reply = register_waiter(request, reply)
   end
   if is_fast then

@@ -49,7 +49,7 @@ local RETRY_BY_POLICY, RETRY_AT, RETRY_NEVER = 'j', 'd', 'p' -- first letter of 
 
 -- Replies.
 local STORED_READY, STORED_SCHEDULED, DUPLICATE = 'r', 's', '='
-local CLAIM_TOKEN, CLAIM_NEXT = 1, 3 -- positions in the reply to a claim
+local CLAIM_TOKEN, CLAIM_UNTIL, CLAIM_NEXT = 1, 2, 3 -- positions in the reply to a claim
 local CLAIM_PAYLOADS, CLAIM_OPTS = 5, 6 -- plus twice the number of the job
 local NOTHING_FOUND, CLAIM_AGAIN, NEXT_DUE = 0, 1, -1 -- in CLAIM_NEXT; less the milliseconds until a job is due
 local PAYLOADS_ONLY, PAYLOADS_AND_OPTS, SHARED_OPTS = 1, 2, 3 -- what follows the ids

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use redis::{Cmd, Pipeline, Value};
 use tokio::time::Instant;
 use windlass_core::{DurabilityLevel, Result};
@@ -75,6 +76,53 @@ pub(super) async fn wait_then_run(
     }
 }
 
+/// Blocks until one of the lists has an element or `wait` elapses, and pops it. Returns the list. All
+/// lists must be on one server, and in one slot of a Cluster.
+pub(super) async fn pop(inner: &Inner, lists: &[Bytes], wait: Duration) -> Result<Option<usize>> {
+    let timeout = inner.address.timeout;
+    let slot = lists.first().map_or(0, |list| slot_of(list));
+    let mut retry = CallRetry::new(inner, slot, wait + timeout, Resend::Never);
+    let mut cmd = redis::cmd("BLPOP");
+    cmd.arg(lists.iter().map(|list| &list[..]).collect::<Vec<_>>());
+    cmd.arg(wait.max(MIN_WAIT).as_secs_f64());
+    loop {
+        let error = match retry.route().await {
+            // A slot that is being migrated redirects until it is settled.
+            Ok(route) => match pop_at(&route, &cmd, wait, timeout).await {
+                Ok(Value::Array(popped)) => {
+                    let Some(Value::BulkString(list)) = popped.first() else {
+                        return Ok(None);
+                    };
+                    return Ok(lists.iter().position(|known| *known == *list));
+                }
+                Ok(_) => return Ok(None),
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        retry.wait_after(error).await?;
+    }
+}
+
+async fn pop_at(
+    route: &Route,
+    cmd: &Cmd,
+    wait: Duration,
+    timeout: Duration,
+) -> Result<Value, CallError> {
+    let conn = route.node.dedicated(Instant::now() + timeout).await?;
+    let reply = conn.call(cmd, late(wait, timeout)).await;
+    if !matches!(&reply, Err(error) if error.recovery == Recovery::Unknown) {
+        route.node.give_back(conn);
+    }
+    reply
+}
+
+/// When a reply to a command that blocks for `wait` is so late that the connection counts as dead.
+fn late(wait: Duration, timeout: Duration) -> Instant {
+    Instant::now() + wait + GRACE.max(timeout / 2)
+}
+
 async fn wait_at(
     route: &Route,
     on: WaitOn<'_>,
@@ -95,7 +143,7 @@ async fn wait_at(
     let mut cmds = Pipeline::with_capacity(3);
     cmds.add_command(on.command(wait));
     cmds.add_command(then.by_sha());
-    let mut until = Instant::now() + wait + GRACE.max(timeout / 2);
+    let mut until = late(wait, timeout);
     if let Some(confirmation) = confirmation {
         cmds.add_command(confirmation.command(timeout / 2));
         until += timeout / 2;

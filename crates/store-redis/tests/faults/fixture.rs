@@ -240,12 +240,13 @@ async fn waiting(store: &RedisStore, q: &QueueName) {
 /// Leaves wake-ups of finished waiters, and more waiters than jobs.
 async fn wait_for_jobs(store: &RedisStore, fixture: &Fixture) {
     store.pause(&fixture.q).await.unwrap();
-    // Concurrently, because an idle server ends blocking calls only ten times a second.
+    // Concurrently, because an idle server ends blocking calls only ten times a second. Workers are
+    // registered separately.
     let mut waits = JoinSet::new();
     for _ in 0..40 {
         let (store, q) = (store.clone(), fixture.q.clone());
         waits.spawn(async move {
-            let mut request = ClaimRequest::single(1);
+            let mut request = ClaimRequest::worker(BootId::generate(), 1, 1);
             let wait = Duration::from_millis(1);
             store.claim_waiting(&q, &mut request, wait).await.unwrap();
         });
