@@ -9,9 +9,10 @@ use axum::http::{HeaderValue, Response, header};
 use bytes::Bytes;
 use futures_util::stream;
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::oneshot;
-use windlass_api::{Error, Fields, dispatch};
+use windlass_api::request::Claim;
+use windlass_api::{ClaimReply, Error, Fields, dispatch};
 use windlass_core::wait::Deadline;
 use windlass_core::{JobId, JobLease, QueueName, Store, Token, duration};
 
@@ -42,7 +43,7 @@ pub(super) async fn claim(state: &Arc<AppState>, mut request: ApiRequest) -> Han
     let (state, op) = (Arc::clone(state), request.route.op);
     let limiter = Arc::clone(&request.limiter);
     tokio::spawn(async move {
-        let reply = wait_for_jobs(&state, op, &fields, wait, &sender).await;
+        let reply = wait_for_jobs(&state, &queue, op, fields, wait, &sender).await;
         let guard = reply.map(|reply| ClaimGuard::new(&state.store, &queue, reply));
         // If the client is gone, the guard is dropped here and releases the jobs.
         let _ = sender.send(guard);
@@ -73,24 +74,27 @@ fn take_wait(fields: &mut Fields, op: &str) -> Result<Duration, Error> {
 
 async fn wait_for_jobs(
     state: &AppState,
+    queue: &QueueName,
     op: &str,
-    fields: &Fields,
+    mut fields: Fields,
     wait: Duration,
     client: &oneshot::Sender<Result<ClaimGuard, Error>>,
 ) -> Result<Box<RawValue>, Error> {
-    let text = serde_json::to_string(fields).map_err(|_| Error::missing_reply())?;
+    if wait.is_zero() {
+        return dispatch(state.store.as_ref(), op, fields).await;
+    }
+    let _: Option<String> = fields.take("queue")?;
+    // Parsed once: thousands of claims may wait, each in many slices.
+    let (mut request, _) = fields.read::<Claim>()?.into_request()?;
     let deadline = Deadline::after(Some(wait));
     loop {
-        let mut fields = Fields::parse(&text)?;
-        if !wait.is_zero() {
-            let slice = deadline.clamp(SLICE).as_millis();
-            fields.put("wait", &format!("{slice}ms"))?;
-        }
-        let reply = dispatch(state.store.as_ref(), op, fields).await?;
-        let is_over = wait.is_zero() || deadline.is_over();
+        let slice = deadline.clamp(SLICE);
+        let claim = state.store.claim_waiting(queue, &mut request, slice);
+        let claim = claim.await?;
         let must_stop = client.is_closed() || state.stopping.is_cancelled();
-        if is_over || must_stop || reply.get() != "[]" {
-            return Ok(reply);
+        if claim.is_some() || deadline.is_over() || must_stop {
+            let reply = to_raw_value(&ClaimReply::all(queue, claim.as_ref()));
+            return reply.map_err(|_| Error::missing_reply());
         }
     }
 }
