@@ -1,6 +1,5 @@
 //! Partitioned queues: order within a partition, lookups, and adding partitions under load.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -300,72 +299,6 @@ async fn a_worker_that_knew_one_partition_finds_jobs_in_the_others() {
         .unwrap()
         .expect("a waiting worker finds a job");
     assert_eq!(drain(&worker).await.len() + waited.jobs.len(), 50);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiting_worker_on_a_cluster_finds_every_job_over_the_same_connections() {
-    const JOBS: u64 = 20;
-    const PARTITIONS: u32 = 4;
-    let cluster = Cluster::start();
-    let (worker, operator) = (open(&cluster.url()).await, open(&cluster.url()).await);
-    set_partitions(&operator, PARTITIONS).await;
-    let (boot, mut seq) = (BootId::generate(), 0);
-    // Asking a node opens a connection.
-    let asked = Cell::new(0);
-    let total = |cluster, section, field| {
-        asked.set(asked.get() + 1);
-        total(cluster, section, field)
-    };
-    let mut opened = Vec::new();
-
-    for n in 0..JOBS {
-        let (store, mut request) = (
-            worker.clone(),
-            ClaimRequest::worker(boot.clone(), seq + 1, 1),
-        );
-        let waiting = tokio::spawn(async move {
-            let wait = std::time::Duration::from_secs(30);
-            let claim = store.claim_waiting(&queue(), &mut request, wait).await;
-            (claim.unwrap(), request.claimer.seq())
-        });
-        until("it blocks on every partition", || {
-            let blocked = total(&cluster, "clients", "blocked_clients");
-            (blocked >= u64::from(PARTITIONS))
-                .then_some(())
-                .ok_or_else(|| blocked.to_string())
-        });
-        let received = total(&cluster, "stats", "total_connections_received");
-        opened.push(received - asked.get() * cluster.nodes().len() as u64);
-        let job = named(&format!("n{n}"));
-        operator.enqueue(&queue(), vec![job]).await.unwrap();
-
-        let (claim, last) = waiting.await.unwrap();
-
-        seq = last;
-        let claim = claim.expect("the worker finds the job");
-        assert_eq!(claim.jobs[0].id.as_str(), format!("n{n}"));
-        let done = leases_of(&claim).into_iter().map(JobLease::completion);
-        worker
-            .complete(&queue(), done.collect(), None)
-            .await
-            .unwrap();
-    }
-
-    // The first wait opened a connection per partition; the others use these.
-    let later = opened[opened.len() - 1] - opened[opened.len() / 2];
-    assert!(later <= u64::from(PARTITIONS), "{opened:?}");
-}
-
-/// The sum of one number of INFO over all nodes.
-fn total(cluster: &Cluster, section: &str, field: &str) -> u64 {
-    let of_node = |node: &Server| {
-        let info = node.command(&["INFO", section]);
-        info.field(field)
-            .expect("a number")
-            .parse::<u64>()
-            .expect("a number")
-    };
-    cluster.nodes().iter().map(of_node).sum()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
