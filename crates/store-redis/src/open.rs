@@ -17,21 +17,12 @@ use crate::script::{ClockSource, Script, Scripts};
 const SCHEMA: u64 = 1;
 
 /// Options of [`RedisStore::open`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The clock (default: the clock of the Redis server). Tests set their own.
     pub clock: Option<Arc<dyn Clock>>,
     /// Size limits of jobs.
     pub limits: Limits,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            clock: None,
-            limits: Limits::default(),
-        }
-    }
 }
 
 /// A store on Redis or Valkey: one server, Sentinel or Cluster. Cheap to clone.
