@@ -1,8 +1,7 @@
 //! A client that sends the same commands as the original, in the same order and scripts, including its
 //! defects.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use windlass_core::{Clock, SystemClock};
 use windlass_testkit::redis::{Connection, Reply, Server};
 
 const MOVE: &str =
@@ -106,6 +105,5 @@ fn job_key(id: &str) -> String {
 }
 
 fn seconds() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    now.as_secs().to_string()
+    (SystemClock.now_us() / 1_000_000).to_string()
 }

@@ -39,7 +39,7 @@ fn json(id: &str, more: &str) -> String {
     format!(r#"{{"uuid":"{id}","queue_name":"encode"{more}}}"#)
 }
 
-/// Its add_job.
+/// Its `add_job`.
 fn add_job(fixture: &Fixture, id: &str, more: &str) {
     fixture.command(&format!("HSET {id} json {}", json(id, more)));
     fixture.command(&format!("LPUSH jobs_queued:encode {id}"));
@@ -52,7 +52,7 @@ fn dispatch(fixture: &Fixture, id: &str) {
     fixture.command(&format!("HSET {id} dispatched_at 1970-01-01T00:00:10Z"));
 }
 
-/// Its job_accepted.
+/// Its `job_accepted`.
 fn accept(fixture: &Fixture, id: &str) {
     fixture.command(&format!("ZREM jobs_dispatched:encode {id}"));
     fixture.command(&format!("ZADD jobs_processing:encode 11.5 {id}"));

@@ -136,7 +136,8 @@ impl Worker {
                 () = self.timed_out() => {}
             }
         };
-        let ended = self.runner.run(&variables, job.payload.clone(), over).await;
+        let running = self.runner.run(&variables, job.payload.clone(), over);
+        let ended = Box::pin(running).await;
         let has_timed_out = self
             .timeout
             .is_some_and(|timeout| started.elapsed() >= timeout);

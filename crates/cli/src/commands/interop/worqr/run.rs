@@ -156,10 +156,8 @@ impl TaskWorker {
                 () = cancelled(&mut self.listener, &process.task) => is_cancelled = true,
             }
         };
-        let ended = self
-            .runner
-            .run(&variables, process.task.clone(), over)
-            .await;
+        let running = self.runner.run(&variables, process.task.clone(), over);
+        let ended = Box::pin(running).await;
         let count = match ended {
             _ if is_cancelled => {
                 self.finish(process, None).await;
