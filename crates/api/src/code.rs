@@ -155,7 +155,7 @@ pub const CODES: &[Code] = &[
     code(
         "outcome_unknown",
         (Some(75), Some(503)),
-        "The request was sent but no reply arrived. It may or may not have been executed.",
+        "The request was sent but no reply arrived, or too few replicas confirmed it. It may or may not have been executed.",
         "Repeat it with the same id or token. It is executed once, and the first reply is returned. A claim has neither: claim again; the \
          jobs of the first claim return when their lease expires.",
     ),

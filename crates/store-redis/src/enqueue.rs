@@ -11,12 +11,14 @@ use crate::partition::{Partition, is_text, number_arg, text_arg};
 use crate::reply::{self, unexpected_reply};
 
 /// The reply of one partition to a batch.
-#[derive(Debug)]
-pub(crate) enum StoreReply {
-    /// The result of each job, and whether the partition is so large that the queue should grow.
-    Stored(Vec<Enqueued>, bool),
-    /// The queue has this other number of partitions: the batch must be distributed again.
-    Moved(u32),
+#[derive(Debug, Default)]
+pub(crate) struct StoreReply {
+    /// The results of the jobs stored, which are the first of the batch.
+    pub(crate) results: Vec<Enqueued>,
+    /// Whether the partition is so large that the queue should grow.
+    pub(crate) is_large: bool,
+    /// The queue has this other number of partitions: the other jobs must be distributed again.
+    pub(crate) moved: Option<u32>,
 }
 
 impl Partition {
@@ -32,12 +34,21 @@ impl Partition {
         let calls = calls.map(|jobs| self.repeatable_call(script, args(jobs, partitions)));
         let (calls, _slots): (Vec<_>, Vec<_>) = calls.unzip();
         let (mut replies, mut level) = Box::pin(self.link().run_durable(&calls)).await;
-        if replies
-            .last()
-            .is_some_and(|reply| is_text(reply, b"absent"))
-        {
+        let is_absent = |reply: &Value| is_text(reply, b"absent");
+        if replies.last().is_some_and(is_absent) {
             self.create().await.map_err(|error| (Vec::new(), error))?;
             (replies, level) = Box::pin(self.link().run_durable(&calls)).await;
+        }
+        let nothing = |error| (Vec::new(), error);
+        let moved = replies.last().map_or(Ok(None), moved_to).map_err(nothing)?;
+        if moved.is_some() {
+            replies.pop();
+            if !replies.is_empty() {
+                // The wait for durability comes after the last page. The pages stored are remembered: sent
+                // again, they only wait.
+                let stored = &calls[..replies.len()];
+                (replies, level) = Box::pin(self.link().run_durable(stored)).await;
+            }
         }
         let (level, failure) = match level {
             Ok(level) => (level, None),
@@ -45,29 +56,23 @@ impl Partition {
         };
         let (mut results, mut is_large) = (Vec::new(), false);
         for (reply, jobs) in replies.into_iter().zip(pages) {
-            match read_page(reply, jobs, level) {
-                Ok(StoreReply::Stored(stored, large)) => {
+            match read_results(reply, jobs, level) {
+                Ok((stored, large)) => {
                     results.extend(stored);
                     is_large |= large;
                 }
-                // Jobs that an earlier page stored become duplicates of themselves in their new partition.
-                Ok(moved @ StoreReply::Moved(_)) => return Ok(moved),
                 Err(error) => return Err((results, error)),
             }
         }
         match failure {
-            None => Ok(StoreReply::Stored(results, is_large)),
             Some(failure) => Err((results, failure)),
+            None => Ok(StoreReply {
+                results,
+                is_large,
+                moved,
+            }),
         }
     }
-}
-
-fn read_page(reply: Value, jobs: &[NewJob], level: DurabilityLevel) -> Result<StoreReply> {
-    if let Some(count) = moved_to(&reply)? {
-        return Ok(StoreReply::Moved(count));
-    }
-    let (results, is_large) = read_results(reply, jobs, level)?;
-    Ok(StoreReply::Stored(results, is_large))
 }
 
 /// The result of each job, and whether the partition is large.

@@ -8,7 +8,6 @@ use windlass_core::{Completion, Enqueued, Error, NewJob, OutcomeStatus, Result};
 use super::{BATCH_BYTES, BATCH_MAX, EnqueueReply, Queue, disagreement, partly_applied, worse};
 use crate::batcher::{BatchLimits, Batcher};
 use crate::deadline;
-use crate::enqueue::StoreReply;
 use crate::partition::{Partition, distinct_runs};
 
 /// How often jobs are sent again because the queue grew meanwhile.
@@ -209,17 +208,14 @@ async fn enqueue_batched(
     }
     let stored = partition.enqueue(&pages(&current), count).await;
     let stored = stored.map_err(|(results, failure)| after(results.iter(), failure))?;
-    let results: Vec<EnqueueReply> = match stored {
-        StoreReply::Moved(count) => current
-            .into_iter()
-            .map(|job| EnqueueReply::Moved(Box::new(job), count))
-            .collect(),
-        StoreReply::Stored(replies, is_large) => {
-            partition.is_large.fetch_or(is_large, Ordering::Relaxed);
-            replies.into_iter().map(EnqueueReply::Enqueued).collect()
-        }
-    };
-    let mut results = results.into_iter();
+    partition
+        .is_large
+        .fetch_or(stored.is_large, Ordering::Relaxed);
+    let moved_to = stored.moved.unwrap_or(count);
+    let left = current.into_iter().skip(stored.results.len());
+    let left = left.map(|job| EnqueueReply::Moved(Box::new(job), moved_to));
+    let results = stored.results.into_iter().map(EnqueueReply::Enqueued);
+    let mut results = results.chain(left);
     let replies = moved
         .into_iter()
         .filter_map(|moved| moved.or_else(|| results.next()));

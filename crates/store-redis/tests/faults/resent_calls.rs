@@ -244,6 +244,40 @@ async fn complete_next(store: &impl Store, q: &QueueName) {
     store.complete(q, done, None).await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_stored_before_the_queue_grew_is_not_stored_again() {
+    const JOBS: u64 = 400;
+    let server = ServerOptions::new().tcp().start();
+    let (direct, q) = (shared(&server.url()).await, queue("q"));
+    enqueue(&*direct, &q, Vec::new()).await;
+    let proxy = Proxy::start(&server).await;
+    let store = shared(&with_options(&proxy.url(), TIMEOUT)).await;
+    store.stats(&q).await.unwrap();
+
+    // Between the two pages of an enqueue, the jobs of the first end and the queue grows.
+    proxy.delay_replies(Duration::from_secs(2));
+    let jobs = (0..JOBS).map(|_| NewJob::new("payload")).collect();
+    let sent_to = q.clone();
+    let call = tokio::spawn(async move { store.enqueue(&sent_to, jobs).await });
+    let mut ended = 0;
+    while ended < JOBS / 2 {
+        if let Some(claim) = direct.claim(&q, ClaimRequest::single(100)).await.unwrap() {
+            let leases = leases_of(&claim);
+            ended += leases.len() as u64;
+            let done = leases.into_iter().map(JobLease::completion).collect();
+            direct.complete(&q, done, None).await.unwrap();
+        }
+    }
+    let grow = vec!["partitions=8".parse().unwrap()];
+    direct.set(&q, grow).await.unwrap();
+    proxy.delay_replies(Duration::ZERO);
+
+    let enqueued = call.await.unwrap().unwrap();
+    assert!(enqueued.iter().all(|job| !job.is_duplicate()));
+    let stats = direct.stats(&q).await.unwrap().unwrap();
+    assert_eq!((stats.total.enqueued, stats.ready), (JOBS, JOBS / 2));
+}
+
 /// Meanwhile the queue gets a second partition, to which the job would belong now.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_enqueue_sent_again_to_a_queue_that_grew_makes_no_second_job() {
