@@ -31,7 +31,8 @@
 //! [`server`] with its [`options`] is one server, [`cluster`] and [`sentinels`] are groups.
 //! [`resp`] is a small client, [`wait`] polls for a condition. [`port`] reserves ports, `process`
 //! ends a server with its test, [`slot`] computes the slot of a key. [`fault_proxy`] disconnects a
-//! client at a chosen command; `framing` splits the protocol into messages for it.
+//! client at a chosen command; `framing` splits the protocol into messages for it. [`slow_proxy`] is a
+//! slow link.
 
 pub mod cluster;
 mod cluster_nodes;
@@ -44,6 +45,7 @@ pub mod resp;
 pub mod sentinels;
 pub mod server;
 pub mod slot;
+pub mod slow_proxy;
 pub mod wait;
 
 pub use cluster::Cluster;
@@ -54,4 +56,5 @@ pub use resp::{Connection, Reply};
 pub use sentinels::Sentinels;
 pub use server::Server;
 pub use slot::slot_of;
+pub use slow_proxy::SlowProxy;
 pub use wait::until;

@@ -4,3 +4,4 @@ mod cluster;
 mod fault_proxy;
 mod sentinels;
 mod single;
+mod slow_proxy;

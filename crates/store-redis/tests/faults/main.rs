@@ -30,7 +30,6 @@ mod resent_calls;
 mod restart;
 mod scripts;
 mod slow_link;
-mod slow_proxy;
 mod support;
 mod verbs;
 mod workload;

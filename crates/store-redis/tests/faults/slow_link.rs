@@ -4,15 +4,14 @@
 use std::time::Duration;
 
 use windlass_core::{BootId, ClaimRequest, NewJob, Store};
-use windlass_testkit::redis::{Server, ServerOptions};
+use windlass_testkit::redis::{Server, SlowProxy};
 
-use crate::slow_proxy::SlowProxy;
 use crate::support::{eventually, info, open, queue, with_options};
 
 const MIB: usize = 1024 * 1024;
 
 /// 4 MiB, the largest claim and the largest page of an enqueue, take 2.6 s.
-const PAUSE: Duration = Duration::from_millis(40);
+const BYTES_PER_SECOND: u32 = 1_600_000;
 
 /// An attempt is half of it.
 const TIMEOUT: &str = "timeout=3s";
@@ -24,20 +23,16 @@ fn jobs(count: usize) -> Vec<NewJob> {
     (0..count).map(|_| NewJob::new(vec![b'x'; MIB])).collect()
 }
 
-fn server() -> Server {
-    ServerOptions::new().tcp().start()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_whose_reply_is_slow_is_not_given_up() {
-    let server = server();
+    let server = Server::start();
     let q = queue("q");
     open(&server.url())
         .await
         .enqueue(&q, jobs(JOBS))
         .await
         .unwrap();
-    let proxy = SlowProxy::start(&server, PAUSE);
+    let proxy = SlowProxy::before(&server, BYTES_PER_SECOND);
     let store = open(&with_options(&proxy.url(), TIMEOUT)).await;
     let boot = BootId::generate();
 
@@ -53,10 +48,10 @@ async fn a_claim_whose_reply_is_slow_is_not_given_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waiting_claim_whose_reply_is_slow_is_not_given_up() {
-    let server = server();
+    let server = Server::start();
     let q = queue("q");
     let direct = open(&server.url()).await;
-    let proxy = SlowProxy::start(&server, PAUSE);
+    let proxy = SlowProxy::before(&server, BYTES_PER_SECOND);
     let store = open(&with_options(&proxy.url(), TIMEOUT)).await;
     let mut request = ClaimRequest::single(4);
     let waiting = store.claim_waiting(&q, &mut request, Duration::from_secs(60));
@@ -78,8 +73,8 @@ async fn a_waiting_claim_whose_reply_is_slow_is_not_given_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_enqueue_and_calls_behind_it_are_sent_once() {
-    let server = server();
-    let proxy = SlowProxy::start(&server, PAUSE);
+    let server = Server::start();
+    let proxy = SlowProxy::before(&server, BYTES_PER_SECOND);
     let store = open(&with_options(&proxy.url(), TIMEOUT)).await;
     let q = queue("q");
     store.enqueue(&q, vec![NewJob::new("first")]).await.unwrap();
