@@ -11,14 +11,18 @@ use std::time::Duration;
 
 use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Stats, Token};
 
+use crate::CLOCK_SLACK;
 use crate::event::Event;
 use crate::ledger::{Ledger, ProcessLog};
-use crate::{CLOCK_SLACK, LEASE};
+
+/// As many jobs may die in any run, and one in [`DEAD_ONE_IN`] besides.
+const DEAD_MIN: usize = 5;
+const DEAD_ONE_IN: usize = 100;
 
 /// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Which: I0 to I8.
+    /// Which: I0 to I9.
     pub invariant: &'static str,
     /// What was observed.
     pub what: String,
@@ -236,7 +240,7 @@ fn no_completion_after_loss(ledger: &Ledger, violations: &mut Vec<Violation>) {
 /// I5: no lease is lost before it ends, counted from the call that last claimed or renewed it.
 fn no_early_loss(ledger: &Ledger, violations: &mut Vec<Violation>) {
     for process in &ledger.processes {
-        for (lease, early_us) in early_losses(process) {
+        for (lease, early_us) in early_losses(process, ledger.lease) {
             violations.push(broken(
                 "I5",
                 format!(
@@ -248,9 +252,9 @@ fn no_early_loss(ledger: &Ledger, violations: &mut Vec<Violation>) {
     }
 }
 
-fn early_losses(process: &ProcessLog) -> Vec<(&JobLease, u64)> {
+fn early_losses(process: &ProcessLog, lease: Duration) -> Vec<(&JobLease, u64)> {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    let lease_us = micros(LEASE.saturating_sub(CLOCK_SLACK));
+    let lease_us = micros(lease.saturating_sub(CLOCK_SLACK));
     let (mut claiming_us, mut renewing_us) = (0, 0);
     let mut safe_until: BTreeMap<Token, u64> = BTreeMap::new();
     let mut left: BTreeSet<(&JobId, Token)> = BTreeSet::new();
@@ -297,6 +301,21 @@ fn stats_are_right(listing: &[ListedJob], stats: &Stats, violations: &mut Vec<Vi
             ));
         }
     }
+}
+
+/// I9: few jobs die of lost leases. Only a job that loses four of them dies, alone in the last two, so kills and
+/// stops at random times rarely hit the same job that often.
+pub fn few_dead(listing: &[ListedJob]) -> Vec<Violation> {
+    let dead = listing.iter().filter(|(_, state)| *state == JobState::Dead);
+    let (dead, max) = (dead.count(), DEAD_MIN + listing.len() / DEAD_ONE_IN);
+    if dead <= max {
+        return Vec::new();
+    }
+    let what = format!(
+        "{dead} of {} jobs are dead, at most {max} may be",
+        listing.len()
+    );
+    vec![broken("I9", what)]
 }
 
 #[cfg(test)]

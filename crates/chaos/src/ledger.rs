@@ -1,14 +1,18 @@
 //! All lines of all actors: what is known about the store from outside.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use windlass_core::JobId;
 
+use crate::LEASE;
 use crate::event::{Event, Line};
 
 /// The logs of all processes, in the order they started.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ledger {
+    /// The lease of the workers.
+    pub lease: Duration,
     /// One entry per process, killed or not.
     pub processes: Vec<ProcessLog>,
     /// The total number of lines.
@@ -22,6 +26,16 @@ pub struct ProcessLog {
     pub name: String,
     /// Its lines, in order.
     pub lines: Vec<Line>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            lease: LEASE,
+            processes: Vec::new(),
+            lines: 0,
+        }
+    }
 }
 
 impl Ledger {

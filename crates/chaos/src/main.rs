@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use windlass_chaos::roles::event_log::EventLog;
@@ -24,6 +25,10 @@ struct Arguments {
     /// Do not sync before replying: the planted bug that the sync test must find
     #[arg(long, global = true)]
     unsynced: bool,
+
+    /// The lease of claims in milliseconds, where the role does not choose it
+    #[arg(long, global = true)]
+    lease_ms: Option<u64>,
 
     #[command(subcommand)]
     role: Role,
@@ -71,7 +76,10 @@ async fn main() -> ExitCode {
 async fn run(arguments: Arguments, events: &EventLog) -> Result<()> {
     let store = open(&arguments, events).await?;
     let queue = QueueName::new(windlass_chaos::QUEUE)?;
-    let context = ActorContext::new(store, queue, events.clone());
+    let mut context = ActorContext::new(store, queue, events.clone());
+    if let Some(ms) = arguments.lease_ms {
+        context.lease = Duration::from_millis(ms);
+    }
     match arguments.role {
         Role::Producer(own) => producer::run(context, own, &Stop::on_end_of_input()).await,
         Role::Worker(own) => worker::run(context, own, &Stop::on_end_of_input()).await,

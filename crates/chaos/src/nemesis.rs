@@ -51,7 +51,7 @@ impl Fault {
 }
 
 /// Draws kills until `count` processes are killed, and stops between them.
-pub fn plan(seed: u64, count: usize, slots: usize) -> Vec<Fault> {
+pub fn plan(seed: u64, count: usize, slots: usize, lease: Duration) -> Vec<Fault> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut faults = Vec::new();
     let mut left = count;
@@ -61,7 +61,7 @@ pub fn plan(seed: u64, count: usize, slots: usize) -> Vec<Fault> {
             faults.push(Fault {
                 time: fault_time(&mut rng),
                 victims: vec![first],
-                kind: FaultKind::Stop(LEASE * rng.u32(12..30) / 10),
+                kind: FaultKind::Stop(lease + LEASE * rng.u32(2..20) / 10),
             });
             continue;
         }
@@ -99,17 +99,18 @@ mod tests {
     #[test]
     fn a_seed_gives_the_same_plan_and_as_many_kills_as_asked() {
         for count in [1, 25, 200] {
-            let faults = plan(7, count, 5);
-            assert_eq!(faults, plan(7, count, 5));
+            let faults = plan(7, count, 5, LEASE);
+            assert_eq!(faults, plan(7, count, 5, LEASE));
             let killed: usize = faults.iter().map(Fault::kills).sum();
             assert_eq!(killed, count);
         }
-        assert_ne!(plan(7, 25, 5), plan(8, 25, 5));
+        assert_ne!(plan(7, 25, 5, LEASE), plan(8, 25, 5, LEASE));
     }
 
     #[test]
     fn a_stop_is_longer_than_a_lease() {
-        let stops = plan(7, 200, 5)
+        let lease = LEASE * 7;
+        let stops = plan(7, 200, 5, lease)
             .into_iter()
             .filter_map(|fault| match fault.kind {
                 FaultKind::Stop(time) => Some(time),
@@ -117,7 +118,7 @@ mod tests {
             });
         let stops: Vec<_> = stops.collect();
         assert!(
-            stops.len() > 20 && stops.iter().all(|time| *time > LEASE),
+            stops.len() > 20 && stops.iter().all(|time| *time > lease),
             "{stops:?}"
         );
     }

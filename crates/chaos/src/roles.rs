@@ -20,7 +20,7 @@ use windlass_core::{ClaimedJob, DurabilityLevel, JobLease, QueueName, Result, St
 use self::calls::CallTimes;
 use self::event_log::EventLog;
 use crate::event::{Event, JobOrder};
-use crate::payload;
+use crate::{LEASE, payload};
 
 /// The longest delay before a retry.
 const PAUSE_MAX_US: u64 = 10_000;
@@ -38,6 +38,8 @@ pub struct ActorContext {
     pub calls: CallTimes,
     /// The durability level an enqueue must reach to count as accepted.
     pub level: DurabilityLevel,
+    /// The lease of its claims.
+    pub lease: Duration,
     /// Whether a failover may undo claims and completions that were not replicated.
     pub may_roll_back: bool,
 }
@@ -51,6 +53,7 @@ impl ActorContext {
             events,
             calls: CallTimes::default(),
             level: DurabilityLevel::Memory,
+            lease: LEASE,
             may_roll_back: false,
         }
     }

@@ -203,3 +203,22 @@ fn after_a_failover_only_the_whole_token_must_differ_and_replies_below_the_level
         ["I1"]
     );
 }
+
+#[test]
+fn few_jobs_of_a_run_may_be_dead() {
+    let listing = |dead: usize| -> Vec<ListedJob> {
+        let job = |n: usize| {
+            let state = if n < dead {
+                JobState::Dead
+            } else {
+                JobState::Succeeded
+            };
+            (JobId::new(format!("j{n}")).unwrap(), state)
+        };
+        (0..1_000).map(job).collect()
+    };
+    assert_eq!(few_dead(&listing(15)), []);
+    let found = few_dead(&listing(16));
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].invariant, "I9");
+}

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::LEASE;
 use crate::event::Event;
 use tokio::time::timeout;
 use windlass_core::{BootId, ClaimRequest, Filter, JobLease, JobState, Result};
@@ -23,7 +22,7 @@ pub async fn run(context: ActorContext) -> Result<()> {
     loop {
         seq += 1;
         context.events.log(Event::Claiming);
-        let request = ClaimRequest::worker(boot.clone(), seq, 100).lease(LEASE * 10);
+        let request = ClaimRequest::worker(boot.clone(), seq, 100).lease(context.lease * 10);
         let claim = context
             .retry(|| context.store.claim(&context.queue, request.clone()))
             .await?;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::LEASE;
 use crate::event::Event;
 use clap::Args;
 use tokio::task::JoinSet;
@@ -17,6 +16,10 @@ const WAIT: Duration = Duration::from_secs(300);
 
 /// How long one of many waits before it looks whether to stop.
 const ROUND: Duration = Duration::from_millis(1_500);
+
+/// The shortest lease of one of many. They do not renew, and one of hundreds may get no time on a busy
+/// machine for longer than the lease of a worker: their jobs would die without a fault.
+const LEASE_MIN: Duration = Duration::from_secs(3);
 
 /// The longest that one of many works on a job.
 const WORK_MAX_MS: u64 = 20;
@@ -62,8 +65,9 @@ pub async fn many(context: ActorContext, arguments: Arguments, stop: &Stop) -> R
 }
 
 async fn one_of_many(context: ActorContext, stop: Stop) -> Result<()> {
+    let lease = context.lease.max(LEASE_MIN);
     while !stop.is_requested() {
-        let mut request = ClaimRequest::single(1).lease(LEASE);
+        let mut request = ClaimRequest::single(1).lease(lease);
         let call = context
             .store
             .claim_waiting(&context.queue, &mut request, ROUND);

@@ -101,7 +101,8 @@ impl Worker {
             0 => CLAIM_MAX,
             _ => self.rng.usize(1..=5),
         };
-        let mut request = ClaimRequest::worker(self.boot.clone(), self.seq, max).lease(LEASE);
+        let request = ClaimRequest::worker(self.boot.clone(), self.seq, max);
+        let mut request = request.lease(self.context.lease);
         self.context.events.log(Event::Claiming);
         let began = Instant::now();
         let claim = if self.blocking {
@@ -160,7 +161,8 @@ impl Worker {
         let is_same = again
             .as_ref()
             .is_some_and(|again| (again.token, &again.jobs) == (first.token, &first.jobs));
-        let may_differ = self.context.may_roll_back || began.elapsed() + CLOCK_SLACK >= LEASE;
+        let may_differ =
+            self.context.may_roll_back || began.elapsed() + CLOCK_SLACK >= self.context.lease;
         if !is_same && !may_differ {
             let what = format!("claimed {first:?}, repeated {again:?}");
             self.context.events.violation(what);
@@ -169,7 +171,7 @@ impl Worker {
     }
 
     async fn handle(&mut self, claim: Claim) -> Result<()> {
-        let long = LEASE * self.rng.u32(10..25) / 10;
+        let long = self.context.lease + LEASE * self.rng.u32(..15) / 10;
         match self.rng.u8(..20) {
             0 => {
                 // Beyond the end of its lease: other workers may have the jobs by then.

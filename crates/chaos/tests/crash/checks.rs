@@ -1,6 +1,5 @@
 //! Final checks and the summary of a crash test.
 
-use windlass_chaos::LEASE;
 use windlass_chaos::event::Event;
 use windlass_chaos::invariants::ListedJob;
 use windlass_chaos::ledger::Ledger;
@@ -37,9 +36,10 @@ pub(crate) fn report(ledger: &Ledger, listing: &[ListedJob], killed: usize) {
         .sum();
     let ended = |state: JobState| listing.iter().filter(|(_, found)| *found == state).count();
     println!(
-        "{killed} kills, {} processes, {} lines; lease {LEASE:?}",
+        "{killed} kills, {} processes, {} lines; lease {:?}",
         ledger.processes.len(),
-        ledger.lines
+        ledger.lines,
+        ledger.lease
     );
     println!(
         "enqueued in {} calls, {unanswered} ids unanswered; accepted {}, duplicate {}; {} jobs: {} succeeded, {} dead",

@@ -1,7 +1,7 @@
 //! Processes are killed and stopped at random times, and the store keeps its promises.
 //!
 //! A run has rounds of 25 kills, each on a new store under other conditions: large payloads, many
-//! waiters, partitions. `WINDLASS_SEED` repeats the plan of a run, `WINDLASS_KILLS` sets the number of
+//! waiters, partitions, a slow link. `WINDLASS_SEED` repeats the plan of a run, `WINDLASS_KILLS` sets the number of
 //! kills.
 
 #![expect(
@@ -18,12 +18,13 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use tokio::time::timeout;
+use windlass_chaos::nemesis::Fault;
 use windlass_chaos::{QUEUE, invariants, listing, nemesis};
 use windlass_core::QueueName;
 use windlass_store_redis::RedisStore;
 use windlass_store_sqlite::SqliteStore;
 use windlass_testkit::StoreUnderTest;
-use windlass_testkit::redis::Server;
+use windlass_testkit::redis::{Server, SlowProxy};
 
 use conditions::Conditions;
 use processes::Processes;
@@ -33,7 +34,8 @@ const KILLS: usize = 25;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sqlite_keeps_its_promises_when_processes_are_killed() {
-    for round in rounds() {
+    for mut round in rounds() {
+        round.conditions = round.conditions.local();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
         let open = || SqliteStore::open(&path, windlass_store_sqlite::Options::default()).unwrap();
@@ -54,7 +56,11 @@ async fn redis_keeps_its_promises_when_processes_are_killed() {
         let options = windlass_store_redis::Options::default;
         let open = async || StoreUnderTest::new(RedisStore::open(&url, options()).await.unwrap());
 
-        round.crash(url.clone().into(), open).await;
+        let link = round.conditions.link;
+        let proxy = (link > 0).then(|| SlowProxy::before(&server, link));
+        let reached = proxy.as_ref().map_or_else(|| url.clone(), SlowProxy::url);
+
+        round.crash(reached.into(), open).await;
     }
 }
 
@@ -67,7 +73,7 @@ struct Round {
 
 /// The rounds of this run. The seed of the first is that of the run.
 fn rounds() -> impl Iterator<Item = Round> {
-    let seed = from_env("WINDLASS_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000));
+    let seed = seed();
     let kills = from_env("WINDLASS_KILLS").map_or(KILLS, |kills| usize::try_from(kills).unwrap());
     println!("WINDLASS_SEED={seed} WINDLASS_KILLS={kills}");
     (0..kills.div_ceil(KILLS)).map(move |number| {
@@ -82,6 +88,17 @@ fn rounds() -> impl Iterator<Item = Round> {
 
 impl Round {
     async fn crash(&self, store: OsString, open: impl AsyncFn() -> StoreUnderTest) {
+        let run = async {
+            let mut processes = self.start(store, &open).await;
+            let faults = self.plan(&processes);
+            self.suffer(&mut processes, &faults).await;
+            self.finish(processes, &open).await;
+        };
+        self.within_bound(run).await;
+    }
+
+    /// Panics if a run takes too long.
+    async fn within_bound(&self, run: impl Future<Output = ()>) {
         let Self {
             seed,
             kills,
@@ -92,13 +109,13 @@ impl Round {
         let bound =
             Duration::from_secs(200) + Duration::from_secs(8) * u32::try_from(*kills).unwrap();
 
-        let run = timeout(bound, self.run(store, open)).await;
+        let run = timeout(bound, run).await;
 
         run.unwrap_or_else(|_| panic!("seed {seed}: timed out after {bound:?}"));
     }
 
-    async fn run(&self, store: OsString, open: impl AsyncFn() -> StoreUnderTest) {
-        let seed = self.seed;
+    /// Creates the queue and starts the processes.
+    async fn start(&self, store: OsString, open: impl AsyncFn() -> StoreUnderTest) -> Processes {
         let queue = QueueName::new(QUEUE).unwrap();
         let opened = open().await;
         let kept = listing::keep_everything(opened.store.as_ref(), &queue);
@@ -107,27 +124,44 @@ impl Round {
         opened.store.set(&queue, settings).await.unwrap();
         // Only the actors use the store: after all are killed at once, the next one must recover it.
         drop(opened);
+        Processes::start(self.seed, self.conditions, &store)
+    }
 
-        let mut processes = Processes::start(seed, self.conditions, &store);
-        let mut killed = 0;
-        for fault in nemesis::plan(seed, self.kills, processes.slots()) {
-            processes.suffer(&fault).await;
-            killed += fault.kills();
+    fn plan(&self, processes: &Processes) -> Vec<Fault> {
+        let lease = self.conditions.lease();
+        nemesis::plan(self.seed, self.kills, processes.slots(), lease)
+    }
+
+    async fn suffer(&self, processes: &mut Processes, faults: &[Fault]) {
+        for (count, fault) in faults.iter().enumerate() {
+            processes.suffer(fault).await;
             let violations = invariants::of_ledger(&processes.launcher.ledger.lock());
-            invariants::assert_none(&violations, &format!("seed {seed}, after {killed} kills"));
+            let when = format!("seed {}, after {} faults", self.seed, count + 1);
+            invariants::assert_none(&violations, &when);
         }
+    }
+
+    /// Ends the processes, then checks what they left.
+    async fn finish(&self, mut processes: Processes, open: impl AsyncFn() -> StoreUnderTest) {
         processes.finish().await;
 
+        let queue = QueueName::new(QUEUE).unwrap();
         let opened = open().await;
         let listing = listing::of(opened.store.as_ref(), &queue).await.unwrap();
         let stats = opened.store.stats(&queue).await.unwrap().unwrap();
         let ledger = processes.launcher.ledger.lock().clone();
-        let violations = invariants::at_the_end(&ledger, &listing, &stats);
-        let when = format!("seed {seed}, at the end, {killed} kills");
+        let mut violations = invariants::at_the_end(&ledger, &listing, &stats);
+        violations.extend(invariants::few_dead(&listing));
+        let when = format!("seed {}, at the end, {} kills", self.seed, self.kills);
         invariants::assert_none(&violations, &when);
         checks::assert_clean(&opened, &queue).await;
-        checks::report(&ledger, &listing, killed);
+        checks::report(&ledger, &listing, self.kills);
     }
+}
+
+/// The seed of this run.
+fn seed() -> u64 {
+    from_env("WINDLASS_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000))
 }
 
 fn from_env(name: &str) -> Option<u64> {

@@ -33,6 +33,7 @@ impl Processes {
             started: 0,
             conditions,
         };
+        processes.launcher.ledger.lock().lease = conditions.lease();
         for slot in 0..processes.slots() {
             let actor = processes.start_process(slot, &[]);
             processes.actors.push(actor);
@@ -71,7 +72,13 @@ impl Processes {
         if !again.is_empty() {
             arguments.extend(["--again".to_owned(), again.join(",")]);
         }
-        self.launcher.start(&name, &arguments).unwrap()
+        self.launch(&name, arguments)
+    }
+
+    fn launch(&self, name: &str, mut arguments: Vec<String>) -> Actor {
+        let lease = self.conditions.lease().as_millis().to_string();
+        arguments.extend(["--lease-ms".to_owned(), lease]);
+        self.launcher.start(name, &arguments).unwrap()
     }
 
     pub(crate) async fn suffer(&mut self, fault: &Fault) {
@@ -154,10 +161,7 @@ impl Processes {
             let status = actor.stop().await.unwrap();
             assert!(status.success(), "{name} failed to stop: {status}");
         }
-        let drainer = self
-            .launcher
-            .start("drainer", &["drainer".to_owned()])
-            .unwrap();
+        let drainer = self.launch("drainer", vec!["drainer".to_owned()]);
         assert!(drainer.finish().await.unwrap().success());
     }
 }

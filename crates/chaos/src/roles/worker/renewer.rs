@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::LEASE;
 use crate::event::Event;
 use tokio::task::JoinHandle;
 use windlass_core::{BootId, Renewal, Result, Token};
@@ -29,7 +28,7 @@ impl Renewer {
         let held: Arc<Mutex<HeldClaims>> = Arc::default();
         let shared = Arc::clone(&held);
         let task = tokio::spawn(async move {
-            let mut ticks = tokio::time::interval(LEASE / 5);
+            let mut ticks = tokio::time::interval(context.lease / 5);
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
@@ -81,7 +80,7 @@ async fn renew(context: &ActorContext, boot: &BootId, held: &Mutex<HeldClaims>) 
         tokens: tokens.clone(),
         settled,
     };
-    let call = context.store.renew(&context.queue, renewal, LEASE);
+    let call = context.store.renew(&context.queue, renewal, context.lease);
     let Some(renewed) = context.once(call).await? else {
         return Ok(());
     };
