@@ -12,6 +12,7 @@
 
 mod checks;
 mod conditions;
+mod full_disk;
 mod processes;
 
 use std::ffi::OsString;
