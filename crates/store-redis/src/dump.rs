@@ -27,6 +27,9 @@ use crate::keys::{Key, Keys};
 use crate::link::Link;
 use crate::open::RedisStore;
 
+/// Payloads read at once. The largest has a mebibyte.
+const PAYLOADS: usize = 25;
+
 /// Runs plain commands.
 #[async_trait]
 pub(crate) trait Ask: Sync {
@@ -101,6 +104,26 @@ impl<A: Ask> Source<'_, A> {
         Ok(pairs.into_iter().filter(is_not_anchor).collect())
     }
 
+    /// The hash of all payloads, in pages that fit into a reply.
+    async fn payloads(&self) -> Result<Hash> {
+        let key = self.keys.one("jobs");
+        let mut cmd = redis::cmd("HKEYS");
+        cmd.arg(&key[..]);
+        let mut ids = value::items(self.ask.ask(&key, &cmd).await?)?;
+        ids.retain(|id| !id.is_empty());
+        let mut payloads = Hash::new();
+        for page in ids.chunks(PAYLOADS) {
+            let mut cmd = redis::cmd("HMGET");
+            cmd.arg(&key[..]);
+            for id in page {
+                cmd.arg(&id[..]);
+            }
+            let values = value::items(self.ask.ask(&key, &cmd).await?)?;
+            payloads.extend(page.iter().cloned().zip(values));
+        }
+        Ok(payloads)
+    }
+
     async fn sorted(&self, name: &str) -> Result<Sorted> {
         let key = self.keys.one(name);
         let mut cmd = redis::cmd("ZRANGE");
@@ -154,7 +177,7 @@ impl Stored {
         let stopping = source.sorted("stopping").await?;
         Ok(Self {
             settings: source.hash("settings").await?,
-            jobs: source.hash("jobs").await?,
+            jobs: source.payloads().await?,
             opts: source.hash("opts").await?,
             errors: source.hash("errors").await?,
             results: source.hash("results").await?,

@@ -17,9 +17,25 @@ struct Planted(HashMap<String, Value>);
 
 #[async_trait]
 impl Ask for Planted {
-    async fn ask(&self, key: &[u8], _: &Cmd) -> Result<Value> {
+    async fn ask(&self, key: &[u8], cmd: &Cmd) -> Result<Value> {
         let key = String::from_utf8(key.to_vec()).expect("keys are text");
-        Ok(self.0.get(&key).cloned().unwrap_or(Value::Array(vec![])))
+        let planted = self.0.get(&key).cloned();
+        let planted = planted.unwrap_or(Value::Array(vec![]));
+        let arguments: Vec<_> = cmd.args_iter().collect();
+        let name = &arguments[0];
+        if *name == redis::Arg::Simple(b"HKEYS".as_slice()) {
+            let fields = value::pairs(planted)?.into_iter().map(|pair| pair.0);
+            return Ok(Value::Array(fields.map(|field| bulk(&field)).collect()));
+        }
+        if *name == redis::Arg::Simple(b"HMGET".as_slice()) {
+            let asked = |field: &Bytes| arguments.contains(&redis::Arg::Simple(&field[..]));
+            let pairs = value::pairs(planted)?.into_iter();
+            let values = pairs
+                .filter(|pair| asked(&pair.0))
+                .map(|pair| bulk(&pair.1));
+            return Ok(Value::Array(values.collect()));
+        }
+        Ok(planted)
     }
 }
 
