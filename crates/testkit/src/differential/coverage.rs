@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use windlass_core::dump::QueueDump;
+use windlass_core::limits::CLAIM_BYTES_MAX;
 use windlass_core::{Changed, Enqueued, JobState, LeaseStatus, Mode, OutcomeStatus, Timestamp};
 
+use super::generate::LARGE_BYTES;
 use super::operation::Operation;
 use super::reply::Reply;
 
@@ -34,6 +36,7 @@ const EXPECTED: &[&str] = &[
     "claim jobs",
     "claim repeated",
     "claim suspect",
+    "claim full of bytes",
     "claim at most once",
     "claim dispatch",
     "accept yes",
@@ -180,6 +183,10 @@ impl Coverage {
         });
         if claim.jobs.len() == 1 && claim.jobs[0].expiries >= 2 {
             self.count("claim suspect");
+        }
+        let bytes: usize = claim.jobs.iter().map(|job| job.payload.len()).sum();
+        if bytes > CLAIM_BYTES_MAX - LARGE_BYTES {
+            self.count("claim full of bytes");
         }
         match mode {
             Mode::AtLeastOnce => {}

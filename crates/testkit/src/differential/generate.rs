@@ -9,6 +9,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use windlass_core::{ClaimRequest, Claimer, Clock, Mode, Renewal, Timestamp, Token};
 
+pub(super) use self::job::LARGE_BYTES;
+
 use super::callers::Callers;
 use super::operation::{Movement, Operation};
 use super::random::{ms, percent, pick};
@@ -22,6 +24,7 @@ const GENERATORS: &[(u32, Generator)] = &[
     (3, back),
     (150, job::enqueue),
     (4, job::burst),
+    (1, job::large_burst),
     (120, claim),
     (30, claim_single),
     (15, claim_dispatch),

@@ -10,10 +10,13 @@ use windlass_core::{
 use super::super::callers::Callers;
 use super::super::operation::Operation;
 use super::super::random::{ms, percent, pick};
-use super::lease;
+use super::{lease, worker_request};
 
 /// The number of ids chosen by callers.
 const NAMES: u64 = 18;
+
+/// The largest payload.
+pub(in super::super) const LARGE_BYTES: usize = 1024 * 1024;
 
 const PAYLOADS: &[&[u8]] = &[b"", b"a", b"b", b"{\"n\":1}", &[0, 255, 10, 13], &[7; 60]];
 
@@ -37,6 +40,24 @@ pub(super) fn burst(callers: &mut Callers) -> Operation {
     });
     let jobs = jobs.collect();
     Operation::Enqueue(callers.queue(), jobs)
+}
+
+/// Enqueues jobs with the largest payload, mostly more than a claim hands out, and claims them.
+pub(super) fn large_burst(callers: &mut Callers) -> Operation {
+    let count = callers.rng.usize(3..=6);
+    let queue = callers.queue();
+    let jobs = (0..count).map(|n| {
+        let mut job = NewJob::new(vec![b'0' + n as u8; LARGE_BYTES]);
+        job.id = generated(callers);
+        job.priority = Priority::new(0).expect("a valid priority");
+        job
+    });
+    let jobs = jobs.collect();
+    let request = worker_request(callers, 10);
+    callers
+        .urgent
+        .push(Operation::Claim(queue.clone(), request));
+    Operation::Enqueue(queue, jobs)
 }
 
 /// Generates an id chosen by the caller.
