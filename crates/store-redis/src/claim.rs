@@ -36,11 +36,20 @@ pub(crate) enum Found {
     Nothing {
         /// The time until the earliest scheduled job is due, if a waiter was registered.
         next_due: Option<Duration>,
-        /// The number of registered waiters, if one was registered.
-        waiters: u32,
+        /// How long a waiter was registered, if one was.
+        registered_for: Option<Duration>,
     },
     /// Only stale entries were read, or a lease was reaped in part: claim again.
     Again,
+}
+
+/// The waiter to register if a claim finds nothing: for `short`, or for `long` if enough others ask
+/// the partition again within `short`.
+#[derive(Debug)]
+pub(crate) struct Waiter<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) short: Duration,
+    pub(crate) long: Duration,
 }
 
 impl Partition {
@@ -125,8 +134,8 @@ fn lease_status(reply: u64) -> LeaseStatus {
     }
 }
 
-/// The arguments of a claim. `waiter` is registered for its duration if nothing is found.
-pub(crate) fn claim_args(request: &ClaimRequest, waiter: Option<(&str, Duration)>) -> Vec<Bytes> {
+/// The arguments of a claim.
+pub(crate) fn claim_args(request: &ClaimRequest, waiter: Option<&Waiter<'_>>) -> Vec<Bytes> {
     let (owner, worker) = match &request.claimer {
         Claimer::Worker { boot, .. } => (text_arg(Owner::boot(boot).as_str()), Bytes::new()),
         Claimer::Single { worker } => {
@@ -147,8 +156,8 @@ pub(crate) fn claim_args(request: &ClaimRequest, waiter: Option<(&str, Duration)
         number_arg(as_ms(request.lease)),
         Bytes::from_static(mode.as_bytes()),
         worker,
-        waiter.map_or_else(Bytes::new, |(name, wait)| {
-            Bytes::from(format!("{name}\t{}", as_ms(wait)))
+        waiter.map_or_else(Bytes::new, |Waiter { name, short, long }| {
+            Bytes::from(format!("{name}\t{}\t{}", as_ms(*short), as_ms(*long)))
         }),
     ]
 }
@@ -165,7 +174,7 @@ fn read_claim(mut reply: Reply, partitions: &AtomicU32) -> Result<Found> {
             CLAIM_AGAIN => Found::Again,
             next => Found::Nothing {
                 next_due: (next != NOTHING_FOUND).then(due),
-                waiters: u32::try_from(until).unwrap_or(u32::MAX),
+                registered_for: (until > 0).then(|| Duration::from_millis(until)),
             },
         });
     }

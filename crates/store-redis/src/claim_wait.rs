@@ -12,7 +12,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::wait::{Deadline, poll_interval};
+use windlass_core::wait::Deadline;
 use windlass_core::{Claim, ClaimRequest, Error, Result};
 
 use crate::claim::{Found, claim_args};
@@ -23,9 +23,6 @@ use crate::reply::Reply;
 
 pub(crate) use waiters::Waiters;
 use waiters::{Entered, Lead, Turn};
-
-/// How much longer than its wait a waiter is registered: the wake-up may be in flight.
-const GRACE: Duration = Duration::from_millis(200);
 
 /// How much longer than until the next due job the server waits: our own wake-up comes first.
 const WAKE_UP_SLACK: Duration = Duration::from_millis(50);
@@ -159,22 +156,20 @@ impl WaitingClaim<'_> {
     async fn ask(&self, number: usize, count: usize) -> Result<Option<(Claim, u64)>> {
         let partition = Arc::clone(&self.queue.partitions()[number].partition);
         let request = for_partition(self.request, partition.number, count);
-        let pause = self.waiters.pause(number, count);
-        let args = claim_args(&request, Some((self.waiters.name(), pause + GRACE)));
+        let args = claim_args(&request, Some(&self.waiters.waiter(count)));
         self.waiters.asking(number);
         let script = &partition.scripts().claim;
         let handed_out = partition.hand_out(script, args, &request.claimer).await?;
-        self.read(&partition, &request, handed_out, pause).await
+        self.read(&partition, &request, handed_out).await
     }
 
-    /// Reads the reply to a claim that registers for `pause`. Jobs of a claim that too few replicas
-    /// confirmed are given back.
+    /// Reads the reply to a claim that registers. Jobs of a claim that too few replicas confirmed are
+    /// given back.
     async fn read(
         &self,
         partition: &Partition,
         request: &ClaimRequest,
         (reply, unconfirmed): (Reply, Option<Error>),
-        pause: Duration,
     ) -> Result<Option<(Claim, u64)>> {
         match (partition.read_claim(reply)?, unconfirmed) {
             (Found::Jobs { claim, left }, None) => return Ok(Some((claim, left))),
@@ -182,9 +177,15 @@ impl WaitingClaim<'_> {
                 partition.give_back(request, &claim).await;
                 return Err(error);
             }
-            (Found::Nothing { next_due, waiters }, _) => {
+            (
+                Found::Nothing {
+                    next_due,
+                    registered_for,
+                },
+                _,
+            ) => {
                 let number = partition.number as usize;
-                self.waiters.registered(number, pause, next_due, waiters);
+                self.waiters.registered(number, registered_for, next_due);
             }
             (Found::Again, None) => {}
             (Found::Again, Some(error)) => return Err(error),
@@ -200,8 +201,7 @@ impl WaitingClaim<'_> {
         let wake_up_after = job_due.filter(|due| *due < left);
         let wait = wake_up_after.map_or(left, |due| due + WAKE_UP_SLACK);
         let wait = self.deadline.clamp(wait).max(BLOCK_MIN);
-        let pause = poll_interval();
-        let args = claim_args(self.request, Some((self.waiters.name(), pause + GRACE)));
+        let args = claim_args(self.request, Some(&self.waiters.waiter(1)));
         let then = partition.call(&partition.scripts().claim, args);
         self.waiters.asking(0);
         self.waiters.set_parked(!left.is_zero());
@@ -218,7 +218,7 @@ impl WaitingClaim<'_> {
         };
         self.waiters.set_parked(false);
         let handed_out = (Reply::list(reply)?, unconfirmed);
-        self.read(&partition, self.request, handed_out, pause).await
+        self.read(&partition, self.request, handed_out).await
     }
 
     /// Waits until a partition is woken or its registration is over.

@@ -1,20 +1,29 @@
 -- Waiters: callers that found no job and block until a wake-up.
 
--- Registers a waiter, `NAME TAB MS`. Sets CLAIM_UNTIL in the reply to the number of waiters, and CLAIM_NEXT to NEXT_DUE
--- less the time until the earliest scheduled job is due, if there is one.
+-- So many other waiters must ask soon for one to ask late: a single one may be gone.
+local POLLERS_MIN = 2
+
+-- Registers a waiter, `NAME TAB SHORT TAB LONG` (ms). It asks again when its registration is over. If that is within
+-- SHORT for POLLERS_MIN other waiters, it is registered for LONG, otherwise for SHORT: so the next one always asks within
+-- the longest SHORT. Sets CLAIM_UNTIL in the reply to how long it is registered (ms), and CLAIM_NEXT to NEXT_DUE less the
+-- time until the earliest scheduled job is due, if there is one.
 local function register_waiter(request, reply)
-  local waiter, ms = string.match(request.waiter, '^([^\t]*)\t(%d+)$')
+  local waiter, short, long = string.match(request.waiter, '^([^\t]*)\t(%d+)\t(%d+)$')
   if not waiter then
     return reply
   end
-  ms = tonumber(ms)
+  local ms = tonumber(long)
   redis.call('ZREMRANGEBYSCORE', k_sleepers, '-inf', now)
-  local waiters = redis.call('ZCARD', k_sleepers)
-  if waiters == 0 then
+  if redis.call('ZCARD', k_sleepers) == 0 then
     -- There are no waiters, so remaining wake-ups are stale.
     redis.call('DEL', k_wake)
   end
-  reply[CLAIM_UNTIL] = waiters + redis.call('ZADD', k_sleepers, now + ms, waiter)
+  redis.call('ZADD', k_sleepers, now + ms, waiter)
+  if long ~= short and redis.call('ZCOUNT', k_sleepers, '-inf', now + short) < POLLERS_MIN then
+    ms = tonumber(short)
+    redis.call('ZADD', k_sleepers, now + ms, waiter)
+  end
+  reply[CLAIM_UNTIL] = ms
   stats[WAITERS_UNTIL] = math.max(stats[WAITERS_UNTIL], now + ms)
   is_dirty = true
   local first = redis.call('ZRANGE', k_scheduled, 0, 0, 'WITHSCORES')

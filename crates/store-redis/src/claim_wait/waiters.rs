@@ -16,8 +16,12 @@ use windlass_core::Error;
 use windlass_core::wait::{Deadline, poll_interval};
 
 use super::wake_lists;
+use crate::claim::Waiter;
 use crate::error::copy;
 use crate::queue::Queue;
+
+/// How much longer than until it asks again a waiter is registered: a wake-up may be in flight.
+const GRACE: Duration = Duration::from_millis(200);
 
 /// A waiter with less time left than this leads only if no other has more: each change of the leader
 /// costs a call.
@@ -58,8 +62,6 @@ struct Registration {
     until: Option<Instant>,
     /// When its next scheduled job is due.
     job_due: Option<Instant>,
-    /// The number of registered waiters, those of other processes included.
-    waiters: u32,
     /// Whether a wake-up arrived since the partition was last asked.
     is_woken: bool,
     /// Whether a task blocks on its wake-ups.
@@ -92,10 +94,6 @@ impl Waiters {
             state: Mutex::default(),
             signal: Notify::new(),
         }
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.name
     }
 
     /// Joins the waiters. A claim that joins again keeps its ticket, and so its position.
@@ -160,13 +158,16 @@ impl Waiters {
         )
     }
 
-    /// Returns how long to register in a partition. The more waiters there are, in any process, the
-    /// longer: all partitions together are asked as often as a single one would be, and each of them
-    /// about as often as by one waiter.
-    pub(crate) fn pause(&self, number: usize, count: usize) -> Duration {
-        let waiters = self.lock().registration(number).waiters;
+    /// Returns what to register in one of `count` partitions. If others ask that partition soon, it is
+    /// for so long that all partitions together are asked as often as a single one would be.
+    pub(crate) fn waiter(&self, count: usize) -> Waiter<'_> {
+        let short = poll_interval();
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        poll_interval() * (waiters / 2).clamp(1, count)
+        Waiter {
+            name: &self.name,
+            short: short + GRACE,
+            long: short * count + GRACE,
+        }
     }
 
     /// A claim is being sent to a partition. Until its reply arrives, nothing is known about it.
@@ -177,19 +178,18 @@ impl Waiters {
         registration.is_woken = false;
     }
 
-    /// A claim found nothing and registered in a partition.
+    /// A claim found nothing and registered in a partition. It could not if there is no such queue.
     pub(crate) fn registered(
         &self,
         number: usize,
-        pause: Duration,
+        registered_for: Option<Duration>,
         next_due: Option<Duration>,
-        waiters: u32,
     ) {
+        let pause = registered_for.map_or_else(poll_interval, |time| time.saturating_sub(GRACE));
         let mut state = self.lock();
         let (now, registration) = (Instant::now(), state.registration(number));
         registration.until = Some(now + pause);
         registration.job_due = next_due.map(|due| now + due);
-        registration.waiters = waiters;
     }
 
     /// Lets the first follower claim from this partition.

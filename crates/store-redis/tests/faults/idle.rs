@@ -269,7 +269,7 @@ async fn idle_cost(partitions: u32) -> (f64, u64) {
     (rate, per_job[ROUNDS / 2])
 }
 
-async fn partition(store: &RedisStore, q: &QueueName, partitions: u32) {
+pub(crate) async fn partition(store: &RedisStore, q: &QueueName, partitions: u32) {
     let setting = format!("partitions={partitions}").parse().unwrap();
     store.set(q, vec![setting]).await.unwrap();
 }
@@ -320,7 +320,7 @@ fn until_blocked(server: &Server, count: u64) {
 }
 
 /// Starts a server with an empty queue; returns a store to enqueue with.
-async fn empty_queue() -> (Arc<Server>, QueueName, RedisStore) {
+pub(crate) async fn empty_queue() -> (Arc<Server>, QueueName, RedisStore) {
     let server = Arc::new(Server::start());
     let q = queue("q");
     let producer = open(&server.url()).await;
@@ -329,7 +329,11 @@ async fn empty_queue() -> (Arc<Server>, QueueName, RedisStore) {
 }
 
 /// Waits for jobs and completes them until the test ends.
-async fn work(store: RedisStore, q: QueueName, started: mpsc::UnboundedSender<()>) -> Result<()> {
+pub(crate) async fn work(
+    store: RedisStore,
+    q: QueueName,
+    started: mpsc::UnboundedSender<()>,
+) -> Result<()> {
     let boot = BootId::generate();
     let mut seq = 0;
     loop {

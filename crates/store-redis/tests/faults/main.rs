@@ -29,6 +29,7 @@ mod proxy;
 mod resent_calls;
 mod restart;
 mod scripts;
+mod shared_polls;
 mod slow_link;
 mod support;
 mod verbs;
