@@ -259,6 +259,9 @@ pub struct Renewed {
     pub until: Option<Timestamp>,
     /// Tokens that are no longer valid. Stop their jobs.
     pub lost: Vec<Token>,
+    /// `None` if the whole queue was reached. Otherwise the tokens of a worker that were neither
+    /// renewed nor found lost: their leases end as they did before.
+    pub unreached: Option<Vec<Token>>,
     /// All jobs whose cancellation was requested, ordered by id.
     pub cancel: Vec<JobId>,
 }

@@ -33,9 +33,8 @@ impl Queue {
         let owner = Owner::boot(boot);
         let Some(until) = self.extend(&owner, now, length) else {
             return Renewed {
-                until: None,
                 lost: tokens.to_vec(),
-                cancel: Vec::new(),
+                ..Renewed::default()
             };
         };
         self.requeue_unknown(now, &owner, tokens, settled);
@@ -50,6 +49,7 @@ impl Queue {
             until: Some(until),
             lost,
             cancel,
+            unreached: None,
         }
     }
 
@@ -57,9 +57,8 @@ impl Queue {
         let owner = self.claims.get(&token).map(|claim| claim.owner.clone());
         let Some(owner) = owner.filter(|owner| self.is_intact(token, owner, now)) else {
             return Renewed {
-                until: None,
                 lost: vec![token],
-                cancel: Vec::new(),
+                ..Renewed::default()
             };
         };
         let is_open = self
@@ -71,16 +70,15 @@ impl Queue {
         }
         let Some(until) = self.extend(&owner, now, length) else {
             return Renewed {
-                until: None,
                 lost: vec![token],
-                cancel: Vec::new(),
+                ..Renewed::default()
             };
         };
         let cancel = self.cancel_requested(|job_token| job_token == token);
         Renewed {
             until: Some(until),
-            lost: Vec::new(),
             cancel,
+            ..Renewed::default()
         }
     }
 

@@ -5,6 +5,7 @@ mod enqueue;
 mod fan_out;
 mod grow;
 mod outcome;
+mod renew;
 
 use std::collections::HashMap;
 use std::ops::Range;

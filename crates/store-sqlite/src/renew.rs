@@ -34,9 +34,8 @@ impl QueueTx<'_> {
     ) -> TxResult<Renewed> {
         let Some(until) = self.extend(owner, length)? else {
             return Ok(Renewed {
-                until: None,
                 lost: tokens.to_vec(),
-                cancel: Vec::new(),
+                ..Renewed::default()
             });
         };
         self.requeue_unknown_claims(owner, tokens, settled)?;
@@ -51,14 +50,14 @@ impl QueueTx<'_> {
             until: Some(until),
             lost,
             cancel,
+            unreached: None,
         })
     }
 
     fn renew_single(&mut self, token: Token, length: Duration) -> TxResult<Renewed> {
         let lost = Renewed {
-            until: None,
             lost: vec![token],
-            cancel: Vec::new(),
+            ..Renewed::default()
         };
         let Some((owner, is_open)) = self.owner_of(token)? else {
             return Ok(lost);
@@ -75,8 +74,8 @@ impl QueueTx<'_> {
         let cancel = self.asked_to_stop("c.number = ?2", token.number)?;
         Ok(Renewed {
             until: Some(until),
-            lost: Vec::new(),
             cancel,
+            ..Renewed::default()
         })
     }
 

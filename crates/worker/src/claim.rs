@@ -29,7 +29,6 @@ pub(crate) struct PendingClaim {
     pub(crate) request: ClaimRequest,
     /// The number it was first sent with; a blocking claim moves on to higher numbers.
     number: u64,
-    expiry: Arc<LocalExpiry>,
 }
 
 impl PendingClaim {
@@ -56,19 +55,11 @@ impl Shared {
         Some(self.pending_claim(next, max.min(queue.claim_limit.get())))
     }
 
-    fn pending_claim(
-        &self,
-        (boot, number, expiry): (BootId, u64, Arc<LocalExpiry>),
-        max: usize,
-    ) -> PendingClaim {
+    fn pending_claim(&self, (boot, number): (BootId, u64), max: usize) -> PendingClaim {
         let request = ClaimRequest::worker(boot, number, max)
             .lease(self.options.lease)
             .mode(self.options.mode);
-        PendingClaim {
-            request,
-            number,
-            expiry,
-        }
+        PendingClaim { request, number }
     }
 
     /// Handles the reply to a claim: tracks the jobs and starts them. Their lease began at `since` or
@@ -100,8 +91,7 @@ impl Shared {
             return;
         };
         queue.claim_limit.grow();
-        pending.expiry.extend_to(self.local_expiry(since));
-        let attempts = self.new_attempts(queue, &pending.expiry, claim);
+        let attempts = self.new_attempts(queue, self.local_expiry(since), claim);
         if self.options.mode == Mode::AtMostOnce {
             queue.track_unleased(&attempts);
             queue
@@ -135,17 +125,18 @@ impl Shared {
     fn new_attempts(
         &self,
         queue: &QueueState,
-        expiry: &Arc<LocalExpiry>,
+        expiry: BootTime,
         claim: Claim,
     ) -> Vec<Arc<Attempt>> {
         let Claim { token, jobs, .. } = claim;
+        let expiry = Arc::new(LocalExpiry::at(expiry));
         let wait = |due_at| token.issued_at().since(due_at);
         jobs.into_iter()
             .enumerate()
             .map(|(index, job)| {
                 queue.metrics.wait.record(wait(job.due_at));
                 let origin = Arc::clone(&queue.origin);
-                let expiry = Arc::clone(expiry);
+                let expiry = Arc::clone(&expiry);
                 let timeout = self.options.timeout;
                 Arc::new(Attempt::new(origin, job, (token, index), expiry, timeout))
             })

@@ -1,4 +1,4 @@
-//! Outcomes and renewals: sent to the partition that issued the token.
+//! Outcomes: sent to the partition that issued the token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windlass_core::{
     BootId, ClaimRequest, Completed, Completion, Failure, JobLease, LeaseStatus, OutcomeStatus,
-    Owner, Renewal, Renewed, Requeue, Result, Snooze, Token,
+    Owner, Requeue, Result, Snooze, Token,
 };
 
 use super::{BATCH_MAX, BatchedPartition, Queue, after_some, all, all_done};
@@ -276,83 +276,6 @@ impl Queue {
         Ok(LeaseStatus::Lost)
     }
 
-    pub(crate) async fn renew(&self, renewal: Renewal, lease: Duration) -> Result<Renewed> {
-        let known = self.partitions().len();
-        let renewed = self.renew_in_known(&renewal, lease).await?;
-        if renewed.lost.is_empty() {
-            return Ok(renewed);
-        }
-        self.refresh().await?;
-        if self.partitions().len() == known {
-            return Ok(renewed);
-        }
-        // A renewal is idempotent.
-        self.renew_in_known(&renewal, lease).await
-    }
-
-    async fn renew_in_known(&self, renewal: &Renewal, lease: Duration) -> Result<Renewed> {
-        let partitions = self.partitions();
-        if partitions.len() == 1 {
-            return partitions[0].partition.renew(renewal, lease).await;
-        }
-        match renewal {
-            Renewal::Single { token } => self.renew_single(*token, lease).await,
-            Renewal::Worker {
-                boot,
-                tokens,
-                settled,
-            } => self.renew_worker(boot, tokens, *settled, lease).await,
-        }
-    }
-
-    async fn renew_single(&self, token: Token, lease: Duration) -> Result<Renewed> {
-        let partitions = self.partitions();
-        let first = partition_of_token(token, partitions.len());
-        let mut renewed = Renewed::default();
-        for at in 0..partitions.len() {
-            let partition = &partitions[(first + at) % partitions.len()].partition;
-            renewed = partition.renew(&Renewal::Single { token }, lease).await?;
-            if renewed.lost.is_empty() {
-                break;
-            }
-        }
-        Ok(renewed)
-    }
-
-    /// Renews a worker's lease in each partition and returns the earliest end. A token is lost if no
-    /// partition knows it.
-    async fn renew_worker(
-        &self,
-        boot: &BootId,
-        tokens: &[Token],
-        settled: u64,
-        lease: Duration,
-    ) -> Result<Renewed> {
-        let mut merged = Renewed::default();
-        let mut lost: Vec<Token> = tokens.to_vec();
-        let renewal = Renewal::Worker {
-            boot: boot.clone(),
-            tokens: tokens.to_vec(),
-            settled,
-        };
-        let renewal = Arc::new(renewal);
-        let replies = self.in_known(move |partition| {
-            let renewal = Arc::clone(&renewal);
-            async move { partition.renew(&renewal, lease).await }
-        });
-        for renewed in all_done(replies.await)? {
-            merged.until = match (merged.until, renewed.until) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
-            lost.retain(|token| renewed.lost.contains(token));
-            merged.cancel.extend(renewed.cancel);
-        }
-        merged.lost = lost;
-        merged.cancel.sort();
-        Ok(merged)
-    }
-
     /// Requeues the jobs under a worker's lease.
     pub(crate) async fn take_back_lease(&self, boot: &BootId, is_lost: bool) -> Result<u64> {
         let owner = Owner::boot(boot);
@@ -375,7 +298,7 @@ impl Queue {
 }
 
 /// The partition that a token names. A token issued before the queue had two may name any.
-fn partition_of_token(token: Token, partitions: usize) -> usize {
+pub(super) fn partition_of_token(token: Token, partitions: usize) -> usize {
     let named = usize::try_from(token.nonce >> 24).unwrap_or(usize::MAX);
     if named < partitions { named } else { 0 }
 }

@@ -132,13 +132,55 @@ async fn a_worker_renews_in_every_partition_that_can_be_reached() {
         .collect();
     fixture.with_first(|server| server.kill()).await;
 
-    let result = fixture.renew(tokens, 2 * PARTITIONS - 1, 3 * LEASE).await;
+    let renewal = fixture.renew(tokens.clone(), 2 * PARTITIONS - 1, 3 * LEASE);
+    let renewed = renewal.await.unwrap();
 
-    assert!(result.is_err_and(|error| error.is_transient()));
+    let is_reached = |token: &Token| others.contains(&u64::from(token.nonce >> 24));
+    tokens.retain(|token| !is_reached(token));
+    assert!(!tokens.is_empty(), "one claim is in the first partition");
+    assert_eq!(renewed.unreached, Some(tokens));
+    assert_eq!(renewed.lost, []);
+    assert!(renewed.until.is_some());
     for (partition, end) in others.into_iter().zip(ends) {
         let moved = fixture.lease_end(partition) - end;
         assert!(moved > 100_000, "partition {partition}: {moved} ms later");
     }
+}
+
+/// A worker waits for the reply for a third of its lease, however long the timeout of the store is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_hangs_delays_the_renewal_of_the_others_for_a_quarter_of_the_lease() {
+    let mut fixture = ClusterFixture::start(100).await;
+    fixture.store = open(&with_options(&fixture.cluster.url(), "timeout=10m")).await;
+    fixture.store.settings(&fixture.queue).await.unwrap();
+    let mut tokens = Vec::new();
+    for seq in PARTITIONS..2 * PARTITIONS {
+        tokens.push(fixture.claim(seq).await.unwrap().unwrap().token);
+    }
+    fixture.with_first(|server| server.stop()).await;
+
+    let renewal = fixture.renew(tokens, 2 * PARTITIONS - 1, Duration::from_secs(4));
+    let renewed = tokio::time::timeout(Duration::from_secs(30), renewal).await;
+
+    fixture.with_first(|server| server.resume()).await;
+    let renewed = renewed.expect("it takes a second").unwrap();
+    assert!(renewed.unreached.is_some_and(|tokens| !tokens.is_empty()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_lost_only_if_the_first_partition_was_reached() {
+    let (fixture, _) = fixture_with_claims().await;
+    // Issued for a partition that is reached; before the queue was partitioned, the first may have it.
+    let others = fixture.others();
+    let nonce = u32::try_from(others[0]).unwrap() << 24;
+    let stale = Token { number: 1, nonce };
+
+    let renewed = fixture.renew(vec![stale], 0, LEASE).await.unwrap();
+
+    assert_eq!(
+        (renewed.lost, renewed.unreached),
+        (vec![], Some(vec![stale]))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

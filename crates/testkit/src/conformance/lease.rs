@@ -88,7 +88,8 @@ pub async fn a_renewed_lease_is_kept(fixture: &Fixture) -> Result<()> {
             Renewed {
                 until,
                 lost: vec![],
-                cancel: vec![]
+                cancel: vec![],
+                unreached: None,
             }
         );
         assert!(fixture.maintain().await?.is_idle());

@@ -1,14 +1,17 @@
 //! The claims a worker holds in one queue, by boot id.
 
+mod held_claim;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::limits::{CLAIM_MAX, PAGE};
-use windlass_core::{BootId, JobId, Renewal, Token};
+use windlass_core::{BootId, JobId, Renewal, Renewed, Token};
 
+use self::held_claim::HeldClaim;
 use crate::boot_time::BootTime;
-use crate::run::attempt::{Attempt, LocalExpiry};
+use crate::run::attempt::Attempt;
 
 /// The claims of a worker in one queue. A worker that had to re-register continues under a new boot
 /// id, and finishes the jobs it holds under the old one.
@@ -23,13 +26,15 @@ pub(crate) struct HeldClaims {
 #[derive(Debug)]
 pub(crate) struct BootClaims {
     pub(crate) boot: BootId,
-    pub(crate) expiry: Arc<LocalExpiry>,
     seq: u64,
     /// The highest claim number that was answered or abandoned.
     closed: u64,
     /// Claims in flight: their jobs, if any, may still arrive, so no renewal may release them.
     open: BTreeSet<u64>,
     orphans: Option<Orphans>,
+    /// Claims that expired locally, and until when renewals name them, so that the store does not release
+    /// their jobs before the handlers had time to stop.
+    stopping: Vec<(Token, BootTime)>,
     renew_at: BootTime,
     /// A renewal was requested after the latest one was sent, whose reply must not postpone it.
     is_urgent: bool,
@@ -47,38 +52,15 @@ struct Orphans {
     is_renewal_sent: bool,
 }
 
-/// The jobs of one claim that are still held.
-#[derive(Debug)]
-struct HeldClaim {
-    number: u64,
-    left: usize,
-    /// How many were dropped without reporting an outcome. The store releases them when renewals
-    /// stop naming the claim.
-    dropped: usize,
-    attempts: Vec<Option<Arc<Attempt>>>,
-}
-
-impl HeldClaim {
-    fn forget(&mut self, attempts: &[Arc<Attempt>], is_reported: bool) {
-        for attempt in attempts {
-            let held = self.attempts.get_mut(attempt.index);
-            if held.is_some_and(|held| held.take().is_some()) {
-                self.left -= 1;
-                self.dropped += usize::from(!is_reported);
-            }
-        }
-    }
-}
-
 impl BootClaims {
     fn new(boot: BootId) -> Self {
         Self {
             boot,
-            expiry: Arc::new(LocalExpiry::at(BootTime::now())),
             seq: 0,
             closed: 0,
             open: BTreeSet::new(),
             orphans: None,
+            stopping: Vec::new(),
             renew_at: BootTime::NEVER,
             is_urgent: false,
             claims: HashMap::new(),
@@ -116,6 +98,12 @@ impl BootClaims {
             jobs: earlier.map_or(jobs, |orphans| orphans.jobs + jobs),
             is_renewal_sent: false,
         });
+    }
+
+    /// When the next renewal is due: at the latest when it may release jobs that expired locally.
+    fn due_at(&self) -> BootTime {
+        let stopped = self.stopping.iter().map(|(_, until)| *until);
+        stopped.fold(self.renew_at, BootTime::min)
     }
 
     fn renew_now(&mut self) {
@@ -156,16 +144,16 @@ impl HeldClaims {
     }
 
     /// Like [`next_claim`](Self::next_claim), but `None` while a blocking claim is in flight.
-    pub(crate) fn next_claim_unless_blocking(&mut self) -> Option<(BootId, u64, Arc<LocalExpiry>)> {
+    pub(crate) fn next_claim_unless_blocking(&mut self) -> Option<(BootId, u64)> {
         (!self.is_blocking).then(|| self.next_claim())
     }
 
-    /// Returns the boot id, number and local expiry of the next claim.
-    pub(crate) fn next_claim(&mut self) -> (BootId, u64, Arc<LocalExpiry>) {
+    /// Returns the boot id and number of the next claim.
+    pub(crate) fn next_claim(&mut self) -> (BootId, u64) {
         let entry = self.by_boot.last_mut().expect("there is always a boot id");
         entry.seq += 1;
         entry.open.insert(entry.seq);
-        (entry.boot.clone(), entry.seq, Arc::clone(&entry.expiry))
+        (entry.boot.clone(), entry.seq)
     }
 
     /// Records the reply to a claim and its jobs, if any. Returns true if the renewal loop has to wake
@@ -284,13 +272,13 @@ impl HeldClaims {
     pub(crate) fn take_expired(&mut self, now: BootTime, margin: Duration) -> Vec<Arc<Attempt>> {
         let mut expired = Vec::new();
         for entry in &mut self.by_boot {
-            let expiry = entry.expiry.time();
-            if entry.claims.is_empty() || expiry > now {
-                continue;
+            for (token, held) in &entry.claims {
+                let Some(expiry) = held.expiry().filter(|expiry| *expiry <= now) else {
+                    continue;
+                };
+                expired.extend(held.attempts.iter().flatten().cloned());
+                entry.stopping.push((*token, expiry.plus(margin)));
             }
-            expired.extend(entry.attempts().cloned());
-            entry.renew_at = expiry.plus(margin);
-            entry.is_urgent = true;
         }
         self.orphan(&expired);
         expired
@@ -299,48 +287,68 @@ impl HeldClaims {
     /// When the renewal loop has to wake up; `None` while there is nothing to renew.
     pub(crate) fn next_wakeup(&self) -> Option<BootTime> {
         let busy = self.by_boot.iter().filter(|entry| !entry.is_idle());
-        let renewal = busy.map(|entry| entry.renew_at).min();
+        let renewal = busy.map(BootClaims::due_at).min();
         renewal.into_iter().chain(self.next_expiry()).min()
     }
 
     /// When the first lease expires locally; `None` while no job is held.
     pub(crate) fn next_expiry(&self) -> Option<BootTime> {
-        let holding = self.by_boot.iter().filter(|entry| !entry.claims.is_empty());
-        holding.map(|entry| entry.expiry.time()).min()
+        let held = self.by_boot.iter().flat_map(|entry| entry.claims.values());
+        held.filter_map(HeldClaim::expiry).min()
     }
 
     /// Returns the renewals that are due; each is due again after `retry_in` if it fails.
-    pub(crate) fn due_renewals(
-        &mut self,
-        now: BootTime,
-        retry_in: Duration,
-    ) -> Vec<(Renewal, Arc<LocalExpiry>)> {
+    pub(crate) fn due_renewals(&mut self, now: BootTime, retry_in: Duration) -> Vec<Renewal> {
         self.by_boot
             .iter_mut()
-            .filter(|entry| !entry.is_idle() && entry.renew_at <= now)
+            .filter(|entry| !entry.is_idle() && entry.due_at() <= now)
             .map(|entry| {
                 entry.renew_at = now.plus(retry_in);
                 entry.is_urgent = false;
+                entry.stopping.retain(|(_, until)| *until > now);
                 let settled = entry.settled();
                 if let Some(orphans) = &mut entry.orphans {
-                    orphans.is_renewal_sent = orphans.number <= settled;
+                    orphans.is_renewal_sent =
+                        orphans.number <= settled && entry.stopping.is_empty();
                 }
-                let renewal = Renewal::Worker {
+                let stopping = entry.stopping.iter().map(|(token, _)| token);
+                Renewal::Worker {
                     boot: entry.boot.clone(),
-                    tokens: entry.claims.keys().copied().collect(),
+                    tokens: entry.claims.keys().chain(stopping).copied().collect(),
                     settled,
-                };
-                (renewal, Arc::clone(&entry.expiry))
+                }
             })
             .collect()
     }
 
-    /// Records the reply to a renewal and forgets the orphans it released. The next one is due at
-    /// `renew_at`, or now if it was requested meanwhile or more orphans are left.
-    pub(crate) fn renewed(&mut self, boot: &BootId, is_held: bool, renew_at: BootTime) {
+    /// Records the reply to a renewal of `tokens`: extends the local expiry of the renewed claims, and
+    /// forgets the orphans that were released. The next one is due at `renew_at`, or now if it was
+    /// requested meanwhile or more orphans are left, or as after an error if not all was reached.
+    pub(crate) fn renewed(
+        &mut self,
+        (boot, tokens): (&BootId, &[Token]),
+        renewed: &Renewed,
+        expiry: BootTime,
+        renew_at: BootTime,
+    ) {
         let Some(entry) = self.by_boot.iter_mut().find(|entry| entry.boot == *boot) else {
             return;
         };
+        if renewed.until.is_some() {
+            let unreached = renewed.unreached.as_deref().unwrap_or_default();
+            for token in tokens {
+                let held = entry.claims.get(token).and_then(HeldClaim::first);
+                if let Some(first) = held
+                    && !renewed.lost.contains(token)
+                    && !unreached.contains(token)
+                {
+                    first.expiry.extend_to(expiry);
+                }
+            }
+        }
+        if renewed.unreached.is_some() {
+            return;
+        }
         if !entry.is_urgent {
             entry.renew_at = renew_at;
         }
@@ -352,7 +360,7 @@ impl HeldClaims {
             return;
         };
         orphans.jobs = orphans.jobs.saturating_sub(PAGE);
-        if orphans.jobs == 0 || !is_held {
+        if orphans.jobs == 0 || renewed.until.is_none() {
             entry.orphans = None;
         } else {
             entry.renew_now();

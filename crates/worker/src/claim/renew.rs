@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_core::{Renewal, Renewed, Result, Store};
+use windlass_core::{Error, ErrorKind, Renewal, Result, Store};
 
 use crate::boot_time::BootTime;
 use crate::queue_state::QueueState;
-use crate::run::attempt::LocalExpiry;
 use crate::shared::Shared;
 use crate::stop::reason::StopReason;
 
@@ -30,9 +29,8 @@ pub(crate) async fn run(shared: Arc<Shared>, queue: Arc<QueueState>, store: Arc<
         let retry_in = (shared.options.lease / 12).min(Duration::from_millis(500));
         let due = queue.held_claims().due_renewals(BootTime::now(), retry_in);
         let renewals = async {
-            for (renewal, expiry) in due {
-                let Err(error) = renew(&shared, &queue, store.as_ref(), renewal, &expiry).await
-                else {
+            for renewal in due {
+                let Err(error) = renew(&shared, &queue, store.as_ref(), renewal).await else {
                     is_failing = false;
                     continue;
                 };
@@ -83,9 +81,8 @@ async fn renew(
     queue: &Arc<QueueState>,
     store: &dyn Store,
     renewal: Renewal,
-    expiry: &LocalExpiry,
 ) -> Result<()> {
-    let Renewal::Worker { boot, .. } = renewal.clone() else {
+    let Renewal::Worker { boot, tokens, .. } = renewal.clone() else {
         return Ok(());
     };
     // The new lease begins when the store handles the call, which is not before now.
@@ -96,19 +93,13 @@ async fn renew(
     let Ok(renewed) = timeout((lease / 3).max(Duration::from_millis(50)), call).await else {
         return Ok(());
     };
-    let Renewed {
-        until,
-        lost,
-        cancel,
-    } = renewed?;
-    if until.is_some() {
-        expiry.extend_to(shared.local_expiry(sent));
-    }
-    let renew_at = sent.plus(shared.renew_every());
+    let renewed = renewed?;
+    let (expiry, renew_at) = (shared.local_expiry(sent), sent.plus(shared.renew_every()));
     let (lost, cancel) = {
         let mut held_claims = queue.held_claims();
-        held_claims.renewed(&boot, until.is_some(), renew_at);
-        (held_claims.by_tokens(&lost), held_claims.by_ids(&cancel))
+        held_claims.renewed((&boot, &tokens), &renewed, expiry, renew_at);
+        let lost = held_claims.by_tokens(&renewed.lost);
+        (lost, held_claims.by_ids(&renewed.cancel))
     };
     for attempt in lost {
         shared.ask_to_stop(queue, &attempt, StopReason::LeaseLost);
@@ -116,7 +107,17 @@ async fn renew(
     for attempt in cancel {
         shared.ask_to_stop(queue, &attempt, StopReason::Cancelled);
     }
-    Ok(())
+    match renewed.unreached {
+        None => Ok(()),
+        Some(tokens) => Err(Error::new(
+            ErrorKind::StoreUnreachable,
+            format!(
+                "a part of the queue could not be reached, with {} claims of this worker",
+                tokens.len()
+            ),
+            "check that all servers of the store are running: windlass doctor",
+        )),
+    }
 }
 
 #[cfg(test)]

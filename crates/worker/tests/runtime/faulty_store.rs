@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock};
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use windlass_core::{
-    Claim, Error, ErrorKind, JobId, Notification, QueueName, Renewal, Result, Watch,
+    Claim, Error, ErrorKind, JobId, Notification, QueueName, Renewal, Renewed, Result, Token, Watch,
 };
 
 use crate::fixture::Count;
@@ -35,6 +35,8 @@ pub(crate) struct PlannedFailures {
     planned: Mutex<BTreeMap<&'static str, FailureMode>>,
     /// Renewals that were attempted.
     pub(crate) renewals: Count,
+    /// The only claim in a part of the queue that renewals do not reach.
+    unreached: OnceLock<Token>,
     cancels: broadcast::Sender<Notification>,
     listeners: Count,
     server: OnceLock<Handle>,
@@ -55,6 +57,7 @@ impl FaultyStore {
         Self::with(PlannedFailures {
             planned: Mutex::default(),
             renewals: Count::new(),
+            unreached: OnceLock::new(),
             cancels: broadcast::Sender::new(16),
             listeners: Count::new(),
             server: OnceLock::new(),
@@ -69,6 +72,11 @@ impl FaultyStore {
 
     pub(crate) fn restore(&self, verb: &'static str) {
         self.tap.planned.lock().unwrap().remove(verb);
+    }
+
+    /// Makes a part of the queue unreachable for renewals: the one with this claim.
+    pub(crate) fn cut_off(&self, token: Token) {
+        self.tap.unreached.set(token).unwrap();
     }
 
     /// Loses replies with more jobs than this.
@@ -118,6 +126,10 @@ impl Tap for PlannedFailures {
 
     fn renewal(&self, _: &Renewal) {
         self.renewals.add();
+    }
+
+    fn renewed(&self, renewed: &mut Renewed) {
+        renewed.unreached = self.unreached.get().map(|token| vec![*token]);
     }
 
     fn cancels(&self) -> Box<dyn Watch> {

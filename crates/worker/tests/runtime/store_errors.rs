@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::{Notify, mpsc};
 use windlass_core::{ErrorKind, JobState, NewJob, Target};
 use windlass_worker::{AttemptContext, Outcome, StopReason};
 
@@ -144,6 +145,51 @@ async fn jobs_whose_lease_expired_locally_are_all_requeued_while_their_worker_co
 
     feed_until(&fixture, &started, 2 * JOBS).await;
     worker.stop().await;
+}
+
+/// They are stopped when their lease expires locally, not by the first reply; the others outlive it.
+#[tokio::test]
+async fn only_the_jobs_in_the_part_of_a_queue_that_cannot_be_reached_are_stopped() {
+    let (store, fixture) = faulty();
+    let (lost, go_on) = (Count::new(), Arc::new(Notify::new()));
+    let (sender, mut tokens) = mpsc::unbounded_channel();
+    let mut options = fixture.options();
+    // A renewal that reached only a part is repeated twice a second.
+    options.lease = Duration::from_secs(6);
+    let worker = fixture.start(options, {
+        let (lost, go_on) = (lost.clone(), Arc::clone(&go_on));
+        move |context: AttemptContext| {
+            let (sender, lost, go_on) = (sender.clone(), lost.clone(), Arc::clone(&go_on));
+            async move {
+                sender.send(context.token()).unwrap();
+                tokio::select! {
+                    why = context.stopped() => {
+                        assert_eq!(why, StopReason::LeaseLost);
+                        lost.add();
+                    }
+                    () = go_on.notified() => {}
+                }
+                Outcome::done()
+            }
+        }
+    });
+    fixture.enqueue(&["unreached"]).await;
+    store.cut_off(tokens.recv().await.unwrap());
+    let reached = fixture.enqueue(&["reached"]).await;
+    tokens.recv().await.unwrap();
+
+    lost.reaches(1).await;
+
+    let renewals = store.tap.renewals.get();
+    assert!(renewals >= 2, "stopped after {renewals} renewals");
+    // Half a second each, at least: longer than a lease.
+    store.tap.renewals.reaches(renewals + 13).await;
+    assert_eq!(fixture.get(&reached[0]).await.state, JobState::Running);
+    go_on.notify_waiters();
+    let job = fixture.until_state(&reached[0], JobState::Succeeded).await;
+    assert_eq!((lost.get(), job.attempt, job.expiries), (1, 1, 0));
+    worker.stopper.stop_now();
+    worker.ended().await.unwrap();
 }
 
 #[tokio::test]

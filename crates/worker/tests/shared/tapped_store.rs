@@ -33,6 +33,9 @@ pub(crate) trait Tap: fmt::Debug + Send + Sync + 'static {
     /// Called before each renewal.
     fn renewal(&self, renewal: &Renewal);
 
+    /// Called before the reply to a renewal is returned; may change it.
+    fn renewed(&self, _: &mut Renewed) {}
+
     /// Returns the watch for cancellations.
     fn cancels(&self) -> Box<dyn Watch>;
 
@@ -169,7 +172,9 @@ impl<T: Tap> Store for TappedStore<T> {
         Box::pin(async move {
             self.tap.renewal(&renewal);
             self.tap.call("renew")?;
-            self.inner.renew(queue, renewal, lease).await
+            let mut renewed = self.inner.renew(queue, renewal, lease).await?;
+            self.tap.renewed(&mut renewed);
+            Ok(renewed)
         })
     }
 

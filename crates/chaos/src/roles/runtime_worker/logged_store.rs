@@ -89,7 +89,11 @@ impl Store for LoggedStore {
         };
         self.events.log(Event::Renewing);
         let renewed = self.log_error(self.store.renew(queue, renewal, lease).await)?;
-        let is_valid = |token: &&_| renewed.until.is_some() && !renewed.lost.contains(token);
+        let unreached = renewed.unreached.as_deref().unwrap_or_default();
+        let is_valid = |token: &&_| {
+            let is_named = renewed.lost.contains(token) || unreached.contains(token);
+            renewed.until.is_some() && !is_named
+        };
         for token in tokens.iter().filter(is_valid) {
             self.events.log(Event::Renewed(*token));
         }

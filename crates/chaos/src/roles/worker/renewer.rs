@@ -84,8 +84,10 @@ async fn renew(context: &ActorContext, boot: &BootId, held: &Mutex<HeldClaims>) 
     let Some(renewed) = context.once(call).await? else {
         return Ok(());
     };
+    let unreached = renewed.unreached.unwrap_or_default();
     for token in tokens {
-        if renewed.until.is_some() && !renewed.lost.contains(&token) {
+        let is_named = renewed.lost.contains(&token) || unreached.contains(&token);
+        if renewed.until.is_some() && !is_named {
             context.events.log(Event::Renewed(token));
         }
     }

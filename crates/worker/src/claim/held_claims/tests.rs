@@ -7,13 +7,14 @@ use windlass_core::{
 use windlass_store_memory::MemoryStore;
 
 use super::*;
-use crate::run::attempt::Origin;
+use crate::run::attempt::{LocalExpiry, Origin};
 
 const SOON: Duration = Duration::from_secs(1);
 
 /// Adds an answered claim of `jobs` jobs.
 fn hold(held_claims: &mut HeldClaims, jobs: usize) -> Vec<Arc<Attempt>> {
-    let (boot, number, expiry) = held_claims.next_claim();
+    let (boot, number) = held_claims.next_claim();
+    let expiry = Arc::new(LocalExpiry::at(BootTime::now()));
     let origin = Arc::new(Origin {
         store: Arc::new(MemoryStore::new(Arc::new(SystemClock))),
         queue: QueueName::new("mail").expect("valid name"),
@@ -51,14 +52,23 @@ fn job() -> ClaimedJob {
 fn named(held_claims: &mut HeldClaims) -> usize {
     held_claims.renew_now();
     match &held_claims.due_renewals(BootTime::now(), SOON)[..] {
-        [(Renewal::Worker { tokens, .. }, _)] => tokens.len(),
+        [Renewal::Worker { tokens, .. }] => tokens.len(),
         due => panic!("expected one renewal, got {due:?}"),
     }
 }
 
 fn renewed(held_claims: &mut HeldClaims) {
+    let until = Some(Timestamp::default());
+    let reply = Renewed {
+        until,
+        ..Renewed::default()
+    };
+    answered(held_claims, &[], &reply, BootTime::now());
+}
+
+fn answered(held_claims: &mut HeldClaims, tokens: &[Token], reply: &Renewed, expiry: BootTime) {
     let boot = held_claims.boots().remove(0);
-    held_claims.renewed(&boot, true, BootTime::NEVER);
+    held_claims.renewed((&boot, tokens), reply, expiry, BootTime::NEVER);
 }
 
 fn is_due(held_claims: &HeldClaims) -> bool {
@@ -70,7 +80,7 @@ fn is_due(held_claims: &HeldClaims) -> bool {
 fn settled(held_claims: &mut HeldClaims) -> u64 {
     held_claims.renew_now();
     match &held_claims.due_renewals(BootTime::now(), SOON)[..] {
-        [(Renewal::Worker { settled, .. }, _)] => *settled,
+        [Renewal::Worker { settled, .. }] => *settled,
         due => panic!("expected one renewal, got {due:?}"),
     }
 }
@@ -78,9 +88,9 @@ fn settled(held_claims: &mut HeldClaims) -> u64 {
 #[test]
 fn a_renewal_releases_no_claim_whose_reply_is_in_flight() {
     let mut held_claims = HeldClaims::new(BootId::generate());
-    let (boot, first, _) = held_claims.next_claim();
-    let (_, second, _) = held_claims.next_claim();
-    let (_, third, _) = held_claims.next_claim();
+    let (boot, first) = held_claims.next_claim();
+    let (_, second) = held_claims.next_claim();
+    let (_, third) = held_claims.next_claim();
     // The third was abandoned, so there is something to renew; the second was answered before the
     // first.
     held_claims.claim_abandoned(&boot, (third, third), 1);
@@ -96,20 +106,20 @@ fn a_renewal_releases_no_claim_whose_reply_is_in_flight() {
 fn no_claim_gets_a_number_that_a_blocking_claim_may_move_on_to() {
     let mut held_claims = HeldClaims::new(BootId::generate());
     held_claims.set_blocking(true);
-    let (boot, first, _) = held_claims.next_claim();
+    let (boot, first) = held_claims.next_claim();
 
     assert!(held_claims.next_claim_unless_blocking().is_none());
 
     held_claims.claim_answered(&boot, (first, first + 1), None, BootTime::NEVER);
     held_claims.set_blocking(false);
     let next = held_claims.next_claim_unless_blocking();
-    assert_eq!(next.map(|(_, number, _)| number), Some(first + 2));
+    assert_eq!(next.map(|(_, number)| number), Some(first + 2));
 }
 
 #[test]
 fn a_blocking_claim_is_closed_with_its_last_number() {
     let mut held_claims = HeldClaims::new(BootId::generate());
-    let (boot, first, _) = held_claims.next_claim();
+    let (boot, first) = held_claims.next_claim();
 
     held_claims.claim_abandoned(&boot, (first, first + 7), 1);
 
@@ -149,7 +159,7 @@ fn a_renewal_slower_than_its_retry_does_not_postpone_one_requested_meanwhile() {
 fn a_claim_abandoned_while_a_renewal_is_in_flight_is_released_by_the_next() {
     let mut held_claims = HeldClaims::new(BootId::generate());
     hold(&mut held_claims, 1);
-    let (boot, lost, _) = held_claims.next_claim();
+    let (boot, lost) = held_claims.next_claim();
 
     named(&mut held_claims);
     held_claims.claim_abandoned(&boot, (lost, lost), 1);
@@ -213,8 +223,7 @@ fn renewals_continue_immediately_until_every_page_is_released() {
 #[test]
 fn jobs_that_expired_locally_are_released_after_their_handlers_had_time_to_stop() {
     let mut held_claims = HeldClaims::new(BootId::generate());
-    hold(&mut held_claims, 3);
-    let expiry = held_claims.by_boot[0].expiry.time();
+    let expiry = hold(&mut held_claims, 3)[0].expiry.time();
 
     let expired = held_claims.take_expired(BootTime::now(), SOON);
 
@@ -232,8 +241,89 @@ fn nothing_is_left_to_release_when_the_store_holds_no_lease() {
     held_claims.orphan(&claims.concat());
     named(&mut held_claims);
 
-    let boot = held_claims.boots().remove(0);
-    held_claims.renewed(&boot, false, BootTime::NEVER);
+    answered(&mut held_claims, &[], &Renewed::default(), BootTime::now());
 
     assert!(held_claims.next_wakeup().is_none());
+}
+
+/// A reply from the part of the queue that has the lease.
+fn partial(unreached: &[Token]) -> Renewed {
+    Renewed {
+        until: Some(Timestamp::default()),
+        unreached: Some(unreached.to_vec()),
+        ..Renewed::default()
+    }
+}
+
+#[test]
+fn a_claim_that_a_renewal_did_not_reach_expires_when_it_would_have() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    let (far, near) = (hold(&mut held_claims, 2), hold(&mut held_claims, 2));
+    let old = far[0].expiry.time();
+    let tokens = [far[0].token, near[0].token];
+    held_claims.renew_now();
+    let now = BootTime::now();
+    assert_eq!(held_claims.due_renewals(now, SOON).len(), 1);
+
+    let new = now.plus(2 * SOON);
+    answered(&mut held_claims, &tokens, &partial(&tokens[..1]), new);
+
+    assert_eq!((far[1].expiry.time(), near[1].expiry.time()), (old, new));
+    let retry_at = held_claims.by_boot[0].renew_at;
+    assert_eq!(retry_at, now.plus(SOON), "as after an error");
+    assert_eq!(held_claims.take_expired(retry_at, SOON).len(), 2);
+    assert_eq!(held_claims.attempts().len(), 2, "the others are held");
+}
+
+#[test]
+fn a_claim_that_was_not_named_is_not_extended_by_the_renewal_of_others() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    let (named, later) = (hold(&mut held_claims, 1), hold(&mut held_claims, 1));
+    let (old, new) = (later[0].expiry.time(), later[0].expiry.time().plus(SOON));
+    let reply = Renewed {
+        unreached: None,
+        ..partial(&[])
+    };
+
+    answered(&mut held_claims, &[named[0].token], &reply, new);
+
+    assert_eq!((named[0].expiry.time(), later[0].expiry.time()), (new, old));
+}
+
+#[test]
+fn a_renewal_that_did_not_reach_all_may_have_released_nothing() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    let attempts = hold(&mut held_claims, 1);
+    held_claims.orphan(&attempts);
+
+    named(&mut held_claims);
+    answered(&mut held_claims, &[], &partial(&[]), BootTime::now());
+    assert!(held_claims.next_wakeup().is_some(), "one more is due");
+
+    named(&mut held_claims);
+    renewed(&mut held_claims);
+    assert!(held_claims.next_wakeup().is_none());
+}
+
+#[test]
+fn renewals_of_other_claims_go_on_while_handlers_of_expired_ones_stop() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    let (far, near) = (hold(&mut held_claims, 1), hold(&mut held_claims, 1));
+    let (expiry, tokens) = (far[0].expiry.time(), [near[0].token]);
+    near[0].expiry.extend_to(BootTime::NEVER);
+    held_claims.take_expired(BootTime::now(), SOON);
+
+    assert_eq!(
+        named(&mut held_claims),
+        2,
+        "the store must not release it yet"
+    );
+    renewed(&mut held_claims);
+
+    let due = held_claims.due_renewals(expiry.plus(SOON), SOON);
+    let expected =
+        |due: &Renewal| matches!(due, Renewal::Worker { tokens: named, .. } if *named == tokens);
+    assert!(due.len() == 1 && due.iter().all(expected), "{due:?}");
+    renewed(&mut held_claims);
+    assert!(held_claims.by_boot[0].orphans.is_none(), "it is released");
 }
