@@ -29,6 +29,9 @@ const END_MAX: Duration = Duration::from_secs(60);
 /// call that hangs takes longer.
 const SLACK: Duration = Duration::from_secs(15);
 
+/// One job in this many has the largest payload.
+const LARGE_EVERY: usize = 300;
+
 /// The processes of a run and the durability they request.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
@@ -110,7 +113,7 @@ impl Workload {
         let arguments = producer::Arguments {
             name: name.clone(),
             seed: fastrand::u64(..),
-            large_every: 0,
+            large_every: LARGE_EVERY,
             again: Vec::new(),
         };
         self.tasks
