@@ -46,8 +46,8 @@ pub(super) fn burst(callers: &mut Callers) -> Operation {
 pub(super) fn large_burst(callers: &mut Callers) -> Operation {
     let count = callers.rng.usize(3..=6);
     let queue = callers.queue();
-    let jobs = (0..count).map(|n| {
-        let mut job = NewJob::new(vec![b'0' + n as u8; LARGE_BYTES]);
+    let jobs = (b'0'..).take(count).map(|fill| {
+        let mut job = NewJob::new(vec![fill; LARGE_BYTES]);
         job.id = generated(callers);
         job.priority = Priority::new(0).expect("a valid priority");
         job
