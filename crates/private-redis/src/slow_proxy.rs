@@ -90,8 +90,15 @@ impl Direction {
     }
 
     /// Waits until this many more bytes are through.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "each direction of a connection has its own thread"
+    )]
     fn pass(&self, bytes: usize) {
-        let takes = Duration::from_secs_f64(bytes as f64 / f64::from(self.bytes_per_second));
+        // A chunk has far fewer bytes than a u32 holds.
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let takes =
+            Duration::from_secs(1).mul_f64(f64::from(bytes) / f64::from(self.bytes_per_second));
         let through_at = {
             let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
             *free_at = (*free_at).max(Instant::now()) + takes;

@@ -7,10 +7,10 @@ use windlass_private_redis::{Connection, Server, SlowProxy};
 
 #[test]
 fn two_connections_share_the_rate_of_a_slow_link() {
-    const BYTES: usize = 300_000;
+    const BYTES: i64 = 300_000;
     let server = Server::start();
     let proxy = SlowProxy::before(&server, 1_000_000);
-    let value = "x".repeat(BYTES);
+    let value = "x".repeat(usize::try_from(BYTES).unwrap());
     let began = Instant::now();
 
     let mut connections = ["a", "b"].map(|key| {
@@ -27,6 +27,6 @@ fn two_connections_share_the_rate_of_a_slow_link() {
     let took = began.elapsed();
     assert!(took >= Duration::from_millis(600), "{took:?}");
     for key in ["a", "b"] {
-        assert_eq!(server.command(&["STRLEN", key]).integer(), BYTES as i64);
+        assert_eq!(server.command(&["STRLEN", key]).integer(), BYTES);
     }
 }
