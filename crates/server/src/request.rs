@@ -24,8 +24,9 @@ const NUMERIC: [&str; 4] = ["limit", "priority", "max_attempts", "max"];
 /// The most query parameters of a request; no route accepts as many.
 const QUERY_FIELDS_MAX: usize = 64;
 
-/// How many bytes are reserved at once for a body that arrives.
-const RESERVE_BYTES: usize = 64 * 1024;
+/// The most bytes that are reserved ahead for a body that arrives. A small body, such as that of a
+/// claim that waits, reserves only what it needs.
+const RESERVE_AHEAD_MAX: usize = 64 * 1024;
 
 /// How many copies of a body exist while it is parsed: its fields, and the jobs made of them.
 const PARSED_COPIES: usize = 2;
@@ -201,9 +202,11 @@ impl ApiRequest {
                     return Err(too_large());
                 }
                 // As it arrives: a client that only announces a large body reserves nothing.
-                while reserved_bytes < bytes.len() + chunk.len() {
-                    reserved.push(limiter.reserve(RESERVE_BYTES)?);
-                    reserved_bytes += RESERVE_BYTES;
+                let missing = (bytes.len() + chunk.len()).saturating_sub(reserved_bytes);
+                if missing > 0 {
+                    let more = missing.max(reserved_bytes.min(RESERVE_AHEAD_MAX));
+                    reserved.push(limiter.reserve(more)?);
+                    reserved_bytes += more;
                 }
                 bytes.extend_from_slice(&chunk);
             }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 use windlass::{QueueName, Store};
 use windlass_server::{CancellationToken, HttpServer, Options, Tokens};
@@ -15,6 +16,9 @@ use crate::signals::Signals;
 
 /// Environment variable with a token that has all scopes. Not a flag: other users can read those.
 pub(crate) const TOKEN_VARIABLE: &str = "WINDLASS_HTTP_TOKEN";
+
+/// How many files are open besides connections of clients: those of the store.
+const OTHER_FILES: usize = 1024;
 
 /// Command-line arguments.
 #[derive(Debug, Args)]
@@ -88,6 +92,7 @@ pub(super) async fn open(
     options: Options,
     session: &mut Session,
 ) -> Result<HttpServer> {
+    raise_open_files(options.connections_max);
     let has_no_tokens = options.tokens.is_empty();
     let is_remote = !options.listen.ip().is_loopback();
     let server = HttpServer::bind(store, options).await?;
@@ -101,6 +106,18 @@ pub(super) async fn open(
     let reply = Reply { url: &url };
     session.output.result(&reply, |output| output.line(&url));
     Ok(server)
+}
+
+/// Raises the limit of open files, as far as the system allows, to as many as the connections need:
+/// the usual 1024 are fewer. If there are too few, further clients wait to be accepted.
+fn raise_open_files(connections: usize) {
+    let needed = u64::try_from(connections + OTHER_FILES).unwrap_or(u64::MAX);
+    let mut limit = getrlimit(Resource::Nofile);
+    let allowed = limit.maximum.map_or(needed, |maximum| maximum.min(needed));
+    if limit.current.is_some_and(|current| current < allowed) {
+        limit.current = Some(allowed);
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
 }
 
 impl HttpArguments {

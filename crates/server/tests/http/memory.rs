@@ -132,6 +132,26 @@ async fn a_token_has_so_many_requests_in_flight_and_another_has_its_own() {
     assert_eq!(other.status, 200);
 }
 
+#[tokio::test]
+async fn a_waiting_claim_reserves_next_to_nothing() {
+    let fixture = Fixture::new().await;
+    let mut waiting = TcpStream::connect(fixture.address()).await.unwrap();
+    let body = r#"{"max":1,"wait":"60s"}"#;
+    let claim = format!(
+        "POST /v1/queues/q/claim HTTP/1.1\r\nhost: localhost\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    waiting.write_all(claim.as_bytes()).await.unwrap();
+    let mut client = fixture.client().await;
+    client.wait_for(BUFFERED, |bytes| bytes > 0).await;
+
+    let reserved = client.metric(BUFFERED).await;
+
+    // Otherwise thousands of them would use up the budget.
+    assert!(reserved <= 4 * 1024, "{reserved} bytes");
+}
+
 /// Returns the resident memory of this process.
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
