@@ -120,7 +120,9 @@ impl WaitingClaim<'_> {
             if self.deadline.is_over() {
                 return Ok(None);
             }
-            if self.queue.learn_from_claims() != count {
+            // Not registered: the claim dropped stale entries and must be repeated.
+            let is_unfinished = count == 1 && self.waiters.registered_for(0).0.is_zero();
+            if is_unfinished || self.queue.learn_from_claims() != count {
                 continue;
             }
             if count > 1 {

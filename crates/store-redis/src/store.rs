@@ -95,7 +95,8 @@ impl Store for RedisStore {
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
         failures.iter().try_for_each(Failure::check)?;
         let queue = self.queue(queue);
-        self.within(queue.report(Outcomes::Fail(failures))).await
+        let reported = Box::pin(queue.report(Outcomes::Fail(failures)));
+        self.within(reported).await
     }
 
     async fn release(
@@ -104,13 +105,15 @@ impl Store for RedisStore {
         leases: Vec<JobLease>,
     ) -> Result<Vec<OutcomeStatus>> {
         let queue = self.queue(queue);
-        self.within(queue.report(Outcomes::Release(leases))).await
+        let reported = Box::pin(queue.report(Outcomes::Release(leases)));
+        self.within(reported).await
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
         snoozes.iter().try_for_each(Snooze::check)?;
         let queue = self.queue(queue);
-        self.within(queue.report(Outcomes::Snooze(snoozes))).await
+        let reported = Box::pin(queue.report(Outcomes::Snooze(snoozes)));
+        self.within(reported).await
     }
 
     async fn cancel(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windlass_testkit::redis::Server;
 
-use crate::support::{RepeatedCommand, counted, rounds, with};
+use crate::support::{RepeatedCommand, rounds};
 use crate::workload::{Plan, Workload};
 
 /// Minimum number of cuts.
@@ -19,15 +19,11 @@ async fn nothing_is_lost_and_nothing_hangs_while_connections_are_cut() {
     let server = Arc::new(Server::start());
     let workload = Workload::start(Plan::new(&server.url(), "q", Duration::from_secs(6))).await;
     let cutting = RepeatedCommand::start(&server, 20..50, &[CUT, CUT, CUT, CUT_SUBSCRIBERS]);
-    let mut cuts = 0;
     // The number of jobs between two cuts depends on the machine.
-    while cuts <= u64::from(CUTS * rounds()) {
+    while cutting.sent() <= u64::from(CUTS * rounds()) {
         workload.wait_for_jobs(100).await;
-        cuts = with(&server, |server| {
-            counted(server, "commandstats", "cmdstat_client|kill")
-        })
-        .await;
     }
+    let cuts = cutting.sent();
     drop(cutting);
     workload.wait_for_jobs(20).await;
 

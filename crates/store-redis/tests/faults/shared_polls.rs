@@ -13,7 +13,7 @@ use crate::idle::{empty_queue, partition, work};
 use crate::support::{open, with};
 
 const PARTITIONS: u32 = 8;
-const WORKERS: usize = 6;
+const WORKERS: i64 = 6;
 
 /// How much longer than until its poll a waiter is registered.
 const GRACE: Duration = Duration::from_millis(200);
@@ -39,7 +39,7 @@ async fn some_waiter_always_polls_each_partition_soon() {
         until("every worker is registered everywhere", || {
             let all = (0..PARTITIONS).map(|number| registered(server, number, POLL_MAX * 100));
             let fewest = all.min().unwrap_or_default();
-            (fewest >= WORKERS as i64)
+            (fewest >= WORKERS)
                 .then_some(())
                 .ok_or_else(|| fewest.to_string())
         });
@@ -58,10 +58,7 @@ async fn some_waiter_always_polls_each_partition_soon() {
         let soon = soon.await;
         assert!(soon.iter().all(|waiters| *waiters > 0), "{soon:?}");
         samples += soon.len();
-        rest += soon
-            .iter()
-            .filter(|waiters| **waiters < WORKERS as i64)
-            .count();
+        rest += soon.iter().filter(|waiters| **waiters < WORKERS).count();
         sleep(Duration::from_millis(20)).await;
     }
     println!("in {rest} of {samples} samples, not all workers poll soon");

@@ -1,6 +1,7 @@
 //! Helpers shared by the tests of this binary.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
@@ -67,7 +68,10 @@ pub(crate) async fn eventually<T>(what: &str, check: impl AsyncFn() -> Result<T,
 }
 
 /// Sends commands to a server repeatedly until it is dropped.
-pub(crate) struct RepeatedCommand(JoinHandle<()>);
+pub(crate) struct RepeatedCommand {
+    task: JoinHandle<()>,
+    sent: Arc<AtomicU64>,
+}
 
 impl RepeatedCommand {
     /// Sends the commands in turn, with a random delay within `pause_ms` before each.
@@ -86,20 +90,29 @@ impl RepeatedCommand {
                     .collect()
             })
             .collect();
-        Self(tokio::spawn(async move {
+        let sent = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&sent);
+        let task = tokio::spawn(async move {
             for command in commands.iter().cycle() {
                 sleep(Duration::from_millis(fastrand::u64(pause_ms.clone()))).await;
                 let command = command.clone();
                 // Fails while the server is down.
-                let _ = with(&server, move |server| server.try_command(&command)).await;
+                let reply = with(&server, move |server| server.try_command(&command)).await;
+                counted.fetch_add(u64::from(reply.is_ok()), Ordering::Relaxed);
             }
-        }))
+        });
+        Self { task, sent }
+    }
+
+    /// How many commands the server has replied to.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for RepeatedCommand {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 

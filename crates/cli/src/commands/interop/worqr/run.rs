@@ -65,7 +65,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let worqr = arguments.target.open(session).await?;
     let runner = arguments.runner.open(session, stopped)?;
     let mut worker = TaskWorker::start(&worqr, arguments.queue, runner).await?;
-    let worked = until_signal(session, stop, worker.work()).await;
+    let worked = until_signal(session, stop, Box::pin(worker.work())).await;
     // Also after an error, to return the task that it has.
     let left = worker.worker.leave().await;
     let summary = worked?;
