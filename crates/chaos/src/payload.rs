@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use windlass_core::JobId;
 
-/// In an id, marks a job with a payload of [`LARGE_BYTES`].
+/// In an id, marks a job with a large payload.
 pub const LARGE: &str = "-large-";
 
 /// The largest payload that stores accept.
