@@ -25,7 +25,7 @@ pub(crate) fn arrange(fixture: &Fixture) {
     for id in ["accepted", "finished"] {
         accept(fixture, id);
     }
-    // What its job_finished is meant to do.
+    // Forks of the original handle job_finished like this; the released one crashes on it.
     fixture.command("ZREM jobs_processing:encode finished");
     fixture.command("ZREM jobs_progress:encode finished");
     fixture.command("ZADD jobs_finished:encode 20 finished");
