@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::time::as_ms;
 use windlass_core::{
-    Claim, ClaimedJob, JobId, OutcomeStatus, QueueName, Renewed, Timestamp, Token,
+    Claim, ClaimedJob, JobId, JobLease, OutcomeStatus, QueueName, Renewed, Timestamp, Token,
 };
 
 use crate::content::Content;
@@ -50,6 +50,12 @@ impl ClaimReply {
             .into_iter()
             .flat_map(|claim| claim.jobs.iter().map(move |job| one(claim, job)))
             .collect()
+    }
+
+    /// Returns the lease of the job.
+    pub(crate) fn lease(&self) -> Option<JobLease> {
+        let id = JobId::new(&self.id).ok()?;
+        Some(JobLease::new(id, self.token.parse().ok()?))
     }
 
     fn one(queue: &QueueName, claim: &Claim, job: &ClaimedJob) -> Self {

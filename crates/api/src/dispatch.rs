@@ -1,82 +1,139 @@
-//! Executes an op by name. One table lists all ops.
+//! [`Request`] and [`Reply`]: every op by name, from one table, and its execution.
 
-use serde_json::value::{RawValue, to_raw_value};
-use windlass_core::{Error as CoreError, QueueName, Store};
+use std::time::Duration;
 
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+use windlass_core::wait::Deadline;
+use windlass_core::{Error as CoreError, JobLease, QueueName, Result, Store};
+
+use crate::claim::ClaimReply;
 use crate::error::Error;
 use crate::fields::Fields;
 use crate::request::{
     Accept, ApiResult, Audit, Cancel, Claim, CommandWorker, Complete, Delete, Enqueue, EnqueueAll,
-    Fail, FailWorker, Get, Heartbeat, Leave, List, Maintain, Pause, Progress, Promote, Purge,
-    QueueRequest, Queues, Register, Release, Renew, Resume, Retry, Set, ShowSettings, Snooze,
-    Stats, StoreRequest, Wait, Workers,
+    Fail, FailWorker, Get, Heartbeat, Leave, List, Maintain, OutcomesReply, Pause, Progress,
+    Promote, Purge, QueueRequest, Queues, Register, Release, Renew, Resume, Retry, Set,
+    ShowSettings, Snooze, Stats, StoreRequest, Wait, Workers,
 };
 
-/// Calls a macro with all ops: those on one queue, then those on the store.
-macro_rules! every_op {
-    ($each:ident) => {
-        $each! {
-            queue: Enqueue, EnqueueAll, Claim, Accept, Renew, Progress, Complete, Fail, Release, Snooze,
-                Cancel, Retry, Delete, Promote, Get, List, Wait, Stats, Pause, Resume, Purge,
-                ShowSettings, Set, Maintain, Audit;
-            store: Queues, Register, Heartbeat, Leave, Workers, FailWorker, CommandWorker
+/// The longest that a cancelled claim goes on waiting. A claim in progress is never dropped, since its
+/// jobs would stay leased without an owner.
+const SLICE: Duration = Duration::from_secs(1);
+
+/// Defines all ops: those on one queue, then those on the store.
+macro_rules! ops {
+    (queue: $($queue:ident),*; store: $($store:ident),*) => {
+        /// A parsed request.
+        #[derive(Debug)]
+        #[expect(missing_docs, reason = "each variant is the request of the same name")]
+        pub enum Request { $($queue($queue),)* $($store($store),)* }
+
+        /// The reply to the request of the same name.
+        #[derive(Debug, Serialize)]
+        #[serde(untagged)]
+        #[expect(missing_docs, reason = "each variant is the reply to the request of the same name")]
+        pub enum Reply {
+            $($queue(<$queue as QueueRequest>::Reply),)*
+            $($store(<$store as StoreRequest>::Reply),)*
+        }
+
+        impl Request {
+            /// The names of all ops.
+            pub const OPS: &[&str] =
+                &[$(<$queue as QueueRequest>::OP,)* $(<$store as StoreRequest>::OP,)*];
+
+            /// Parses a request. An op on one queue takes its queue from the field `queue`.
+            pub fn parse(op: &str, mut fields: Fields<'_>) -> Result<(Option<QueueName>, Self)> {
+                match op {
+                    $(<$queue as QueueRequest>::OP => {
+                        let queue = fields.take_queue()?;
+                        Ok((Some(queue), Self::$queue(fields.read()?)))
+                    })*
+                    $(<$store as StoreRequest>::OP => Ok((None, Self::$store(fields.read()?))),)*
+                    _ => Err(CoreError::unknown("op", op, Self::OPS)),
+                }
+            }
+        }
+
+        /// Executes a request. An op on one queue needs `queue`.
+        pub async fn dispatch(
+            store: &dyn Store,
+            queue: Option<&QueueName>,
+            request: Request,
+        ) -> ApiResult<Reply> {
+            let queue = queue.ok_or_else(missing_queue);
+            match request {
+                $(Request::$queue(request) => request.execute(store, queue?).await.map(Reply::$queue),)*
+                $(Request::$store(request) => request.execute(store).await.map(Reply::$store),)*
+            }
         }
     };
 }
 
-/// Executes an op. `fields` are its parameters; those on one queue need a field `queue`.
-pub async fn dispatch(store: &dyn Store, op: &str, mut fields: Fields) -> ApiResult<Box<RawValue>> {
-    macro_rules! execute {
-        (queue: $($queue:ident),*; store: $($store:ident),*) => {
-            match op {
-                $(<$queue as QueueRequest>::OP => {
-                    let queue = queue_of(&mut fields)?;
-                    let request: $queue = fields.read()?;
-                    to_json(request.execute(store, &queue).await?)
-                })*
-                $(<$store as StoreRequest>::OP => {
-                    let request: $store = fields.read()?;
-                    to_json(request.execute(store).await?)
-                })*
-                _ => Err(unknown(op)),
+ops! {
+    queue: Enqueue, EnqueueAll, Claim, Accept, Renew, Progress, Complete, Fail, Release, Snooze, Cancel,
+        Retry, Delete, Promote, Get, List, Wait, Stats, Pause, Resume, Purge, ShowSettings, Set,
+        Maintain, Audit;
+    store: Queues, Register, Heartbeat, Leave, Workers, FailWorker, CommandWorker
+}
+
+pub(crate) fn missing_queue() -> CoreError {
+    let help = "add \"queue\":\"NAME\"";
+    CoreError::invalid("request", "missing field queue", help)
+}
+
+/// Executes a request like [`dispatch`]. One that waits ends early when `cancel` is cancelled.
+pub async fn dispatch_until(
+    store: &dyn Store,
+    queue: Option<&QueueName>,
+    request: Request,
+    cancel: &CancellationToken,
+) -> ApiResult<Reply> {
+    match (request, queue) {
+        (Request::Claim(claim), Some(queue)) => {
+            let (mut claim, wait) = claim.into_request()?;
+            let deadline = Deadline::after(Some(wait));
+            loop {
+                let is_last = cancel.is_cancelled() || deadline.is_over();
+                let slice = if is_last {
+                    Duration::ZERO
+                } else {
+                    deadline.clamp(SLICE)
+                };
+                let claimed = store.claim_waiting(queue, &mut claim, slice).await?;
+                if claimed.is_some() || is_last || wait.is_zero() {
+                    return Ok(Reply::Claim(ClaimReply::all(queue, claimed.as_ref())));
+                }
             }
-        };
+        }
+        // `wait` only reads, so it is safe to drop.
+        (request @ Request::Wait(_), queue) => tokio::select! {
+            reply = dispatch(store, queue, request) => reply,
+            () = cancel.cancelled() => Err(Error::shutting_down()),
+        },
+        (request, queue) => dispatch(store, queue, request).await,
     }
-    every_op!(execute)
 }
 
-/// Returns the names of all ops.
-pub fn ops() -> Vec<&'static str> {
-    macro_rules! list {
-        (queue: $($queue:ident),*; store: $($store:ident),*) => {
-            vec![$(<$queue as QueueRequest>::OP,)* $(<$store as StoreRequest>::OP,)*]
-        };
+impl Reply {
+    /// Returns the reply as JSON text.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("replies are structs of plain values")
     }
-    every_op!(list)
-}
 
-fn queue_of(fields: &mut Fields) -> ApiResult<QueueName> {
-    let name: Option<String> = fields.take("queue")?;
-    let name = name.ok_or_else(|| {
-        let help = "add \"queue\":\"NAME\"";
-        CoreError::invalid("request", "missing field queue", help)
-    })?;
-    Ok(QueueName::new(name)?)
-}
-
-fn to_json(reply: impl serde::Serialize) -> ApiResult<Box<RawValue>> {
-    to_raw_value(&reply).map_err(|error| {
-        let help = "this is a bug in Windlass; please report it";
-        Error::new(
-            "internal",
-            format!("cannot encode the reply: {error}"),
-            help,
-        )
-    })
-}
-
-fn unknown(op: &str) -> Error {
-    CoreError::unknown("op", op, &ops()).into()
+    /// Returns the leases of the claimed jobs in the reply.
+    pub fn leases(&self) -> Vec<JobLease> {
+        let jobs = match self {
+            Self::Claim(jobs) => jobs,
+            Self::Complete(OutcomesReply::Many {
+                claimed: Some(jobs),
+                ..
+            }) => jobs,
+            _ => return Vec::new(),
+        };
+        jobs.iter().filter_map(ClaimReply::lease).collect()
+    }
 }
 
 #[cfg(test)]
@@ -90,10 +147,12 @@ mod tests {
     use super::*;
 
     async fn call(store: &dyn Store, line: Value) -> Result<Value, Error> {
-        let mut fields = Fields::parse(&line.to_string())?;
+        let line = line.to_string();
+        let mut fields = Fields::parse(&line)?;
         let op: String = fields.take("op")?.unwrap_or_default();
-        let reply = dispatch(store, &op, fields).await?;
-        Ok(serde_json::from_str(reply.get()).unwrap())
+        let (queue, request) = Request::parse(&op, fields)?;
+        let reply = dispatch(store, queue.as_ref(), request).await?;
+        Ok(serde_json::to_value(&reply).unwrap())
     }
 
     #[tokio::test]
@@ -156,15 +215,15 @@ mod tests {
             ),
         ] {
             let error = call(&store, line.clone()).await.unwrap_err();
-            assert_eq!(error.code, code, "{line}");
+            assert_eq!(error.code.as_str(), code, "{line}");
         }
     }
 
     #[test]
     fn each_op_name_is_unique() {
-        let mut names = ops();
+        let mut names = Request::OPS.to_vec();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), ops().len());
+        assert_eq!(names.len(), Request::OPS.len());
     }
 }

@@ -26,6 +26,9 @@ pub struct EnqueueRequest {
     pub payload: Option<Text>,
     /// The payload as base64, for binary data. Excludes `payload`.
     pub payload_base64: Option<String>,
+    /// The payload as bytes, set by interfaces that receive bytes. Excludes the other two.
+    #[serde(skip)]
+    pub payload_bytes: Option<Bytes>,
     /// The job id (default: generated). Enqueueing the same id again is a duplicate.
     pub id: Option<String>,
     /// The kind, which selects the handler in a worker.
@@ -121,7 +124,13 @@ impl EnqueueRequest {
             self.payload_base64.as_deref(),
             "payload",
         )?;
-        Ok(payload.unwrap_or_default())
+        match (payload, &self.payload_bytes) {
+            (Some(_), Some(_)) => {
+                let help = "set either the field or the body";
+                Err(Error::invalid("payload", "set twice", help))
+            }
+            (payload, bytes) => Ok(payload.or_else(|| bytes.clone()).unwrap_or_default()),
+        }
     }
 }
 

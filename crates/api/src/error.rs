@@ -1,6 +1,5 @@
 //! The JSON form of errors: a stable code, a message and help.
 
-use std::borrow::Cow;
 use std::error::Error as StdError;
 
 use schemars::JsonSchema;
@@ -8,12 +7,13 @@ use serde::Serialize;
 use windlass_core::{BootId, Error as CoreError, JobId, JobState, QueueName};
 
 use crate::change::Verb;
+use crate::code::Code;
 
 /// An error reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Error {
     /// The stable error code. Match on this, not on the message.
-    pub code: Cow<'static, str>,
+    pub code: Code,
     /// What failed and why.
     pub message: String,
     /// What to do next.
@@ -32,13 +32,9 @@ pub struct ErrorReply {
 
 impl Error {
     /// Creates an error.
-    pub fn new(
-        code: impl Into<Cow<'static, str>>,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) -> Self {
+    pub fn new(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
-            code: code.into(),
+            code,
             message: message.into(),
             help: help.into(),
             line: None,
@@ -55,7 +51,7 @@ impl Error {
     /// The token is not valid for the job.
     pub fn lease_lost(id: &JobId) -> Self {
         Self::new(
-            "lease_lost",
+            Code::LeaseLost,
             format!("lease lost: the token is no longer valid for job {id:?}; nothing changed"),
             "discard this outcome: the job has ended, or another worker runs it",
         )
@@ -64,7 +60,7 @@ impl Error {
     /// The job is no longer stored.
     pub fn gone(queue: &QueueName, id: &JobId) -> Self {
         Self::new(
-            "gone",
+            Code::Gone,
             format!(
                 "job {id:?} not found in queue {queue}: it finished and was not kept, or never existed; \
                  nothing changed"
@@ -76,14 +72,18 @@ impl Error {
     /// The store returned fewer replies than expected.
     pub fn missing_reply() -> Self {
         let help = "this is a bug in Windlass; please report it";
-        Self::new("internal", "the store returned no reply for the job", help)
+        Self::new(
+            Code::Internal,
+            "the store returned no reply for the job",
+            help,
+        )
     }
 
     /// The token is not valid for any job.
     pub fn token_lost() -> Self {
         let help = "stop the jobs of this token; other workers may be running them";
         Self::new(
-            "lease_lost",
+            Code::LeaseLost,
             "lease lost: the token is no longer valid; nothing changed",
             help,
         )
@@ -92,7 +92,7 @@ impl Error {
     /// No unfinished job has the unique key.
     pub fn unique_key_not_found(queue: &QueueName) -> Self {
         Self::new(
-            "not_found",
+            Code::NotFound,
             format!("no unfinished job in queue {queue} has this unique key"),
             format!("list the jobs with `windlass job list {queue}`"),
         )
@@ -101,7 +101,7 @@ impl Error {
     /// No job has the payload.
     pub fn payload_not_found(queue: &QueueName) -> Self {
         Self::new(
-            "not_found",
+            Code::NotFound,
             format!("no job in queue {queue} has exactly this payload; nothing changed"),
             format!("list the jobs with `windlass job list {queue}`"),
         )
@@ -110,7 +110,7 @@ impl Error {
     /// The job is no longer stored, so its outcome is unknown.
     pub fn not_kept(queue: &QueueName, id: &JobId) -> Self {
         Self::new(
-            "gone",
+            Code::Gone,
             format!(
                 "job {id:?} is no longer stored: it succeeded without a result, or was removed"
             ),
@@ -123,7 +123,7 @@ impl Error {
     /// The job did not finish in time.
     pub fn wait_timed_out(id: &JobId, state: JobState) -> Self {
         Self::new(
-            "timed_out",
+            Code::TimedOut,
             format!("timed out waiting for job {id:?}; its state is {state}"),
             "wait longer, or check that a worker is running with `windlass workers`",
         )
@@ -132,7 +132,7 @@ impl Error {
     /// The process is shutting down and ends the wait.
     pub fn shutting_down() -> Self {
         Self::new(
-            "timed_out",
+            Code::TimedOut,
             "the wait was interrupted: the process is shutting down",
             "repeat the request, on another server or after the restart",
         )
@@ -141,7 +141,7 @@ impl Error {
     /// The worker does not exist.
     pub fn worker_not_found(id: &BootId) -> Self {
         Self::new(
-            "not_found",
+            Code::NotFound,
             format!("worker {id:?} not found"),
             "list the workers with `windlass workers`",
         )
@@ -157,7 +157,7 @@ impl Error {
     /// The job does not exist.
     pub fn job_not_found(queue: &QueueName, id: &JobId) -> Self {
         Self::new(
-            "not_found",
+            Code::NotFound,
             format!(
                 "job {id:?} not found in queue {queue}: it finished and was not kept, or never existed"
             ),
@@ -171,7 +171,7 @@ impl Error {
     /// The queue does not exist.
     pub fn queue_not_found(queue: &QueueName) -> Self {
         Self::new(
-            "not_found",
+            Code::NotFound,
             format!("queue {queue} not found"),
             "list the queues with `windlass queue list`",
         )
@@ -180,7 +180,7 @@ impl Error {
     /// The state of the job does not allow the change.
     pub fn wrong_state(queue: &QueueName, id: &JobId, state: JobState, verb: Verb) -> Self {
         Self::new(
-            "wrong_state",
+            Code::WrongState,
             format!(
                 "job {id:?} cannot be {}: its state is {state}",
                 verb.past_tense()
@@ -196,7 +196,7 @@ impl Error {
     /// Another unfinished job has the unique key.
     pub fn unique_key_conflict(queue: &QueueName, id: &JobId, owner: &JobId) -> Self {
         Self::new(
-            "conflict",
+            Code::Conflict,
             format!("the unique key of job {id:?} is in use by job {owner:?}"),
             format!(
                 "wait until that job has finished, or cancel it with `windlass job cancel {queue} {}`",
@@ -224,7 +224,7 @@ impl From<&CoreError> for Error {
             }
             cause = error.source();
         }
-        Self::new(error.code(), message, error.help())
+        Self::new(error.kind().into(), message, error.help())
     }
 }
 

@@ -1,25 +1,32 @@
 //! One JSON object with its fields as raw text, so that payloads keep their exact text.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
+use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::value::RawValue;
-use windlass_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use windlass_core::{Error, QueueName, Result};
+
+use crate::dispatch::missing_queue;
 
 /// Parser errors are truncated to this many characters, because they may quote a whole value.
 const PARSER_ERROR_MAX: usize = 300;
 
 /// The fields of one object, in order and without duplicates.
 #[derive(Debug, Default)]
-pub struct Fields(Vec<(String, Box<RawValue>)>);
+pub struct Fields<'a>(Vec<(String, Cow<'a, RawValue>)>);
 
-impl Fields {
+impl<'a> Fields<'a> {
     /// Parses one object.
-    pub fn parse(text: &str) -> Result<Self> {
-        read(text)
+    pub fn parse(text: &'a str) -> Result<Self> {
+        // serde would also accept a list for a struct.
+        if !text.trim_start().starts_with('{') {
+            return Err(invalid_json("expected an object"));
+        }
+        serde_json::from_str(text).map_err(|error| invalid_json(&error))
     }
 
     /// Returns whether the field exists.
@@ -41,62 +48,47 @@ impl Fields {
         self.0.retain(|(field, _)| field == name);
     }
 
+    /// Removes and parses the field `queue`.
+    pub(crate) fn take_queue(&mut self) -> Result<QueueName> {
+        let name: Option<String> = self.take("queue")?;
+        QueueName::new(name.ok_or_else(missing_queue)?)
+    }
+
     /// Adds a field, for example from a URL path. Fails if it exists.
-    pub fn put(&mut self, name: &str, value: &str) -> Result<()> {
-        if self.0.iter().any(|(field, _)| field == name) {
+    pub fn put(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<()> {
+        if self.has(name) {
             let why = "set twice";
             return Err(Error::invalid(&format!("field {name}"), why, "set it once"));
         }
-        let raw = serde_json::value::to_raw_value(value).map_err(|error| invalid_json(&error))?;
-        self.0.push((name.to_owned(), raw));
+        let raw = to_raw_value(value).map_err(|error| invalid_json(&error))?;
+        self.0.push((name.to_owned(), Cow::Owned(raw)));
         Ok(())
     }
 
     /// Parses all fields as a request. Unknown fields are errors.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
-        let text = serde_json::to_string(self).map_err(|error| invalid_json(&error))?;
-        read(&text)
+        let current = Cell::new("");
+        let fields = self.0.iter().map(|(name, value)| {
+            current.set(name);
+            (name.as_str(), value.as_ref())
+        });
+        T::deserialize(MapDeserializer::new(fields)).map_err(|error: serde_json::Error| {
+            let why = error.to_string();
+            if NAME_ERRORS.iter().any(|start| why.starts_with(start)) {
+                return invalid_json(&why);
+            }
+            invalid_field(current.get(), &error)
+        })
     }
 }
 
 /// Parses one object as `T`.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
-    // serde would also accept a list for a struct.
-    if !text.trim_start().starts_with('{') {
-        return Err(invalid_json("expected an object"));
-    }
-    serde_json::from_str(text).map_err(|error| match field_of(text, &error) {
-        Some(name) => invalid_field(&name, &error),
-        None => invalid_json(&error),
-    })
+    Fields::parse(text)?.read()
 }
 
-/// Returns the field whose value was rejected, or `None` if the error is not about one value.
-fn field_of(text: &str, error: &serde_json::Error) -> Option<String> {
-    let why = error.to_string();
-    let is_about_names = [
-        "unknown field",
-        "missing field",
-        "duplicate field",
-        "more than",
-    ];
-    if !error.is_data() || is_about_names.iter().any(|start| why.starts_with(start)) {
-        return None;
-    }
-    let lines = text
-        .split_inclusive('\n')
-        .take(error.line().checked_sub(1)?);
-    let position = lines.map(str::len).sum::<usize>() + error.column();
-    let values: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
-    let starts = values.into_iter().map(|(name, value)| {
-        // The value is a slice of the text.
-        (value.get().as_ptr().addr() - text.as_ptr().addr(), name)
-    });
-    starts
-        .filter(|(start, _)| *start < position)
-        .max()
-        .map(|(_, name)| name)
-}
+/// Starts of errors that are about the name of a field, not its value.
+const NAME_ERRORS: [&str; 3] = ["unknown field", "missing field", "duplicate field"];
 
 fn invalid_field(name: &str, error: &serde_json::Error) -> Error {
     let help = "docs/stdio.md lists the fields of every op";
@@ -136,20 +128,20 @@ fn invalid_json(why: &(impl fmt::Display + ?Sized)) -> Error {
     )
 }
 
-impl<'de> Deserialize<'de> for Fields {
+impl<'de> Deserialize<'de> for Fields<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Reader;
 
         impl<'de> Visitor<'de> for Reader {
-            type Value = Fields;
+            type Value = Fields<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
-                let mut fields: Vec<(String, Box<RawValue>)> = Vec::new();
-                while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+                let mut fields: Vec<(String, Cow<'de, RawValue>)> = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
                     if fields.iter().any(|(field, _)| *field == name) {
                         let short: String = name.chars().take(40).collect();
                         let why = format!("duplicate field {short:?}");
@@ -160,7 +152,7 @@ impl<'de> Deserialize<'de> for Fields {
                             "more than {FIELDS_MAX} fields"
                         )));
                     }
-                    fields.push((name, value));
+                    fields.push((name, Cow::Borrowed(value)));
                 }
                 Ok(Fields(fields))
             }
@@ -172,16 +164,6 @@ impl<'de> Deserialize<'de> for Fields {
 
 /// The maximum number of fields; no request has more.
 const FIELDS_MAX: usize = 64;
-
-impl Serialize for Fields {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(self.0.len()))?;
-        for (name, value) in &self.0 {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
 
 #[cfg(test)]
 mod tests {

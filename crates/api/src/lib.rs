@@ -15,8 +15,8 @@
 //! # Map
 //!
 //! [`timestamp`] and [`content`] convert times and bytes to and from JSON; [`depth`] limits nesting, and
-//! [`fields`] parses one object. [`request`] has a type for each op, and [`dispatch`](mod@dispatch) executes
-//! an op by name. [`enqueue`] is the JSON form of a new job. [`job`], [`claim`], [`change`], [`queue`],
+//! [`fields`] parses one object. [`request`] has a type for each op; [`Request`] is any of them, and
+//! [`dispatch`](mod@dispatch) executes it. [`undelivered`] returns jobs whose reply was not delivered. [`enqueue`] is the JSON form of a new job. [`job`], [`claim`], [`change`], [`queue`],
 //! [`worker`] and [`maintenance`] are replies. [`error`] is the JSON form of errors, and [`code`] the table of
 //! their codes. [`wait_for_end`] waits for outcomes.
 
@@ -34,17 +34,19 @@ pub mod maintenance;
 pub mod queue;
 pub mod request;
 pub mod timestamp;
+pub mod undelivered;
 pub mod worker;
 
 pub use change::{ChangeCounts, ChangeReply, Verb};
 pub use claim::{ClaimReply, OutcomeReply, RenewReply};
-pub use code::{CODES, Code};
-pub use dispatch::{dispatch, ops};
+pub use code::Code;
+pub use dispatch::{Reply, Request, dispatch, dispatch_until};
 pub use enqueue::{EnqueueReply, EnqueueRequest};
 pub use error::{Error, ErrorReply};
 pub use fields::Fields;
 pub use job::JobReply;
 pub use maintenance::{MaintenanceReply, RepairReply};
 pub use queue::{QueueReply, SettingsReply};
+pub use undelivered::Undelivered;
 pub use windlass_core::wait::{JobEnd, wait_for_end};
 pub use worker::WorkerReply;

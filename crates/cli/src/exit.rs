@@ -53,9 +53,9 @@ impl Exit {
         Self::Interrupted,
     ];
 
-    /// Returns the exit for an error code; `Failed` if the code is unknown.
-    fn of(code: &str) -> Self {
-        let exit = Code::find(code).and_then(|code| code.exit);
+    /// Returns the exit for an error code; `Failed` if it has none.
+    fn of(code: Code) -> Self {
+        let exit = code.exit();
         let found = Self::ALL.into_iter().find(|it| Some(it.code()) == exit);
         found.unwrap_or(Self::Failed)
     }
@@ -78,18 +78,18 @@ impl CliError {
 
     /// The command line is invalid.
     pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::from(Error::new("usage", message, help))
+        Self::from(Error::new(Code::Usage, message, help))
     }
 
     /// The environment or the configuration file is invalid.
     pub(crate) fn config(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::from(Error::new("bad_config", message, help))
+        Self::from(Error::new(Code::BadConfig, message, help))
     }
 
     /// A bug in this program.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         let help = "this is a bug in Windlass; report it with the command and this message";
-        Self::from(Error::new("internal", message, help))
+        Self::from(Error::new(Code::Internal, message, help))
     }
 
     /// The result could not be written to stdout.
@@ -97,7 +97,7 @@ impl CliError {
         let message =
             format!("the command succeeded, but its result cannot be written to stdout: {why}");
         let help = "free disk space, or redirect stdout elsewhere";
-        Self::from(Error::new("unwritable", message, help))
+        Self::from(Error::new(Code::Unwritable, message, help))
     }
 
     /// A file or stdin could not be read.
@@ -111,7 +111,7 @@ impl CliError {
 
 impl From<Error> for CliError {
     fn from(details: Error) -> Self {
-        Self::new(Exit::of(&details.code), details)
+        Self::new(Exit::of(details.code), details)
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
             (ErrorKind::StoreUnsupported, 78),
             (ErrorKind::Internal, 1),
         ] {
-            assert_eq!(Exit::of(kind.code()).code(), code, "{kind:?}");
+            assert_eq!(Exit::of(kind.into()).code(), code, "{kind:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::set_global_default;
 use tracing::{Event, Level, Metadata, Subscriber};
-use windlass_api::Error;
+use windlass_api::{Code, Error};
 
 use crate::output::Output;
 
@@ -58,7 +58,7 @@ struct Warning {
     /// The queue, job or worker concerned.
     subject: Vec<String>,
     message: String,
-    code: Option<String>,
+    code: Option<Code>,
     help: String,
 }
 
@@ -74,7 +74,7 @@ impl Warning {
 impl Visit for Warning {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
-            "code" => self.code = Some(value.to_owned()),
+            "code" => self.code = Code::from_text(value),
             "help" => value.clone_into(&mut self.help),
             _ => self.record_debug(field, &format_args!("{value}")),
         }

@@ -9,7 +9,7 @@ use clap::error::ErrorKind as UsageKind;
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use windlass_api::{Error, ErrorReply};
+use windlass_api::{Code, Error, ErrorReply};
 
 use crate::exit::Exit;
 
@@ -248,7 +248,7 @@ pub(crate) fn usage(error: &clap::Error, is_json: bool) -> Exit {
         let text = error.to_string();
         let (what, help) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));
         let what = what.trim().trim_start_matches("error: ");
-        let error = Error::new("usage", what, help.trim());
+        let error = Error::new(Code::Usage, what, help.trim());
         Output::new(true).error(&error);
     } else {
         // There is nowhere to report a failure to print.

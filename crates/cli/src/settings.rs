@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use windlass::StoreUrl;
-use windlass_api::Error;
+use windlass_api::{Code, Error};
 
 use crate::exit::{CliError, Exit, Result};
 
@@ -98,7 +98,7 @@ fn choose(flag: Option<&str>, environment: Option<&str>, file: Option<&str>) -> 
         }
         let mut details = Error::from(&error);
         details.message = format!("{} ({store_source})", details.message);
-        details.code = "bad_config".into();
+        details.code = Code::BadConfig;
         CliError::new(Exit::BadConfig, details)
     })?;
     Ok(Settings {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Duration, Instant};
+use windlass_api::Code;
 
 use crate::budget::{Budget, Reserved, UsedUp};
 use crate::error::HttpError;
@@ -74,7 +75,7 @@ impl Limiter {
         permit.map_err(|_| {
             let why = "too many requests are in flight for this token";
             let help = "wait for some of them; requests=N in the token file sets the limit";
-            HttpError::new("too_many_requests", why, help)
+            HttpError::new(Code::TooManyRequests, why, help)
         })
     }
 
@@ -85,11 +86,11 @@ impl Limiter {
             UsedUp::Token => {
                 let why = "the requests and unread replies of this token use too much memory";
                 let help = "read replies faster, send less at once, or retry later";
-                HttpError::new("too_many_requests", why, help)
+                HttpError::new(Code::TooManyRequests, why, help)
             }
             UsedUp::Process => {
                 let why = "all requests and unread replies together use too much memory";
-                HttpError::new("overloaded", why, "retry in a few seconds")
+                HttpError::new(Code::Overloaded, why, "retry in a few seconds")
             }
         })
     }
@@ -109,7 +110,7 @@ impl Limiter {
             let why = format!("rate limit exceeded: {rate} requests per second for this token");
             let help = "send fewer requests, or send jobs in batches; \
                 rate=N in the token file sets the limit";
-            HttpError::new("too_many_requests", why, help).retry_after(wait)
+            HttpError::new(Code::TooManyRequests, why, help).retry_after(wait)
         })
     }
 
@@ -119,7 +120,7 @@ impl Limiter {
         permit.map_err(|_| {
             let why = "too many event streams are open for this token";
             let help = "close one; streams=N in the token file sets the limit";
-            HttpError::new("too_many_requests", why, help)
+            HttpError::new(Code::TooManyRequests, why, help)
         })
     }
 }

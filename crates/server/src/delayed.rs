@@ -5,13 +5,13 @@ use axum::http::{HeaderValue, Response, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use windlass_api::{EnqueueRequest, Error, Fields};
+use windlass_api::{Code, EnqueueRequest, Error, Fields};
 use windlass_core::limits::FUTURE_MAX;
 use windlass_core::time::as_ms;
 use windlass_core::{Clock, Due, JobId, SystemClock, Timestamp};
 
 use crate::error::HttpError;
-use crate::idempotency::{self, Key};
+use crate::idempotency::Key;
 use crate::request::{ApiRequest, check_queue_access};
 use crate::state::{AppState, BODY_BYTES_MAX};
 
@@ -61,13 +61,13 @@ pub(crate) async fn handle(
         }
         (Err(DueTimeError::Past(error) | DueTimeError::Invalid(error)), _) => return Err(error),
     };
+    let mut enqueue: EnqueueRequest = fields.read()?;
     if let Some(key) = &key {
-        idempotency::set_job_id(&mut fields, key, 0)?;
+        key.set_id(&mut enqueue, 0);
     }
-    let enqueue: EnqueueRequest = fields.read()?;
     if enqueue.payload.is_none() {
         let help = "send {\"payload\": …, \"dueTime\": …}; the payload can be any JSON";
-        return Err(HttpError::new("invalid", "missing field payload", help));
+        return Err(HttpError::new(Code::Invalid, "missing field payload", help));
     }
     let mut job = enqueue.into_job()?;
     job.due = Due::At(due);
@@ -102,7 +102,7 @@ fn parse_due(due: Option<&Value>, now_ms: u64) -> Result<Timestamp, DueTimeError
     let error = |why: &str| {
         let help = "set dueTime to unix seconds in the future, such as \
             {\"payload\":\"hello\",\"dueTime\":1893456000}";
-        HttpError::new("invalid", format!("invalid due time: {why}"), help)
+        HttpError::new(Code::Invalid, format!("invalid due time: {why}"), help)
     };
     let invalid = |why: &str| DueTimeError::Invalid(error(why));
     let number = match due {

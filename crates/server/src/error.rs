@@ -36,7 +36,7 @@ pub(crate) struct ProblemDocument {
     /// What failed and why.
     detail: String,
     /// The stable error code. Match on this in programs.
-    code: String,
+    code: Code,
     /// What to do next.
     help: String,
     /// The id of the request, also sent as the header `x-request-id`.
@@ -47,19 +47,15 @@ pub(crate) struct ProblemDocument {
 }
 
 /// Returns the HTTP status of an error code (default: 500).
-pub(crate) fn status_of(code: &str) -> StatusCode {
-    let status = Code::find(code).and_then(|code| code.status);
+pub(crate) fn status_of(code: Code) -> StatusCode {
+    let status = code.status();
     let status = status.and_then(|status| StatusCode::from_u16(status).ok());
     status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 impl HttpError {
     /// Creates an error.
-    pub(crate) fn new(
-        code: &'static str,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) -> Self {
+    pub(crate) fn new(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::from(Error::new(code, message, help))
     }
 
@@ -88,11 +84,11 @@ impl HttpError {
         let has_message = is_legacy || self.has_message;
         let message = has_message.then(|| self.inner.message.clone());
         let document = ProblemDocument {
-            kind: format!("urn:windlass:problem:{}", self.inner.code),
+            kind: format!("urn:windlass:problem:{}", self.inner.code.as_str()),
             title: self.status.canonical_reason().unwrap_or("Error"),
             status: self.status.as_u16(),
             detail: self.inner.message,
-            code: self.inner.code.into_owned(),
+            code: self.inner.code,
             help: self.inner.help,
             request_id: request_id.to_owned(),
             message,
@@ -124,7 +120,7 @@ impl HttpError {
 impl From<Error> for HttpError {
     fn from(error: Error) -> Self {
         Self {
-            status: status_of(&error.code),
+            status: status_of(error.code),
             inner: error,
             retry_after: RETRY_AFTER,
             delay: Duration::ZERO,
@@ -147,7 +143,7 @@ mod tests {
     #[test]
     fn retry_after_is_rounded_up_to_whole_seconds() {
         for (ms, seconds) in [(0, "1"), (1, "1"), (1000, "1"), (1001, "2"), (60_000, "60")] {
-            let error = HttpError::new("too_many_requests", "why", "help");
+            let error = HttpError::new(Code::TooManyRequests, "why", "help");
             let response = error
                 .retry_after(Duration::from_millis(ms))
                 .response("r", false);
@@ -172,7 +168,7 @@ mod tests {
             (ErrorKind::StoreUnsupported, 500),
             (ErrorKind::Internal, 500),
         ] {
-            assert_eq!(status_of(kind.code()), status, "{kind:?}");
+            assert_eq!(status_of(kind.into()), status, "{kind:?}");
             let error = HttpError::from(CoreError::new(kind, "what", "help"));
             let response = error.response("r-1", false);
             let has_retry_after = response.headers().contains_key(header::RETRY_AFTER);

@@ -13,9 +13,11 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
+use windlass_api::Code;
 use windlass_core::QueueName;
 
 use crate::error::HttpError;
@@ -28,31 +30,35 @@ pub(crate) use hub::Hub;
 use hub::{Event, EventCursor, StreamPermit};
 pub(crate) use tickets::{TicketReply, Tickets, issue as ticket};
 
+/// The query of an event stream.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct EventsRequest {
+    /// Send only events of this queue.
+    queue: Option<String>,
+    /// Resume after this event, for clients that cannot send the header `Last-Event-ID`.
+    last_event_id: Option<String>,
+    /// A one-time ticket, for clients that cannot send the header `Authorization`.
+    #[serde(rename = "ticket")]
+    _ticket: Option<String>,
+}
+
 /// Opens an event stream.
 pub(crate) fn handle(state: &Arc<AppState>, request: &ApiRequest) -> HandlerResult {
-    let mut fields = request.query_fields()?;
-    let mut take = |name: &str| match fields.remove(name) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    };
-    // The ticket was already redeemed by the middleware.
-    let (queue, last, _ticket) = (take("queue"), take("last_event_id"), take("ticket"));
-    if !fields.is_empty() {
-        let why = "unknown query parameter";
-        let help = "expected: queue, last_event_id, ticket";
-        return Err(HttpError::new("invalid", why, help));
-    }
-    let queue = queue.map(QueueName::new).transpose()?;
+    let query: EventsRequest = request.query_fields()?.read()?;
+    let queue = query.queue.map(QueueName::new).transpose()?;
     if let Some(queue) = &queue {
         check_queue_access(&request.grant, queue)?;
     }
     let token_permit = request.limiter.open_stream()?;
     let permit = state.hub.open_stream().ok_or_else(|| {
         let why = "too many event streams are open";
-        HttpError::new("overloaded", why, "close some, or retry later")
+        HttpError::new(Code::Overloaded, why, "close some, or retry later")
     })?;
     let header = request.headers.get("last-event-id");
-    let last = header.map_or(last.as_deref(), |id| Some(id.to_str().unwrap_or("")));
+    let last = header.map_or(query.last_event_id.as_deref(), |id| {
+        Some(id.to_str().unwrap_or(""))
+    });
     let reader = Reader {
         state: Arc::clone(state),
         cursor: state.hub.cursor(last),

@@ -11,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, header};
 use axum::middleware::Next;
 use hyper::body::Body as _;
+use windlass_api::Code;
 
 use crate::budget::hold;
 use crate::caller::{Caller, Limiter};
@@ -115,7 +116,7 @@ fn reserve_reply(
 
 fn overloaded() -> HttpError {
     let why = "too many requests are in flight, or too many clients are connected";
-    HttpError::new("overloaded", why, "retry in a few seconds")
+    HttpError::new(Code::Overloaded, why, "retry in a few seconds")
 }
 
 /// Runs all checks that do not depend on the route. Returns the caller.
@@ -125,7 +126,7 @@ fn check(state: &AppState, request: &Request) -> Result<Caller, HttpError> {
     if url_bytes > URL_BYTES_MAX {
         let why = format!("URL too long: {url_bytes} bytes; maximum {URL_BYTES_MAX}");
         let help = "send fields in the body";
-        return Err(HttpError::new("url_too_long", why, help));
+        return Err(HttpError::new(Code::UrlTooLong, why, help));
     }
     let bytes = |headers: &HeaderMap| -> usize {
         let each = headers.iter();
@@ -135,7 +136,7 @@ fn check(state: &AppState, request: &Request) -> Result<Caller, HttpError> {
     if bytes(request.headers()) > HEADER_BYTES_MAX {
         let why = format!("headers too large; maximum {HEADER_BYTES_MAX} bytes");
         return Err(HttpError::new(
-            "too_large",
+            Code::TooLarge,
             why,
             "send fewer or shorter headers",
         ));
@@ -153,7 +154,7 @@ fn check(state: &AppState, request: &Request) -> Result<Caller, HttpError> {
     if request.headers().contains_key(header::CONTENT_ENCODING) {
         let why = "compressed bodies are not supported";
         let help = "send the body uncompressed, without content-encoding";
-        return Err(HttpError::new("wrong_media_type", why, help));
+        return Err(HttpError::new(Code::WrongMediaType, why, help));
     }
     Ok(caller)
 }
@@ -177,7 +178,7 @@ fn authenticate(state: &AppState, request: &Request) -> Result<Caller, HttpError
     };
     let Some(found) = found else {
         let help = "set the header authorization: Bearer TOKEN";
-        return Err(HttpError::new("unauthorized", "missing token", help));
+        return Err(HttpError::new(Code::Unauthorized, "missing token", help));
     };
     if let Some(caller) = found {
         return Ok(caller);
@@ -187,7 +188,7 @@ fn authenticate(state: &AppState, request: &Request) -> Result<Caller, HttpError
     let help = "check that the server's token file contains the SHA-256 of the token, which has \
         at least 32 characters (`windlass token new`); a ticket is valid once, for 30s";
     let why = "unknown token or ticket";
-    Err(HttpError::new("unauthorized", why, help))
+    Err(HttpError::new(Code::Unauthorized, why, help))
 }
 
 /// Returns the ticket in the query. Accepted only for event streams, where browsers cannot send

@@ -12,22 +12,21 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use serde_json::Value;
-use windlass_api::{Error, Fields, QueueReply, dispatch};
+use windlass_api::request::{Enqueue, EnqueueAll, QueueRequest};
+use windlass_api::{Code, Error, QueueReply, dispatch_until};
 use windlass_core::{Bytes, Job, QueueName};
 
 use crate::caller::Caller;
 use crate::error::HttpError;
-use crate::idempotency::{self, Key};
+use crate::idempotency::Key;
 use crate::request::ApiRequest;
 use crate::scope::Grant;
-use crate::state::{AppState, BATCH_BYTES_MAX, BODY_BYTES_MAX};
+use crate::state::{AppState, BODY_BYTES_MAX};
 use crate::table::Handler;
 use crate::{delayed, events, metrics, openapi, page};
 
+pub(crate) use export::ExportRequest;
 pub(crate) use names::KnownQueues;
 
 /// How long `/readyz` waits for the store.
@@ -53,7 +52,7 @@ pub(crate) async fn handle(state: &Arc<AppState>, request: ApiRequest) -> Handle
         Handler::Claim => claim::claim(state, request).await,
         Handler::Queues => queues(state, &request.grant).await,
         Handler::Workers => workers::list(state, &request.grant).await,
-        Handler::Worker => workers::operation(state, request).await,
+        Handler::Worker => workers::worker(state, request).await,
         Handler::Register => workers::register(state, request).await,
         Handler::Heartbeat => workers::heartbeat(state, request).await,
         Handler::Events => events::handle(state, &request),
@@ -68,80 +67,47 @@ pub(crate) async fn handle(state: &Arc<AppState>, request: ApiRequest) -> Handle
 }
 
 async fn operation(state: &AppState, mut request: ApiRequest) -> HandlerResult {
-    let fields = request.fields(BODY_BYTES_MAX).await?;
-    let reply = dispatch(state.store.as_ref(), request.route.op, fields);
-    let reply = if request.route.op == "wait" {
-        // `wait` only reads, so it is safe to drop.
-        tokio::select! {
-            reply = reply => reply?,
-            () = state.stopping.cancelled() => return Err(Error::shutting_down().into()),
-        }
-    } else {
-        reply.await?
-    };
-    Ok(json_text(reply.get().to_owned()))
+    let (queue, parsed) = request.parse().await?;
+    let store = state.store.as_ref();
+    let reply = dispatch_until(store, queue.as_ref(), parsed, &state.stopping).await?;
+    json(&reply)
 }
 
 /// Enqueues one job, sent as JSON, or as raw bytes with the other fields in the query.
 async fn enqueue(state: &AppState, mut request: ApiRequest) -> HandlerResult {
-    let is_bytes = request.media_type() == "application/octet-stream";
-    let mut fields = if is_bytes {
-        let mut fields = request.query_fields()?;
-        let payload = request.bytes(BODY_BYTES_MAX).await?;
-        fields.insert("payload_base64".to_owned(), STANDARD.encode(payload).into());
-        collect_headers(&mut fields);
-        let mut fields = Fields::parse(&Value::Object(fields).to_string())?;
-        request.add_path_fields(&mut fields)?;
-        fields
+    let mut job: Enqueue = if request.media_type() == "application/octet-stream" {
+        let job: Enqueue = request.query_fields()?.read()?;
+        let payload_bytes = Some(request.bytes(BODY_BYTES_MAX).await?);
+        Enqueue {
+            payload_bytes,
+            ..job
+        }
     } else {
-        request.fields(BODY_BYTES_MAX).await?
+        request.read().await?
     };
     if let Some(key) = Key::from_headers(&request.headers)? {
-        idempotency::set_job_id(&mut fields, &key, 0)?;
+        key.set_id(&mut job, 0);
     }
-    let reply = dispatch(state.store.as_ref(), request.route.op, fields).await?;
-    let enqueued: Enqueued = serde_json::from_str(reply.get()).unwrap_or_default();
-    let mut response = json_text(reply.get().to_owned());
+    let enqueued = job.execute(state.store.as_ref(), &request.queue()?).await?;
+    let mut response = json(&enqueued)?;
     if !enqueued.duplicate {
         *response.status_mut() = StatusCode::CREATED;
     }
     Ok(response)
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
-struct Enqueued {
-    duplicate: bool,
-}
-
-/// Moves job headers in the query, `header.NAME=VALUE`, into the field `headers`.
-fn collect_headers(fields: &mut serde_json::Map<String, Value>) {
-    let is_header = |name: &String| name.starts_with("header.");
-    let names: Vec<_> = fields
-        .keys()
-        .filter(|name| is_header(name))
-        .cloned()
-        .collect();
-    let mut headers = serde_json::Map::new();
-    for name in names {
-        if let (Some(value), Some(header)) = (fields.remove(&name), name.strip_prefix("header.")) {
-            headers.insert(header.to_owned(), value);
+async fn batch(state: &AppState, mut request: ApiRequest) -> HandlerResult {
+    let mut batch: EnqueueAll = request.read().await?;
+    if let Some(key) = Key::from_headers(&request.headers)? {
+        for (item, job) in batch.jobs.iter_mut().enumerate() {
+            key.set_id(job, item);
         }
     }
-    if !headers.is_empty() {
-        fields.insert("headers".to_owned(), Value::Object(headers));
-    }
-}
-
-async fn batch(state: &AppState, mut request: ApiRequest) -> HandlerResult {
-    request.no_query()?;
-    let text = request.json(BATCH_BYTES_MAX).await?;
-    let mut fields = Fields::parse(&text)?;
-    if let Some(key) = Key::from_headers(&request.headers)? {
-        fields = idempotency::set_batch_ids(&mut fields, &key)?;
-    }
-    request.add_path_fields(&mut fields)?;
-    let reply = dispatch(state.store.as_ref(), request.route.op, fields).await?;
-    Ok(json_text(reply.get().to_owned()))
+    json(
+        &batch
+            .execute(state.store.as_ref(), &request.queue()?)
+            .await?,
+    )
 }
 
 /// Returns the payload or the result of a job as raw bytes.
@@ -157,7 +123,7 @@ async fn content(
     let bytes = select(job).ok_or_else(|| {
         let why = format!("job {id:?} has no {what}");
         let help = format!("check its state with GET /v1/queues/{queue}/jobs/ID");
-        HttpError::new("not_found", why, help)
+        HttpError::new(Code::NotFound, why, help)
     })?;
     let mut response = Response::new(Body::from(bytes));
     let headers = response.headers_mut();
@@ -176,7 +142,7 @@ async fn ticket(state: &AppState, mut request: ApiRequest) -> HandlerResult {
     request.no_query()?;
     if !request.json(BODY_BYTES_MAX).await?.is_empty() {
         let why = "this route accepts no body";
-        return Err(HttpError::new("invalid", why, "send an empty body"));
+        return Err(HttpError::new(Code::Invalid, why, "send an empty body"));
     }
     let (grant, limiter) = (request.grant, request.limiter);
     events::ticket(state, Caller { grant, limiter })
@@ -207,11 +173,15 @@ pub(crate) async fn accessible_queues(
 async fn ready(state: &AppState) -> HandlerResult {
     if state.stopping.is_cancelled() {
         let help = "use another server, or retry after the restart";
-        return Err(HttpError::new("not_ready", "the server is stopping", help));
+        return Err(HttpError::new(
+            Code::NotReady,
+            "the server is stopping",
+            help,
+        ));
     }
     let not_ready = |why: String| {
         let help = "run `windlass doctor` with the same --store as the server";
-        HttpError::new("not_ready", why, help)
+        HttpError::new(Code::NotReady, why, help)
     };
     match tokio::time::timeout(READY_TIMEOUT, state.store.queues()).await {
         Ok(Ok(_)) => Ok(plain("ready\n")),
@@ -231,7 +201,7 @@ pub(crate) fn json(value: &impl Serialize) -> HandlerResult {
     let text = serde_json::to_string(value).map_err(|error| {
         let help = "this is a bug in Windlass; please report it";
         HttpError::new(
-            "internal",
+            Code::Internal,
             format!("cannot serialize the reply: {error}"),
             help,
         )

@@ -2,9 +2,8 @@
 //! duplicates.
 
 use axum::http::HeaderMap;
-use serde::Serialize;
 use sha2::{Digest, Sha256};
-use windlass_api::Fields;
+use windlass_api::{Code, EnqueueRequest};
 
 use crate::error::HttpError;
 
@@ -26,7 +25,7 @@ impl Key {
             let why =
                 format!("invalid Idempotency-Key: expected 1 to {KEY_BYTES_MAX} ASCII characters");
             let help = "use a new value for each request, such as a UUID";
-            return Err(HttpError::new("invalid", why, help));
+            return Err(HttpError::new(Code::Invalid, why, help));
         }
         Ok(Some(Self(text.to_owned())))
     }
@@ -44,39 +43,11 @@ impl Key {
             .collect();
         format!("key-{hex}")
     }
-}
 
-/// Sets the id of a job, if it has none.
-pub(crate) fn set_job_id(fields: &mut Fields, key: &Key, item: usize) -> Result<(), HttpError> {
-    let id: Option<String> = fields.take("id")?;
-    fields.put("id", &id.unwrap_or_else(|| key.id(item)))?;
-    Ok(())
-}
-
-/// Sets the id of each job of a batch that has none.
-pub(crate) fn set_batch_ids(fields: &mut Fields, key: &Key) -> Result<Fields, HttpError> {
-    #[derive(Serialize)]
-    struct Batch {
-        jobs: Vec<Fields>,
+    /// Sets the id of the job at index `item`, if it has none.
+    pub(crate) fn set_id(&self, job: &mut EnqueueRequest, item: usize) {
+        job.id.get_or_insert_with(|| self.id(item));
     }
-
-    let mut jobs: Vec<Fields> = fields.take("jobs")?.unwrap_or_default();
-    for (item, job) in jobs.iter_mut().enumerate() {
-        set_job_id(job, key, item)?;
-    }
-    if serde_json::to_string(fields).is_ok_and(|rest| rest != "{}") {
-        let help = "send only the field jobs";
-        return Err(HttpError::new(
-            "invalid",
-            "unknown field in the batch",
-            help,
-        ));
-    }
-    let text = serde_json::to_string(&Batch { jobs }).map_err(|_| {
-        let help = "this is a bug in Windlass; please report it";
-        HttpError::new("internal", "cannot serialize the batch", help)
-    })?;
-    Ok(Fields::parse(&text)?)
 }
 
 #[cfg(test)]
@@ -94,11 +65,12 @@ mod tests {
     #[test]
     fn an_id_set_by_the_client_is_kept() {
         let key = Key("k".to_owned());
-        let text = r#"{"jobs":[{"payload":{"a" : 1.0}},{"id":"mine"}]}"#;
-        let batch = set_batch_ids(&mut Fields::parse(text).unwrap(), &key).unwrap();
-        let batch = serde_json::to_string(&batch).unwrap();
-        assert!(batch.contains(r#"{"a" : 1.0}"#), "{batch}");
-        assert!(batch.contains(r#"{"id":"mine"}"#), "{batch}");
-        assert!(batch.contains(&key.id(0)), "{batch}");
+        let mut jobs = [EnqueueRequest::default(), EnqueueRequest::default()];
+        jobs[1].id = Some("mine".to_owned());
+        for (item, job) in jobs.iter_mut().enumerate() {
+            key.set_id(job, item);
+        }
+        assert_eq!(jobs[0].id, Some(key.id(0)));
+        assert_eq!(jobs[1].id.as_deref(), Some("mine"));
     }
 }

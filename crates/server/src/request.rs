@@ -1,5 +1,6 @@
 //! A request as handlers see it: path, query, body and caller.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,15 +9,16 @@ use axum::extract::RawPathParams;
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use serde_json::{Map, Value};
-use windlass_api::{Fields, depth};
-use windlass_core::{JobId, QueueName};
+use serde::de::DeserializeOwned;
+use windlass_api::{Code, Fields, Request, depth};
+use windlass_core::{Error as CoreError, JobId, QueueName};
 
 use crate::budget::Reserved;
 use crate::caller::Limiter;
 use crate::error::HttpError;
 use crate::scope::Grant;
-use crate::table::Route;
+use crate::state::{BATCH_BYTES_MAX, BODY_BYTES_MAX};
+use crate::table::{Handler, Route};
 
 /// The query parameters that are numbers.
 const NUMERIC: [&str; 4] = ["limit", "priority", "max_attempts", "max"];
@@ -87,29 +89,47 @@ impl ApiRequest {
         check_queue_access(&self.grant, &queue)
     }
 
-    /// Returns the fields of the operation: path parameters plus the body or the query.
-    pub(crate) async fn fields(&mut self, bytes_max: usize) -> Result<Fields, HttpError> {
+    /// Parses the op of the route.
+    pub(crate) async fn parse(&mut self) -> Result<(Option<QueueName>, Request), HttpError> {
+        let op = self.route.op;
+        self.parse_with(|fields| Request::parse(op, fields)).await
+    }
+
+    /// Parses the fields of a request whose type the handler knows.
+    pub(crate) async fn read<R: DeserializeOwned>(&mut self) -> Result<R, HttpError> {
+        self.parse_with(|mut fields| {
+            // A part of the path, which has been checked.
+            let _: Option<String> = fields.take("queue")?;
+            fields.read()
+        })
+        .await
+    }
+
+    /// Parses the fields: path parameters plus the body or the query.
+    async fn parse_with<T>(
+        &mut self,
+        parse: impl FnOnce(Fields<'_>) -> Result<T, CoreError>,
+    ) -> Result<T, HttpError> {
+        let text;
         let mut fields = if self.route.method.has_body() {
             self.no_query()?;
-            let text = self.json(bytes_max).await?;
+            let bytes_max = match self.route.handler {
+                Handler::Batch => BATCH_BYTES_MAX,
+                _ => BODY_BYTES_MAX,
+            };
+            text = self.json(bytes_max).await?;
             if text.is_empty() {
                 Fields::default()
             } else {
                 Fields::parse(&text)?
             }
         } else {
-            Fields::parse(&Value::Object(self.query_fields()?).to_string())?
+            self.query_fields()?
         };
-        self.add_path_fields(&mut fields)?;
-        Ok(fields)
-    }
-
-    /// Adds the path parameters to the fields.
-    pub(crate) fn add_path_fields(&self, fields: &mut Fields) -> Result<(), HttpError> {
         for (name, value) in &self.path {
             fields.put(name, value)?;
         }
-        Ok(())
+        Ok(parse(fields)?)
     }
 
     /// Rejects a query on routes that take their fields in the body. The error does not repeat it,
@@ -120,31 +140,46 @@ impl ApiRequest {
         }
         let help = "send the fields in the body, as JSON";
         Err(HttpError::new(
-            "invalid",
+            Code::Invalid,
             "this route accepts no query parameters",
             help,
         ))
     }
 
-    /// Returns the query as a JSON object.
-    pub(crate) fn query_fields(&self) -> Result<Map<String, Value>, HttpError> {
-        let mut fields = Map::new();
-        for (name, text) in form_urlencoded::parse(self.query.as_bytes()) {
-            let value = if NUMERIC.contains(&name.as_ref()) {
+    /// Returns the parameters of the query. Those named `header.NAME` become the field `headers`.
+    pub(crate) fn query_fields(&self) -> Result<Fields<'static>, HttpError> {
+        let mut fields = Fields::default();
+        let mut headers = BTreeMap::new();
+        for (count, (name, text)) in form_urlencoded::parse(self.query.as_bytes()).enumerate() {
+            if count == QUERY_FIELDS_MAX {
+                let why = "too many query parameters";
+                let help = format!("send at most {QUERY_FIELDS_MAX}");
+                return Err(HttpError::new(Code::Invalid, why, help));
+            }
+            if let Some(header) = name.strip_prefix("header.") {
+                if headers
+                    .insert(header.to_owned(), text.into_owned())
+                    .is_some()
+                {
+                    let why = format!("duplicate query parameter {name}");
+                    return Err(HttpError::new(
+                        Code::Invalid,
+                        why,
+                        "send each parameter once",
+                    ));
+                }
+            } else if NUMERIC.contains(&name.as_ref()) {
                 let number = text.parse::<u64>().map_err(|_| {
                     let why = format!("invalid query parameter {name}: expected a whole number");
-                    HttpError::new("invalid", why, format!("use a value such as {name}=10"))
+                    HttpError::new(Code::Invalid, why, format!("use a value such as {name}=10"))
                 })?;
-                Value::from(number)
+                fields.put(&name, &number)?;
             } else {
-                Value::from(text.into_owned())
-            };
-            let is_new = fields.insert(name.into_owned(), value).is_none();
-            if !is_new || fields.len() > QUERY_FIELDS_MAX {
-                let why = "duplicate or too many query parameters";
-                let help = format!("send each parameter once, at most {QUERY_FIELDS_MAX} in all");
-                return Err(HttpError::new("invalid", why, help));
+                fields.put(&name, &text)?;
             }
+        }
+        if !headers.is_empty() {
+            fields.put("headers", &headers)?;
         }
         Ok(fields)
     }
@@ -169,11 +204,11 @@ impl ApiRequest {
         if media_type != "application/json" {
             let why = "the content type is not JSON";
             let help = "set the header content-type: application/json";
-            return Err(HttpError::new("wrong_media_type", why, help));
+            return Err(HttpError::new(Code::WrongMediaType, why, help));
         }
         let text = String::from_utf8(bytes.into()).map_err(|_| {
             let help = "send binary payloads as payload_base64, or as application/octet-stream";
-            HttpError::new("invalid", "the body is not UTF-8", help)
+            HttpError::new(Code::Invalid, "the body is not UTF-8", help)
         })?;
         depth::check(&text)?;
         Ok(text)
@@ -184,7 +219,7 @@ impl ApiRequest {
         let too_large = || {
             let why = format!("body too large; maximum {bytes_max} bytes");
             let help = "split the request, or store large data elsewhere";
-            HttpError::new("too_large", why, help)
+            HttpError::new(Code::TooLarge, why, help)
         };
         let length = self.headers.get(header::CONTENT_LENGTH);
         let length = length.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
@@ -228,19 +263,23 @@ pub(crate) fn check_queue_access(grant: &Grant, queue: &QueueName) -> Result<(),
     }
     let why = format!("the token does not allow the queue {queue}");
     let help = "use a token with a queue pattern that matches it";
-    Err(HttpError::new("forbidden", why, help))
+    Err(HttpError::new(Code::Forbidden, why, help))
 }
 
 /// The error for a body that ended early.
 pub(crate) fn incomplete() -> HttpError {
     let help = "send the request again";
-    HttpError::new("invalid", "cannot read the body: it is incomplete", help)
+    HttpError::new(
+        Code::Invalid,
+        "cannot read the body: it is incomplete",
+        help,
+    )
 }
 
 /// The error for a body that took too long.
 pub(crate) fn too_slow(timeout: Duration) -> HttpError {
     let why = format!("the body did not arrive within {timeout:?}");
-    HttpError::new("too_slow", why, "send smaller requests")
+    HttpError::new(Code::TooSlow, why, "send smaller requests")
 }
 
 #[cfg(test)]
@@ -277,8 +316,8 @@ mod tests {
             .await
             .unwrap_err();
         assert_eq!(
-            (error.status.as_u16(), &*error.inner.code),
-            (408, "too_slow")
+            (error.status.as_u16(), error.inner.code),
+            (408, Code::TooSlow)
         );
     }
 

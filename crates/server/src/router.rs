@@ -9,6 +9,7 @@ use axum::extract::{RawPathParams, Request};
 use axum::http::Response;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, on};
+use windlass_api::Code;
 
 use crate::caller::Caller;
 use crate::error::HttpError;
@@ -52,7 +53,7 @@ async fn respond(
     let id = request_id(&request);
     let params = params.map_err(|_| {
         let why = "a path parameter is not valid UTF-8";
-        HttpError::new("invalid", why, "percent-encode the UTF-8 bytes as %XX")
+        HttpError::new(Code::Invalid, why, "percent-encode the UTF-8 bytes as %XX")
     });
     let result = match params.and_then(|params| api_request(state, route, &params, request)) {
         Ok(request) => handlers::handle(state, request).await,
@@ -75,7 +76,7 @@ fn api_request(
         caller.filter(|caller| caller.grant.has(route.scope) || route.scope == Scope::Open);
     let Caller { grant, limiter } = caller.ok_or_else(|| {
         let why = format!("the token lacks the scope {}", route.scope.as_str());
-        HttpError::new("forbidden", why, "use a token with this scope")
+        HttpError::new(Code::Forbidden, why, "use a token with this scope")
     })?;
     Ok(ApiRequest {
         route,
@@ -97,7 +98,7 @@ fn request_id(request: &Request) -> String {
 
 async fn not_found(request: Request) -> Response<Body> {
     // The text is that of the Delayed Queue App, whose clients expect it.
-    let error = HttpError::new("not_found", "not found", ROUTES_HELP).with_message();
+    let error = HttpError::new(Code::NotFound, "not found", ROUTES_HELP).with_message();
     error.response(&request_id(&request), false)
 }
 
@@ -105,9 +106,9 @@ async fn method_not_allowed(request: Request) -> Response<Body> {
     let id = request_id(&request);
     if request.uri().path() == "/" {
         // As in the Delayed Queue App.
-        return HttpError::new("not_found", "not found", "use POST").response(&id, true);
+        return HttpError::new(Code::NotFound, "not found", "use POST").response(&id, true);
     }
     let why = "method not allowed for this route";
-    let error = HttpError::new("method_not_allowed", why, ROUTES_HELP).with_message();
+    let error = HttpError::new(Code::MethodNotAllowed, why, ROUTES_HELP).with_message();
     error.response(&id, false)
 }

@@ -22,14 +22,14 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
-use windlass_api::Error;
+use windlass_api::{Error, Undelivered};
 use windlass_core::limits::check_lease;
 use windlass_core::{BootId, Clock, QueueName, Result, Store, SystemClock};
 
 use crate::line_reader::{LINE_BYTES_MAX_DEFAULT, Line, LineReader};
 use crate::reply::{ReplyResult, fields};
 use crate::session::{Cause, SessionEnd};
-use crate::undelivered::{UndeliveredClaim, release_all};
+use crate::undelivered::release_all;
 use crate::writer::LineWriter;
 use envelope::{Message, Origin, Payload};
 use topic::{Op, Topic};
@@ -94,10 +94,10 @@ pub struct Processor {
 
 /// The outgoing lines for one message.
 #[derive(Debug, Default)]
-struct Outgoing(Vec<(String, Option<UndeliveredClaim>)>);
+struct Outgoing(Vec<(String, Option<Undelivered>)>);
 
 impl Outgoing {
-    fn put(&mut self, line: String, claimed: Option<UndeliveredClaim>) {
+    fn put(&mut self, line: String, claimed: Option<Undelivered>) {
         self.0.push((line, claimed));
     }
 }

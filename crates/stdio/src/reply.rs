@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use windlass_api::Error;
+use windlass_api::{Code, Error};
 
 /// The JSON of a reply, or an error.
 pub(crate) type ReplyResult = Result<Box<RawValue>, Error>;
@@ -16,12 +16,12 @@ struct ErrorBody<'a> {
 /// reply. A reply that is a list is put into the field `list`.
 pub(crate) fn format_reply(
     (name, reference): (&str, Option<&RawValue>),
-    reply: &ReplyResult,
+    reply: Result<&str, &Error>,
     list: &str,
 ) -> String {
     let error_body;
     let (is_ok, body) = match reply {
-        Ok(body) => (true, body.get()),
+        Ok(body) => (true, body),
         Err(error) => {
             error_body = json(&ErrorBody { error });
             (false, error_body.as_str())
@@ -41,7 +41,7 @@ pub(crate) fn fields(fields: &impl Serialize) -> ReplyResult {
     serde_json::value::to_raw_value(fields).map_err(|error| {
         let help = "this is a bug in Windlass; please report it";
         Error::new(
-            "internal",
+            Code::Internal,
             format!("cannot serialize the reply: {error}"),
             help,
         )
@@ -72,14 +72,11 @@ mod tests {
             ),
             (None, "[1]", r#"{"ref":null,"ok":true,"jobs":[1]}"#),
         ] {
-            assert_eq!(
-                format_reply(("ref", reference), &Ok(raw(body)), "jobs"),
-                text
-            );
+            assert_eq!(format_reply(("ref", reference), Ok(body), "jobs"), text);
         }
-        let error = Error::new("invalid", "no", "yes").at_line(7);
+        let error = Error::new(Code::Invalid, "no", "yes").at_line(7);
         assert_eq!(
-            format_reply(("ref", None), &Err(error), "jobs"),
+            format_reply(("ref", None), Err(&error), "jobs"),
             r#"{"ref":null,"ok":false,"error":{"code":"invalid","message":"no","help":"yes","line":7}}"#
         );
     }

@@ -7,7 +7,6 @@
 mod batch;
 mod in_flight;
 mod request;
-mod wait;
 
 use std::io;
 
@@ -20,7 +19,7 @@ use crate::undelivered::{UndeliveredJob, release_all};
 use crate::writer::LineWriter;
 use batch::Batcher;
 use in_flight::InFlight;
-use request::Request;
+use request::LineRequest;
 
 /// Options of a session.
 #[derive(Debug, Clone, Copy)]
@@ -147,7 +146,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Session<'_, R, W> {
                     }
                 }
                 line = self.lines.next(), if may_read => match line {
-                    Ok(Some(line)) => self.batcher.put(Request::parse(line)),
+                    Ok(Some(line)) => self.batcher.put(LineRequest::parse(line)),
                     Ok(None) => self.end = Some(Cause::InputEnded),
                     Err(error) => self.end = Some(Cause::InputFailed(error)),
                 },

@@ -3,8 +3,7 @@
 use std::io;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-
-use crate::undelivered::UndeliveredClaim;
+use windlass_api::Undelivered;
 
 /// The buffer size at which lines must be flushed.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
@@ -16,7 +15,7 @@ pub(crate) struct LineWriter<W> {
     buffer: Vec<u8>,
     /// How many bytes of the buffer are written.
     written: usize,
-    undelivered: Vec<UndeliveredClaim>,
+    undelivered: Vec<Undelivered>,
 }
 
 impl<W: AsyncWrite + Unpin> LineWriter<W> {
@@ -30,7 +29,7 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
     }
 
     /// Adds a line, and the claimed jobs in it.
-    pub(crate) fn put(&mut self, line: &str, claimed: Option<UndeliveredClaim>) {
+    pub(crate) fn put(&mut self, line: &str, claimed: Option<Undelivered>) {
         self.buffer.extend_from_slice(line.as_bytes());
         self.buffer.push(b'\n');
         self.undelivered.extend(claimed);
@@ -64,7 +63,7 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
     }
 
     /// Returns the claims that were not completely written.
-    pub(crate) fn into_undelivered(self) -> Vec<UndeliveredClaim> {
+    pub(crate) fn into_undelivered(self) -> Vec<Undelivered> {
         self.undelivered
     }
 }

@@ -91,7 +91,7 @@ fn a_job_goes_from_enqueue_to_complete_on_redis() {
 #[test]
 fn every_operation_is_known() {
     let sandbox = Sandbox::new();
-    let ops = windlass_api::ops();
+    let ops = windlass_api::Request::OPS;
     let lines: Vec<_> = ops.iter().map(|op| format!(r#"{{"op":"{op}"}}"#)).collect();
 
     let replies = sandbox.feed("stdio", lines.join("\n").as_bytes()).ok();

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tokio::time::{Duration, Instant};
+use windlass_api::Code;
 
 use crate::caller::Caller;
 use crate::error::HttpError;
@@ -48,11 +49,15 @@ impl Tickets {
         if same >= PER_TOKEN_MAX {
             let why = "too many unused tickets for this token";
             let help = "use them, or wait until they expire";
-            return Err(HttpError::new("too_many_requests", why, help).retry_after(VALID_FOR));
+            return Err(HttpError::new(Code::TooManyRequests, why, help).retry_after(VALID_FOR));
         }
         if tickets.len() >= TOTAL_MAX {
             let why = "too many unused tickets on this server";
-            return Err(HttpError::new("overloaded", why, "retry in a few seconds"));
+            return Err(HttpError::new(
+                Code::Overloaded,
+                why,
+                "retry in a few seconds",
+            ));
         }
         tickets.insert(digest(&ticket), (now + VALID_FOR, caller));
         drop(tickets);
@@ -79,7 +84,7 @@ fn generate() -> Result<String, HttpError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| {
         let why = format!("cannot read random bytes: {error}");
-        HttpError::new("internal", why, "check /dev/urandom on the server")
+        HttpError::new(Code::Internal, why, "check /dev/urandom on the server")
     })?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 
 use tokio::time::{Duration, Instant};
+use windlass_api::Code;
 
 use crate::error::HttpError;
 
@@ -57,7 +58,7 @@ impl AuthFailures {
         let delay = DELAY_MIN.saturating_mul(doubled).min(DELAY_MAX);
         let why = "too many unknown tokens from this address";
         let help = "use a valid token, which is always accepted at once";
-        let error = HttpError::new("too_many_requests", why, help);
+        let error = HttpError::new(Code::TooManyRequests, why, help);
         Err(error.retry_after(delay).delay(delay))
     }
 }

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};
+use windlass_api::Code;
 
 use crate::error::HttpError;
 
@@ -29,7 +30,7 @@ pub(super) fn check_host(hosts: &[String], request: &Request) -> Result<(), Http
     }
     let why = "unknown host name in the request";
     let help = "use the IP address of the server, or start it with --host NAME";
-    Err(HttpError::new("wrong_host", why, help))
+    Err(HttpError::new(Code::WrongHost, why, help))
 }
 
 /// Returns a host without its port, or `None` if it is malformed.
@@ -76,7 +77,7 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), HttpError> {
     }
     let why = "the request comes from a page of another site";
     let help = "call the API from a program, or from a page served by this server";
-    Err(HttpError::new("forbidden", why, help))
+    Err(HttpError::new(Code::Forbidden, why, help))
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use windlass_api::request::{List, QueueRequest};
-use windlass_api::{Error, JobReply};
+use windlass_api::{Code, Error, JobReply};
 use windlass_core::{Job, JobId, JobState, QueueName, Store};
 
 use super::HandlerResult;
@@ -38,6 +39,16 @@ pub(super) fn export(state: &Arc<AppState>, request: &ApiRequest) -> HandlerResu
     Ok(response.map(|body| hold(body, reserved)))
 }
 
+/// The query of an export.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ExportRequest {
+    /// Export only jobs in these states, separated by commas.
+    state: Option<String>,
+    /// Export only jobs of this kind.
+    kind: Option<String>,
+}
+
 /// A running export.
 struct Export {
     store: Arc<dyn Store>,
@@ -49,25 +60,14 @@ struct Export {
 
 impl Export {
     fn new(store: Arc<dyn Store>, request: &ApiRequest) -> Result<Self, HttpError> {
-        let mut fields = request.query_fields()?;
-        let mut take = |name: &str| match fields.remove(name) {
-            Some(Value::String(text)) => Some(text),
-            _ => None,
-        };
-        let (states, kind) = (take("state"), take("kind"));
-        if let Some(name) = fields.keys().next() {
-            let short: String = name.chars().take(40).collect();
-            let why = format!("unknown query parameter {short:?}");
-            let help = "expected one of: state, kind";
-            return Err(HttpError::new("invalid", why, help));
-        }
-        let names = states.iter().flat_map(|states| states.split(','));
+        let ExportRequest { state, kind } = request.query_fields()?.read()?;
+        let names = state.iter().flat_map(|states| states.split(','));
         let states: Option<Vec<_>> = names.map(JobState::from_text).collect();
         let states = states.ok_or_else(|| {
             let why = "unknown state in the query";
             let help = "use scheduled, ready, running, succeeded, dead or cancelled, \
                 separated by commas";
-            HttpError::new("invalid", why, help)
+            HttpError::new(Code::Invalid, why, help)
         })?;
         let queue = request.queue()?;
         Ok(Self {

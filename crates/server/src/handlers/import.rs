@@ -9,7 +9,7 @@ use axum::body::BodyDataStream;
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use serde::Serialize;
-use windlass_api::{EnqueueReply, EnqueueRequest, Error, depth};
+use windlass_api::{Code, EnqueueReply, EnqueueRequest, Error, depth};
 use windlass_core::{JobId, NewJob, QueueName, Store};
 
 use super::HandlerResult;
@@ -42,7 +42,7 @@ pub(super) fn import(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerR
     ) {
         let help = "set the header content-type: application/x-ndjson and send one job per line";
         return Err(HttpError::new(
-            "wrong_media_type",
+            Code::WrongMediaType,
             "the content type is not NDJSON",
             help,
         ));
@@ -144,7 +144,7 @@ impl Import {
             Line::TooLong => {
                 let why = format!("line too long; maximum {LINE_BYTES_MAX} bytes");
                 let help = "store large data elsewhere and put a reference to it into the job";
-                Err(Error::new("too_large", why, help))
+                Err(Error::new(Code::TooLarge, why, help))
             }
         };
         self.pending_bytes += job.as_ref().map_or(0, |job| job.payload.len());
@@ -154,7 +154,7 @@ impl Import {
     fn job(&self, line: &[u8]) -> Result<NewJob, Error> {
         let text = std::str::from_utf8(line).map_err(|_| {
             let help = "send binary payloads as payload_base64";
-            Error::new("invalid", "the line is not UTF-8", help)
+            Error::new(Code::Invalid, "the line is not UTF-8", help)
         })?;
         depth::check(text)?;
         let request = EnqueueRequest::from_json(text)?;

@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use windlass_core::QueueName;
 
 use super::accessible_queues;
+use windlass_api::Code;
+
 use crate::caller::Limiter;
 use crate::error::HttpError;
 use crate::request::ApiRequest;
@@ -84,7 +86,7 @@ const CREATING: [&str; 3] = [
 pub(super) fn too_many(what: &str, count_max: usize) -> HttpError {
     let why = format!("the token has {count_max} {what}, which is the limit");
     let help = format!("remove {what} that are not used, or set names=N in the token file");
-    HttpError::new("forbidden", why, help)
+    HttpError::new(Code::Forbidden, why, help)
 }
 
 #[cfg(test)]

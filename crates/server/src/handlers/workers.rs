@@ -1,15 +1,15 @@
 //! Workers. A caller may access a worker if it may access all queues of the worker.
 
-use windlass_api::request::{Heartbeat, Register};
-use windlass_api::{Fields, WorkerReply, dispatch};
+use windlass_api::request::{Heartbeat, Register, StoreRequest};
+use windlass_api::{Code, WorkerReply};
 use windlass_core::{Clock, QueueName, SystemClock, Timestamp, WorkerRecord};
 
 use super::names::too_many;
-use super::{HandlerResult, json, json_text};
+use super::{HandlerResult, json, operation};
 use crate::error::HttpError;
 use crate::request::{ApiRequest, check_queue_access};
 use crate::scope::Grant;
-use crate::state::{AppState, BODY_BYTES_MAX};
+use crate::state::AppState;
 
 fn allows_worker(grant: &Grant, worker: &WorkerRecord) -> bool {
     let queues = &worker.new.queues;
@@ -30,10 +30,9 @@ pub(super) async fn list(state: &AppState, grant: &Grant) -> HandlerResult {
 }
 
 /// Runs an operation on one worker.
-pub(super) async fn operation(state: &AppState, mut request: ApiRequest) -> HandlerResult {
+pub(super) async fn worker(state: &AppState, request: ApiRequest) -> HandlerResult {
     check_worker(state, &request.grant, request.worker()).await?;
-    let fields = request.fields(BODY_BYTES_MAX).await?;
-    run(state, request.route.op, fields).await
+    operation(state, request).await
 }
 
 /// Rejects a worker with queues the caller may not access. Unknown workers pass: the operation
@@ -49,20 +48,18 @@ async fn check_worker(state: &AppState, grant: &Grant, id: &str) -> Result<(), H
     }
     let why = "the token does not allow all queues of this worker";
     let help = "use a token whose queue patterns match all of them";
-    Err(HttpError::new("forbidden", why, help))
+    Err(HttpError::new(Code::Forbidden, why, help))
 }
 
 /// Registers a worker with queues the caller may access. It may not replace a worker the caller may
 /// not access.
 pub(super) async fn register(state: &AppState, mut request: ApiRequest) -> HandlerResult {
-    let fields = request.fields(BODY_BYTES_MAX).await?;
-    // Parsed with the type the operation uses, so both see the same queues.
-    let register: Register = fields.read()?;
+    let register: Register = request.read().await?;
     check_all(&request.grant, &register.queues)?;
     if register.queues.is_empty() && !request.grant.allows_all_queues() {
         let why = "the token does not allow workers without queues";
         let help = "list the queues of the worker; the token's patterns must match them";
-        return Err(HttpError::new("forbidden", why, help));
+        return Err(HttpError::new(Code::Forbidden, why, help));
     }
     if let Some(id) = &register.worker {
         check_worker(state, &request.grant, id).await?;
@@ -74,7 +71,7 @@ pub(super) async fn register(state: &AppState, mut request: ApiRequest) -> Handl
         register.worker.as_deref(),
     )
     .await?;
-    run(state, request.route.op, fields).await
+    json(&register.execute(state.store.as_ref()).await?)
 }
 
 /// Rejects a new worker if the token has too many.
@@ -99,13 +96,12 @@ async fn check_count(
 /// Records a heartbeat. The caller must be allowed to access the queues of all running jobs in it.
 pub(super) async fn heartbeat(state: &AppState, mut request: ApiRequest) -> HandlerResult {
     check_worker(state, &request.grant, request.worker()).await?;
-    let fields = request.fields(BODY_BYTES_MAX).await?;
-    let heartbeat: Heartbeat = fields.read()?;
+    let heartbeat: Heartbeat = request.read().await?;
     check_all(
         &request.grant,
         heartbeat.running.iter().map(|job| &job.queue),
     )?;
-    run(state, request.route.op, fields).await
+    json(&heartbeat.execute(state.store.as_ref()).await?)
 }
 
 /// Rejects queues the caller may not access.
@@ -117,9 +113,4 @@ fn check_all<'a>(
         check_queue_access(grant, &QueueName::new(name)?)?;
     }
     Ok(())
-}
-
-async fn run(state: &AppState, op: &str, fields: Fields) -> HandlerResult {
-    let reply = dispatch(state.store.as_ref(), op, fields).await?;
-    Ok(json_text(reply.get().to_owned()))
 }

@@ -9,7 +9,8 @@ use windlass_api::request::{
 use super::Method::{Delete as DELETE, Get as GET, Post as POST, Put as PUT};
 use super::{EVENTS, Handler, Route};
 use crate::delayed::{DelayedReply, DelayedRequest};
-use crate::events::TicketReply;
+use crate::events::{EventsRequest, TicketReply};
+use crate::handlers::ExportRequest;
 use crate::scope::Scope;
 
 /// All routes.
@@ -74,31 +75,3 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::other(GET, "/readyz", Scope::Open, Handler::Ready, "ready", "Returns 200 if the store is available"),
     Route::other(POST, "/", Scope::Enqueue, Handler::Delayed, "delayed", "Schedules a job for a due time; compatible with the Delayed Queue App").with_request::<DelayedRequest>().with_reply::<DelayedReply>(),
 ];
-
-/// The query of an export.
-#[derive(Debug, schemars::JsonSchema)]
-#[expect(
-    dead_code,
-    reason = "fields are read by name; the type only documents them"
-)]
-struct ExportRequest {
-    /// Export only jobs in these states, separated by commas.
-    state: Option<String>,
-    /// Export only jobs of this kind.
-    kind: Option<String>,
-}
-
-/// The query of an event stream.
-#[derive(Debug, schemars::JsonSchema)]
-#[expect(
-    dead_code,
-    reason = "fields are read by name; the type only documents them"
-)]
-struct EventsRequest {
-    /// Send only events of this queue.
-    queue: Option<String>,
-    /// Resume after this event, for clients that cannot send the header `Last-Event-ID`.
-    last_event_id: Option<String>,
-    /// A one-time ticket, for clients that cannot send the header `Authorization`.
-    ticket: Option<String>,
-}

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 use windlass_api::content::Content;
-use windlass_api::{Error, timestamp};
+use windlass_api::{Error, Undelivered, timestamp};
 use windlass_core::limits::PAGE;
 use windlass_core::{
     BootId, Claim, ClaimRequest, ClaimedJob, Claimer, JobLease, Mode, QueueName, Result,
@@ -14,7 +14,6 @@ use windlass_core::{
 use super::{Outgoing, Processor};
 use crate::object::Object;
 use crate::reply::json;
-use crate::undelivered::UndeliveredClaim;
 
 impl Processor {
     /// Assigns jobs of a queue to its idle workers. Errors are logged; the next tick retries.
@@ -49,7 +48,7 @@ impl Processor {
             };
             for job in &claim.jobs {
                 let lease = JobLease::new(job.id.clone(), claim.token);
-                let claimed = UndeliveredClaim {
+                let claimed = Undelivered {
                     queue: queue.clone(),
                     leases: vec![lease],
                 };

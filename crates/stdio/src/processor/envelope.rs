@@ -98,6 +98,7 @@ impl Processor {
         reference: Option<&RawValue>,
         reply: &ReplyResult,
     ) -> String {
+        let reply = reply.as_ref().map(|reply| reply.get());
         let payload = format_reply(("reference", reference), reply, "jobs");
         self.envelope(&format!("{name}_reply"), reference, &payload)
     }

@@ -1,7 +1,7 @@
 //! Messages of job creators: `add_job` and `del_job`.
 
 use serde::Serialize;
-use windlass_api::Error;
+use windlass_api::{Code, Error};
 use windlass_core::{
     Changed, Error as CoreError, Headers, JobId, JobState, NewJob, Priority, QueueName, Result,
     Target,
@@ -96,7 +96,7 @@ fn duplicate(queue: &QueueName, id: &JobId, state: JobState) -> Error {
         "add each job once, and give each job a unique uuid",
     );
     Error {
-        code: "duplicate".into(),
+        code: Code::Duplicate,
         ..Error::from(error)
     }
 }

@@ -1,6 +1,6 @@
 //! The workers of a processor in the worker registry of the store.
 
-use windlass_api::Error;
+use windlass_api::{Code, Error};
 use windlass_core::{
     BootId, Error as CoreError, Filter, Heartbeat, JobId, JobState, NewWorker, QueueName, Renewal,
     Result, Store, Timestamp, WorkerCommand, WorkerRecord,
@@ -62,7 +62,7 @@ impl Processor {
             .find(|worker| worker.new.boot == sender.boot);
         match known {
             Some(worker) if worker.new.version != self.version_tag() => Err(Error::new(
-                "conflict",
+                Code::Conflict,
                 format!(
                     "worker id {:?} is already used by another worker",
                     sender.boot

@@ -4,7 +4,7 @@
 //! the store checks it. A worker whose job was given to another one gets the error `lease_lost`.
 
 use serde::{Deserialize, Serialize};
-use windlass_api::Error;
+use windlass_api::{Code, Error};
 use windlass_core::{
     Job, JobId, JobLease, JobState, LeaseStatus, OutcomeStatus, Progress, QueueName, Renewal,
     Result, WorkerRecord,
@@ -196,7 +196,7 @@ fn status(payload: &Payload<'_>) -> Result<Status> {
 
 fn lease_lost(id: &JobId, sender: &Sender) -> Error {
     Error::new(
-        "lease_lost",
+        Code::LeaseLost,
         format!(
             "job {id:?} is not leased to worker {:?}; nothing changed",
             sender.boot
@@ -207,7 +207,7 @@ fn lease_lost(id: &JobId, sender: &Sender) -> Error {
 
 fn finished(id: &JobId, state: JobState) -> Error {
     Error::new(
-        "wrong_state",
+        Code::WrongState,
         format!("job {id:?} is already {state}"),
         "send worker_idle to get another job",
     )
@@ -215,7 +215,7 @@ fn finished(id: &JobId, state: JobState) -> Error {
 
 fn deleted(id: &JobId) -> Error {
     Error::new(
-        "cancelled",
+        Code::Cancelled,
         format!("job {id:?} was deleted before it was accepted"),
         "send worker_idle to get another job",
     )

@@ -4,12 +4,10 @@
 //! batch to keep their position in the order of replies.
 
 use tokio_util::sync::CancellationToken;
-use windlass_api::{EnqueueReply, Error};
+use windlass_api::{EnqueueReply, Error, Reply, dispatch_until};
 use windlass_core::{Enqueued, ErrorKind, NewJob, QueueName, Result, Store};
 
-use super::request::{Request, RequestKind, Response};
-use super::wait;
-use crate::reply::{ReplyResult, fields};
+use super::request::{LineRequest, RequestKind, Response};
 
 /// The most requests per batch.
 const REQUESTS_MAX: usize = 64;
@@ -20,7 +18,7 @@ pub(super) const BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Requests that are sent to the store together.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    requests: Vec<Request>,
+    requests: Vec<LineRequest>,
     pub(super) bytes: usize,
 }
 
@@ -29,7 +27,7 @@ pub(super) struct Batch {
 pub(super) struct Batcher {
     batch: Batch,
     /// A request that does not fit the batch. No further request is read until it moves up.
-    next: Option<Request>,
+    next: Option<LineRequest>,
 }
 
 impl Batcher {
@@ -43,7 +41,7 @@ impl Batcher {
         self.next.is_none() && is_small
     }
 
-    pub(super) fn put(&mut self, request: Request) {
+    pub(super) fn put(&mut self, request: LineRequest) {
         if self.batch.accepts(&request) {
             self.batch.push(request);
         } else {
@@ -62,22 +60,22 @@ impl Batcher {
 }
 
 impl Batch {
-    fn push(&mut self, request: Request) {
+    fn push(&mut self, request: LineRequest) {
         self.bytes += request.bytes;
         self.requests.push(request);
     }
 
     /// Returns whether a request can join this batch.
-    fn accepts(&self, request: &Request) -> bool {
+    fn accepts(&self, request: &LineRequest) -> bool {
         let queue = match &request.kind {
             RequestKind::Enqueue(queue, _) => Some(queue),
             RequestKind::Invalid(_) => None,
-            RequestKind::Operation(..) => return self.requests.is_empty(),
+            RequestKind::Other(..) => return self.requests.is_empty(),
         };
         self.requests.iter().all(|other| match &other.kind {
             RequestKind::Enqueue(other, _) => queue.is_none_or(|queue| queue == other),
             RequestKind::Invalid(_) => true,
-            RequestKind::Operation(..) => false,
+            RequestKind::Other(..) => false,
         })
     }
 
@@ -89,16 +87,18 @@ impl Batch {
     ) -> Vec<Response> {
         let mut enqueued = self.enqueue(store).await.into_iter();
         let mut responses = Vec::with_capacity(self.requests.len());
-        for Request { kind, reply_to, .. } in self.requests {
+        for LineRequest { kind, reply_to, .. } in self.requests {
             responses.push(match kind {
-                RequestKind::Enqueue(..) => {
+                RequestKind::Enqueue(queue, _) => {
                     let reply = enqueued.next();
-                    reply_to.reply("", reply.unwrap_or_else(|| Err(Error::missing_reply())))
+                    let reply = reply.unwrap_or_else(|| Err(Error::missing_reply()));
+                    reply_to.reply(Some(&queue), reply)
                 }
-                RequestKind::Invalid(error) => reply_to.reply("", Err(error)),
-                RequestKind::Operation(op, fields) => {
-                    let reply = wait::dispatch(store, &op, fields, &cancel_waits).await;
-                    reply_to.reply(&op, reply)
+                RequestKind::Invalid(error) => reply_to.reply(None, Err(error)),
+                RequestKind::Other(queue, request) => {
+                    let queue = queue.as_ref();
+                    let reply = dispatch_until(store, queue, *request, &cancel_waits).await;
+                    reply_to.reply(queue, reply)
                 }
             });
         }
@@ -106,13 +106,13 @@ impl Batch {
     }
 
     /// Enqueues the jobs of all requests in one call.
-    async fn enqueue(&self, store: &dyn Store) -> Vec<ReplyResult> {
+    async fn enqueue(&self, store: &dyn Store) -> Vec<Result<Reply, Error>> {
         let enqueues = self
             .requests
             .iter()
             .filter_map(|request| match &request.kind {
                 RequestKind::Enqueue(queue, job) => Some((queue, job.as_ref().clone())),
-                RequestKind::Operation(..) | RequestKind::Invalid(_) => None,
+                RequestKind::Other(..) | RequestKind::Invalid(_) => None,
             });
         let (queues, jobs): (Vec<&QueueName>, Vec<NewJob>) = enqueues.unzip();
         let Some(queue) = queues.first() else {
@@ -135,13 +135,20 @@ impl Batch {
 }
 
 /// Returns one reply per job.
-fn replies(queue: &QueueName, count: usize, enqueued: Result<Vec<Enqueued>>) -> Vec<ReplyResult> {
+fn replies(
+    queue: &QueueName,
+    count: usize,
+    enqueued: Result<Vec<Enqueued>>,
+) -> Vec<Result<Reply, Error>> {
     match enqueued {
         Ok(enqueued) => enqueued
             .iter()
-            .map(|job| fields(&EnqueueReply::new(queue, job)))
+            .map(|job| Ok(Reply::Enqueue(EnqueueReply::new(queue, job))))
             .collect(),
-        Err(error) => vec![Err(Error::from(error)); count],
+        Err(error) => {
+            let error = Error::from(error);
+            (0..count).map(|_| Err(error.clone())).collect()
+        }
     }
 }
 
@@ -159,7 +166,7 @@ mod tests {
     fn batcher_of(lines: &[Value]) -> Batcher {
         let mut batcher = Batcher::default();
         for (line, number) in lines.iter().zip(1..) {
-            batcher.put(Request::parse(Line::new(number, &line.to_string())));
+            batcher.put(LineRequest::parse(Line::new(number, &line.to_string())));
         }
         batcher
     }

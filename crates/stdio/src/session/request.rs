@@ -1,16 +1,15 @@
 //! Parses a line as a request, and formats its reply as a line.
 
 use serde_json::value::RawValue;
-use windlass_api::{EnqueueRequest, Error, Fields};
+use windlass_api::{Error, Fields, Reply, Request, Undelivered};
 use windlass_core::{Error as CoreError, NewJob, QueueName};
 
 use crate::line_reader::Line;
-use crate::reply::{ReplyResult, format_reply};
-use crate::undelivered::UndeliveredClaim;
+use crate::reply::format_reply;
 
-/// A parsed request.
+/// A parsed line.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct LineRequest {
     pub(super) kind: RequestKind,
     pub(super) reply_to: ReplyTo,
     /// The length of the line.
@@ -28,8 +27,8 @@ pub(super) struct ReplyTo {
 pub(super) enum RequestKind {
     /// Enqueues a job. Such requests can be batched.
     Enqueue(QueueName, Box<NewJob>),
-    /// Any other operation.
-    Operation(String, Fields),
+    /// Any other request.
+    Other(Option<QueueName>, Box<Request>),
     /// A line that is not a valid request.
     Invalid(Error),
 }
@@ -39,10 +38,10 @@ pub(super) enum RequestKind {
 pub(super) struct Response {
     pub(super) line: String,
     pub(super) is_ok: bool,
-    pub(super) claimed: Option<UndeliveredClaim>,
+    pub(super) claimed: Option<Undelivered>,
 }
 
-impl Request {
+impl LineRequest {
     pub(super) fn parse(line: Line) -> Self {
         let bytes = line.text.as_ref().map_or(0, String::len);
         let mut reference = None;
@@ -59,15 +58,20 @@ impl Request {
 }
 
 impl ReplyTo {
-    /// Formats the reply to `op`.
-    pub(super) fn reply(self, op: &str, reply: ReplyResult) -> Response {
+    /// Formats the reply to a request on `queue`.
+    pub(super) fn reply(self, queue: Option<&QueueName>, reply: Result<Reply, Error>) -> Response {
         let reply = reply.map_err(|error| error.at_line(self.number));
+        let body = match &reply {
+            Ok(reply) => Ok(reply.to_json()),
+            Err(error) => Err(error),
+        };
+        let body = body.as_deref().map_err(|error| *error);
+        let list = reply.as_ref().map_or("", list_name);
+        let leases = reply.as_ref().map_or(Vec::new(), Reply::leases);
         Response {
-            line: format_reply(("ref", self.reference.as_deref()), &reply, list_name(op)),
-            is_ok: reply.is_ok(),
-            claimed: reply
-                .ok()
-                .and_then(|reply| UndeliveredClaim::from_reply(op, &reply)),
+            line: format_reply(("ref", self.reference.as_deref()), body, list),
+            is_ok: body.is_ok(),
+            claimed: queue.and_then(|queue| Undelivered::new(queue, leases)),
         }
     }
 }
@@ -77,28 +81,22 @@ fn parse(text: &str, reference: &mut Option<Box<RawValue>>) -> Result<RequestKin
     *reference = fields.take("ref")?;
     let op: Option<String> = fields.take("op")?;
     let op = op.ok_or_else(|| {
-        let ops = windlass_api::ops().join(", ");
-        let help = format!("set \"op\" to one of: {ops}");
+        let help = format!("set \"op\" to one of: {}", Request::OPS.join(", "));
         CoreError::invalid("request", "missing field op", help)
     })?;
-    if op != "enqueue" {
-        return Ok(RequestKind::Operation(op, fields));
-    }
-    let queue: Option<String> = fields.take("queue")?;
-    let queue = queue.ok_or_else(|| {
-        let help = "add \"queue\":\"NAME\"";
-        CoreError::invalid("request", "missing field queue", help)
-    })?;
-    let queue = QueueName::new(queue)?;
-    let job = fields.read::<EnqueueRequest>()?.into_job()?;
-    Ok(RequestKind::Enqueue(queue, Box::new(job)))
+    Ok(match Request::parse(&op, fields)? {
+        (Some(queue), Request::Enqueue(job)) => {
+            RequestKind::Enqueue(queue, Box::new(job.into_job()?))
+        }
+        (queue, request) => RequestKind::Other(queue, Box::new(request)),
+    })
 }
 
 /// Returns the field name of a reply that is a list.
-fn list_name(op: &str) -> &'static str {
-    match op {
-        "queues" => "queues",
-        "workers" => "workers",
+const fn list_name(reply: &Reply) -> &'static str {
+    match reply {
+        Reply::Queues(_) => "queues",
+        Reply::Workers(_) => "workers",
         _ => "jobs",
     }
 }

@@ -15,7 +15,7 @@ async fn the_sessions_of_the_page_on_stdio_are_true() {
 #[test]
 fn the_page_on_stdio_names_every_operation() {
     let page = include_str!("../../../../docs/stdio.md");
-    for op in windlass_api::ops() {
+    for op in windlass_api::Request::OPS {
         assert!(page.contains(&format!("| `{op}` |")), "{op}");
     }
 }

@@ -2,12 +2,9 @@
 
 use windlass::store::{Claim, JobLease, Mode};
 use windlass::{JobId, QueueName, Store};
-use windlass_api::{Error, timestamp};
+use windlass_api::{Code, Error, Undelivered, timestamp};
 
 use crate::exit::CliError;
-
-/// Retries of a release with an unknown outcome.
-const RETRIES_MAX: u32 = 3;
 
 /// Releases the jobs of a claim if possible. Returns the error that says what happened to them.
 pub(super) async fn return_jobs(
@@ -21,12 +18,14 @@ pub(super) async fn return_jobs(
     if mode == Mode::AtMostOnce {
         return lost(queue, &ids, why);
     }
-    let leases: Vec<_> = ids
-        .iter()
-        .map(|id| JobLease::new(id.clone(), claim.token))
-        .collect();
-    match release(store, queue, &leases).await {
-        Ok(()) => {
+    let lease = |id: &JobId| JobLease::new(id.clone(), claim.token);
+    let undelivered = Undelivered {
+        queue: queue.clone(),
+        leases: ids.iter().map(lease).collect(),
+    };
+    match undelivered.release(store).await {
+        // A job whose lease is lost has already been returned or has ended.
+        Ok(_) => {
             let message = format!(
                 "cannot print the claimed jobs: {why}; they were returned to queue {queue}: {}",
                 list(&ids)
@@ -48,22 +47,6 @@ pub(super) async fn return_jobs(
     }
 }
 
-/// Releases the jobs. Retries if the outcome is unknown, which the token makes safe.
-async fn release(
-    store: &dyn Store,
-    queue: &QueueName,
-    leases: &[JobLease],
-) -> windlass::Result<()> {
-    let mut retries = 0;
-    loop {
-        match store.release(queue, leases.to_vec()).await {
-            Err(error) if error.is_unknown() && retries < RETRIES_MAX => retries += 1,
-            // A job whose lease is lost has already been returned or has ended.
-            result => return result.map(drop),
-        }
-    }
-}
-
 fn lost(queue: &QueueName, ids: &[JobId], why: &str) -> CliError {
     let message = format!(
         "cannot print the claimed jobs: {why}; they were claimed at most once from queue {queue} and \
@@ -77,7 +60,7 @@ fn lost(queue: &QueueName, ids: &[JobId], why: &str) -> CliError {
 }
 
 fn unwritable(message: String, help: impl Into<String>) -> CliError {
-    CliError::from(Error::new("unwritable", message, help))
+    CliError::from(Error::new(Code::Unwritable, message, help))
 }
 
 fn list(ids: &[JobId]) -> String {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use windlass::store::{Clock, SystemClock};
 use windlass::{JobId, QueueName, Store, Timestamp};
-use windlass_api::{Error, JobEnd, timestamp, wait_for_end};
+use windlass_api::{Code, Error, JobEnd, timestamp, wait_for_end};
 
 use super::super::serve;
 use super::post::{Endpoint, rejected};
@@ -162,7 +162,7 @@ fn read(samples: &mut Samples, due: Timestamp, body: &Value) {
 /// None of the jobs was found in the watched queue.
 fn wrong_queue(count: usize) -> CliError {
     CliError::from(Error::new(
-        "not_found",
+        Code::NotFound,
         format!(
             "{count} jobs were submitted, but none is in queue {DELAYED} of the server: \
              the server uses another queue, or all jobs have already ended"

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use windlass::store::{Clock, SystemClock};
 use windlass::{QueueName, Timestamp};
-use windlass_api::{Error, timestamp};
+use windlass_api::{Code, Error, timestamp};
 use windlass_server::HttpClient;
 
 use super::super::serve;
@@ -141,9 +141,12 @@ pub(super) fn rejected(status: u16, body: &Value) -> CliError {
         429 | 503 => Exit::TryLater,
         _ => Exit::Failed,
     };
-    let code = text("code").unwrap_or_else(|| "failed".to_owned());
+    let code = body["code"].as_str().and_then(Code::from_text);
     let help =
         text("help").unwrap_or_else(|| "check that the URL points to a Windlass server".to_owned());
     let message = format!("the server replied with status {status}: {message}");
-    CliError::new(exit, Error::new(code, message, help))
+    CliError::new(
+        exit,
+        Error::new(code.unwrap_or(Code::Internal), message, help),
+    )
 }

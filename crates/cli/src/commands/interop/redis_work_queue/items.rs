@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 use serde::Serialize;
-use windlass_api::Error;
+use windlass_api::{Code, Error};
 use windlass_interop::redis_work_queue::Item;
 
 use super::target::Target;
@@ -96,7 +96,7 @@ pub(crate) async fn complete(arguments: Complete, session: &mut Session) -> Resu
     if !queue.complete(&id).await? {
         let message = format!("item {id:?} not found: it was already completed, or never existed");
         let help = "discard the result: at most one call completes an item";
-        return Err(CliError::from(Error::new("gone", message, help)));
+        return Err(CliError::from(Error::new(Code::Gone, message, help)));
     }
     let reply = CompleteReply {
         id: &id,

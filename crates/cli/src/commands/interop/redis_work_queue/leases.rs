@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use windlass_api::Error;
 use windlass_api::content::Content;
+use windlass_api::{Code, Error};
 use windlass_interop::redis_work_queue::{Item, WorkQueue};
 
 use super::target::Target;
@@ -158,7 +158,7 @@ async fn give_back(queue: &WorkQueue, item: &Item, why: &str) -> CliError {
     };
     let message =
         format!("item {id:?} was leased but could not be written to stdout: {why}; {what}");
-    CliError::from(Error::new("unwritable", message, help))
+    CliError::from(Error::new(Code::Unwritable, message, help))
 }
 
 /// Renews a lease. Fails if it is lost.
@@ -193,5 +193,5 @@ pub(crate) async fn release(arguments: Release, session: &mut Session) -> Result
 fn lost(id: &str) -> CliError {
     let message = format!("this session does not hold item {id:?} any more; nothing changed");
     let help = "discard the result and lease again: another session may have the item";
-    CliError::from(Error::new("lease_lost", message, help))
+    CliError::from(Error::new(Code::LeaseLost, message, help))
 }

@@ -1,0 +1,36 @@
+//! Claims whose reply could not be delivered. Their jobs are released at once instead of when the
+//! lease expires.
+
+use windlass_core::{JobLease, OutcomeStatus, QueueName, Result, Store};
+
+/// How often a release is retried if its outcome is unknown.
+const RETRIES_MAX: u32 = 3;
+
+/// Claimed jobs whose reply is not yet delivered.
+#[derive(Debug)]
+pub struct Undelivered {
+    /// The queue.
+    pub queue: QueueName,
+    /// The leases of the jobs, in the order of the claim.
+    pub leases: Vec<JobLease>,
+}
+
+impl Undelivered {
+    /// Returns the claimed jobs, or `None` if there are none.
+    pub fn new(queue: &QueueName, leases: Vec<JobLease>) -> Option<Self> {
+        let queue = queue.clone();
+        (!leases.is_empty()).then_some(Self { queue, leases })
+    }
+
+    /// Releases the jobs, and retries if the outcome is unknown; the token makes that safe. If it
+    /// fails, the jobs become ready again when the lease expires.
+    pub async fn release(&self, store: &dyn Store) -> Result<Vec<OutcomeStatus>> {
+        let mut retries = 0;
+        loop {
+            match store.release(&self.queue, self.leases.clone()).await {
+                Err(error) if error.is_unknown() && retries < RETRIES_MAX => retries += 1,
+                result => return result,
+            }
+        }
+    }
+}
