@@ -65,6 +65,12 @@ pub enum TimeValue {
     Seconds(#[schemars(with = "f64")] serde_json::Number),
 }
 
+impl From<String> for TimeValue {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
 impl TimeValue {
     pub(crate) fn text(&self) -> String {
         match self {

@@ -6,11 +6,11 @@ mod help;
 use std::ffi::OsString;
 
 use clap::{Args, Parser, Subcommand};
+use windlass_api::request::{Accept, Fail, Progress, Release, Snooze};
 
 use crate::commands::{
-    accept, bench, claim, complete, completions, config, demo, doctor, enqueue, exec, fail,
-    interop, job, maintain, processor, progress, queue, release, renew, serve, snooze, stdio,
-    store, submit, tail, token, up, worker, workers,
+    bench, claim, completions, config, demo, doctor, enqueue, exec, interop, job, maintain,
+    outcome, processor, queue, serve, stdio, store, submit, tail, token, up, worker, workers,
 };
 
 /// A reliable job queue.
@@ -68,19 +68,35 @@ pub(crate) enum Command {
     /// Claim jobs from a queue under a lease
     Claim(claim::Arguments),
     /// Accept a job offered by `claim --dispatch`
-    Accept(accept::Arguments),
+    #[command(after_help = "Example:\n  windlass accept mail ID --token TOKEN --lease 5m")]
+    Accept(outcome::OnQueue<Accept>),
     /// Extend the lease of claimed jobs
-    Renew(renew::Arguments),
+    #[command(
+        after_help = "Prints the new end of the lease and the jobs that were asked to stop. Exits with 4 if the lease is lost.\n\n\
+        Example:\n  windlass renew mail --token TOKEN --lease 2m"
+    )]
+    Renew(outcome::Renew),
     /// Report the progress of a running job
-    Progress(progress::Arguments),
+    #[command(after_help = "Does not renew the lease.\n\n\
+        Example:\n  windlass progress mail ID --token TOKEN 0.4 'page 4 of 10'")]
+    Progress(outcome::OnQueue<Progress>),
     /// Complete a job, optionally with a result
-    Complete(complete::Arguments),
+    #[command(
+        after_help = "Exits with 4 if the lease is lost (another worker may have the job), 3 if the job does not exist.\n\n\
+        Example:\n  windlass complete mail ID --token TOKEN --result sent"
+    )]
+    Complete(outcome::Complete),
     /// Fail an attempt: the job is retried later or becomes dead
-    Fail(fail::Arguments),
+    #[command(
+        after_help = "Example:\n  windlass fail mail ID --token TOKEN --error 'no route to host' --delay 10m"
+    )]
+    Fail(outcome::OnQueue<Fail>),
     /// Return a job to its queue without counting the attempt
-    Release(release::Arguments),
+    #[command(after_help = "Example:\n  windlass release mail ID --token TOKEN")]
+    Release(outcome::OnQueue<Release>),
     /// Postpone a job without counting the attempt
-    Snooze(snooze::Arguments),
+    #[command(after_help = "Example:\n  windlass snooze mail ID --token TOKEN --for 1h")]
+    Snooze(outcome::OnQueue<Snooze>),
     /// Run a command for each job of a queue
     Exec(Box<exec::Arguments>),
     /// Run jobs in long-lived processes that speak JSON lines
@@ -133,20 +149,6 @@ pub(crate) enum Command {
     Config(config::Command),
     /// Print the version
     Version,
-}
-
-/// A claimed job and its lease token.
-#[derive(Debug, Args)]
-pub(crate) struct JobLeaseArgs {
-    /// Queue name
-    pub(crate) queue: String,
-
-    /// Job id
-    pub(crate) id: String,
-
-    /// Lease token printed by `claim`
-    #[arg(long, value_name = "T")]
-    pub(crate) token: String,
 }
 
 /// Returns whether a command line that failed to parse has `--json` on it.

@@ -1,28 +1,21 @@
 //! One module per command, and the dispatch to them.
 
-pub(crate) mod accept;
 pub(crate) mod bench;
 pub(crate) mod claim;
-pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod enqueue;
 pub(crate) mod exec;
-pub(crate) mod fail;
 pub(crate) mod interop;
 pub(crate) mod job;
 pub(crate) mod maintain;
-mod outcome;
+pub(crate) mod outcome;
 pub(crate) mod processor;
-pub(crate) mod progress;
 pub(crate) mod queue;
-pub(crate) mod release;
-pub(crate) mod renew;
 mod repeat;
 pub(crate) mod serve;
-pub(crate) mod snooze;
 pub(crate) mod stdio;
 pub(crate) mod store;
 pub(crate) mod submit;
@@ -46,13 +39,13 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::BenchWorker(arguments) => bench::worker(arguments).await,
         Command::Enqueue(arguments) => enqueue::run(*arguments, session).await,
         Command::Claim(arguments) => claim::run(arguments, session).await,
-        Command::Accept(arguments) => accept::run(arguments, session).await,
-        Command::Renew(arguments) => renew::run(arguments, session).await,
-        Command::Progress(arguments) => progress::run(arguments, session).await,
-        Command::Complete(arguments) => complete::run(arguments, session).await,
-        Command::Fail(arguments) => fail::run(arguments, session).await,
-        Command::Release(arguments) => release::run(arguments, session).await,
-        Command::Snooze(arguments) => snooze::run(arguments, session).await,
+        Command::Accept(arguments) => outcome::run(arguments, session).await,
+        Command::Renew(arguments) => outcome::renew(arguments, session).await,
+        Command::Progress(arguments) => outcome::run(arguments, session).await,
+        Command::Complete(arguments) => outcome::complete(arguments, session).await,
+        Command::Fail(arguments) => outcome::run(arguments, session).await,
+        Command::Release(arguments) => outcome::run(arguments, session).await,
+        Command::Snooze(arguments) => outcome::run(arguments, session).await,
         Command::Exec(arguments) => exec::run(*arguments, session).await,
         Command::Worker(arguments) => worker::run(*arguments, session).await,
         Command::Stdio(arguments) => stdio::run(arguments, session).await,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::Args;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_core::limits::{LEASE_DEFAULT, check_lease};
@@ -89,14 +90,16 @@ impl QueueRequest for Claim {
 }
 
 /// Accepts a dispatched job.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Accept {
-    /// The job id.
+    /// Job id
     pub id: String,
-    /// The token of the claim.
+    /// Lease token of the claim
+    #[arg(long, value_name = "T")]
     pub token: String,
-    /// The lease from now on (default: 30s).
+    /// New lease duration, starting now [default: 30s]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub lease: Option<String>,
 }
 
@@ -131,12 +134,14 @@ impl QueueRequest for Accept {
 }
 
 /// Renews the lease of a claim.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Renew {
-    /// The token of the claim.
+    /// Lease token of the claim
+    #[arg(long, value_name = "T")]
     pub token: String,
-    /// The lease from now on (default: 30s).
+    /// New lease duration, starting now [default: 30s]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub lease: Option<String>,
 }
 
@@ -153,16 +158,18 @@ impl QueueRequest for Renew {
 }
 
 /// Records the progress of a running job. Does not renew the lease.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
-    /// The job id.
+    /// Job id
     pub id: String,
-    /// The token of the claim.
+    /// Lease token of the claim
+    #[arg(long, value_name = "T")]
     pub token: String,
-    /// The fraction done, from 0 to 1.
+    /// Fraction done, from 0 to 1
+    #[arg(allow_negative_numbers = true)]
     pub fraction: f64,
-    /// A message for operators.
+    /// Message to show with the progress
     pub message: Option<String>,
 }
 

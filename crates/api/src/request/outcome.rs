@@ -1,5 +1,7 @@
 //! complete, fail, release and snooze: report the outcome of one job, or of several.
 
+use bytes::Bytes;
+use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
@@ -11,7 +13,7 @@ use super::claim::job_lease;
 use super::{ApiResult, Claim, QueueRequest};
 use crate::claim::{ClaimReply, OutcomeReply};
 use crate::content::{self, Text};
-use crate::enqueue::due;
+use crate::enqueue::{TimeValue, due};
 use crate::error::Error;
 
 /// The reply for one job, or for each of several.
@@ -94,22 +96,32 @@ fn ids<'a>(leases: impl Iterator<Item = &'a JobLease>) -> Vec<JobId> {
 }
 
 /// Completes jobs and, in the same transaction, optionally claims more.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Complete {
-    /// The job id. Excludes `jobs`.
+    /// Job id
+    #[arg(required = true)]
     pub id: Option<String>,
-    /// The token of the claim.
+    /// Lease token of the claim
+    #[arg(long, value_name = "T", required = true)]
     pub token: Option<String>,
     /// The result. A string is stored as its bytes, any other JSON as its exact text.
     #[serde(deserialize_with = "content::present")]
     #[schemars(with = "Option<serde_json::Value>")]
+    #[arg(skip)]
     pub result: Option<Text>,
     /// The result as base64, for binary data. Excludes `result`.
+    #[arg(skip)]
     pub result_base64: Option<String>,
-    /// Several jobs.
+    /// The result as bytes, set by interfaces that receive bytes. Excludes the other two.
+    #[serde(skip)]
+    #[arg(skip)]
+    pub result_bytes: Option<Bytes>,
+    /// Several jobs. Excludes the fields of one job.
+    #[arg(skip)]
     pub jobs: Option<Vec<CompletedJob>>,
     /// Claims more jobs in the same transaction, without waiting.
+    #[arg(skip)]
     pub claim: Option<Claim>,
 }
 
@@ -127,15 +139,16 @@ pub struct CompletedJob {
     pub result: Option<Text>,
     /// The result as base64, for binary data.
     pub result_base64: Option<String>,
+    /// The result as bytes, set by interfaces that receive bytes.
+    #[serde(skip)]
+    pub result_bytes: Option<Bytes>,
 }
 
 impl CompletedJob {
     fn completion(&self) -> Result<Completion> {
-        let result = content::of(
-            self.result.as_ref(),
-            self.result_base64.as_deref(),
-            "result",
-        )?;
+        let (text, base64) = (self.result.as_ref(), self.result_base64.as_deref());
+        let result = content::of(text, base64, "result")?;
+        let result = result.or_else(|| self.result_bytes.clone());
         Ok(Completion {
             lease: job_lease(&self.id, &self.token)?,
             result,
@@ -149,12 +162,14 @@ impl QueueRequest for Complete {
 
     async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<OutcomesReply> {
         let (result, result_base64) = (self.result, self.result_base64);
+        let result_bytes = self.result_bytes;
         let has_job_fields = result.is_some() || result_base64.is_some();
         let one = both(self.id, self.token, |id, token| CompletedJob {
             id,
             token,
             result,
             result_base64,
+            result_bytes,
         });
         let (jobs, is_one) = items(one, self.jobs, has_job_fields)?;
         let completions = jobs
@@ -172,20 +187,31 @@ impl QueueRequest for Complete {
 }
 
 /// Fails attempts. Each job is retried later or becomes dead.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fail {
-    /// The job id. Excludes `jobs`.
+    /// Job id
+    #[arg(required = true)]
     pub id: Option<String>,
-    /// The token of the claim.
+    /// Lease token of the claim
+    #[arg(long, value_name = "T", required = true)]
     pub token: Option<String>,
-    /// The error message.
+    /// Error message
+    #[arg(long, value_name = "E", required = true, allow_hyphen_values = true)]
     pub error: Option<String>,
-    /// Do not retry: the job becomes dead (default: false).
+    /// Do not retry; the job becomes dead
+    #[arg(
+        long,
+        num_args = 0,
+        default_missing_value = "true",
+        conflicts_with = "delay"
+    )]
     pub permanent: Option<bool>,
-    /// The delay before the next attempt (default: by the retry policy of the job).
+    /// Retry after this long [default: the retry policy of the job]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub delay: Option<String>,
-    /// Several jobs.
+    /// Several jobs. Excludes the fields of one job.
+    #[arg(skip)]
     pub jobs: Option<Vec<FailedJob>>,
 }
 
@@ -250,14 +276,17 @@ impl QueueRequest for Fail {
 }
 
 /// Returns jobs to the queue without counting the attempt.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Release {
-    /// The job id. Excludes `jobs`.
+    /// Job id
+    #[arg(required = true)]
     pub id: Option<String>,
-    /// The token of the claim.
+    /// Lease token of the claim
+    #[arg(long, value_name = "T", required = true)]
     pub token: Option<String>,
-    /// Several jobs.
+    /// Several jobs. Excludes the fields of one job.
+    #[arg(skip)]
     pub jobs: Option<Vec<LeasedJob>>,
 }
 
@@ -287,17 +316,31 @@ impl QueueRequest for Release {
 }
 
 /// Postpones a job without counting the attempt.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
+#[command(group(ArgGroup::new("when").required(true)))]
 pub struct Snooze {
-    /// The job id.
+    /// Job id
     pub id: String,
-    /// The token of the claim.
+    /// Lease token of the claim
+    #[arg(long, value_name = "T")]
     pub token: String,
-    /// How long to postpone the job.
+    /// Postpone by this long
+    #[arg(
+        long = "for",
+        value_name = "D",
+        group = "when",
+        allow_hyphen_values = true
+    )]
     pub delay: Option<String>,
-    /// When the job is due again: RFC 3339 or unix seconds. Excludes `delay`.
-    pub at: Option<crate::enqueue::TimeValue>,
+    /// Postpone until this time, for example 2030-01-31T12:00:00Z
+    #[arg(
+        long = "until",
+        value_name = "T",
+        group = "when",
+        allow_hyphen_values = true
+    )]
+    pub at: Option<TimeValue>,
 }
 
 impl QueueRequest for Snooze {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::limits::PAGE;
@@ -33,7 +34,7 @@ impl StoreRequest for Queues {
 }
 
 /// Returns the stats of one queue.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Stats {}
 

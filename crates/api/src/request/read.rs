@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::wait::{JobEnd, wait_for_end};
@@ -19,10 +20,10 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 const PAGE_MAX: usize = 500;
 
 /// Returns a job with its payload and result.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Get {
-    /// The job id.
+    /// Job id
     pub id: String,
 }
 

@@ -7,7 +7,9 @@ pub(super) mod wait;
 
 use clap::Subcommand;
 use windlass_api::Verb;
+use windlass_api::request::Get;
 
+use super::outcome::{self, OnQueue};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
@@ -15,7 +17,7 @@ use crate::session::Session;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Print the details of a job
-    Get(get::Arguments),
+    Get(OnQueue<Get>),
     /// List jobs of a queue, page by page
     List(list::Arguments),
     /// Cancel waiting jobs; ask running ones to stop
@@ -49,7 +51,7 @@ pub(crate) enum Command {
 /// Runs a subcommand.
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
     match command {
-        Command::Get(arguments) => get::run(arguments, session).await,
+        Command::Get(arguments) => outcome::run(arguments, session).await,
         Command::List(arguments) => list::run(arguments, session).await,
         Command::Cancel(arguments) => change::run(Verb::Cancel, arguments, session).await,
         Command::Retry(arguments) => change::run(Verb::Retry, arguments, session).await,

@@ -1,38 +1,14 @@
 //! `windlass job get`: prints the details of a job.
 
-use clap::Args;
-use windlass::{JobId, QueueName};
-use windlass_api::{Error, JobReply};
+use windlass_api::JobReply;
 
-use crate::exit::{CliError, Exit, Result};
+use crate::commands::outcome::Print;
 use crate::output::Output;
-use crate::session::Session;
 
-/// Command-line arguments.
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    /// Queue name
-    queue: String,
-
-    /// Job id
-    id: String,
-}
-
-/// Prints the job.
-pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let queue = QueueName::new(&arguments.queue)?;
-    let id = JobId::new(&arguments.id)?;
-    let store = session.store().await?;
-
-    let Some(job) = store.get(&queue, &id).await? else {
-        return Err(CliError::from(Error::job_not_found(&queue, &id)));
-    };
-
-    let reply = JobReply::from(&job);
-    session
-        .output
-        .result(&reply, |output| print(output, &reply));
-    Ok(Exit::Ok)
+impl Print for JobReply {
+    fn print(&self, output: &mut Output) {
+        print(output, self);
+    }
 }
 
 /// Prints a job as names and values.
