@@ -43,6 +43,13 @@ macro_rules! ops {
             pub const OPS: &[&str] =
                 &[$(<$queue as QueueRequest>::OP,)* $(<$store as StoreRequest>::OP,)*];
 
+            /// Parses a request from a JSON object with the op in the field `op`.
+            pub fn parse_line(line: &str) -> Result<(Option<QueueName>, Self)> {
+                let mut fields = Fields::parse(line)?;
+                let op: String = fields.take("op")?.unwrap_or_default();
+                Self::parse(&op, fields)
+            }
+
             /// Parses a request. An op on one queue takes its queue from the field `queue`.
             pub fn parse(op: &str, mut fields: Fields<'_>) -> Result<(Option<QueueName>, Self)> {
                 match op {
@@ -148,9 +155,7 @@ mod tests {
 
     async fn call(store: &dyn Store, line: Value) -> Result<Value, Error> {
         let line = line.to_string();
-        let mut fields = Fields::parse(&line)?;
-        let op: String = fields.take("op")?.unwrap_or_default();
-        let (queue, request) = Request::parse(&op, fields)?;
+        let (queue, request) = Request::parse_line(&line)?;
         let reply = dispatch(store, queue.as_ref(), request).await?;
         Ok(serde_json::to_value(&reply).unwrap())
     }

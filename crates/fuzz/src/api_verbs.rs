@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_api::{CODES, Error, Fields, dispatch};
+use windlass_api::{Code, Error, Request, dispatch};
 
 use crate::fixture::{Fixture, LINES_MAX, block_on};
 
@@ -32,13 +32,11 @@ pub fn run(data: &[u8]) {
 }
 
 async fn execute(fixture: &Fixture, line: &str) -> Result<String, Error> {
-    let mut fields = Fields::parse(line)?;
-    let op: String = fields.take("op")?.unwrap_or_default();
-    let reply = dispatch(fixture.store.as_ref(), &op, fields).await?;
-    Ok(reply.get().to_owned())
+    let (queue, request) = Request::parse_line(line)?;
+    let reply = dispatch(fixture.store.as_ref(), queue.as_ref(), request).await?;
+    Ok(reply.to_json())
 }
 
 fn check(error: &Error) {
-    let is_known = CODES.iter().any(|code| code.name == error.code);
-    assert!(is_known && error.code != "internal", "{error:?}");
+    assert_ne!(error.code, Code::Internal, "{error:?}");
 }

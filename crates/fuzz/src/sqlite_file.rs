@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_api::{Error, Fields, dispatch};
+use windlass_api::{Error, Request, dispatch};
 use windlass_core::dump::Dump;
 use windlass_core::{ManualClock, QueueName, Result, Store};
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
@@ -106,10 +106,9 @@ async fn use_store(path: &Path) {
 }
 
 async fn execute(store: &dyn Store, line: &str) -> std::result::Result<serde_json::Value, Error> {
-    let mut fields = Fields::parse(line)?;
-    let op: String = fields.take("op")?.unwrap_or_default();
-    let reply = dispatch(store, &op, fields).await?;
-    Ok(serde_json::from_str(reply.get()).expect("a reply is JSON"))
+    let (queue, request) = Request::parse_line(line)?;
+    let reply = dispatch(store, queue.as_ref(), request).await?;
+    Ok(serde_json::from_str(&reply.to_json()).expect("a reply is JSON"))
 }
 
 async fn in_time<T>(what: &str, call: impl Future<Output = T>) -> T {

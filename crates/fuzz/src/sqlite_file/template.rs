@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use windlass_api::{Fields, dispatch};
+use windlass_api::{Request, dispatch};
 use windlass_core::{
     BootId, ClaimRequest, JobId, JobLease, ManualClock, QueueName, Result, Retry, Store, Timestamp,
 };
@@ -66,9 +66,8 @@ async fn create(path: &Path) -> Result<()> {
     };
     let store = SqliteStore::open(path, options)?;
     for line in JOBS.lines().filter(|line| !line.is_empty()) {
-        let mut fields = Fields::parse(line)?;
-        let op: String = fields.take("op")?.unwrap_or_default();
-        let reply = dispatch(&store, &op, fields).await;
+        let (queue, request) = Request::parse_line(line)?;
+        let reply = dispatch(&store, queue.as_ref(), request).await;
         reply.unwrap_or_else(|error| panic!("{line}: {error:?}"));
     }
     let queue = QueueName::new("q")?;
