@@ -2,60 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use windlass_core::{Changed, ChangedJob, Changes, Cursor, QueueName, Result, Store, Target};
+use windlass_core::{Change, Changed, ChangedJob, QueueName, Result};
 
 use crate::error::Error;
-
-/// An operation on stored jobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    /// Cancels waiting jobs, and asks workers to stop running ones.
-    Cancel,
-    /// Runs dead jobs again.
-    Retry,
-    /// Deletes finished jobs.
-    Delete,
-    /// Makes scheduled jobs ready now.
-    Promote,
-}
-
-impl Verb {
-    /// Returns the past tense, which is the outcome in replies.
-    pub const fn past_tense(self) -> &'static str {
-        match self {
-            Self::Cancel => "cancelled",
-            Self::Retry => "retried",
-            Self::Delete => "deleted",
-            Self::Promote => "promoted",
-        }
-    }
-
-    /// Returns which jobs it applies to, for messages.
-    pub const fn requirement(self) -> &'static str {
-        match self {
-            Self::Cancel => "only waiting and running jobs can be cancelled",
-            Self::Retry => "only dead jobs can be retried",
-            Self::Delete => "only finished jobs can be deleted",
-            Self::Promote => "only scheduled jobs can be promoted",
-        }
-    }
-
-    /// Changes one page of the selected jobs.
-    pub async fn change(
-        self,
-        store: &dyn Store,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        match self {
-            Self::Cancel => store.cancel(queue, target, from).await,
-            Self::Retry => store.retry(queue, target, from).await,
-            Self::Delete => store.delete(queue, target, from).await,
-            Self::Promote => store.promote(queue, target, from).await,
-        }
-    }
-}
 
 /// The reply for one changed job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -71,15 +20,15 @@ pub struct ChangeReply {
 
 impl ChangeReply {
     /// Creates the reply for one job, or the error if it was not changed.
-    pub fn of(verb: Verb, queue: &QueueName, job: &ChangedJob) -> Result<Self, Error> {
+    pub fn of(change: Change, queue: &QueueName, job: &ChangedJob) -> Result<Self, Error> {
         let Some(id) = &job.id else {
             return Err(Error::unique_key_not_found(queue));
         };
         let outcome = match &job.changed {
-            Changed::Done => verb.past_tense(),
+            Changed::Done => change.past_tense(),
             Changed::WillStop => "will_stop",
             Changed::WrongState(state) => {
-                return Err(Error::wrong_state(queue, id, *state, verb));
+                return Err(Error::wrong_state(queue, id, *state, change));
             }
             Changed::Conflict(owner) => return Err(Error::unique_key_conflict(queue, id, owner)),
             Changed::NotFound => return Err(Error::job_not_found(queue, id)),

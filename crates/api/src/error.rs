@@ -4,9 +4,8 @@ use std::error::Error as StdError;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use windlass_core::{BootId, Error as CoreError, JobId, JobState, QueueName};
+use windlass_core::{BootId, Change, Error as CoreError, JobId, JobState, QueueName};
 
-use crate::change::Verb;
 use crate::code::Code;
 
 /// An error reply.
@@ -178,16 +177,16 @@ impl Error {
     }
 
     /// The state of the job does not allow the change.
-    pub fn wrong_state(queue: &QueueName, id: &JobId, state: JobState, verb: Verb) -> Self {
+    pub fn wrong_state(queue: &QueueName, id: &JobId, state: JobState, change: Change) -> Self {
         Self::new(
             Code::WrongState,
             format!(
                 "job {id:?} cannot be {}: its state is {state}",
-                verb.past_tense()
+                change.past_tense()
             ),
             format!(
                 "{}; inspect it with `windlass job get {queue} {}`",
-                verb.requirement(),
+                change.requirement(),
                 shell_quote(id)
             ),
         )

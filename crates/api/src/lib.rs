@@ -37,7 +37,7 @@ pub mod timestamp;
 pub mod undelivered;
 pub mod worker;
 
-pub use change::{ChangeCounts, ChangeReply, Verb};
+pub use change::{ChangeCounts, ChangeReply};
 pub use claim::{ClaimReply, OutcomeReply, RenewReply};
 pub use code::Code;
 pub use dispatch::{Reply, Request, dispatch, dispatch_until};

@@ -1,10 +1,13 @@
 //! Operations on stored jobs (cancel, retry, delete, promote), and pages of results.
 
+use std::fmt;
+
 use bytes::Bytes;
 
 use crate::error::{Error, Result};
 use crate::job::JobState;
 use crate::name::{JobId, Kind, UniqueKey};
+use crate::text_enum::text_enum;
 
 /// Selects jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,34 +22,60 @@ pub enum Target {
     Filter(Filter),
 }
 
-impl Target {
-    /// Returns the target for `retry`: a filter without a state selects dead jobs.
-    pub fn for_retry(&self) -> Result<Self> {
-        self.with_default_state(Some(JobState::Dead))
+text_enum! {
+    /// A change of stored jobs, made by [`Store::change`](crate::Store::change).
+    Change {
+        /// Cancels waiting jobs and requests the cancellation of running ones.
+        Cancel = "cancel",
+        /// Moves dead jobs to the back of the queue, with attempts and expiries reset.
+        Retry = "retry",
+        /// Deletes finished jobs and forgets their ids.
+        Delete = "delete",
+        /// Moves scheduled jobs to the back of the queue now.
+        Promote = "promote",
     }
+}
 
-    /// Returns the target for `delete`.
-    pub fn for_delete(&self) -> Result<Self> {
-        self.with_default_state(None)
-    }
-
-    /// Returns the target for `promote`: a filter without a state selects scheduled jobs.
-    pub fn for_promote(&self) -> Result<Self> {
-        self.with_default_state(Some(JobState::Scheduled))
-    }
-
-    fn with_default_state(&self, state: Option<JobState>) -> Result<Self> {
+impl Change {
+    /// Returns the past tense, which is the outcome in replies.
+    pub const fn past_tense(self) -> &'static str {
         match self {
-            Self::Payload(_) => Err(Error::invalid(
+            Self::Cancel => "cancelled",
+            Self::Retry => "retried",
+            Self::Delete => "deleted",
+            Self::Promote => "promoted",
+        }
+    }
+
+    /// Returns which jobs it applies to, for messages.
+    pub const fn requirement(self) -> &'static str {
+        match self {
+            Self::Cancel => "only waiting and running jobs can be cancelled",
+            Self::Retry => "only dead jobs can be retried",
+            Self::Delete => "only finished jobs can be deleted",
+            Self::Promote => "only scheduled jobs can be promoted",
+        }
+    }
+
+    /// Returns the target with the default state of this change: a filter without a state selects dead
+    /// jobs for `retry` and scheduled jobs for `promote`.
+    pub fn target(self, target: &Target) -> Result<Target> {
+        let state = match self {
+            Self::Cancel | Self::Delete => None,
+            Self::Retry => Some(JobState::Dead),
+            Self::Promote => Some(JobState::Scheduled),
+        };
+        match target {
+            Target::Payload(_) if self != Self::Cancel => Err(Error::invalid(
                 "target",
                 "only cancel can select jobs by payload",
                 "select jobs by id, by unique key, or by state and kind",
             )),
-            Self::Filter(filter) => Ok(Self::Filter(Filter {
+            Target::Filter(filter) => Ok(Target::Filter(Filter {
                 state: filter.state.or(state),
                 kind: filter.kind.clone(),
             })),
-            Self::Ids(_) | Self::UniqueKey(_) => Ok(self.clone()),
+            _ => Ok(target.clone()),
         }
     }
 }
@@ -115,14 +144,14 @@ mod tests {
 
     #[test]
     fn a_filter_without_a_state_selects_the_jobs_that_a_verb_applies_to() {
-        let state_of = |target: Result<Target>| match target {
+        let all = Target::Filter(Filter::default());
+        let state_of = |change: Change| match change.target(&all) {
             Ok(Target::Filter(filter)) => filter.state,
             other => panic!("expected a filter, got {other:?}"),
         };
-        let all = Target::Filter(Filter::default());
 
-        assert_eq!(state_of(all.for_retry()), Some(JobState::Dead));
-        assert_eq!(state_of(all.for_promote()), Some(JobState::Scheduled));
-        assert_eq!(state_of(all.for_delete()), None);
+        assert_eq!(state_of(Change::Retry), Some(JobState::Dead));
+        assert_eq!(state_of(Change::Promote), Some(JobState::Scheduled));
+        assert_eq!(state_of(Change::Delete), None);
     }
 }

@@ -45,7 +45,7 @@ pub mod wait;
 pub mod worker;
 
 pub use bytes::Bytes;
-pub use change::{Changed, ChangedJob, Changes, Cursor, Filter, Page, Target};
+pub use change::{Change, Changed, ChangedJob, Changes, Cursor, Filter, Page, Target};
 pub use claim::{Claim, ClaimRequest, ClaimedJob, Claimer, Mode, Owner, Renewal, Renewed};
 pub use due::Due;
 pub use error::{Error, ErrorKind, Result};

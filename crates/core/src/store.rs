@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::change::{Changes, Cursor, Filter, Page, Target};
+use crate::change::{Change, Changes, Cursor, Filter, Page, Target};
 use crate::claim::{Claim, ClaimRequest, Renewal, Renewed};
 use crate::error::Result;
 use crate::job::{Enqueued, Job, NewJob};
@@ -108,34 +108,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Postpones jobs without counting the attempt.
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>>;
 
-    /// Cancels waiting jobs and requests the cancellation of running ones.
-    async fn cancel(
+    /// Cancels, retries, deletes or promotes the jobs of a target, or one page of them.
+    async fn change(
         &self,
         queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes>;
-
-    /// Moves dead jobs to the back of the queue, with attempts and expiries reset.
-    async fn retry(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes>;
-
-    /// Deletes finished jobs and forgets their ids.
-    async fn delete(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes>;
-
-    /// Moves scheduled jobs to the back of the queue now.
-    async fn promote(
-        &self,
-        queue: &QueueName,
+        change: Change,
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes>;
@@ -150,11 +127,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Checks and repairs one page of the queue: indexes, claims, leases and counters.
     async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited>;
 
-    /// Stops handing out jobs. Everything else continues.
-    async fn pause(&self, queue: &QueueName) -> Result<()>;
-
-    /// Hands out jobs again.
-    async fn resume(&self, queue: &QueueName) -> Result<()>;
+    /// Pauses or resumes a queue. A paused queue hands out no jobs; everything else continues.
+    async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()>;
 
     /// Returns the settings of a queue, or the defaults if it does not exist.
     async fn settings(&self, queue: &QueueName) -> Result<Settings>;

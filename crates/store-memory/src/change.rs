@@ -2,13 +2,12 @@
 
 use windlass_core::limits::SCAN_PAGE;
 use windlass_core::time::Now;
-use windlass_core::{Changed, ChangedJob, Changes, Job, JobId, JobState, Page, Target, UniqueKey};
+use windlass_core::{
+    Change, Changed, ChangedJob, Changes, Job, JobId, JobState, Page, Target, UniqueKey,
+};
 
 use crate::queue::{LaneEnd, Queue};
 use crate::read::{ScanPosition, matches};
-
-/// A change of one job.
-pub(crate) type Change = fn(&mut Queue, Now, &JobId) -> Changed;
 
 impl Queue {
     /// Changes every job of a target, or one page of them.
@@ -22,7 +21,7 @@ impl Queue {
         let changes = match target {
             Target::Ids(ids) => {
                 let items = ids.iter().map(|id| {
-                    let changed = change(self, now, id);
+                    let changed = self.change_one(now, change, id);
                     ChangedJob {
                         id: Some(id.clone()),
                         changed,
@@ -52,7 +51,7 @@ impl Queue {
         let id = self.unique_keys.get(key).cloned();
         let changed = id
             .as_ref()
-            .map_or(Changed::NotFound, |id| change(self, now, id));
+            .map_or(Changed::NotFound, |id| self.change_one(now, change, id));
         Page {
             items: vec![ChangedJob { id, changed }],
             next: None,
@@ -62,7 +61,7 @@ impl Queue {
     /// Changes the jobs of a page. Jobs in a state that does not allow the change are skipped.
     fn change_page(&mut self, now: Now, change: Change, page: Page<JobId>) -> Changes {
         let items = page.items.into_iter().map(|id| ChangedJob {
-            changed: change(self, now, &id),
+            changed: self.change_one(now, change, &id),
             id: Some(id),
         });
         let is_allowed = |item: &ChangedJob| !matches!(item.changed, Changed::WrongState(_));
@@ -72,7 +71,16 @@ impl Queue {
         }
     }
 
-    pub(crate) fn cancel(&mut self, now: Now, id: &JobId) -> Changed {
+    fn change_one(&mut self, now: Now, change: Change, id: &JobId) -> Changed {
+        match change {
+            Change::Cancel => self.cancel(now, id),
+            Change::Retry => self.retry(now, id),
+            Change::Delete => self.delete(now, id),
+            Change::Promote => self.promote(now, id),
+        }
+    }
+
+    fn cancel(&mut self, now: Now, id: &JobId) -> Changed {
         match self.state_of(id) {
             None => Changed::NotFound,
             Some(JobState::Scheduled | JobState::Ready) => {
@@ -91,7 +99,7 @@ impl Queue {
         }
     }
 
-    pub(crate) fn retry(&mut self, now: Now, id: &JobId) -> Changed {
+    fn retry(&mut self, now: Now, id: &JobId) -> Changed {
         match self.state_of(id) {
             None => return Changed::NotFound,
             Some(JobState::Dead) => {}
@@ -125,7 +133,7 @@ impl Queue {
         Changed::Done
     }
 
-    pub(crate) fn delete(&mut self, now: Now, id: &JobId) -> Changed {
+    fn delete(&mut self, now: Now, id: &JobId) -> Changed {
         match self.state_of(id) {
             Some(state) if !state.is_final() => return Changed::WrongState(state),
             Some(_) => {
@@ -139,7 +147,7 @@ impl Queue {
         Changed::Done
     }
 
-    pub(crate) fn promote(&mut self, now: Now, id: &JobId) -> Changed {
+    fn promote(&mut self, now: Now, id: &JobId) -> Changed {
         match self.state_of(id) {
             None => Changed::NotFound,
             Some(JobState::Scheduled) => {

@@ -6,13 +6,12 @@ use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, truncate_message};
 use windlass_core::time::Now;
 use windlass_core::{
-    Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
+    Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
     OutcomeStatus, Page, Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
     Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
 };
 
-use crate::change::Change;
 use crate::queue::Queue;
 use crate::read::ScanPosition;
 use crate::reap::ReclaimReason;
@@ -103,40 +102,18 @@ impl Store for MemoryStore {
         }))
     }
 
-    async fn cancel(
+    async fn change(
         &self,
         queue: &QueueName,
+        change: Change,
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, Queue::cancel, target, from.as_ref())
-    }
-
-    async fn retry(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        self.change(queue, Queue::retry, &target.for_retry()?, from.as_ref())
-    }
-
-    async fn delete(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        self.change(queue, Queue::delete, &target.for_delete()?, from.as_ref())
-    }
-
-    async fn promote(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        self.change(queue, Queue::promote, &target.for_promote()?, from.as_ref())
+        let target = change.target(target)?;
+        let from = from.as_ref().map(ScanPosition::from_cursor).transpose()?;
+        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
+            queue.change(now, change, &target, from.as_ref())
+        }))
     }
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {
@@ -156,13 +133,14 @@ impl Store for MemoryStore {
         }))
     }
 
-    async fn pause(&self, queue: &QueueName) -> Result<()> {
-        self.set_paused(queue, true);
-        Ok(())
-    }
-
-    async fn resume(&self, queue: &QueueName) -> Result<()> {
-        self.set_paused(queue, false);
+    async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()> {
+        self.transaction(queue, Missing::Create, |queue, _| {
+            queue.is_paused = is_paused;
+            if !is_paused {
+                queue.announce_work();
+            }
+            queue.mark_changed();
+        });
         Ok(())
     }
 
@@ -274,29 +252,6 @@ impl Store for MemoryStore {
 }
 
 impl MemoryStore {
-    fn change(
-        &self,
-        queue: &QueueName,
-        change: Change,
-        target: &Target,
-        from: Option<&Cursor>,
-    ) -> Result<Changes> {
-        let from = from.map(ScanPosition::from_cursor).transpose()?;
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.change(now, change, target, from.as_ref())
-        }))
-    }
-
-    fn set_paused(&self, queue: &QueueName, is_paused: bool) {
-        self.transaction(queue, Missing::Create, |queue, _| {
-            queue.is_paused = is_paused;
-            if !is_paused {
-                queue.announce_work();
-            }
-            queue.mark_changed();
-        });
-    }
-
     /// Removes a worker, or one of its queues, and returns its jobs to the queue.
     fn reclaim(&self, boot: &BootId, queue: Option<&QueueName>, reason: ReclaimReason) -> u64 {
         let mut state = self.lock();

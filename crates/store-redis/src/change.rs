@@ -3,25 +3,31 @@
 use bytes::Bytes;
 use windlass_core::limits::SCAN_PAGE;
 use windlass_core::{
-    Changed, ChangedJob, Changes, Cursor, Filter, JobId, JobState, Page, Result, Target,
+    Change, Changed, ChangedJob, Changes, Cursor, Filter, JobId, JobState, Page, Result, Target,
 };
 
 use crate::codec::job_id;
 use crate::partition::{Partition, number_arg, text_arg};
 use crate::reply::{Reply, unexpected_reply};
-use crate::script::Script;
 
 /// How often a purge that read only stale entries is repeated.
 const AGAIN_MAX: usize = 10_000;
 
 impl Partition {
-    /// Applies a script to every job of a target, or to one page of it.
+    /// Changes every job of a target, or one page of it.
     pub(crate) async fn change(
         &self,
-        script: &'static Script,
+        change: Change,
         target: &Target,
         from: Option<&str>,
     ) -> Result<Changes> {
+        let scripts = self.scripts();
+        let script = match change {
+            Change::Cancel => &scripts.cancel,
+            Change::Retry => &scripts.retry,
+            Change::Delete => &scripts.delete,
+            Change::Promote => &scripts.promote,
+        };
         let reply = self.run_list(script, change_args(target, from)).await?;
         let is_page = matches!(target, Target::Payload(_) | Target::Filter(_));
         read_changes(reply, is_page)

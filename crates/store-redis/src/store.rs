@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use redis::Value;
 use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, truncate_message};
 use windlass_core::{
-    Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
+    Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
     OutcomeStatus, Page, Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
     Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
@@ -116,54 +116,16 @@ impl Store for RedisStore {
         self.within(reported).await
     }
 
-    async fn cancel(
+    async fn change(
         &self,
         queue: &QueueName,
+        change: Change,
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        let script = &self.inner.shared.scripts.cancel;
+        let target = change.target(target)?;
         let queue = self.queue(queue);
-        self.within(queue.change(script, target, from.as_ref()))
-            .await
-    }
-
-    async fn retry(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        let target = target.for_retry()?;
-        let script = &self.inner.shared.scripts.retry;
-        let queue = self.queue(queue);
-        self.within(queue.change(script, &target, from.as_ref()))
-            .await
-    }
-
-    async fn delete(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        let target = target.for_delete()?;
-        let script = &self.inner.shared.scripts.delete;
-        let queue = self.queue(queue);
-        self.within(queue.change(script, &target, from.as_ref()))
-            .await
-    }
-
-    async fn promote(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        let target = target.for_promote()?;
-        let script = &self.inner.shared.scripts.promote;
-        let queue = self.queue(queue);
-        self.within(queue.change(script, &target, from.as_ref()))
+        self.within(queue.change(change, &target, from.as_ref()))
             .await
     }
 
@@ -180,14 +142,9 @@ impl Store for RedisStore {
         self.queue(queue).audit(from.as_ref()).await
     }
 
-    async fn pause(&self, queue: &QueueName) -> Result<()> {
+    async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()> {
         let queue = self.queue(queue);
-        self.within(queue.set_paused(true)).await
-    }
-
-    async fn resume(&self, queue: &QueueName) -> Result<()> {
-        let queue = self.queue(queue);
-        self.within(queue.set_paused(false)).await
+        self.within(queue.set_paused(is_paused)).await
     }
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails at the first error")]
 
-use windlass_core::{ChangedJob, NewJob, QueueName, Store, Target};
+use windlass_core::{Change, ChangedJob, NewJob, QueueName, Store, Target};
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::numbered;
 use windlass_testkit::redis::{Reply, Server};
@@ -78,7 +78,11 @@ impl Fixture {
         let (mut changed, mut from, mut pages) = (Vec::new(), None, 0);
         loop {
             pages += 1;
-            let page = self.store.cancel(&self.queue, &target, from).await.unwrap();
+            let page = self
+                .store
+                .change(&self.queue, Change::Cancel, &target, from)
+                .await
+                .unwrap();
             changed.extend(page.items);
             from = page.next;
             if from.is_none() {
@@ -95,11 +99,11 @@ fn key(name: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resumed_queue_wakes_a_waiter_for_each_job() {
     let test = Fixture::open().await;
-    test.store.pause(&test.queue).await.unwrap();
+    test.store.set_paused(&test.queue, true).await.unwrap();
     test.enqueue(numbered(1_200)).await;
     test.add_waiters(1_100);
 
-    test.store.resume(&test.queue).await.unwrap();
+    test.store.set_paused(&test.queue, false).await.unwrap();
 
     assert_eq!((test.waiters(), test.wake_ups()), (0, 1_100));
 }
@@ -107,11 +111,11 @@ async fn a_resumed_queue_wakes_a_waiter_for_each_job() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waiters_that_no_job_was_for_are_woken_by_the_next() {
     let test = Fixture::open().await;
-    test.store.pause(&test.queue).await.unwrap();
+    test.store.set_paused(&test.queue, true).await.unwrap();
     test.enqueue(numbered(600)).await;
     test.add_waiters(1_100);
 
-    test.store.resume(&test.queue).await.unwrap();
+    test.store.set_paused(&test.queue, false).await.unwrap();
     test.enqueue(vec![NewJob::new("one more")]).await;
 
     assert_eq!((test.waiters(), test.wake_ups()), (499, 601));

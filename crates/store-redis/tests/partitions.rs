@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::{
-    BootId, Changed, ClaimRequest, Enqueued, Filter, JobId, JobLease, JobState, NewJob,
+    BootId, Change, Changed, ClaimRequest, Enqueued, Filter, JobId, JobLease, JobState, NewJob,
     OutcomeStatus, QueueName, Renewal, Store, Target, UniqueKey,
 };
 use windlass_store_redis::{Options, RedisStore};
@@ -101,7 +101,7 @@ async fn a_job_is_found_in_any_partition() {
     }
     let ids = vec![JobId::new("j0007").unwrap(), JobId::new("nobody").unwrap()];
     let reply = store
-        .cancel(&queue(), &Target::Ids(ids), None)
+        .change(&queue(), Change::Cancel, &Target::Ids(ids), None)
         .await
         .unwrap();
     let changes: Vec<_> = reply
@@ -446,7 +446,7 @@ async fn a_store_that_does_not_know_new_partitions_finds_duplicates_in_them() {
 async fn a_store_that_learns_of_new_partitions_from_a_claim_reads_the_earlier_counts() {
     let server = Server::start();
     let (worker, operator) = (open(&server.url()).await, open(&server.url()).await);
-    operator.pause(&queue()).await.unwrap();
+    operator.set_paused(&queue(), true).await.unwrap();
     // The worker has just read the count: one partition, no earlier counts.
     worker.stats(&queue()).await.unwrap();
     set_partitions(&operator, 2).await;

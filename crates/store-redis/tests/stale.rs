@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use windlass_core::{
-    ClaimRequest, Filter, JobId, JobState, Kind, Maintained, NewJob, Priority, QueueName, Store,
-    Target,
+    Change, ClaimRequest, Filter, JobId, JobState, Kind, Maintained, NewJob, Priority, QueueName,
+    Store, Target,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::named;
@@ -58,7 +58,10 @@ impl Fixture {
         });
         let mut from = None;
         loop {
-            let page = self.store.cancel(&self.queue, &target, from).await;
+            let page = self
+                .store
+                .change(&self.queue, Change::Cancel, &target, from)
+                .await;
             from = page.unwrap().next;
             if from.is_none() {
                 break;
@@ -223,7 +226,10 @@ async fn an_id_with_several_stale_entries_is_dropped_as_often_and_stays_ready() 
             state: Some(JobState::Cancelled),
             kind: None,
         });
-        test.store.delete(&test.queue, &target, None).await.unwrap();
+        test.store
+            .change(&test.queue, Change::Delete, &target, None)
+            .await
+            .unwrap();
         test.enqueue_many("a", "wrong", 300).await;
     }
     assert_eq!(test.stale().await, 900);

@@ -3,7 +3,7 @@
 use rusqlite::params;
 use windlass_core::limits::SCAN_PAGE;
 use windlass_core::{
-    Bytes, Changed, ChangedJob, Changes, Cursor, Filter, JobId, JobState, Page, Target,
+    Bytes, Change, Changed, ChangedJob, Changes, Cursor, Filter, JobId, JobState, Page, Target,
 };
 
 use crate::error::TxResult;
@@ -11,9 +11,6 @@ use crate::lease::End;
 use crate::read;
 use crate::row::{JobMeta, select_meta};
 use crate::transaction::QueueTx;
-
-/// The change applied to each job of a target.
-pub(crate) type Change = fn(&mut QueueTx<'_>, &JobId) -> TxResult<Changed>;
 
 impl QueueTx<'_> {
     /// Applies a change to every job of a target, or of one page of it.
@@ -29,7 +26,7 @@ impl QueueTx<'_> {
                 for id in ids {
                     items.push(ChangedJob {
                         id: Some(id.clone()),
-                        changed: change(self, id)?,
+                        changed: self.change_one(change, id)?,
                     });
                 }
                 Page { items, next: None }
@@ -37,7 +34,7 @@ impl QueueTx<'_> {
             Target::UniqueKey(key) => {
                 let id = self.holder(key.as_str())?.map(|job| job.id);
                 let changed = match &id {
-                    Some(id) => change(self, id)?,
+                    Some(id) => self.change_one(change, id)?,
                     None => Changed::NotFound,
                 };
                 Page {
@@ -62,7 +59,7 @@ impl QueueTx<'_> {
     fn change_page(&mut self, change: Change, page: Page<JobId>) -> TxResult<Changes> {
         let mut items = Vec::new();
         for id in page.items {
-            let changed = change(self, &id)?;
+            let changed = self.change_one(change, &id)?;
             if !matches!(changed, Changed::WrongState(_)) {
                 items.push(ChangedJob {
                     id: Some(id),
@@ -100,7 +97,16 @@ impl QueueTx<'_> {
         JobMeta::find(self.db, self.queue.key, id.as_str())
     }
 
-    pub(crate) fn cancel(&mut self, id: &JobId) -> TxResult<Changed> {
+    fn change_one(&mut self, change: Change, id: &JobId) -> TxResult<Changed> {
+        match change {
+            Change::Cancel => self.cancel(id),
+            Change::Retry => self.retry(id),
+            Change::Delete => self.delete(id),
+            Change::Promote => self.promote(id),
+        }
+    }
+
+    fn cancel(&mut self, id: &JobId) -> TxResult<Changed> {
         let Some(job) = self.find(id)? else {
             return Ok(Changed::NotFound);
         };
@@ -121,7 +127,7 @@ impl QueueTx<'_> {
         }
     }
 
-    pub(crate) fn retry(&mut self, id: &JobId) -> TxResult<Changed> {
+    fn retry(&mut self, id: &JobId) -> TxResult<Changed> {
         let Some(job) = self.find(id)? else {
             return Ok(Changed::NotFound);
         };
@@ -155,7 +161,7 @@ impl QueueTx<'_> {
         Ok(Changed::Done)
     }
 
-    pub(crate) fn delete(&mut self, id: &JobId) -> TxResult<Changed> {
+    fn delete(&mut self, id: &JobId) -> TxResult<Changed> {
         match self.find(id)? {
             Some(job) if !job.state.is_final() => return Ok(Changed::WrongState(job.state)),
             Some(job) => self.delete_finished(&job)?,
@@ -167,7 +173,7 @@ impl QueueTx<'_> {
         Ok(Changed::Done)
     }
 
-    pub(crate) fn promote(&mut self, id: &JobId) -> TxResult<Changed> {
+    fn promote(&mut self, id: &JobId) -> TxResult<Changed> {
         let Some(job) = self.find(id)? else {
             return Ok(Changed::NotFound);
         };

@@ -9,8 +9,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Claimer, Due, Filter, JobId, JobLease, JobState, ManualClock,
-    NewJob, QueueName, Renewal, Result, Store, Target, Timestamp, UniqueKey,
+    BootId, Change, Claim, ClaimRequest, Claimer, Due, Filter, JobId, JobLease, JobState,
+    ManualClock, NewJob, QueueName, Renewal, Result, Store, Target, Timestamp, UniqueKey,
 };
 
 use crate::{Options, SqliteStore};
@@ -170,22 +170,28 @@ async fn outcomes(store: &SqliteStore, q: &QueueName) -> Result<()> {
 
 async fn change(store: &SqliteStore, q: &QueueName, running: &JobLease) -> Result<()> {
     let one = Target::Ids(vec![running.id.clone(), JobId::new("job 30")?]);
-    store.cancel(q, &one, None).await?;
+    store.change(q, Change::Cancel, &one, None).await?;
     let single = Renewal::Single {
         token: running.token,
     };
     store.renew(q, single, Duration::from_secs(30)).await?;
     let by_key = Target::UniqueKey(UniqueKey::new("key")?);
-    store.cancel(q, &by_key, None).await?;
+    store.change(q, Change::Cancel, &by_key, None).await?;
     let all = |state| {
         Target::Filter(Filter {
             state: Some(state),
             kind: None,
         })
     };
-    store.promote(q, &all(JobState::Scheduled), None).await?;
-    store.retry(q, &all(JobState::Dead), None).await?;
-    store.delete(q, &all(JobState::Cancelled), None).await?;
+    store
+        .change(q, Change::Promote, &all(JobState::Scheduled), None)
+        .await?;
+    store
+        .change(q, Change::Retry, &all(JobState::Dead), None)
+        .await?;
+    store
+        .change(q, Change::Delete, &all(JobState::Cancelled), None)
+        .await?;
     Ok(())
 }
 
@@ -199,6 +205,6 @@ async fn read(store: &SqliteStore, q: &QueueName) -> Result<()> {
         store.list(q, &filter, page.next, 2).await?;
     }
     store.settings(q).await?;
-    store.pause(q).await?;
-    store.resume(q).await
+    store.set_paused(q, true).await?;
+    store.set_paused(q, false).await
 }

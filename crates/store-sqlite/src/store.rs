@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, truncate_message};
 use windlass_core::{
-    Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
+    Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
     OutcomeStatus, Page, Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
     Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
@@ -13,7 +13,6 @@ use windlass_core::{
 
 use crate::SqliteStore;
 use crate::audit::{AuditStage, StatsMismatch};
-use crate::change::Change;
 use crate::claim::ClaimStep;
 use crate::error::{TxError, TxResult};
 use crate::read;
@@ -126,47 +125,18 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn cancel(
+    async fn change(
         &self,
         queue: &QueueName,
+        change: Change,
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.change(queue, |tx, id| tx.cancel(id), target.clone(), from)
-            .await
-    }
-
-    async fn retry(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        let target = target.for_retry()?;
-        self.change(queue, |tx, id| tx.retry(id), target, from)
-            .await
-    }
-
-    async fn delete(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        let target = target.for_delete()?;
-        self.change(queue, |tx, id| tx.delete(id), target, from)
-            .await
-    }
-
-    async fn promote(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        let target = target.for_promote()?;
-        self.change(queue, |tx, id| tx.promote(id), target, from)
-            .await
+        let target = change.target(target)?;
+        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
+            tx.change(change, &target, from.as_ref())
+        })
+        .await
     }
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {
@@ -210,12 +180,16 @@ impl Store for SqliteStore {
         Ok(audited)
     }
 
-    async fn pause(&self, queue: &QueueName) -> Result<()> {
-        self.set_paused(queue, true).await
-    }
-
-    async fn resume(&self, queue: &QueueName) -> Result<()> {
-        self.set_paused(queue, false).await
+    async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()> {
+        self.on_queue(queue, Missing::Create, move |tx| {
+            tx.queue.is_paused = is_paused;
+            if !is_paused {
+                tx.announce_work();
+            }
+            tx.changed();
+            Ok(())
+        })
+        .await
     }
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {
@@ -356,30 +330,5 @@ impl SqliteStore {
         let queue = queue.clone();
         self.write(move |tx, clock_us| tx.on_queue(&queue, missing, clock_us, &mut verb))
             .await
-    }
-
-    async fn change(
-        &self,
-        queue: &QueueName,
-        change: Change,
-        target: Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
-            tx.change(change, &target, from.as_ref())
-        })
-        .await
-    }
-
-    async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()> {
-        self.on_queue(queue, Missing::Create, move |tx| {
-            tx.queue.is_paused = is_paused;
-            if !is_paused {
-                tx.announce_work();
-            }
-            tx.changed();
-            Ok(())
-        })
-        .await
     }
 }

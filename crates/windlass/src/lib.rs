@@ -124,11 +124,11 @@ pub use windlass_core::{
 pub mod store {
     #[doc(inline)]
     pub use windlass_core::{
-        Audited, ChangedJob, Changes, Claim, ClaimRequest, Claimer, Clock, Completed, Completion,
-        Enqueued, Failure, Heartbeat, Jitter, JobLease, Keep, KeepSucceeded, Limits, Maintained,
-        ManualClock, Mode, NewWorker, Notification, OutcomeStatus, Partitions, Rates, Renewal,
-        Renewed, Repair, Requeue, Retry, Setting, Settings, Snooze, Stats, SystemClock, Target,
-        Totals, Watch, WorkerCommand, WorkerRecord, limits,
+        Audited, Change, ChangedJob, Changes, Claim, ClaimRequest, Claimer, Clock, Completed,
+        Completion, Enqueued, Failure, Heartbeat, Jitter, JobLease, Keep, KeepSucceeded, Limits,
+        Maintained, ManualClock, Mode, NewWorker, Notification, OutcomeStatus, Partitions, Rates,
+        Renewal, Renewed, Repair, Requeue, Retry, Setting, Settings, Snooze, Stats, SystemClock,
+        Target, Totals, Watch, WorkerCommand, WorkerRecord, limits,
     };
 }
 

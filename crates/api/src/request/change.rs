@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    Changes, Cursor, Error, Filter, JobId, JobState, Kind, QueueName, Result, Store, Target,
-    UniqueKey,
+    Change, Changes, Cursor, Error, Filter, JobId, JobState, Kind, QueueName, Result, Store,
+    Target, UniqueKey,
 };
 
 use super::{ApiResult, QueueRequest};
-use crate::change::{ChangeCounts, ChangeReply, Verb};
+use crate::change::{ChangeCounts, ChangeReply};
 use crate::content::{self, Text};
 
 /// Selects jobs by exactly one of `id`, `ids`, `payload`, `unique_key` and `all`.
@@ -118,14 +118,14 @@ impl JobSelector {
         self,
         store: &dyn Store,
         queue: &QueueName,
-        verb: Verb,
+        change: Change,
     ) -> ApiResult<ChangesReply> {
         let target = self.target()?;
         let from = self.cursor.clone().map(Cursor);
-        let Changes { items, next } = verb.change(store, queue, &target, from).await?;
+        let Changes { items, next } = store.change(queue, change, &target, from).await?;
         let is_one = self.id.is_some() || self.unique_key.is_some();
         if let (true, [job]) = (is_one, items.as_slice()) {
-            return ChangeReply::of(verb, queue, job).map(ChangesReply::One);
+            return ChangeReply::of(change, queue, job).map(ChangesReply::One);
         }
         let mut counts = ChangeCounts::new(queue);
         for job in &items {
@@ -138,18 +138,18 @@ impl JobSelector {
 
 /// Defines the request of one op.
 macro_rules! change {
-    ($(#[$doc:meta])* $type:ident, $op:literal, $verb:expr) => {
+    ($(#[$doc:meta])* $type:ident) => {
         $(#[$doc])*
         #[derive(Debug, Default, Deserialize, JsonSchema)]
         #[serde(transparent)]
         pub struct $type(pub JobSelector);
 
         impl QueueRequest for $type {
-            const OP: &'static str = $op;
+            const OP: &'static str = Change::$type.as_str();
             type Reply = ChangesReply;
 
             async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<ChangesReply> {
-                self.0.change(store, queue, $verb).await
+                self.0.change(store, queue, Change::$type).await
             }
         }
     };
@@ -157,17 +157,17 @@ macro_rules! change {
 
 change! {
     /// Cancels waiting jobs and requests the cancellation of running ones.
-    Cancel, "cancel", Verb::Cancel
+    Cancel
 }
 change! {
     /// Moves dead jobs to the back of the queue, to run again.
-    Retry, "retry", Verb::Retry
+    Retry
 }
 change! {
     /// Deletes finished jobs and forgets their ids.
-    Delete, "delete", Verb::Delete
+    Delete
 }
 change! {
     /// Makes scheduled jobs ready now.
-    Promote, "promote", Verb::Promote
+    Promote
 }

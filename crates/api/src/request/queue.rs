@@ -63,7 +63,7 @@ impl QueueRequest for Pause {
     type Reply = QueueReply;
 
     async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<QueueReply> {
-        store.pause(queue).await?;
+        store.set_paused(queue, true).await?;
         queue_stats(store, queue).await
     }
 }
@@ -78,7 +78,7 @@ impl QueueRequest for Resume {
     type Reply = QueueReply;
 
     async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<QueueReply> {
-        store.resume(queue).await?;
+        store.set_paused(queue, false).await?;
         queue_stats(store, queue).await
     }
 }

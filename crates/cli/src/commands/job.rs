@@ -6,7 +6,7 @@ mod list;
 pub(super) mod wait;
 
 use clap::Subcommand;
-use windlass_api::Verb;
+use windlass::store::Change;
 use windlass_api::request::Get;
 
 use super::outcome::{self, OnQueue};
@@ -53,10 +53,10 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
     match command {
         Command::Get(arguments) => outcome::run(arguments, session).await,
         Command::List(arguments) => list::run(arguments, session).await,
-        Command::Cancel(arguments) => change::run(Verb::Cancel, arguments, session).await,
-        Command::Retry(arguments) => change::run(Verb::Retry, arguments, session).await,
-        Command::Delete(arguments) => change::run(Verb::Delete, arguments, session).await,
-        Command::Promote(arguments) => change::run(Verb::Promote, arguments, session).await,
+        Command::Cancel(arguments) => change::run(Change::Cancel, arguments, session).await,
+        Command::Retry(arguments) => change::run(Change::Retry, arguments, session).await,
+        Command::Delete(arguments) => change::run(Change::Delete, arguments, session).await,
+        Command::Promote(arguments) => change::run(Change::Promote, arguments, session).await,
         Command::Wait(arguments) => wait::run(arguments, session).await,
     }
 }

@@ -87,7 +87,7 @@ async fn stats(queue: &QueueName, session: &mut Session) -> Result<Exit> {
 async fn pause(queue: &QueueName, session: &mut Session) -> Result<Exit> {
     let store = session.store_or_create().await?;
     let is_new = store.stats(queue).await?.is_none();
-    store.pause(queue).await?;
+    store.set_paused(queue, true).await?;
     note_if_new(queue, is_new, session);
     let reply = PauseReply {
         queue: queue.as_str(),
@@ -102,7 +102,7 @@ async fn pause(queue: &QueueName, session: &mut Session) -> Result<Exit> {
 async fn resume(queue: &QueueName, session: &mut Session) -> Result<Exit> {
     let store = session.store().await?;
     let is_new = store.stats(queue).await?.is_none();
-    store.resume(queue).await?;
+    store.set_paused(queue, false).await?;
     note_if_new(queue, is_new, session);
     let reply = PauseReply {
         queue: queue.as_str(),

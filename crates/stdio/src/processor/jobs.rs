@@ -3,8 +3,8 @@
 use serde::Serialize;
 use windlass_api::{Code, Error};
 use windlass_core::{
-    Changed, Error as CoreError, Headers, JobId, JobState, NewJob, Priority, QueueName, Result,
-    Target,
+    Change, Changed, Error as CoreError, Headers, JobId, JobState, NewJob, Priority, QueueName,
+    Result, Target,
 };
 
 use super::Processor;
@@ -73,12 +73,17 @@ impl Processor {
     pub(super) async fn del_job(&self, queue: &QueueName, payload: &Payload<'_>) -> ReplyResult {
         let id = payload.job()?;
         let target = Target::Ids(vec![id.clone()]);
-        let changes = self.store.cancel(queue, &target, None).await?;
+        let changes = self
+            .store
+            .change(queue, Change::Cancel, &target, None)
+            .await?;
         let changed = changes.items.first().map(|job| &job.changed);
         let state = match changed {
             Some(Changed::WillStop) => "will_stop",
             Some(Changed::Done | Changed::WrongState(_)) => {
-                self.store.delete(queue, &target, None).await?;
+                self.store
+                    .change(queue, Change::Delete, &target, None)
+                    .await?;
                 "deleted"
             }
             Some(Changed::Conflict(_) | Changed::NotFound) | None => {

@@ -1,6 +1,6 @@
 //! Bounds of single pages, and cursors.
 
-use windlass_core::{ClaimRequest, NewJob, Owner, Store, Target};
+use windlass_core::{Change, ClaimRequest, NewJob, Owner, Store, Target};
 use windlass_testkit::fixture::{boot, lease_of, named, numbered, queue, secs};
 use windlass_testkit::redis::Server;
 
@@ -40,8 +40,8 @@ async fn large() -> Result<(Server, RedisStore)> {
     }
     let ids = (0..600).map(|n| windlass_core::JobId::new(format!("later{n}")));
     let target = Target::Ids(ids.collect::<Result<_>>()?);
-    store.promote(&name, &target, None).await?;
-    store.cancel(&name, &target, None).await?;
+    store.change(&name, Change::Promote, &target, None).await?;
+    store.change(&name, Change::Cancel, &target, None).await?;
     Ok((server, store))
 }
 

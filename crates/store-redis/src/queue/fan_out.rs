@@ -1,12 +1,11 @@
 //! Verbs that work on all partitions of a queue, or search all of them.
 
 use windlass_core::{
-    Changed, ChangedJob, Changes, Cursor, Error, Filter, Job, JobId, Maintained, Page, Result,
-    Setting, Settings, Stats, Target,
+    Change, Changed, ChangedJob, Changes, Cursor, Error, Filter, Job, JobId, Maintained, Page,
+    Result, Setting, Settings, Stats, Target,
 };
 
 use super::{Queue, after_some, all, all_done};
-use crate::script::Script;
 
 impl Queue {
     pub(crate) async fn get(&self, id: &JobId) -> Result<Option<Job>> {
@@ -21,21 +20,21 @@ impl Queue {
 
     pub(crate) async fn change(
         &self,
-        script: &'static Script,
+        change: Change,
         target: &Target,
         from: Option<&Cursor>,
     ) -> Result<Changes> {
         self.refresh().await?;
         match target {
-            Target::Ids(ids) => self.change_ids(script, ids).await,
-            Target::UniqueKey(_) => self.change_holder(script, target).await,
-            Target::Payload(_) => self.change_page(script, target, None, from).await,
-            Target::Filter(filter) => self.change_page(script, target, Some(filter), from).await,
+            Target::Ids(ids) => self.change_ids(change, ids).await,
+            Target::UniqueKey(_) => self.change_holder(change, target).await,
+            Target::Payload(_) => self.change_page(change, target, None, from).await,
+            Target::Filter(filter) => self.change_page(change, target, Some(filter), from).await,
         }
     }
 
     /// Tries each id in every partition until one knows it.
-    async fn change_ids(&self, script: &'static Script, ids: &[JobId]) -> Result<Changes> {
+    async fn change_ids(&self, change: Change, ids: &[JobId]) -> Result<Changes> {
         let partitions = self.partitions();
         let mut items = Vec::with_capacity(ids.len());
         for page in ids.chunks(super::BATCH_MAX) {
@@ -50,7 +49,7 @@ impl Queue {
                 let ids = open.iter().map(|at| page[*at].clone()).collect();
                 let replies = batched
                     .partition
-                    .change(script, &Target::Ids(ids), None)
+                    .change(change, &Target::Ids(ids), None)
                     .await;
                 let seen = items.iter().chain(found.iter().flatten());
                 let is_unchanged = seen.map(Some).all(is_not_found);
@@ -70,13 +69,13 @@ impl Queue {
         Ok(Page { items, next: None })
     }
 
-    async fn change_holder(&self, script: &'static Script, target: &Target) -> Result<Changes> {
+    async fn change_holder(&self, change: Change, target: &Target) -> Result<Changes> {
         let mut replies = Page {
             items: Vec::new(),
             next: None,
         };
         for batched in self.partitions().iter() {
-            replies = batched.partition.change(script, target, None).await?;
+            replies = batched.partition.change(change, target, None).await?;
             if !replies.items.iter().all(|item| is_not_found(Some(item))) {
                 break;
             }
@@ -86,7 +85,7 @@ impl Queue {
 
     async fn change_page(
         &self,
-        script: &'static Script,
+        change: Change,
         target: &Target,
         filter: Option<&Filter>,
         from: Option<&Cursor>,
@@ -95,7 +94,7 @@ impl Queue {
         let cursor = PageCursor::read(from, filter, partitions.len())?;
         let page = partitions[cursor.partition]
             .partition
-            .change(script, target, cursor.within.as_deref())
+            .change(change, target, cursor.within.as_deref())
             .await?;
         Ok(Page {
             next: cursor.next(page.next, filter, partitions.len()),

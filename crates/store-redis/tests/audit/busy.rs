@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use windlass_core::{
-    BootId, ClaimRequest, Due, NewJob, Priority, QueueName, Repair, Result, Retry, Store, Target,
+    BootId, Change, ClaimRequest, Due, NewJob, Priority, QueueName, Repair, Result, Retry, Store,
+    Target,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::{id, lease_of, named, queue};
@@ -119,19 +120,19 @@ async fn produce(store: &RedisStore, queue: &QueueName, number: usize, turn: u64
     let ids: Vec<_> = (0..4).map(|n| id(&name(n))).collect();
     match turn % 7 {
         0 => store
-            .cancel(queue, &Target::Ids(ids), None)
+            .change(queue, Change::Cancel, &Target::Ids(ids), None)
             .await
             .map(drop)?,
         1 => store
-            .promote(queue, &Target::Ids(ids), None)
+            .change(queue, Change::Promote, &Target::Ids(ids), None)
             .await
             .map(drop)?,
         2 => store
-            .retry(queue, &Target::Ids(ids), None)
+            .change(queue, Change::Retry, &Target::Ids(ids), None)
             .await
             .map(drop)?,
         3 => store
-            .delete(queue, &Target::Ids(ids), None)
+            .change(queue, Change::Delete, &Target::Ids(ids), None)
             .await
             .map(drop)?,
         _ => {}

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_core::{Due, JobLease, NewJob, QueueName, Result, Store, Target, Token};
+use windlass_core::{Change, Due, JobLease, NewJob, QueueName, Result, Store, Target, Token};
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::id;
 use windlass_testkit::redis::ServerOptions;
@@ -88,7 +88,10 @@ impl Verb {
             }
             Self::Cancel => {
                 let target = Target::Ids(ids.collect());
-                store.cancel(q, &target, None).await.map(drop)
+                store
+                    .change(q, Change::Cancel, &target, None)
+                    .await
+                    .map(drop)
             }
         }
     }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Due, Filter, Headers, JobLease, JobState, ManualClock, Mode,
-    NewJob, NewWorker, Priority, QueueName, Renewal, Retry, Setting, Store, Target, UniqueKey,
+    BootId, Change, Claim, ClaimRequest, Due, Filter, Headers, JobLease, JobState, ManualClock,
+    Mode, NewJob, NewWorker, Priority, QueueName, Renewal, Retry, Setting, Store, Target,
+    UniqueKey,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{id, lease_of, leases_of};
@@ -123,7 +124,7 @@ async fn finished(store: &RedisStore, q: &QueueName) {
         .unique_key(UniqueKey::new("of the dead").unwrap());
     store.enqueue(q, jobs).await.unwrap();
     store
-        .cancel(q, &Target::Ids(vec![id("fades")]), None)
+        .change(q, Change::Cancel, &Target::Ids(vec![id("fades")]), None)
         .await
         .unwrap();
     let all = claim(store, q, ClaimRequest::single(9)).await;
@@ -172,7 +173,12 @@ async fn held(store: &RedisStore, q: &QueueName, boot: &BootId) -> Claim {
         .await
         .unwrap();
     store
-        .cancel(q, &Target::Ids(vec![held.jobs[4].id.clone()]), None)
+        .change(
+            q,
+            Change::Cancel,
+            &Target::Ids(vec![held.jobs[4].id.clone()]),
+            None,
+        )
         .await
         .unwrap();
     held
@@ -223,11 +229,11 @@ async fn waiting(store: &RedisStore, q: &QueueName) {
     store.enqueue(q, jobs).await.unwrap();
     for _ in 0..2 {
         store
-            .cancel(q, &Target::Ids(vec![id("stale")]), None)
+            .change(q, Change::Cancel, &Target::Ids(vec![id("stale")]), None)
             .await
             .unwrap();
         store
-            .delete(q, &Target::Ids(vec![id("stale")]), None)
+            .change(q, Change::Delete, &Target::Ids(vec![id("stale")]), None)
             .await
             .unwrap();
         store
@@ -239,7 +245,7 @@ async fn waiting(store: &RedisStore, q: &QueueName) {
 
 /// Leaves wake-ups of finished waiters, and more waiters than jobs.
 async fn wait_for_jobs(store: &RedisStore, fixture: &Fixture) {
-    store.pause(&fixture.q).await.unwrap();
+    store.set_paused(&fixture.q, true).await.unwrap();
     // Concurrently, because an idle server ends blocking calls only ten times a second. Workers are
     // registered separately.
     let mut waits = JoinSet::new();
@@ -252,5 +258,5 @@ async fn wait_for_jobs(store: &RedisStore, fixture: &Fixture) {
         });
     }
     waits.join_all().await;
-    store.resume(&fixture.q).await.unwrap();
+    store.set_paused(&fixture.q, false).await.unwrap();
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, ClaimRequest, Due, ErrorKind, Heartbeat, JobId, JobLease, Mode, NewJob, NewWorker,
-    OutcomeStatus, QueueName, Renewal, Store, WorkerCommand,
+    BootId, Change, ClaimRequest, Due, ErrorKind, Heartbeat, JobId, JobLease, Mode, NewJob,
+    NewWorker, OutcomeStatus, QueueName, Renewal, Store, WorkerCommand,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{lease_of, leases_of};
@@ -211,11 +211,11 @@ async fn operate(store: &RedisStore, q: &QueueName) {
             kind: None,
         })
     };
-    store.pause(q).await.unwrap();
-    store.resume(q).await.unwrap();
+    store.set_paused(q, true).await.unwrap();
+    store.set_paused(q, false).await.unwrap();
     assert_eq!(
         store
-            .retry(q, &of(JobState::Dead), None)
+            .change(q, Change::Retry, &of(JobState::Dead), None)
             .await
             .unwrap()
             .items
@@ -223,15 +223,20 @@ async fn operate(store: &RedisStore, q: &QueueName) {
         1
     );
     store
-        .promote(q, &of(JobState::Scheduled), None)
+        .change(q, Change::Promote, &of(JobState::Scheduled), None)
         .await
         .unwrap();
     store
-        .cancel(q, &Target::Ids(vec![JobId::new("nobody").unwrap()]), None)
+        .change(
+            q,
+            Change::Cancel,
+            &Target::Ids(vec![JobId::new("nobody").unwrap()]),
+            None,
+        )
         .await
         .unwrap();
     store
-        .delete(q, &of(JobState::Succeeded), None)
+        .change(q, Change::Delete, &of(JobState::Succeeded), None)
         .await
         .unwrap();
     store.maintain(q, 100).await.unwrap();

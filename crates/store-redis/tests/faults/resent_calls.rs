@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, ClaimRequest, DurabilityLevel, Enqueued, Filter, JobLease, JobState, ManualClock,
-    NewJob, QueueName, Result, Retry, Store, Target, Timestamp, UniqueKey,
+    BootId, Change, ClaimRequest, DurabilityLevel, Enqueued, Filter, JobLease, JobState,
+    ManualClock, NewJob, QueueName, Result, Retry, Store, Target, Timestamp, UniqueKey,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::{id, leases_of};
@@ -107,7 +107,7 @@ async fn a_cancel_sent_again_returns_the_first_reply() {
             async |store, q| enqueue(&*store, &q, waiting()).await,
             move |store, q| {
                 let target = target.clone();
-                async move { store.cancel(&q, &target, None).await }
+                async move { store.change(&q, Change::Cancel, &target, None).await }
             },
         )
         .await;
@@ -119,7 +119,7 @@ async fn a_retry_sent_again_returns_the_first_reply() {
     for target in [ids(), filter(JobState::Dead)] {
         assert_same_reply("done", make_dead, move |store, q| {
             let target = target.clone();
-            async move { store.retry(&q, &target, None).await }
+            async move { store.change(&q, Change::Retry, &target, None).await }
         })
         .await;
     }
@@ -130,7 +130,7 @@ async fn a_delete_sent_again_returns_the_first_reply() {
     for target in [ids(), filter(JobState::Dead)] {
         assert_same_reply("done", make_dead, move |store, q| {
             let target = target.clone();
-            async move { store.delete(&q, &target, None).await }
+            async move { store.change(&q, Change::Delete, &target, None).await }
         })
         .await;
     }
@@ -147,7 +147,7 @@ async fn a_promote_sent_again_returns_the_first_reply() {
             },
             move |store, q| {
                 let target = target.clone();
-                async move { store.promote(&q, &target, None).await }
+                async move { store.change(&q, Change::Promote, &target, None).await }
             },
         )
         .await;

@@ -3,8 +3,8 @@
 use std::pin::Pin;
 
 use windlass_core::{
-    BootId, ClaimRequest, Due, Filter, Heartbeat, JobLease, JobState, Mode, NewJob, Priority,
-    Renewal, Result, Retry, Store, Target, UniqueKey, WorkerCommand,
+    BootId, Change, ClaimRequest, Due, Filter, Heartbeat, JobLease, JobState, Mode, NewJob,
+    Priority, Renewal, Result, Retry, Store, Target, UniqueKey, WorkerCommand,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{id, lease_of, leases_of};
@@ -109,17 +109,17 @@ verbs! {
     "fail for good": |s, w| s.fail(&w.q, leases_of(&w.held).into_iter().map(|lease| lease.failure("no").retry(Retry::Permanent)).collect());
     "release": |s, w| s.release(&w.q, leases_of(&w.held));
     "snooze": |s, w| s.snooze(&w.q, leases_of(&w.held).into_iter().map(|lease| lease.snooze(Due::After(HOUR))).collect());
-    "cancel": |s, w| s.cancel(&w.q, &Target::Filter(Filter::default()), None);
-    "cancel by key": |s, w| s.cancel(&w.q, &Target::UniqueKey(UniqueKey::new("key")?), None);
-    "cancel by payload": |s, w| s.cancel(&w.q, &Target::Payload("ready".into()), None);
-    "retry": |s, w| s.retry(&w.q, &of(JobState::Dead), None);
-    "delete": |s, w| s.delete(&w.q, &Target::Ids(vec![id("result"), id("fails"), id("fades"), id("old")]), None);
-    "promote": |s, w| s.promote(&w.q, &of(JobState::Scheduled), None);
+    "cancel": |s, w| s.change(&w.q, Change::Cancel, &Target::Filter(Filter::default()), None);
+    "cancel by key": |s, w| s.change(&w.q, Change::Cancel, &Target::UniqueKey(UniqueKey::new("key")?), None);
+    "cancel by payload": |s, w| s.change(&w.q, Change::Cancel, &Target::Payload("ready".into()), None);
+    "retry": |s, w| s.change(&w.q, Change::Retry, &of(JobState::Dead), None);
+    "delete": |s, w| s.change(&w.q, Change::Delete, &Target::Ids(vec![id("result"), id("fails"), id("fades"), id("old")]), None);
+    "promote": |s, w| s.change(&w.q, Change::Promote, &of(JobState::Scheduled), None);
     "purge": |s, w| s.purge(&w.q);
     "maintain": |s, w| s.maintain(&w.q, 500);
     "audit": |s, w| paging::audit(s, &w.q);
-    "pause": |s, w| s.pause(&w.q);
-    "resume": |s, w| s.resume(&w.q);
+    "pause": |s, w| s.set_paused(&w.q, true);
+    "resume": |s, w| s.set_paused(&w.q, false);
     "settings": |s, w| s.settings(&w.q);
     "set" several: |s, w| s.set(&w.q, vec!["requeue=back".parse()?]);
     "queues": |s, _w| s.queues();

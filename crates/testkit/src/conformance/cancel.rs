@@ -1,7 +1,8 @@
 //! Cancel: waiting jobs are cancelled at once, running ones are asked to stop.
 
 use windlass_core::{
-    Changed, ChangedJob, Due, Filter, JobState, Kind, NewJob, OutcomeStatus, Result, Retry, Target,
+    Change, Changed, ChangedJob, Due, Filter, JobState, Kind, NewJob, OutcomeStatus, Result, Retry,
+    Target,
 };
 
 use crate::fixture::{Fixture, boot, id, lease_of, leases_of, named, secs};
@@ -183,7 +184,10 @@ pub async fn every_id_named_has_its_answer_in_order(fixture: &Fixture) -> Result
     fixture.take(1).await?;
 
     let target = Target::Ids(vec![id("b"), id("missing"), id("a")]);
-    let changes = fixture.store.cancel(&fixture.queue, &target, None).await?;
+    let changes = fixture
+        .store
+        .change(&fixture.queue, Change::Cancel, &target, None)
+        .await?;
 
     let reply = |name: &str, changed| ChangedJob {
         id: Some(id(name)),
@@ -207,7 +211,10 @@ pub async fn the_holder_of_a_unique_key_is_cancelled_by_it(fixture: &Fixture) ->
         .await?;
     let target = Target::UniqueKey("key".parse()?);
 
-    let changes = fixture.store.cancel(&fixture.queue, &target, None).await?;
+    let changes = fixture
+        .store
+        .change(&fixture.queue, Change::Cancel, &target, None)
+        .await?;
     assert_eq!(
         changes.items,
         [ChangedJob {
@@ -216,7 +223,10 @@ pub async fn the_holder_of_a_unique_key_is_cancelled_by_it(fixture: &Fixture) ->
         }]
     );
 
-    let changes = fixture.store.cancel(&fixture.queue, &target, None).await?;
+    let changes = fixture
+        .store
+        .change(&fixture.queue, Change::Cancel, &target, None)
+        .await?;
     assert_eq!(
         changes.items,
         [ChangedJob {
@@ -232,7 +242,10 @@ async fn cancel_all(fixture: &Fixture, target: &Target) -> Result<(usize, usize)
     let mut counts = (0, 0);
     let mut from = None;
     loop {
-        let page = fixture.store.cancel(&fixture.queue, target, from).await?;
+        let page = fixture
+            .store
+            .change(&fixture.queue, Change::Cancel, target, from)
+            .await?;
         let count = |what| page.items.iter().filter(|job| job.changed == what).count();
         counts.0 += count(Changed::Done);
         counts.1 += count(Changed::WillStop);

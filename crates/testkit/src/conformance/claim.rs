@@ -253,7 +253,7 @@ pub async fn the_claimers_nonce_is_in_the_token(fixture: &Fixture) -> Result<()>
 pub async fn a_paused_queue_hands_out_nothing_and_does_all_else(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b"]).await?;
     let held = fixture.take(1).await?;
-    fixture.store.pause(&fixture.queue).await?;
+    fixture.store.set_paused(&fixture.queue, true).await?;
 
     assert_eq!(fixture.claim(1).await?, None);
     assert_eq!(fixture.renew(held.token).await?.until, Some(held.until));
@@ -264,7 +264,7 @@ pub async fn a_paused_queue_hands_out_nothing_and_does_all_else(fixture: &Fixtur
     fixture.fill(&["c"]).await?;
     assert_eq!(fixture.claim(1).await?, None);
 
-    fixture.store.resume(&fixture.queue).await?;
+    fixture.store.set_paused(&fixture.queue, false).await?;
     assert_eq!(fixture.next(10).await?, ["b", "c"]);
     Ok(())
 }
@@ -273,7 +273,7 @@ pub async fn a_paused_queue_answers_the_repeat_of_a_claim(fixture: &Fixture) -> 
     fixture.fill(&["a"]).await?;
     let worker = boot("worker");
     let first = fixture.take_as(&worker, 1, 1).await?;
-    fixture.store.pause(&fixture.queue).await?;
+    fixture.store.set_paused(&fixture.queue, true).await?;
 
     assert_eq!(fixture.claim_as(&worker, 1, 1).await?, Some(first));
     Ok(())

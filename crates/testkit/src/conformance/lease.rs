@@ -2,8 +2,8 @@
 
 use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{
-    ClaimRequest, Due, ErrorKind, JobState, LeaseStatus, OutcomeStatus, Renewal, Renewed, Result,
-    Retry, Target,
+    Change, ClaimRequest, Due, ErrorKind, JobState, LeaseStatus, OutcomeStatus, Renewal, Renewed,
+    Result, Retry, Target,
 };
 
 use crate::fixture::{Fixture, almost, boot, id, ids, lease_of, ms, numbered, secs};
@@ -267,7 +267,12 @@ pub async fn a_renewal_names_every_job_that_was_asked_to_stop(fixture: &Fixture)
     let mut asked: Vec<_> = claims.iter().flat_map(ids).map(id).collect();
     fixture
         .store
-        .cancel(&fixture.queue, &Target::Ids(asked.clone()), None)
+        .change(
+            &fixture.queue,
+            Change::Cancel,
+            &Target::Ids(asked.clone()),
+            None,
+        )
         .await?;
 
     let tokens = claims.map(|claim| claim.token);
@@ -293,7 +298,7 @@ pub async fn a_single_renewal_names_the_jobs_of_its_claim_among_many_that_were_a
     asked.push(id("z"));
     fixture
         .store
-        .cancel(&fixture.queue, &Target::Ids(asked), None)
+        .change(&fixture.queue, Change::Cancel, &Target::Ids(asked), None)
         .await?;
 
     let renewed = fixture.renew(last.token).await?;

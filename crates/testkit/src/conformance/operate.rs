@@ -2,7 +2,8 @@
 
 use windlass_core::limits::SCAN_PAGE;
 use windlass_core::{
-    Changed, Due, Filter, JobState, Kind, NewJob, OutcomeStatus, Result, RetryPolicy, Target,
+    Change, Changed, Due, Filter, JobState, Kind, NewJob, OutcomeStatus, Result, RetryPolicy,
+    Target,
 };
 
 use crate::fixture::{Fixture, duplicate_of, id, lease_of, named, numbered, secs};
@@ -148,7 +149,10 @@ async fn delete_all(fixture: &Fixture, filter: Filter) -> Result<usize> {
     let mut count = 0;
     let mut from = None;
     loop {
-        let page = fixture.store.delete(&fixture.queue, &target, from).await?;
+        let page = fixture
+            .store
+            .change(&fixture.queue, Change::Delete, &target, from)
+            .await?;
         count += page
             .items
             .iter()
@@ -168,7 +172,10 @@ pub async fn jobs_are_changed_by_filter_in_pages(fixture: &Fixture) -> Result<()
     let all = Target::Payload("same".into());
     let mut from = None;
     loop {
-        let page = fixture.store.cancel(&fixture.queue, &all, from).await?;
+        let page = fixture
+            .store
+            .change(&fixture.queue, Change::Cancel, &all, from)
+            .await?;
         from = page.next;
         if from.is_none() {
             break;
@@ -199,7 +206,10 @@ pub async fn dead_jobs_of_a_kind_are_retried_together(fixture: &Fixture) -> Resu
         state: Some(JobState::Dead),
         kind: Some(mail),
     });
-    let changes = fixture.store.retry(&fixture.queue, &target, None).await?;
+    let changes = fixture
+        .store
+        .change(&fixture.queue, Change::Retry, &target, None)
+        .await?;
 
     assert_eq!(changes.items.len(), 2);
     assert!(changes.items.iter().all(|job| job.changed == Changed::Done));
@@ -273,7 +283,10 @@ pub async fn a_filter_meets_the_dead_in_the_order_they_died(fixture: &Fixture) -
         kind: None,
     });
 
-    fixture.store.retry(&fixture.queue, &dead, None).await?;
+    fixture
+        .store
+        .change(&fixture.queue, Change::Retry, &dead, None)
+        .await?;
 
     assert_eq!(fixture.ready().await?, ["c", "a", "b"]);
     Ok(())

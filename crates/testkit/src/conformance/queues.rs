@@ -112,16 +112,16 @@ pub async fn the_oldest_waiting_job_is_known(fixture: &Fixture) -> Result<()> {
 
 pub async fn a_pause_is_shown(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
-    fixture.store.pause(&fixture.queue).await?;
+    fixture.store.set_paused(&fixture.queue, true).await?;
     assert!(fixture.snapshot().await?.stats.is_paused);
 
-    fixture.store.resume(&fixture.queue).await?;
+    fixture.store.set_paused(&fixture.queue, false).await?;
     assert!(!fixture.snapshot().await?.stats.is_paused);
     Ok(())
 }
 
 pub async fn a_queue_may_be_paused_before_its_first_job(fixture: &Fixture) -> Result<()> {
-    fixture.store.pause(&fixture.queue).await?;
+    fixture.store.set_paused(&fixture.queue, true).await?;
     fixture.fill(&["a"]).await?;
 
     assert_eq!(fixture.claim(1).await?, None);

@@ -7,11 +7,11 @@ use std::time::Duration;
 use fastrand::Rng;
 use windlass_core::limits::PAGE;
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Claimer, Filter, JobId, JobLease, ManualClock, Mode, QueueName,
-    Target, Token,
+    BootId, Change, Claim, ClaimRequest, Claimer, Filter, JobId, JobLease, ManualClock, Mode,
+    QueueName, Target, Token,
 };
 
-use super::operation::{Change, Movement, Operation};
+use super::operation::{Movement, Operation};
 use super::random::percent;
 use super::reply::Reply;
 

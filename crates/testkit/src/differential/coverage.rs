@@ -229,9 +229,8 @@ impl Coverage {
                 }
             }
             (Operation::Change(_, change, _), Reply::Changes(changes)) => {
-                let verb = format!("{change:?}").to_lowercase();
                 for item in changes {
-                    self.count(format!("{verb} {}", outcome(&item.changed)));
+                    self.count(format!("{change} {}", outcome(&item.changed)));
                 }
             }
             (Operation::Maintain(..), Reply::Maintained(done)) => {

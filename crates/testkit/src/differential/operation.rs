@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, ClaimRequest, Completion, Due, Failure, Filter, Heartbeat, JobId, JobLease,
+    BootId, Change, ClaimRequest, Completion, Due, Failure, Filter, Heartbeat, JobId, JobLease,
     ManualClock, NewJob, NewWorker, QueueName, Renewal, Result, Setting, Snooze, Store, Target,
     WorkerCommand,
 };
@@ -28,8 +28,7 @@ pub(super) enum Operation {
     Purge(QueueName),
     Maintain(QueueName, usize),
     Audit(QueueName),
-    Pause(QueueName),
-    Resume(QueueName),
+    SetPaused(QueueName, bool),
     Set(QueueName, Setting),
     Settings(QueueName),
     Stats(QueueName),
@@ -42,15 +41,6 @@ pub(super) enum Operation {
     FailWorker(BootId),
     Command(BootId, WorkerCommand),
     Workers,
-}
-
-/// A change of stored jobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
-    Cancel,
-    Retry,
-    Delete,
-    Promote,
 }
 
 /// A movement of the clock.
@@ -122,8 +112,9 @@ impl Operation {
                 let (checked, repairs) = paging::audit(store, &queue).await?;
                 Reply::Audited(checked, repairs)
             }
-            Self::Pause(queue) => Reply::done(store.pause(&queue).await?),
-            Self::Resume(queue) => Reply::done(store.resume(&queue).await?),
+            Self::SetPaused(queue, is_paused) => {
+                Reply::done(store.set_paused(&queue, is_paused).await?)
+            }
             Self::Set(queue, setting) => Reply::Settings(store.set(&queue, vec![setting]).await?),
             Self::Settings(queue) => Reply::Settings(store.settings(&queue).await?),
             Self::Stats(queue) => Reply::stats(store.stats(&queue).await?),
@@ -163,12 +154,7 @@ async fn change_all(
     let mut changes = Vec::new();
     let mut from = None;
     loop {
-        let page = match change {
-            Change::Cancel => store.cancel(queue, target, from).await?,
-            Change::Retry => store.retry(queue, target, from).await?,
-            Change::Delete => store.delete(queue, target, from).await?,
-            Change::Promote => store.promote(queue, target, from).await?,
-        };
+        let page = store.change(queue, change, target, from).await?;
         changes.extend(page.items);
         from = page.next;
         if from.is_none() {

@@ -1,6 +1,6 @@
 //! Looks up and cancels jobs, by queue and id.
 
-use windlass_core::{Changed, Cursor, Filter, Job, JobId, Page, QueueName, Result, Target};
+use windlass_core::{Change, Changed, Cursor, Filter, Job, JobId, Page, QueueName, Result, Target};
 
 use super::Client;
 
@@ -28,7 +28,10 @@ impl Client {
     pub async fn cancel(&self, queue: &str, id: &str) -> Result<Changed> {
         let (queue, id) = (QueueName::new(queue)?, JobId::new(id)?);
         let target = Target::Ids(vec![id]);
-        let changes = self.store().cancel(&queue, &target, None).await?;
+        let changes = self
+            .store()
+            .change(&queue, Change::Cancel, &target, None)
+            .await?;
         let change = changes.items.into_iter().next();
         Ok(change.map_or(Changed::NotFound, |job| job.changed))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_core::{Due, JobState, NewJob, Reason, RetryPolicy, Store, Target};
+use windlass_core::{Change, Due, JobState, NewJob, Reason, RetryPolicy, Store, Target};
 use windlass_worker::{AttemptContext, Outcome, RetryWhen, StopReason};
 
 use crate::faulty_store::{FailureMode, FaultyStore};
@@ -133,7 +133,12 @@ async fn a_cancelled_job_is_dropped_at_once_when_its_handler_does_not_watch_for_
 
     fixture
         .store
-        .cancel(&fixture.queue, &Target::Ids(vec![ids[0].clone()]), None)
+        .change(
+            &fixture.queue,
+            Change::Cancel,
+            &Target::Ids(vec![ids[0].clone()]),
+            None,
+        )
         .await
         .unwrap();
 
@@ -153,7 +158,7 @@ async fn a_cancellation_before_the_worker_watches_is_not_missed() {
     let target = Target::Ids(vec![id.clone()]);
     fixture
         .store
-        .cancel(&fixture.queue, &target, None)
+        .change(&fixture.queue, Change::Cancel, &target, None)
         .await
         .unwrap();
 
@@ -185,7 +190,12 @@ async fn a_handler_that_watches_for_cancellation_sees_why_and_its_completion_sti
 
     fixture
         .store
-        .cancel(&fixture.queue, &Target::Ids(vec![ids[0].clone()]), None)
+        .change(
+            &fixture.queue,
+            Change::Cancel,
+            &Target::Ids(vec![ids[0].clone()]),
+            None,
+        )
         .await
         .unwrap();
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_core::{JobState, Mode, NewJob, Target};
+use windlass_core::{Change, JobState, Mode, NewJob, Target};
 use windlass_worker::{AttemptContext, Outcome, StopReason};
 
 use crate::fixture::{Count, Fixture, SOON, never_returns, text};
@@ -174,7 +174,7 @@ async fn a_worker_with_an_unlimited_grace_period_waits_for_its_jobs_and_leaves()
     let target = Target::Ids(vec![id]);
     fixture
         .store
-        .cancel(&fixture.queue, &target, None)
+        .change(&fixture.queue, Change::Cancel, &target, None)
         .await
         .unwrap();
     asked.reaches(2).await;

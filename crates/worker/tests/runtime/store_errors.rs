@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
-use windlass_core::{ErrorKind, JobState, NewJob, Target};
+use windlass_core::{Change, ErrorKind, JobState, NewJob, Target};
 use windlass_worker::{AttemptContext, Outcome, StopReason};
 
 use crate::faulty_store::{FailureMode, FaultyStore};
@@ -69,7 +69,7 @@ async fn more_cancelled_jobs_than_one_renewal_names_are_all_stopped_at_once() {
     let all = Target::Ids(ids.clone());
     fixture
         .store
-        .cancel(&fixture.queue, &all, None)
+        .change(&fixture.queue, Change::Cancel, &all, None)
         .await
         .unwrap();
 

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use windlass_core::limits::Limits;
 use windlass_core::{
-    Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
+    Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
     OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze, Stats,
     Store, SystemClock, Target, Watch, WorkerCommand, WorkerRecord,
@@ -95,15 +95,11 @@ impl<T: Tap> Store for TappedStore<T> {
         fail<'b>(queue: &'b QueueName, failures: Vec<Failure>) -> Vec<OutcomeStatus>;
         release<'b>(queue: &'b QueueName, leases: Vec<JobLease>) -> Vec<OutcomeStatus>;
         snooze<'b>(queue: &'b QueueName, snoozes: Vec<Snooze>) -> Vec<OutcomeStatus>;
-        cancel<'b, 'd>(queue: &'b QueueName, target: &'d Target, from: Option<Cursor>) -> Changes;
-        retry<'b, 'd>(queue: &'b QueueName, target: &'d Target, from: Option<Cursor>) -> Changes;
-        delete<'b, 'd>(queue: &'b QueueName, target: &'d Target, from: Option<Cursor>) -> Changes;
-        promote<'b, 'd>(queue: &'b QueueName, target: &'d Target, from: Option<Cursor>) -> Changes;
+        change<'b, 'd>(queue: &'b QueueName, change: Change, target: &'d Target, from: Option<Cursor>) -> Changes;
         purge<'b>(queue: &'b QueueName) -> u64;
         maintain<'b>(queue: &'b QueueName, limit: usize) -> Maintained;
         audit<'b>(queue: &'b QueueName, from: Option<Cursor>) -> Audited;
-        pause<'b>(queue: &'b QueueName) -> ();
-        resume<'b>(queue: &'b QueueName) -> ();
+        set_paused<'b>(queue: &'b QueueName, is_paused: bool) -> ();
         settings<'b>(queue: &'b QueueName) -> Settings;
         set<'b>(queue: &'b QueueName, settings: Vec<Setting>) -> Settings;
         queues<>() -> Vec<QueueName>;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use windlass::store::{ClaimRequest, JobLease, Target};
+use windlass::store::{Change, ClaimRequest, JobLease, Target};
 use windlass::{Client, NewJob, QueueName, Result, Store};
 
 use super::cost::Meter;
@@ -102,8 +102,12 @@ impl FilledQueue {
 
         // Remove the scheduled batch, unmeasured.
         let target = Target::Ids(ids);
-        self.store.cancel(&self.queue, &target, None).await?;
-        self.store.delete(&self.queue, &target, None).await?;
+        self.store
+            .change(&self.queue, Change::Cancel, &target, None)
+            .await?;
+        self.store
+            .change(&self.queue, Change::Delete, &target, None)
+            .await?;
         Ok(())
     }
 

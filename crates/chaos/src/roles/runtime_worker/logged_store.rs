@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_core::{
-    Audited, BootId, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
+    Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Limits, Maintained, NewJob,
     NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
     Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
@@ -165,40 +165,14 @@ impl Store for LoggedStore {
             .await
     }
 
-    async fn cancel(
+    async fn change(
         &self,
         queue: &QueueName,
+        change: Change,
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        self.store.cancel(queue, target, from).await
-    }
-
-    async fn retry(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        self.store.retry(queue, target, from).await
-    }
-
-    async fn delete(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        self.store.delete(queue, target, from).await
-    }
-
-    async fn promote(
-        &self,
-        queue: &QueueName,
-        target: &Target,
-        from: Option<Cursor>,
-    ) -> Result<Changes> {
-        self.store.promote(queue, target, from).await
+        self.store.change(queue, change, target, from).await
     }
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {
@@ -213,12 +187,8 @@ impl Store for LoggedStore {
         self.store.audit(queue, from).await
     }
 
-    async fn pause(&self, queue: &QueueName) -> Result<()> {
-        self.store.pause(queue).await
-    }
-
-    async fn resume(&self, queue: &QueueName) -> Result<()> {
-        self.store.resume(queue).await
+    async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()> {
+        self.store.set_paused(queue, is_paused).await
     }
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {

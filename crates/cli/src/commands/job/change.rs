@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 
 use clap::{ArgGroup, Args};
-use windlass::store::Target;
+use windlass::store::{Change, Target};
 use windlass::{JobId, QueueName, UniqueKey};
 use windlass_api::request::filter;
-use windlass_api::{ChangeCounts, ChangeReply, Error, Verb};
+use windlass_api::{ChangeCounts, ChangeReply, Error};
 
 use crate::exit::{CliError, Exit, Result};
 use crate::input::bytes_or_stdin;
@@ -99,7 +99,7 @@ impl IntoTarget for CancelledJobs {
 
 /// Changes the jobs and prints the outcome.
 pub(crate) async fn run(
-    verb: Verb,
+    change: Change,
     arguments: impl IntoTarget,
     session: &mut Session,
 ) -> Result<Exit> {
@@ -111,7 +111,7 @@ pub(crate) async fn run(
     let mut named = Vec::new();
     let mut from = None;
     loop {
-        let changes = verb.change(store.as_ref(), &queue, &target, from).await?;
+        let changes = store.change(&queue, change, &target, from).await?;
         changes.items.iter().for_each(|job| counts.add(job));
         if !is_bulk {
             named.extend(changes.items);
@@ -123,16 +123,16 @@ pub(crate) async fn run(
     }
 
     if let [job] = named.as_slice() {
-        let reply = ChangeReply::of(verb, &queue, job)?;
+        let reply = ChangeReply::of(change, &queue, job)?;
         session
             .output
             .result(&reply, |output| output.line(reply.outcome));
         return Ok(Exit::Ok);
     }
-    print_counts(verb, &counts, session);
+    print_counts(change, &counts, session);
     let mut exit = Exit::Ok;
     for job in &named {
-        let Err(error) = ChangeReply::of(verb, &queue, job) else {
+        let Err(error) = ChangeReply::of(change, &queue, job) else {
             continue;
         };
         let error = CliError::from(error);
@@ -146,16 +146,16 @@ pub(crate) async fn run(
     Ok(exit)
 }
 
-fn print_counts(verb: Verb, counts: &ChangeCounts, session: &mut Session) {
+fn print_counts(change: Change, counts: &ChangeCounts, session: &mut Session) {
     session.output.result(counts, |output| {
         for (count, what) in [
-            (counts.done, verb.past_tense()),
+            (counts.done, change.past_tense()),
             (counts.will_stop, "asked to stop"),
             (counts.wrong_state, "in the wrong state"),
             (counts.conflict, "with a unique key in use by another job"),
             (counts.not_found, "not found"),
         ] {
-            if count > 0 || what == verb.past_tense() {
+            if count > 0 || what == change.past_tense() {
                 output.line(&format!("{count} {what}"));
             }
         }

@@ -1,11 +1,11 @@
 //! Generates operator and worker calls.
 
 use windlass_core::{
-    BootId, Filter, Heartbeat, JobState, NewWorker, Setting, Target, WorkerCommand,
+    BootId, Change, Filter, Heartbeat, JobState, NewWorker, Setting, Target, WorkerCommand,
 };
 
 use super::super::callers::Callers;
-use super::super::operation::{Change, Operation};
+use super::super::operation::Operation;
 use super::super::random::{percent, pick};
 use super::job;
 
@@ -112,11 +112,11 @@ pub(super) fn audit(callers: &mut Callers) -> Operation {
 }
 
 pub(super) fn pause(callers: &mut Callers) -> Operation {
-    Operation::Pause(callers.queue())
+    Operation::SetPaused(callers.queue(), true)
 }
 
 pub(super) fn resume(callers: &mut Callers) -> Operation {
-    Operation::Resume(callers.queue())
+    Operation::SetPaused(callers.queue(), false)
 }
 
 pub(super) fn set(callers: &mut Callers) -> Operation {
