@@ -1,7 +1,7 @@
 //! The append-only mode of a private Redis.
 
 use serde::Serialize;
-use windlass_private_redis::{Fsync, ServerOptions};
+use windlass_testkit::redis::{Fsync, ServerOptions};
 
 /// The append-only mode of a private Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
 use windlass::redis::{Options, RedisStore};
 use windlass::{Error, ErrorKind, Result, StoreUrl};
-use windlass_private_redis::Server;
+use windlass_testkit::redis::Server;
 
 use crate::aof::Aof;
 

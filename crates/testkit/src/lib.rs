@@ -26,9 +26,9 @@ pub mod conformance;
 pub mod differential;
 pub mod fixture;
 pub mod paging;
+pub mod redis;
 pub mod soundness;
 pub mod store_under_test;
 
 pub use fixture::Fixture;
 pub use store_under_test::StoreUnderTest;
-pub use windlass_private_redis as redis;

@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use windlass_private_redis::{Port, Server, ServerOptions};
+use windlass_testkit::redis::{Port, Server, ServerOptions};
 
 use super::call::poll_pause;
 use super::measure::Snapshot;

@@ -8,7 +8,7 @@ use super::tree::Tree;
 use super::violation::Violation;
 
 /// Each crate and the workspace crates that it may use.
-const EDGES: [(&str, &[&str]); 19] = [
+const EDGES: [(&str, &[&str]); 18] = [
     ("windlass-core", &[]),
     ("windlass-store-memory", &["windlass-core"]),
     ("windlass-store-sqlite", &["windlass-core"]),
@@ -53,14 +53,9 @@ const EDGES: [(&str, &[&str]); 19] = [
             "windlass-worker",
         ],
     ),
-    ("windlass-private-redis", &[]),
     (
         "windlass-testkit",
-        &[
-            "windlass-core",
-            "windlass-private-redis",
-            "windlass-store-memory",
-        ],
+        &["windlass-core", "windlass-store-memory"],
     ),
     (
         "windlass-chaos",
@@ -90,9 +85,9 @@ const EDGES: [(&str, &[&str]); 19] = [
     ),
     (
         "windlass-bench",
-        &["windlass", "windlass-private-redis", "windlass-server"],
+        &["windlass", "windlass-server", "windlass-testkit"],
     ),
-    ("xtask", &["windlass-private-redis"]),
+    ("xtask", &["windlass-testkit"]),
 ];
 
 /// What the tests of any crate may use as well: the conformance suite, the memory store, and the

@@ -2,7 +2,7 @@
 //! that started them.
 //!
 //! ```
-//! use windlass_private_redis::{Cluster, Server, ServerOptions, Fsync};
+//! use windlass_testkit::redis::{Cluster, Server, ServerOptions, Fsync};
 //!
 //! let server = Server::start(); // a unix socket, nothing on disk
 //! assert!(server.url().starts_with("redis+unix:///"));
@@ -15,7 +15,7 @@
 //! assert_eq!(durable.command(&["GET", "a"]).text(), "1");
 //!
 //! let cluster = Cluster::start(); // three primaries, three replicas
-//! let slot = windlass_private_redis::slot_of(b"{q}:ready");
+//! let slot = windlass_testkit::redis::slot_of(b"{q}:ready");
 //! let to = cluster.other_primary(slot);
 //! cluster.move_slot(slot, to);
 //! ```

@@ -24,9 +24,9 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::framing::{Stream, read_command, read_reply};
-use crate::resp::Address;
-use crate::server::Server;
+use super::framing::{Stream, read_command, read_reply};
+use super::resp::Address;
+use super::server::Server;
 
 /// Commands about the connection itself: their number varies between runs, and they change no data.
 const UNCOUNTED: [&str; 12] = [

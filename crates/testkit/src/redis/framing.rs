@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 
-use crate::resp::Address;
+use super::resp::Address;
 
 /// One end of a connection.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use windlass_private_redis::{Fsync, Reply, Server, ServerOptions, until};
+use windlass_testkit::redis::{Fsync, Reply, Server, ServerOptions, until};
 
 #[test]
 fn servers_listen_at_their_url_and_share_nothing() {

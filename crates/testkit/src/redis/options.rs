@@ -1,7 +1,7 @@
 //! Options of a server.
 
-use crate::port::{Port, try_retry_taken_port};
-use crate::server::Server;
+use super::port::{Port, try_retry_taken_port};
+use super::server::Server;
 
 /// When a server syncs its append-only file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

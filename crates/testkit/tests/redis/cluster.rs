@@ -1,6 +1,6 @@
 //! A Cluster.
 
-use windlass_private_redis::{Cluster, Reply, Server, slot_of};
+use windlass_testkit::redis::{Cluster, Reply, Server, slot_of};
 
 #[test]
 fn a_cluster_serves_every_slot_from_its_start() {
@@ -89,7 +89,7 @@ fn a_replica_follows_a_primary_that_was_killed_and_has_its_keys() {
     assert_eq!(new.command(&["GET", "a"]).text(), "1");
     // The old primary comes back as a replica.
     old.restart();
-    windlass_private_redis::until("the old primary follows", || {
+    windlass_testkit::redis::until("the old primary follows", || {
         let role = old.ask(&["ROLE"])?;
         match role.array()[0].text().as_str() {
             "slave" => Ok(()),

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 
-use crate::framing::Stream;
-use crate::resp::Address;
-use crate::server::Server;
+use super::framing::Stream;
+use super::resp::Address;
+use super::server::Server;
 
 /// Bytes forwarded at once.
 const CHUNK: usize = 16 * 1024;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_private_redis::resp::Address;
-use windlass_private_redis::{Connection, Server, SlowProxy};
+use windlass_testkit::redis::resp::Address;
+use windlass_testkit::redis::{Connection, Server, SlowProxy};
 
 #[test]
 fn two_connections_share_the_rate_of_a_slow_link() {

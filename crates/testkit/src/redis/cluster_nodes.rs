@@ -7,10 +7,10 @@
 use std::collections::HashSet;
 use std::thread;
 
-use crate::options::ServerOptions;
-use crate::port::Port;
-use crate::server::Server;
-use crate::wait::until;
+use super::options::ServerOptions;
+use super::port::Port;
+use super::server::Server;
+use super::wait::until;
 
 /// The number of primaries, and of replicas.
 pub(crate) const PRIMARIES: usize = 3;

@@ -7,11 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempDir;
 
-use crate::options::ServerOptions;
-use crate::port::Port;
-use crate::process::{CONFIG, LOG, Process};
-use crate::resp::{Address, Connection, Reply};
-use crate::wait::try_until;
+use super::options::ServerOptions;
+use super::port::Port;
+use super::process::{CONFIG, LOG, Process};
+use super::resp::{Address, Connection, Reply};
+use super::wait::try_until;
 
 /// Configuration of every server and Sentinel.
 const BASE_CONFIG: &str = "bind 127.0.0.1\nprotected-mode no\n";
@@ -203,7 +203,7 @@ impl Server {
         }
     }
 
-    /// Like [`Server::command`], but returns errors, for use with [`until`](crate::until). Sentinels
+    /// Like [`Server::command`], but returns errors, for use with [`until`](super::until). Sentinels
     /// close all connections to a server when they change its role.
     pub fn ask<A: AsRef<[u8]>>(&self, args: &[A]) -> Result<Reply, String> {
         match self.try_command(args) {

@@ -7,11 +7,11 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::options::ServerOptions;
-use crate::port::{Port, retry_taken_port};
-use crate::resp::Reply;
-use crate::server::Server;
-use crate::wait::until;
+use super::options::ServerOptions;
+use super::port::{Port, retry_taken_port};
+use super::resp::Reply;
+use super::server::Server;
+use super::wait::until;
 
 /// The name of the group.
 pub const NAME: &str = "main";

@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use crate::cluster_nodes::{PRIMARIES, launch};
-use crate::port::retry_taken_port;
-use crate::resp::Reply;
-use crate::server::Server;
-use crate::wait::until;
+use super::cluster_nodes::{PRIMARIES, launch};
+use super::port::retry_taken_port;
+use super::resp::Reply;
+use super::server::Server;
+use super::wait::until;
 
 /// The usual node timeout: longer than a machine stalls.
 const LONG_TIMEOUT: Duration = Duration::from_secs(15);

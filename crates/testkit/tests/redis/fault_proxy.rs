@@ -2,8 +2,8 @@
 
 use std::io;
 
-use windlass_private_redis::resp::Address;
-use windlass_private_redis::{Connection, CutPoint, FaultProxy, Server};
+use windlass_testkit::redis::resp::Address;
+use windlass_testkit::redis::{Connection, CutPoint, FaultProxy, Server};
 
 /// A client that sends three commands; fails where it is disconnected.
 fn run_client(proxy: &FaultProxy) -> io::Result<()> {

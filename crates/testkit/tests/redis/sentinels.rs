@@ -1,6 +1,6 @@
 //! A Sentinel group.
 
-use windlass_private_redis::{Sentinels, Server, until};
+use windlass_testkit::redis::{Sentinels, Server, until};
 
 #[test]
 fn the_sentinels_agree_on_the_primary_from_the_start() {
