@@ -5,8 +5,9 @@ mod help;
 
 use std::ffi::OsString;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use windlass_api::request::{Accept, Fail, Progress, Release, Snooze};
+use windlass_terminal::session::Global;
 
 use crate::commands::{
     bench, claim, completions, config, demo, doctor, enqueue, exec, interop, job, maintain,
@@ -34,25 +35,6 @@ pub(crate) struct Cli {
 
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// Flags accepted anywhere on the command line.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Global {
-    /// Store URL
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        help_heading = "Global options"
-    )]
-    #[arg(help = "Store URL: sqlite:PATH, redis://HOST:PORT/DB, … \
-                [default: sqlite:windlass.db] [env: WINDLASS_STORE]")]
-    pub(crate) store: Option<String>,
-
-    /// Print results as JSON
-    #[arg(long, global = true, help_heading = "Global options")]
-    pub(crate) json: bool,
 }
 
 /// The commands of `windlass`.

@@ -14,7 +14,6 @@ pub(crate) mod maintain;
 pub(crate) mod outcome;
 pub(crate) mod processor;
 pub(crate) mod queue;
-mod repeat;
 pub(crate) mod serve;
 pub(crate) mod stdio;
 pub(crate) mod store;
@@ -25,6 +24,8 @@ pub(crate) mod up;
 pub(crate) mod version;
 pub(crate) mod worker;
 pub(crate) mod workers;
+
+use windlass_terminal::repeat;
 
 use crate::args::Command;
 use crate::exit::{Exit, Result};

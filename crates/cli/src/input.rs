@@ -1,33 +1,16 @@
-//! Bounded reads of payloads and lines from files and stdin.
+//! Bounded reads of lines from files and stdin.
 
-use std::ffi::OsString;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat, tell};
 use rustix::io::ioctl_fionread;
-use windlass::Bytes;
-use windlass::store::Limits;
 
-use crate::exit::{CliError, Result};
+pub(crate) use windlass_terminal::input::bytes_or_stdin;
 
 /// Longest NDJSON line: a payload of 1 MiB with every byte escaped, plus the other fields.
 pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
-
-/// Returns the bytes of an argument, or reads stdin if it is `-`.
-///
-/// Reads at most one byte more than the largest payload, so that an oversized one is detected.
-pub(crate) fn bytes_or_stdin(argument: OsString) -> Result<Bytes> {
-    if argument != "-" {
-        return Ok(Bytes::from(argument.into_encoded_bytes()));
-    }
-    let limit = Limits::default().payload_bytes_max as u64 + 1;
-    let mut bytes = Vec::new();
-    tokio::task::block_in_place(|| io::stdin().lock().take(limit).read_to_end(&mut bytes))
-        .map_err(|error| CliError::unreadable("stdin", &error))?;
-    Ok(Bytes::from(bytes))
-}
 
 /// How long to wait for the first byte on a pipe: the program writing to it may still be starting.
 const PEEK_TIMEOUT: Timespec = Timespec {
@@ -119,7 +102,7 @@ pub(crate) fn next_line(input: &mut dyn BufRead, bytes_max: usize) -> io::Result
 
 #[cfg(test)]
 mod tests {
-    use std::io::{BufReader, Seek, Write};
+    use std::io::{BufReader, Read, Seek, Write};
 
     use super::*;
 

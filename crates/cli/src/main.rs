@@ -2,15 +2,8 @@
 
 mod args;
 mod commands;
-mod env;
-mod exit;
 mod input;
 mod log;
-mod output;
-mod parse;
-mod session;
-mod settings;
-mod signals;
 #[cfg(test)]
 #[path = "../tests/cli/snapshot.rs"]
 mod snapshot;
@@ -20,6 +13,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use tokio::signal::unix::SignalKind;
 use tokio::task::JoinError;
+// `crate::exit` and the like in all commands.
+pub(crate) use windlass_terminal::{env, exit, output, parse, session, settings, signals};
 
 use crate::args::Cli;
 use crate::commands::exec;

@@ -8,7 +8,7 @@ use super::tree::Tree;
 use super::violation::Violation;
 
 /// Each crate and the workspace crates that it may use.
-const EDGES: [(&str, &[&str]); 18] = [
+const EDGES: &[(&str, &[&str])] = &[
     ("windlass-core", &[]),
     ("windlass-store-memory", &["windlass-core"]),
     ("windlass-store-sqlite", &["windlass-core"]),
@@ -50,8 +50,13 @@ const EDGES: [(&str, &[&str]); 18] = [
             "windlass-exec",
             "windlass-server",
             "windlass-stdio",
+            "windlass-terminal",
             "windlass-worker",
         ],
+    ),
+    (
+        "windlass-terminal",
+        &["windlass", "windlass-api", "windlass-server"],
     ),
     (
         "windlass-testkit",

@@ -12,22 +12,22 @@ use windlass_api::{Code, Error};
 use crate::exit::{CliError, Exit, Result};
 
 /// Name of the configuration file, read from the current folder.
-pub(crate) const FILE: &str = "windlass.toml";
+pub const FILE: &str = "windlass.toml";
 /// Environment variable with the store URL.
-pub(crate) const STORE_VARIABLE: &str = "WINDLASS_STORE";
+pub const STORE_VARIABLE: &str = "WINDLASS_STORE";
 const STORE_DEFAULT: &str = "sqlite:windlass.db";
 
 /// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
+pub enum SettingSource {
     Flag,
     Environment,
     File,
     Default,
 }
 
-impl Source {
-    pub(crate) const fn as_str(self) -> &'static str {
+impl SettingSource {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Flag => "flag",
             Self::Environment => "environment",
@@ -37,7 +37,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Flag => "flag --store",
@@ -50,9 +50,9 @@ impl fmt::Display for Source {
 
 /// The effective settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Settings {
-    pub(crate) store: StoreUrl,
-    pub(crate) store_source: Source,
+pub struct CliSettings {
+    pub store: StoreUrl,
+    pub store_source: SettingSource,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -61,11 +61,11 @@ struct Keys {
     store: Option<String>,
 }
 
-impl Settings {
+impl CliSettings {
     /// Resolves the settings; `flag` is the value of `--store`.
     ///
     /// The file is read even if it is overridden, so that a mistake in it is reported early.
-    pub(crate) fn resolve(flag: Option<&str>) -> Result<Self> {
+    pub fn resolve(flag: Option<&str>) -> Result<Self> {
         let environment = match std::env::var(STORE_VARIABLE) {
             Ok(text) => Some(text).filter(|text| !text.is_empty()),
             Err(std::env::VarError::NotPresent) => None,
@@ -85,15 +85,19 @@ impl Settings {
     }
 }
 
-fn choose(flag: Option<&str>, environment: Option<&str>, file: Option<&str>) -> Result<Settings> {
+fn choose(
+    flag: Option<&str>,
+    environment: Option<&str>,
+    file: Option<&str>,
+) -> Result<CliSettings> {
     let (text, store_source) = match (flag, environment, file) {
-        (Some(text), _, _) => (text, Source::Flag),
-        (None, Some(text), _) => (text, Source::Environment),
-        (None, None, Some(text)) => (text, Source::File),
-        (None, None, None) => (STORE_DEFAULT, Source::Default),
+        (Some(text), _, _) => (text, SettingSource::Flag),
+        (None, Some(text), _) => (text, SettingSource::Environment),
+        (None, None, Some(text)) => (text, SettingSource::File),
+        (None, None, None) => (STORE_DEFAULT, SettingSource::Default),
     };
     let store = text.parse().map_err(|error: windlass::Error| {
-        if store_source == Source::Flag {
+        if store_source == SettingSource::Flag {
             return CliError::from(error);
         }
         let mut details = Error::from(&error);
@@ -101,7 +105,7 @@ fn choose(flag: Option<&str>, environment: Option<&str>, file: Option<&str>) -> 
         details.code = Code::BadConfig;
         CliError::new(Exit::BadConfig, details)
     })?;
-    Ok(Settings {
+    Ok(CliSettings {
         store,
         store_source,
     })
@@ -149,17 +153,21 @@ mod tests {
     fn the_flag_wins_over_the_environment_over_the_file_over_the_default() {
         let (flag, environment, file) = (Some("sqlite:a"), Some("sqlite:b"), Some("sqlite:c"));
         for (settings, store, source) in [
-            (choose(flag, environment, file), "sqlite:a", Source::Flag),
+            (
+                choose(flag, environment, file),
+                "sqlite:a",
+                SettingSource::Flag,
+            ),
             (
                 choose(None, environment, file),
                 "sqlite:b",
-                Source::Environment,
+                SettingSource::Environment,
             ),
-            (choose(None, None, file), "sqlite:c", Source::File),
+            (choose(None, None, file), "sqlite:c", SettingSource::File),
             (
                 choose(None, None, None),
                 "sqlite:windlass.db",
-                Source::Default,
+                SettingSource::Default,
             ),
         ] {
             let settings = settings.unwrap();

@@ -1,7 +1,7 @@
 //! Escapes untrusted text for a terminal, so that it can neither move the cursor nor hide itself.
 
 /// Escapes control characters and characters that reorder text.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() || is_reordering(c) {

@@ -4,7 +4,7 @@
 use crate::exit::{CliError, Exit, Result};
 
 /// Returns the flag if given, else the variable, both parsed with `parse`.
-pub(crate) fn flag_or<T>(
+pub fn flag_or<T>(
     flag: Option<&str>,
     variable: &str,
     parse: impl Fn(&str) -> Result<T>,
@@ -16,7 +16,7 @@ pub(crate) fn flag_or<T>(
 }
 
 /// Returns the variable, parsed with `parse`. An empty one counts as not set.
-pub(crate) fn value<T>(variable: &str, parse: impl Fn(&str) -> Result<T>) -> Result<Option<T>> {
+pub fn value<T>(variable: &str, parse: impl Fn(&str) -> Result<T>) -> Result<Option<T>> {
     let Some(text) = std::env::var_os(variable).filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
@@ -30,7 +30,7 @@ pub(crate) fn value<T>(variable: &str, parse: impl Fn(&str) -> Result<T>) -> Res
 
 /// Turns a usage error into a configuration error that names the variable. Other errors are returned
 /// unchanged.
-pub(crate) fn name_variable(variable: &str, error: CliError) -> CliError {
+pub fn name_variable(variable: &str, error: CliError) -> CliError {
     if error.exit != Exit::Usage {
         return error;
     }

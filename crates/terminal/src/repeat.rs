@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::signals::Signals;
 
 /// Parses the interval of a flag. Zero is an error.
-pub(crate) fn parse_interval(flag: &str, text: Option<&str>) -> Result<Option<Duration>> {
+pub fn parse_interval(flag: &str, text: Option<&str>) -> Result<Option<Duration>> {
     let every = parse::duration(text)?;
     if every.is_some_and(|every| every.is_zero()) {
         return Err(CliError::usage(
@@ -25,16 +25,16 @@ pub(crate) fn parse_interval(flag: &str, text: Option<&str>) -> Result<Option<Du
 
 /// The rounds of one command. A single round keeps the default signal handling.
 #[derive(Debug)]
-pub(crate) struct Repeat(Option<(Duration, Signals)>);
+pub struct Repeat(Option<(Duration, Signals)>);
 
 impl Repeat {
     /// Repeats until SIGTERM or SIGINT, then exits with 0.
-    pub(crate) fn until_signal(every: Option<Duration>, session: &Session) -> Result<Self> {
+    pub fn until_signal(every: Option<Duration>, session: &Session) -> Result<Self> {
         Self::new(every, || session.signals())
     }
 
     /// Repeats until SIGTERM, then exits with 0. SIGINT keeps its default handling.
-    pub(crate) fn until_sigterm(every: Option<Duration>) -> Result<Self> {
+    pub fn until_sigterm(every: Option<Duration>) -> Result<Self> {
         Self::new(every, Signals::listen_to_terminate)
     }
 
@@ -46,7 +46,7 @@ impl Repeat {
     }
 
     /// Runs every round to completion and passes its result to `take`.
-    pub(crate) async fn each<T, F: Future<Output = windlass::Result<T>>>(
+    pub async fn each<T, F: Future<Output = windlass::Result<T>>>(
         mut self,
         output: &mut Output,
         mut work: impl FnMut() -> F,
@@ -64,7 +64,7 @@ impl Repeat {
 
     /// Runs maintenance in every round, with an audit when one is due, and prints the results. A signal
     /// ends it even in the middle of a round.
-    pub(crate) async fn maintain<T, F: Future<Output = windlass::Result<T>>>(
+    pub async fn maintain<T, F: Future<Output = windlass::Result<T>>>(
         mut self,
         mut audits: AuditSchedule,
         output: &mut Output,
@@ -126,14 +126,14 @@ impl Repeat {
 
 /// Decides which rounds include an audit: all of them, or one per interval.
 #[derive(Debug)]
-pub(crate) struct AuditSchedule {
+pub struct AuditSchedule {
     every: Option<Duration>,
     last: Option<Instant>,
 }
 
 impl AuditSchedule {
     /// Parses `flag`; if it is missing, every round is an audit if `is_always`, else none.
-    pub(crate) fn parse(flag: &str, is_always: bool, interval: Option<&str>) -> Result<Self> {
+    pub fn parse(flag: &str, is_always: bool, interval: Option<&str>) -> Result<Self> {
         let every = parse_interval(flag, interval)?;
         Ok(Self {
             every: every.or(is_always.then_some(Duration::ZERO)),

@@ -13,11 +13,11 @@ use windlass_api::{Code, Error, ErrorReply};
 
 use crate::exit::Exit;
 
-pub(crate) use escape::escape;
+pub use escape::escape;
 
 /// The output of a command.
 #[derive(Debug, Clone)]
-pub(crate) struct Output {
+pub struct Output {
     is_json: bool,
     stdout: Arc<Mutex<Stdout>>,
 }
@@ -34,14 +34,14 @@ enum Stdout {
 
 /// Colours of status words. The word alone carries the meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Colour {
+pub enum Colour {
     Green,
     Yellow,
     Red,
 }
 
 impl Output {
-    pub(crate) fn new(is_json: bool) -> Self {
+    pub fn new(is_json: bool) -> Self {
         Self {
             is_json,
             stdout: Arc::new(Mutex::new(Stdout::Open)),
@@ -49,7 +49,7 @@ impl Output {
     }
 
     /// Prints a result: as JSON with `--json`, else with `human`.
-    pub(crate) fn result(&mut self, value: &impl Serialize, human: impl FnOnce(&mut Self)) {
+    pub fn result(&mut self, value: &impl Serialize, human: impl FnOnce(&mut Self)) {
         if self.is_json {
             self.write(format!("{}\n", json(value)).as_bytes());
         } else {
@@ -58,7 +58,7 @@ impl Output {
     }
 
     /// Prints many results, one per line. On a terminal nothing is printed: the progress bar is shown.
-    pub(crate) fn results<T: Serialize>(&mut self, values: &[T], human: impl Fn(&T) -> String) {
+    pub fn results<T: Serialize>(&mut self, values: &[T], human: impl Fn(&T) -> String) {
         if !self.is_json && io::stdout().is_terminal() {
             return;
         }
@@ -75,7 +75,7 @@ impl Output {
     }
 
     /// Returns why a result could not be written, if so. A closed pipe is not an error.
-    pub(crate) fn write_error(&self) -> Option<String> {
+    pub fn write_error(&self) -> Option<String> {
         match &*self.stdout.lock().unwrap_or_else(PoisonError::into_inner) {
             Stdout::Failed(why) => Some(why.clone()),
             Stdout::Open | Stdout::Closed => None,
@@ -84,7 +84,7 @@ impl Output {
 
     /// Returns why a result did not reach its reader, if so. For results that must arrive, such as
     /// claimed jobs: a closed pipe counts too.
-    pub(crate) fn undelivered(&self) -> Option<String> {
+    pub fn undelivered(&self) -> Option<String> {
         match &*self.stdout.lock().unwrap_or_else(PoisonError::into_inner) {
             Stdout::Failed(why) => Some(why.clone()),
             Stdout::Closed => Some("stdout is closed".to_owned()),
@@ -93,19 +93,19 @@ impl Output {
     }
 
     /// Prints one line of text.
-    pub(crate) fn line(&mut self, text: &str) {
+    pub fn line(&mut self, text: &str) {
         self.write(format!("{}\n", escape(text)).as_bytes());
     }
 
     /// Prints a coloured status word, then text.
-    pub(crate) fn flagged(&mut self, word: &str, colour: Colour, text: &str) {
+    pub fn flagged(&mut self, word: &str, colour: Colour, text: &str) {
         let has_colour = io::stdout().is_terminal() && allows_colour();
         let word = paint(&format!("{word:<5}"), colour, has_colour);
         self.write(format!("{word} {}\n", escape(text)).as_bytes());
     }
 
     /// Prints a table, or nothing if there are no rows.
-    pub(crate) fn table(&mut self, header: &[&str], rows: Vec<Vec<String>>) {
+    pub fn table(&mut self, header: &[&str], rows: Vec<Vec<String>>) {
         if rows.is_empty() {
             return;
         }
@@ -118,7 +118,7 @@ impl Output {
     }
 
     /// Prints names and values, one pair per line; missing values are skipped.
-    pub(crate) fn fields(&mut self, fields: Vec<(&str, Option<String>)>) {
+    pub fn fields(&mut self, fields: Vec<(&str, Option<String>)>) {
         let mut table = plain_table();
         for (name, value) in fields {
             if let Some(value) = value {
@@ -129,19 +129,19 @@ impl Output {
     }
 
     /// Prints bytes unchanged.
-    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+    pub fn raw(&mut self, bytes: &[u8]) {
         self.write(bytes);
     }
 
     /// Prints a note on stderr; nothing with `--json`.
-    pub(crate) fn note(&mut self, text: &str) {
+    pub fn note(&mut self, text: &str) {
         if !self.is_json {
             print_stderr(&escape(text));
         }
     }
 
     /// Prints the cursor of the next page on stderr.
-    pub(crate) fn next_page(&mut self, cursor: &str) {
+    pub fn next_page(&mut self, cursor: &str) {
         if self.is_json {
             print_stderr(&serde_json::json!({ "next_cursor": cursor }).to_string());
         } else {
@@ -153,7 +153,7 @@ impl Output {
     }
 
     /// Prints an error: what failed, why, and what to do.
-    pub(crate) fn error(&mut self, error: &Error) {
+    pub fn error(&mut self, error: &Error) {
         if self.is_json {
             let reply = ErrorReply {
                 error: error.clone(),
@@ -173,7 +173,7 @@ impl Output {
     }
 
     /// A progress bar over bytes; a spinner if the total is unknown. Shown on a terminal only.
-    pub(crate) fn bar(bytes: Option<u64>) -> ProgressBar {
+    pub fn bar(bytes: Option<u64>) -> ProgressBar {
         let (bar, template) = match bytes {
             Some(bytes) => (
                 ProgressBar::new(bytes),
@@ -191,7 +191,7 @@ impl Output {
     }
 
     /// A progress bar for one job. Shown on a terminal only.
-    pub(crate) fn progress_bar() -> ProgressBar {
+    pub fn progress_bar() -> ProgressBar {
         let bar = ProgressBar::new(100);
         let template = "{wide_bar} {pos}% {elapsed} {msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -201,7 +201,7 @@ impl Output {
     }
 
     /// A progress bar over a number of jobs. Shown on a terminal only.
-    pub(crate) fn count_bar(jobs: u64) -> ProgressBar {
+    pub fn count_bar(jobs: u64) -> ProgressBar {
         let bar = ProgressBar::new(jobs);
         let template = "{wide_bar} {human_pos}/{human_len} jobs {per_sec} {msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -239,7 +239,7 @@ impl Output {
 }
 
 /// Prints a usage error, or the requested help.
-pub(crate) fn usage(error: &clap::Error, is_json: bool) -> Exit {
+pub fn usage(error: &clap::Error, is_json: bool) -> Exit {
     let is_help = matches!(
         error.kind(),
         UsageKind::DisplayHelp | UsageKind::DisplayVersion

@@ -3,48 +3,67 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use clap::Args;
 use windlass::{OpenMode, Store, StoreUrl};
 
-use crate::args::Global;
 use crate::exit::{CliError, Result};
 use crate::output::Output;
-use crate::settings::Settings;
+use crate::settings::CliSettings;
 use crate::signals::Signals;
+
+/// Flags accepted anywhere on the command line.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// Store URL
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        help_heading = "Global options"
+    )]
+    #[arg(help = "Store URL: sqlite:PATH, redis://HOST:PORT/DB, … \
+                [default: sqlite:windlass.db] [env: WINDLASS_STORE]")]
+    pub store: Option<String>,
+
+    /// Print results as JSON
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub json: bool,
+}
 
 /// The context of one command.
 #[derive(Debug)]
-pub(crate) struct Session {
-    pub(crate) global: Global,
-    pub(crate) output: Output,
-    pub(crate) interrupts: Interrupts,
+pub struct Session {
+    pub global: Global,
+    pub output: Output,
+    pub interrupts: Interrupts,
 }
 
 /// How SIGINT is handled. By default it stops the command immediately.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Interrupts(Arc<AtomicU8>);
+pub struct Interrupts(Arc<AtomicU8>);
 
 impl Interrupts {
     /// From now on the command cleans up after the first SIGINT; the second stops it.
-    pub(crate) fn begin_cleanup(&self) {
+    pub fn begin_cleanup(&self) {
         self.0.store(1, Ordering::Release);
     }
 
     /// From now on the command handles all signals itself.
-    pub(crate) fn take_over(&self) {
+    pub fn take_over(&self) {
         self.0.store(2, Ordering::Release);
     }
 
-    pub(crate) fn wait_for_cleanup(&self) -> bool {
+    pub fn wait_for_cleanup(&self) -> bool {
         self.0.load(Ordering::Acquire) > 0
     }
 
-    pub(crate) fn are_handled(&self) -> bool {
+    pub fn are_handled(&self) -> bool {
         self.0.load(Ordering::Acquire) > 1
     }
 }
 
 impl Session {
-    pub(crate) fn new(global: Global, output: Output) -> Self {
+    pub fn new(global: Global, output: Output) -> Self {
         Self {
             global,
             output,
@@ -53,19 +72,19 @@ impl Session {
     }
 
     /// Takes over signal handling: the command receives both signals and shuts down itself.
-    pub(crate) fn signals(&self) -> Result<Signals> {
+    pub fn signals(&self) -> Result<Signals> {
         let signals = Signals::listen()?;
         self.interrupts.take_over();
         Ok(signals)
     }
 
     /// Resolves the effective settings.
-    pub(crate) fn settings(&self) -> Result<Settings> {
-        Settings::resolve(self.global.store.as_deref())
+    pub fn settings(&self) -> Result<CliSettings> {
+        CliSettings::resolve(self.global.store.as_deref())
     }
 
     /// Returns the URL of the store. A `memory:` store is an error: it would be gone with this process.
-    pub(crate) fn persistent_store_url(&self) -> Result<StoreUrl> {
+    pub fn persistent_store_url(&self) -> Result<StoreUrl> {
         let settings = self.settings()?;
         if settings.store == StoreUrl::Memory {
             return Err(CliError::usage(
@@ -77,12 +96,12 @@ impl Session {
     }
 
     /// Opens the store; it must exist.
-    pub(crate) async fn store(&self) -> Result<Arc<dyn Store>> {
+    pub async fn store(&self) -> Result<Arc<dyn Store>> {
         Ok(windlass::open(&self.persistent_store_url()?, OpenMode::MustExist).await?)
     }
 
     /// Opens the store, creating it if missing.
-    pub(crate) async fn store_or_create(&self) -> Result<Arc<dyn Store>> {
+    pub async fn store_or_create(&self) -> Result<Arc<dyn Store>> {
         Ok(windlass::open(&self.persistent_store_url()?, OpenMode::CreateIfMissing).await?)
     }
 }

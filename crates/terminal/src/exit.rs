@@ -5,7 +5,7 @@ use windlass_api::{Code, Error};
 
 /// Exit codes, as documented in `windlass --help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub enum Exit {
     Ok,
     /// The operation or job failed.
     Failed,
@@ -23,7 +23,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    pub(crate) const fn code(self) -> u8 {
+    pub const fn code(self) -> u8 {
         match self {
             Self::Ok => 0,
             Self::Failed => 1,
@@ -63,37 +63,39 @@ impl Exit {
 
 /// A failed command: its exit code and the error to print.
 #[derive(Debug)]
-pub(crate) struct CliError {
-    pub(crate) exit: Exit,
-    pub(crate) details: Error,
+pub struct CliError {
+    pub exit: Exit,
+    pub details: Error,
 }
 
 /// The result type of this program.
-pub(crate) type Result<T, E = CliError> = std::result::Result<T, E>;
+pub type CliResult<T, E = CliError> = std::result::Result<T, E>;
+
+pub use CliResult as Result;
 
 impl CliError {
-    pub(crate) fn new(exit: Exit, details: Error) -> Self {
+    pub fn new(exit: Exit, details: Error) -> Self {
         Self { exit, details }
     }
 
     /// The command line is invalid.
-    pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
+    pub fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::from(Error::new(Code::Usage, message, help))
     }
 
     /// The environment or the configuration file is invalid.
-    pub(crate) fn config(message: impl Into<String>, help: impl Into<String>) -> Self {
+    pub fn config(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::from(Error::new(Code::BadConfig, message, help))
     }
 
     /// A bug in this program.
-    pub(crate) fn internal(message: impl Into<String>) -> Self {
+    pub fn internal(message: impl Into<String>) -> Self {
         let help = "this is a bug in Windlass; report it with the command and this message";
         Self::from(Error::new(Code::Internal, message, help))
     }
 
     /// The result could not be written to stdout.
-    pub(crate) fn unwritable(why: &str) -> Self {
+    pub fn unwritable(why: &str) -> Self {
         let message =
             format!("the command succeeded, but its result cannot be written to stdout: {why}");
         let help = "free disk space, or redirect stdout elsewhere";
@@ -101,7 +103,7 @@ impl CliError {
     }
 
     /// A file or stdin could not be read.
-    pub(crate) fn unreadable(what: &str, error: &std::io::Error) -> Self {
+    pub fn unreadable(what: &str, error: &std::io::Error) -> Self {
         Self::usage(
             format!("cannot read {what}: {error}"),
             "check that it exists and is readable",

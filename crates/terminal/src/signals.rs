@@ -6,14 +6,14 @@ use crate::exit::{CliError, Result};
 
 /// Receives signals from the moment it is created.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub struct Signals {
     terminate: Signal,
     interrupt: Option<Signal>,
 }
 
 impl Signals {
     /// Listens for SIGTERM and SIGINT.
-    pub(crate) fn listen() -> Result<Self> {
+    pub fn listen() -> Result<Self> {
         Ok(Self {
             interrupt: Some(subscribe(SignalKind::interrupt())?),
             ..Self::listen_to_terminate()?
@@ -21,7 +21,7 @@ impl Signals {
     }
 
     /// Listens for SIGTERM only; SIGINT keeps its default handling.
-    pub(crate) fn listen_to_terminate() -> Result<Self> {
+    pub fn listen_to_terminate() -> Result<Self> {
         Ok(Self {
             terminate: subscribe(SignalKind::terminate())?,
             interrupt: None,
@@ -29,7 +29,7 @@ impl Signals {
     }
 
     /// Waits for the next signal.
-    pub(crate) async fn next(&mut self) {
+    pub async fn next(&mut self) {
         let interrupt = async {
             match &mut self.interrupt {
                 Some(interrupt) => interrupt.recv().await,
@@ -44,7 +44,7 @@ impl Signals {
 }
 
 /// Subscribes to one signal.
-pub(crate) fn subscribe(kind: SignalKind) -> Result<Signal> {
+pub fn subscribe(kind: SignalKind) -> Result<Signal> {
     signal(kind)
         .map_err(|error| CliError::internal(format!("cannot install a signal handler: {error}")))
 }

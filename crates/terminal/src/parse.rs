@@ -8,11 +8,11 @@ use windlass::duration::parse;
 use crate::exit::Result;
 
 /// Parses an optional duration.
-pub(crate) fn duration(text: Option<&str>) -> Result<Option<Duration>> {
+pub fn duration(text: Option<&str>) -> Result<Option<Duration>> {
     Ok(text.map(parse).transpose()?)
 }
 
 /// Parses an optional duration; `default` if it is missing.
-pub(crate) fn duration_or(text: Option<&str>, default: Duration) -> Result<Duration> {
+pub fn duration_or(text: Option<&str>, default: Duration) -> Result<Duration> {
     Ok(duration(text)?.unwrap_or(default))
 }
