@@ -46,16 +46,10 @@ pub(crate) fn free_bytes(db: &Connection) -> TxResult<u64> {
 }
 
 /// Free bytes on the store's disk, or `None` if unknown.
-#[cfg(unix)]
 pub(crate) fn available(path: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(path).ok()?;
     // Virtual file systems report a size of 0.
     (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
-#[cfg(not(unix))]
-pub(crate) fn available(_: &Path) -> Option<u64> {
-    None
 }
 
 #[cfg(test)]

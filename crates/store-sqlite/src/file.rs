@@ -3,11 +3,14 @@
 //! The check comes before SQLite opens the file for writing: merely opening and closing another
 //! program's database can change it.
 
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use windlass_core::{Error, ErrorKind, Result};
 
 use crate::error;
@@ -38,17 +41,10 @@ pub(crate) enum FileKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileId(u64, u64);
 
-/// The file a path currently refers to, or `None` if missing or not supported.
-#[cfg(unix)]
+/// The file a path currently refers to, or `None` if missing.
 pub(crate) fn file_id(path: &Path) -> Option<FileId> {
-    use std::os::unix::fs::MetadataExt;
     let file = std::fs::metadata(path).ok()?;
     Some(FileId(file.dev(), file.ino()))
-}
-
-#[cfg(not(unix))]
-pub(crate) fn file_id(_: &Path) -> Option<FileId> {
-    None
 }
 
 /// The absolute path of a store. Fails if it is too long for SQLite.
@@ -83,12 +79,8 @@ pub(crate) fn prepare_empty(path: &Path, create: bool) -> Result<()> {
     if !create && !with_suffix(path, "-wal").exists() {
         return refuse_missing(path, false);
     }
-    #[cfg(unix)]
-    {
-        let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        std::fs::set_permissions(path, owner_only).map_err(|error| error::from_io(error, path))?;
-    }
-    Ok(())
+    let owner_only = Permissions::from_mode(0o600);
+    std::fs::set_permissions(path, owner_only).map_err(|error| error::from_io(error, path))
 }
 
 /// The path with a suffix appended to its file name.
@@ -109,9 +101,8 @@ pub(crate) fn ensure(path: &Path, create: bool) -> Result<PathBuf> {
             refuse_missing(path, create)?;
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             options
+                .mode(0o600)
                 .open(path)
                 .map_err(|error| error::from_io(error, path))?;
         }
@@ -182,19 +173,11 @@ pub(crate) fn kind(path: &Path) -> Result<FileKind> {
 
 /// Rejects a file that this user may not read and write. Does not open it: closing it again would
 /// drop this process's locks on it.
-#[cfg(unix)]
 fn refuse_unreadable(path: &Path) -> Result<()> {
-    use rustix::fs::{Access, access};
-    use rustix::io::Errno;
     match access(path, Access::READ_OK | Access::WRITE_OK) {
         Err(error @ (Errno::ACCESS | Errno::ROFS)) => Err(error::from_io(error.into(), path)),
         _ => Ok(()),
     }
-}
-
-#[cfg(not(unix))]
-fn refuse_unreadable(_: &Path) -> Result<()> {
-    Ok(())
 }
 
 /// Fields of an SQLite file header.

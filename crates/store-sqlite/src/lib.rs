@@ -53,7 +53,6 @@ mod reap;
 mod renew;
 mod row;
 mod schema;
-#[cfg(unix)]
 mod socket_folder;
 mod stats;
 mod store;

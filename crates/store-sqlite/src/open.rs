@@ -1,5 +1,6 @@
 //! Opens the store: identifies or creates the file, then opens a writing and a reading connection.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -183,7 +184,7 @@ impl SqliteStore {
             synchronous: ["off", "normal", "full", "extra"]
                 [usize::try_from(synchronous).unwrap_or_default().min(3)]
             .to_owned(),
-            mode: mode_of(&file),
+            mode: file.mode() & 0o7777,
         })
     }
 
@@ -239,7 +240,7 @@ pub struct Info {
     pub journal_mode: String,
     /// `full` by default.
     pub synchronous: String,
-    /// Permission bits of the file (expected: 0600); 0 where not supported.
+    /// Permission bits of the file (expected: 0600).
     pub mode: u32,
 }
 
@@ -378,16 +379,6 @@ fn create_schema(db: &mut Connection, path: &Path) -> Result<()> {
         db.pragma_query(None, "wal_checkpoint", |_| Ok(()))
     };
     create(db).map_err(|error| error::from_sqlite(error, path))
-}
-
-#[cfg(unix)]
-fn mode_of(file: &std::fs::Metadata) -> u32 {
-    std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o7777
-}
-
-#[cfg(not(unix))]
-fn mode_of(_: &std::fs::Metadata) -> u32 {
-    0
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Who may own the files of a store. Files that another user planted next to it are refused.
 
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
 use windlass_core::Result;
@@ -32,6 +35,16 @@ pub(crate) struct Trusted {
 }
 
 impl Trusted {
+    /// The trusted users of an existing store; its links are resolved.
+    fn of(store: &Path) -> io::Result<Self> {
+        let store = std::fs::metadata(store)?;
+        Ok(Self {
+            user: rustix::process::geteuid().as_raw(),
+            store_user: store.uid(),
+            store_group: store.gid(),
+        })
+    }
+
     pub(crate) const fn trusts(self, owner: u32) -> bool {
         owner == self.user || owner == self.store_user || owner == 0
     }
@@ -40,74 +53,25 @@ impl Trusted {
     const fn allows_store(self) -> bool {
         self.user == 0 || self.store_user == self.user || self.store_user == 0
     }
-}
 
-#[cfg(unix)]
-mod imp {
-    use std::fs::{File, Metadata};
-    use std::io;
-    use std::os::unix::fs::{MetadataExt, fchown};
-    use std::path::Path;
-
-    use windlass_core::Result;
-
-    use super::Trusted;
-    use crate::error;
-
-    impl Trusted {
-        /// The trusted users of an existing store; its links are resolved.
-        pub(super) fn of(store: &Path) -> io::Result<Self> {
-            let store = std::fs::metadata(store)?;
-            Ok(Self {
-                user: rustix::process::geteuid().as_raw(),
-                store_user: store.uid(),
-                store_group: store.gid(),
-            })
+    /// Rejects an open file of another user. Root leaves what it created to the store's owner.
+    pub(crate) fn check_file(self, file: &File, path: &Path) -> Result<Metadata> {
+        let io = |error| error::from_io(error, path);
+        let found = file.metadata().map_err(io)?;
+        if !self.trusts(found.uid()) {
+            return Err(error::foreign_owner(path, found.uid()));
         }
-
-        /// Rejects an open file of another user. Root leaves what it created to the store's owner.
-        pub(crate) fn check_file(self, file: &File, path: &Path) -> Result<Metadata> {
-            let io = |error| error::from_io(error, path);
-            let found = file.metadata().map_err(io)?;
-            if !self.trusts(found.uid()) {
-                return Err(error::foreign_owner(path, found.uid()));
-            }
-            if self.user == 0 && found.uid() == 0 && self.store_user != 0 {
-                fchown(file, Some(self.store_user), Some(self.store_group)).map_err(io)?;
-            }
-            Ok(found)
+        if self.user == 0 && found.uid() == 0 && self.store_user != 0 {
+            fchown(file, Some(self.store_user), Some(self.store_group)).map_err(io)?;
         }
-    }
-
-    /// The owner of the file at a path, which may be a link, and its permission bits.
-    pub(super) fn owner_of(path: &Path) -> Option<(u32, u32)> {
-        let file = std::fs::symlink_metadata(path).ok()?;
-        Some((file.uid(), file.mode() & 0o7777))
+        Ok(found)
     }
 }
 
-#[cfg(not(unix))]
-mod imp {
-    //! Not supported here: every file is trusted.
-
-    use std::io;
-    use std::path::Path;
-
-    use super::Trusted;
-
-    impl Trusted {
-        pub(super) fn of(_: &Path) -> io::Result<Self> {
-            Ok(Self {
-                user: 0,
-                store_user: 0,
-                store_group: 0,
-            })
-        }
-    }
-
-    pub(super) fn owner_of(_: &Path) -> Option<(u32, u32)> {
-        None
-    }
+/// The owner of the file at a path, which may be a link, and its permission bits.
+fn owner_of(path: &Path) -> Option<(u32, u32)> {
+    let file = std::fs::symlink_metadata(path).ok()?;
+    Some((file.uid(), file.mode() & 0o7777))
 }
 
 /// Checks the owner of a store, of the link that leads to it, and of the files of SQLite next to it.
@@ -122,7 +86,7 @@ pub(crate) fn check_store(path: &Path, store: &Path) -> Result<Trusted> {
         .into_iter()
         .chain(side_files.iter().map(PathBuf::as_path))
     {
-        if let Some((owner, _)) = imp::owner_of(file)
+        if let Some((owner, _)) = owner_of(file)
             && !trusted.trusts(owner)
         {
             return Err(error::foreign_owner(file, owner));
@@ -140,7 +104,7 @@ pub fn files(path: &Path) -> Vec<StoreFile> {
     let suffixes = ["", "-lock", "-wakeups"].into_iter().chain(SQLITE_FILES);
     let paths = suffixes.map(|suffix| with_suffix(&store, suffix));
     let file = |path: PathBuf| {
-        let (owner, mode) = imp::owner_of(&path)?;
+        let (owner, mode) = owner_of(&path)?;
         let is_foreign = !trusted.trusts(owner) || (path == store && !trusted.allows_store());
         Some(StoreFile {
             path,

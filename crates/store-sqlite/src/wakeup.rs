@@ -6,14 +6,18 @@
 //! user planted or may write to is not used.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use windlass_core::notification::{Notification, Notifier};
 use windlass_core::{JobId, JobState, QueueName, Result, Watch};
 
 use crate::owner::Trusted;
+use crate::socket_folder::SocketFolder;
 
 /// Notifications per datagram; beyond that a single `resync` is sent.
 const NOTIFICATIONS_MAX: usize = 64;
@@ -21,14 +25,18 @@ const NOTIFICATIONS_MAX: usize = 64;
 /// Resolution of a folder's modification time: changes closer together may look like one.
 const MTIME_RESOLUTION: Duration = Duration::from_secs(1);
 
+/// Ends a listener; only its own process sends this.
+const STOP: &[u8] = b"stop";
+
 /// Sends notifications to other processes, and receives them once something in this process watches.
 #[derive(Debug)]
 pub(crate) struct Wakeups {
     folder: PathBuf,
     trusted: Trusted,
     notifier: Notifier,
-    listener: Mutex<Option<imp::Listener>>,
-    sender: Option<imp::Sender>,
+    listener: Mutex<Option<Listener>>,
+    /// Without a socket, other processes find work by polling.
+    sender: Option<UnixDatagram>,
     peers: Mutex<Peers>,
 }
 
@@ -42,13 +50,15 @@ struct Peers {
 impl Wakeups {
     /// Rejects a folder that another user planted.
     pub(crate) fn new(folder: PathBuf, trusted: Trusted) -> Result<Self> {
-        imp::SocketFolder::open(&folder, trusted)?;
+        SocketFolder::open(&folder, trusted)?;
+        // A slow listener loses notifications; the writer never blocks on it.
+        let is_set = |socket: &UnixDatagram| socket.set_nonblocking(true).is_ok();
         Ok(Self {
             folder,
             trusted,
             notifier: Notifier::default(),
             listener: Mutex::default(),
-            sender: imp::Sender::new(),
+            sender: UnixDatagram::unbound().ok().filter(is_set),
             peers: Mutex::default(),
         })
     }
@@ -69,14 +79,14 @@ impl Wakeups {
         let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         if listener.is_none() {
             // Without a listener this process falls back to polling.
-            *listener = imp::Listener::start(&self.folder, self.trusted, self.notifier.clone());
+            *listener = Listener::start(&self.folder, self.trusted, self.notifier.clone());
         }
         self.notifier.watch(queues)
     }
 
     fn send_to_peers(&self, notifications: &[Notification]) {
         let Some(sender) = &self.sender else { return };
-        let Ok(Some(folder)) = imp::SocketFolder::open(&self.folder, self.trusted) else {
+        let Ok(Some(folder)) = SocketFolder::open(&self.folder, self.trusted) else {
             return;
         };
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,18 +95,18 @@ impl Wakeups {
             return;
         }
         let own = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = own.as_ref().map(imp::Listener::name);
+        let own = own.as_ref().map(|listener| &listener.name);
         let text = encode(notifications);
         peers
             .names
-            .retain(|name| Some(name.as_str()) == own || sender.send(&folder, name, &text));
+            .retain(|name| Some(name) == own || send_to(sender, &folder, name, &text));
     }
 }
 
 impl Peers {
     /// Rereads the folder if it changed, or changed so recently that a second change could share
     /// its modification time.
-    fn refresh(&mut self, folder: &imp::SocketFolder) {
+    fn refresh(&mut self, folder: &SocketFolder) {
         let changed_at = folder.modified();
         let is_recent =
             changed_at.is_none_or(|at| at.elapsed().is_ok_and(|age| age < MTIME_RESOLUTION));
@@ -104,6 +114,19 @@ impl Peers {
             self.seen_at = changed_at;
             self.names = folder.names().into_iter().collect();
         }
+    }
+}
+
+/// Sends to one socket. Returns false if no process reads it any more.
+fn send_to(sender: &UnixDatagram, folder: &SocketFolder, name: &str, text: &str) -> bool {
+    match sender.send_to(text.as_bytes(), folder.address(name)) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            // Its process died without cleaning up.
+            folder.remove(name);
+            false
+        }
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+        Ok(_) => true,
     }
 }
 
@@ -124,21 +147,15 @@ fn encode(notifications: &[Notification]) -> String {
 fn decode(text: &str) -> Vec<Notification> {
     let line = |line: &str| -> Option<Notification> {
         let mut fields = line.split('\t');
-        let name = fields.next()?;
-        let queue = QueueName::new(fields.next()?).ok()?;
+        let (name, queue) = (fields.next()?, QueueName::new(fields.next()?).ok()?);
+        let mut id = || JobId::new(fields.next()?).ok();
         match name {
             "work" => Some(Notification::Work(queue)),
-            "cancel" => Some(Notification::Cancel(
-                queue,
-                JobId::new(fields.next()?).ok()?,
-            )),
+            "cancel" => Some(Notification::Cancel(queue, id()?)),
             "event" => {
-                let id = JobId::new(fields.next()?).ok()?;
-                Some(Notification::Event(
-                    queue,
-                    id,
-                    JobState::from_text(fields.next()?)?,
-                ))
+                let id = id()?;
+                let state = JobState::from_text(fields.next()?)?;
+                Some(Notification::Event(queue, id, state))
             }
             _ => None,
         }
@@ -148,158 +165,56 @@ fn decode(text: &str) -> Vec<Notification> {
         .collect()
 }
 
-#[cfg(unix)]
-mod imp {
-    //! Unix datagram sockets.
+/// Receives the notifications of other processes.
+#[derive(Debug)]
+struct Listener {
+    folder: SocketFolder,
+    name: String,
+    thread: Option<JoinHandle<()>>,
+}
 
-    use std::io;
-    use std::os::unix::net::UnixDatagram;
-    use std::path::Path;
-    use std::thread::{self, JoinHandle};
-
-    use windlass_core::notification::Notifier;
-
-    use crate::owner::Trusted;
-    pub(super) use crate::socket_folder::SocketFolder;
-
-    #[derive(Debug)]
-    pub(super) struct Sender(UnixDatagram);
-
-    impl Sender {
-        pub(super) fn new() -> Option<Self> {
-            let socket = UnixDatagram::unbound().ok()?;
-            // A slow listener loses notifications; the writer never blocks on it.
-            socket.set_nonblocking(true).ok()?;
-            Some(Self(socket))
-        }
-
-        /// Sends to one socket. Returns false if no process reads it any more.
-        pub(super) fn send(&self, folder: &SocketFolder, name: &str, text: &str) -> bool {
-            match self.0.send_to(text.as_bytes(), folder.address(name)) {
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                    // Its process died without cleaning up.
-                    folder.remove(name);
-                    false
-                }
-                Err(error) => error.kind() != io::ErrorKind::NotFound,
-                Ok(_) => true,
-            }
-        }
+impl Listener {
+    /// Starts listening; `None` if that is not possible.
+    fn start(folder: &Path, trusted: Trusted, notifier: Notifier) -> Option<Self> {
+        let folder = SocketFolder::create(folder, trusted).ok()?;
+        let name = SocketFolder::new_name();
+        let socket = UnixDatagram::bind(folder.address(&name)).ok()?;
+        let thread = thread::Builder::new()
+            .name("windlass-wakeup".to_owned())
+            .spawn(move || listen(&socket, &notifier))
+            .ok()?;
+        Some(Self {
+            folder,
+            name,
+            thread: Some(thread),
+        })
     }
+}
 
-    #[derive(Debug)]
-    pub(super) struct Listener {
-        folder: SocketFolder,
-        name: String,
-        thread: Option<JoinHandle<()>>,
-    }
-
-    impl Listener {
-        /// Starts listening; `None` if that is not possible.
-        pub(super) fn start(folder: &Path, trusted: Trusted, notifier: Notifier) -> Option<Self> {
-            let folder = SocketFolder::create(folder, trusted).ok()?;
-            let name = SocketFolder::new_name();
-            let socket = UnixDatagram::bind(folder.address(&name)).ok()?;
-            let thread = thread::Builder::new()
-                .name("windlass-wakeup".to_owned())
-                .spawn(move || listen(&socket, &notifier))
-                .ok()?;
-            Some(Self {
-                folder,
-                name,
-                thread: Some(thread),
-            })
+fn listen(socket: &UnixDatagram, notifier: &Notifier) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(length) = socket.recv(&mut buffer) {
+        let bytes = &buffer[..length];
+        if bytes == STOP {
+            return;
         }
-
-        pub(super) fn name(&self) -> &str {
-            &self.name
-        }
-    }
-
-    /// Ends a listener; only its own process sends this.
-    const STOP: &[u8] = b"stop";
-
-    fn listen(socket: &UnixDatagram, notifier: &Notifier) {
-        let mut buffer = vec![0; 64 * 1024];
-        while let Ok(length) = socket.recv(&mut buffer) {
-            let bytes = &buffer[..length];
-            if bytes == STOP {
-                return;
-            }
-            for notification in super::decode(&String::from_utf8_lossy(bytes)) {
-                notifier.send(notification);
-            }
-        }
-    }
-
-    impl Drop for Listener {
-        fn drop(&mut self) {
-            let address = self.folder.address(&self.name);
-            let stopped = UnixDatagram::unbound().and_then(|socket| socket.send_to(STOP, address));
-            // A socket left behind is removed by the next sender.
-            self.folder.remove(&self.name);
-            if stopped.is_ok()
-                && let Some(thread) = self.thread.take()
-            {
-                // A panic of the thread has already been printed.
-                let _ = thread.join();
-            }
+        for notification in decode(&String::from_utf8_lossy(bytes)) {
+            notifier.send(notification);
         }
     }
 }
 
-#[cfg(not(unix))]
-mod imp {
-    //! Not supported here: other processes find work by polling.
-
-    use std::path::Path;
-    use std::time::SystemTime;
-
-    use windlass_core::Result;
-    use windlass_core::notification::Notifier;
-
-    use crate::owner::Trusted;
-
-    #[derive(Debug)]
-    pub(super) struct SocketFolder;
-
-    impl SocketFolder {
-        pub(super) fn open(_: &Path, _: Trusted) -> Result<Option<Self>> {
-            Ok(None)
-        }
-
-        pub(super) fn modified(&self) -> Option<SystemTime> {
-            None
-        }
-
-        pub(super) fn names(&self) -> Vec<String> {
-            Vec::new()
-        }
-    }
-
-    #[derive(Debug)]
-    pub(super) struct Sender;
-
-    impl Sender {
-        pub(super) fn new() -> Option<Self> {
-            None
-        }
-
-        pub(super) fn send(&self, _: &SocketFolder, _: &str, _: &str) -> bool {
-            false
-        }
-    }
-
-    #[derive(Debug)]
-    pub(super) struct Listener;
-
-    impl Listener {
-        pub(super) fn start(_: &Path, _: Trusted, _: Notifier) -> Option<Self> {
-            None
-        }
-
-        pub(super) fn name(&self) -> &str {
-            ""
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let address = self.folder.address(&self.name);
+        let stopped = UnixDatagram::unbound().and_then(|socket| socket.send_to(STOP, address));
+        // A socket left behind is removed by the next sender.
+        self.folder.remove(&self.name);
+        if stopped.is_ok()
+            && let Some(thread) = self.thread.take()
+        {
+            // A panic of the thread has already been printed.
+            let _ = thread.join();
         }
     }
 }

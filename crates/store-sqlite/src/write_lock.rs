@@ -10,6 +10,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
 use windlass_core::Result;
 
 use crate::error;
@@ -22,11 +24,7 @@ pub(crate) struct WriteLock(File);
 impl WriteLock {
     /// Opens the lock file of a store, and creates it if missing. A file of another user could be held for ever;
     /// it is rejected, and so is a link.
-    #[cfg(unix)]
     pub(crate) fn open(store: &Path, trusted: Trusted) -> Result<Self> {
-        use rustix::fs::{Mode, OFlags, open};
-        use rustix::io::Errno;
-
         let path = &with_suffix(store, "-lock");
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
@@ -48,14 +46,6 @@ impl WriteLock {
             return Err(error::planted(path, "is not a file"));
         }
         Ok(Self(file))
-    }
-
-    #[cfg(not(unix))]
-    pub(crate) fn open(store: &Path, _: Trusted) -> Result<Self> {
-        let mut options = File::options();
-        options.read(true).write(true).create(true).truncate(false);
-        let file = options.open(with_suffix(store, "-lock"));
-        Ok(Self(file.map_err(|error| error::from_io(error, store))?))
     }
 
     /// Blocks until this process holds the lock. Dropping the guard releases it.
