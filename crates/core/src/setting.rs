@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::duration;
 use crate::error::{Error, Result};
+use crate::job::JobState;
 use crate::limits::{FUTURE_MAX, NUMBER_MAX};
 use crate::text_enum::text_enum;
 
@@ -18,6 +19,13 @@ pub struct Keep {
     pub count: Option<u64>,
     /// The maximum total size of payloads, results and errors, in bytes.
     pub bytes: Option<u64>,
+}
+
+impl Keep {
+    /// Returns whether finished jobs of this number and size exceed a limit.
+    pub fn is_exceeded(&self, count: u64, bytes: u64) -> bool {
+        self.count.is_some_and(|max| count > max) || self.bytes.is_some_and(|max| bytes > max)
+    }
 }
 
 text_enum! {
@@ -39,6 +47,17 @@ text_enum! {
         All = "all",
         /// No jobs.
         Nothing = "nothing",
+    }
+}
+
+impl KeepSucceeded {
+    /// Returns whether a succeeded job is kept.
+    pub const fn keeps(self, has_result: bool, keep_outcome: bool) -> bool {
+        match self {
+            Self::WithResult => has_result || keep_outcome,
+            Self::All => true,
+            Self::Nothing => false,
+        }
     }
 }
 
@@ -180,6 +199,15 @@ impl Settings {
         let field = field(setting.name)?;
         (field.write)(self, &setting.value)
             .map_err(|why| Error::invalid(setting.name, why, format!("use {}", field.form)))
+    }
+
+    /// Returns how long finished jobs of a state are kept.
+    pub const fn keep(&self, state: JobState) -> Keep {
+        match state {
+            JobState::Succeeded => self.succeeded,
+            JobState::Dead => self.dead,
+            _ => self.cancelled,
+        }
     }
 
     /// Returns every setting with its current value.

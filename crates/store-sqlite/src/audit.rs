@@ -10,8 +10,8 @@ use windlass_core::{Audited, Cursor, Filter, JobState, Owner, QueueName, Repair}
 
 use crate::error::TxResult;
 use crate::read::{self, invalid_cursor};
-use crate::reap::ClaimRow;
 use crate::row::{JobMeta, state_of};
+use crate::sql::Sql;
 use crate::stats::Counters;
 use crate::transaction::{QueueRow, QueueTx};
 
@@ -111,11 +111,10 @@ impl QueueTx<'_> {
             }
             _ if job.token.is_none() => Ok(None),
             _ => {
-                self.db
-                    .prepare_cached(
-                        "UPDATE job SET token_number = NULL, token_nonce = NULL WHERE key = ?1",
-                    )?
-                    .execute([job.key])?;
+                self.db.run(
+                    "UPDATE job SET token_number = NULL, token_nonce = NULL WHERE key = ?1",
+                    [job.key],
+                )?;
                 let message = "removed its stale token";
                 Ok(Some(repair("held_but_not_running", Some(job), message)))
             }
@@ -123,29 +122,22 @@ impl QueueTx<'_> {
     }
 
     fn has_lease(&self, owner: &Owner) -> TxResult<bool> {
-        let mut statement = self
-            .db
-            .prepare_cached("SELECT 1 FROM lease WHERE queue = ?1 AND owner = ?2")?;
-        Ok(statement.exists(params![self.queue.key, owner.as_str()])?)
+        let sql = "SELECT 1 FROM lease WHERE queue = ?1 AND owner = ?2";
+        self.db.has(sql, params![self.queue.key, owner.as_str()])
     }
 
     /// Corrects the job counts of open claims; a claim without jobs is finished.
     fn audit_claims(&mut self, after: u64, repairs: &mut Vec<Repair>) -> TxResult<AuditStage> {
-        let claims = ClaimRow::open_after(self, after, CLAIMS_PAGE)?;
+        let page = "number > ?2 ORDER BY number LIMIT ?3";
+        let claims = self.open_claims(page, params![self.queue.key, after, CLAIMS_PAGE])?;
         for claim in &claims {
             let found = self.leased_jobs(claim)?.len() as u64;
             if found != claim.remaining {
-                self.db
-                    .prepare_cached(
-                        "UPDATE claim SET remaining = ?3, finished_at = iif(?3 = 0, ?4, NULL)
-                         WHERE queue = ?1 AND number = ?2",
-                    )?
-                    .execute(params![
-                        self.queue.key,
-                        claim.token.number,
-                        found,
-                        self.now_ms()
-                    ])?;
+                self.db.run(
+                    "UPDATE claim SET remaining = ?3, finished_at = iif(?3 = 0, ?4, NULL)
+                     WHERE queue = ?1 AND number = ?2",
+                    params![self.queue.key, claim.token.number, found, self.now_ms()],
+                )?;
                 let message = format!(
                     "claim {} counted {} remaining jobs, found {found}",
                     claim.token, claim.remaining
@@ -160,21 +152,16 @@ impl QueueTx<'_> {
     }
 
     fn audit_payloads(&mut self, after: i64, repairs: &mut Vec<Repair>) -> TxResult<AuditStage> {
-        let mut statement = self.db.prepare_cached(
+        let seen: Vec<(i64, bool)> = self.db.rows(
             "SELECT job, EXISTS (SELECT 1 FROM job WHERE key = large_payload.job)
              FROM large_payload WHERE job > ?1 ORDER BY job LIMIT ?2",
+            params![after, SCAN_PAGE],
+            |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
-        let rows = statement.query_map(params![after, SCAN_PAGE], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?))
-        })?;
-        let seen: Vec<(i64, bool)> = rows.collect::<Result<_, _>>()?;
         for (key, _) in seen.iter().filter(|(_, has_job)| !has_job) {
             self.drop_large_payload(*key)?;
-            repairs.push(repair(
-                "payload_without_job",
-                None,
-                &format!("deleted payload {key}"),
-            ));
+            let message = format!("deleted payload {key}");
+            repairs.push(repair("payload_without_job", None, &message));
         }
         let last = seen.last().filter(|_| seen.len() == SCAN_PAGE);
         Ok(last.map_or(AuditStage::Stats, |(key, _)| AuditStage::Payloads(*key)))
@@ -218,30 +205,31 @@ fn count(db: &Connection, queue: &QueueRow) -> TxResult<Counters> {
         ended: queue.counters.ended,
         ..Counters::default()
     };
-    let mut statement = db.prepare_cached(
+    db.rows(
         "SELECT state, priority, count(*), sum(payload_bytes + ifnull(octet_length(error), 0)
              + ifnull(octet_length(result), 0))
          FROM job WHERE queue = ?1 GROUP BY state, priority",
-    )?;
-    let mut rows = statement.query([queue.key])?;
-    while let Some(row) = rows.next()? {
-        let state = state_of(row.get(0)?)?;
-        let (priority, count, bytes): (usize, u64, u64) = (row.get(1)?, row.get(2)?, row.get(3)?);
-        counters.bytes += bytes;
-        match state {
-            JobState::Ready => counters.ready[priority.min(9)] += count,
-            JobState::Scheduled => counters.scheduled += count,
-            JobState::Running => counters.running += count,
-            _ => {
-                let finished = counters.finished(state);
-                finished.count += count;
-                finished.bytes += bytes;
+        [queue.key],
+        |row| {
+            let state = state_of(row.get(0)?)?;
+            let (priority, count, bytes): (usize, u64, u64) =
+                (row.get(1)?, row.get(2)?, row.get(3)?);
+            counters.bytes += bytes;
+            match state {
+                JobState::Ready => counters.ready[priority.min(9)] += count,
+                JobState::Scheduled => counters.scheduled += count,
+                JobState::Running => counters.running += count,
+                _ => {
+                    let finished = counters.finished(state);
+                    finished.count += count;
+                    finished.bytes += bytes;
+                }
             }
-        }
-    }
-    counters.tombstones = db
-        .prepare_cached("SELECT count(*) FROM tombstone WHERE queue = ?1")?
-        .query_row([queue.key], |row| row.get(0))?;
+            Ok(())
+        },
+    )?;
+    let sql = "SELECT count(*) FROM tombstone WHERE queue = ?1";
+    counters.tombstones = db.value(sql, [queue.key])?.unwrap_or_default();
     Ok(counters)
 }
 

@@ -3,13 +3,14 @@
 use rusqlite::params;
 use windlass_core::limits::SCAN_PAGE;
 use windlass_core::{
-    Bytes, Change, Changed, ChangedJob, Changes, Cursor, Filter, JobId, JobState, Page, Target,
+    Bytes, Change, Changed, ChangedJob, Changes, Cursor, Filter, JobId, JobState, Page, Requeue,
+    Target,
 };
 
 use crate::error::TxResult;
-use crate::lease::End;
 use crate::read;
-use crate::row::{JobMeta, select_meta};
+use crate::row::JobMeta;
+use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
 impl QueueTx<'_> {
@@ -20,77 +21,52 @@ impl QueueTx<'_> {
         target: &Target,
         from: Option<&Cursor>,
     ) -> TxResult<Changes> {
-        let changes = match target {
-            Target::Ids(ids) => {
-                let mut items = Vec::with_capacity(ids.len());
-                for id in ids {
-                    items.push(ChangedJob {
-                        id: Some(id.clone()),
-                        changed: self.change_one(change, id)?,
-                    });
+        let named = |items| (Page { items, next: None }, true);
+        let (page, is_named) = match target {
+            Target::Ids(ids) => named(ids.clone()),
+            Target::UniqueKey(key) => match self.holder(key.as_str())? {
+                Some(job) => named(vec![job.id]),
+                None => {
+                    let (id, changed) = (None, Changed::NotFound);
+                    let items = vec![ChangedJob { id, changed }];
+                    return Ok(Page { items, next: None });
                 }
-                Page { items, next: None }
-            }
-            Target::UniqueKey(key) => {
-                let id = self.holder(key.as_str())?.map(|job| job.id);
-                let changed = match &id {
-                    Some(id) => self.change_one(change, id)?,
-                    None => Changed::NotFound,
-                };
-                Page {
-                    items: vec![ChangedJob { id, changed }],
-                    next: None,
-                }
-            }
-            Target::Payload(bytes) => {
-                let page = self.same_payload(bytes, from)?;
-                self.change_page(change, page)?
-            }
-            Target::Filter(filter) => {
-                let page = read::page(self.db, self.queue, filter, from, SCAN_PAGE)?;
-                self.change_page(change, page)?
-            }
+            },
+            Target::Payload(bytes) => (self.same_payload(bytes, from)?, false),
+            Target::Filter(filter) => (self.page(filter, from)?, false),
         };
-        self.prune_after_finish()?;
-        Ok(changes)
-    }
-
-    /// Applies a change to a page of jobs; jobs in the wrong state are skipped.
-    fn change_page(&mut self, change: Change, page: Page<JobId>) -> TxResult<Changes> {
-        let mut items = Vec::new();
+        let mut items = Vec::with_capacity(page.items.len());
         for id in page.items {
             let changed = self.change_one(change, &id)?;
-            if !matches!(changed, Changed::WrongState(_)) {
-                items.push(ChangedJob {
-                    id: Some(id),
-                    changed,
-                });
+            // Only a job that was asked for by name is reported if it is in the wrong state.
+            if is_named || !matches!(changed, Changed::WrongState(_)) {
+                let id = Some(id);
+                items.push(ChangedJob { id, changed });
             }
         }
-        Ok(Page {
-            items,
-            next: page.next,
-        })
+        self.prune_after_finish()?;
+        let next = page.next;
+        Ok(Page { items, next })
+    }
+
+    fn page(&self, filter: &Filter, from: Option<&Cursor>) -> TxResult<Page<JobId>> {
+        read::page(self.db, self.queue, filter, from, SCAN_PAGE)
     }
 
     /// The jobs of one page with this payload.
     fn same_payload(&self, bytes: &Bytes, from: Option<&Cursor>) -> TxResult<Page<JobId>> {
-        let seen = read::page(self.db, self.queue, &Filter::default(), from, SCAN_PAGE)?;
+        let seen = self.page(&Filter::default(), from)?;
+        let sql = "SELECT 1 FROM job WHERE queue = ?1 AND id = ?2 AND payload_bytes = ?3
+               AND ?4 = ifnull(payload, (SELECT bytes FROM large_payload WHERE job = key))";
         let mut items = Vec::new();
-        let mut statement = self.db.prepare_cached(
-            "SELECT 1 FROM job WHERE queue = ?1 AND id = ?2 AND payload_bytes = ?3
-               AND ?4 = ifnull(payload, (SELECT bytes FROM large_payload WHERE job = key))",
-        )?;
         for id in seen.items {
             let params = params![self.queue.key, id.as_str(), bytes.len(), bytes.as_ref()];
-            if statement.exists(params)? {
+            if self.db.has(sql, params)? {
                 items.push(id);
             }
         }
-        Ok(Page {
-            items,
-            next: seen.next,
-        })
+        let next = seen.next;
+        Ok(Page { items, next })
     }
 
     fn find(&self, id: &JobId) -> TxResult<Option<JobMeta>> {
@@ -116,9 +92,8 @@ impl QueueTx<'_> {
                 Ok(Changed::Done)
             }
             JobState::Running => {
-                self.db
-                    .prepare_cached("UPDATE job SET cancel_requested = 1 WHERE key = ?1")?
-                    .execute([job.key])?;
+                let sql = "UPDATE job SET cancel_requested = 1 WHERE key = ?1";
+                self.db.run(sql, [job.key])?;
                 self.announce_cancel(id);
                 self.changed();
                 Ok(Changed::WillStop)
@@ -142,13 +117,12 @@ impl QueueTx<'_> {
         self.uncount_finished(&job);
         self.queue.counters.resize(job.error_bytes, 0);
         self.drop_tombstone(id)?;
-        self.db
-            .prepare_cached(
-                "UPDATE job SET attempt = 1, expiries = 0, error = NULL, reason = NULL,
-                                expires_at = NULL, finished_at = NULL
-                 WHERE key = ?1",
-            )?
-            .execute([job.key])?;
+        self.db.run(
+            "UPDATE job SET attempt = 1, expiries = 0, error = NULL, reason = NULL,
+                            expires_at = NULL, finished_at = NULL
+             WHERE key = ?1",
+            [job.key],
+        )?;
         // Counted as scheduled first, because `make_ready` moves a live job.
         self.queue.counters.enter(JobState::Scheduled, job.priority);
         let job = JobMeta {
@@ -157,7 +131,7 @@ impl QueueTx<'_> {
             due_at: self.now_ms(),
             ..job
         };
-        self.make_ready(&job, End::Back)?;
+        self.make_ready(&job, Requeue::Back)?;
         Ok(Changed::Done)
     }
 
@@ -184,23 +158,19 @@ impl QueueTx<'_> {
             due_at: self.now_ms(),
             ..job
         };
-        self.make_ready(&job, End::Back)?;
+        self.make_ready(&job, Requeue::Back)?;
         Ok(Changed::Done)
     }
 
     /// Deletes a page of waiting jobs without a trace.
     pub(crate) fn purge(&mut self) -> TxResult<u64> {
         let mut waiting: Vec<JobMeta> = Vec::new();
-        for lane in [
-            select_meta!("queue = ?1 AND state = 1 LIMIT ?2"),
-            select_meta!("queue = ?1 AND state = 0 LIMIT ?2"),
+        for condition in [
+            "queue = ?1 AND state = 1 LIMIT ?2",
+            "queue = ?1 AND state = 0 LIMIT ?2",
         ] {
-            let limit = SCAN_PAGE - waiting.len();
-            waiting.extend(JobMeta::select(
-                self.db,
-                lane,
-                params![self.queue.key, limit],
-            )?);
+            let params = params![self.queue.key, SCAN_PAGE - waiting.len()];
+            waiting.extend(JobMeta::select(self.db, condition, params)?);
         }
         for job in &waiting {
             let counters = &mut self.queue.counters;

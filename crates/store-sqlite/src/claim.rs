@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use windlass_core::limits::{PAGE, SUSPECT_AFTER};
 use windlass_core::time::as_ms;
 use windlass_core::{
@@ -13,6 +13,7 @@ use windlass_core::{
 use crate::error::TxResult;
 use crate::pick::Picked;
 use crate::row::{self, JobMeta, token_of};
+use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
 /// What one transaction of a claim did.
@@ -70,55 +71,49 @@ impl QueueTx<'_> {
 
     /// Whether some jobs of a lease are back and others not yet.
     fn is_reaping(&self) -> TxResult<bool> {
-        let mut statement = self
-            .db
-            .prepare_cached("SELECT 1 FROM lease WHERE queue = ?1 AND until <= 0 LIMIT 1")?;
-        Ok(statement.exists([self.queue.key])?)
+        let sql = "SELECT 1 FROM lease WHERE queue = ?1 AND until <= 0 LIMIT 1";
+        self.db.has(sql, [self.queue.key])
     }
 
     fn lease_of(&self, claimer: &Claimer) -> TxResult<Option<LeaseRow>> {
         let Claimer::Worker { boot, .. } = claimer else {
             return Ok(None);
         };
-        let mut statement = self.db.prepare_cached(
+        self.db.first(
             "SELECT last_seq, last_number, last_nonce, suspect_id, suspect_number
              FROM lease WHERE queue = ?1 AND owner = ?2",
-        )?;
-        let found =
-            statement.query_row(params![self.queue.key, Owner::boot(boot).as_str()], |row| {
+            params![self.queue.key, Owner::boot(boot).as_str()],
+            |row| {
                 let last_seq: Option<u64> = row.get(0)?;
                 let suspect_id: Option<String> = row.get(3)?;
                 Ok(LeaseRow {
                     last: last_seq.zip(token_of(row.get(1)?, row.get(2)?)),
                     suspect: suspect_id.zip(row.get(4)?),
                 })
-            });
-        Ok(found.optional()?)
+            },
+        )
     }
 
     /// Repeats the boot's latest claim: returns the jobs that are still leased.
     fn repeat_claim(&mut self, request: &ClaimRequest, token: Token) -> TxResult<Option<Claim>> {
         let mut jobs = Vec::new();
         for id in self.claimed_ids(token.number)? {
-            if let Some(job) = self.leased(&JobLease::new(id, token))? {
-                jobs.push(job);
-            }
+            let condition = "queue = ?1 AND id = ?2 AND token_number = ?3 AND token_nonce = ?4";
+            let params = params![self.queue.key, id.as_str(), token.number, token.nonce];
+            let leased = self.claimable(condition, params)?;
+            jobs.extend(leased.into_iter().map(|(_, job)| job));
         }
         if jobs.is_empty() {
             return Ok(None);
         }
         let until = self.extend(&request.claimer.owner(token), request.lease)?;
-        let jobs = self.claimed(&jobs)?;
         Ok(until.map(|until| Claim { token, until, jobs }))
     }
 
     fn hand_out(&mut self, request: &ClaimRequest, picked: Vec<Picked>) -> TxResult<Claim> {
         let token = Token::next(self.queue.last_token, self.now.us, request.nonce);
         self.queue.last_token = token.number;
-        let (picked, jobs): (Vec<JobMeta>, Vec<ClaimedJob>) = picked
-            .into_iter()
-            .map(|picked| (picked.meta, picked.job))
-            .unzip();
+        let (picked, jobs): (Vec<JobMeta>, Vec<ClaimedJob>) = picked.into_iter().unzip();
         self.start(request, token, &picked)?;
         let until = if request.mode == Mode::AtMostOnce {
             for job in &picked {
@@ -131,7 +126,7 @@ impl QueueTx<'_> {
             }
             // Recorded without its jobs, so that a repeated call does not finish more jobs.
             if matches!(request.claimer, Claimer::Worker { .. }) {
-                self.put_under_lease(request, token)?;
+                self.put_under_lease(request, token, None)?;
             }
             self.now.ms()
         } else {
@@ -179,66 +174,63 @@ impl QueueTx<'_> {
         token: Token,
         picked: &[JobMeta],
     ) -> TxResult<Timestamp> {
-        let owner = request.claimer.owner(token);
         let key = self.queue.key;
-        self.db
-            .prepare_cached(
-                "INSERT INTO claim (queue, number, nonce, owner, seq, size, remaining)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
-            )?
-            .execute(params![
+        self.db.run(
+            "INSERT INTO claim (queue, number, nonce, owner, seq, size, remaining)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
+            params![
                 key,
                 token.number,
                 token.nonce,
-                owner.as_str(),
+                request.claimer.owner(token).as_str(),
                 request.claimer.seq(),
                 picked.len()
-            ])?;
+            ],
+        )?;
         let ids: Vec<_> = picked.iter().map(|job| job.id.as_str()).collect();
-        self.db
-            .prepare_cached("INSERT INTO claim_ids (queue, number, ids) VALUES (?1, ?2, ?3)")?
-            .execute(params![key, token.number, ids.join("\n")])?;
-        let until = self.put_under_lease(request, token)?;
-        if let Some(suspect) = picked.iter().find(|job| job.expiries >= SUSPECT_AFTER) {
-            self.db
-                .prepare_cached(
-                    "UPDATE lease SET suspect_id = ?3, suspect_number = ?4
-                     WHERE queue = ?1 AND owner = ?2",
-                )?
-                .execute(params![
-                    key,
-                    owner.as_str(),
-                    suspect.id.as_str(),
-                    token.number
-                ])?;
-        }
-        Ok(until)
+        self.db.run(
+            "INSERT INTO claim_ids (queue, number, ids) VALUES (?1, ?2, ?3)",
+            params![key, token.number, ids.join("\n")],
+        )?;
+        let suspect = picked.iter().find(|job| job.expiries >= SUSPECT_AFTER);
+        self.put_under_lease(request, token, suspect)
     }
 
-    /// Puts a claim under its owner's lease, which records a boot's latest claim.
-    fn put_under_lease(&mut self, request: &ClaimRequest, token: Token) -> TxResult<Timestamp> {
-        let owner = request.claimer.owner(token);
-        let key = self.queue.key;
-        self.db
-            .prepare_cached(
-                "INSERT INTO lease (queue, owner, until, length_ms) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT (queue, owner) DO NOTHING",
-            )?
-            .execute(params![
-                key,
-                owner.as_str(),
+    /// Puts a claim under its owner's lease, which records a boot's latest claim and latest suspect.
+    fn put_under_lease(
+        &mut self,
+        request: &ClaimRequest,
+        token: Token,
+        suspect: Option<&JobMeta>,
+    ) -> TxResult<Timestamp> {
+        let last = match &request.claimer {
+            Claimer::Worker { seq, .. } => Some((seq, token.number, token.nonce)),
+            Claimer::Single { .. } => None,
+        };
+        let until: Option<u64> = self.db.value(
+            "INSERT INTO lease (queue, owner, until, length_ms, last_seq, last_number, last_nonce,
+                                suspect_id, suspect_number)
+             VALUES (?1, ?2, ?3 + ?4, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT (queue, owner) DO UPDATE SET
+                 until = max(until, excluded.until), length_ms = excluded.length_ms,
+                 last_seq = excluded.last_seq, last_number = excluded.last_number,
+                 last_nonce = excluded.last_nonce,
+                 suspect_id = ifnull(excluded.suspect_id, suspect_id),
+                 suspect_number = ifnull(excluded.suspect_number, suspect_number)
+             RETURNING until",
+            params![
+                self.queue.key,
+                request.claimer.owner(token).as_str(),
                 self.now_ms(),
-                as_ms(request.lease)
-            ])?;
-        if let Claimer::Worker { seq, .. } = &request.claimer {
-            self.db
-                .prepare_cached(
-                    "UPDATE lease SET last_seq = ?3, last_number = ?4, last_nonce = ?5
-                     WHERE queue = ?1 AND owner = ?2",
-                )?
-                .execute(params![key, owner.as_str(), seq, token.number, token.nonce])?;
-        }
-        Ok(self.extend(&owner, request.lease)?.unwrap_or_default())
+                as_ms(request.lease),
+                last.map(|(seq, _, _)| seq),
+                last.map(|(_, number, _)| number),
+                last.map(|(_, _, nonce)| nonce),
+                suspect.map(|job| job.id.as_str()),
+                suspect.map(|_| token.number),
+            ],
+        )?;
+        Ok(until.map(Timestamp::from_ms).unwrap_or_default())
     }
 
     /// Extends a lease, never shortens it. Returns `None` if it is missing or being reaped.
@@ -247,17 +239,11 @@ impl QueueTx<'_> {
         owner: &Owner,
         length: Duration,
     ) -> TxResult<Option<Timestamp>> {
-        let until: Option<u64> = self
-            .db
-            .prepare_cached(
-                "UPDATE lease SET until = max(until, ?3 + ?4), length_ms = ?4
-                 WHERE queue = ?1 AND owner = ?2 AND until > 0 RETURNING until",
-            )?
-            .query_row(
-                params![self.queue.key, owner.as_str(), self.now_ms(), as_ms(length)],
-                |row| row.get(0),
-            )
-            .optional()?;
+        let until: Option<u64> = self.db.value(
+            "UPDATE lease SET until = max(until, ?3 + ?4), length_ms = ?4
+             WHERE queue = ?1 AND owner = ?2 AND until > 0 RETURNING until",
+            params![self.queue.key, owner.as_str(), self.now_ms(), as_ms(length)],
+        )?;
         if until.is_some() {
             self.changed();
         }
@@ -274,32 +260,20 @@ impl QueueTx<'_> {
         if self.extend(&owner, length)?.is_none() {
             return Ok(LeaseStatus::Lost);
         }
-        self.db
-            .prepare_cached("UPDATE job SET accepted_at = ifnull(accepted_at, ?2) WHERE key = ?1")?
-            .execute(params![job.key, self.now_ms()])?;
+        self.db.run(
+            "UPDATE job SET accepted_at = ifnull(accepted_at, ?2) WHERE key = ?1",
+            params![job.key, self.now_ms()],
+        )?;
         Ok(LeaseStatus::Valid)
     }
 
     /// The owner of a stored claim, and whether the claim is open.
     pub(crate) fn owner_of(&self, token: Token) -> TxResult<Option<(Owner, bool)>> {
-        let mut statement = self.db.prepare_cached(
+        self.db.first(
             "SELECT owner, finished_at IS NULL FROM claim
              WHERE queue = ?1 AND number = ?2 AND nonce = ?3",
-        )?;
-        let params = params![self.queue.key, row::sql_number(token), token.nonce];
-        let found = statement.query_row(params, |row| {
-            Ok((Owner::from_stored(row.get(0)?), row.get(1)?))
-        });
-        Ok(found.optional()?)
-    }
-
-    /// Reads jobs as a worker receives them, with payloads.
-    fn claimed(&self, jobs: &[JobMeta]) -> TxResult<Vec<ClaimedJob>> {
-        let mut claimed = Vec::with_capacity(jobs.len());
-        for meta in jobs {
-            let found = Picked::select(self, "key = ?1", [meta.key])?;
-            claimed.extend(found.into_iter().map(|picked| picked.job));
-        }
-        Ok(claimed)
+            params![self.queue.key, row::sql_number(token), token.nonce],
+            |row| Ok((Owner::from_stored(row.get(0)?), row.get(1)?)),
+        )
     }
 }

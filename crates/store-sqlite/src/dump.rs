@@ -12,9 +12,11 @@ use windlass_core::{
 };
 
 use crate::SqliteStore;
-use crate::error::{TxError, TxResult};
+use crate::error::TxResult;
+use crate::lease;
 use crate::read;
-use crate::row::{self, Blobs, job_id, state_of, token_of};
+use crate::row::{self, Blobs, read_id, state_of, token_of};
+use crate::sql::Sql;
 use crate::transaction::QueueRow;
 
 #[async_trait]
@@ -30,7 +32,8 @@ fn dump(db: &Connection, name: &QueueName, clock_us: u64) -> TxResult<Option<Que
         return Ok(None);
     };
     let now_ms = Now::guard(queue.mark_us, clock_us).ms().as_ms();
-    let jobs = row::select_jobs(db, name, Blobs::Read, "queue = ?1 ORDER BY id", [queue.key])?;
+    let (all, order) = (Blobs::UpTo(usize::MAX), "queue = ?1 ORDER BY id");
+    let jobs = row::select_jobs(db, name, all, order, [queue.key])?;
     let jobs: Vec<_> = jobs.into_iter().map(|(_, job)| job).collect();
     let is_live = |state: JobState| !state.is_final();
     let mut unique_keys: Vec<(UniqueKey, JobId)> = jobs
@@ -58,14 +61,13 @@ fn lanes(
     queue: &QueueRow,
     priority: Priority,
 ) -> TxResult<(Vec<JobId>, Vec<JobId>)> {
-    let lane = |lane: u8| -> TxResult<Vec<JobId>> {
-        let mut statement = db.prepare_cached(
+    let lane = |lane: u8| {
+        db.rows(
             "SELECT id FROM job WHERE queue = ?1 AND state = 1 AND priority = ?2 AND lane = ?3
              ORDER BY position",
-        )?;
-        let params = params![queue.key, priority.level(), lane];
-        let rows = statement.query_map(params, |row| row.get::<_, String>(0))?;
-        rows.map(|id| job_id(&id?)).collect()
+            params![queue.key, priority.level(), lane],
+            read_id,
+        )
     };
     Ok((lane(0)?, lane(1)?))
 }
@@ -75,63 +77,54 @@ fn tombstones(
     queue: &QueueRow,
     now_ms: u64,
 ) -> TxResult<Vec<(JobId, JobState, Timestamp)>> {
-    let mut statement = db.prepare_cached(
+    db.rows(
         "SELECT id, state, until FROM tombstone WHERE queue = ?1 AND until > ?2 ORDER BY id",
-    )?;
-    let mut rows = statement.query(params![queue.key, now_ms])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let until = Timestamp::from_ms(row.get(2)?);
-        found.push((
-            job_id(&row.get::<_, String>(0)?)?,
-            state_of(row.get(1)?)?,
-            until,
-        ));
-    }
-    Ok(found)
+        params![queue.key, now_ms],
+        |row| {
+            let until = Timestamp::from_ms(row.get(2)?);
+            Ok((read_id(row)?, state_of(row.get(1)?)?, until))
+        },
+    )
 }
 
 fn leases(db: &Connection, queue: &QueueRow) -> TxResult<Vec<LeaseDump>> {
-    let mut statement = db.prepare_cached(
+    db.rows(
         "SELECT owner, until, length_ms, last_seq, last_number, last_nonce
          FROM lease WHERE queue = ?1 ORDER BY owner",
-    )?;
-    let rows = statement.query_map([queue.key], |row| {
-        let last_seq: Option<u64> = row.get(3)?;
-        Ok(LeaseDump {
-            owner: Owner::from_stored(row.get(0)?),
-            until: Timestamp::from_ms(row.get(1)?),
-            length: Duration::from_millis(row.get(2)?),
-            last: last_seq.zip(token_of(row.get(4)?, row.get(5)?)),
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        [queue.key],
+        |row| {
+            let last_seq: Option<u64> = row.get(3)?;
+            Ok(LeaseDump {
+                owner: Owner::from_stored(row.get(0)?),
+                until: Timestamp::from_ms(row.get(1)?),
+                length: Duration::from_millis(row.get(2)?),
+                last: last_seq.zip(token_of(row.get(4)?, row.get(5)?)),
+            })
+        },
+    )
 }
 
 fn claims(db: &Connection, queue: &QueueRow, now_ms: u64) -> TxResult<Vec<ClaimDump>> {
-    let mut statement = db.prepare_cached(
+    db.rows(
         "SELECT number, nonce, owner, seq, size, remaining, finished_at FROM claim
          WHERE queue = ?1 AND ifnull(finished_at + ?2 > ?3, 1) ORDER BY number, nonce",
-    )?;
-    let rows = statement.query_map(params![queue.key, as_ms(CLAIM_TOMBSTONE), now_ms], |row| {
-        Ok(ClaimDump {
-            token: Token {
+        params![queue.key, as_ms(CLAIM_TOMBSTONE), now_ms],
+        |row| {
+            let token = Token {
                 number: row.get(0)?,
                 nonce: row.get(1)?,
-            },
-            owner: Owner::from_stored(row.get(2)?),
-            seq: row.get(3)?,
-            size: row.get(4)?,
-            remaining: row.get(5)?,
-            left: Vec::new(),
-            finished_at: row.get::<_, Option<u64>>(6)?.map(Timestamp::from_ms),
-        })
-    })?;
-    let mut claims: Vec<ClaimDump> = rows.collect::<Result<_, _>>()?;
-    for claim in &mut claims {
-        claim.left = departures(db, queue, claim.token)?;
-    }
-    Ok(claims)
+            };
+            Ok(ClaimDump {
+                token,
+                owner: Owner::from_stored(row.get(2)?),
+                seq: row.get(3)?,
+                size: row.get(4)?,
+                remaining: row.get(5)?,
+                left: departures(db, queue, token)?,
+                finished_at: row.get::<_, Option<u64>>(6)?.map(Timestamp::from_ms),
+            })
+        },
+    )
 }
 
 fn departures(
@@ -139,16 +132,9 @@ fn departures(
     queue: &QueueRow,
     token: Token,
 ) -> TxResult<Vec<(JobId, OutcomeStatus)>> {
-    let mut statement = db.prepare_cached(
+    db.rows(
         "SELECT id, how FROM departure WHERE queue = ?1 AND number = ?2 ORDER BY id",
-    )?;
-    let mut rows = statement.query(params![queue.key, token.number])?;
-    let mut left = Vec::new();
-    while let Some(row) = rows.next()? {
-        let how: String = row.get(1)?;
-        let known =
-            OutcomeStatus::from_text(&how).ok_or_else(|| TxError::corrupt("departure", how))?;
-        left.push((job_id(&row.get::<_, String>(0)?)?, known));
-    }
-    Ok(left)
+        params![queue.key, token.number],
+        |row| Ok((read_id(row)?, lease::departure(&row.get::<_, String>(1)?)?)),
+    )
 }

@@ -1,20 +1,14 @@
 //! enqueue: deduplicates by id and by unique key.
 
-use rusqlite::{CachedStatement, OptionalExtension, params};
+use rusqlite::{CachedStatement, params};
 use windlass_core::time::as_ms;
 use windlass_core::{Due, DurabilityLevel, Enqueued, JobState, NewJob};
 
 use crate::error::{TxError, TxResult};
-use crate::row::{self, INLINE_BYTES_MAX, JobMeta, select_meta, state_number};
+use crate::read;
+use crate::row::{self, INLINE_BYTES_MAX, JobMeta, state_number};
+use crate::sql::Sql;
 use crate::transaction::QueueTx;
-
-/// What a duplicate was found as.
-#[derive(Debug)]
-enum Existing {
-    Stored(JobMeta),
-    /// A tombstone with the job's final state.
-    Tombstone(JobState),
-}
 
 /// Inserts a new job unless its id exists.
 const INSERT: &str = "INSERT INTO job (queue, id, state, priority, lane, position, attempt, expiries, \
@@ -45,9 +39,9 @@ impl QueueTx<'_> {
     ) -> TxResult<Enqueued> {
         // Without a unique key or tombstones, the insert itself detects a duplicate.
         if (new.unique_key.is_some() || self.queue.counters.tombstones > 0)
-            && let Some(existing) = self.existing(new)?
+            && let Some(duplicate) = self.duplicate(new, level)?
         {
-            return self.duplicate(existing, new, level);
+            return Ok(duplicate);
         }
         let now = self.now.ms();
         let due_at = new.due.resolve(self.now);
@@ -57,10 +51,8 @@ impl QueueTx<'_> {
             JobState::Scheduled
         };
         if !self.insert(new, state, insert)? {
-            let existing = self.existing(new)?;
             let hidden = || TxError::Damaged(format!("cannot read job {}", new.id));
-            let existing = existing.ok_or_else(hidden)?;
-            return self.duplicate(existing, new, level);
+            return self.duplicate(new, level)?.ok_or_else(hidden);
         }
         self.drop_tombstone(&new.id)?;
         let counters = &mut self.queue.counters;
@@ -80,54 +72,38 @@ impl QueueTx<'_> {
         })
     }
 
-    /// The existing job that `new` duplicates: by id, then by unique key.
-    fn existing(&self, new: &NewJob) -> TxResult<Option<Existing>> {
-        if let Some(job) = JobMeta::find(self.db, self.queue.key, new.id.as_str())? {
-            return Ok(Some(Existing::Stored(job)));
-        }
-        if let Some(state) = self.tombstone_state(&new.id)? {
-            return Ok(Some(Existing::Tombstone(state)));
-        }
-        let Some(key) = &new.unique_key else {
-            return Ok(None);
-        };
-        Ok(self.holder(key.as_str())?.map(Existing::Stored))
-    }
-
-    fn duplicate(
-        &mut self,
-        existing: Existing,
-        new: &NewJob,
-        level: DurabilityLevel,
-    ) -> TxResult<Enqueued> {
-        let job = match existing {
-            Existing::Tombstone(state) => {
-                return Ok(Enqueued::Duplicate {
-                    id: new.id.clone(),
-                    state,
-                    level,
-                });
+    /// The reply if `new` duplicates an existing job: by id, then by unique key.
+    fn duplicate(&mut self, new: &NewJob, level: DurabilityLevel) -> TxResult<Option<Enqueued>> {
+        let mut existing = JobMeta::find(self.db, self.queue.key, new.id.as_str())?;
+        if existing.is_none() {
+            if let Some(state) = self.tombstone_state(&new.id)? {
+                let id = new.id.clone();
+                return Ok(Some(Enqueued::Duplicate { id, state, level }));
             }
-            Existing::Stored(job) => job,
+            if let Some(key) = &new.unique_key {
+                existing = self.holder(key.as_str())?;
+            }
+        }
+        let Some(job) = existing else {
+            return Ok(None);
         };
         // The caller wants to wait for the existing job, so its outcome must be kept.
         if new.keep_outcome && !job.keep_outcome && !job.state.is_final() {
             self.db
-                .prepare_cached("UPDATE job SET keep_outcome = 1 WHERE key = ?1")?
-                .execute([job.key])?;
+                .run("UPDATE job SET keep_outcome = 1 WHERE key = ?1", [job.key])?;
             self.changed();
         }
-        Ok(Enqueued::Duplicate {
+        Ok(Some(Enqueued::Duplicate {
             id: job.id,
             state: job.state,
             level,
-        })
+        }))
     }
 
     /// The live job that holds a unique key.
     pub(crate) fn holder(&self, key: &str) -> TxResult<Option<JobMeta>> {
-        let holder = select_meta!("queue = ?1 AND unique_key = ?2 AND state < 3");
-        Ok(JobMeta::select(self.db, holder, params![self.queue.key, key])?.pop())
+        let condition = "queue = ?1 AND unique_key = ?2 AND state < 3";
+        JobMeta::first(self.db, condition, params![self.queue.key, key])
     }
 
     /// Inserts the row. Returns false if the id exists.
@@ -165,21 +141,17 @@ impl QueueTx<'_> {
         }
         self.queue.back += 1;
         if is_large {
-            self.db
-                .prepare_cached("INSERT INTO large_payload (job, bytes) VALUES (?1, ?2)")?
-                .execute(params![self.db.last_insert_rowid(), new.payload.as_ref()])?;
+            self.db.run(
+                "INSERT INTO large_payload (job, bytes) VALUES (?1, ?2)",
+                params![self.db.last_insert_rowid(), new.payload.as_ref()],
+            )?;
         }
         Ok(true)
     }
 
     /// Whether no scheduled job is due before `due_at`.
     pub(crate) fn is_next_due(&self, due_at: u64) -> TxResult<bool> {
-        let mut statement = self.db.prepare_cached(
-            "SELECT due_at FROM job WHERE queue = ?1 AND state = 0 ORDER BY due_at, id LIMIT 1",
-        )?;
-        let first: Option<u64> = statement
-            .query_row([self.queue.key], |row| row.get(0))
-            .optional()?;
+        let first = read::next_due(self.db, self.queue.key)?;
         Ok(first.is_none_or(|first| due_at <= first))
     }
 }

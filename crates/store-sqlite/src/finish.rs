@@ -1,21 +1,22 @@
 //! Finishes jobs, and prunes finished ones by the queue's retention settings.
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, params};
 use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::time::as_ms;
-use windlass_core::{Bytes, JobId, JobLease, JobState, Keep, KeepSucceeded, Priority, Reason};
+use windlass_core::{Bytes, JobId, JobLease, JobState, KeepSucceeded, Priority, Reason};
 
 use crate::error::TxResult;
 use crate::lease::CLEAR_LEASE;
-use crate::row::{JobMeta, job_id, priority_of, select_meta, sql_number, state_number, state_of};
+use crate::row::{JobMeta, job_id, priority_of, sql_number, state_number, state_of};
+use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
 /// The result, error and reason of a finished job.
 #[derive(Debug, Default)]
-pub(crate) struct Ending<'a> {
-    pub(crate) result: Option<&'a Bytes>,
-    pub(crate) error: Option<&'a str>,
-    pub(crate) reason: Option<Reason>,
+struct Ending<'a> {
+    result: Option<&'a Bytes>,
+    error: Option<&'a str>,
+    reason: Option<Reason>,
 }
 
 /// The statements of the completion fast path, prepared once per batch. Two statements instead of
@@ -42,11 +43,8 @@ impl<'a> FastPath<'a> {
 impl QueueTx<'_> {
     /// Finishes a job as succeeded. Whether it is kept depends on `keep_succeeded`.
     pub(crate) fn succeed(&mut self, job: &JobMeta, result: Option<&Bytes>) -> TxResult<()> {
-        let is_kept = match self.queue.settings.keep_succeeded {
-            KeepSucceeded::WithResult => result.is_some() || job.keep_outcome,
-            KeepSucceeded::All => true,
-            KeepSucceeded::Nothing => false,
-        };
+        let keep = self.queue.settings.keep_succeeded;
+        let is_kept = keep.keeps(result.is_some(), job.keep_outcome);
         self.queue.counters.total.succeeded += 1;
         let ending = Ending {
             result,
@@ -68,14 +66,8 @@ impl QueueTx<'_> {
             KeepSucceeded::All => return Ok(false),
         };
         let JobLease { id, token } = lease;
-        let number = sql_number(*token);
-        let params = params![
-            self.queue.key,
-            id.as_str(),
-            number,
-            token.nonce,
-            keeps_awaited
-        ];
+        let (key, number) = (self.queue.key, sql_number(*token));
+        let params = params![key, id.as_str(), number, token.nonce, keeps_awaited];
         let mut rows = fast_path.find.query(params)?;
         let Some(row) = rows.next()? else {
             return Ok(false);
@@ -147,13 +139,13 @@ impl QueueTx<'_> {
     }
 
     fn keep(&mut self, job: &JobMeta, state: JobState, end: &Ending<'_>) -> TxResult<()> {
-        self.db
-            .prepare_cached(&format!(
+        self.db.run(
+            &format!(
                 "UPDATE job SET state = ?2, finished_at = ?3, expiries = ?4, reason = ?5,
                                 error = ifnull(?6, error), result = ?7, {CLEAR_LEASE}
                  WHERE key = ?1"
-            ))?
-            .execute(params![
+            ),
+            params![
                 job.key,
                 state_number(state),
                 self.now_ms(),
@@ -161,7 +153,8 @@ impl QueueTx<'_> {
                 end.reason.map(Reason::as_str),
                 end.error,
                 end.result.map(Bytes::as_ref),
-            ])?;
+            ],
+        )?;
         let error_bytes = end
             .error
             .map_or(job.error_bytes, |error| error.len() as u64);
@@ -175,9 +168,7 @@ impl QueueTx<'_> {
     /// Deletes a job's row.
     pub(crate) fn remove(&mut self, job: &JobMeta) -> TxResult<()> {
         self.changed();
-        self.db
-            .prepare_cached("DELETE FROM job WHERE key = ?1")?
-            .execute([job.key])?;
+        self.db.run("DELETE FROM job WHERE key = ?1", [job.key])?;
         if job.is_large {
             self.drop_large_payload(job.key)?;
         }
@@ -186,8 +177,7 @@ impl QueueTx<'_> {
 
     pub(crate) fn drop_large_payload(&mut self, key: i64) -> TxResult<()> {
         self.db
-            .prepare_cached("DELETE FROM large_payload WHERE job = ?1")?
-            .execute([key])?;
+            .run("DELETE FROM large_payload WHERE job = ?1", [key])?;
         Ok(())
     }
 
@@ -209,16 +199,15 @@ impl QueueTx<'_> {
             return Ok(false);
         }
         self.drop_tombstone(id)?;
-        self.db
-            .prepare_cached(
-                "INSERT INTO tombstone (queue, id, state, until) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![
+        self.db.run(
+            "INSERT INTO tombstone (queue, id, state, until) VALUES (?1, ?2, ?3, ?4)",
+            params![
                 self.queue.key,
                 id.as_str(),
                 state_number(state),
                 self.now.ms().plus(self.queue.settings.dedup_for).as_ms(),
-            ])?;
+            ],
+        )?;
         self.queue.counters.tombstones += 1;
         Ok(true)
     }
@@ -228,12 +217,11 @@ impl QueueTx<'_> {
         if self.queue.counters.tombstones == 0 {
             return Ok(None);
         }
-        let mut statement = self.db.prepare_cached(
+        self.db.first(
             "SELECT state FROM tombstone WHERE queue = ?1 AND id = ?2 AND until > ?3",
-        )?;
-        let params = params![self.queue.key, id.as_str(), self.now_ms()];
-        let state = statement.query_row(params, |row| row.get(0)).optional()?;
-        state.map(state_of).transpose()
+            params![self.queue.key, id.as_str(), self.now_ms()],
+            |row| state_of(row.get(0)?),
+        )
     }
 
     /// Deletes the tombstone of an id, if any.
@@ -241,10 +229,8 @@ impl QueueTx<'_> {
         if self.queue.counters.tombstones == 0 {
             return Ok(());
         }
-        let dropped = self
-            .db
-            .prepare_cached("DELETE FROM tombstone WHERE queue = ?1 AND id = ?2")?
-            .execute(params![self.queue.key, id.as_str()])?;
+        let sql = "DELETE FROM tombstone WHERE queue = ?1 AND id = ?2";
+        let dropped = self.db.run(sql, params![self.queue.key, id.as_str()])?;
         let counters = &mut self.queue.counters;
         counters.tombstones = counters.tombstones.saturating_sub(dropped as u64);
         Ok(())
@@ -282,32 +268,24 @@ impl QueueTx<'_> {
 
     /// The oldest finished job of a state, if it exceeds the limits.
     fn oldest_over_limit(&mut self, state: JobState) -> TxResult<Option<JobMeta>> {
-        let settings = &self.queue.settings;
-        let keep: Keep = match state {
-            JobState::Succeeded => settings.succeeded,
-            JobState::Dead => settings.dead,
-            _ => settings.cancelled,
-        };
+        let keep = self.queue.settings.keep(state);
         let kept = *self.queue.counters.finished(state);
         if kept.count == 0 {
             return Ok(None);
         }
-        let is_over_limit = keep.count.is_some_and(|count| kept.count > count)
-            || keep.bytes.is_some_and(|bytes| kept.bytes > bytes);
-        let ended_by = match (is_over_limit, keep.age) {
-            (true, _) => i64::MAX.cast_unsigned(),
-            (false, Some(age)) => match self.now_ms().checked_sub(as_ms(age)) {
-                Some(time) => time,
-                None => return Ok(None),
-            },
-            (false, None) => return Ok(None),
+        let ended_by = if keep.is_exceeded(kept.count, kept.bytes) {
+            Some(i64::MAX.cast_unsigned())
+        } else {
+            keep.age
+                .and_then(|age| self.now_ms().checked_sub(as_ms(age)))
         };
-        let oldest = select_meta!(
-            "queue = ?1 AND state = ?2 AND finished_at <= ?3
-             ORDER BY finished_at, id LIMIT 1"
-        );
+        let Some(ended_by) = ended_by else {
+            return Ok(None);
+        };
+        let oldest = "queue = ?1 AND state = ?2 AND finished_at <= ?3
+                      ORDER BY finished_at, id LIMIT 1";
         let params = params![self.queue.key, state_number(state), ended_by];
-        Ok(JobMeta::select(self.db, oldest, params)?.pop())
+        JobMeta::first(self.db, oldest, params)
     }
 
     fn oldest_prunable_tombstone(&self) -> TxResult<Option<JobId>> {
@@ -316,12 +294,11 @@ impl QueueTx<'_> {
         }
         let is_over = self.queue.counters.tombstones > self.queue.settings.dedup_max;
         // Only the first is read: with a condition, SQLite would scan them all when none matches.
-        let mut statement = self.db.prepare_cached(
+        let first = self.db.first(
             "SELECT id, until FROM tombstone WHERE queue = ?1 ORDER BY until, id LIMIT 1",
+            [self.queue.key],
+            |row| Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?)),
         )?;
-        let first: Option<(String, u64)> = statement
-            .query_row([self.queue.key], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
         let first = first.filter(|(_, until)| is_over || *until <= self.now_ms());
         first.map(|(id, _)| job_id(&id)).transpose()
     }
@@ -331,19 +308,16 @@ impl QueueTx<'_> {
         let Some(ended_by) = self.now_ms().checked_sub(as_ms(CLAIM_TOMBSTONE)) else {
             return Ok(0);
         };
-        let mut statement = self.db.prepare_cached(
+        let numbers: Vec<u64> = self.db.rows(
             "SELECT number FROM claim WHERE queue = ?1 AND finished_at <= ?2
              ORDER BY finished_at, number LIMIT ?3",
+            params![self.queue.key, ended_by, limit],
+            |row| Ok(row.get(0)?),
         )?;
-        let rows =
-            statement.query_map(params![self.queue.key, ended_by, limit], |row| row.get(0))?;
-        let numbers: Vec<u64> = rows.collect::<Result<_, _>>()?;
         for number in &numbers {
             for table in ["claim", "claim_ids", "departure"] {
                 let sql = format!("DELETE FROM {table} WHERE queue = ?1 AND number = ?2");
-                self.db
-                    .prepare_cached(&sql)?
-                    .execute(params![self.queue.key, number])?;
+                self.db.run(&sql, params![self.queue.key, number])?;
             }
             self.changed();
         }

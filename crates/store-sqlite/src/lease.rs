@@ -1,20 +1,14 @@
 //! Moves jobs between ready, scheduled and leased, and records how they leave their claim.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::time::as_ms;
 use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Owner, Requeue, Token};
 
 use crate::error::{TxError, TxResult};
 use crate::row::{JobMeta, job_id, sql_number};
+use crate::sql::Sql;
 use crate::transaction::QueueTx;
-
-/// Which end of its lane a job goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    Front,
-    Back,
-}
 
 /// Clears the columns that only a leased job has.
 pub(crate) const CLEAR_LEASE: &str = "token_number = NULL, token_nonce = NULL, worker = NULL, \
@@ -27,53 +21,50 @@ impl QueueTx<'_> {
         Ok(job.filter(|job| job.token == Some(lease.token)))
     }
 
-    /// The end of its lane that an unfinished job returns to.
-    pub(crate) fn requeue_end(&self) -> End {
-        match self.queue.settings.requeue {
-            Requeue::Front => End::Front,
-            Requeue::Back => End::Back,
-        }
-    }
-
-    /// Puts a job into its lane.
-    pub(crate) fn make_ready(&mut self, job: &JobMeta, end: End) -> TxResult<()> {
+    /// Puts a job into its lane, at this end.
+    pub(crate) fn make_ready(&mut self, job: &JobMeta, end: Requeue) -> TxResult<()> {
         let position = match end {
-            End::Front => {
+            Requeue::Front => {
                 self.queue.front -= 1;
                 self.queue.front
             }
-            End::Back => {
+            Requeue::Back => {
                 self.queue.back += 1;
                 self.queue.back
             }
         };
-        self.db
-            .prepare_cached(&format!(
+        self.db.run(
+            &format!(
                 "UPDATE job SET state = 1, lane = ?2, position = ?3, expiries = ?4, due_at = ?5,
                                 started_at = NULL, {CLEAR_LEASE}
                  WHERE key = ?1"
-            ))?
-            .execute(params![
-                job.key,
-                job.lane(),
-                position,
-                job.expiries,
-                job.due_at
-            ])?;
+            ),
+            params![job.key, job.lane(), position, job.expiries, job.due_at],
+        )?;
         self.count_move(job, JobState::Ready);
         Ok(())
+    }
+
+    /// Puts unfinished jobs back into their lanes, keeping their order.
+    pub(crate) fn requeue_in_order(&mut self, mut jobs: Vec<JobMeta>) -> TxResult<()> {
+        let end = self.queue.settings.requeue;
+        if end == Requeue::Front {
+            jobs.reverse();
+        }
+        jobs.iter().try_for_each(|job| self.make_ready(job, end))
     }
 
     /// Puts a job into the schedule; `job` carries its new attempt and expiries.
     pub(crate) fn make_scheduled(&mut self, job: &JobMeta, due_at: u64) -> TxResult<()> {
         let is_next = self.is_next_due(due_at)?;
-        self.db
-            .prepare_cached(&format!(
+        self.db.run(
+            &format!(
                 "UPDATE job SET state = 0, due_at = ?2, attempt = ?3, expiries = ?4, started_at = NULL,
                                 {CLEAR_LEASE}
                  WHERE key = ?1"
-            ))?
-            .execute(params![job.key, due_at, job.attempt, job.expiries])?;
+            ),
+            params![job.key, due_at, job.attempt, job.expiries],
+        )?;
         self.count_move(job, JobState::Scheduled);
         if is_next {
             self.announce_work();
@@ -97,17 +88,10 @@ impl QueueTx<'_> {
             return Ok(());
         };
         if how != OutcomeStatus::Completed {
-            self.db
-                .prepare_cached(
-                    "INSERT OR REPLACE INTO departure (queue, number, id, how)
-                     VALUES (?1, ?2, ?3, ?4)",
-                )?
-                .execute(params![
-                    self.queue.key,
-                    token.number,
-                    job.id.as_str(),
-                    how.as_str()
-                ])?;
+            self.db.run(
+                "INSERT OR REPLACE INTO departure (queue, number, id, how) VALUES (?1, ?2, ?3, ?4)",
+                params![self.queue.key, token.number, job.id.as_str(), how.as_str()],
+            )?;
         }
         self.count_departure(token);
         Ok(())
@@ -128,19 +112,13 @@ impl QueueTx<'_> {
     /// Writes how many jobs left each claim. A claim with no remaining jobs is finished.
     pub(crate) fn update_claims(&mut self) -> TxResult<()> {
         for (token, count) in std::mem::take(&mut self.departed) {
-            let remaining: Option<u64> = self
-                .db
-                .prepare_cached(
-                    // A count that is too low (damaged file) stops at 0; an audit repairs it.
-                    "UPDATE claim SET remaining = max(remaining - ?3, 0),
-                                      finished_at = iif(remaining <= ?3, ifnull(finished_at, ?4), NULL)
-                     WHERE queue = ?1 AND number = ?2 RETURNING remaining",
-                )?
-                .query_row(
-                    params![self.queue.key, token.number, count, self.now_ms()],
-                    |row| row.get(0),
-                )
-                .optional()?;
+            let remaining: Option<u64> = self.db.value(
+                // A count that is too low (damaged file) stops at 0; an audit repairs it.
+                "UPDATE claim SET remaining = max(remaining - ?3, 0),
+                                  finished_at = iif(remaining <= ?3, ifnull(finished_at, ?4), NULL)
+                 WHERE queue = ?1 AND number = ?2 RETURNING remaining",
+                params![self.queue.key, token.number, count, self.now_ms()],
+            )?;
             if remaining == Some(0) {
                 // A single claim's lease ends with its last job; a boot's lease goes on.
                 self.drop_lease(&Owner::token(token))?;
@@ -150,9 +128,8 @@ impl QueueTx<'_> {
     }
 
     pub(crate) fn drop_lease(&mut self, owner: &Owner) -> TxResult<()> {
-        self.db
-            .prepare_cached("DELETE FROM lease WHERE queue = ?1 AND owner = ?2")?
-            .execute(params![self.queue.key, owner.as_str()])?;
+        let sql = "DELETE FROM lease WHERE queue = ?1 AND owner = ?2";
+        self.db.run(sql, params![self.queue.key, owner.as_str()])?;
         Ok(())
     }
 
@@ -180,33 +157,27 @@ impl QueueTx<'_> {
 
     /// Whether a claim is open, or finished so recently that repeated calls are recognized.
     fn is_remembered(&self, token: Token) -> TxResult<bool> {
-        let mut statement = self.db.prepare_cached(
+        self.db.has(
             "SELECT 1 FROM claim WHERE queue = ?1 AND number = ?2 AND nonce = ?3
                 AND ifnull(finished_at + ?4 > ?5, 1)",
-        )?;
-        let remember_ms = as_ms(CLAIM_TOMBSTONE);
-        let key = self.queue.key;
-        Ok(statement.exists(params![
-            key,
-            sql_number(token),
-            token.nonce,
-            remember_ms,
-            self.now_ms()
-        ])?)
+            params![
+                self.queue.key,
+                sql_number(token),
+                token.nonce,
+                as_ms(CLAIM_TOMBSTONE),
+                self.now_ms()
+            ],
+        )
     }
 
     /// How a job left the claim of a token, or `None` if it was never in it.
     fn departure_of(&self, lease: &JobLease) -> TxResult<Option<OutcomeStatus>> {
-        let mut statement = self.db.prepare_cached(
+        let how: Option<String> = self.db.value(
             "SELECT how FROM departure WHERE queue = ?1 AND number = ?2 AND id = ?3",
+            params![self.queue.key, lease.token.number, lease.id.as_str()],
         )?;
-        let key = params![self.queue.key, lease.token.number, lease.id.as_str()];
-        let how: Option<String> = statement.query_row(key, |row| row.get(0)).optional()?;
         if let Some(how) = how {
-            let known = OutcomeStatus::from_text(&how);
-            return known
-                .map(Some)
-                .ok_or_else(|| TxError::corrupt("departure", how));
+            return departure(&how).map(Some);
         }
         let was_in = self.claimed_ids(lease.token.number)?.contains(&lease.id);
         Ok(was_in.then_some(OutcomeStatus::Completed))
@@ -214,12 +185,13 @@ impl QueueTx<'_> {
 
     /// The ids a claim handed out, in claim order.
     pub(crate) fn claimed_ids(&self, number: u64) -> TxResult<Vec<JobId>> {
-        let mut statement = self
-            .db
-            .prepare_cached("SELECT ids FROM claim_ids WHERE queue = ?1 AND number = ?2")?;
-        let ids: Option<String> = statement
-            .query_row(params![self.queue.key, number], |row| row.get(0))
-            .optional()?;
+        let sql = "SELECT ids FROM claim_ids WHERE queue = ?1 AND number = ?2";
+        let ids: Option<String> = self.db.value(sql, params![self.queue.key, number])?;
         ids.unwrap_or_default().lines().map(job_id).collect()
     }
+}
+
+/// Parses how a job left a claim.
+pub(crate) fn departure(how: &str) -> TxResult<OutcomeStatus> {
+    OutcomeStatus::from_text(how).ok_or_else(|| TxError::corrupt("departure", how))
 }

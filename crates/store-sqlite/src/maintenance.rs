@@ -2,11 +2,10 @@
 
 use rusqlite::params;
 use windlass_core::limits::PAGE;
-use windlass_core::{Maintained, Reason};
+use windlass_core::{Maintained, Reason, Requeue};
 
 use crate::error::TxResult;
-use crate::lease::End;
-use crate::row::{JobMeta, select_meta};
+use crate::row::JobMeta;
 use crate::transaction::QueueTx;
 
 impl QueueTx<'_> {
@@ -31,21 +30,18 @@ impl QueueTx<'_> {
         if self.queue.counters.scheduled == 0 {
             return Ok(0);
         }
-        let due =
-            select_meta!("queue = ?1 AND state = 0 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3");
+        let due = "queue = ?1 AND state = 0 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3";
         let due = JobMeta::select(self.db, due, params![self.queue.key, self.now_ms(), limit])?;
         for job in &due {
-            self.make_ready(job, End::Back)?;
+            self.make_ready(job, Requeue::Back)?;
         }
         Ok(due.len() as u64)
     }
 
     /// Ends up to `limit` waiting jobs that did not start before their expiry.
     fn expire_due(&mut self, limit: usize) -> TxResult<u64> {
-        let late = select_meta!(
-            "queue = ?1 AND state < 2 AND expires_at IS NOT NULL AND expires_at <= ?2
-             ORDER BY expires_at, id LIMIT ?3"
-        );
+        let late = "queue = ?1 AND state < 2 AND expires_at IS NOT NULL AND expires_at <= ?2
+                    ORDER BY expires_at, id LIMIT ?3";
         let late = JobMeta::select(self.db, late, params![self.queue.key, self.now_ms(), limit])?;
         for job in &late {
             self.end_dead(job, Reason::Expired, None)?;

@@ -1,8 +1,8 @@
 //! Picks ready jobs for a claim, highest priority first. A suspect is claimed alone.
 
-use rusqlite::params;
+use rusqlite::{Params, params};
 use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, PAGE, SUSPECT_COOLDOWN};
-use windlass_core::{ClaimRequest, ClaimedJob, Job, Priority, Reason, Timestamp};
+use windlass_core::{ClaimRequest, ClaimedJob, Priority, Reason, Timestamp};
 
 use crate::claim::LeaseRow;
 use crate::error::TxResult;
@@ -10,34 +10,7 @@ use crate::row::{self, Blobs, JobMeta};
 use crate::transaction::QueueTx;
 
 /// A job picked for a claim: its metadata, and what the worker receives.
-#[derive(Debug)]
-pub(crate) struct Picked {
-    pub(crate) meta: JobMeta,
-    pub(crate) job: ClaimedJob,
-}
-
-impl Picked {
-    /// Selects jobs by a condition on the table `job`, in its order. Stops after the one that exceeds the
-    /// payload of a claim.
-    pub(crate) fn select(
-        tx: &QueueTx<'_>,
-        condition: &str,
-        params: impl rusqlite::Params,
-    ) -> TxResult<Vec<Self>> {
-        let found = row::select_jobs(
-            tx.db,
-            &tx.queue.name,
-            Blobs::UpTo(CLAIM_BYTES_MAX),
-            condition,
-            params,
-        )?;
-        let picked = |(key, job): (i64, Job)| Self {
-            meta: JobMeta::of(key, &job),
-            job: job.into(),
-        };
-        Ok(found.into_iter().map(picked).collect())
-    }
-}
+pub(crate) type Picked = (JobMeta, ClaimedJob);
 
 impl QueueTx<'_> {
     /// Picks ready jobs, highest priority first, up to `max` jobs and `CLAIM_BYTES_MAX` of payload. A
@@ -65,7 +38,7 @@ impl QueueTx<'_> {
                     if !picked.is_empty() {
                         return Ok(picked);
                     }
-                    if self.end_if_expired(&suspect.meta)? {
+                    if self.end_if_expired(&suspect.0)? {
                         expired += 1;
                         continue;
                     }
@@ -74,19 +47,19 @@ impl QueueTx<'_> {
                 // Jobs already picked stay at the head of the lane until they are marked as running.
                 let page = self.lane_after(priority, &picked, max - picked.len())?;
                 let is_end = page.is_empty();
-                for job in page {
+                for (meta, job) in page {
                     if expired >= PAGE {
                         break;
                     }
-                    if self.end_if_expired(&job.meta)? {
+                    if self.end_if_expired(&meta)? {
                         expired += 1;
                         continue;
                     }
-                    bytes += job.job.payload.len();
+                    bytes += job.payload.len();
                     if bytes > CLAIM_BYTES_MAX && !picked.is_empty() {
                         return Ok(picked);
                     }
-                    picked.push(job);
+                    picked.push((meta, job));
                 }
                 if is_end {
                     break;
@@ -103,24 +76,32 @@ impl QueueTx<'_> {
         picked: &[Picked],
         limit: usize,
     ) -> TxResult<Vec<Picked>> {
-        let is_same = |job: &&Picked| job.meta.priority == priority;
-        let Some(last) = picked.iter().rev().find(is_same) else {
+        let is_same = |(meta, _): &&Picked| meta.priority == priority;
+        let Some((last, _)) = picked.iter().rev().find(is_same) else {
             return self.lane(priority, 1, limit);
         };
         let condition = "queue = ?1 AND state = 1 AND priority = ?2 AND lane = 1
             AND position > (SELECT position FROM job WHERE key = ?3) ORDER BY position LIMIT ?4";
-        let params = params![self.queue.key, priority.level(), last.meta.key, limit];
-        Picked::select(self, condition, params)
+        let params = params![self.queue.key, priority.level(), last.key, limit];
+        self.claimable(condition, params)
     }
 
     fn lane(&self, priority: Priority, lane: u8, limit: usize) -> TxResult<Vec<Picked>> {
         let condition = "queue = ?1 AND state = 1 AND priority = ?2 AND lane = ?3
                          ORDER BY position LIMIT ?4";
-        Picked::select(
-            self,
-            condition,
-            params![self.queue.key, priority.level(), lane, limit],
-        )
+        let params = params![self.queue.key, priority.level(), lane, limit];
+        self.claimable(condition, params)
+    }
+
+    /// Selects jobs by a condition on the table `job`, in its order. Stops after the one that exceeds the
+    /// payload of a claim.
+    pub(crate) fn claimable(&self, condition: &str, params: impl Params) -> TxResult<Vec<Picked>> {
+        let blobs = Blobs::UpTo(CLAIM_BYTES_MAX);
+        let found = row::select_jobs(self.db, &self.queue.name, blobs, condition, params)?;
+        Ok(found
+            .into_iter()
+            .map(|(meta, job)| (meta, job.into()))
+            .collect())
     }
 
     /// A boot may claim another suspect only once its last one has ended or has run for a while.

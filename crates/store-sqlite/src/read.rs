@@ -1,38 +1,27 @@
-//! get, list, stats: read-only verbs.
+//! queues, get, list, stats: read-only verbs.
 //!
 //! Each listing follows an index: all jobs by id, finished jobs by end time, waiting jobs by lane
 //! order, running jobs by claim. A cursor names the last row read.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use windlass_core::time::Now;
 use windlass_core::{Cursor, Filter, Job, JobId, JobState, Page, QueueName, Stats};
 
 use crate::error::{TxError, TxResult};
-use crate::row::{self, Blobs};
+use crate::row::{self, Blobs, state_number};
+use crate::sql::Sql;
 use crate::transaction::QueueRow;
 
-/// Finished jobs of a state after a position, oldest first. `finished_at IS NOT NULL` must be
-/// spelled out, or SQLite would not use the partial index.
-macro_rules! finished_after {
-    ($state:literal) => {
-        concat!(
-            "state = ",
-            $state,
-            " AND finished_at IS NOT NULL AND (finished_at, id) > (?2, ?4)
-             ORDER BY finished_at, id"
-        )
-    };
+pub(crate) fn queues(db: &Connection) -> TxResult<Vec<QueueName>> {
+    db.rows("SELECT name FROM queue ORDER BY name", [], |row| {
+        row::queue_name(&row.get::<_, String>(0)?)
+    })
 }
 
 pub(crate) fn get(db: &Connection, name: &QueueName, id: &JobId) -> TxResult<Option<Job>> {
     let condition = "queue = (SELECT key FROM queue WHERE name = ?1) AND id = ?2";
-    let found = row::select_jobs(
-        db,
-        name,
-        Blobs::Read,
-        condition,
-        [name.as_str(), id.as_str()],
-    )?;
+    let params = [name.as_str(), id.as_str()];
+    let found = row::select_jobs(db, name, Blobs::UpTo(usize::MAX), condition, params)?;
     Ok(found.into_iter().next().map(|(_, job)| job))
 }
 
@@ -133,6 +122,7 @@ fn indexed(
     from: &Position,
     limit: usize,
 ) -> TxResult<Vec<(Position, Option<String>)>> {
+    let finished;
     let (major, minor, rest) = match state {
         None => ("0", "0", "id > ?4 ORDER BY id"),
         Some(JobState::Scheduled) => (
@@ -146,23 +136,27 @@ fn indexed(
             "state = 1 AND (priority, lane, position) > (?2 / 2, ?2 % 2, ?3)
              ORDER BY priority, lane, position",
         ),
-        Some(JobState::Succeeded) => ("finished_at", "0", finished_after!("3")),
-        Some(JobState::Dead) => ("finished_at", "0", finished_after!("4")),
-        Some(JobState::Cancelled) => ("finished_at", "0", finished_after!("5")),
+        Some(state) => {
+            // `finished_at IS NOT NULL` must be spelled out, or SQLite would not use the partial index.
+            finished = format!(
+                "state = {} AND finished_at IS NOT NULL AND (finished_at, id) > (?2, ?4)
+                 ORDER BY finished_at, id",
+                state_number(state)
+            );
+            ("finished_at", "0", finished.as_str())
+        }
     };
     let sql =
         format!("SELECT {major}, {minor}, id, kind FROM job WHERE queue = ?1 AND {rest} LIMIT ?5");
-    let mut statement = db.prepare_cached(&sql)?;
     let params = params![queue.key, from.major, from.minor, from.id, limit];
-    let rows = statement.query_map(params, |row| {
+    db.rows(&sql, params, |row| {
         let position = Position {
             major: row.get(0)?,
             minor: row.get(1)?,
             id: row.get(2)?,
         };
         Ok((position, row.get(3)?))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })
 }
 
 /// Running jobs by their claim and position within it.
@@ -177,9 +171,7 @@ fn running(
         "SELECT claim.number, ids FROM claim JOIN claim_ids USING (queue, number)
          WHERE queue = ?1 AND number >= ?2 AND finished_at IS NULL ORDER BY number",
     )?;
-    let mut leased = db.prepare_cached(
-        "SELECT kind FROM job WHERE queue = ?1 AND id = ?2 AND token_number = ?3",
-    )?;
+    let leased = "SELECT kind FROM job WHERE queue = ?1 AND id = ?2 AND token_number = ?3";
     let mut rows = claims.query(params![queue.key, from.major])?;
     while seen.len() < limit
         && let Some(row) = rows.next()?
@@ -192,15 +184,9 @@ fn running(
                 continue;
             }
             let params = params![queue.key, id, number];
-            if let Some(kind) = leased.query_row(params, |row| row.get(0)).optional()? {
-                seen.push((
-                    Position {
-                        major: number,
-                        minor,
-                        id: id.to_owned(),
-                    },
-                    kind,
-                ));
+            if let Some(kind) = db.value(leased, params)? {
+                let (major, id) = (number, id.to_owned());
+                seen.push((Position { major, minor, id }, kind));
             }
         }
     }
@@ -216,31 +202,29 @@ pub(crate) fn stats(db: &Connection, name: &QueueName, clock_us: u64) -> TxResul
     stats.is_paused = queue.is_paused;
     let oldest = oldest_due(db, &queue)?;
     stats.oldest_ms = oldest.map(|due_at| now.as_ms().saturating_sub(due_at));
-    let next: Option<u64> = db
-        .prepare_cached(
-            "SELECT due_at FROM job WHERE queue = ?1 AND state = 0 ORDER BY due_at, id LIMIT 1",
-        )?
-        .query_row([queue.key], |row| row.get(0))
-        .optional()?;
+    let next = next_due(db, queue.key)?;
     stats.next_due_ms = next.map(|due_at| due_at.saturating_sub(now.as_ms()));
     Ok(Some(stats))
 }
 
+/// When the next scheduled job of a queue is due.
+pub(crate) fn next_due(db: &Connection, queue: i64) -> TxResult<Option<u64>> {
+    let sql = "SELECT due_at FROM job WHERE queue = ?1 AND state = 0 ORDER BY due_at, id LIMIT 1";
+    db.value(sql, [queue])
+}
+
 /// The earliest due time at the head of any lane.
 fn oldest_due(db: &Connection, queue: &QueueRow) -> TxResult<Option<u64>> {
-    let mut oldest: Option<u64> = None;
-    let mut statement = db.prepare_cached(
+    let head =
         "SELECT due_at FROM job WHERE queue = ?1 AND state = 1 AND priority = ?2 AND lane = ?3
-         ORDER BY position LIMIT 1",
-    )?;
+                ORDER BY position LIMIT 1";
+    let mut heads = Vec::new();
     for (priority, ready) in queue.counters.ready.iter().enumerate() {
         for lane in [0, 1].into_iter().filter(|_| *ready > 0) {
-            let params = params![queue.key, priority, lane];
-            let due: Option<u64> = statement.query_row(params, |row| row.get(0)).optional()?;
-            oldest = [oldest, due].into_iter().flatten().min();
+            heads.extend(db.value::<u64>(head, params![queue.key, priority, lane])?);
         }
     }
-    Ok(oldest)
+    Ok(heads.into_iter().min())
 }
 
 /// The error for a cursor that this store did not issue.

@@ -1,13 +1,13 @@
 //! Reclaims jobs from expired leases, and from workers that left or were failed.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Params, params};
 use windlass_core::limits::{PAGE, REAP_SCAN_MAX};
-use windlass_core::{BootId, JobLease, OutcomeStatus, Owner, QueueName, Reason, Token};
+use windlass_core::{BootId, JobLease, OutcomeStatus, Owner, Reason, Requeue, Token};
 
 use crate::error::TxResult;
-use crate::lease::End;
 use crate::row::{JobMeta, sql_number};
-use crate::transaction::{Missing, QueueTx, Tx};
+use crate::sql::Sql;
+use crate::transaction::QueueTx;
 
 /// Why a job is reclaimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,35 +27,25 @@ pub(crate) struct ClaimRow {
     pub(crate) remaining: u64,
 }
 
-impl ClaimRow {
+impl QueueTx<'_> {
     /// The open claims of an owner, oldest first.
-    pub(crate) fn open_of(tx: &QueueTx<'_>, owner: &Owner) -> TxResult<Vec<Self>> {
-        let sql = "SELECT number, nonce, seq, size, remaining FROM claim
-             WHERE queue = ?1 AND owner = ?2 AND finished_at IS NULL ORDER BY number";
-        Self::select(tx, sql, params![tx.queue.key, owner.as_str()])
+    pub(crate) fn open_claims_of(&self, owner: &Owner) -> TxResult<Vec<ClaimRow>> {
+        let condition = "owner = ?2 ORDER BY number";
+        self.open_claims(condition, params![self.queue.key, owner.as_str()])
     }
 
-    /// The open single claims, oldest first. Each has a separate lease.
-    fn open_singles(tx: &QueueTx<'_>) -> TxResult<Vec<Self>> {
-        // `;` follows `:` in ASCII, so this matches every owner that starts with `t:`.
-        let sql = "SELECT number, nonce, seq, size, remaining FROM claim
-             WHERE queue = ?1 AND owner > 't:' AND owner < 't;' AND finished_at IS NULL";
-        let mut claims = Self::select(tx, sql, params![tx.queue.key])?;
-        claims.sort_by_key(|claim| claim.token);
-        Ok(claims)
-    }
-
-    /// Up to `limit` open claims after a number.
-    pub(crate) fn open_after(tx: &QueueTx<'_>, number: u64, limit: usize) -> TxResult<Vec<Self>> {
-        let sql = "SELECT number, nonce, seq, size, remaining FROM claim
-             WHERE queue = ?1 AND number > ?2 AND finished_at IS NULL ORDER BY number LIMIT ?3";
-        Self::select(tx, sql, params![tx.queue.key, number, limit])
-    }
-
-    fn select(tx: &QueueTx<'_>, sql: &str, params: impl rusqlite::Params) -> TxResult<Vec<Self>> {
-        let mut statement = tx.db.prepare_cached(sql)?;
-        let rows = statement.query_map(params, |row| {
-            Ok(Self {
+    /// The open claims of this queue that meet a condition on the table `claim`, in its order.
+    pub(crate) fn open_claims(
+        &self,
+        condition: &str,
+        params: impl Params,
+    ) -> TxResult<Vec<ClaimRow>> {
+        let sql = format!(
+            "SELECT number, nonce, seq, size, remaining FROM claim
+             WHERE queue = ?1 AND finished_at IS NULL AND {condition}"
+        );
+        self.db.rows(&sql, params, |row| {
+            Ok(ClaimRow {
                 token: Token {
                     number: row.get(0)?,
                     nonce: row.get(1)?,
@@ -64,29 +54,9 @@ impl ClaimRow {
                 size: row.get(3)?,
                 remaining: row.get(4)?,
             })
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        })
     }
-}
 
-/// Reclaims the jobs that a worker holds in some queues.
-pub(crate) fn reclaim(
-    tx: &mut Tx<'_>,
-    clock_us: u64,
-    boot: &BootId,
-    queues: &[QueueName],
-    reason: ReclaimReason,
-) -> TxResult<u64> {
-    let mut reclaimed = 0;
-    for queue in queues {
-        reclaimed += tx.on_queue(queue, Missing::TreatAsEmpty, clock_us, |tx| {
-            tx.reclaim_all(boot, reason)
-        })?;
-    }
-    Ok(reclaimed)
-}
-
-impl QueueTx<'_> {
     /// Reclaims up to `limit` jobs from expired leases, oldest lease first. Returns the number of
     /// jobs reclaimed and of leases ended.
     pub(crate) fn reap(&mut self, limit: usize) -> TxResult<(u64, u64)> {
@@ -106,11 +76,10 @@ impl QueueTx<'_> {
     }
 
     fn first_expired(&self) -> TxResult<Option<Owner>> {
-        let mut statement = self.db.prepare_cached(
+        let owner: Option<String> = self.db.value(
             "SELECT owner FROM lease WHERE queue = ?1 AND until <= ?2 ORDER BY until, owner LIMIT 1",
+            params![self.queue.key, self.now_ms()],
         )?;
-        let params = params![self.queue.key, self.now_ms()];
-        let owner: Option<String> = statement.query_row(params, |row| row.get(0)).optional()?;
         Ok(owner.map(Owner::from_stored))
     }
 
@@ -137,27 +106,29 @@ impl QueueTx<'_> {
     /// The owners of single claims that hold jobs for a worker, in the order to reclaim them:
     /// newest first if jobs return to the front.
     fn single_claims_of(&self, boot: &BootId) -> TxResult<Vec<Owner>> {
+        // `;` follows `:` in ASCII, so this matches every owner that starts with `t:`.
+        let singles = "owner > 't:' AND owner < 't;'";
+        let mut claims = self.open_claims(singles, [self.queue.key])?;
+        claims.sort_by_key(|claim| claim.token);
+        if self.queue.settings.requeue == Requeue::Front {
+            claims.reverse();
+        }
         let mut owners = Vec::new();
-        for claim in ClaimRow::open_singles(self)? {
+        for claim in claims {
             if self.holds_for(claim.token, boot)? {
                 owners.push(Owner::token(claim.token));
             }
-        }
-        if self.requeue_end() == End::Front {
-            owners.reverse();
         }
         Ok(owners)
     }
 
     fn holds_for(&self, token: Token, boot: &BootId) -> TxResult<bool> {
-        let mut statement = self.db.prepare_cached(
-            "SELECT 1 FROM job WHERE queue = ?1 AND id = ?2
-                AND token_number = ?3 AND token_nonce = ?4 AND worker = ?5",
-        )?;
+        let sql = "SELECT 1 FROM job WHERE queue = ?1 AND id = ?2
+                       AND token_number = ?3 AND token_nonce = ?4 AND worker = ?5";
         let (number, nonce) = (sql_number(token), token.nonce);
         for id in self.claimed_ids(token.number)? {
             let key = params![self.queue.key, id.as_str(), number, nonce, boot.as_str()];
-            if statement.exists(key)? {
+            if self.db.has(sql, key)? {
                 return Ok(true);
             }
         }
@@ -176,16 +147,13 @@ impl QueueTx<'_> {
         reason: ReclaimReason,
     ) -> TxResult<(usize, bool)> {
         self.update_claims()?;
-        let found = self
-            .db
-            .prepare_cached("UPDATE lease SET until = 0 WHERE queue = ?1 AND owner = ?2")?
-            .execute(params![self.queue.key, owner.as_str()])?;
-        if found == 0 {
+        let sql = "UPDATE lease SET until = 0 WHERE queue = ?1 AND owner = ?2";
+        if self.db.run(sql, params![self.queue.key, owner.as_str()])? == 0 {
             return Ok((0, true));
         }
         self.changed();
-        let mut claims = ClaimRow::open_of(self, owner)?;
-        let is_newest_first = self.requeue_end() == End::Front;
+        let mut claims = self.open_claims_of(owner)?;
+        let is_newest_first = self.queue.settings.requeue == Requeue::Front;
         if is_newest_first {
             claims.reverse();
         }
@@ -227,7 +195,7 @@ impl QueueTx<'_> {
     fn expire(&mut self, claim: &ClaimRow, held: Vec<JobMeta>) -> TxResult<Vec<JobMeta>> {
         let mut surviving = Vec::with_capacity(held.len());
         for mut job in held {
-            if job.is_accepted && !job.cancel_requested {
+            if job.accepted_at.is_some() && !job.cancel_requested {
                 job.expiries += 1;
                 if claim.size == 1 && job.expiries >= self.queue.settings.poison_after {
                     self.leave_claim(&job, OutcomeStatus::LeaseLost)?;

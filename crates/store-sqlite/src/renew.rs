@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use rusqlite::params;
+use rusqlite::{ToSql, params};
 use windlass_core::limits::{CLAIM_TOMBSTONE, PAGE};
 use windlass_core::time::as_ms;
-use windlass_core::{JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Renewal, Renewed, Token};
+use windlass_core::{
+    JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Renewal, Renewed, Requeue, Token,
+};
 
 use crate::error::TxResult;
-use crate::lease::End;
 use crate::reap::ClaimRow;
-use crate::row::{self, JobMeta};
+use crate::row;
+use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
 impl QueueTx<'_> {
@@ -87,8 +89,8 @@ impl QueueTx<'_> {
         known: &[Token],
         settled: u64,
     ) -> TxResult<()> {
-        let mut open = ClaimRow::open_of(self, owner)?;
-        if self.requeue_end() == End::Front {
+        let mut open = self.open_claims_of(owner)?;
+        if self.queue.settings.requeue == Requeue::Front {
             open.reverse();
         }
         let is_unknown = |claim: &&ClaimRow| claim.seq <= settled && !known.contains(&claim.token);
@@ -107,33 +109,31 @@ impl QueueTx<'_> {
 
     /// Whether the owner's claim is open or just finished, with no job reclaimed from it.
     fn is_intact(&self, token: Token, owner: &Owner) -> TxResult<bool> {
-        let mut statement = self.db.prepare_cached(
+        self.db.has(
             "SELECT 1 FROM claim c
              WHERE queue = ?1 AND number = ?2 AND nonce = ?3 AND owner = ?4
                AND ifnull(finished_at + ?5 > ?6, 1)
                AND NOT EXISTS (SELECT 1 FROM departure d
                    WHERE d.queue = c.queue AND d.number = c.number AND d.how = ?7)",
-        )?;
-        Ok(statement.exists(params![
-            self.queue.key,
-            row::sql_number(token),
-            token.nonce,
-            owner.as_str(),
-            as_ms(CLAIM_TOMBSTONE),
-            self.now_ms(),
-            OutcomeStatus::LeaseLost.as_str(),
-        ])?)
+            params![
+                self.queue.key,
+                row::sql_number(token),
+                token.nonce,
+                owner.as_str(),
+                as_ms(CLAIM_TOMBSTONE),
+                self.now_ms(),
+                OutcomeStatus::LeaseLost.as_str(),
+            ],
+        )
     }
 
-    fn asked_to_stop(&self, claims: &str, value: impl rusqlite::ToSql) -> TxResult<Vec<JobId>> {
-        let mut statement = self.db.prepare_cached(&format!(
+    fn asked_to_stop(&self, claims: &str, value: impl ToSql) -> TxResult<Vec<JobId>> {
+        let sql = format!(
             "SELECT j.id FROM job j JOIN claim c ON c.queue = j.queue AND c.number = j.token_number
              WHERE j.queue = ?1 AND j.cancel_requested = 1 AND {claims} ORDER BY j.id"
-        ))?;
-        let rows = statement.query_map(params![self.queue.key, value], |row| {
-            row.get::<_, String>(0)
-        })?;
-        rows.map(|id| row::job_id(&id?)).collect()
+        );
+        self.db
+            .rows(&sql, params![self.queue.key, value], row::read_id)
     }
 
     pub(crate) fn progress(
@@ -142,15 +142,12 @@ impl QueueTx<'_> {
         fraction: f64,
         message: Option<&str>,
     ) -> TxResult<LeaseStatus> {
-        let Some(JobMeta { key, .. }) = self.leased(lease)? else {
+        let Some(job) = self.leased(lease)? else {
             return Ok(LeaseStatus::Lost);
         };
-        self.db
-            .prepare_cached("UPDATE job SET progress = ?2 WHERE key = ?1")?
-            .execute(params![
-                key,
-                row::write_progress(fraction, self.now_ms(), message)
-            ])?;
+        let progress = row::write_progress(fraction, self.now_ms(), message);
+        let sql = "UPDATE job SET progress = ?2 WHERE key = ?1";
+        self.db.run(sql, params![job.key, progress])?;
         self.changed();
         Ok(LeaseStatus::Valid)
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Params, Row, params};
 use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::time::as_ms;
 use windlass_core::{
@@ -11,11 +11,12 @@ use windlass_core::{
 };
 
 use crate::error::{TxError, TxResult};
+use crate::sql::Sql;
 
 /// Payloads up to this size are stored in the job's row.
 pub(crate) const INLINE_BYTES_MAX: usize = 2048;
 
-/// The columns of a job that verbs need to decide.
+/// The columns of a job that verbs need to decide. Damage in the others does not prevent a change.
 #[derive(Debug, Clone)]
 pub(crate) struct JobMeta {
     pub(crate) key: i64,
@@ -26,7 +27,7 @@ pub(crate) struct JobMeta {
     pub(crate) expiries: u32,
     pub(crate) due_at: u64,
     pub(crate) expires_at: Option<u64>,
-    pub(crate) is_accepted: bool,
+    pub(crate) accepted_at: Option<u64>,
     pub(crate) token: Option<Token>,
     pub(crate) is_named: bool,
     pub(crate) keep_outcome: bool,
@@ -39,22 +40,14 @@ pub(crate) struct JobMeta {
     pub(crate) result_bytes: u64,
 }
 
-/// A statement that reads the columns of a [`JobMeta`].
-macro_rules! select_meta {
-    ($rest:literal) => {
-        concat!(
-            "SELECT key, id, state, priority, attempt, expiries, due_at, expires_at, \
-             accepted_at IS NOT NULL, token_number, token_nonce, is_named, keep_outcome, \
-             cancel_requested, unique_key, retry, payload_bytes, payload IS NULL, \
-             ifnull(octet_length(error), 0), ifnull(octet_length(result), 0) FROM job WHERE ",
-            $rest
-        )
-    };
-}
-pub(crate) use select_meta;
+/// The columns of a [`JobMeta`].
+const META_COLUMNS: &str = "key, id, state, priority, attempt, expiries, due_at, expires_at, \
+    accepted_at, token_number, token_nonce, is_named, keep_outcome, cancel_requested, unique_key, \
+    retry, payload_bytes, payload IS NULL, ifnull(octet_length(error), 0), \
+    ifnull(octet_length(result), 0)";
 
 impl JobMeta {
-    pub(crate) fn read(row: &Row<'_>) -> TxResult<Self> {
+    fn read(row: &Row<'_>) -> TxResult<Self> {
         Ok(Self {
             key: row.get(0)?,
             id: job_id(row.get_ref(1)?.as_str().unwrap_or_default())?,
@@ -64,7 +57,7 @@ impl JobMeta {
             expiries: row.get(5)?,
             due_at: row.get(6)?,
             expires_at: row.get(7)?,
-            is_accepted: row.get(8)?,
+            accepted_at: row.get(8)?,
             token: token_of(row.get(9)?, row.get(10)?),
             is_named: row.get(11)?,
             keep_outcome: row.get(12)?,
@@ -78,52 +71,31 @@ impl JobMeta {
         })
     }
 
-    /// The metadata of a job that was read in full.
-    pub(crate) fn of(key: i64, job: &Job) -> Self {
-        let payload_bytes = job.payload.as_ref().map_or(0, Bytes::len);
-        Self {
-            key,
-            id: job.id.clone(),
-            state: job.state,
-            priority: job.priority,
-            attempt: job.attempt,
-            expiries: job.expiries,
-            due_at: job.due_at.as_ms(),
-            expires_at: job.expires_at.map(Timestamp::as_ms),
-            is_accepted: job.accepted_at.is_some(),
-            token: job.token,
-            is_named: job.is_named,
-            keep_outcome: job.keep_outcome,
-            cancel_requested: job.is_cancel_requested,
-            unique_key: job.unique_key.as_ref().map(|key| key.as_str().to_owned()),
-            retry: write_policy(&job.retry),
-            payload_bytes: payload_bytes as u64,
-            is_large: payload_bytes > INLINE_BYTES_MAX,
-            error_bytes: job.error.as_ref().map_or(0, String::len) as u64,
-            result_bytes: job.result.as_ref().map_or(0, Bytes::len) as u64,
-        }
-    }
-
     /// Finds a job by id.
     pub(crate) fn find(db: &Connection, queue: i64, id: &str) -> TxResult<Option<Self>> {
-        let mut statement = db.prepare_cached(select_meta!("queue = ?1 AND id = ?2"))?;
-        let mut rows = statement.query(params![queue, id])?;
-        rows.next()?.map(Self::read).transpose()
+        Self::first(db, "queue = ?1 AND id = ?2", params![queue, id])
     }
 
-    /// Runs a statement built by [`select_meta`].
+    /// The first job that meets a condition on the table `job`.
+    pub(crate) fn first(
+        db: &Connection,
+        condition: &str,
+        params: impl Params,
+    ) -> TxResult<Option<Self>> {
+        db.first(&Self::query(condition), params, Self::read)
+    }
+
+    /// The jobs that meet a condition on the table `job`, in its order.
     pub(crate) fn select(
         db: &Connection,
-        statement: &str,
-        params: impl rusqlite::Params,
+        condition: &str,
+        params: impl Params,
     ) -> TxResult<Vec<Self>> {
-        let mut statement = db.prepare_cached(statement)?;
-        let mut rows = statement.query(params)?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            found.push(Self::read(row)?);
-        }
-        Ok(found)
+        db.rows(&Self::query(condition), params, Self::read)
+    }
+
+    fn query(condition: &str) -> String {
+        format!("SELECT {META_COLUMNS} FROM job WHERE {condition}")
     }
 
     /// The job's lane: 0 for suspects, 1 for all others.
@@ -141,15 +113,13 @@ impl JobMeta {
     }
 }
 
-/// The columns of a job, without the payload and result.
-const JOB_COLUMNS: &str = "id, state, priority, attempt, expiries, created_at, due_at, expires_at, \
-    started_at, accepted_at, finished_at, token_number, token_nonce, worker, is_named, keep_outcome, \
-    cancel_requested, kind, unique_key, retry, timeout_ms, headers, progress, reason, error, key";
+/// The other columns of a job, without the payload and result.
+const OTHER_COLUMNS: &str = "created_at, started_at, finished_at, worker, kind, timeout_ms, \
+    headers, progress, reason, error";
 
 /// Whether payload and result are read as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blobs {
-    Read,
     /// Read, up to the job whose payload exceeds this many bytes in total.
     UpTo(usize),
     Skip,
@@ -161,27 +131,27 @@ pub(crate) fn select_jobs(
     queue: &QueueName,
     blobs: Blobs,
     condition: &str,
-    params: impl rusqlite::Params,
-) -> TxResult<Vec<(i64, Job)>> {
+    params: impl Params,
+) -> TxResult<Vec<(JobMeta, Job)>> {
     let last = match blobs {
-        Blobs::Read | Blobs::UpTo(_) => "result, payload",
+        Blobs::UpTo(_) => "result, payload",
         Blobs::Skip => "NULL, NULL",
     };
-    let sql = format!("SELECT {JOB_COLUMNS}, {last} FROM job WHERE {condition}");
+    let sql = format!("SELECT {META_COLUMNS}, {OTHER_COLUMNS}, {last} FROM job WHERE {condition}");
     let mut statement = db.prepare_cached(&sql)?;
     let mut rows = statement.query(params)?;
     let mut jobs = Vec::new();
     let mut bytes = 0;
     while let Some(row) = rows.next()? {
-        let key: i64 = row.get(25)?;
-        let mut job = read_job(row, queue)?;
+        let meta = JobMeta::read(row)?;
+        let mut job = read_job(row, &meta, queue)?;
         if blobs != Blobs::Skip {
-            job.result = row.get::<_, Option<Vec<u8>>>(26)?.map(Bytes::from);
-            let payload = payload(db, key, row.get(27)?)?;
+            job.result = row.get::<_, Option<Vec<u8>>>(30)?.map(Bytes::from);
+            let payload = payload(db, meta.key, row.get(31)?)?;
             bytes += payload.len();
             job.payload = Some(payload);
         }
-        jobs.push((key, job));
+        jobs.push((meta, job));
         if matches!(blobs, Blobs::UpTo(most) if bytes > most) {
             break;
         }
@@ -191,48 +161,47 @@ pub(crate) fn select_jobs(
 
 /// A payload from its row, or from `large_payload`.
 fn payload(db: &Connection, key: i64, inline: Option<Vec<u8>>) -> TxResult<Bytes> {
-    if let Some(bytes) = inline {
-        return Ok(Bytes::from(bytes));
-    }
-    let mut statement = db.prepare_cached("SELECT bytes FROM large_payload WHERE job = ?1")?;
-    let bytes: Option<Vec<u8>> = statement.query_row([key], |row| row.get(0)).optional()?;
-    bytes
-        .map(Bytes::from)
-        .ok_or_else(|| TxError::Damaged(format!("job {key} has no payload")))
+    let bytes = match inline {
+        Some(bytes) => Some(bytes),
+        None => db.value("SELECT bytes FROM large_payload WHERE job = ?1", [key])?,
+    };
+    let missing = || TxError::Damaged(format!("job {key} has no payload"));
+    bytes.map(Bytes::from).ok_or_else(missing)
 }
 
-fn read_job(row: &Row<'_>, queue: &QueueName) -> TxResult<Job> {
+/// The job without payload and result.
+fn read_job(row: &Row<'_>, meta: &JobMeta, queue: &QueueName) -> TxResult<Job> {
     let text = |index: usize| -> TxResult<Option<String>> { Ok(row.get(index)?) };
     let time = |index: usize| -> TxResult<Option<Timestamp>> {
         Ok(row.get::<_, Option<u64>>(index)?.map(Timestamp::from_ms))
     };
-    let some = |at: Option<Timestamp>| at.ok_or_else(|| TxError::corrupt("time", "NULL"));
+    let unique_key = meta.unique_key.clone();
     Ok(Job {
-        id: job_id(&text(0)?.unwrap_or_default())?,
+        id: meta.id.clone(),
         queue: queue.clone(),
-        state: state_of(row.get(1)?)?,
-        priority: priority_of(row.get(2)?)?,
-        attempt: row.get(3)?,
-        expiries: row.get(4)?,
-        created_at: some(time(5)?)?,
-        due_at: some(time(6)?)?,
-        expires_at: time(7)?,
-        started_at: time(8)?,
-        accepted_at: time(9)?,
-        finished_at: time(10)?,
-        token: token_of(row.get(11)?, row.get(12)?),
-        worker: optional("worker", text(13)?, |text| BootId::new(text).ok())?,
-        is_named: row.get(14)?,
-        keep_outcome: row.get(15)?,
-        is_cancel_requested: row.get(16)?,
-        kind: optional("kind", text(17)?, |text| Kind::new(text).ok())?,
-        unique_key: optional("unique key", text(18)?, |text| UniqueKey::new(text).ok())?,
-        retry: read_policy(text(19)?.as_deref())?,
-        timeout: row.get::<_, Option<u64>>(20)?.map(Duration::from_millis),
-        headers: optional("headers", text(21)?, read_headers)?.unwrap_or_default(),
-        progress: optional("progress", text(22)?, read_progress)?,
-        reason: optional("reason", text(23)?, Reason::from_text)?,
-        error: text(24)?,
+        state: meta.state,
+        priority: meta.priority,
+        attempt: meta.attempt,
+        expiries: meta.expiries,
+        created_at: Timestamp::from_ms(row.get(20)?),
+        due_at: Timestamp::from_ms(meta.due_at),
+        expires_at: meta.expires_at.map(Timestamp::from_ms),
+        started_at: time(21)?,
+        accepted_at: meta.accepted_at.map(Timestamp::from_ms),
+        finished_at: time(22)?,
+        token: meta.token,
+        worker: optional("worker", text(23)?, |text| BootId::new(text).ok())?,
+        is_named: meta.is_named,
+        keep_outcome: meta.keep_outcome,
+        is_cancel_requested: meta.cancel_requested,
+        kind: optional("kind", text(24)?, |text| Kind::new(text).ok())?,
+        unique_key: optional("unique key", unique_key, |text| UniqueKey::new(text).ok())?,
+        retry: meta.policy()?,
+        timeout: row.get::<_, Option<u64>>(25)?.map(Duration::from_millis),
+        headers: optional("headers", text(26)?, read_headers)?.unwrap_or_default(),
+        progress: optional("progress", text(27)?, read_progress)?,
+        reason: optional("reason", text(28)?, Reason::from_text)?,
+        error: text(29)?,
         result: None,
         payload: None,
     })
@@ -251,6 +220,16 @@ fn optional<T>(
 /// Parses a stored job id.
 pub(crate) fn job_id(text: &str) -> TxResult<JobId> {
     JobId::new(text).map_err(|_| TxError::corrupt("job id", text))
+}
+
+/// Parses a stored queue name.
+pub(crate) fn queue_name(text: &str) -> TxResult<QueueName> {
+    QueueName::new(text).map_err(|_| TxError::corrupt("queue name", text))
+}
+
+/// Reads the first column as a job id.
+pub(crate) fn read_id(row: &Row<'_>) -> TxResult<JobId> {
+    job_id(&row.get::<_, String>(0)?)
 }
 
 pub(crate) fn token_of(number: Option<u64>, nonce: Option<u32>) -> Option<Token> {

@@ -16,7 +16,6 @@ use crate::audit::{AuditStage, StatsMismatch};
 use crate::claim::ClaimStep;
 use crate::error::{TxError, TxResult};
 use crate::read;
-use crate::reap::{ReclaimReason, reclaim};
 use crate::transaction::{Missing, QueueRow, QueueTx, Tx};
 use crate::workers;
 
@@ -211,16 +210,7 @@ impl Store for SqliteStore {
     }
 
     async fn queues(&self) -> Result<Vec<QueueName>> {
-        self.reader
-            .read(|db| {
-                let mut statement = db.prepare_cached("SELECT name FROM queue ORDER BY name")?;
-                let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
-                let read = |name: String| {
-                    QueueName::new(&name).map_err(|_| TxError::corrupt("queue name", name))
-                };
-                rows.map(|name| read(name?)).collect()
-            })
-            .await
+        self.reader.read(read::queues).await
     }
 
     async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>> {
@@ -263,27 +253,14 @@ impl Store for SqliteStore {
 
     async fn leave(&self, boot: &BootId, queue: Option<&QueueName>) -> Result<u64> {
         let (boot, queue) = (boot.clone(), queue.cloned());
-        self.write(move |tx, clock_us| {
-            let known = tx.leave(clock_us, &boot, queue.as_ref())?;
-            let queues = queue
-                .clone()
-                .map(|queue| vec![queue])
-                .or(known)
-                .unwrap_or_default();
-            reclaim(tx, clock_us, &boot, &queues, ReclaimReason::GivenUp)
-        })
-        .await
+        self.write(move |tx, clock_us| tx.leave(clock_us, &boot, queue.as_ref()))
+            .await
     }
 
     async fn fail_worker(&self, boot: &BootId) -> Result<Option<u64>> {
         let boot = boot.clone();
-        self.write(move |tx, clock_us| {
-            let queues = tx.leave(clock_us, &boot, None)?;
-            let reclaimed =
-                queues.map(|queues| reclaim(tx, clock_us, &boot, &queues, ReclaimReason::Expired));
-            reclaimed.transpose()
-        })
-        .await
+        self.write(move |tx, clock_us| tx.fail_worker(clock_us, &boot))
+            .await
     }
 
     async fn command(&self, boot: &BootId, command: WorkerCommand) -> Result<bool> {

@@ -3,12 +3,13 @@
 //! A queue's row is read once per transaction and written once at its end, however many calls of a
 //! group use it.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use windlass_core::notification::Notification;
 use windlass_core::time::Now;
 use windlass_core::{JobId, JobState, QueueName, Result, Setting, Settings};
 
 use crate::error::{TxError, TxResult};
+use crate::sql::Sql;
 use crate::stats::Counters;
 
 /// An open transaction.
@@ -166,33 +167,32 @@ impl QueueRow {
     }
 
     pub(crate) fn find(db: &Connection, name: &QueueName) -> TxResult<Option<Self>> {
-        let mut statement = db.prepare_cached(
+        let stored = db.first(
             "SELECT key, settings, is_paused, mark_us, last_token, front, back, stats
              FROM queue WHERE name = ?1",
-        )?;
-        let stored = statement
-            .query_row([name.as_str()], |row| {
+            [name.as_str()],
+            |row| {
                 let mut queue = Self::empty(name.clone(), row.get(0)?);
+                queue.settings_text = row.get(1)?;
                 queue.is_paused = row.get(2)?;
                 queue.mark_us = row.get(3)?;
                 queue.last_token = row.get(4)?;
                 queue.front = row.get(5)?;
                 queue.back = row.get(6)?;
-                Ok((queue, row.get::<_, String>(1)?, row.get::<_, String>(7)?))
-            })
-            .optional()?;
-        let Some((mut queue, settings, stats)) = stored else {
+                queue.counters = Counters::read(&row.get::<_, String>(7)?)?;
+                Ok(queue)
+            },
+        )?;
+        let Some(mut queue) = stored else {
             return Ok(None);
         };
-        for line in settings.lines() {
+        for line in queue.settings_text.lines() {
             let corrupt = |_| TxError::corrupt("setting", line);
             queue
                 .settings
                 .apply(&line.parse().map_err(corrupt)?)
                 .map_err(corrupt)?;
         }
-        queue.settings_text = settings;
-        queue.counters = Counters::read(&stats)?;
         let ends = [queue.front, queue.back];
         if ends.iter().any(|end| end.unsigned_abs() > POSITION_MAX) {
             return Err(TxError::corrupt("lane positions", ends));
@@ -227,21 +227,21 @@ impl QueueRow {
     }
 
     fn save(&self, db: &Connection) -> TxResult<()> {
-        let mut statement = db.prepare_cached(
+        db.run(
             "UPDATE queue SET settings = ?2, is_paused = ?3, mark_us = ?4, last_token = ?5,
                               front = ?6, back = ?7, stats = ?8
              WHERE key = ?1",
+            params![
+                self.key,
+                self.settings_text,
+                self.is_paused,
+                self.mark_us,
+                self.last_token,
+                self.front,
+                self.back,
+                self.counters.write(),
+            ],
         )?;
-        statement.execute(params![
-            self.key,
-            self.settings_text,
-            self.is_paused,
-            self.mark_us,
-            self.last_token,
-            self.front,
-            self.back,
-            self.counters.write(),
-        ])?;
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! The worker registry: which workers are alive, what they run, and commands for them.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use windlass_core::limits::{WORKER_FORGET_AFTER, WORKER_SILENCE_MAX};
 use windlass_core::time::{Now, as_ms};
 use windlass_core::{
@@ -8,29 +8,32 @@ use windlass_core::{
 };
 
 use crate::error::{TxError, TxResult};
-use crate::transaction::Tx;
+use crate::reap::ReclaimReason;
+use crate::row::queue_name;
+use crate::sql::Sql;
+use crate::transaction::{Missing, Tx};
+
+/// The time of one registry operation.
+fn now(db: &Connection, clock_us: u64) -> TxResult<Now> {
+    let mark: Option<u64> = db.value("SELECT mark_us FROM registry", [])?;
+    let missing = || TxError::Sqlite(rusqlite::Error::QueryReturnedNoRows);
+    Ok(Now::guard(mark.ok_or_else(missing)?, clock_us))
+}
 
 impl Tx<'_> {
     /// Reads the clock for one registry operation and drops workers that have been silent for very
     /// long. If the clock was set far back, `last_seen` times in the future are lowered to now.
     fn begin_registry(&mut self, clock_us: u64) -> TxResult<u64> {
-        let mark: u64 = self
-            .db
-            .query_row("SELECT mark_us FROM registry", [], |row| row.get(0))?;
-        let now = Now::guard(mark, clock_us);
-        self.db
-            .prepare_cached("UPDATE registry SET mark_us = ?1")?
-            .execute([now.us])?;
+        let now = now(self.db, clock_us)?;
+        self.db.run("UPDATE registry SET mark_us = ?1", [now.us])?;
         let now_ms = now.ms().as_ms();
         if now.stepped_back {
-            self.db
-                .prepare_cached("UPDATE worker SET last_seen = min(last_seen, ?1)")?
-                .execute([now_ms])?;
+            let sql = "UPDATE worker SET last_seen = min(last_seen, ?1)";
+            self.db.run(sql, [now_ms])?;
         }
         if let Some(forgotten) = now_ms.checked_sub(as_ms(WORKER_FORGET_AFTER)) {
-            self.db
-                .prepare_cached("DELETE FROM worker WHERE last_seen <= ?1")?
-                .execute([forgotten])?;
+            let sql = "DELETE FROM worker WHERE last_seen <= ?1";
+            self.db.run(sql, [forgotten])?;
         }
         Ok(now_ms)
     }
@@ -40,13 +43,11 @@ impl Tx<'_> {
         for queue in &new.queues {
             self.create_queue(queue)?;
         }
-        self.db
-            .prepare_cached(
-                "INSERT OR REPLACE INTO worker
-                     (boot, name, host, pid, version, queues, running, command, started_at, last_seen)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, '', 'continue', ?7, ?7)",
-            )?
-            .execute(params![
+        self.db.run(
+            "INSERT OR REPLACE INTO worker
+                 (boot, name, host, pid, version, queues, running, command, started_at, last_seen)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, '', 'continue', ?7, ?7)",
+            params![
                 new.boot.as_str(),
                 new.name,
                 new.host,
@@ -54,7 +55,8 @@ impl Tx<'_> {
                 new.version,
                 write_queues(&new.queues),
                 now_ms,
-            ])?;
+            ],
+        )?;
         Ok(())
     }
 
@@ -64,27 +66,16 @@ impl Tx<'_> {
         heartbeat: &Heartbeat,
     ) -> TxResult<WorkerCommand> {
         let now_ms = self.begin_registry(clock_us)?;
-        let running: String = heartbeat
-            .running
-            .iter()
+        let running = heartbeat.running.iter();
+        let running: String = running
             .map(|(queue, id)| format!("{queue}\t{id}\n"))
             .collect();
-        let command: Option<String> = self
-            .db
-            .prepare_cached(
-                "UPDATE worker SET last_seen = ?2, running = ?3
-                 WHERE boot = ?1 AND last_seen + ?4 > ?2 RETURNING command",
-            )?
-            .query_row(
-                params![
-                    heartbeat.boot.as_str(),
-                    now_ms,
-                    running,
-                    as_ms(WORKER_SILENCE_MAX)
-                ],
-                |row| row.get(0),
-            )
-            .optional()?;
+        let silence_ms = as_ms(WORKER_SILENCE_MAX);
+        let command: Option<String> = self.db.value(
+            "UPDATE worker SET last_seen = ?2, running = ?3
+             WHERE boot = ?1 AND last_seen + ?4 > ?2 RETURNING command",
+            params![heartbeat.boot.as_str(), now_ms, running, silence_ms],
+        )?;
         command.map_or(Ok(WorkerCommand::Reregister), |text| read_command(&text))
     }
 
@@ -95,63 +86,83 @@ impl Tx<'_> {
         command: WorkerCommand,
     ) -> TxResult<bool> {
         self.begin_registry(clock_us)?;
-        let known = self
-            .db
-            .prepare_cached("UPDATE worker SET command = ?2 WHERE boot = ?1")?
-            .execute(params![boot.as_str(), command.as_str()])?;
+        let sql = "UPDATE worker SET command = ?2 WHERE boot = ?1";
+        let known = self.db.run(sql, params![boot.as_str(), command.as_str()])?;
         Ok(known > 0)
+    }
+
+    pub(crate) fn leave(
+        &mut self,
+        clock_us: u64,
+        boot: &BootId,
+        queue: Option<&QueueName>,
+    ) -> TxResult<u64> {
+        let queues = self.unregister(clock_us, boot, queue)?;
+        let queues = match queue {
+            Some(queue) => vec![queue.clone()],
+            None => queues.unwrap_or_default(),
+        };
+        self.reclaim(clock_us, boot, &queues, ReclaimReason::GivenUp)
+    }
+
+    pub(crate) fn fail_worker(&mut self, clock_us: u64, boot: &BootId) -> TxResult<Option<u64>> {
+        self.unregister(clock_us, boot, None)?
+            .map(|queues| self.reclaim(clock_us, boot, &queues, ReclaimReason::Expired))
+            .transpose()
     }
 
     /// Removes a worker from one queue, or unregisters it with `None`. Returns the queues it had,
     /// or `None` if the worker is unknown.
-    pub(crate) fn leave(
+    fn unregister(
         &mut self,
         clock_us: u64,
         boot: &BootId,
         queue: Option<&QueueName>,
     ) -> TxResult<Option<Vec<QueueName>>> {
         self.begin_registry(clock_us)?;
-        let queues: Option<String> = self
-            .db
-            .prepare_cached("SELECT queues FROM worker WHERE boot = ?1")?
-            .query_row([boot.as_str()], |row| row.get(0))
-            .optional()?;
+        let sql = "SELECT queues FROM worker WHERE boot = ?1";
+        let queues: Option<String> = self.db.value(sql, [boot.as_str()])?;
         let Some(queues) = queues.as_deref().map(read_queues).transpose()? else {
             return Ok(None);
         };
-        let Some(queue) = queue else {
+        if let Some(queue) = queue {
+            let rest = queues.iter().filter(|name| *name != queue);
+            let sql = "UPDATE worker SET queues = ?2 WHERE boot = ?1";
             self.db
-                .prepare_cached("DELETE FROM worker WHERE boot = ?1")?
-                .execute([boot.as_str()])?;
-            return Ok(Some(queues));
-        };
-        let rest: Vec<_> = queues
-            .iter()
-            .filter(|name| *name != queue)
-            .cloned()
-            .collect();
-        self.db
-            .prepare_cached("UPDATE worker SET queues = ?2 WHERE boot = ?1")?
-            .execute(params![boot.as_str(), write_queues(&rest)])?;
+                .run(sql, params![boot.as_str(), write_queues(rest)])?;
+        } else {
+            let sql = "DELETE FROM worker WHERE boot = ?1";
+            self.db.run(sql, [boot.as_str()])?;
+        }
         Ok(Some(queues))
+    }
+
+    /// Reclaims the jobs that a worker holds in some queues.
+    fn reclaim(
+        &mut self,
+        clock_us: u64,
+        boot: &BootId,
+        queues: &[QueueName],
+        reason: ReclaimReason,
+    ) -> TxResult<u64> {
+        let reclaim = |queue| {
+            self.on_queue(queue, Missing::TreatAsEmpty, clock_us, |tx| {
+                tx.reclaim_all(boot, reason)
+            })
+        };
+        queues.iter().map(reclaim).sum()
     }
 }
 
 pub(crate) fn list(db: &Connection, clock_us: u64) -> TxResult<Vec<WorkerRecord>> {
-    let mark: u64 = db.query_row("SELECT mark_us FROM registry", [], |row| row.get(0))?;
-    let now = Now::guard(mark, clock_us).ms();
-    let mut statement = db.prepare_cached(
+    let now = now(db, clock_us)?.ms();
+    let mut workers = db.rows(
         "SELECT boot, name, host, pid, version, queues, running, command, started_at, last_seen
          FROM worker ORDER BY boot",
+        [],
+        |row| read(row, now),
     )?;
-    let mut rows = statement.query([])?;
-    let mut workers = Vec::new();
-    while let Some(row) = rows.next()? {
-        let worker = read(row, now)?;
-        if now.since(worker.last_seen) < WORKER_FORGET_AFTER {
-            workers.push(worker);
-        }
-    }
+    workers.retain(|worker| now.since(worker.last_seen) < WORKER_FORGET_AFTER);
     Ok(workers)
 }
 
@@ -178,23 +189,22 @@ fn read(row: &Row<'_>, now: Timestamp) -> TxResult<WorkerRecord> {
     })
 }
 
-fn write_queues(queues: &[QueueName]) -> String {
-    queues.iter().map(|queue| format!("{queue}\n")).collect()
-}
-
-fn read_queue(text: &str) -> TxResult<QueueName> {
-    QueueName::new(text).map_err(|_| TxError::corrupt("queue name", text))
+fn write_queues<'a>(queues: impl IntoIterator<Item = &'a QueueName>) -> String {
+    queues
+        .into_iter()
+        .map(|queue| format!("{queue}\n"))
+        .collect()
 }
 
 fn read_queues(text: &str) -> TxResult<Vec<QueueName>> {
-    text.lines().map(read_queue).collect()
+    text.lines().map(queue_name).collect()
 }
 
 fn read_running(text: &str) -> TxResult<Vec<(QueueName, JobId)>> {
     let line = |line: &str| {
         let corrupt = || TxError::corrupt("running job", line);
         let (queue, id) = line.split_once('\t').ok_or_else(corrupt)?;
-        Ok((read_queue(queue)?, JobId::new(id).map_err(|_| corrupt())?))
+        Ok((queue_name(queue)?, JobId::new(id).map_err(|_| corrupt())?))
     };
     text.lines().map(line).collect()
 }
