@@ -5,6 +5,11 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(2);
 
+/// Random between half and the full duration, so that workers do not synchronize.
+pub(crate) fn jittered(duration: Duration) -> Duration {
+    duration / 2 + duration.mul_f64(fastrand::f64() / 2.0)
+}
+
 /// Exponential backoff from 20 ms to 2 s, with jitter of up to half of each wait.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
@@ -18,7 +23,7 @@ impl Backoff {
             .saturating_mul(1 << self.failures.min(10))
             .min(LONGEST);
         self.failures += 1;
-        wait / 2 + wait.mul_f64(fastrand::f64() / 2.0)
+        jittered(wait)
     }
 
     /// Whether no failure was recorded yet: the first of a series is logged.

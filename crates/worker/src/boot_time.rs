@@ -24,14 +24,6 @@ impl BootTime {
         Self(seconds * 1_000_000 + nanos / 1_000)
     }
 
-    pub(crate) const fn from_us(us: u64) -> Self {
-        Self(us)
-    }
-
-    pub(crate) const fn as_us(self) -> u64 {
-        self.0
-    }
-
     pub(crate) fn plus(self, duration: Duration) -> Self {
         Self(
             self.0

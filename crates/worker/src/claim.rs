@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use windlass_core::{BootId, Claim, ClaimRequest, Claimer, Mode};
+use windlass_core::{BootId, Claim, ClaimRequest, Mode};
 
 use crate::boot_time::BootTime;
 use crate::claim::slots::Slot;
@@ -39,83 +39,60 @@ impl PendingClaim {
 }
 
 impl Shared {
-    /// Creates the next claim of a queue, for up to `max` jobs.
-    pub(crate) fn start_claim(&self, queue: &QueueState, max: usize) -> PendingClaim {
-        let next = queue.held_claims().next_claim();
-        self.pending_claim(next, max.min(queue.claim_limit.get()))
-    }
-
-    /// Like [`start_claim`](Self::start_claim), but `None` while a blocking claim is in flight.
-    pub(crate) fn start_claim_unless_blocking(
+    /// Creates a claim with this boot id and number, for up to `max` jobs.
+    pub(crate) fn start_claim(
         &self,
         queue: &QueueState,
+        (boot, number): (BootId, u64),
         max: usize,
-    ) -> Option<PendingClaim> {
-        let next = queue.held_claims().next_claim_unless_blocking()?;
-        Some(self.pending_claim(next, max.min(queue.claim_limit.get())))
-    }
-
-    fn pending_claim(&self, (boot, number): (BootId, u64), max: usize) -> PendingClaim {
-        let request = ClaimRequest::worker(boot, number, max)
+    ) -> PendingClaim {
+        let request = ClaimRequest::worker(boot, number, max.min(queue.claim_limit.get()))
             .lease(self.options.lease)
             .mode(self.options.mode);
         PendingClaim { request, number }
     }
 
-    /// Handles the reply to a claim: tracks the jobs and starts them. Their lease began at `since` or
-    /// later.
+    /// Handles the reply to a claim: tracks the jobs and starts each in one of the slots; unused ones
+    /// remain in `slot`. Their lease began at `since` or later.
     pub(crate) fn claim_answered(
         self: &Arc<Self>,
         queue: &Arc<QueueState>,
         pending: &PendingClaim,
         claim: Option<Claim>,
         since: BootTime,
-        mut slot: Slot,
+        slot: &mut Slot,
     ) {
-        let Claimer::Worker { boot, .. } = &pending.request.claimer else {
+        let Some(boot) = pending.request.claimer.worker() else {
             return;
         };
-        let numbers = pending.numbers();
-        let renew_at = since.plus(self.renew_every());
-        let found = claim.as_ref().map_or(0, |claim| claim.jobs.len());
-        queue
-            .is_drained
-            .store(found < pending.request.max, Ordering::Release);
-        let Some(claim) = claim else {
-            if queue
-                .held_claims()
-                .claim_answered(boot, numbers, None, renew_at)
-            {
-                queue.renew.notify_one();
-            }
-            return;
-        };
-        queue.claim_limit.grow();
         let attempts = self.new_attempts(queue, self.local_expiry(since), claim);
-        if self.options.mode == Mode::AtMostOnce {
+        let is_drained = attempts.len() < pending.request.max;
+        queue.is_drained.store(is_drained, Ordering::Release);
+        let is_leased = self.options.mode != Mode::AtMostOnce;
+        if !is_leased {
             queue.track_unleased(&attempts);
-            queue
-                .held_claims()
-                .claim_answered(boot, numbers, None, renew_at);
-        } else {
-            let token = attempts.first().map(|attempt| attempt.token);
-            let held = token.map(|token| (token, attempts.clone()));
-            let is_first = queue
-                .held_claims()
-                .claim_answered(boot, numbers, held, renew_at);
-            if is_first {
-                queue.renew.notify_one();
-            }
         }
+        let first = attempts.first().filter(|_| is_leased);
+        let held = first.map(|first| (first.token, attempts.clone()));
+        let renew_at = since.plus(self.renew_every());
+        let numbers = pending.numbers();
+        if queue
+            .held_claims()
+            .claim_answered(boot, numbers, held, renew_at)
+        {
+            queue.renew.notify_one();
+        }
+        if attempts.is_empty() {
+            return;
+        }
+        queue.claim_limit.grow();
         queue.metrics.claimed.increment(attempts.len() as u64);
-        let may_start =
-            self.options.mode == Mode::AtMostOnce || self.stopper.phase() == Phase::Working;
         let claimed = attempts.into_iter().map(|attempt| ClaimedAttempt {
             queue: Arc::clone(queue),
             attempt,
             slot: slot.split(1),
         });
-        if may_start {
+        if !is_leased || self.stopper.phase() == Phase::Working {
             claimed.for_each(|claimed| execute::start_or_queue(self, claimed));
         } else {
             release_unstarted(queue, claimed);
@@ -126,9 +103,11 @@ impl Shared {
         &self,
         queue: &QueueState,
         expiry: BootTime,
-        claim: Claim,
+        claim: Option<Claim>,
     ) -> Vec<Arc<Attempt>> {
-        let Claim { token, jobs, .. } = claim;
+        let Some(Claim { token, jobs, .. }) = claim else {
+            return Vec::new();
+        };
         let expiry = Arc::new(LocalExpiry::at(expiry));
         let wait = |due_at| token.issued_at().since(due_at);
         jobs.into_iter()
@@ -191,6 +170,5 @@ pub(crate) fn release_unstarted(
             outcome: Outcome::Release,
             slot: Some(claimed.slot),
         });
-    let unstarted: Vec<_> = unstarted.collect();
-    queue.outcomes.push_all(unstarted);
+    queue.outcomes.push(unstarted.collect::<Vec<_>>());
 }

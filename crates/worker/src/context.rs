@@ -9,7 +9,7 @@ use windlass_core::{ClaimedJob, Enqueued, LeaseStatus, NewJob, QueueName, Result
 
 use crate::boot_time::BootTime;
 use crate::run::attempt::{Attempt, LocalExpiry, Origin};
-use crate::stop::reason::StopReason;
+use crate::stop::StopReason;
 
 /// The trace headers that a job passes on to the jobs it enqueues.
 pub const TRACE_HEADERS: [&str; 2] = ["traceparent", "tracestate"];
@@ -109,13 +109,19 @@ impl AttemptContext {
         self.0.log(line);
     }
 
-    /// Enqueues a follow-up job that inherits this job's trace headers.
-    pub async fn enqueue_raw(&self, queue: &QueueName, mut job: NewJob) -> Result<Enqueued> {
+    /// Sets this job's trace headers on a follow-up job that has none.
+    pub fn pass_trace_to(&self, job: &mut NewJob) -> Result<()> {
         for name in TRACE_HEADERS {
             if let (None, Some(value)) = (job.headers.get(name), self.job().headers.get(name)) {
                 job.headers.set(name, value)?;
             }
         }
+        Ok(())
+    }
+
+    /// Enqueues a follow-up job that inherits this job's trace headers.
+    pub async fn enqueue_raw(&self, queue: &QueueName, mut job: NewJob) -> Result<Enqueued> {
+        self.pass_trace_to(&mut job)?;
         let replies = self.store().enqueue(queue, vec![job]).await?;
         replies.into_iter().next().ok_or_else(no_reply)
     }

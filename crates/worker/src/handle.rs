@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use crate::context::AttemptContext;
 use crate::outcome::Outcome;
@@ -23,11 +22,5 @@ where
 {
     fn handle(&self, context: AttemptContext) -> AttemptFuture {
         Box::pin(self(context))
-    }
-}
-
-impl Handle for Arc<dyn Handle> {
-    fn handle(&self, context: AttemptContext) -> AttemptFuture {
-        self.as_ref().handle(context)
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use windlass_core::{BootId, Error, Heartbeat, NewWorker, Result, Store, WorkerCommand};
 
+use crate::run::attempt::Attempt;
 use crate::shared::Shared;
 use crate::stop::phase::Phase;
 
@@ -58,9 +59,9 @@ pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
 
 async fn heartbeat(shared: &Shared, store: &dyn Store) -> Result<WorkerCommand> {
     let running = shared.queues.iter().flat_map(|queue| {
-        let attempts = queue.held_claims().attempts();
-        let ids = attempts.into_iter().map(|attempt| attempt.job.id.clone());
-        ids.map(|id| (queue.name().clone(), id)).collect::<Vec<_>>()
+        let held_claims = queue.held_claims();
+        let named = |attempt: &Arc<Attempt>| (queue.name().clone(), attempt.job.id.clone());
+        held_claims.attempts().map(named).collect::<Vec<_>>()
     });
     let heartbeat = Heartbeat {
         boot: shared.boot(),

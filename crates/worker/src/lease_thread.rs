@@ -1,36 +1,35 @@
 //! The lease thread: a dedicated thread with its own runtime and connection, for everything that must
 //! continue while handlers block all other threads: renewals, heartbeats, deadlines.
 
-use std::future::Future;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use windlass_core::{Error, ErrorKind, Result, Store};
 
 use crate::claim::renew;
 use crate::run::report;
 use crate::shared::Shared;
+use crate::stop::StopReason;
 use crate::stop::deadlines::{Deadline, DeadlineAction};
-use crate::stop::reason::StopReason;
 use crate::stop::{burst, cancellations};
 use crate::{heartbeat, maintain};
 
 /// The lease thread; dropping this ends it.
 #[derive(Debug)]
 pub(crate) struct LeaseThread {
-    close: CancellationToken,
-    closed: Option<oneshot::Receiver<()>>,
+    close: DropGuard,
+    closed: oneshot::Receiver<()>,
 }
 
 impl LeaseThread {
     /// Starts the thread; returns when its store is open and the worker is registered.
     pub(crate) async fn start(shared: Arc<Shared>) -> Result<Self> {
-        let close = CancellationToken::new();
+        let until = CancellationToken::new();
+        let close = until.clone().drop_guard();
         let (opened, is_opened) = oneshot::channel();
         let (end, closed) = oneshot::channel();
-        let until = close.clone();
         let thread = std::thread::Builder::new().name("windlass-leases".to_owned());
         thread
             .spawn(move || {
@@ -47,25 +46,14 @@ impl LeaseThread {
         is_opened
             .await
             .unwrap_or_else(|error| Err(not_started(error)))?;
-        Ok(Self {
-            close,
-            closed: Some(closed),
-        })
+        Ok(Self { close, closed })
     }
 
     /// Ends the thread and waits for it.
-    pub(crate) async fn end(mut self) {
-        self.close.cancel();
-        if let Some(closed) = self.closed.take() {
-            // An error means the thread is gone: it has ended as well.
-            let _ = closed.await;
-        }
-    }
-}
-
-impl Drop for LeaseThread {
-    fn drop(&mut self) {
-        self.close.cancel();
+    pub(crate) async fn end(self) {
+        drop(self.close);
+        // An error means the thread is gone: it has ended as well.
+        let _ = self.closed.await;
     }
 }
 
@@ -89,19 +77,17 @@ async fn run_loops(
     }
     let mut loops = JoinSet::new();
     for queue in &shared.queues {
-        let (shared, queue, store) = (Arc::clone(&shared), Arc::clone(queue), Arc::clone(&store));
-        loops.spawn(renew::run(
-            Arc::clone(&shared),
-            Arc::clone(&queue),
-            Arc::clone(&store),
-        ));
-        loops.spawn(report::run_forced(shared, queue, store));
+        let parts = || (Arc::clone(&shared), Arc::clone(queue), Arc::clone(&store));
+        let (shared, queue, store) = parts();
+        loops.spawn(renew::run(shared, queue, store));
+        let (shared, queue, store) = parts();
+        loops.spawn(report::run(shared, queue, Some(store)));
     }
-    start(&mut loops, &shared, &store, heartbeat::run);
-    start(&mut loops, &shared, &store, maintain::run);
-    start(&mut loops, &shared, &store, cancellations::run);
+    loops.spawn(heartbeat::run(Arc::clone(&shared), Arc::clone(&store)));
+    loops.spawn(maintain::run(Arc::clone(&shared), Arc::clone(&store)));
+    loops.spawn(cancellations::run(Arc::clone(&shared), Arc::clone(&store)));
     if shared.options.is_burst {
-        start(&mut loops, &shared, &store, burst::run);
+        loops.spawn(burst::run(Arc::clone(&shared), Arc::clone(&store)));
     }
     loops.spawn(enforce_deadlines(Arc::clone(&shared)));
     loop {
@@ -111,17 +97,6 @@ async fn run_loops(
             ended = loops.join_next() => shared.loop_ended(ended),
         }
     }
-}
-
-fn start<F>(
-    loops: &mut JoinSet<()>,
-    shared: &Arc<Shared>,
-    store: &Arc<dyn Store>,
-    run: impl Fn(Arc<Shared>, Arc<dyn Store>) -> F,
-) where
-    F: Future<Output = ()> + Send + 'static,
-{
-    loops.spawn(run(Arc::clone(shared), Arc::clone(store)));
 }
 
 async fn open(shared: &Shared) -> Result<Arc<dyn Store>> {

@@ -36,6 +36,7 @@ mod context;
 mod handle;
 mod heartbeat;
 mod lease_thread;
+mod lock;
 mod maintain;
 mod metrics;
 mod options;
@@ -50,14 +51,15 @@ mod summary;
 pub use connections::Connections;
 pub use context::{AttemptContext, TRACE_HEADERS};
 pub use handle::{AttemptFuture, Handle};
+pub use lock::lock;
 pub use options::{
     CONCURRENCY_DEFAULT, CONCURRENCY_MAX, GRACE_DEFAULT, Options, Order, Role, STOP_WAIT_DEFAULT,
     Source,
 };
 pub use outcome::{Outcome, RetryWhen};
 pub use runtime::Runtime;
+pub use stop::StopReason;
 pub use stop::phase::Stopper;
-pub use stop::reason::StopReason;
 pub use summary::Summary;
 
 /// Re-exported so that users of [`AttemptContext::cancellation`] need no direct dependency on `tokio-util`.

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use windlass_core::limits::PAGE;
 use windlass_core::{BootId, QueueName, Result, Store, WorkerRecord};
 
+use crate::backoff::jittered;
 use crate::options::Role;
 use crate::shared::Shared;
 
@@ -77,11 +78,6 @@ async fn maintain(store: &dyn Store, queue: &QueueName) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Random between half and the full interval, so that workers do not synchronize.
-fn jittered(every: Duration) -> Duration {
-    every / 2 + every.mul_f64(fastrand::f64() / 2.0)
 }
 
 #[cfg(test)]

@@ -4,15 +4,10 @@ use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use windlass_core::{OutcomeStatus, QueueName};
 
 /// The metrics of one queue. Handles are created once, so that a job costs only a few additions.
+#[derive(Debug)]
 pub(crate) struct QueueMetrics {
     pub(crate) claimed: Counter,
-    completed: Counter,
-    retrying: Counter,
-    dead: Counter,
-    released: Counter,
-    snoozed: Counter,
-    cancelled: Counter,
-    lost: Counter,
+    outcomes: Vec<(OutcomeStatus, Counter)>,
     pub(crate) running: Gauge,
     /// From due to claimed, by the store's clock.
     pub(crate) wait: Histogram,
@@ -21,25 +16,19 @@ pub(crate) struct QueueMetrics {
     pub(crate) panics: Counter,
 }
 
-impl std::fmt::Debug for QueueMetrics {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("QueueMetrics").finish_non_exhaustive()
-    }
-}
-
 impl QueueMetrics {
     pub(crate) fn new(queue: &QueueName) -> Self {
         let queue = || queue.to_string();
-        let outcomes = |outcome: OutcomeStatus| counter!("windlass_outcomes_total", "queue" => queue(), "outcome" => outcome.as_str());
+        let outcomes = OutcomeStatus::ALL
+            .iter()
+            .filter(|status| **status != OutcomeStatus::Gone);
+        let counter_of = |status: &OutcomeStatus| {
+            let counter = counter!("windlass_outcomes_total", "queue" => queue(), "outcome" => status.as_str());
+            (*status, counter)
+        };
         Self {
             claimed: counter!("windlass_claimed_total", "queue" => queue()),
-            completed: outcomes(OutcomeStatus::Completed),
-            retrying: outcomes(OutcomeStatus::Retrying),
-            dead: outcomes(OutcomeStatus::Dead),
-            released: outcomes(OutcomeStatus::Released),
-            snoozed: outcomes(OutcomeStatus::Snoozed),
-            cancelled: outcomes(OutcomeStatus::Cancelled),
-            lost: outcomes(OutcomeStatus::LeaseLost),
+            outcomes: outcomes.map(counter_of).collect(),
             running: gauge!("windlass_running", "queue" => queue()),
             wait: histogram!("windlass_wait_seconds", "queue" => queue()),
             attempt: histogram!("windlass_attempt_seconds", "queue" => queue()),
@@ -47,16 +36,15 @@ impl QueueMetrics {
         }
     }
 
-    pub(crate) fn count_outcomes(&self, outcome: OutcomeStatus, count: u64) {
-        let counter = match outcome {
-            OutcomeStatus::Completed => &self.completed,
-            OutcomeStatus::Retrying => &self.retrying,
-            OutcomeStatus::Dead => &self.dead,
-            OutcomeStatus::Released => &self.released,
-            OutcomeStatus::Snoozed => &self.snoozed,
-            OutcomeStatus::Cancelled => &self.cancelled,
-            OutcomeStatus::LeaseLost | OutcomeStatus::Gone => &self.lost,
+    /// Counts the store's reply to one outcome; a job that is gone counts as a lost lease.
+    pub(crate) fn count(&self, status: OutcomeStatus) {
+        let status = match status {
+            OutcomeStatus::Gone => OutcomeStatus::LeaseLost,
+            status => status,
         };
-        counter.increment(count);
+        let mut counters = self.outcomes.iter();
+        if let Some((_, counter)) = counters.find(|(known, _)| *known == status) {
+            counter.increment(1);
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! One queue of a worker: the state its loops share.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use tokio::sync::Notify;
 use windlass_core::{BootId, QueueName, Store};
 
 use crate::claim::held_claims::HeldClaims;
 use crate::claim::limit::ClaimLimit;
+use crate::lock::lock;
 use crate::metrics::QueueMetrics;
 use crate::options::Source;
 use crate::run::attempt::{Attempt, Origin};
@@ -64,23 +65,20 @@ impl QueueState {
     }
 
     pub(crate) fn held_claims(&self) -> MutexGuard<'_, HeldClaims> {
-        self.held_claims
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held_claims)
     }
 
     /// Tracks jobs that were claimed at most once while they run.
     pub(crate) fn track_unleased(&self, attempts: &[Arc<Attempt>]) {
-        let mut unleased = self.unleased.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unleased = lock(&self.unleased);
         unleased.retain(|attempt| attempt.strong_count() > 0);
         unleased.extend(attempts.iter().map(Arc::downgrade));
     }
 
     /// Returns all attempts that have not ended, leased or not.
     pub(crate) fn unfinished(&self) -> Vec<Arc<Attempt>> {
-        let mut unfinished = self.held_claims().attempts();
-        let unleased = self.unleased.lock().unwrap_or_else(PoisonError::into_inner);
-        unfinished.extend(unleased.iter().filter_map(Weak::upgrade));
+        let mut unfinished: Vec<_> = self.held_claims().attempts().cloned().collect();
+        unfinished.extend(lock(&self.unleased).iter().filter_map(Weak::upgrade));
         unfinished.retain(|attempt| !attempt.is_ended());
         unfinished
     }

@@ -11,6 +11,7 @@ use crate::claim::fetch;
 use crate::connections::Connections;
 use crate::handle::Handle;
 use crate::lease_thread::LeaseThread;
+use crate::lock::lock;
 use crate::options::Options;
 use crate::run::report;
 use crate::shared::Shared;
@@ -19,7 +20,7 @@ use crate::stop::phase::{Phase, Stopper};
 use crate::summary::Summary;
 
 /// A configured worker. Call [`run`](Self::run) to start it.
-#[must_use = "a worker does nothing until it attempts"]
+#[must_use = "a worker does nothing until it runs"]
 pub struct Runtime(Arc<Shared>);
 
 impl Runtime {
@@ -55,7 +56,7 @@ impl Runtime {
         for queue in &shared.queues {
             fetches.spawn(fetch::run(Arc::clone(&shared), Arc::clone(queue)));
             for _ in 0..report::LOOPS {
-                reports.spawn(report::run(Arc::clone(&shared), Arc::clone(queue)));
+                reports.spawn(report::run(Arc::clone(&shared), Arc::clone(queue), None));
             }
         }
         watch(&shared, &mut fetches, &mut reports).await;
@@ -68,7 +69,7 @@ impl Runtime {
         lease_thread.end().await;
         match shared.take_error() {
             Some(error) => Err(error),
-            None => Ok(shared.counters.summary()),
+            None => Ok(*lock(&shared.summary)),
         }
     }
 }

@@ -1,20 +1,21 @@
 //! State shared by all loops of a worker.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tokio::task::JoinError;
 use windlass_core::limits::Limits;
-use windlass_core::{BootId, Error, ErrorKind};
+use windlass_core::{BootId, Error, ErrorKind, OutcomeStatus};
 
 use crate::claim::slots::Slots;
 use crate::connections::Connections;
 use crate::handle::Handle;
+use crate::lock::lock;
 use crate::options::Options;
 use crate::queue_state::QueueState;
 use crate::run::run_queue::RunQueue;
 use crate::stop::deadlines::Deadlines;
 use crate::stop::phase::Stopper;
-use crate::summary::Counters;
+use crate::summary::Summary;
 
 /// State shared by all loops of a worker.
 pub(crate) struct Shared {
@@ -27,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) run_queue: RunQueue,
     pub(crate) deadlines: Deadlines,
     pub(crate) stopper: Stopper,
-    pub(crate) counters: Counters,
+    pub(crate) summary: Mutex<Summary>,
     /// Where handlers run; set when the worker starts.
     pub(crate) handlers: OnceLock<tokio::runtime::Handle>,
     boot: Mutex<BootId>,
@@ -53,7 +54,7 @@ impl Shared {
             run_queue: RunQueue::new(options.concurrency),
             deadlines: Deadlines::default(),
             stopper: Stopper::new(),
-            counters: Counters::default(),
+            summary: Mutex::default(),
             handlers: OnceLock::new(),
             boot: Mutex::new(boot),
             error: Mutex::default(),
@@ -64,10 +65,7 @@ impl Shared {
 
     /// Returns the current boot id.
     pub(crate) fn boot(&self) -> BootId {
-        self.boot
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.boot).clone()
     }
 
     /// Switches to a new boot id for all further claims.
@@ -75,15 +73,14 @@ impl Shared {
         for queue in &self.queues {
             queue.held_claims().start_boot(boot.clone());
         }
-        *self.boot.lock().unwrap_or_else(PoisonError::into_inner) = boot.clone();
+        *lock(&self.boot) = boot.clone();
     }
 
     /// Stops the worker after an error that retrying cannot fix; `run` returns the first such error.
     pub(crate) fn fail(&self, error: Error) {
         tracing::error!(target: "windlass", code = error.code(), help = error.help(),
             "{error}; stopping the worker");
-        let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-        first.get_or_insert(error);
+        lock(&self.error).get_or_insert(error);
         self.stopper.stop();
     }
 
@@ -96,10 +93,20 @@ impl Shared {
         }
     }
 
+    /// Counts the store's replies to outcomes of a queue.
+    pub(crate) fn count(
+        &self,
+        queue: &QueueState,
+        statuses: impl IntoIterator<Item = OutcomeStatus>,
+    ) {
+        let mut summary = lock(&self.summary);
+        for status in statuses {
+            summary.count(status);
+            queue.metrics.count(status);
+        }
+    }
+
     pub(crate) fn take_error(&self) -> Option<Error> {
-        self.error
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        lock(&self.error).take()
     }
 }

@@ -1,6 +1,6 @@
 //! Counts of what a worker has done.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use windlass_core::OutcomeStatus;
 
 /// How many jobs a worker ran, by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,29 +22,19 @@ pub struct Summary {
     pub lost: u64,
 }
 
-/// The live counters behind a [`Summary`].
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) succeeded: AtomicU64,
-    pub(crate) failed: AtomicU64,
-    pub(crate) dead: AtomicU64,
-    pub(crate) released: AtomicU64,
-    pub(crate) snoozed: AtomicU64,
-    pub(crate) cancelled: AtomicU64,
-    pub(crate) lost: AtomicU64,
-}
-
-impl Counters {
-    pub(crate) fn summary(&self) -> Summary {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Summary {
-            succeeded: read(&self.succeeded),
-            failed: read(&self.failed),
-            dead: read(&self.dead),
-            released: read(&self.released),
-            snoozed: read(&self.snoozed),
-            cancelled: read(&self.cancelled),
-            lost: read(&self.lost),
-        }
+impl Summary {
+    /// Counts the store's reply to one outcome; also used by `windlass::testing`.
+    #[doc(hidden)]
+    pub fn count(&mut self, status: OutcomeStatus) {
+        let counter = match status {
+            OutcomeStatus::Completed => &mut self.succeeded,
+            OutcomeStatus::Retrying => &mut self.failed,
+            OutcomeStatus::Dead => &mut self.dead,
+            OutcomeStatus::Released => &mut self.released,
+            OutcomeStatus::Snoozed => &mut self.snoozed,
+            OutcomeStatus::Cancelled => &mut self.cancelled,
+            OutcomeStatus::LeaseLost | OutcomeStatus::Gone => &mut self.lost,
+        };
+        *counter += 1;
     }
 }

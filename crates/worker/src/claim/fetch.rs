@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use windlass_core::wait::{poll_interval, wait_for_notification};
-use windlass_core::{Claim, Notification, Result, Watch};
+use windlass_core::{Notification, Result, Watch};
 
 use crate::backoff::Backoff;
 use crate::boot_time::BootTime;
 use crate::claim::limit::CLAIM_TRIES;
 use crate::claim::slots::Slot;
-use crate::claim::{PendingClaim, abandon_claim, give_up_claim};
+use crate::claim::{abandon_claim, give_up_claim};
 use crate::queue_state::QueueState;
 use crate::shared::Shared;
 use crate::stop::phase::Phase;
@@ -75,11 +75,11 @@ impl Fetcher {
             let one = slot.split(1);
             drop(std::mem::replace(&mut slot, one));
         }
-        self.queue.held_claims().set_blocking(true);
+        self.queue.held_claims().is_blocking = true;
         // Leases are counted from when the claim was sent: a longer wait would leave too little of them.
         let wait = self.shared.renew_every().min(CLAIM_WAIT_MAX);
         let waited = self.claim(slot, wait).await;
-        self.queue.held_claims().set_blocking(false);
+        self.queue.held_claims().is_blocking = false;
         waited.map(drop)
     }
 
@@ -97,10 +97,11 @@ impl Fetcher {
     /// Claims until a claim is answered: repeats it after an error, and asks for fewer jobs after
     /// [`CLAIM_TRIES`] without a reply. Returns the unused slots, or `None` if the worker must stop
     /// claiming.
-    async fn claim(&mut self, slot: Slot, wait: Duration) -> Result<Option<Slot>> {
+    async fn claim(&mut self, mut slot: Slot, wait: Duration) -> Result<Option<Slot>> {
         let queue = Arc::clone(&self.queue);
         let shared = Arc::clone(&self.shared);
-        let mut pending = shared.start_claim(&queue, slot.count());
+        let start_claim = |max| shared.start_claim(&queue, queue.held_claims().next_claim(), max);
+        let mut pending = start_claim(slot.count());
         let (mut is_repeated, mut unanswered) = (false, 0);
         loop {
             let sent = BootTime::now();
@@ -125,13 +126,13 @@ impl Fetcher {
                     }
                     // The store may have made the claim at any time since it was sent: the reply may
                     // have been slow, or read late because handlers blocked the runtime.
-                    let unused = start_jobs(&shared, &queue, &pending, claim, sent, slot);
+                    shared.claim_answered(&queue, &pending, claim, sent, &mut slot);
                     if is_repeated {
                         // The lease may have begun with an earlier try. Not requested earlier, since
                         // there was nothing to renew.
                         queue.renew_now();
                     }
-                    return Ok(Some(unused));
+                    return Ok(Some(slot));
                 }
                 Err(error) if error.is_transient() => {
                     is_repeated = true;
@@ -146,7 +147,7 @@ impl Fetcher {
                     }
                     if unanswered == CLAIM_TRIES {
                         give_up_claim(&queue, &pending);
-                        pending = shared.start_claim(&queue, slot.count());
+                        pending = start_claim(slot.count());
                         (is_repeated, unanswered) = (false, 0);
                     }
                 }
@@ -186,18 +187,4 @@ impl Fetcher {
         }
         Ok(())
     }
-}
-
-fn start_jobs(
-    shared: &Arc<Shared>,
-    queue: &Arc<QueueState>,
-    pending: &PendingClaim,
-    claim: Option<Claim>,
-    since: BootTime,
-    mut slot: Slot,
-) -> Slot {
-    let count = claim.as_ref().map_or(0, |claim| claim.jobs.len());
-    let taken = slot.split(count);
-    shared.claim_answered(queue, pending, claim, since, taken);
-    slot
 }

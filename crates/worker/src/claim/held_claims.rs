@@ -1,15 +1,12 @@
 //! The claims a worker holds in one queue, by boot id.
 
-mod held_claim;
-
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::limits::{CLAIM_MAX, PAGE};
-use windlass_core::{BootId, JobId, Renewal, Renewed, Token};
+use windlass_core::{BootId, Renewal, Renewed, Token};
 
-use self::held_claim::HeldClaim;
 use crate::boot_time::BootTime;
 use crate::run::attempt::Attempt;
 
@@ -19,7 +16,7 @@ use crate::run::attempt::Attempt;
 pub(crate) struct HeldClaims {
     by_boot: Vec<BootClaims>,
     /// A blocking claim is in flight. It moves on to further numbers, so no other claim may start.
-    is_blocking: bool,
+    pub(crate) is_blocking: bool,
 }
 
 /// The claims of one boot id.
@@ -50,6 +47,38 @@ struct Orphans {
     jobs: usize,
     /// A renewal that leaves them out is in flight.
     is_renewal_sent: bool,
+}
+
+/// The jobs of one claim that are still held.
+#[derive(Debug)]
+struct HeldClaim {
+    number: u64,
+    left: usize,
+    /// How many were dropped without reporting an outcome. The store releases them when renewals
+    /// stop naming the claim.
+    dropped: usize,
+    attempts: Vec<Option<Arc<Attempt>>>,
+}
+
+impl HeldClaim {
+    fn first(&self) -> Option<&Arc<Attempt>> {
+        self.attempts.iter().flatten().next()
+    }
+
+    /// When its lease expires locally: one time for all its jobs.
+    fn expiry(&self) -> Option<BootTime> {
+        self.first().map(|attempt| attempt.expiry.time())
+    }
+
+    fn remove(&mut self, attempts: &[Arc<Attempt>], is_reported: bool) {
+        for attempt in attempts {
+            let held = self.attempts.get_mut(attempt.index);
+            if held.is_some_and(|held| held.take().is_some()) {
+                self.left -= 1;
+                self.dropped += usize::from(!is_reported);
+            }
+        }
+    }
 }
 
 impl BootClaims {
@@ -110,12 +139,6 @@ impl BootClaims {
         self.renew_at = self.renew_at.min(BootTime::now());
         self.is_urgent = true;
     }
-
-    fn attempts(&self) -> impl Iterator<Item = &Arc<Attempt>> {
-        self.claims
-            .values()
-            .flat_map(|held| held.attempts.iter().flatten())
-    }
 }
 
 impl HeldClaims {
@@ -131,16 +154,6 @@ impl HeldClaims {
         self.by_boot
             .retain(|entry| !entry.is_idle() || !entry.open.is_empty());
         self.by_boot.push(BootClaims::new(boot));
-    }
-
-    /// Records that a blocking claim starts or has returned.
-    pub(crate) fn set_blocking(&mut self, is_blocking: bool) {
-        self.is_blocking = is_blocking;
-    }
-
-    /// Whether a blocking claim is in flight.
-    pub(crate) fn is_blocking(&self) -> bool {
-        self.is_blocking
     }
 
     /// Like [`next_claim`](Self::next_claim), but `None` while a blocking claim is in flight.
@@ -202,18 +215,9 @@ impl HeldClaims {
         }
     }
 
-    /// Removes jobs that the store knows to be no longer held.
-    pub(crate) fn forget(&mut self, attempts: &[Arc<Attempt>]) {
-        self.remove(attempts, true);
-    }
-
-    /// Removes jobs without the store knowing: renewals release them. The next one is due within a third
-    /// of the lease, since jobs were held until now.
-    pub(crate) fn orphan(&mut self, attempts: &[Arc<Attempt>]) {
-        self.remove(attempts, false);
-    }
-
-    fn remove(&mut self, attempts: &[Arc<Attempt>], is_reported: bool) {
+    /// Removes jobs. If the store does not know (`is_reported` is false), renewals release them: the next
+    /// one is due within a third of the lease, since jobs were held until now.
+    pub(crate) fn remove(&mut self, attempts: &[Arc<Attempt>], is_reported: bool) {
         // Adjacent jobs mostly belong to one claim.
         for attempts in attempts.chunk_by(|one, next| one.token == next.token) {
             let Some(token) = attempts.first().map(|attempt| attempt.token) else {
@@ -223,7 +227,7 @@ impl HeldClaims {
                 let Some(held) = entry.claims.get_mut(&token) else {
                     continue;
                 };
-                held.forget(attempts, is_reported);
+                held.remove(attempts, is_reported);
                 if held.left == 0 {
                     let (number, dropped) = (held.number, held.dropped);
                     entry.claims.remove(&token);
@@ -236,34 +240,9 @@ impl HeldClaims {
     }
 
     /// Returns all attempts held.
-    pub(crate) fn attempts(&self) -> Vec<Arc<Attempt>> {
-        self.by_boot
-            .iter()
-            .flat_map(BootClaims::attempts)
-            .cloned()
-            .collect()
-    }
-
-    /// Returns the attempts of these claims.
-    pub(crate) fn by_tokens(&self, tokens: &[Token]) -> Vec<Arc<Attempt>> {
-        let is_named = |attempt: &&Arc<Attempt>| tokens.contains(&attempt.token);
-        self.by_boot
-            .iter()
-            .flat_map(BootClaims::attempts)
-            .filter(is_named)
-            .cloned()
-            .collect()
-    }
-
-    /// Returns the attempts of these jobs.
-    pub(crate) fn by_ids(&self, ids: &[JobId]) -> Vec<Arc<Attempt>> {
-        let is_named = |attempt: &&Arc<Attempt>| ids.contains(&attempt.job.id);
-        self.by_boot
-            .iter()
-            .flat_map(BootClaims::attempts)
-            .filter(is_named)
-            .cloned()
-            .collect()
+    pub(crate) fn attempts(&self) -> impl Iterator<Item = &Arc<Attempt>> {
+        let claims = self.by_boot.iter().flat_map(|entry| entry.claims.values());
+        claims.flat_map(|held| held.attempts.iter().flatten())
     }
 
     /// Removes the attempts whose lease has expired locally. Another claim may extend the lease in the
@@ -280,7 +259,7 @@ impl HeldClaims {
                 entry.stopping.push((*token, expiry.plus(margin)));
             }
         }
-        self.orphan(&expired);
+        self.remove(&expired, false);
         expired
     }
 

@@ -9,8 +9,9 @@ use windlass_core::{Error, ErrorKind, Renewal, Result, Store};
 
 use crate::boot_time::BootTime;
 use crate::queue_state::QueueState;
+use crate::run::attempt::Attempt;
 use crate::shared::Shared;
-use crate::stop::reason::StopReason;
+use crate::stop::StopReason;
 
 /// The longest sleep while leases are held. Timers stop while the machine is suspended and leases do
 /// not, so a long sleep would end too late.
@@ -95,17 +96,20 @@ async fn renew(
     };
     let renewed = renewed?;
     let (expiry, renew_at) = (shared.local_expiry(sent), sent.plus(shared.renew_every()));
-    let (lost, cancel) = {
+    let stopped: Vec<_> = {
         let mut held_claims = queue.held_claims();
         held_claims.renewed((&boot, &tokens), &renewed, expiry, renew_at);
-        let lost = held_claims.by_tokens(&renewed.lost);
-        (lost, held_claims.by_ids(&renewed.cancel))
+        let reason = |attempt: &Arc<Attempt>| match attempt {
+            lost if renewed.lost.contains(&lost.token) => Some(StopReason::LeaseLost),
+            cancelled if renewed.cancel.contains(&cancelled.job.id) => Some(StopReason::Cancelled),
+            _ => None,
+        };
+        let attempts = held_claims.attempts();
+        let stopped = attempts.filter_map(|attempt| Some((Arc::clone(attempt), reason(attempt)?)));
+        stopped.collect()
     };
-    for attempt in lost {
-        shared.ask_to_stop(queue, &attempt, StopReason::LeaseLost);
-    }
-    for attempt in cancel {
-        shared.ask_to_stop(queue, &attempt, StopReason::Cancelled);
+    for (attempt, why) in stopped {
+        shared.ask_to_stop(queue, &attempt, why);
     }
     match renewed.unreached {
         None => Ok(()),

@@ -3,11 +3,12 @@
 //! A queue acquires slots before it claims, and a slot is freed when its job ends, so that a worker
 //! never holds more jobs than it has slots.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 use windlass_core::limits::CLAIM_MAX;
 
+use crate::lock::lock;
 use crate::options::{Options, Order};
 
 /// All slots of a worker.
@@ -60,7 +61,7 @@ impl Slots {
     pub(crate) async fn acquire(self: &Arc<Self>, queue: usize) -> Slot {
         loop {
             {
-                let mut state = self.lock();
+                let mut state = lock(&self.state);
                 if !state.queues[queue].is_waiting && state.queues[queue].granted == 0 {
                     state.queues[queue].is_waiting = true;
                     self.grant(&mut state);
@@ -78,7 +79,7 @@ impl Slots {
     pub(crate) fn exchange(self: &Arc<Self>, queue: usize, returned: Slot) -> Slot {
         let mut returned = returned;
         let count = std::mem::take(&mut returned.count);
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.free(queue, count);
         let was_waiting = std::mem::replace(&mut state.queues[queue].is_waiting, true);
         let had = std::mem::take(&mut state.queues[queue].granted);
@@ -115,13 +116,9 @@ impl Slots {
     }
 
     fn release(&self, queue: usize, count: usize) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.free(queue, count);
         self.grant(&mut state);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -261,11 +258,11 @@ mod tests {
         let mut held = now(slots.acquire(0)).await.unwrap();
         let mut turns = [0, 0];
         for _ in 0..2_000 {
-            for share in &mut slots.lock().queues {
+            for share in &mut lock(&slots.state).queues {
                 share.is_waiting = true;
             }
             drop(held);
-            let queue = usize::from(slots.lock().queues[1].granted > 0);
+            let queue = usize::from(lock(&slots.state).queues[1].granted > 0);
             turns[queue] += 1;
             held = now(slots.acquire(queue)).await.unwrap();
         }

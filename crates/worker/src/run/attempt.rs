@@ -1,7 +1,7 @@
 //! One attempt of a job. The first caller to end it decides the outcome.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::{ClaimedJob, JobLease, QueueName, Store, Token};
 
 use crate::boot_time::BootTime;
-use crate::stop::reason::StopReason;
+use crate::lock::lock;
+use crate::stop::StopReason;
 
 /// The most bytes of log lines kept for the error of a failed attempt.
 const LAST_LINES_BYTES_MAX: usize = 2 * 1024;
@@ -23,20 +24,21 @@ pub(crate) struct Origin {
 
 /// When a lease expires for this worker: some time before it expires in the store.
 #[derive(Debug)]
-pub(crate) struct LocalExpiry(AtomicU64);
+pub(crate) struct LocalExpiry(Mutex<BootTime>);
 
 impl LocalExpiry {
     pub(crate) fn at(time: BootTime) -> Self {
-        Self(AtomicU64::new(time.as_us()))
+        Self(Mutex::new(time))
     }
 
     pub(crate) fn time(&self) -> BootTime {
-        BootTime::from_us(self.0.load(Ordering::Acquire))
+        *lock(&self.0)
     }
 
     /// Extends the expiry; never shortens it, since replies may arrive out of order.
     pub(crate) fn extend_to(&self, time: BootTime) {
-        self.0.fetch_max(time.as_us(), Ordering::AcqRel);
+        let mut expiry = lock(&self.0);
+        *expiry = time.max(*expiry);
     }
 }
 
@@ -51,7 +53,7 @@ pub(crate) struct Attempt {
     pub(crate) expiry: Arc<LocalExpiry>,
     pub(crate) timeout: Option<Duration>,
     is_ended: AtomicBool,
-    why: AtomicU8,
+    stop_reason: Mutex<Option<StopReason>>,
     /// Created when the handler first asks for it; without it the handler cannot stop cooperatively.
     stop: OnceLock<CancellationToken>,
     started: OnceLock<Instant>,
@@ -76,7 +78,7 @@ impl Attempt {
             expiry,
             timeout,
             is_ended: AtomicBool::new(false),
-            why: AtomicU8::new(0),
+            stop_reason: Mutex::default(),
             stop: OnceLock::new(),
             started: OnceLock::new(),
             last_lines: Mutex::default(),
@@ -127,26 +129,20 @@ impl Attempt {
         self.stop.get().is_some()
     }
 
-    /// Asks the handler to stop; the first reason counts. Returns true if it watches for cancellation.
+    /// Asks the handler to stop. The first reason counts, unless the lease is lost: then the outcome will
+    /// not be stored. Returns true if the handler watches for cancellation.
     pub(crate) fn ask_to_stop(&self, why: StopReason) -> bool {
-        let first = self
-            .why
-            .compare_exchange(0, why as u8, Ordering::AcqRel, Ordering::Acquire);
-        if first.is_err() && why == StopReason::LeaseLost {
-            // The outcome will not be stored, whatever the first reason was.
-            self.why.store(why as u8, Ordering::Release);
+        let mut reason = lock(&self.stop_reason);
+        if reason.is_none() || why == StopReason::LeaseLost {
+            *reason = Some(why);
         }
-        match self.stop.get() {
-            Some(stop) => {
-                stop.cancel();
-                true
-            }
-            None => false,
-        }
+        drop(reason);
+        let stop = self.stop.get();
+        stop.inspect(|stop| stop.cancel()).is_some()
     }
 
     pub(crate) fn stop_reason(&self) -> Option<StopReason> {
-        StopReason::from_number(self.why.load(Ordering::Acquire))
+        *lock(&self.stop_reason)
     }
 
     pub(crate) fn stop_token(&self) -> &CancellationToken {
@@ -159,10 +155,7 @@ impl Attempt {
     }
 
     pub(crate) fn log(&self, line: &str) {
-        let mut last_lines = self
-            .last_lines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut last_lines = lock(&self.last_lines);
         last_lines.push_str(line);
         last_lines.push('\n');
         if last_lines.len() > 2 * LAST_LINES_BYTES_MAX {
@@ -173,10 +166,7 @@ impl Attempt {
 
     /// Returns the last lines that the handler logged.
     pub(crate) fn last_lines(&self) -> String {
-        let last_lines = self
-            .last_lines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let last_lines = lock(&self.last_lines);
         let cut =
             last_lines.ceil_char_boundary(last_lines.len().saturating_sub(LAST_LINES_BYTES_MAX));
         last_lines[cut..].trim_end().to_owned()

@@ -1,52 +1,37 @@
 //! Ends attempts: when the handler returns, or when it must stop.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use windlass_core::limits::MESSAGE_BYTES_MAX;
 use windlass_core::{Mode, OutcomeStatus};
 
 use crate::claim::slots::Slot;
+use crate::lock::lock;
 use crate::outcome::{Outcome, RetryWhen};
 use crate::queue_state::QueueState;
 use crate::run::attempt::Attempt;
-use crate::run::outcome_queue::EndedAttempt;
+use crate::run::outcome_queue::{EndedAttempt, OutcomeQueue};
 use crate::shared::Shared;
+use crate::stop::StopReason;
 use crate::stop::deadlines::DeadlineAction;
-use crate::stop::reason::StopReason;
 
 impl Shared {
     /// Handles the return of a handler; its outcome counts unless the attempt has already ended.
     pub(crate) fn handler_returned(
         &self,
-        queue: &Arc<QueueState>,
+        queue: &QueueState,
         attempt: &Arc<Attempt>,
         outcome: Outcome,
         slot: Option<Slot>,
     ) {
-        if !attempt.end() {
-            return;
-        }
-        if self.options.mode == Mode::AtMostOnce {
-            // The store counted it as done when it was claimed.
-            let counter = match outcome {
-                Outcome::Done(_) => &self.counters.succeeded,
-                _ => &self.counters.failed,
+        if attempt.end() {
+            let outcome = match self.options.mode {
+                Mode::AtMostOnce => outcome,
+                _ => self.outcome_to_store(attempt, outcome),
             };
-            counter.fetch_add(1, Ordering::Relaxed);
-            return;
+            self.report(queue, &queue.outcomes, attempt, outcome, slot);
         }
-        let outcome = self.outcome_to_store(attempt, outcome);
-        if outcome == Outcome::Release && attempt.stop_reason() == Some(StopReason::Leaving) {
-            hold_back(queue, attempt);
-            return;
-        }
-        queue.outcomes.push(EndedAttempt {
-            attempt: Arc::clone(attempt),
-            outcome,
-            slot,
-        });
     }
 
     /// Asks an attempt to stop. If its handler watches for cancellation it gets time to return;
@@ -82,23 +67,14 @@ impl Shared {
     /// Ends an attempt and aborts its handler.
     pub(crate) fn force(&self, queue: &Arc<QueueState>, attempt: &Arc<Attempt>) {
         if attempt.end() {
-            let why = attempt.stop_reason();
-            let outcome = match why {
-                Some(StopReason::TimedOut) => failed(timed_out(attempt), attempt),
+            let outcome = match attempt.stop_reason() {
+                Some(StopReason::TimedOut) => {
+                    with_last_lines(timed_out(attempt), RetryWhen::ByPolicy, attempt)
+                }
                 // The store cancels a job that is released after it was cancelled.
                 _ => Outcome::Release,
             };
-            if self.options.mode == Mode::AtMostOnce {
-                self.counters.failed.fetch_add(1, Ordering::Relaxed);
-            } else if why == Some(StopReason::Leaving) {
-                hold_back(queue, attempt);
-            } else {
-                queue.forced_outcomes.push(EndedAttempt {
-                    attempt: Arc::clone(attempt),
-                    outcome,
-                    slot: None,
-                });
-            }
+            self.report(queue, &queue.forced_outcomes, attempt, outcome, None);
         }
         attempt.abort();
     }
@@ -107,10 +83,11 @@ impl Shared {
     fn lose_lease(&self, queue: &Arc<QueueState>, attempt: &Arc<Attempt>) {
         let is_first = attempt.end();
         let watches_cancellation = attempt.ask_to_stop(StopReason::LeaseLost);
-        queue.held_claims().forget(std::slice::from_ref(attempt));
+        queue
+            .held_claims()
+            .remove(std::slice::from_ref(attempt), true);
         if is_first {
-            self.counters.lost.fetch_add(1, Ordering::Relaxed);
-            queue.metrics.count_outcomes(OutcomeStatus::LeaseLost, 1);
+            self.count(queue, [OutcomeStatus::LeaseLost]);
             tracing::warn!(target: "windlass", queue = %queue.name(), id = %attempt.job.id,
                 token = %attempt.token, "lease lost: stopping the attempt; another worker may run the job");
             if watches_cancellation {
@@ -119,6 +96,40 @@ impl Shared {
             }
         }
         attempt.abort();
+    }
+
+    /// Passes the outcome of an attempt to the loop that reports `outcomes`.
+    fn report(
+        &self,
+        queue: &QueueState,
+        outcomes: &OutcomeQueue,
+        attempt: &Arc<Attempt>,
+        outcome: Outcome,
+        slot: Option<Slot>,
+    ) {
+        if self.options.mode == Mode::AtMostOnce {
+            // The store counted it as done when it was claimed.
+            let mut summary = lock(&self.summary);
+            match outcome {
+                Outcome::Done(_) => summary.succeeded += 1,
+                _ => summary.failed += 1,
+            }
+            return;
+        }
+        let is_leaving = attempt.stop_reason() == Some(StopReason::Leaving);
+        let mut ended = EndedAttempt {
+            attempt: Arc::clone(attempt),
+            outcome,
+            slot,
+        };
+        if is_leaving && ended.outcome == Outcome::Release {
+            // Sent together with the others: jobs return in claim order, not in the order in which their
+            // handlers end.
+            ended.slot = None;
+            queue.forced_outcomes.hold_back(ended);
+        } else {
+            outcomes.push([ended]);
+        }
     }
 
     /// Returns the outcome to store for what the handler returned.
@@ -143,25 +154,11 @@ impl Shared {
     }
 }
 
-/// Releases a job when the worker leaves, together with the others: jobs return in claim order, not in
-/// the order in which their handlers end.
-fn hold_back(queue: &QueueState, attempt: &Arc<Attempt>) {
-    queue.forced_outcomes.hold_back(EndedAttempt {
-        attempt: Arc::clone(attempt),
-        outcome: Outcome::Release,
-        slot: None,
-    });
-}
-
 fn timed_out(attempt: &Attempt) -> String {
     match attempt.timeout {
         Some(timeout) => format!("the attempt timed out after {timeout:?}"),
         None => "the attempt timed out".to_owned(),
     }
-}
-
-fn failed(error: String, attempt: &Attempt) -> Outcome {
-    with_last_lines(error, RetryWhen::ByPolicy, attempt)
 }
 
 /// Appends the last logged lines to the error.

@@ -1,12 +1,13 @@
 //! Ended attempts that wait to be reported; they are batched while a call is in flight.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
 use windlass_core::limits::CLAIM_MAX;
 
 use crate::claim::slots::Slot;
+use crate::lock::lock;
 use crate::outcome::Outcome;
 use crate::run::attempt::Attempt;
 
@@ -37,26 +38,21 @@ pub(crate) struct OutcomeQueue {
 #[derive(Debug, Default)]
 struct Waiting {
     ended: std::collections::VecDeque<EndedAttempt>,
-    /// Taken and not yet answered, and in how many calls.
-    in_flight: usize,
+    /// The calls in flight.
     calls: usize,
     /// Releases that are sent together when the worker leaves.
     held_back: Vec<EndedAttempt>,
 }
 
 impl OutcomeQueue {
-    pub(crate) fn push(&self, ended: EndedAttempt) {
-        self.push_all([ended]);
-    }
-
     /// Adds outcomes; releases among them go into one call.
-    pub(crate) fn push_all(&self, ended: impl IntoIterator<Item = EndedAttempt>) {
+    pub(crate) fn push(&self, ended: impl IntoIterator<Item = EndedAttempt>) {
         self.add(|waiting| waiting.ended.extend(ended));
     }
 
     /// Adds a release that is sent with all others of its kind by [`send_held_back`](Self::send_held_back).
     pub(crate) fn hold_back(&self, ended: EndedAttempt) {
-        self.lock().held_back.push(ended);
+        lock(&self.waiting).held_back.push(ended);
     }
 
     /// Sends the releases that were held back, in one call.
@@ -65,7 +61,7 @@ impl OutcomeQueue {
     }
 
     fn add(&self, add: impl FnOnce(&mut Waiting)) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         let before = waiting.ended.len();
         add(&mut waiting);
         let count = waiting.ended.len();
@@ -79,10 +75,10 @@ impl OutcomeQueue {
     /// answered or a full batch is queued.
     pub(crate) async fn take_batch(&self) -> Vec<EndedAttempt> {
         loop {
-            if self.lock().is_worth_a_call() {
+            if lock(&self.waiting).is_worth_a_call() {
                 // Lets handlers that are about to return join the batch.
                 tokio::task::yield_now().await;
-                let mut waiting = self.lock();
+                let mut waiting = lock(&self.waiting);
                 if waiting.is_worth_a_call() {
                     return waiting.take();
                 }
@@ -92,15 +88,12 @@ impl OutcomeQueue {
     }
 
     /// Records that a batch was answered or abandoned.
-    pub(crate) fn batch_done(&self, count: usize) {
-        let mut waiting = self.lock();
+    pub(crate) fn batch_done(&self) {
+        let mut waiting = lock(&self.waiting);
         waiting.calls -= 1;
-        waiting.in_flight -= count;
-        if waiting.ended.is_empty() {
-            if waiting.in_flight == 0 {
-                self.empty.notify_waiters();
-            }
-        } else {
+        if waiting.is_empty() {
+            self.empty.notify_waiters();
+        } else if !waiting.ended.is_empty() {
             self.added.notify_one();
         }
     }
@@ -108,25 +101,22 @@ impl OutcomeQueue {
     /// Waits until every outcome was answered.
     pub(crate) async fn wait_until_empty(&self) {
         loop {
+            // Created before the check, so that it also sees what is notified in between.
             let empty = self.empty.notified();
-            tokio::pin!(empty);
-            empty.as_mut().enable();
-            {
-                let waiting = self.lock();
-                if waiting.in_flight == 0 && waiting.ended.is_empty() {
-                    return;
-                }
+            if lock(&self.waiting).is_empty() {
+                return;
             }
             empty.await;
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Waiting {
+    /// Whether every outcome was answered.
+    fn is_empty(&self) -> bool {
+        self.calls == 0 && self.ended.is_empty()
+    }
+
     fn is_worth_a_call(&self) -> bool {
         let count = self.ended.len();
         count >= BATCH_MAX || (count > 0 && self.calls == 0)
@@ -147,7 +137,6 @@ impl Waiting {
         let more = self.ended.iter().skip(count);
         let releases = more.take_while(|ended| ended.outcome == Outcome::Release);
         let count = count + releases.count();
-        self.in_flight += count;
         self.calls += 1;
         self.ended.drain(..count).collect()
     }

@@ -3,7 +3,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::{Completion, Failure, Jitter, JobLease, OutcomeStatus, Retry, Snooze, Store};
@@ -16,7 +15,7 @@ use crate::claim::{PendingClaim, abandon_claim, give_up_claim};
 use crate::outcome::{Outcome, RetryWhen};
 use crate::queue_state::QueueState;
 use crate::run::attempt::Attempt;
-use crate::run::outcome_queue::{EndedAttempt, OutcomeQueue};
+use crate::run::outcome_queue::EndedAttempt;
 use crate::shared::Shared;
 use crate::stop::phase::Phase;
 
@@ -24,24 +23,21 @@ use crate::stop::phase::Phase;
 /// reply to the other are started.
 pub(crate) const LOOPS: usize = 2;
 
-/// Reports the outcomes of handlers that returned, until it is dropped.
-pub(crate) async fn run(shared: Arc<Shared>, queue: Arc<QueueState>) {
-    loop {
-        let batch = queue.outcomes.take_batch().await;
-        let count = batch.len();
-        report(&shared, &queue, queue.store(), batch, true).await;
-        queue.outcomes.batch_done(count);
-    }
-}
-
-/// Reports the attempts that the lease thread ended, on its thread and connection.
-pub(crate) async fn run_forced(shared: Arc<Shared>, queue: Arc<QueueState>, store: Arc<dyn Store>) {
-    let outcomes: &OutcomeQueue = &queue.forced_outcomes;
+/// Reports outcomes until it is dropped: of handlers that returned or, with the store of the lease thread, of
+/// attempts that this thread ended.
+pub(crate) async fn run(
+    shared: Arc<Shared>,
+    queue: Arc<QueueState>,
+    lease_store: Option<Arc<dyn Store>>,
+) {
+    let (outcomes, store) = match &lease_store {
+        None => (&queue.outcomes, queue.store()),
+        Some(store) => (&queue.forced_outcomes, store.as_ref()),
+    };
     loop {
         let batch = outcomes.take_batch().await;
-        let count = batch.len();
-        report(&shared, &queue, store.as_ref(), batch, false).await;
-        outcomes.batch_done(count);
+        report(&shared, &queue, store, batch, lease_store.is_none()).await;
+        outcomes.batch_done();
     }
 }
 
@@ -111,21 +107,17 @@ async fn report(
     ended: Vec<EndedAttempt>,
     may_claim: bool,
 ) {
-    let mut batch = OutcomeBatch::new(ended);
-    let name = queue.name();
-    let slot = batch.slot.take();
-    let next = if may_claim && !batch.completions.0.is_empty() {
-        NextClaim::start(shared, queue, slot)
-    } else {
-        None
-    };
     let OutcomeBatch {
         completions,
         failures,
         releases,
         snoozes,
-        ..
-    } = batch;
+        slot,
+    } = OutcomeBatch::new(ended);
+    let name = queue.name();
+    let next = slot
+        .filter(|_| may_claim && !completions.0.is_empty())
+        .and_then(|slot| NextClaim::start(shared, queue, slot));
     tokio::join!(
         complete(shared, queue, store, completions, next),
         send_until_answered(shared, queue, failures, |items| store.fail(name, items)),
@@ -142,16 +134,16 @@ struct NextClaim {
 
 impl NextClaim {
     /// Claims for the freed slots, unless a blocking claim is in flight or other queues come first.
-    fn start(shared: &Arc<Shared>, queue: &QueueState, slot: Option<Slot>) -> Option<Self> {
-        let slot = slot?;
-        if queue.held_claims().is_blocking() || shared.stopper.phase() != Phase::Working {
+    fn start(shared: &Arc<Shared>, queue: &QueueState, slot: Slot) -> Option<Self> {
+        if queue.held_claims().is_blocking || shared.stopper.phase() != Phase::Working {
             return None;
         }
         let slot = shared.slots.exchange(queue.index, slot);
         if slot.count() == 0 {
             return None;
         }
-        let pending = shared.start_claim_unless_blocking(queue, slot.count())?;
+        let next = queue.held_claims().next_claim_unless_blocking()?;
+        let pending = shared.start_claim(queue, next, slot.count());
         Some(Self { pending, slot })
     }
 }
@@ -177,25 +169,23 @@ async fn complete(
         store.complete(queue.name(), completions.clone(), request)
     })
     .await;
-    match (completed, next) {
-        (Some(completed), next) => {
-            record(shared, queue, &attempts, Some(completed.statuses));
-            if let Some(next) = next {
-                if calls > CLAIM_TRIES {
-                    give_up_claim(queue, &next.pending);
-                } else if completed.next.is_none() && calls > 1 {
-                    abandon_claim(queue, &next.pending);
-                }
-                shared.claim_answered(queue, &next.pending, completed.next, sent, next.slot);
-            }
-        }
-        (None, next) => {
-            record(shared, queue, &attempts, None);
-            if let Some(next) = next {
-                abandon_claim(queue, &next.pending);
-            }
-        }
+    let (statuses, claimed) = completed
+        .map(|completed| (completed.statuses, completed.next))
+        .unzip();
+    record(shared, queue, &attempts, statuses);
+    let Some(NextClaim { pending, mut slot }) = next else {
+        return;
+    };
+    let Some(claim) = claimed else {
+        abandon_claim(queue, &pending);
+        return;
+    };
+    if calls > CLAIM_TRIES {
+        give_up_claim(queue, &pending);
+    } else if claim.is_none() && calls > 1 {
+        abandon_claim(queue, &pending);
     }
+    shared.claim_answered(queue, &pending, claim, sent, &mut slot);
 }
 
 /// Repeats the call until it is answered or the leases expire locally, then records the result.
@@ -259,10 +249,7 @@ fn record(
     attempts: &[Arc<Attempt>],
     statuses: Option<Vec<OutcomeStatus>>,
 ) {
-    match statuses {
-        Some(_) => queue.held_claims().forget(attempts),
-        None => queue.held_claims().orphan(attempts),
-    }
+    queue.held_claims().remove(attempts, statuses.is_some());
     if attempts
         .iter()
         .any(|attempt| attempt.job.expiries >= SUSPECT_AFTER)
@@ -270,37 +257,13 @@ fn record(
         queue.claim_again.notify_one();
     }
     let Some(statuses) = statuses else {
-        let lost = attempts.len() as u64;
-        shared.counters.lost.fetch_add(lost, Ordering::Relaxed);
-        queue.metrics.count_outcomes(OutcomeStatus::LeaseLost, lost);
-        return;
+        return shared.count(queue, attempts.iter().map(|_| OutcomeStatus::LeaseLost));
     };
-    let mut completed = 0;
-    for (attempt, status) in attempts.iter().zip(statuses) {
-        let counter: &AtomicU64 = match status {
-            OutcomeStatus::Completed => {
-                completed += 1;
-                continue;
-            }
-            OutcomeStatus::Retrying => &shared.counters.failed,
-            OutcomeStatus::Dead => &shared.counters.dead,
-            OutcomeStatus::Released => &shared.counters.released,
-            OutcomeStatus::Snoozed => &shared.counters.snoozed,
-            OutcomeStatus::Cancelled => &shared.counters.cancelled,
-            OutcomeStatus::LeaseLost | OutcomeStatus::Gone => {
-                tracing::warn!(target: "windlass", queue = %queue.name(), id = %attempt.job.id,
-                    token = %attempt.token, "{status}: the outcome arrived too late and was ignored");
-                &shared.counters.lost
-            }
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
-        queue.metrics.count_outcomes(status, 1);
+    for (attempt, status) in attempts.iter().zip(&statuses) {
+        if matches!(status, OutcomeStatus::LeaseLost | OutcomeStatus::Gone) {
+            tracing::warn!(target: "windlass", queue = %queue.name(), id = %attempt.job.id,
+                token = %attempt.token, "{status}: the outcome arrived too late and was ignored");
+        }
     }
-    shared
-        .counters
-        .succeeded
-        .fetch_add(completed, Ordering::Relaxed);
-    queue
-        .metrics
-        .count_outcomes(OutcomeStatus::Completed, completed);
+    shared.count(queue, statuses);
 }

@@ -1,11 +1,12 @@
 //! The running jobs, and prefetched ones that wait for their turn. Enforces the concurrency limit.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
 use crate::claim::slots::Slot;
+use crate::lock::lock;
 use crate::queue_state::QueueState;
 use crate::run::attempt::Attempt;
 
@@ -42,7 +43,7 @@ impl RunQueue {
 
     /// Returns the job if it may start now; otherwise queues it.
     pub(crate) fn admit(&self, claimed: ClaimedAttempt) -> Option<ClaimedAttempt> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.running < self.limit {
             state.running += 1;
             return Some(claimed);
@@ -53,7 +54,7 @@ impl RunQueue {
 
     /// Records that a job has ended; returns the one that may start in its stead.
     pub(crate) fn finish(&self) -> Option<ClaimedAttempt> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let next = state.waiting.pop_front();
         if next.is_none() {
             state.running -= 1;
@@ -66,28 +67,23 @@ impl RunQueue {
 
     /// Removes the jobs that have not started.
     pub(crate) fn take_waiting(&self) -> VecDeque<ClaimedAttempt> {
-        std::mem::take(&mut self.lock().waiting)
+        std::mem::take(&mut lock(&self.state).waiting)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        let state = self.lock();
+        let state = lock(&self.state);
         state.running == 0 && state.waiting.is_empty()
     }
 
     /// Waits until no job runs.
     pub(crate) async fn wait_until_idle(&self) {
         loop {
+            // Created before the check, so that it also sees what is notified in between.
             let idle = self.idle.notified();
-            tokio::pin!(idle);
-            idle.as_mut().enable();
             if self.is_empty() {
                 return;
             }
             idle.await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RunQueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

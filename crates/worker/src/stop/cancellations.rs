@@ -5,6 +5,7 @@ use std::sync::Arc;
 use windlass_core::{Notification, QueueName, Store};
 
 use crate::backoff::Backoff;
+use crate::run::attempt::Attempt;
 use crate::shared::Shared;
 
 /// Watches until it is dropped.
@@ -33,11 +34,8 @@ fn renew_if_concerned(shared: &Shared, notification: &Notification) {
     for queue in &shared.queues {
         let is_concerned = match notification {
             Notification::Cancel(name, id) => {
-                name == queue.name()
-                    && !queue
-                        .held_claims()
-                        .by_ids(std::slice::from_ref(id))
-                        .is_empty()
+                let is_held = |attempt: &Arc<Attempt>| attempt.job.id == *id;
+                name == queue.name() && queue.held_claims().attempts().any(is_held)
             }
             Notification::Resync => queue.held_claims().next_wakeup().is_some(),
             _ => false,

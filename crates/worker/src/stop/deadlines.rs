@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
+use crate::lock::lock;
 use crate::queue_state::QueueState;
 use crate::run::attempt::Attempt;
 
@@ -51,7 +53,7 @@ impl Deadlines {
             queue: Arc::clone(queue),
             attempt: Arc::downgrade(attempt),
         };
-        let mut entries = self.lock();
+        let mut entries = lock(&self.entries);
         let is_first = entries
             .first_key_value()
             .is_none_or(|(first, _)| key < *first);
@@ -64,34 +66,21 @@ impl Deadlines {
     }
 
     pub(crate) fn remove(&self, key: DeadlineKey) {
-        self.lock().remove(&key);
+        lock(&self.entries).remove(&key);
     }
 
     /// Waits for the next deadline.
     pub(crate) async fn next(&self) -> Deadline {
         loop {
             let wait = {
-                let mut entries = self.lock();
+                let mut entries = lock(&self.entries);
                 let now = Instant::now();
                 match entries.first_entry() {
                     Some(first) if first.key().0 <= now => return first.remove(),
-                    first => first.map(|first| first.key().0 - now),
+                    first => first.map_or(Duration::MAX, |first| first.key().0 - now),
                 }
             };
-            let sleep = async {
-                match wait {
-                    Some(wait) => tokio::time::sleep(wait).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = sleep => {}
-                () = self.earlier.notified() => {}
-            }
+            let _ = timeout(wait, self.earlier.notified()).await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<DeadlineKey, Deadline>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

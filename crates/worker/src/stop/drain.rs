@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::claim::release_unstarted;
 use crate::run::run_queue::ClaimedAttempt;
 use crate::shared::Shared;
+use crate::stop::StopReason;
 use crate::stop::phase::Phase;
-use crate::stop::reason::StopReason;
 
 /// How long the final calls to the store may take after the grace period.
 const FINAL_CALLS_TIMEOUT: Duration = Duration::from_millis(800);
@@ -47,25 +47,17 @@ pub(crate) async fn drain(shared: &Arc<Shared>, started: Instant) {
 /// belong behind the jobs that were claimed before.
 async fn finish_claims(shared: &Shared, started: Instant) {
     let limit = FINAL_CALLS_TIMEOUT.min(remaining(started, shared.options.grace));
-    tokio::select! {
-        _ = timeout(limit, all_reported(shared)) => {}
-        _ = shared.stopper.until(|phase| *phase == Phase::StoppingNow) => {}
-    }
+    wait_for(shared, limit, all_reported(shared)).await;
 }
 
 /// Waits until all outcomes are stored. Waits for an unavailable store for the rest of the grace
 /// period, since jobs with unreported outcomes run again.
 async fn flush_outcomes(shared: &Shared, started: Instant) {
-    tokio::select! {
-        flushed = timeout(remaining(started, shared.options.grace), all_reported(shared)) => {
-            if flushed.is_ok() {
-                return;
-            }
-        }
-        _ = shared.stopper.until(|phase| *phase == Phase::StoppingNow) => {}
+    let limit = remaining(started, shared.options.grace);
+    if wait_for(shared, limit, all_reported(shared)).await != Waited::Done {
+        // A timeout is harmless: deregistering releases all jobs that are still leased.
+        let _ = timeout(FINAL_CALLS_TIMEOUT, all_reported(shared)).await;
     }
-    // A timeout is harmless: deregistering releases all jobs that are still leased.
-    let _ = timeout(FINAL_CALLS_TIMEOUT, all_reported(shared)).await;
 }
 
 /// Lets jobs run for the grace period; asks handlers that watch for cancellation to stop in time.
@@ -74,32 +66,41 @@ async fn finish(shared: &Arc<Shared>, started: Instant) {
     let ask_after = grace
         .saturating_sub(shared.options.stop_wait)
         .max(grace / 2);
-    let urgent = shared.stopper.until(|phase| *phase == Phase::StoppingNow);
-    tokio::pin!(urgent);
-    let is_urgent = tokio::select! {
-        ended = timeout(remaining(started, ask_after), shared.run_queue.wait_until_idle()) => {
-            if ended.is_ok() {
-                return;
-            }
-            false
-        }
-        _ = &mut urgent => true,
-    };
+    let idle = || shared.run_queue.wait_until_idle();
+    let mut waited = wait_for(shared, remaining(started, ask_after), idle()).await;
+    if waited == Waited::Done {
+        return;
+    }
     for queue in &shared.queues {
         for attempt in queue.unfinished() {
             // A handler that does not watch for cancellation keeps the full grace period.
-            if is_urgent || attempt.watches_cancellation() {
+            if waited == Waited::StoppedNow || attempt.watches_cancellation() {
                 shared.ask_to_stop(queue, &attempt, StopReason::Leaving);
             }
         }
     }
-    if is_urgent {
-        let _ = timeout(STOP_NOW_WAIT, shared.run_queue.wait_until_idle()).await;
-        return;
+    if waited == Waited::TimedOut {
+        waited = wait_for(shared, remaining(started, grace), idle()).await;
     }
+    if waited == Waited::StoppedNow {
+        let _ = timeout(STOP_NOW_WAIT, idle()).await;
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Waited {
+    Done,
+    TimedOut,
+    /// The worker was asked to stop immediately.
+    StoppedNow,
+}
+
+/// Waits for `work`, for at most `limit` and only while the worker may finish its jobs.
+async fn wait_for(shared: &Shared, limit: Duration, work: impl Future<Output = ()>) -> Waited {
     tokio::select! {
-        _ = timeout(remaining(started, grace), shared.run_queue.wait_until_idle()) => {}
-        _ = &mut urgent => drop(timeout(STOP_NOW_WAIT, shared.run_queue.wait_until_idle()).await),
+        () = work => Waited::Done,
+        () = sleep(limit) => Waited::TimedOut,
+        _ = shared.stopper.until(|phase| *phase == Phase::StoppingNow) => Waited::StoppedNow,
     }
 }
 

@@ -39,17 +39,13 @@ impl Stopper {
 
     /// Pauses or resumes claiming. Running jobs finish either way.
     pub fn set_paused(&self, is_paused: bool) {
-        self.0.send_if_modified(|phase| match (*phase, is_paused) {
-            (Phase::Working, true) => {
-                *phase = Phase::Paused;
-                true
-            }
-            (Phase::Paused, false) => {
-                *phase = Phase::Working;
-                true
-            }
-            _ => false,
-        });
+        let (from, to) = if is_paused {
+            (Phase::Working, Phase::Paused)
+        } else {
+            (Phase::Paused, Phase::Working)
+        };
+        self.0
+            .send_if_modified(|phase| *phase == from && std::mem::replace(phase, to) == from);
     }
 
     fn raise(&self, to: Phase) {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use windlass_core::{
-    ClaimedJob, Headers, Priority, QueueName, RetryPolicy, SystemClock, Timestamp,
+    ClaimedJob, Headers, JobId, Priority, QueueName, RetryPolicy, SystemClock, Timestamp,
 };
 use windlass_store_memory::MemoryStore;
 
@@ -105,13 +105,13 @@ fn a_renewal_releases_no_claim_whose_reply_is_in_flight() {
 #[test]
 fn no_claim_gets_a_number_that_a_blocking_claim_may_move_on_to() {
     let mut held_claims = HeldClaims::new(BootId::generate());
-    held_claims.set_blocking(true);
+    held_claims.is_blocking = true;
     let (boot, first) = held_claims.next_claim();
 
     assert!(held_claims.next_claim_unless_blocking().is_none());
 
     held_claims.claim_answered(&boot, (first, first + 1), None, BootTime::NEVER);
-    held_claims.set_blocking(false);
+    held_claims.is_blocking = false;
     let next = held_claims.next_claim_unless_blocking();
     assert_eq!(next.map(|(_, number)| number), Some(first + 2));
 }
@@ -174,10 +174,10 @@ fn orphaned_jobs_are_left_to_renewals_when_no_job_of_their_claim_is_held() {
     let mut held_claims = HeldClaims::new(BootId::generate());
     let attempts = hold(&mut held_claims, 2);
 
-    held_claims.orphan(&attempts[..1]);
+    held_claims.remove(&attempts[..1], false);
     assert_eq!(named(&mut held_claims), 1);
     renewed(&mut held_claims);
-    held_claims.forget(&attempts[1..]);
+    held_claims.remove(&attempts[1..], true);
 
     assert_eq!(named(&mut held_claims), 0);
     renewed(&mut held_claims);
@@ -190,7 +190,7 @@ fn jobs_orphaned_while_a_renewal_that_names_them_is_in_flight_are_left_to_the_ne
     let attempts = hold(&mut held_claims, 1);
 
     assert_eq!(named(&mut held_claims), 1);
-    held_claims.orphan(&attempts);
+    held_claims.remove(&attempts, false);
     renewed(&mut held_claims);
 
     assert!(
@@ -204,7 +204,7 @@ fn jobs_orphaned_while_a_renewal_that_names_them_is_in_flight_are_left_to_the_ne
 fn renewals_continue_immediately_until_every_page_is_released() {
     let mut held_claims = HeldClaims::new(BootId::generate());
     let claims: Vec<_> = (0..3).map(|_| hold(&mut held_claims, 70)).collect();
-    held_claims.orphan(&claims.concat());
+    held_claims.remove(&claims.concat(), false);
 
     for _ in 0..2 {
         assert_eq!(named(&mut held_claims), 0);
@@ -238,7 +238,7 @@ fn jobs_that_expired_locally_are_released_after_their_handlers_had_time_to_stop(
 fn nothing_is_left_to_release_when_the_store_holds_no_lease() {
     let mut held_claims = HeldClaims::new(BootId::generate());
     let claims: Vec<_> = (0..3).map(|_| hold(&mut held_claims, 70)).collect();
-    held_claims.orphan(&claims.concat());
+    held_claims.remove(&claims.concat(), false);
     named(&mut held_claims);
 
     answered(&mut held_claims, &[], &Renewed::default(), BootTime::now());
@@ -272,7 +272,7 @@ fn a_claim_that_a_renewal_did_not_reach_expires_when_it_would_have() {
     let retry_at = held_claims.by_boot[0].renew_at;
     assert_eq!(retry_at, now.plus(SOON), "as after an error");
     assert_eq!(held_claims.take_expired(retry_at, SOON).len(), 2);
-    assert_eq!(held_claims.attempts().len(), 2, "the others are held");
+    assert_eq!(held_claims.attempts().count(), 2, "the others are held");
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn a_claim_that_was_not_named_is_not_extended_by_the_renewal_of_others() {
 fn a_renewal_that_did_not_reach_all_may_have_released_nothing() {
     let mut held_claims = HeldClaims::new(BootId::generate());
     let attempts = hold(&mut held_claims, 1);
-    held_claims.orphan(&attempts);
+    held_claims.remove(&attempts, false);
 
     named(&mut held_claims);
     answered(&mut held_claims, &[], &partial(&[]), BootTime::now());
