@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 
 /// The result type of every fallible function in Windlass.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -83,12 +84,12 @@ impl ErrorKind {
 /// assert_eq!(error.help(), "use letters, digits, dot, underscore, colon and hyphen");
 /// assert!(!error.is_transient()); // do not retry
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Error {
     kind: ErrorKind,
     message: Cow<'static, str>,
     help: Cow<'static, str>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
@@ -133,7 +134,7 @@ impl Error {
     /// Sets the cause, returned by [`source`](StdError::source).
     #[must_use]
     pub fn caused_by(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
-        self.source = Some(Box::new(source));
+        self.source = Some(Arc::new(source));
         self
     }
 

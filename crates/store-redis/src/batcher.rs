@@ -12,7 +12,6 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use windlass_core::{Error, ErrorKind, Result};
 
-use crate::error::copy;
 use crate::link::Progress;
 
 type BatchFuture<R> = Pin<Box<dyn Future<Output = Result<Vec<R>>> + Send>>;
@@ -237,7 +236,7 @@ impl<T, R> fmt::Debug for Batcher<T, R> {
 fn send_error<R>(callers: Vec<(usize, oneshot::Sender<Result<Vec<R>>>)>, error: &Error) {
     for (_, caller) in callers {
         // The caller may have been dropped.
-        let _ = caller.send(Err(copy(error)));
+        let _ = caller.send(Err(error.clone()));
     }
 }
 

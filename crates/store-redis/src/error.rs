@@ -38,7 +38,7 @@ pub(crate) struct Redirect {
 }
 
 /// Why a call to a server failed, and what to do about it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct CallError {
     pub(crate) recovery: Recovery,
     pub(crate) redirect: Option<Redirect>,
@@ -198,17 +198,6 @@ impl CallError {
         Self::new(Recovery::Fatal, Error::new(kind, message, help))
     }
 
-    /// Copies the error for another caller.
-    pub(crate) fn copy(&self) -> Self {
-        Self {
-            recovery: self.recovery,
-            redirect: self.redirect.clone(),
-            is_refused: self.is_refused,
-            is_no_script: self.is_no_script,
-            error: copy(&self.error),
-        }
-    }
-
     /// Returns the error for the caller of the store.
     pub(crate) fn into_error(self) -> Error {
         self.error
@@ -277,11 +266,6 @@ pub(crate) fn unconfirmed(confirmed: u32, requested: u32) -> Error {
         ),
         "repeat the call with the same id or token; `windlass doctor` shows how many replicas are connected",
     )
-}
-
-/// Copies an error for another caller.
-pub(crate) fn copy(error: &Error) -> Error {
-    Error::new(error.kind(), error.to_string(), error.help().to_owned())
 }
 
 /// Parses `SLOT HOST:PORT`.

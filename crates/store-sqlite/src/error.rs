@@ -68,15 +68,6 @@ pub(crate) fn damaged(path: &Path, what: &str) -> Error {
     )
 }
 
-/// A copy of an error for another caller; the cause is kept as text.
-pub(crate) fn copy_of(error: &Error) -> Error {
-    let copy = Error::new(error.kind(), error.to_string(), error.help().to_owned());
-    match std::error::Error::source(error) {
-        Some(cause) => copy.caused_by(io::Error::other(cause.to_string())),
-        None => copy,
-    }
-}
-
 /// Maps an SQLite error code.
 pub(crate) fn from_sqlite(error: rusqlite::Error, path: &Path) -> Error {
     let shown = path.display();

@@ -284,8 +284,8 @@ fn serve(db: &mut Connection, wakeups: &Wakeups, mut group: Group, path: &Path) 
         Ok(()) => group.into_iter().map(|call| (call, Ok(()))).collect(),
         Err(error) if group.len() == 1 || error.affects_all() => {
             let error = error.into_error(path);
-            let copy = || error::copy_of(&error);
-            group.into_iter().map(|call| (call, Err(copy()))).collect()
+            let fail = |call| (call, Err(error.clone()));
+            group.into_iter().map(fail).collect()
         }
         Err(_) => {
             let alone = |call: Box<dyn Call>| {

@@ -17,7 +17,6 @@ use windlass_core::wait::{Deadline, poll_interval};
 
 use super::wake_lists;
 use crate::claim::Waiter;
-use crate::error::copy;
 use crate::queue::Queue;
 
 /// How much longer than until it asks again a waiter is registered: a wake-up may be in flight.
@@ -204,7 +203,7 @@ impl Waiters {
     /// Ends the wait of all followers.
     pub(crate) fn fail_followers(&self, error: &Error) {
         for (_, follower) in take(&mut self.lock().followers) {
-            let _ = follower.turn.send(Turn::Fail(copy(error)));
+            let _ = follower.turn.send(Turn::Fail(error.clone()));
         }
     }
 

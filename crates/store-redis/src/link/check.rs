@@ -14,7 +14,7 @@ use super::node::Node;
 use super::retry::{CallRetry, Resend};
 use super::{Inner, LinkMode, lock};
 use crate::address::{Durability, Kind};
-use crate::error::{CallError, Recovery, copy};
+use crate::error::{CallError, Recovery};
 
 /// Interval of the periodic check.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -58,7 +58,7 @@ static LOGGED: Mutex<BTreeSet<Arc<str>>> = Mutex::new(BTreeSet::new());
 impl Health {
     /// Returns the error of the latest check.
     pub(crate) fn error(&self) -> Option<Error> {
-        lock(&self.state).error.as_ref().map(copy)
+        lock(&self.state).error.clone()
     }
 
     /// Returns how the servers sync writes to disk; only meaningful with `durability=synced`.

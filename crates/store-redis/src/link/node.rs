@@ -84,7 +84,7 @@ impl Node {
             if let Some((at, error)) = &connecting.latest
                 && *at > started
             {
-                return Err(error.copy());
+                return Err(error.clone());
             }
             connecting.wait().await;
             let outcome = self.connect(None).await;
@@ -197,7 +197,7 @@ impl ConnectState {
                 let now = Instant::now();
                 self.not_before = Some(now + backoff::jittered(self.failures, MAX_BACKOFF));
                 self.failures = self.failures.saturating_add(1);
-                self.latest = Some((now, error.copy()));
+                self.latest = Some((now, error.clone()));
             }
         }
     }

@@ -23,17 +23,10 @@ impl SingleFlight {
         if let Some((at, outcome)) = &*latest
             && *at > called_at
         {
-            return copy(outcome);
+            return outcome.clone();
         }
         let outcome = work.await;
-        *latest = Some((Instant::now(), copy(&outcome)));
+        *latest = Some((Instant::now(), outcome.clone()));
         outcome
-    }
-}
-
-fn copy(outcome: &Result<(), CallError>) -> Result<(), CallError> {
-    match outcome {
-        Ok(()) => Ok(()),
-        Err(error) => Err(error.copy()),
     }
 }

@@ -62,7 +62,7 @@ impl Client {
                 None => match self.store().enqueue(queue, batch).await {
                     Ok(replies) => sent.extend(replies.into_iter().map(Ok)),
                     Err(error) => {
-                        sent.extend((0..count).map(|_| Err(copy(&error))));
+                        sent.extend((0..count).map(|_| Err(error.clone())));
                         failed = Some(error);
                     }
                 },
@@ -106,11 +106,6 @@ fn batches(jobs: &[Result<NewJob>]) -> Vec<Vec<NewJob>> {
     batches
 }
 
-/// Copies the error of a batch for each of its jobs.
-fn copy(error: &Error) -> Error {
-    Error::new(error.kind(), error.to_string(), error.help().to_owned())
-}
-
 fn not_tried(error: &Error) -> Error {
     // The outcome of an earlier batch may be unknown, but this one was not sent.
     let kind = match error.kind() {
@@ -145,7 +140,7 @@ mod tests {
     #[test]
     fn a_batch_that_was_not_sent_is_not_called_unknown() {
         let unknown = Error::new(ErrorKind::OutcomeUnknown, "no reply", "retry");
-        assert!(copy(&unknown).is_unknown());
+        assert!(unknown.is_unknown());
         assert!(!not_tried(&unknown).is_unknown());
     }
 }

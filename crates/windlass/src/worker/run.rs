@@ -105,8 +105,7 @@ impl Worker {
     /// Returns what a drain needs, or why the worker would not start.
     pub(crate) fn drain_parts(&self) -> Result<DrainParts> {
         if let Some(error) = &self.error {
-            let (what, help) = (error.to_string(), error.help().to_owned());
-            return Err(Error::new(error.kind(), what, help));
+            return Err(error.clone());
         }
         let handler = self.dispatch()?;
         let mut options = self.options.clone();
