@@ -60,7 +60,7 @@ impl From<&Job> for JobReply {
             attempt: job.attempt,
             max_attempts: job.retry.max_attempts,
             expiries: job.expiries,
-            progress: progress.map(|progress| progress.fraction),
+            progress: progress.map(|progress| progress.fraction.get()),
             progress_message: progress.and_then(|progress| progress.message.clone()),
             created_at: timestamp::format(job.created_at),
             due_at: timestamp::format(job.due_at),

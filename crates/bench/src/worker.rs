@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use windlass::runtime::{AttemptContext, Options, Runtime};
+use windlass::store::LeaseTime;
 use windlass::{Error, ErrorKind, OpenMode, Outcome, QueueName, Result, Source, StoreUrl};
 
 /// The subcommand that runs such a process, followed by the queue and the file.
@@ -17,7 +18,7 @@ pub const SUBCOMMAND: &str = "bench-worker";
 pub(crate) const STORE_VARIABLE: &str = "WINDLASS_STORE";
 
 /// Short, so that jobs of a killed worker are reclaimed soon.
-const LEASE: Duration = Duration::from_secs(1);
+const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(1));
 
 /// Jobs that run concurrently.
 const CONCURRENCY: usize = 50;

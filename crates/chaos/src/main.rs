@@ -11,7 +11,7 @@ use windlass_chaos::roles::stop::Stop;
 use windlass_chaos::roles::{
     ActorContext, drainer, enqueuer, producer, racer, runtime_worker, waiter, worker,
 };
-use windlass_core::{QueueName, Result, Store};
+use windlass_core::{LeaseTime, QueueName, Result, Store};
 use windlass_store_redis::RedisStore;
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 
@@ -78,7 +78,7 @@ async fn run(arguments: Arguments, events: &EventLog) -> Result<()> {
     let queue = QueueName::new(windlass_chaos::QUEUE)?;
     let mut context = ActorContext::new(store, queue, events.clone());
     if let Some(ms) = arguments.lease_ms {
-        context.lease = Duration::from_millis(ms);
+        context.lease = LeaseTime::nearest(Duration::from_millis(ms));
     }
     match arguments.role {
         Role::Producer(own) => producer::run(context, own, &Stop::on_end_of_input()).await,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_core::{ClaimedJob, DurabilityLevel, JobLease, QueueName, Result, Store};
+use windlass_core::{ClaimedJob, DurabilityLevel, JobLease, LeaseTime, QueueName, Result, Store};
 
 use self::calls::CallTimes;
 use self::event_log::EventLog;
@@ -39,7 +39,7 @@ pub struct ActorContext {
     /// The durability level an enqueue must reach to count as accepted.
     pub level: DurabilityLevel,
     /// The lease of its claims.
-    pub lease: Duration,
+    pub lease: LeaseTime,
     /// Whether a failover may undo claims and completions that were not replicated.
     pub may_roll_back: bool,
 }
@@ -53,7 +53,7 @@ impl ActorContext {
             events,
             calls: CallTimes::default(),
             level: DurabilityLevel::Memory,
-            lease: LEASE,
+            lease: LeaseTime::nearest(LEASE),
             may_roll_back: false,
         }
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::headers::Headers;
 use crate::job::Job;
-use crate::limits::{LEASE_DEFAULT, NUMBER_MAX, check_lease};
+use crate::limits::{LEASE_DEFAULT, LEASE_MAX, LEASE_MIN, NUMBER_MAX};
 use crate::name::{BootId, JobId, Kind, random};
 use crate::priority::Priority;
 use crate::retry::RetryPolicy;
@@ -95,6 +95,51 @@ pub enum Mode {
     Dispatch,
 }
 
+/// How long a lease lasts unless it is renewed: 1ms to 24h (default: 30s).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LeaseTime(Duration);
+
+impl LeaseTime {
+    /// The longest: 24 hours.
+    pub const MAX: Self = Self(LEASE_MAX);
+
+    /// Creates a lease time; fails if it is out of range.
+    pub fn new(time: Duration) -> Result<Self> {
+        if (LEASE_MIN..=LEASE_MAX).contains(&time) {
+            Ok(Self(time))
+        } else {
+            Err(Error::invalid(
+                "lease",
+                format!("{time:?} is out of range"),
+                "use 1ms to 24h",
+            ))
+        }
+    }
+
+    /// Creates the lease time nearest to `time`, for constants.
+    pub const fn nearest(time: Duration) -> Self {
+        let ms = time.as_millis();
+        if ms < LEASE_MIN.as_millis() {
+            Self(LEASE_MIN)
+        } else if ms >= LEASE_MAX.as_millis() {
+            Self(LEASE_MAX)
+        } else {
+            Self(time)
+        }
+    }
+
+    /// Returns the lease time as a duration.
+    pub const fn get(self) -> Duration {
+        self.0
+    }
+}
+
+impl Default for LeaseTime {
+    fn default() -> Self {
+        Self(LEASE_DEFAULT)
+    }
+}
+
 /// A request to claim jobs from a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimRequest {
@@ -107,7 +152,7 @@ pub struct ClaimRequest {
     /// [`CLAIM_BYTES_MAX`]: crate::limits::CLAIM_BYTES_MAX
     pub max: usize,
     /// The lease (default: 30s).
-    pub lease: Duration,
+    pub lease: LeaseTime,
     /// The delivery guarantee (default: at least once).
     pub mode: Mode,
 }
@@ -128,14 +173,14 @@ impl ClaimRequest {
             claimer,
             nonce: (random() >> 32) as u32,
             max,
-            lease: LEASE_DEFAULT,
+            lease: LeaseTime::default(),
             mode: Mode::AtLeastOnce,
         }
     }
 
     /// Sets the lease (default: 30s).
     #[must_use]
-    pub fn lease(mut self, lease: Duration) -> Self {
+    pub fn lease(mut self, lease: LeaseTime) -> Self {
         self.lease = lease;
         self
     }
@@ -147,9 +192,8 @@ impl ClaimRequest {
         self
     }
 
-    /// Checks the lease, the number of jobs, and that a dispatch claims exactly one job.
+    /// Checks the number of jobs, and that a dispatch claims exactly one job.
     pub fn check(&self) -> Result<()> {
-        check_lease(self.lease)?;
         if self.max == 0 {
             return Err(Error::invalid(
                 "claim",
@@ -264,4 +308,23 @@ pub struct Renewed {
     pub unreached: Option<Vec<Token>>,
     /// All jobs whose cancellation was requested, ordered by id.
     pub cancel: Vec<JobId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn a_lease_out_of_range_is_rejected() {
+        let ms = Duration::from_millis(1);
+        for time in [Duration::ZERO, LEASE_MAX + ms] {
+            let rejected = LeaseTime::new(time).map_err(|error| error.kind());
+            assert_eq!(rejected, Err(ErrorKind::Invalid));
+            assert!(LeaseTime::new(LeaseTime::nearest(time).get()).is_ok());
+        }
+        for time in [LEASE_MIN, LEASE_DEFAULT, LEASE_MAX] {
+            assert_eq!(LeaseTime::new(time).unwrap(), LeaseTime::nearest(time));
+        }
+    }
 }

@@ -290,19 +290,23 @@ text_enum! {
 /// The progress of a running job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// The fraction done, from 0 to 1.
-    pub fraction: f64,
+    /// The fraction done.
+    pub fraction: Fraction,
     /// A message for operators.
     pub message: Option<String>,
     /// When it was reported.
     pub at: Timestamp,
 }
 
-impl Progress {
-    /// Checks that a fraction is between 0 and 1.
-    pub fn check(fraction: f64) -> Result<()> {
+/// A fraction from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Fraction(f64);
+
+impl Fraction {
+    /// Creates a fraction; fails if it is out of range.
+    pub fn new(fraction: f64) -> Result<Self> {
         if (0.0..=1.0).contains(&fraction) {
-            Ok(())
+            Ok(Self(fraction))
         } else {
             Err(Error::invalid(
                 "progress",
@@ -310,6 +314,11 @@ impl Progress {
                 "use a fraction from 0 to 1",
             ))
         }
+    }
+
+    /// Returns the fraction as a number.
+    pub const fn get(self) -> f64 {
+        self.0
     }
 }
 
@@ -375,6 +384,7 @@ pub struct Job {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn every_state_is_parsed_from_its_text() {
@@ -382,5 +392,13 @@ mod tests {
             assert_eq!(JobState::from_text(state.as_str()), Some(*state));
         }
         assert_eq!(Reason::from_text("boredom"), None);
+    }
+
+    #[test]
+    fn progress_beyond_its_bounds_is_refused() {
+        for fraction in [-0.1, 1.1, f64::NAN] {
+            let refused = Fraction::new(fraction).map_err(|error| error.kind());
+            assert_eq!(refused, Err(ErrorKind::Invalid), "{fraction}");
+        }
     }
 }

@@ -46,11 +46,13 @@ pub mod worker;
 
 pub use bytes::Bytes;
 pub use change::{Change, Changed, ChangedJob, Changes, Cursor, Filter, Page, Target};
-pub use claim::{Claim, ClaimRequest, ClaimedJob, Claimer, Mode, Owner, Renewal, Renewed};
+pub use claim::{
+    Claim, ClaimRequest, ClaimedJob, Claimer, LeaseTime, Mode, Owner, Renewal, Renewed,
+};
 pub use due::Due;
 pub use error::{Error, ErrorKind, Result};
 pub use headers::Headers;
-pub use job::{DurabilityLevel, Enqueued, Job, JobState, NewJob, Progress, Reason};
+pub use job::{DurabilityLevel, Enqueued, Fraction, Job, JobState, NewJob, Progress, Reason};
 pub use limits::Limits;
 pub use maintenance::{Audited, Maintained, Repair};
 pub use name::{BootId, JobId, Kind, QueueName, UniqueKey};

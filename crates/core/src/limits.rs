@@ -155,19 +155,6 @@ impl Limits {
     }
 }
 
-/// Checks the length of a lease.
-pub fn check_lease(lease: Duration) -> Result<()> {
-    if (LEASE_MIN..=LEASE_MAX).contains(&lease) {
-        Ok(())
-    } else {
-        Err(Error::invalid(
-            "lease",
-            format!("{lease:?} is out of range"),
-            "use 1ms to 24h",
-        ))
-    }
-}
-
 /// Truncates a message to [`MESSAGE_BYTES_MAX`], at a character boundary.
 pub fn truncate_message(message: &str) -> &str {
     &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)]

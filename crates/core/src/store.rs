@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::change::{Change, Changes, Cursor, Filter, Page, Target};
-use crate::claim::{Claim, ClaimRequest, Renewal, Renewed};
+use crate::claim::{Claim, ClaimRequest, LeaseTime, Renewal, Renewed};
 use crate::error::Result;
-use crate::job::{Enqueued, Job, NewJob};
+use crate::job::{Enqueued, Fraction, Job, NewJob};
 use crate::limits::Limits;
 use crate::maintenance::{Audited, Maintained};
 use crate::name::{BootId, JobId, QueueName};
@@ -70,23 +70,23 @@ pub trait Store: Send + Sync + fmt::Debug {
         crate::wait::claim(self, queue, request, wait).await
     }
 
-    /// Accepts a dispatched job and extends its lease to `lease` from now.
+    /// Accepts a dispatched job and extends its lease to `time` from now.
     async fn accept(
         &self,
         queue: &QueueName,
-        job_lease: JobLease,
-        lease: Duration,
+        lease: JobLease,
+        time: LeaseTime,
     ) -> Result<LeaseStatus>;
 
     /// Renews a lease. Returns the lost tokens and the jobs whose cancellation was requested.
-    async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed>;
+    async fn renew(&self, queue: &QueueName, renewal: Renewal, time: LeaseTime) -> Result<Renewed>;
 
     /// Records the progress of a running job. Does not renew the lease.
     async fn progress(
         &self,
         queue: &QueueName,
-        job_lease: JobLease,
-        fraction: f64,
+        lease: JobLease,
+        fraction: Fraction,
         message: Option<String>,
     ) -> Result<LeaseStatus>;
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tokio::io::AsyncRead;
 use tokio::sync::watch;
-use windlass_core::Progress;
+use windlass_core::Fraction;
 use windlass_worker::AttemptContext;
 
 use crate::lines::{Line, LineReader};
@@ -29,7 +29,7 @@ impl ProgressReport {
     }
 
     pub(crate) fn is_valid(&self) -> bool {
-        Progress::check(self.progress).is_ok()
+        Fraction::new(self.progress).is_ok()
     }
 }
 

@@ -23,8 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 use windlass_api::{Error, Undelivered};
-use windlass_core::limits::check_lease;
-use windlass_core::{BootId, Clock, QueueName, Result, Store, SystemClock};
+use windlass_core::{BootId, Clock, LeaseTime, QueueName, Result, Store, SystemClock};
 
 use crate::line_reader::{LINE_BYTES_MAX_DEFAULT, Line, LineReader};
 use crate::reply::{ReplyResult, fields};
@@ -39,6 +38,9 @@ pub use log::Log;
 
 /// The default interval of maintenance.
 pub const TICK_DEFAULT: Duration = Duration::from_secs(3);
+
+/// How long a job may wait for its worker, and a worker may be silent, by default.
+const EXPIRY_DEFAULT: LeaseTime = LeaseTime::nearest(Duration::from_secs(9));
 
 /// The most queues without workers that are remembered for maintenance.
 const KNOWN_QUEUES_MAX: usize = 1000;
@@ -56,9 +58,9 @@ pub struct ProcessorOptions {
     pub tick: Duration,
     /// How long a worker may take to accept a job before the job returns to the front of its queue
     /// (default: 9s).
-    pub lease: Duration,
+    pub lease: LeaseTime,
     /// How long a worker may be silent before it expires and its jobs are requeued (default: 9s).
-    pub worker_expiry: Duration,
+    pub worker_expiry: LeaseTime,
     /// The maximum length of a message line.
     pub line_bytes_max: usize,
     /// The clock for `created_at` of outgoing messages. Everything else uses the clock of the store.
@@ -73,8 +75,8 @@ impl ProcessorOptions {
             listener: "default".to_owned(),
             publisher: "default".to_owned(),
             tick: TICK_DEFAULT,
-            lease: TICK_DEFAULT * 3,
-            worker_expiry: TICK_DEFAULT * 3,
+            lease: EXPIRY_DEFAULT,
+            worker_expiry: EXPIRY_DEFAULT,
             line_bytes_max: LINE_BYTES_MAX_DEFAULT,
             clock: Arc::new(SystemClock),
         }
@@ -123,9 +125,8 @@ impl Handled {
 impl Processor {
     /// Creates a processor. Fails if the options are invalid.
     pub fn new(store: Arc<dyn Store>, options: ProcessorOptions, log: Log) -> Result<Self> {
-        check_lease(options.lease)?;
-        check_lease(options.worker_expiry)?;
-        check_lease(options.tick)?;
+        // The tick has the same bounds.
+        LeaseTime::new(options.tick)?;
         for namespace in [&options.listener, &options.publisher] {
             check_namespace(namespace)?;
         }

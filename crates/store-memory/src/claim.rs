@@ -69,7 +69,7 @@ impl Queue {
         if jobs.is_empty() {
             return Some(None);
         }
-        let until = self.extend(&owner, now, request.lease);
+        let until = self.extend(&owner, now, request.lease.get());
         Some(until.map(|until| Claim { token, until, jobs }))
     }
 
@@ -224,14 +224,15 @@ impl Queue {
         let owner = request.claimer.owner(token);
         let lease = self.leases.entry(owner.clone()).or_insert_with(|| Lease {
             until: now.ms(),
-            length: request.lease,
+            length: request.lease.get(),
             last: None,
             suspect: None,
         });
         if let Claimer::Worker { seq, .. } = &request.claimer {
             lease.last = Some((*seq, token));
         }
-        self.extend(&owner, now, request.lease).unwrap_or_default()
+        self.extend(&owner, now, request.lease.get())
+            .unwrap_or_default()
     }
 
     /// Extends a lease; never shortens it. A lease that is being reaped stays lost.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use windlass_core::limits::PAGE;
 use windlass_core::time::Now;
 use windlass_core::{
-    BootId, JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Progress, Renewal, Renewed, Token,
+    BootId, Fraction, JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Progress, Renewal,
+    Renewed, Token,
 };
 
 use crate::queue::{LaneEnd, Queue};
@@ -136,7 +137,7 @@ impl Queue {
         &mut self,
         now: Now,
         lease: &JobLease,
-        fraction: f64,
+        fraction: Fraction,
         message: Option<String>,
     ) -> LeaseStatus {
         if self.leased(&lease.id, lease.token).is_none() {

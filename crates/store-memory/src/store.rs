@@ -1,15 +1,13 @@
 //! Implements the `Store` trait: validates the request and runs the verb in one transaction.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
-use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, truncate_message};
+use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
 use windlass_core::time::Now;
 use windlass_core::{
     Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
-    OutcomeStatus, Page, Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
-    Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
+    Failure, Filter, Fraction, Heartbeat, Job, JobId, JobLease, LeaseStatus, LeaseTime, Maintained,
+    NewJob, NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings,
+    Snooze, Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
 };
 
 use crate::queue::Queue;
@@ -36,19 +34,17 @@ impl Store for MemoryStore {
     async fn accept(
         &self,
         queue: &QueueName,
-        job_lease: JobLease,
-        lease: Duration,
+        lease: JobLease,
+        time: LeaseTime,
     ) -> Result<LeaseStatus> {
-        check_lease(lease)?;
         Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.accept(now, &job_lease, lease)
+            queue.accept(now, &lease, time.get())
         }))
     }
 
-    async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed> {
-        check_lease(lease)?;
+    async fn renew(&self, queue: &QueueName, renewal: Renewal, time: LeaseTime) -> Result<Renewed> {
         Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.renew(now, &renewal, lease)
+            queue.renew(now, &renewal, time.get())
         }))
     }
 
@@ -56,10 +52,9 @@ impl Store for MemoryStore {
         &self,
         queue: &QueueName,
         lease: JobLease,
-        fraction: f64,
+        fraction: Fraction,
         message: Option<String>,
     ) -> Result<LeaseStatus> {
-        Progress::check(fraction)?;
         let message = message.map(|message| truncate_message(&message).to_owned());
         Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
             queue.progress(now, &lease, fraction, message)

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use windlass_core::time::as_ms;
 use windlass_core::{
-    Claim, ClaimRequest, ClaimedJob, Claimer, JobLease, LeaseStatus, Mode, Owner, Renewal, Renewed,
-    Result, Timestamp, Token,
+    Claim, ClaimRequest, ClaimedJob, Claimer, Fraction, JobLease, LeaseStatus, Mode, Owner,
+    Renewal, Renewed, Result, Timestamp, Token,
 };
 
 use crate::codec::job::{claimed, opts_of};
@@ -107,13 +107,14 @@ impl Partition {
     pub(crate) async fn progress(
         &self,
         lease: &JobLease,
-        fraction: f64,
+        fraction: Fraction,
         message: Option<&str>,
     ) -> Result<LeaseStatus> {
         let args = vec![
             text_arg(lease.id.as_str()),
             number_arg(lease.token),
-            Bytes::from(progress::fraction(fraction)),
+            // Rust prints a number so that it is read back exactly.
+            number_arg(fraction.get()),
             message.map_or_else(Bytes::new, |text| Bytes::from(format!("\t{text}"))),
         ];
         let reply = self.run(&self.scripts().progress, args).await?;
@@ -153,7 +154,7 @@ pub(crate) fn claim_args(request: &ClaimRequest, waiter: Option<&Waiter<'_>>) ->
         number_arg(request.claimer.seq()),
         Bytes::from(format!("{:08x}", request.nonce)),
         number_arg(request.max),
-        number_arg(as_ms(request.lease)),
+        number_arg(as_ms(request.lease.get())),
         Bytes::from_static(mode.as_bytes()),
         worker,
         waiter.map_or_else(Bytes::new, |Waiter { name, short, long }| {

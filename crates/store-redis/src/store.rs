@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use redis::Value;
-use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, truncate_message};
+use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
 use windlass_core::{
     Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
-    OutcomeStatus, Page, Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
-    Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
+    Failure, Filter, Fraction, Heartbeat, Job, JobId, JobLease, LeaseStatus, LeaseTime, Maintained,
+    NewJob, NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings,
+    Snooze, Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
 };
 
 use crate::deadline;
@@ -52,28 +52,25 @@ impl Store for RedisStore {
     async fn accept(
         &self,
         queue: &QueueName,
-        job_lease: JobLease,
-        lease: Duration,
+        lease: JobLease,
+        time: LeaseTime,
     ) -> Result<LeaseStatus> {
-        check_lease(lease)?;
         let queue = self.queue(queue);
-        self.within(queue.accept(&job_lease, lease)).await
+        self.within(queue.accept(&lease, time.get())).await
     }
 
-    async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed> {
-        check_lease(lease)?;
+    async fn renew(&self, queue: &QueueName, renewal: Renewal, time: LeaseTime) -> Result<Renewed> {
         let queue = self.queue(queue);
-        self.within(queue.renew(renewal, lease)).await
+        self.within(queue.renew(renewal, time.get())).await
     }
 
     async fn progress(
         &self,
         queue: &QueueName,
         lease: JobLease,
-        fraction: f64,
+        fraction: Fraction,
         message: Option<String>,
     ) -> Result<LeaseStatus> {
-        Progress::check(fraction)?;
         let message = message.as_deref().map(truncate_message);
         let queue = self.queue(queue);
         self.within(queue.progress(&lease, fraction, message)).await

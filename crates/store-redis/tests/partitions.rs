@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::{
-    BootId, Change, Changed, ClaimRequest, Enqueued, Filter, JobId, JobLease, JobState, NewJob,
-    OutcomeStatus, QueueName, Renewal, Store, Target, UniqueKey,
+    BootId, Change, Changed, ClaimRequest, Enqueued, Filter, Fraction, JobId, JobLease, JobState,
+    LeaseTime, NewJob, OutcomeStatus, QueueName, Renewal, Store, Target, UniqueKey,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::{leases_of, named};
@@ -172,7 +172,11 @@ async fn a_token_is_valid_in_its_partition_and_a_worker_renews_in_all() {
         settled: 7,
     };
     let renewed = store
-        .renew(&queue(), renewal, std::time::Duration::from_secs(30))
+        .renew(
+            &queue(),
+            renewal,
+            LeaseTime::nearest(std::time::Duration::from_secs(30)),
+        )
         .await
         .unwrap();
     assert!(renewed.until.is_some());
@@ -318,11 +322,14 @@ async fn a_new_process_completes_and_renews_in_partitions_it_has_not_seen() {
         let lease_of = |at: usize| JobLease::new(claim.jobs[at].id.clone(), token);
         let fresh = open(&server.url()).await;
         let renewal = Renewal::Single { token };
-        let renewed = fresh.renew(&queue(), renewal, lease).await.unwrap();
+        let renewed = fresh
+            .renew(&queue(), renewal, LeaseTime::nearest(lease))
+            .await
+            .unwrap();
         assert_eq!(renewed.lost, [], "claim {n}");
         let progress = open(&server.url()).await;
         let status = progress
-            .progress(&queue(), lease_of(0), 0.5, None)
+            .progress(&queue(), lease_of(0), Fraction::new(0.5).unwrap(), None)
             .await
             .unwrap();
         assert_eq!(status, windlass_core::LeaseStatus::Valid, "claim {n}");

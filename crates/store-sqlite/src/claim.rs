@@ -106,7 +106,7 @@ impl QueueTx<'_> {
         if jobs.is_empty() {
             return Ok(None);
         }
-        let until = self.extend(&request.claimer.owner(token), request.lease)?;
+        let until = self.extend(&request.claimer.owner(token), request.lease.get())?;
         Ok(until.map(|until| Claim { token, until, jobs }))
     }
 
@@ -222,7 +222,7 @@ impl QueueTx<'_> {
                 self.queue.key,
                 request.claimer.owner(token).as_str(),
                 self.now_ms(),
-                as_ms(request.lease),
+                as_ms(request.lease.get()),
                 last.map(|(seq, _, _)| seq),
                 last.map(|(_, number, _)| number),
                 last.map(|(_, _, nonce)| nonce),

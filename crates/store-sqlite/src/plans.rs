@@ -9,8 +9,9 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use windlass_core::{
-    BootId, Change, Claim, ClaimRequest, Claimer, Due, Filter, JobId, JobLease, JobState,
-    ManualClock, NewJob, QueueName, Renewal, Result, Store, Target, Timestamp, UniqueKey,
+    BootId, Change, Claim, ClaimRequest, Claimer, Due, Filter, Fraction, JobId, JobLease, JobState,
+    LeaseTime, ManualClock, NewJob, QueueName, Renewal, Result, Store, Target, Timestamp,
+    UniqueKey,
 };
 
 use crate::{Options, SqliteStore};
@@ -148,7 +149,7 @@ async fn outcomes(store: &SqliteStore, q: &QueueName) -> Result<()> {
     store.release(q, vec![job_lease(&claim, 3)]).await?;
     let later = job_lease(&claim, 4).snooze(Due::After(Duration::from_secs(9)));
     store.snooze(q, vec![later]).await?;
-    let lease = Duration::from_secs(30);
+    let lease = LeaseTime::default();
     let renewal = Renewal::Worker {
         boot: boot.clone(),
         tokens: vec![claim.token],
@@ -158,7 +159,9 @@ async fn outcomes(store: &SqliteStore, q: &QueueName) -> Result<()> {
     let single = Renewal::Single { token: claim.token };
     store.renew(q, single, lease).await?;
     store.accept(q, job_lease(&claim, 5), lease).await?;
-    store.progress(q, job_lease(&claim, 5), 0.5, None).await?;
+    store
+        .progress(q, job_lease(&claim, 5), Fraction::new(0.5)?, None)
+        .await?;
     let mut pulled = ClaimRequest::single(1);
     pulled.claimer = Claimer::Single {
         worker: Some(boot.clone()),
@@ -174,7 +177,7 @@ async fn change(store: &SqliteStore, q: &QueueName, running: &JobLease) -> Resul
     let single = Renewal::Single {
         token: running.token,
     };
-    store.renew(q, single, Duration::from_secs(30)).await?;
+    store.renew(q, single, LeaseTime::default()).await?;
     let by_key = Target::UniqueKey(UniqueKey::new("key")?);
     store.change(q, Change::Cancel, &by_key, None).await?;
     let all = |state| {

@@ -6,7 +6,7 @@ use rusqlite::{ToSql, params};
 use windlass_core::limits::{CLAIM_TOMBSTONE, PAGE};
 use windlass_core::time::as_ms;
 use windlass_core::{
-    JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Renewal, Renewed, Requeue, Token,
+    Fraction, JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Renewal, Renewed, Requeue, Token,
 };
 
 use crate::error::TxResult;
@@ -139,13 +139,13 @@ impl QueueTx<'_> {
     pub(crate) fn progress(
         &mut self,
         lease: &JobLease,
-        fraction: f64,
+        fraction: Fraction,
         message: Option<&str>,
     ) -> TxResult<LeaseStatus> {
         let Some(job) = self.leased(lease)? else {
             return Ok(LeaseStatus::Lost);
         };
-        let progress = row::write_progress(fraction, self.now_ms(), message);
+        let progress = row::write_progress(fraction.get(), self.now_ms(), message);
         let sql = "UPDATE job SET progress = ?2 WHERE key = ?1";
         self.db.run(sql, params![job.key, progress])?;
         self.changed();

@@ -6,8 +6,8 @@ use rusqlite::{Connection, Params, Row, params};
 use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::time::as_ms;
 use windlass_core::{
-    BootId, Bytes, Due, Headers, Job, JobId, JobState, Kind, Priority, Progress, QueueName, Reason,
-    RetryPolicy, Timestamp, Token, UniqueKey,
+    BootId, Bytes, Due, Fraction, Headers, Job, JobId, JobState, Kind, Priority, Progress,
+    QueueName, Reason, RetryPolicy, Timestamp, Token, UniqueKey,
 };
 
 use crate::error::{TxError, TxResult};
@@ -323,7 +323,7 @@ pub(crate) fn write_progress(fraction: f64, at_ms: u64, message: Option<&str>) -
 fn read_progress(text: &str) -> Option<Progress> {
     let mut fields = text.splitn(3, ' ');
     Some(Progress {
-        fraction: fields.next()?.parse().ok()?,
+        fraction: Fraction::new(fields.next()?.parse().ok()?).ok()?,
         at: Timestamp::from_ms(fields.next()?.parse().ok()?),
         message: fields.next().map(str::to_owned),
     })
@@ -355,6 +355,6 @@ mod tests {
         let progress =
             read_progress(&write_progress(0.1, 5, Some("two words\nand a line"))).unwrap();
         assert_eq!(progress.message.as_deref(), Some("two words\nand a line"));
-        assert!((progress.fraction - 0.1).abs() < f64::EPSILON);
+        assert!((progress.fraction.get() - 0.1).abs() < f64::EPSILON);
     }
 }

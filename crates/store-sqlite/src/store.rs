@@ -1,14 +1,12 @@
 //! Implements `Store`: validates the request and runs the verb in one transaction.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
-use windlass_core::limits::{Limits, SCAN_PAGE, check_lease, truncate_message};
+use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
 use windlass_core::{
     Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
-    OutcomeStatus, Page, Progress, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
-    Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
+    Failure, Filter, Fraction, Heartbeat, Job, JobId, JobLease, LeaseStatus, LeaseTime, Maintained,
+    NewJob, NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings,
+    Snooze, Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
 };
 
 use crate::SqliteStore;
@@ -50,20 +48,18 @@ impl Store for SqliteStore {
     async fn accept(
         &self,
         queue: &QueueName,
-        job_lease: JobLease,
-        lease: Duration,
+        lease: JobLease,
+        time: LeaseTime,
     ) -> Result<LeaseStatus> {
-        check_lease(lease)?;
         self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
-            tx.accept(&job_lease, lease)
+            tx.accept(&lease, time.get())
         })
         .await
     }
 
-    async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed> {
-        check_lease(lease)?;
+    async fn renew(&self, queue: &QueueName, renewal: Renewal, time: LeaseTime) -> Result<Renewed> {
         self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
-            tx.renew(&renewal, lease)
+            tx.renew(&renewal, time.get())
         })
         .await
     }
@@ -72,10 +68,9 @@ impl Store for SqliteStore {
         &self,
         queue: &QueueName,
         lease: JobLease,
-        fraction: f64,
+        fraction: Fraction,
         message: Option<String>,
     ) -> Result<LeaseStatus> {
-        Progress::check(fraction)?;
         let message = message.map(|message| truncate_message(&message).to_owned());
         self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
             tx.progress(&lease, fraction, message.as_deref())

@@ -44,11 +44,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             .await?
             .ok_or("the job is missing")?;
         match job.progress {
-            Some(progress) if progress.fraction > 0.0 => break progress,
+            Some(progress) if progress.fraction.get() > 0.0 => break progress,
             _ => tokio::time::sleep(Duration::from_millis(5)).await,
         }
     };
-    println!("progress {}: {:?}", progress.fraction, progress.message);
+    println!(
+        "progress {}: {:?}",
+        progress.fraction.get(),
+        progress.message
+    );
 
     assert_eq!(client.cancel("default", id).await?, Changed::WillStop);
     assert!(matches!(

@@ -125,10 +125,10 @@ pub mod store {
     #[doc(inline)]
     pub use windlass_core::{
         Audited, Change, ChangedJob, Changes, Claim, ClaimRequest, Claimer, Clock, Completed,
-        Completion, Enqueued, Failure, Heartbeat, Jitter, JobLease, Keep, KeepSucceeded, Limits,
-        Maintained, ManualClock, Mode, NewWorker, Notification, OutcomeStatus, Partitions, Rates,
-        Renewal, Renewed, Repair, Requeue, Retry, Setting, Settings, Snooze, Stats, SystemClock,
-        Target, Totals, Watch, WorkerCommand, WorkerRecord, limits,
+        Completion, Enqueued, Failure, Fraction, Heartbeat, Jitter, JobLease, Keep, KeepSucceeded,
+        LeaseTime, Limits, Maintained, ManualClock, Mode, NewWorker, Notification, OutcomeStatus,
+        Partitions, Rates, Renewal, Renewed, Repair, Requeue, Retry, Setting, Settings, Snooze,
+        Stats, SystemClock, Target, Totals, Watch, WorkerCommand, WorkerRecord, limits,
     };
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use windlass_core::{Error, Mode, QueueName, Result};
+use windlass_core::{Error, LeaseTime, Mode, QueueName, Result};
 use windlass_worker::{Options, Order, Outcome, Role, Source};
 
 pub use running::RunningWorker;
@@ -188,7 +188,8 @@ impl Worker {
     /// Sets how long a lease lasts without renewal (default: 30s). If this process dies, its jobs run
     /// again after that time.
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.options.lease = lease;
+        let lease = LeaseTime::new(lease).map(|lease| self.options.lease = lease);
+        self.record_error(lease);
         self
     }
 

@@ -125,17 +125,17 @@ impl Shared {
     /// When a lease that began at `since` expires locally: before it expires in the store, so that the
     /// handler is stopped before another worker gets the job.
     pub(crate) fn local_expiry(&self, since: BootTime) -> BootTime {
-        since.plus(self.options.lease.saturating_sub(self.margin()))
+        since.plus(self.options.lease.get().saturating_sub(self.margin()))
     }
 
     /// How long before its expiry in the store a lease expires locally.
     pub(crate) fn margin(&self) -> Duration {
-        (self.options.lease / 6).min(Duration::from_secs(2))
+        (self.options.lease.get() / 6).min(Duration::from_secs(2))
     }
 
     /// The renewal interval: three per lease, so that two may fail.
     pub(crate) fn renew_every(&self) -> Duration {
-        self.options.lease / 3
+        self.options.lease.get() / 3
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
-use windlass_core::{ClaimedJob, Enqueued, LeaseStatus, NewJob, QueueName, Result, Store, Token};
+use windlass_core::{
+    ClaimedJob, Enqueued, Fraction, LeaseStatus, NewJob, QueueName, Result, Store, Token,
+};
 
 use crate::boot_time::BootTime;
 use crate::run::attempt::{Attempt, LocalExpiry, Origin};
@@ -99,7 +101,7 @@ impl AttemptContext {
         let Origin { store, queue } = &*self.0.origin;
         let message = message.map(str::to_owned);
         store
-            .progress(queue, self.0.lease(), fraction, message)
+            .progress(queue, self.0.lease(), Fraction::new(fraction)?, message)
             .await
     }
 

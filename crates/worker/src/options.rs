@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_core::limits::{LEASE_DEFAULT, check_lease};
-use windlass_core::{Error, Mode, QueueName, Result};
+use windlass_core::{Error, LeaseTime, Mode, QueueName, Result};
 
 /// How many jobs run at once by default.
 pub const CONCURRENCY_DEFAULT: usize = 16;
@@ -33,7 +32,7 @@ pub struct Options {
     /// released immediately when the worker stops.
     pub prefetch: usize,
     /// How long a lease lasts without renewal (default: 30s).
-    pub lease: Duration,
+    pub lease: LeaseTime,
     /// How long jobs may keep running after the worker is asked to stop (default: 25s).
     pub grace: Duration,
     /// How long a handler that watches for cancellation has to return (default: 5s).
@@ -129,7 +128,7 @@ impl Options {
             order: Order::default(),
             concurrency: CONCURRENCY_DEFAULT,
             prefetch: 0,
-            lease: LEASE_DEFAULT,
+            lease: LeaseTime::default(),
             grace: GRACE_DEFAULT,
             stop_wait: STOP_WAIT_DEFAULT,
             timeout: None,
@@ -142,7 +141,6 @@ impl Options {
     /// Validates the options.
     pub fn check(&self) -> Result<()> {
         let bad = |why: &str, help: &'static str| Err(Error::invalid("worker", why, help));
-        check_lease(self.lease)?;
         if self.queues.is_empty() {
             return bad("no queue is set", "name at least one queue");
         }

@@ -5,10 +5,9 @@ use std::time::Duration;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_core::limits::{LEASE_DEFAULT, check_lease};
 use windlass_core::{
-    BootId, ClaimRequest, Claimer, JobId, JobLease, LeaseStatus, Mode, QueueName, Renewal, Result,
-    Store, Token, duration,
+    BootId, ClaimRequest, Claimer, Fraction, JobId, JobLease, LeaseStatus, LeaseTime, Mode,
+    QueueName, Renewal, Result, Store, Token, duration,
 };
 
 use super::{ApiResult, QueueRequest};
@@ -47,10 +46,11 @@ pub enum ClaimMode {
 }
 
 /// Parses and checks a lease.
-pub(super) fn lease(text: Option<&str>) -> Result<Duration> {
-    let lease = text.map_or(Ok(LEASE_DEFAULT), duration::parse)?;
-    check_lease(lease)?;
-    Ok(lease)
+pub(super) fn lease(text: Option<&str>) -> Result<LeaseTime> {
+    text.map_or_else(
+        || Ok(LeaseTime::default()),
+        |text| LeaseTime::new(duration::parse(text)?),
+    )
 }
 
 impl Claim {
@@ -180,9 +180,8 @@ impl QueueRequest for Progress {
     async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<OutcomeReply> {
         let lease = job_lease(&self.id, &self.token)?;
         let id = lease.id.clone();
-        let status = store
-            .progress(queue, lease, self.fraction, self.message)
-            .await?;
+        let fraction = Fraction::new(self.fraction)?;
+        let status = store.progress(queue, lease, fraction, self.message).await?;
         lease_reply(queue, &id, status, "recorded")
     }
 }

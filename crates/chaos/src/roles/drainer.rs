@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::event::Event;
 use tokio::time::timeout;
-use windlass_core::{BootId, ClaimRequest, Filter, JobLease, JobState, Result};
+use windlass_core::{BootId, ClaimRequest, Filter, JobLease, JobState, LeaseTime, Result};
 
 use crate::roles::ActorContext;
 
@@ -22,7 +22,8 @@ pub async fn run(context: ActorContext) -> Result<()> {
     loop {
         seq += 1;
         context.events.log(Event::Claiming);
-        let request = ClaimRequest::worker(boot.clone(), seq, 100).lease(context.lease * 10);
+        let request = ClaimRequest::worker(boot.clone(), seq, 100)
+            .lease(LeaseTime::nearest(context.lease.get() * 10));
         let claim = context
             .retry(|| context.store.claim(&context.queue, request.clone()))
             .await?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
-use windlass_core::{Error, ErrorKind, Result, Store};
+use windlass_core::{Error, ErrorKind, LeaseTime, Result, Store};
 use windlass_store_redis::RedisStore;
 use windlass_worker::{AttemptContext, Connections, Options, Runtime, Source, Stopper};
 
@@ -62,7 +62,7 @@ pub async fn run(context: ActorContext, url: &str, arguments: Arguments) -> Resu
     options.name = arguments.name;
     options.concurrency = arguments.concurrency;
     options.prefetch = arguments.prefetch;
-    options.lease = Duration::from_millis(arguments.lease);
+    options.lease = LeaseTime::nearest(Duration::from_millis(arguments.lease));
     options.grace = Duration::from_millis(arguments.grace);
     let handler = move |context: AttemptContext| handler::attempt(context, Arc::clone(&effects));
     let stores = stores(&context, url, Duration::from_millis(arguments.delay));

@@ -6,7 +6,7 @@ use crate::event::Event;
 use clap::Args;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use windlass_core::{ClaimRequest, Error, ErrorKind, JobLease, Result};
+use windlass_core::{ClaimRequest, Error, ErrorKind, JobLease, LeaseTime, Result};
 
 use crate::roles::stop::Stop;
 use crate::roles::{ActorContext, drainer};
@@ -19,7 +19,7 @@ const ROUND: Duration = Duration::from_millis(1_500);
 
 /// The shortest lease of one of many. They do not renew, and one of hundreds may get no time on a busy
 /// machine for longer than the lease of a worker: their jobs would die without a fault.
-const LEASE_MIN: Duration = Duration::from_secs(3);
+const LEASE_MIN: LeaseTime = LeaseTime::nearest(Duration::from_secs(3));
 
 /// The longest that one of many works on a job.
 const WORK_MAX_MS: u64 = 20;

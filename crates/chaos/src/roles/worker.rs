@@ -162,7 +162,7 @@ impl Worker {
             .as_ref()
             .is_some_and(|again| (again.token, &again.jobs) == (first.token, &first.jobs));
         let may_differ =
-            self.context.may_roll_back || began.elapsed() + CLOCK_SLACK >= self.context.lease;
+            self.context.may_roll_back || began.elapsed() + CLOCK_SLACK >= self.context.lease.get();
         if !is_same && !may_differ {
             let what = format!("claimed {first:?}, repeated {again:?}");
             self.context.events.violation(what);
@@ -171,7 +171,7 @@ impl Worker {
     }
 
     async fn handle(&mut self, claim: Claim) -> Result<()> {
-        let long = self.context.lease + LEASE * self.rng.u32(..15) / 10;
+        let long = self.context.lease.get() + LEASE * self.rng.u32(..15) / 10;
         match self.rng.u8(..20) {
             0 => {
                 // Beyond the end of its lease: other workers may have the jobs by then.

@@ -5,7 +5,7 @@ mod undelivered;
 use std::time::Duration;
 
 use clap::Args;
-use windlass::store::{ClaimRequest, Claimer, Mode, limits};
+use windlass::store::{ClaimRequest, Claimer, LeaseTime, Mode, limits};
 use windlass::{BootId, Error, QueueName, Store};
 use windlass_api::ClaimReply;
 
@@ -115,6 +115,7 @@ fn request(arguments: &Arguments) -> Result<ClaimRequest> {
         (false, false) => Mode::AtLeastOnce,
     };
     let lease = parse::duration_or(arguments.lease.as_deref(), limits::LEASE_DEFAULT)?;
+    let lease = LeaseTime::new(lease)?;
     let mut request = ClaimRequest::single(arguments.max).lease(lease).mode(mode);
     if let Some(worker) = &arguments.worker {
         request.claimer = Claimer::Single {

@@ -3,6 +3,7 @@
 mod logging;
 
 use clap::Args;
+use windlass::store::LeaseTime;
 use windlass::{BootId, duration};
 use windlass_stdio::processor::check_namespace;
 use windlass_stdio::{Identity, LINE_BYTES_MAX_DEFAULT, Processor, ProcessorOptions};
@@ -89,8 +90,9 @@ fn options(arguments: &Arguments) -> Result<ProcessorOptions> {
         options.publisher = name;
     }
     options.tick = tick;
-    options.lease = parse::duration_or(arguments.lease.as_deref(), tick * 3)?;
-    options.worker_expiry = parse::duration_or(arguments.worker_expiry.as_deref(), tick * 3)?;
+    let expiry = |text: Option<&str>| Ok(LeaseTime::new(parse::duration_or(text, tick * 3)?)?);
+    options.lease = expiry(arguments.lease.as_deref())?;
+    options.worker_expiry = expiry(arguments.worker_expiry.as_deref())?;
     options.line_bytes_max = arguments.line_max;
     Ok(options)
 }

@@ -162,7 +162,7 @@ impl Processor {
 
     /// Returns whether a worker has been silent for too long.
     pub(super) fn is_expired(&self, worker: &WorkerRecord, now: Timestamp) -> bool {
-        now.since(worker.last_seen) >= self.options.worker_expiry
+        now.since(worker.last_seen) >= self.options.worker_expiry.get()
     }
 
     /// Returns the jobs a worker has in a queue: from its record or, if it has none, from the queue.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use windlass_api::{Code, Error};
 use windlass_core::{
-    Job, JobId, JobLease, JobState, LeaseStatus, OutcomeStatus, Progress, QueueName, Renewal,
+    Fraction, Job, JobId, JobLease, JobState, LeaseStatus, OutcomeStatus, QueueName, Renewal,
     Result, WorkerRecord,
 };
 
@@ -110,7 +110,7 @@ impl Processor {
         queue: &QueueName,
         id: &JobId,
         sender: &Sender,
-        status: Status,
+        (progress, message): (Option<Fraction>, Option<String>),
     ) -> ReplyResult {
         let (lease, job) = self.find_lease(queue, id, sender).await?;
         let expiry = self.options.worker_expiry;
@@ -127,16 +127,15 @@ impl Processor {
                 LeaseStatus::Lost
             }
         };
-        let lease_status = match (lease_status, status.progress) {
+        let lease_status = match (lease_status, progress) {
             (LeaseStatus::Valid, Some(fraction)) => {
-                let message = status.message;
                 self.store.progress(queue, lease, fraction, message).await?
             }
             (lease_status, _) => lease_status,
         };
         match lease_status {
             LeaseStatus::Valid => fields(&JobReply {
-                progress: status.progress,
+                progress: progress.map(Fraction::get),
                 cancel: Some(job.is_cancel_requested),
                 ..JobReply::new(queue, id, "processing")
             }),
@@ -184,14 +183,11 @@ impl Processor {
 
 /// Returns the reported progress, from `status` or from the top level. It is checked before any
 /// change is made.
-fn status(payload: &Payload<'_>) -> Result<Status> {
+fn status(payload: &Payload<'_>) -> Result<(Option<Fraction>, Option<String>)> {
     let nested: Status = payload.fields.get("status")?.unwrap_or_default();
-    let status = Status {
-        progress: nested.progress.or(payload.fields.get("progress")?),
-        message: nested.message,
-    };
-    status.progress.map_or(Ok(()), Progress::check)?;
-    Ok(status)
+    let progress = nested.progress.or(payload.fields.get("progress")?);
+    let progress = progress.map(Fraction::new).transpose()?;
+    Ok((progress, nested.message))
 }
 
 fn lease_lost(id: &JobId, sender: &Sender) -> Error {

@@ -1,7 +1,8 @@
 //! Which workers are idle or busy, and which worker owns a job.
 
 use windlass_core::{
-    BootId, ClaimRequest, Claimer, JobId, JobLease, JobState, Mode, QueueName, Reason, Store,
+    BootId, ClaimRequest, Claimer, JobId, JobLease, JobState, LeaseTime, Mode, QueueName, Reason,
+    Store,
 };
 
 use super::script::{Fixture, processor, replay_processor};
@@ -75,7 +76,11 @@ async fn a_worker_that_was_forgotten_gives_back_what_it_accepted_and_keeps_what_
         let hold = offer_to_unknown_worker(fixture.store.as_ref()).await;
         if has_accepted {
             let lease = std::time::Duration::from_secs(10);
-            fixture.store.accept(&queue(), hold, lease).await.unwrap();
+            fixture
+                .store
+                .accept(&queue(), hold, LeaseTime::nearest(lease))
+                .await
+                .unwrap();
         }
 
         let idle = r#"{"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}"#;

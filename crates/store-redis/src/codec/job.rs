@@ -167,7 +167,7 @@ pub(crate) fn claimed(id: JobId, payload: Bytes, opts: Opts) -> Result<ClaimedJo
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::{BootId, ErrorKind, Progress, Reason, Timestamp, Token};
+    use windlass_core::{BootId, ErrorKind, Fraction, Progress, Reason, Timestamp, Token};
 
     use super::*;
 
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(job.worker, BootId::new("one").ok());
         assert!(job.is_cancel_requested);
         let progress = Progress {
-            fraction: 0.5,
+            fraction: Fraction::new(0.5).unwrap(),
             message: Some("half".to_owned()),
             at: at(5_100),
         };

@@ -1,6 +1,6 @@
 //! The progress of a running job.
 
-use windlass_core::{Progress, Result};
+use windlass_core::{Fraction, Progress, Result};
 
 use super::{damaged, text, time};
 
@@ -15,16 +15,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Progress> {
         fraction: fraction
             .parse()
             .ok()
-            .filter(|fraction| Progress::check(*fraction).is_ok())
+            .and_then(|fraction| Fraction::new(fraction).ok())
             .ok_or_else(|| damaged(KIND, "invalid fraction"))?,
         at: time(KIND, at)?,
         message: fields.next().map(str::to_owned),
     })
-}
-
-/// Encodes a fraction so that it is read back exactly.
-pub(crate) fn fraction(fraction: f64) -> String {
-    fraction.to_string()
 }
 
 #[cfg(test)]
@@ -36,9 +31,9 @@ mod tests {
     #[test]
     fn progress_is_read_with_and_without_a_message() {
         for exact in [0.0, 1.0, 0.1 + 0.2, 1.0 / 3.0, f64::MIN_POSITIVE] {
-            let text = format!("{}\t77", fraction(exact));
+            let text = format!("{exact}\t77");
             let expected = Progress {
-                fraction: exact,
+                fraction: Fraction::new(exact).unwrap(),
                 message: None,
                 at: Timestamp::from_ms(77),
             };

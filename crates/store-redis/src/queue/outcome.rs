@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass_core::{
-    BootId, ClaimRequest, Completed, Completion, Failure, JobLease, LeaseStatus, OutcomeStatus,
-    Owner, Requeue, Result, Snooze, Token,
+    BootId, ClaimRequest, Completed, Completion, Failure, Fraction, JobLease, LeaseStatus,
+    OutcomeStatus, Owner, Requeue, Result, Snooze, Token,
 };
 
 use super::{BATCH_MAX, BatchedPartition, Queue, after_some, all, all_done};
@@ -263,7 +263,7 @@ impl Queue {
     pub(crate) async fn progress(
         &self,
         lease: &JobLease,
-        fraction: f64,
+        fraction: Fraction,
         message: Option<&str>,
     ) -> Result<LeaseStatus> {
         let (known, mut tried) = (self.partitions().len(), 0);

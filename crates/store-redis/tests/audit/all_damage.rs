@@ -1,6 +1,6 @@
 //! All kinds of damage at once.
 
-use windlass_core::{Due, NewJob, Priority, Result, Retry};
+use windlass_core::{Due, Fraction, NewJob, Priority, Result, Retry};
 use windlass_testkit::fixture::{boot, lease_of, named, numbered, secs};
 use windlass_testkit::redis::Reply;
 
@@ -44,7 +44,12 @@ pub(crate) async fn fill(test: &AuditFixture) -> Result<()> {
     let half = Some("half".to_owned());
     fixture
         .store
-        .progress(&fixture.queue, lease_of(&claim, 1), 0.5, half)
+        .progress(
+            &fixture.queue,
+            lease_of(&claim, 1),
+            Fraction::new(0.5)?,
+            half,
+        )
         .await?;
     fixture.cancel(claim.jobs[2].id.as_str()).await?;
     for name in ["j020", "j021", "j019", "low1"] {

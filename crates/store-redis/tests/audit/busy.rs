@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use windlass_core::{
-    BootId, Change, ClaimRequest, Due, NewJob, Priority, QueueName, Repair, Result, Retry, Store,
-    Target,
+    BootId, Change, ClaimRequest, Due, LeaseTime, NewJob, Priority, QueueName, Repair, Result,
+    Retry, Store, Target,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::{id, lease_of, named, queue};
@@ -143,8 +143,9 @@ async fn produce(store: &RedisStore, queue: &QueueName, number: usize, turn: u64
 /// Claims jobs, then completes, fails, releases, snoozes or abandons them.
 async fn consume(store: &RedisStore, queue: &QueueName, boot: &BootId, seq: u64) -> Result<()> {
     let request = match seq % 3 {
-        0 => ClaimRequest::single(7).lease(Duration::from_millis(5)),
-        _ => ClaimRequest::worker(boot.clone(), seq, 9).lease(Duration::from_millis(200)),
+        0 => ClaimRequest::single(7).lease(LeaseTime::nearest(Duration::from_millis(5))),
+        _ => ClaimRequest::worker(boot.clone(), seq, 9)
+            .lease(LeaseTime::nearest(Duration::from_millis(200))),
     };
     let Some(claim) = store.claim(queue, request).await? else {
         return Ok(());

@@ -1,6 +1,6 @@
 //! Claims, their records, owners and leases.
 
-use windlass_core::{LeaseStatus, OutcomeStatus, Result};
+use windlass_core::{LeaseStatus, LeaseTime, OutcomeStatus, Result};
 use windlass_testkit::fixture::{boot, id, lease_of, leases_of, numbered, secs};
 
 use crate::fixture::AuditFixture;
@@ -322,7 +322,11 @@ async fn a_dispatched_job_may_still_be_accepted() -> Result<()> {
 
     let status = fixture
         .store
-        .accept(&fixture.queue, lease_of(&claim, 0), secs(30))
+        .accept(
+            &fixture.queue,
+            lease_of(&claim, 0),
+            LeaseTime::nearest(secs(30)),
+        )
         .await?;
     assert_eq!(status, LeaseStatus::Valid);
     assert_eq!(test.repair().await?, Vec::<String>::new());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, Claim, ClaimRequest, JobId, JobLease, Kind, ManualClock, NewJob, QueueName, Renewal,
-    Store, Timestamp,
+    BootId, Claim, ClaimRequest, JobId, JobLease, Kind, LeaseTime, ManualClock, NewJob, QueueName,
+    Renewal, Store, Timestamp,
 };
 
 /// The time of the fixed clock.
@@ -14,7 +14,7 @@ const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 /// Delay of scheduled jobs.
 pub(crate) const DELAY: Duration = Duration::from_secs(3600);
 
-const LEASE: Duration = Duration::from_secs(30);
+const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(30));
 
 pub(crate) struct Fixture {
     store: Arc<dyn Store>,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Due, JobLease, JobState, Mode, NewJob, OutcomeStatus, QueueName,
-    Renewal, Result, Store,
+    BootId, Claim, ClaimRequest, Due, JobLease, JobState, LeaseTime, Mode, NewJob, OutcomeStatus,
+    QueueName, Renewal, Result, Store,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{id, lease_of};
@@ -20,7 +20,7 @@ const HEALTHY: &str = "durability=replicated:1&timeout=30s";
 /// Each call waits for half of this.
 const CUT_OFF: &str = "durability=replicated:1&timeout=3s";
 
-const LEASE: Duration = Duration::from_secs(1);
+const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(1));
 
 /// A queue with jobs on a primary and its replica.
 struct Fixture {
@@ -97,7 +97,7 @@ async fn no_outcome_on_a_cut_off_primary_is_accepted() {
     assert_unknown("fail", old.fail(q, failures.clone()).await);
     assert_unknown("fail elsewhere", other.fail(q, failures).await);
     assert_unknown("release", old.release(q, vec![lease_of(&held, 2)]).await);
-    let snooze = lease_of(&held, 3).snooze(Due::After(LEASE));
+    let snooze = lease_of(&held, 3).snooze(Due::After(LEASE.get()));
     assert_unknown("snooze", old.snooze(q, vec![snooze]).await);
     let accepted = old.accept(q, lease_of(&offered, 0), LEASE).await;
     assert_unknown("accept", accepted);

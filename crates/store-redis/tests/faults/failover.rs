@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio::time::sleep;
 use windlass_chaos::invariants;
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Clock, DurabilityLevel, JobLease, LeaseStatus, ManualClock,
-    NewJob, OutcomeStatus, QueueName, Renewal, Store, SystemClock, Timestamp,
+    BootId, Claim, ClaimRequest, Clock, DurabilityLevel, Fraction, JobLease, LeaseStatus,
+    LeaseTime, ManualClock, NewJob, OutcomeStatus, QueueName, Renewal, Store, SystemClock,
+    Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::{Sentinels, Server};
@@ -144,7 +145,7 @@ async fn a_claim_that_a_failover_undid_shares_its_token_with_no_other() {
 }
 
 async fn claim(store: &RedisStore, q: &QueueName, boot: &BootId, lease: Duration) -> Claim {
-    let request = ClaimRequest::worker(boot.clone(), 1, 1).lease(lease);
+    let request = ClaimRequest::worker(boot.clone(), 1, 1).lease(LeaseTime::nearest(lease));
     store.claim(q, request).await.unwrap().expect("a job waits")
 }
 
@@ -170,7 +171,10 @@ async fn assert_refused(store: &RedisStore, q: &QueueName, stale: &Claim, boot: 
         [OutcomeStatus::LeaseLost]
     );
     assert_eq!(
-        store.progress(q, lease(stale), 0.1, None).await.unwrap(),
+        store
+            .progress(q, lease(stale), Fraction::new(0.1).unwrap(), None)
+            .await
+            .unwrap(),
         LeaseStatus::Lost
     );
     let renewal = Renewal::Worker {
@@ -179,7 +183,7 @@ async fn assert_refused(store: &RedisStore, q: &QueueName, stale: &Claim, boot: 
         settled: 1,
     };
     let renewed = store
-        .renew(q, renewal, Duration::from_secs(30))
+        .renew(q, renewal, LeaseTime::nearest(Duration::from_secs(30)))
         .await
         .unwrap();
     assert_eq!(renewed.lost, [stale.token]);

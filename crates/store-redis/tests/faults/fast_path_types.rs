@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, ClaimRequest, Clock, JobLease, Kind, ManualClock, NewJob, QueueName, Result, Store,
-    SystemClock, Timestamp,
+    BootId, ClaimRequest, Clock, JobLease, Kind, LeaseTime, ManualClock, NewJob, QueueName, Result,
+    Store, SystemClock, Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::leases_of;
@@ -47,7 +47,7 @@ impl FastPathFixture {
 
     fn request(&self, seq: u64) -> ClaimRequest {
         let mut request = ClaimRequest::worker(self.boot.clone(), seq, 2);
-        request.lease = Duration::from_secs(30);
+        request.lease = LeaseTime::nearest(Duration::from_secs(30));
         request.nonce = 9;
         request
     }

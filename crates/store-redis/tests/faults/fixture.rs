@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use windlass_core::{
-    BootId, Change, Claim, ClaimRequest, Due, Filter, Headers, JobLease, JobState, ManualClock,
-    Mode, NewJob, NewWorker, Priority, QueueName, Renewal, Retry, Setting, Store, Target,
-    UniqueKey,
+    BootId, Change, Claim, ClaimRequest, Due, Filter, Fraction, Headers, JobLease, JobState,
+    LeaseTime, ManualClock, Mode, NewJob, NewWorker, Priority, QueueName, Renewal, Retry, Setting,
+    Store, Target, UniqueKey,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{id, lease_of, leases_of};
 
-pub(crate) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(30));
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 
 /// The queue, its workers and their claims.
@@ -60,11 +60,21 @@ impl Fixture {
             tokens: vec![held.token],
             settled: 1,
         };
-        store.renew(&q, renewal, HOUR).await.unwrap();
+        store
+            .renew(&q, renewal, LeaseTime::nearest(HOUR))
+            .await
+            .unwrap();
         waiting(store, &q).await;
-        let offer = ClaimRequest::single(1).mode(Mode::Dispatch).lease(HOUR);
+        let offer = ClaimRequest::single(1)
+            .mode(Mode::Dispatch)
+            .lease(LeaseTime::nearest(HOUR));
         let fixture = Self {
-            single: claim(store, &q, ClaimRequest::single(1).lease(HOUR)).await,
+            single: claim(
+                store,
+                &q,
+                ClaimRequest::single(1).lease(LeaseTime::nearest(HOUR)),
+            )
+            .await,
             offered: claim(store, &q, offer).await,
             q,
             boot,
@@ -109,7 +119,7 @@ async fn suspects(store: &RedisStore, q: &QueueName, expired: &BootId, clock: &M
             ClaimRequest::worker(expired.clone(), seq, 1).lease(LEASE),
         )
         .await;
-        clock.advance(2 * LEASE);
+        clock.advance(2 * LEASE.get());
         store.maintain(q, 100).await.unwrap();
     }
 }
@@ -164,12 +174,17 @@ async fn held(store: &RedisStore, q: &QueueName, boot: &BootId) -> Claim {
     let held = claim(
         store,
         q,
-        ClaimRequest::worker(boot.clone(), 1, 5).lease(HOUR),
+        ClaimRequest::worker(boot.clone(), 1, 5).lease(LeaseTime::nearest(HOUR)),
     )
     .await;
     assert_eq!(held.jobs.len(), 5);
     store
-        .progress(q, lease_of(&held, 0), 0.5, Some("half".to_owned()))
+        .progress(
+            q,
+            lease_of(&held, 0),
+            Fraction::new(0.5).unwrap(),
+            Some("half".to_owned()),
+        )
         .await
         .unwrap();
     store
@@ -199,7 +214,7 @@ async fn lost(store: &RedisStore, q: &QueueName, expired: &BootId, clock: &Manua
         ClaimRequest::worker(expired.clone(), 200, 2).lease(LEASE),
     )
     .await;
-    clock.advance(LEASE + Duration::from_secs(1));
+    clock.advance(LEASE.get() + Duration::from_secs(1));
 }
 
 /// Waiting jobs: of every priority, scheduled, due, with an expiry, with stale list entries.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, Change, ClaimRequest, Due, ErrorKind, Heartbeat, JobId, JobLease, Mode, NewJob,
-    NewWorker, OutcomeStatus, QueueName, Renewal, Store, WorkerCommand,
+    BootId, Change, ClaimRequest, Due, ErrorKind, Fraction, Heartbeat, JobId, JobLease, LeaseTime,
+    Mode, NewJob, NewWorker, OutcomeStatus, QueueName, Renewal, Store, WorkerCommand,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{lease_of, leases_of};
@@ -14,7 +14,7 @@ use windlass_testkit::redis::Server;
 use crate::support::{info, open, queue, with, with_options};
 
 const ROOM: u64 = 6 * 1024 * 1024;
-const LEASE: Duration = Duration::from_secs(30);
+const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(30));
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_server_rejects_jobs_and_lets_existing_ones_end() {
@@ -147,7 +147,12 @@ async fn use_leases(store: &RedisStore, q: &QueueName, boot: &BootId) {
     assert!(renewed.until.is_some() && renewed.lost.is_empty());
     let leases = leases_of(&claim);
     store
-        .progress(q, leases[0].clone(), 0.5, Some("half".to_owned()))
+        .progress(
+            q,
+            leases[0].clone(),
+            Fraction::new(0.5).unwrap(),
+            Some("half".to_owned()),
+        )
         .await
         .unwrap();
     let statuses = store.release(q, leases).await.unwrap();

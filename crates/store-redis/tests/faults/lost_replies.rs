@@ -5,8 +5,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use windlass_core::{
-    BootId, Claim, ClaimRequest, JobId, JobLease, NewJob, OutcomeStatus, QueueName, Renewal, Store,
-    Token,
+    BootId, Claim, ClaimRequest, JobId, JobLease, LeaseTime, NewJob, OutcomeStatus, QueueName,
+    Renewal, Store, Token,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::leases_of;
@@ -18,7 +18,7 @@ use crate::support::{open, queue, with_options};
 const JOBS: usize = 60;
 
 /// So long that no job comes back because its lease expired.
-const LEASE: Duration = Duration::from_secs(300);
+const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(300));
 
 /// Timeout of a test; far less than a lease.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -135,7 +135,7 @@ async fn cancelled_claims_leave_nothing_behind() {
         let request = ClaimRequest::worker(worker.boot.clone(), worker.seq, 1).lease(LEASE);
         let mut waiting = request.clone();
         let wait = if fastrand::bool() {
-            LEASE
+            LEASE.get()
         } else {
             Duration::ZERO
         };

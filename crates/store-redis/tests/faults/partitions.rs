@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Error, Mode, Owner, QueueName, Renewal, Store, Token,
+    BootId, Claim, ClaimRequest, Error, LeaseTime, Mode, Owner, QueueName, Renewal, Store, Token,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{lease_of, named};
@@ -13,7 +13,7 @@ use windlass_testkit::redis::{Cluster, Reply, slot_of};
 use crate::support::{blocking, eventually, open, queue, with, with_options};
 
 const PARTITIONS: u64 = 4;
-const LEASE: Duration = Duration::from_secs(100);
+const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(100));
 
 /// A Cluster with a partitioned queue and jobs in each partition.
 struct ClusterFixture {
@@ -56,7 +56,7 @@ impl ClusterFixture {
         &self,
         tokens: Vec<Token>,
         settled: u64,
-        lease: Duration,
+        lease: LeaseTime,
     ) -> windlass_core::Result<windlass_core::Renewed> {
         let renewal = Renewal::Worker {
             boot: self.boot.clone(),
@@ -132,7 +132,11 @@ async fn a_worker_renews_in_every_partition_that_can_be_reached() {
         .collect();
     fixture.with_first(|server| server.kill()).await;
 
-    let renewal = fixture.renew(tokens.clone(), 2 * PARTITIONS - 1, 3 * LEASE);
+    let renewal = fixture.renew(
+        tokens.clone(),
+        2 * PARTITIONS - 1,
+        LeaseTime::nearest(3 * LEASE.get()),
+    );
     let renewed = renewal.await.unwrap();
 
     let is_reached = |token: &Token| others.contains(&u64::from(token.nonce >> 24));
@@ -159,7 +163,11 @@ async fn a_partition_that_hangs_delays_the_renewal_of_the_others_for_a_quarter_o
     }
     fixture.with_first(|server| server.stop()).await;
 
-    let renewal = fixture.renew(tokens, 2 * PARTITIONS - 1, Duration::from_secs(4));
+    let renewal = fixture.renew(
+        tokens,
+        2 * PARTITIONS - 1,
+        LeaseTime::nearest(Duration::from_secs(4)),
+    );
     let renewed = tokio::time::timeout(Duration::from_secs(30), renewal).await;
 
     fixture.with_first(|server| server.resume()).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, Change, ClaimRequest, DurabilityLevel, Enqueued, Filter, JobLease, JobState,
+    BootId, Change, ClaimRequest, DurabilityLevel, Enqueued, Filter, JobLease, JobState, LeaseTime,
     ManualClock, NewJob, QueueName, Result, Retry, Store, Target, Timestamp, UniqueKey,
 };
 use windlass_store_redis::{Options, RedisStore};
@@ -17,7 +17,7 @@ use crate::fixture::worker;
 use crate::proxy::Proxy;
 use crate::support::{open, queue, replicated, shared, with_options};
 
-const LEASE: Duration = Duration::from_secs(300);
+const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(300));
 
 /// More than a busy machine needs to send a call again.
 const TIMEOUT: &str = "timeout=60s";
@@ -142,7 +142,7 @@ async fn a_promote_sent_again_returns_the_first_reply() {
         assert_same_reply(
             "done",
             async |store, q| {
-                let jobs = waiting().into_iter().map(|job| job.delay(LEASE));
+                let jobs = waiting().into_iter().map(|job| job.delay(LEASE.get()));
                 enqueue(&*store, &q, jobs.collect()).await;
             },
             move |store, q| {

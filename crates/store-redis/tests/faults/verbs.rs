@@ -3,8 +3,8 @@
 use std::pin::Pin;
 
 use windlass_core::{
-    BootId, Change, ClaimRequest, Due, Filter, Heartbeat, JobLease, JobState, Mode, NewJob,
-    Priority, Renewal, Result, Retry, Store, Target, UniqueKey, WorkerCommand,
+    BootId, Change, ClaimRequest, Due, Filter, Fraction, Heartbeat, JobLease, JobState, LeaseTime,
+    Mode, NewJob, Priority, Renewal, Result, Retry, Store, Target, UniqueKey, WorkerCommand,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{id, lease_of, leases_of};
@@ -99,9 +99,9 @@ verbs! {
     "claim at most once": |s, w| s.claim(&w.q, alone(100, Mode::AtMostOnce));
     "claim dispatch": |s, w| s.claim(&w.q, alone(1, Mode::Dispatch));
     "accept": |s, w| s.accept(&w.q, lease_of(&w.offered, 0), LEASE);
-    "renew": |s, w| s.renew(&w.q, renewal(w), 2 * HOUR);
-    "renew single": |s, w| s.renew(&w.q, Renewal::Single { token: w.single.token }, 2 * HOUR);
-    "progress": |s, w| s.progress(&w.q, lease_of(&w.held, 1), 0.7, None);
+    "renew": |s, w| s.renew(&w.q, renewal(w), LeaseTime::nearest(2 * HOUR));
+    "renew single": |s, w| s.renew(&w.q, Renewal::Single { token: w.single.token }, LeaseTime::nearest(2 * HOUR));
+    "progress": |s, w| s.progress(&w.q, lease_of(&w.held, 1), Fraction::new(0.7)?, None);
     "complete": |s, w| s.complete(&w.q, leases_of(&w.held).into_iter().map(|lease| lease.completion().result("r")).collect(), None);
     "complete fast path": |s, w| s.complete(&w.q, leases_of(&w.single).into_iter().map(JobLease::completion).collect(), None);
     "complete and claim": |s, w| s.complete(&w.q, leases_of(&w.held).into_iter().map(JobLease::completion).collect(), Some(request(w, 2)));

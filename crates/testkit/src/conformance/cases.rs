@@ -109,8 +109,6 @@ macro_rules! conformance_cases {
                 a_single_renewal_names_the_jobs_of_its_claim_among_many_that_were_asked_to_stop,
                 a_finished_claim_is_not_called_lost_for_a_minute,
                 progress_is_shown_and_renews_nothing,
-                progress_beyond_its_bounds_is_refused,
-                a_lease_out_of_range_is_rejected,
                 a_reaped_boot_may_claim_again,
             }
             fencing {

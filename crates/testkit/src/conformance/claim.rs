@@ -1,6 +1,6 @@
 //! Claim: each job is claimed once, and a claim can be repeated if its reply was lost.
 
-use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, LEASE_DEFAULT, LEASE_MAX};
+use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, LEASE_DEFAULT};
 use windlass_core::{
     Claim, ClaimRequest, Due, ErrorKind, JobState, Mode, NewJob, OutcomeStatus, Priority, Result,
 };
@@ -361,8 +361,6 @@ pub async fn an_invalid_claim_is_rejected(fixture: &Fixture) -> Result<()> {
 
     for request in [
         ClaimRequest::single(0),
-        ClaimRequest::single(1).lease(secs(0)),
-        ClaimRequest::single(1).lease(LEASE_MAX + ms(1)),
         ClaimRequest::single(2).mode(Mode::Dispatch),
         ClaimRequest::worker(boot("worker"), 1, 1).mode(Mode::Dispatch),
     ] {

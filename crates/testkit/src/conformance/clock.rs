@@ -1,7 +1,7 @@
 //! Clock: small steps back are ignored, large ones are adopted.
 
 use windlass_core::limits::LEASE_DEFAULT;
-use windlass_core::{ClaimRequest, JobState, OutcomeStatus, Result};
+use windlass_core::{ClaimRequest, JobState, LeaseTime, OutcomeStatus, Result};
 
 use crate::fixture::{Fixture, boot, lease_of, ms, named, numbered, secs};
 
@@ -72,7 +72,7 @@ pub async fn a_step_back_cuts_a_short_lease_beneath_many_long_ones(
     fixture.enqueue_all(numbered(520)).await?;
     fixture.take(1).await?;
     for _ in 0..519 {
-        let request = ClaimRequest::single(1).lease(secs(7200));
+        let request = ClaimRequest::single(1).lease(LeaseTime::nearest(secs(7200)));
         fixture.store.claim(&fixture.queue, request).await?;
     }
     fixture.clock.step_back(secs(600));

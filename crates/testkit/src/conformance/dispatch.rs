@@ -1,11 +1,13 @@
 //! Dispatch: a job is offered to a worker, which must accept it.
 
 use windlass_core::limits::LEASE_DEFAULT;
-use windlass_core::{Claim, ClaimRequest, JobState, LeaseStatus, Mode, OutcomeStatus, Result};
+use windlass_core::{
+    Claim, ClaimRequest, JobState, LeaseStatus, LeaseTime, Mode, OutcomeStatus, Result,
+};
 
 use crate::fixture::{Fixture, almost, lease_of, ms, secs};
 
-const OFFER: std::time::Duration = secs(2);
+const OFFER: LeaseTime = LeaseTime::nearest(secs(2));
 
 async fn offer(fixture: &Fixture) -> Result<Claim> {
     let request = ClaimRequest::single(1).mode(Mode::Dispatch).lease(OFFER);
@@ -15,7 +17,9 @@ async fn offer(fixture: &Fixture) -> Result<Claim> {
 
 async fn accept(fixture: &Fixture, claim: &Claim) -> Result<LeaseStatus> {
     let (store, lease) = (&fixture.store, lease_of(claim, 0));
-    store.accept(&fixture.queue, lease, LEASE_DEFAULT).await
+    store
+        .accept(&fixture.queue, lease, LeaseTime::default())
+        .await
 }
 
 pub async fn a_dispatched_job_runs_and_is_not_accepted(fixture: &Fixture) -> Result<()> {
@@ -40,7 +44,7 @@ pub async fn a_job_not_accepted_in_time_goes_back_to_the_front(fixture: &Fixture
     fixture.fill(&["a", "b"]).await?;
     offer(fixture).await?;
 
-    fixture.advance(almost(OFFER));
+    fixture.advance(almost(OFFER.get()));
     assert_eq!(fixture.maintain().await?.reaped, 0);
     fixture.advance(ms(1));
     fixture.maintain().await?;
@@ -88,7 +92,7 @@ pub async fn accepting_again_succeeds_again(fixture: &Fixture) -> Result<()> {
 pub async fn an_offer_that_went_back_cannot_be_accepted(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = offer(fixture).await?;
-    fixture.advance(OFFER);
+    fixture.advance(OFFER.get());
     fixture.maintain().await?;
 
     let held = accept(fixture, &claim).await?;

@@ -1,7 +1,9 @@
 //! Fencing: a stale token changes nothing, and exactly one claim completes a job.
 
 use windlass_core::limits::LEASE_DEFAULT;
-use windlass_core::{Claim, Due, JobLease, LeaseStatus, OutcomeStatus, Result, Retry, Token};
+use windlass_core::{
+    Claim, Due, Fraction, JobLease, LeaseStatus, LeaseTime, OutcomeStatus, Result, Retry, Token,
+};
 
 use crate::fixture::{Fixture, almost, boot, id, lease_of, ms, secs};
 
@@ -47,11 +49,11 @@ pub async fn a_stale_token_holds_nothing(fixture: &Fixture) -> Result<()> {
 
     let progress = fixture
         .store
-        .progress(&fixture.queue, lease_of(&old, 0), 0.5, None)
+        .progress(&fixture.queue, lease_of(&old, 0), Fraction::new(0.5)?, None)
         .await?;
     let accept = fixture
         .store
-        .accept(&fixture.queue, lease_of(&old, 0), LEASE_DEFAULT)
+        .accept(&fixture.queue, lease_of(&old, 0), LeaseTime::default())
         .await?;
     let renewed = fixture.renew(old.token).await?;
     let renewed_all = fixture.renew_as(&boot("old"), &[old.token], 1).await?;

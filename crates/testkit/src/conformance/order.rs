@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, ClaimRequest, Due, Jitter, JobLease, JobState, OutcomeStatus, Priority, Result, Retry,
-    RetryPolicy,
+    BootId, ClaimRequest, Due, Jitter, JobLease, JobState, LeaseTime, OutcomeStatus, Priority,
+    Result, Retry, RetryPolicy,
 };
 
 use super::workers::worker;
@@ -164,7 +164,7 @@ pub async fn many_reaped_jobs_return_in_claim_order_to_the_next_call_of_complete
     fixture: &Fixture,
 ) -> Result<()> {
     fixture.fill(&["done"]).await?;
-    let long = ClaimRequest::single(1).lease(secs(60));
+    let long = ClaimRequest::single(1).lease(LeaseTime::nearest(secs(60)));
     let done = fixture.store.claim(&fixture.queue, long).await?;
     let done = lease_of(&done.expect("a job is ready"), 0).completion();
     busy_worker(fixture).await?;
@@ -260,8 +260,8 @@ pub async fn a_later_reap_stands_ahead_of_an_earlier_one(fixture: &Fixture) -> R
 
 pub async fn leases_are_reaped_in_the_order_they_ended(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b", "c"]).await?;
-    let long = ClaimRequest::single(1).lease(secs(20));
-    let short = ClaimRequest::single(1).lease(secs(10));
+    let long = ClaimRequest::single(1).lease(LeaseTime::nearest(secs(20)));
+    let short = ClaimRequest::single(1).lease(LeaseTime::nearest(secs(10)));
     fixture.store.claim(&fixture.queue, long).await?;
     fixture.store.claim(&fixture.queue, short).await?;
 

@@ -1,8 +1,8 @@
 //! Workers: records, heartbeats, commands, and the jobs of workers that leave or fail.
 
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Claimer, ErrorKind, Heartbeat, JobState, NewWorker, OutcomeStatus,
-    QueueName, Result, WorkerCommand, WorkerRecord,
+    BootId, Claim, ClaimRequest, Claimer, ErrorKind, Heartbeat, JobState, LeaseTime, NewWorker,
+    OutcomeStatus, QueueName, Result, WorkerCommand, WorkerRecord,
 };
 
 use crate::fixture::{Fixture, almost, boot, id, lease_of, ms, named, queue, secs};
@@ -180,7 +180,7 @@ pub async fn a_silent_worker_may_still_be_failed(fixture: &Fixture) -> Result<()
         .register(worker(&one, &[&fixture.queue]))
         .await?;
     fixture.fill(&["a"]).await?;
-    let request = ClaimRequest::worker(one.clone(), 1, 1).lease(secs(3600));
+    let request = ClaimRequest::worker(one.clone(), 1, 1).lease(LeaseTime::nearest(secs(3600)));
     fixture.store.claim(&fixture.queue, request).await?;
     fixture.advance(secs(120));
 

@@ -7,7 +7,7 @@ mod outcome;
 use std::time::Duration;
 
 use fastrand::Rng;
-use windlass_core::{ClaimRequest, Claimer, Clock, Mode, Renewal, Timestamp, Token};
+use windlass_core::{ClaimRequest, Claimer, Clock, LeaseTime, Mode, Renewal, Timestamp, Token};
 
 pub(super) use self::job::LARGE_BYTES;
 
@@ -99,12 +99,12 @@ fn now(callers: &Callers) -> Timestamp {
 }
 
 /// Generates a lease: mostly so short that it expires.
-fn lease(rng: &mut Rng) -> Duration {
-    match rng.u8(..10) {
+fn lease(rng: &mut Rng) -> LeaseTime {
+    LeaseTime::nearest(match rng.u8(..10) {
         0 => ms(rng, 1..=50),
         1..8 => ms(rng, 200..=5_000),
         _ => ms(rng, 5_000..=60_000),
-    }
+    })
 }
 
 fn max(rng: &mut Rng) -> usize {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use windlass_core::{
-    BootId, Change, ClaimRequest, Completion, Due, Failure, Filter, Heartbeat, JobId, JobLease,
-    ManualClock, NewJob, NewWorker, QueueName, Renewal, Result, Setting, Snooze, Store, Target,
-    WorkerCommand,
+    BootId, Change, ClaimRequest, Completion, Due, Failure, Filter, Fraction, Heartbeat, JobId,
+    JobLease, LeaseTime, ManualClock, NewJob, NewWorker, QueueName, Renewal, Result, Setting,
+    Snooze, Store, Target, WorkerCommand,
 };
 
 use super::reply::Reply;
@@ -17,9 +17,9 @@ pub(super) enum Operation {
     Clock(Movement),
     Enqueue(QueueName, Vec<NewJob>),
     Claim(QueueName, ClaimRequest),
-    Accept(QueueName, JobLease, Duration),
-    Renew(QueueName, Renewal, Duration),
-    Progress(QueueName, JobLease, f64, Option<String>),
+    Accept(QueueName, JobLease, LeaseTime),
+    Renew(QueueName, Renewal, LeaseTime),
+    Progress(QueueName, JobLease, Fraction, Option<String>),
     Complete(QueueName, Vec<Completion>, Option<ClaimRequest>),
     Fail(QueueName, Vec<Failure>),
     Release(QueueName, Vec<JobLease>),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    ClaimRequest, ClaimedJob, Jitter, JobId, JobLease, Mode, OutcomeStatus, QueueName, Result,
-    Retry, Store, Token,
+    ClaimRequest, ClaimedJob, Jitter, JobId, JobLease, LeaseTime, Mode, OutcomeStatus, QueueName,
+    Result, Retry, Store, Token,
 };
 use windlass_worker::{Outcome, RetryWhen, Summary};
 
@@ -92,8 +92,9 @@ impl Drain {
 
     async fn claimed(&self, queue: &QueueName) -> Option<(ClaimedJob, Token)> {
         // Never expires, even if the test advances the clock.
-        let lease = windlass_core::limits::LEASE_MAX;
-        let request = ClaimRequest::single(1).lease(lease).mode(self.mode);
+        let request = ClaimRequest::single(1)
+            .lease(LeaseTime::MAX)
+            .mode(self.mode);
         let claim = self.store.claim(queue, request).await;
         let claim = claim.expect("the store replies")?;
         claim.jobs.into_iter().next().map(|job| (job, claim.token))

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use windlass::memory::MemoryStore;
-use windlass::store::{Claim, ClaimRequest, JobLease, ManualClock, OutcomeStatus};
+use windlass::store::{Claim, ClaimRequest, JobLease, LeaseTime, ManualClock, OutcomeStatus};
 use windlass::{NewJob, Once, QueueName, Store, Timestamp, Token};
 
-const LEASE: Duration = Duration::from_secs(30);
+const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(30));
 
 /// Jobs; each crashes twice and is then completed. Two more in a row would make it poison.
 const JOBS: usize = 5_000;
@@ -70,7 +70,7 @@ async fn ten_thousand_repeats_after_a_crash_leave_each_effect_once() {
                 break;
             }
             // Crashed attempts hold the rest until their leases expire.
-            clock.advance(LEASE);
+            clock.advance(LEASE.get());
             continue;
         };
         assert!(token.number > last_fence);

@@ -27,7 +27,7 @@ pub(crate) async fn run(shared: Arc<Shared>, queue: Arc<QueueState>, store: Arc<
             () = queue.renew.notified() => {}
         }
         stop_expired(&shared, &queue);
-        let retry_in = (shared.options.lease / 12).min(Duration::from_millis(500));
+        let retry_in = (shared.options.lease.get() / 12).min(Duration::from_millis(500));
         let due = queue.held_claims().due_renewals(BootTime::now(), retry_in);
         let renewals = async {
             for renewal in due {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use counting_store::{CountingStore, RecordedRenewal};
 use tokio::sync::Semaphore;
-use windlass_core::{NewJob, QueueName, Store};
+use windlass_core::{LeaseTime, NewJob, QueueName, Store};
 use windlass_worker::{AttemptContext, Connections, Options, Outcome, Runtime, Source};
 
 /// Longer than any test takes; reaching it is a failure.
@@ -30,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const CALLS_PER_JOB: f64 = 0.03;
 
 /// Long enough that no busy machine loses it; renewed after a third of it.
-const LEASE: Duration = Duration::from_secs(12);
+const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(12));
 
 struct Fixture {
     store: Arc<CountingStore>,
@@ -155,7 +155,7 @@ async fn assert_one_call_an_interval(jobs: usize, claims: usize) {
     for (count, renewing) in (1..).zip(&renewed) {
         let passed = renewing.at - began;
         assert!(
-            passed >= count * LEASE / 3,
+            passed >= count * LEASE.get() / 3,
             "{count} renewals after {passed:?}"
         );
     }

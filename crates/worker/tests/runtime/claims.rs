@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use windlass_core::{ClaimRequest, JobState, NewJob, QueueName, Store, WorkerCommand};
+use windlass_core::{ClaimRequest, JobState, LeaseTime, NewJob, QueueName, Store, WorkerCommand};
 use windlass_worker::{AttemptContext, Outcome, Source};
 
 use crate::faulty_store::FaultyStore;
@@ -102,7 +102,7 @@ async fn a_long_job_is_held_for_many_leases() {
     let fixture = Fixture::new();
     let mut options = fixture.options();
     // Renewed every two seconds, so it survives a machine that stalls for three.
-    options.lease = Duration::from_secs(6);
+    options.lease = LeaseTime::nearest(Duration::from_secs(6));
     let ids = fixture.enqueue(&["long"]).await;
     let worker = fixture.start(options, |context: AttemptContext| async move {
         tokio::time::sleep(Duration::from_secs(15)).await;
@@ -218,7 +218,7 @@ async fn a_job_whose_lease_ended_before_the_reply_to_its_claim_was_read_is_not_s
     let blocking = QueueName::new("blocking").unwrap();
     let mut options = fixture.options();
     options.queues.push(Source::new(blocking.clone()));
-    options.lease = Duration::from_secs(2);
+    options.lease = LeaseTime::nearest(Duration::from_secs(2));
     let (log, done) = (CallLog::default(), Count::new());
     let worker = fixture.start(options, {
         let (log, done) = (log.clone(), done.clone());

@@ -7,7 +7,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use windlass_core::limits::CLAIM_MAX;
 use windlass_core::{
-    ClaimRequest, Job, JobId, JobState, NewJob, QueueName, Result, Stats, Store, SystemClock,
+    ClaimRequest, Job, JobId, JobState, LeaseTime, NewJob, QueueName, Result, Stats, Store,
+    SystemClock,
 };
 use windlass_store_memory::MemoryStore;
 use windlass_worker::{
@@ -43,7 +44,7 @@ impl Fixture {
     /// does not exceed either.
     pub(crate) fn options(&self) -> Options {
         let mut options = Options::new([Source::new(self.queue.clone())]);
-        options.lease = Duration::from_secs(12);
+        options.lease = LeaseTime::nearest(Duration::from_secs(12));
         options.stop_wait = Duration::from_secs(10);
         options
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_core::{Change, Due, JobState, NewJob, Reason, RetryPolicy, Store, Target};
+use windlass_core::{Change, Due, JobState, LeaseTime, NewJob, Reason, RetryPolicy, Store, Target};
 use windlass_worker::{AttemptContext, Outcome, RetryWhen, StopReason};
 
 use crate::faulty_store::{FailureMode, FaultyStore};
@@ -153,7 +153,7 @@ async fn a_cancellation_before_the_worker_watches_is_not_missed() {
     let fixture = Fixture::on(Arc::clone(&store) as Arc<dyn Store>);
     let mut options = fixture.options();
     // No regular renewal reports it.
-    options.lease = Duration::from_secs(24 * 3600);
+    options.lease = LeaseTime::nearest(Duration::from_secs(24 * 3600));
     let (id, worker) = fixture.start_with_job(options, |_| never_returns()).await;
     let target = Target::Ids(vec![id.clone()]);
     fixture

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
-use windlass_core::{Change, ErrorKind, JobState, NewJob, Target};
+use windlass_core::{Change, ErrorKind, JobState, LeaseTime, NewJob, Target};
 use windlass_worker::{AttemptContext, Outcome, StopReason};
 
 use crate::faulty_store::{FailureMode, FaultyStore};
@@ -37,7 +37,7 @@ async fn feed_until(fixture: &Fixture, count: &Count, least: u64) {
 async fn a_claim_that_had_to_be_repeated_is_renewed_at_once() {
     let (store, fixture) = faulty();
     let mut options = fixture.options();
-    options.lease = HOUR;
+    options.lease = LeaseTime::nearest(HOUR);
     store.plan("claim", FailureMode::Unreachable);
 
     let (_, worker) = fixture
@@ -56,7 +56,7 @@ async fn more_cancelled_jobs_than_one_renewal_names_are_all_stopped_at_once() {
     let ids = fixture.enqueue_jobs(jobs).await;
     let started = Count::new();
     let mut options = fixture.options();
-    options.lease = HOUR;
+    options.lease = LeaseTime::nearest(HOUR);
     options.concurrency = ids.len();
     let worker = fixture.start(options, {
         let started = started.clone();
@@ -86,7 +86,7 @@ async fn a_job_whose_outcome_was_rejected_is_requeued_while_its_worker_continues
     let (store, fixture) = faulty();
     let failures = Count::new();
     let mut options = fixture.options();
-    options.lease = Duration::from_secs(3);
+    options.lease = LeaseTime::nearest(Duration::from_secs(3));
     store.plan("fail", FailureMode::Refuse);
     fixture.enqueue(&["broken"]).await;
 
@@ -118,7 +118,7 @@ async fn jobs_whose_lease_expired_locally_are_all_requeued_while_their_worker_co
     let (started, lost) = (Count::new(), Count::new());
     let mut options = fixture.options();
     // It expires one second after it expired locally: time to claim once more.
-    options.lease = Duration::from_secs(6);
+    options.lease = LeaseTime::nearest(Duration::from_secs(6));
     options.concurrency = 300;
     store.plan("renew", FailureMode::StaysUnreachable);
     let worker = fixture.start(options, {
@@ -155,7 +155,7 @@ async fn only_the_jobs_in_the_part_of_a_queue_that_cannot_be_reached_are_stopped
     let (sender, mut tokens) = mpsc::unbounded_channel();
     let mut options = fixture.options();
     // A renewal that reached only a part is repeated twice a second.
-    options.lease = Duration::from_secs(6);
+    options.lease = LeaseTime::nearest(Duration::from_secs(6));
     let worker = fixture.start(options, {
         let (lost, go_on) = (lost.clone(), Arc::clone(&go_on));
         move |context: AttemptContext| {

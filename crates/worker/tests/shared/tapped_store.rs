@@ -11,9 +11,9 @@ use tokio::task::JoinSet;
 use windlass_core::limits::Limits;
 use windlass_core::{
     Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Maintained, NewJob, NewWorker,
-    OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze, Stats,
-    Store, SystemClock, Target, Watch, WorkerCommand, WorkerRecord,
+    Failure, Filter, Fraction, Heartbeat, Job, JobId, JobLease, LeaseStatus, LeaseTime, Maintained,
+    NewJob, NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings,
+    Snooze, Stats, Store, SystemClock, Target, Watch, WorkerCommand, WorkerRecord,
 };
 use windlass_store_memory::MemoryStore;
 
@@ -90,8 +90,8 @@ macro_rules! forward {
 impl<T: Tap> Store for TappedStore<T> {
     forward! {
         enqueue<'b>(queue: &'b QueueName, jobs: Vec<NewJob>) -> Vec<Enqueued>;
-        accept<'b>(queue: &'b QueueName, job_lease: JobLease, lease: Duration) -> LeaseStatus;
-        progress<'b>(queue: &'b QueueName, lease: JobLease, fraction: f64, message: Option<String>) -> LeaseStatus;
+        accept<'b>(queue: &'b QueueName, job_lease: JobLease, lease: LeaseTime) -> LeaseStatus;
+        progress<'b>(queue: &'b QueueName, lease: JobLease, fraction: Fraction, message: Option<String>) -> LeaseStatus;
         fail<'b>(queue: &'b QueueName, failures: Vec<Failure>) -> Vec<OutcomeStatus>;
         release<'b>(queue: &'b QueueName, leases: Vec<JobLease>) -> Vec<OutcomeStatus>;
         snooze<'b>(queue: &'b QueueName, snoozes: Vec<Snooze>) -> Vec<OutcomeStatus>;
@@ -158,7 +158,7 @@ impl<T: Tap> Store for TappedStore<T> {
         &'a self,
         queue: &'b QueueName,
         renewal: Renewal,
-        lease: Duration,
+        lease: LeaseTime,
     ) -> StoreFuture<'c, Result<Renewed>>
     where
         'a: 'c,

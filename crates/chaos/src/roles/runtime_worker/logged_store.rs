@@ -6,9 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::{
     Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Heartbeat, Job, JobId, JobLease, LeaseStatus, Limits, Maintained, NewJob,
-    NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings, Snooze,
-    Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
+    Failure, Filter, Fraction, Heartbeat, Job, JobId, JobLease, LeaseStatus, LeaseTime, Limits,
+    Maintained, NewJob, NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed, Result,
+    Setting, Settings, Snooze, Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
 };
 
 use crate::event::Event;
@@ -82,13 +82,13 @@ impl Store for LoggedStore {
         Ok(claim)
     }
 
-    async fn renew(&self, queue: &QueueName, renewal: Renewal, lease: Duration) -> Result<Renewed> {
+    async fn renew(&self, queue: &QueueName, renewal: Renewal, time: LeaseTime) -> Result<Renewed> {
         let tokens = match &renewal {
             Renewal::Worker { tokens, .. } => tokens.clone(),
             Renewal::Single { token } => vec![*token],
         };
         self.events.log(Event::Renewing);
-        let renewed = self.log_error(self.store.renew(queue, renewal, lease).await)?;
+        let renewed = self.log_error(self.store.renew(queue, renewal, time).await)?;
         let unreached = renewed.unreached.as_deref().unwrap_or_default();
         let is_valid = |token: &&_| {
             let is_named = renewed.lost.contains(token) || unreached.contains(token);
@@ -147,22 +147,20 @@ impl Store for LoggedStore {
     async fn accept(
         &self,
         queue: &QueueName,
-        job_lease: JobLease,
-        lease: Duration,
+        lease: JobLease,
+        time: LeaseTime,
     ) -> Result<LeaseStatus> {
-        self.store.accept(queue, job_lease, lease).await
+        self.store.accept(queue, lease, time).await
     }
 
     async fn progress(
         &self,
         queue: &QueueName,
-        job_lease: JobLease,
-        fraction: f64,
+        lease: JobLease,
+        fraction: Fraction,
         message: Option<String>,
     ) -> Result<LeaseStatus> {
-        self.store
-            .progress(queue, job_lease, fraction, message)
-            .await
+        self.store.progress(queue, lease, fraction, message).await
     }
 
     async fn change(

@@ -28,7 +28,7 @@ impl Renewer {
         let held: Arc<Mutex<HeldClaims>> = Arc::default();
         let shared = Arc::clone(&held);
         let task = tokio::spawn(async move {
-            let mut ticks = tokio::time::interval(context.lease / 5);
+            let mut ticks = tokio::time::interval(context.lease.get() / 5);
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;

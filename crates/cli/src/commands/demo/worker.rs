@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use tokio::io::AsyncReadExt;
+use windlass::store::LeaseTime;
 use windlass::{OpenMode, QueueName, StoreUrl};
 use windlass_worker::{AttemptContext, Options, Outcome, Runtime, Source};
 
@@ -19,7 +20,7 @@ use crate::settings::STORE_VARIABLE;
 pub(super) const READY_TO_BE_KILLED: &str = "ready to be killed";
 
 /// Short, so that the killed worker's jobs return during the demo.
-const LEASE: Duration = Duration::from_secs(1);
+const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(1));
 
 /// Jobs run at once.
 const CONCURRENCY: usize = 100;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
+use windlass::store::LeaseTime;
 use windlass::{OpenMode, QueueName, Store};
 use windlass_exec::{LogSink, exec::KILL_AFTER_DEFAULT};
 use windlass_worker::{Connections, Handle, Options, Runtime, Source, Stopper, Summary};
@@ -111,7 +112,8 @@ impl RunArgs {
         options.name = name(command);
         options.concurrency = self.jobs;
         options.timeout = self.timeout()?;
-        options.lease = parse::duration_or(self.lease.as_deref(), options.lease)?;
+        let lease = parse::duration_or(self.lease.as_deref(), options.lease.get())?;
+        options.lease = LeaseTime::new(lease)?;
         options.grace = self.grace()?.unwrap_or(options.grace);
         Ok(options)
     }

@@ -93,7 +93,7 @@ async fn show_progress(store: &dyn Store, queue: &QueueName, id: &JobId) -> Infa
             let fraction = job
                 .progress
                 .as_ref()
-                .map_or(0.0, |progress| progress.fraction);
+                .map_or(0.0, |progress| progress.fraction.get());
             bar.0.set_position(percent(fraction));
             let message = job.progress.and_then(|progress| progress.message);
             let message = message.unwrap_or_else(|| job.state.to_string());

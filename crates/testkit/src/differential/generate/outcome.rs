@@ -1,6 +1,6 @@
 //! Generates outcomes, with tokens that are valid, lost, or were never issued.
 
-use windlass_core::{Completion, Failure, Jitter, JobLease, QueueName, Retry, Token};
+use windlass_core::{Completion, Failure, Fraction, Jitter, JobLease, QueueName, Retry, Token};
 
 use super::super::callers::{Callers, KnownClaim};
 use super::super::operation::Operation;
@@ -72,7 +72,8 @@ pub(super) fn accept(callers: &mut Callers) -> Operation {
 
 pub(super) fn progress(callers: &mut Callers) -> Operation {
     let (queue, lease) = one_lease(callers);
-    let fraction = *pick(&mut callers.rng, &[0.0, 0.25, 0.5, 1.0, 1.5]);
+    let fraction = *pick(&mut callers.rng, &[0.0, 0.25, 0.5, 1.0]);
+    let fraction = Fraction::new(fraction).expect("a fraction");
     let message = callers.rng.bool().then(|| "under way".to_owned());
     Operation::Progress(queue, lease, fraction, message)
 }
