@@ -1,5 +1,6 @@
 //! Maps errors of SQLite and the file system to the store's error kinds.
 
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -9,23 +10,37 @@ use windlass_core::{Error, ErrorKind};
 
 use crate::file::SCHEMA_VERSION;
 
-/// The result of anything that runs inside a transaction.
+/// The result of anything that uses the file.
 pub(crate) type TxResult<T> = Result<T, TxError>;
 
-/// Why a transaction failed.
+/// Why it failed. The path of the store is added when the error leaves the store.
 #[derive(Debug)]
 pub(crate) enum TxError {
     /// An error of SQLite.
     Sqlite(rusqlite::Error),
+    /// An error of the file system.
+    Io(io::Error),
     /// A stored value is corrupt.
     Damaged(String),
-    /// The request is invalid.
+    /// Complete already; for an invalid request or a file that cannot be a store.
     Rejected(Error),
 }
 
 impl From<rusqlite::Error> for TxError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
+    }
+}
+
+impl From<io::Error> for TxError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Error> for TxError {
+    fn from(error: Error) -> Self {
+        Self::Rejected(error)
     }
 }
 
@@ -39,6 +54,7 @@ impl TxError {
     pub(crate) fn into_error(self, path: &Path) -> Error {
         match self {
             Self::Sqlite(error) => from_sqlite(error, path),
+            Self::Io(error) => from_io(error, path),
             Self::Damaged(what) => damaged(path, &what),
             Self::Rejected(error) => error,
         }
@@ -58,11 +74,17 @@ impl TxError {
     }
 }
 
+/// An error about the store at a path: what it is or does, and what to do next.
+fn store(kind: ErrorKind, path: &Path, what: impl Display, help: &'static str) -> Error {
+    Error::new(kind, format!("the store {} {what}", path.display()), help)
+}
+
 /// The file is a store, but cannot be read.
 pub(crate) fn damaged(path: &Path, what: &str) -> Error {
-    Error::new(
+    store(
         ErrorKind::StoreDamaged,
-        format!("the store {} is damaged: {what}", path.display()),
+        path,
+        format_args!("is damaged: {what}"),
         "stop all processes that use it, copy the file and its -wal, then restore a backup or run \
          `sqlite3 FILE .recover`",
     )
@@ -75,9 +97,10 @@ pub(crate) fn from_sqlite(error: rusqlite::Error, path: &Path) -> Error {
         _ if is_corrupt(&error) => damaged(path, "a stored value has the wrong type"),
         Some(ErrorCode::DiskFull) => full(path),
         Some(ErrorCode::SystemIoFailure) if is_shm_full(&error) => full(path),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::new(
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => store(
             ErrorKind::StoreBusy,
-            format!("the store {shown} is locked by another process"),
+            path,
+            "is locked by another process",
             "end the other program's transaction, or try again later; nothing was changed",
         ),
         Some(
@@ -143,9 +166,10 @@ fn is_shm_full(error: &rusqlite::Error) -> bool {
 pub(crate) fn from_io(error: io::Error, path: &Path) -> Error {
     let mapped = match error.kind() {
         io::ErrorKind::PermissionDenied => read_only(path),
-        io::ErrorKind::ReadOnlyFilesystem => Error::new(
+        io::ErrorKind::ReadOnlyFilesystem => store(
             ErrorKind::StoreReadOnly,
-            format!("the store {} is on a read-only file system", path.display()),
+            path,
+            "is on a read-only file system",
             "remount it read-write, or use another store",
         ),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => full(path),
@@ -163,12 +187,10 @@ fn unreachable(path: &Path) -> Error {
 }
 
 fn full(path: &Path) -> Error {
-    Error::new(
+    store(
         ErrorKind::StoreFull,
-        format!(
-            "the store {} is full: no space left on its disk",
-            path.display()
-        ),
+        path,
+        "is full: no space left on its disk",
         "free disk space, or delete jobs with `windlass queue purge` and run `windlass store compact`, \
          then repeat the call; nothing was stored",
     )
@@ -176,12 +198,12 @@ fn full(path: &Path) -> Error {
 
 /// Too little space is left to accept more jobs.
 pub(crate) fn nearly_full(path: &Path, available: u64, needed: u64) -> Error {
-    Error::new(
+    store(
         ErrorKind::StoreFull,
-        format!(
-            "the store {} is full: its disk has {available} bytes left; {needed} are needed, \
-             including the reserve for workers",
-            path.display()
+        path,
+        format_args!(
+            "is full: its disk has {available} bytes left; {needed} are needed, including the \
+             reserve for workers"
         ),
         "free disk space, let workers finish jobs, or delete jobs with `windlass queue purge`, then \
          repeat the call; nothing was stored",
@@ -190,21 +212,20 @@ pub(crate) fn nearly_full(path: &Path, available: u64, needed: u64) -> Error {
 
 /// The path refers to another file: jobs written now would be lost.
 pub(crate) fn replaced(path: &Path) -> Error {
-    Error::new(
+    store(
         ErrorKind::StoreUnreachable,
-        format!(
-            "the store {} was removed or replaced while it was in use",
-            path.display()
-        ),
+        path,
+        "was removed or replaced while it was in use",
         "restart this process so that it opens the current file; nothing was changed",
     )
 }
 
 /// The store's threads have exited.
 pub(crate) fn closed(path: &Path) -> Error {
-    Error::new(
+    store(
         ErrorKind::Internal,
-        format!("the store {} is closed", path.display()),
+        path,
+        "is closed",
         "open it again; if this was not a shutdown, report it",
     )
 }
@@ -222,13 +243,26 @@ pub(crate) fn read_timeout(path: &Path, timeout: Duration) -> Error {
     )
 }
 
+/// A write took too long, and had begun.
+pub(crate) fn write_timeout(path: &Path, timeout: Duration) -> Error {
+    Error::new(
+        ErrorKind::OutcomeUnknown,
+        format!(
+            "writing to the store {} timed out after {} ms",
+            path.display(),
+            timeout.as_millis()
+        ),
+        "repeat the call with the same id or token; if it was done, the same reply is returned",
+    )
+}
+
 /// Other processes kept the write lock for too long.
 pub(crate) fn lock_timeout(path: &Path, timeout: Duration) -> Error {
-    Error::new(
+    store(
         ErrorKind::StoreBusy,
-        format!(
-            "the store {} was locked by other processes for {} ms",
-            path.display(),
+        path,
+        format_args!(
+            "was locked by other processes for {} ms",
             timeout.as_millis()
         ),
         "find the process that holds the lock with `lsof FILE-lock`, or try again later; nothing was changed",
@@ -237,9 +271,10 @@ pub(crate) fn lock_timeout(path: &Path, timeout: Duration) -> Error {
 
 /// The file is not writable.
 pub(crate) fn read_only(path: &Path) -> Error {
-    Error::new(
+    store(
         ErrorKind::StoreReadOnly,
-        format!("the store {} is not writable", path.display()),
+        path,
+        "is not writable",
         "grant write permission on the file and its folder, or use another store",
     )
 }
@@ -255,11 +290,11 @@ pub(crate) fn foreign(path: &Path) -> Error {
 
 /// The file was written by a newer version of Windlass.
 pub(crate) fn newer(path: &Path, version: i64) -> Error {
-    Error::new(
+    store(
         ErrorKind::StoreNewer,
-        format!(
-            "the store {} has schema {version}; this version of Windlass supports up to {SCHEMA_VERSION}",
-            path.display()
+        path,
+        format_args!(
+            "has schema {version}; this version of Windlass supports up to {SCHEMA_VERSION}"
         ),
         "upgrade Windlass to the version that wrote it",
     )

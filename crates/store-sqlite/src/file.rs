@@ -13,7 +13,7 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use windlass_core::{Error, ErrorKind, Result};
 
-use crate::error;
+use crate::error::{self, TxError, TxResult};
 
 /// SQLite's `application_id` of a Windlass store: "WNDL".
 pub(crate) const APPLICATION_ID: i64 = 0x574e_444c;
@@ -74,13 +74,13 @@ fn check_length(path: &Path) -> Result<()> {
 }
 
 /// Prepares an empty file for a new store, readable by its owner only.
-pub(crate) fn prepare_empty(path: &Path, create: bool) -> Result<()> {
+pub(crate) fn prepare_empty(path: &Path, create: bool) -> TxResult<()> {
     // A new store may still be entirely in the log.
     if !create && !with_suffix(path, "-wal").exists() {
-        return refuse_missing(path, false);
+        refuse_missing(path, false)?;
     }
     let owner_only = Permissions::from_mode(0o600);
-    std::fs::set_permissions(path, owner_only).map_err(|error| error::from_io(error, path))
+    Ok(std::fs::set_permissions(path, owner_only)?)
 }
 
 /// The path with a suffix appended to its file name.
@@ -92,25 +92,20 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// Creates the file if missing, readable by its owner only; SQLite gives its log the same
 /// permissions. Returns the path with links resolved, so that all processes share one lock file.
-pub(crate) fn ensure(path: &Path, create: bool) -> Result<PathBuf> {
+pub(crate) fn ensure(path: &Path, create: bool) -> TxResult<PathBuf> {
     match std::fs::metadata(path) {
         Ok(file) if file.is_file() => {}
-        Ok(file) if file.is_dir() => return Err(error::folder(path)),
-        Ok(_) => return Err(error::foreign(path)),
+        Ok(file) if file.is_dir() => return Err(error::folder(path).into()),
+        Ok(_) => return Err(error::foreign(path).into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             refuse_missing(path, create)?;
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
-            options
-                .mode(0o600)
-                .open(path)
-                .map_err(|error| error::from_io(error, path))?;
+            options.mode(0o600).open(path)?;
         }
-        Err(error) => return Err(error::from_io(error, path)),
+        Err(error) => return Err(error.into()),
     }
-    let path = path
-        .canonicalize()
-        .map_err(|error| error::from_io(error, path))?;
+    let path = path.canonicalize()?;
     check_length(&path)?;
     Ok(path)
 }
@@ -131,11 +126,9 @@ fn refuse_missing(path: &Path, create: bool) -> Result<()> {
 }
 
 /// Identifies the file. A file of another program is rejected before anything touches it.
-pub(crate) fn kind(path: &Path) -> Result<FileKind> {
+pub(crate) fn kind(path: &Path) -> TxResult<FileKind> {
     refuse_unreadable(path)?;
-    let bytes = std::fs::metadata(path)
-        .map_err(|error| error::from_io(error, path))?
-        .len();
+    let bytes = path.metadata()?.len();
     if bytes == 0 {
         return Ok(FileKind::Empty);
     }
@@ -150,32 +143,32 @@ pub(crate) fn kind(path: &Path) -> Result<FileKind> {
     let header = match header {
         Ok(Some(header)) => header,
         Ok(None) if has_lock_file => {
-            return Err(error::damaged(path, "its header is not that of a store"));
+            let what = "its header is not that of a store".to_owned();
+            return Err(TxError::Damaged(what));
         }
         Err(error) if error.kind() == ErrorKind::StoreDamaged && has_lock_file => {
             return Ok(FileKind::Unclear);
         }
-        Ok(None) => return Err(error::foreign(path)),
-        Err(error) if error.kind() == ErrorKind::StoreDamaged => return Err(error::foreign(path)),
-        Err(error) => return Err(error),
+        Err(error) if error.kind() != ErrorKind::StoreDamaged => return Err(error.into()),
+        Ok(None) | Err(_) => return Err(error::foreign(path).into()),
     };
     match header.application_id {
         APPLICATION_ID if header.user_version > SCHEMA_VERSION => {
-            Err(error::newer(path, header.user_version))
+            Err(error::newer(path, header.user_version).into())
         }
         APPLICATION_ID => Ok(FileKind::Store),
         // Another program's database whose log has not been checkpointed yet.
-        0 if is_in_use.contains(&true) && !has_lock_file => Err(error::foreign(path)),
+        0 if is_in_use.contains(&true) && !has_lock_file => Err(error::foreign(path).into()),
         0 if header.schema_version == 0 && header.user_version == 0 => Ok(FileKind::Empty),
-        _ => Err(error::foreign(path)),
+        _ => Err(error::foreign(path).into()),
     }
 }
 
 /// Rejects a file that this user may not read and write. Does not open it: closing it again would
 /// drop this process's locks on it.
-fn refuse_unreadable(path: &Path) -> Result<()> {
+fn refuse_unreadable(path: &Path) -> io::Result<()> {
     match access(path, Access::READ_OK | Access::WRITE_OK) {
-        Err(error @ (Errno::ACCESS | Errno::ROFS)) => Err(error::from_io(error.into(), path)),
+        Err(error @ (Errno::ACCESS | Errno::ROFS)) => Err(error.into()),
         _ => Ok(()),
     }
 }

@@ -18,8 +18,8 @@
 //! # Map
 //!
 //! `file` finds and identifies the file, `owner` refuses files of other users; [`open`] opens it, and
-//! `schema.sql` defines its tables, which `schema` compares; `disk_space` keeps a reserve of the disk
-//! free, and `compact` gives space back.
+//! `schema.sql` defines its tables, which `schema` compares; `space` keeps a reserve of the disk free, and
+//! gives space back.
 //! `writer` is the only thread that writes: it batches calls, takes the `write_lock` and commits
 //! them together; `reader` reads; both have a `time_limit`. `wakeup` notifies other processes through
 //! sockets in a `socket_folder`. `transaction` gives a verb its view of one queue with its `stats`, and
@@ -31,8 +31,6 @@
 mod audit;
 mod change;
 mod claim;
-mod compact;
-mod disk_space;
 mod dump;
 mod enqueue;
 mod error;
@@ -54,6 +52,7 @@ mod renew;
 mod row;
 mod schema;
 mod socket_folder;
+mod space;
 mod sql;
 mod stats;
 mod store;
@@ -64,6 +63,6 @@ mod workers;
 mod write_lock;
 mod writer;
 
-pub use compact::Compacted;
 pub use open::{Info, Options, SqliteStore, Synchronous};
 pub use owner::{StoreFile, files};
+pub use space::Compacted;

@@ -9,17 +9,17 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use windlass_core::{Clock, DurabilityLevel, Error, ErrorKind, Limits, Result, SystemClock};
 
-use crate::disk_space;
 use crate::error::{self, TxError, TxResult};
 use crate::file::{self, APPLICATION_ID, FileKind, SCHEMA_VERSION, with_suffix};
 use crate::mount;
 use crate::owner::{self, Trusted};
 use crate::reader::Reader;
 use crate::schema;
+use crate::space;
 use crate::time_limit::TimeLimit;
 use crate::wakeup::Wakeups;
 use crate::write_lock::WriteLock;
-use crate::writer::Writer;
+use crate::writer::{Writer, WriterState};
 
 /// Older versions of SQLite can corrupt a file written by several connections (the WAL-reset bug).
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
@@ -103,53 +103,49 @@ impl SqliteStore {
     /// Opens the store at `path`; creates it if it is missing and `options.create` is set.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         refuse_old_sqlite(rusqlite::version_number())?;
-        let path = file::absolute(path)?;
-        mount::refuse_network(path.parent().unwrap_or(&path))?;
-        let given = path;
-        let path = file::ensure(&given, options.create)?;
-        mount::refuse_network(&path)?;
-        let trusted = owner::check_store(&given, &path)?;
-        let kind = file::kind(&path)?;
+        let given = file::absolute(path)?;
+        mount::refuse_network(given.parent().unwrap_or(&given))?;
+        let path =
+            file::ensure(&given, options.create).map_err(|error| error.into_error(&given))?;
+        Self::open_file(&given, &path, options).map_err(|error| error.into_error(&path))
+    }
+
+    /// Opens the file at `path`, which has its links resolved.
+    fn open_file(given: &Path, path: &Path, options: Options) -> TxResult<Self> {
+        mount::refuse_network(path)?;
+        let trusted = owner::check_store(given, path)?;
+        let kind = file::kind(path)?;
         if kind == FileKind::Empty {
-            file::prepare_empty(&path, options.create)?;
+            file::prepare_empty(path, options.create)?;
         }
-        let write_lock = WriteLock::open(&path, trusted)?;
-        let wakeups = Arc::new(Wakeups::new(with_suffix(&path, "-wakeups"), trusted)?);
+        let write_lock = WriteLock::open(path, trusted)?;
+        let wakeups = Arc::new(Wakeups::new(with_suffix(path, "-wakeups"), trusted)?);
         let existing = match kind {
             // No lock needed: a store can be read even while its writers are blocked.
-            FileKind::Store => Some(connect(&path, &options)?),
-            FileKind::Unclear => Some(connect(&path, &options)?).filter(has_schema),
+            FileKind::Store => Some(connect(path, &options)?),
+            FileKind::Unclear => Some(connect(path, &options)?).filter(has_schema),
             FileKind::Empty => None,
         };
-        let (mut writing, write_lock) = match existing {
-            Some(db) => (db, write_lock),
-            None => create_store(write_lock, &path, &options)?,
+        let deadline = options.call_deadline;
+        let (write_lock, mut writing) = match existing {
+            Some(db) => (write_lock, db),
+            None => write_lock.locked(path, deadline, || create_store(path, &options))?,
         };
-        schema::refuse_different(&writing, &path)?;
-        let mut reading = connect(&path, &options)?;
+        schema::refuse_different(&writing)?;
+        let mut reading = connect(path, &options)?;
         // Half the deadline, so that a call queued behind a slow one is also answered in time.
-        let limit = |db: &mut Connection| {
-            TimeLimit::new(db, options.call_deadline / 2)
-                .map_err(|error| error::from_sqlite(error, &path))
+        let time_limit = TimeLimit::new(&mut reading, deadline / 2)?;
+        let reader = Reader::start(reading, time_limit, path.to_owned(), deadline)?;
+        let state = WriterState {
+            time_limit: TimeLimit::new(&mut writing, deadline / 2)?,
+            db: writing,
+            write_lock,
+            wakeups: wakeups.clone(),
         };
         Ok(Self {
-            writer: Writer::start(
-                crate::writer::WriterState {
-                    time_limit: limit(&mut writing)?,
-                    db: writing,
-                    write_lock,
-                    wakeups: wakeups.clone(),
-                },
-                path.clone(),
-                options.call_deadline,
-            )
-            .map_err(|error| error::from_io(error, &path))?,
-            reader: {
-                let limit = limit(&mut reading)?;
-                Reader::start(reading, limit, path.clone(), options.call_deadline)
-                    .map_err(|error| error::from_io(error, &path))?
-            },
-            path,
+            writer: Writer::start(state, path.to_owned(), deadline)?,
+            reader,
+            path: path.to_owned(),
             connect_options: options.clone(),
             trusted,
             clock: options.clock,
@@ -161,20 +157,18 @@ impl SqliteStore {
 
     /// Returns facts about the file and SQLite, for operators.
     pub async fn info(&self) -> Result<Info> {
-        let text =
-            |db: &Connection, pragma: &str| db.pragma_query_value(None, pragma, |row| row.get(0));
-        let (journal_mode, synchronous, schema_version, free_bytes) = self
-            .reader
-            .read(move |db| {
-                let synchronous: i64 =
-                    db.pragma_query_value(None, "synchronous", |row| row.get(0))?;
-                let schema: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
-                let free = disk_space::free_bytes(db)?;
-                Ok((text(db, "journal_mode")?, synchronous, schema, free))
-            })
-            .await?;
-        let file =
-            std::fs::metadata(&self.path).map_err(|error| error::from_io(error, &self.path))?;
+        let read = |db: &Connection| {
+            let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+            let journal_mode = db.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+            let (synchronous, schema) = (number("synchronous")?, number("user_version")?);
+            Ok((journal_mode, synchronous, schema, space::free_bytes(db)?))
+        };
+        let (journal_mode, synchronous, schema_version, free_bytes) =
+            self.reader.read(read).await?;
+        let file = self
+            .path
+            .metadata()
+            .map_err(|error| error::from_io(error, &self.path))?;
         Ok(Info {
             sqlite_version: rusqlite::version().to_owned(),
             schema_version: u32::try_from(schema_version).unwrap_or_default(),
@@ -197,31 +191,6 @@ impl SqliteStore {
             Ok(lines.into_iter().filter(|line| line != "ok").collect())
         })
         .await
-    }
-
-    /// Runs a long query on one snapshot, on a dedicated thread and connection, so that other reads
-    /// do not wait for it.
-    pub(crate) async fn long_read<T: Send + 'static>(
-        &self,
-        query: impl FnOnce(&Connection) -> TxResult<T> + Send + 'static,
-    ) -> Result<T> {
-        let (reply, answer) = tokio::sync::oneshot::channel();
-        let path = self.path.clone();
-        let run = move || {
-            let snapshot = || {
-                let db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-                distrust(&db)?;
-                let snapshot = db.unchecked_transaction()?;
-                query(&snapshot)
-            };
-            // The caller may be gone.
-            let _ = reply.send(snapshot().map_err(|error: TxError| error.into_error(&path)));
-        };
-        std::thread::Builder::new()
-            .name("windlass-long-read".to_owned())
-            .spawn(run)
-            .map_err(|error| error::from_io(error, &self.path))?;
-        answer.await.map_err(|_| error::closed(&self.path))?
     }
 }
 
@@ -256,42 +225,24 @@ fn refuse_old_sqlite(version: i32) -> Result<()> {
 }
 
 /// Creates the store in an empty file, unless another process did so first.
-fn create_store(
-    write_lock: WriteLock,
-    path: &Path,
-    options: &Options,
-) -> Result<(Connection, WriteLock)> {
-    let write_lock = write_lock.lock_within(options.call_deadline);
-    let write_lock = write_lock
-        .map_err(|error| error::from_io(error, path))?
-        .ok_or_else(|| error::lock_timeout(path, options.call_deadline))?;
-    let created = connect_new(path, options).and_then(|mut db| {
-        create_schema(&mut db, path)?;
-        Ok(db)
-    });
-    write_lock.unlock();
-    Ok((created?, write_lock))
-}
-
-/// Connects to a store.
-pub(crate) fn connect(path: &Path, options: &Options) -> Result<Connection> {
-    let db = identify(path, options)?;
-    set_up(&db, options).map_err(|error| error::from_sqlite(error, path))?;
+fn create_store(path: &Path, options: &Options) -> TxResult<Connection> {
+    let mut db = identify(path, options)?;
+    // Its free pages can be given back later, which has to be chosen before anything is written.
+    db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    set_up(&db, options)?;
+    create_schema(&mut db)?;
     Ok(db)
 }
 
-/// Connects to an empty file. Its free pages can be given back later, which has to be chosen before
-/// anything is written.
-fn connect_new(path: &Path, options: &Options) -> Result<Connection> {
+/// Connects to a store.
+pub(crate) fn connect(path: &Path, options: &Options) -> TxResult<Connection> {
     let db = identify(path, options)?;
-    db.pragma_update(None, "auto_vacuum", "INCREMENTAL")
-        .and_then(|()| set_up(&db, options))
-        .map_err(|error| error::from_sqlite(error, path))?;
+    set_up(&db, options)?;
     Ok(db)
 }
 
 /// A hostile file must not run code.
-fn distrust(db: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn distrust(db: &Connection) -> rusqlite::Result<()> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -311,50 +262,41 @@ fn set_up(db: &Connection, options: &Options) -> rusqlite::Result<()> {
 }
 
 /// Opens the file and checks that it is a store, or empty.
-fn identify(path: &Path, options: &Options) -> Result<Connection> {
+fn identify(path: &Path, options: &Options) -> TxResult<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(path, flags)
-        .map_err(|error| error::from_sqlite(error, path))?;
-    distrust(&db).map_err(|error| error::from_sqlite(error, path))?;
+    let db = Connection::open_with_flags(path, flags)?;
+    distrust(&db)?;
     #[cfg(test)]
     let db = crate::plans::record_statements(db);
     // Half the deadline, so that a call queued behind a waiting one is also answered in time.
-    db.busy_timeout(BUSY_TIMEOUT_MAX.min(options.call_deadline / 2))
-        .map_err(|error| error::from_sqlite(error, path))?;
+    db.busy_timeout(BUSY_TIMEOUT_MAX.min(options.call_deadline / 2))?;
     // Identify the file before anything is written to it.
     refuse_foreign(&db, path)?;
-    if db
-        .is_readonly("main")
-        .map_err(|error| error::from_sqlite(error, path))?
-    {
-        return Err(error::read_only(path));
+    if db.is_readonly("main")? {
+        return Err(error::read_only(path).into());
     }
     Ok(db)
 }
 
 /// Rejects files of other programs and of newer versions of Windlass, reading the log as well.
-fn refuse_foreign(db: &Connection, path: &Path) -> Result<()> {
-    let sqlite = |error| error::from_sqlite(error, path);
-    let number = |name: &str| -> Result<i64> {
-        db.pragma_query_value(None, name, |row| row.get(0))
-            .map_err(sqlite)
-    };
+fn refuse_foreign(db: &Connection, path: &Path) -> TxResult<()> {
+    let number = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     // Closing another program's database must not checkpoint its log.
     let no_checkpoint = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
-    db.set_db_config(no_checkpoint, true).map_err(sqlite)?;
+    db.set_db_config(no_checkpoint, true)?;
     let version = number("user_version")?;
     match number("application_id")? {
         APPLICATION_ID if version == 0 => {
-            return Err(error::damaged(path, "it has no schema version"));
+            return Err(TxError::Damaged("it has no schema version".to_owned()));
         }
         APPLICATION_ID => {}
         0 if version == 0 && number("schema_version")? == 0 => {}
-        _ => return Err(error::foreign(path)),
+        _ => return Err(error::foreign(path).into()),
     }
     if version > SCHEMA_VERSION {
-        return Err(error::newer(path, version));
+        return Err(error::newer(path, version).into());
     }
-    db.set_db_config(no_checkpoint, false).map_err(sqlite)?;
+    db.set_db_config(no_checkpoint, false)?;
     Ok(())
 }
 
@@ -365,20 +307,17 @@ fn has_schema(db: &Connection) -> bool {
 }
 
 /// Creates the tables in one transaction, unless another process did so first.
-fn create_schema(db: &mut Connection, path: &Path) -> Result<()> {
-    let create = |db: &mut Connection| -> rusqlite::Result<()> {
-        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let version: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if version == 0 {
-            tx.execute_batch(schema::SCHEMA)?;
-            tx.pragma_update(None, "application_id", APPLICATION_ID)?;
-            tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-        }
-        tx.commit()?;
-        // Checkpoint into the file itself, so that its header identifies it.
-        db.pragma_query(None, "wal_checkpoint", |_| Ok(()))
-    };
-    create(db).map_err(|error| error::from_sqlite(error, path))
+fn create_schema(db: &mut Connection) -> rusqlite::Result<()> {
+    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let version: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version == 0 {
+        tx.execute_batch(schema::SCHEMA)?;
+        tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+        tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    }
+    tx.commit()?;
+    // Checkpoint into the file itself, so that its header identifies it.
+    db.pragma_query(None, "wal_checkpoint", |_| Ok(()))
 }
 
 #[cfg(test)]

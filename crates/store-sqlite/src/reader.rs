@@ -1,15 +1,19 @@
-//! The reader thread, on a separate connection: reads and writes do not block each other.
+//! The reader thread, on a separate connection: reads and writes do not block each other. Long reads
+//! have a thread and a connection each.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{mpsc, oneshot};
 use windlass_core::Result;
 
+use crate::SqliteStore;
 use crate::error::{self, TxResult};
+use crate::open;
 use crate::time_limit::TimeLimit;
 
 /// Capacity of the read queue; when it is full, callers wait to submit.
@@ -38,7 +42,7 @@ impl Reader {
         time_limit: TimeLimit,
         path: PathBuf,
         deadline: Duration,
-    ) -> std::io::Result<Self> {
+    ) -> io::Result<Self> {
         let (reads, mut waiting) = mpsc::channel::<Read>(BACKLOG_MAX);
         let thread = thread::Builder::new()
             .name("windlass-reader".to_owned())
@@ -96,5 +100,39 @@ impl Drop for Reader {
             // A panic of the thread has already been printed.
             let _ = thread.join();
         }
+    }
+}
+
+impl SqliteStore {
+    /// Runs a long query on one snapshot.
+    pub(crate) async fn long_read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> TxResult<T> + Send + 'static,
+    ) -> Result<T> {
+        self.on_thread("windlass-long-read", |path| {
+            let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            open::distrust(&db)?;
+            query(&*db.unchecked_transaction()?)
+        })
+        .await
+    }
+
+    /// Runs something long on a dedicated thread, so that other calls do not wait for it.
+    pub(crate) async fn on_thread<T: Send + 'static>(
+        &self,
+        name: &str,
+        run: impl FnOnce(&Path) -> TxResult<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let path = self.path.clone();
+        let run = move || {
+            // The caller may be gone.
+            let _ = reply.send(run(&path).map_err(|error| error.into_error(&path)));
+        };
+        thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(run)
+            .map_err(|error| error::from_io(error, &self.path))?;
+        answer.await.map_err(|_| error::closed(&self.path))?
     }
 }

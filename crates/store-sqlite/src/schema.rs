@@ -2,13 +2,11 @@
 //! that Windlass did not create.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::OnceLock;
 
 use rusqlite::Connection;
-use windlass_core::Result;
 
-use crate::error;
+use crate::error::{TxError, TxResult};
 
 /// What creates the tables of a store.
 pub(crate) const SCHEMA: &str = include_str!("schema.sql");
@@ -17,10 +15,9 @@ pub(crate) const SCHEMA: &str = include_str!("schema.sql");
 type Schema = BTreeMap<(String, String), String>;
 
 /// Rejects a store whose schema is not that of Windlass.
-pub(crate) fn refuse_different(db: &Connection, path: &Path) -> Result<()> {
-    let sqlite = |error| error::from_sqlite(error, path);
-    let found = read(db).map_err(sqlite)?;
-    let expected = expected().map_err(sqlite)?;
+pub(crate) fn refuse_different(db: &Connection) -> TxResult<()> {
+    let found = read(db)?;
+    let expected = expected()?;
     if found == *expected {
         return Ok(());
     }
@@ -36,7 +33,7 @@ pub(crate) fn refuse_different(db: &Connection, path: &Path) -> Result<()> {
         Some((kind, name)) => format!("the {kind} {name:?} is not that of a store"),
         None => "its schema is not that of a store".to_owned(),
     };
-    Err(error::damaged(path, &what))
+    Err(TxError::Damaged(what))
 }
 
 /// The schema of a new store.

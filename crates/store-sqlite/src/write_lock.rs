@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use windlass_core::Result;
 
-use crate::error;
+use crate::error::{self, TxResult};
 use crate::file::with_suffix;
 use crate::owner::Trusted;
 
@@ -54,9 +54,13 @@ impl WriteLock {
         Ok(WriteLockGuard(self))
     }
 
-    /// Waits for the lock for up to `timeout`; `None` on timeout. Release it with
-    /// [`WriteLock::unlock`].
-    pub(crate) fn lock_within(self, timeout: Duration) -> io::Result<Option<Self>> {
+    /// Waits for the lock for up to `timeout`, makes a change, and releases the lock.
+    pub(crate) fn locked<T>(
+        self,
+        store: &Path,
+        timeout: Duration,
+        change: impl FnOnce() -> TxResult<T>,
+    ) -> TxResult<(Self, T)> {
         // Only a blocked thread keeps its position in the kernel's queue. After a timeout the
         // thread still acquires the lock once, then exits.
         let (locked, reply) = mpsc::channel();
@@ -67,11 +71,14 @@ impl WriteLock {
                 // If the receiver is gone, dropping the file releases the lock.
                 let _ = locked.send(outcome);
             })?;
-        reply.recv_timeout(timeout).ok().transpose()
+        let timed_out = |_| error::lock_timeout(store, timeout);
+        let lock = reply.recv_timeout(timeout).map_err(timed_out)??;
+        let changed = change()?;
+        lock.unlock();
+        Ok((lock, changed))
     }
 
-    /// Releases the lock.
-    pub(crate) fn unlock(&self) {
+    fn unlock(&self) {
         // Unlocking a held lock cannot fail, and the kernel releases it when the process exits.
         let _ = self.0.unlock();
     }

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
-use windlass_core::{Error, ErrorKind, Result};
+use windlass_core::{Error, Result};
 
-use crate::compact;
 use crate::error::{self, TxResult};
 use crate::file;
+use crate::space;
 use crate::time_limit::TimeLimit;
 use crate::transaction::Tx;
 use crate::wakeup::Wakeups;
@@ -122,15 +122,7 @@ impl Writer {
     fn timed_out(&self, stage: &AtomicU8) -> Error {
         match stage.compare_exchange(WAITING, GIVEN_UP, Ordering::SeqCst, Ordering::SeqCst) {
             Ok(_) => error::lock_timeout(&self.path, self.deadline),
-            Err(_) => Error::new(
-                ErrorKind::OutcomeUnknown,
-                format!(
-                    "writing to the store {} timed out after {} ms",
-                    self.path.display(),
-                    self.deadline.as_millis()
-                ),
-                "repeat the call with the same id or token; if it was done, the same reply is returned",
-            ),
+            Err(_) => error::write_timeout(&self.path, self.deadline),
         }
     }
 }
@@ -208,16 +200,11 @@ where
 
     fn answer(self: Box<Self>, outcome: Result<()>) {
         let Self { value, reply, .. } = *self;
-        let missing = || {
-            Error::new(
-                ErrorKind::Internal,
-                "a call was not run",
-                "this is a bug in Windlass; report it with this message",
-            )
-        };
-        let answer = outcome.and_then(|()| value.ok_or_else(missing));
-        // The caller may be gone.
-        let _ = reply.send(answer);
+        // Committed calls have a value.
+        if let Some(answer) = outcome.map(|()| value).transpose() {
+            // The caller may be gone.
+            let _ = reply.send(answer);
+        }
     }
 }
 
@@ -249,26 +236,19 @@ impl WriterState {
                 bytes += call.bytes();
                 group.push(call);
             }
-            match lock {
-                Ok(_) if file::file_id(path) != file => {
-                    for call in group {
-                        call.answer(Err(error::replaced(path)));
-                    }
-                }
+            let served = match lock {
+                Ok(_) if file::file_id(path) != file => refuse(group, || error::replaced(path)),
                 Ok(lock) => {
                     time_limit.start();
                     let served = serve(&mut db, &wakeups, group, path);
                     // Others may write while this group is answered.
                     drop(lock);
-                    for (call, outcome) in served {
-                        call.answer(outcome);
-                    }
+                    served
                 }
-                Err(error) => {
-                    for call in group {
-                        call.answer(Err(error::from_io(error.kind().into(), path)));
-                    }
-                }
+                Err(error) => refuse(group, || error::from_io(error.kind().into(), path)),
+            };
+            for (call, outcome) in served {
+                call.answer(outcome);
             }
         }
     }
@@ -277,6 +257,11 @@ impl WriterState {
 type Group = Vec<Box<dyn Call>>;
 type Served = Vec<(Box<dyn Call>, Result<()>)>;
 
+/// Answers every call with the same error.
+fn refuse(group: Group, error: impl Fn() -> Error) -> Served {
+    group.into_iter().map(|call| (call, Err(error()))).collect()
+}
+
 /// Runs a group in one transaction. If that fails, runs each call in a separate one, so that one
 /// bad call does not fail the others.
 fn serve(db: &mut Connection, wakeups: &Wakeups, mut group: Group, path: &Path) -> Served {
@@ -284,8 +269,7 @@ fn serve(db: &mut Connection, wakeups: &Wakeups, mut group: Group, path: &Path) 
         Ok(()) => group.into_iter().map(|call| (call, Ok(()))).collect(),
         Err(error) if group.len() == 1 || error.affects_all() => {
             let error = error.into_error(path);
-            let fail = |call| (call, Err(error.clone()));
-            group.into_iter().map(fail).collect()
+            refuse(group, || error.clone())
         }
         Err(_) => {
             let alone = |call: Box<dyn Call>| {
@@ -314,7 +298,7 @@ fn commit(db: &mut Connection, wakeups: &Wakeups, group: &mut Group) -> TxResult
     wakeups.send(notifications);
     if is_shortened {
         // Best effort: the change is committed, and the next checkpoint does the same.
-        let _ = compact::checkpoint(db, "PASSIVE");
+        let _ = space::checkpoint(db, "PASSIVE");
     }
     Ok(())
 }
