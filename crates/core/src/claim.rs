@@ -310,6 +310,16 @@ pub struct Renewed {
     pub cancel: Vec<JobId>,
 }
 
+impl Renewed {
+    /// Returns the reply if every token is lost.
+    pub fn lost(tokens: &[Token]) -> Self {
+        Self {
+            lost: tokens.to_vec(),
+            ..Self::default()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

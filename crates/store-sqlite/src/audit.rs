@@ -6,7 +6,7 @@
 
 use rusqlite::{Connection, params};
 use windlass_core::limits::{CLAIM_MAX, SCAN_PAGE};
-use windlass_core::{Audited, Cursor, Filter, JobState, Owner, QueueName, Repair};
+use windlass_core::{Audited, Cursor, Filter, JobState, QueueName, Repair, Result, Token};
 
 use crate::error::TxResult;
 use crate::read::{self, invalid_cursor};
@@ -30,21 +30,18 @@ pub(crate) enum AuditStage {
 }
 
 impl AuditStage {
-    pub(crate) fn read(cursor: Option<&Cursor>) -> TxResult<Self> {
+    pub(crate) fn read(cursor: Option<&Cursor>) -> Result<Self> {
         let Some(Cursor(text)) = cursor else {
             return Ok(Self::Jobs(None));
         };
-        let (stage, rest) = text.split_once(':').ok_or_else(invalid_cursor)?;
-        match stage {
-            "jobs" => Ok(Self::Jobs(Some(Cursor(rest.to_owned())))),
-            "claims" => rest.parse().map(Self::Claims).map_err(|_| invalid_cursor()),
-            "payloads" => rest
-                .parse()
-                .map(Self::Payloads)
-                .map_err(|_| invalid_cursor()),
-            "stats" => Ok(Self::Stats),
-            _ => Err(invalid_cursor()),
-        }
+        let stage = match text.split_once(':') {
+            Some(("jobs", rest)) => Some(Self::Jobs(Some(Cursor(rest.to_owned())))),
+            Some(("claims", number)) => number.parse().ok().map(Self::Claims),
+            Some(("payloads", key)) => key.parse().ok().map(Self::Payloads),
+            Some(("stats", _)) => Some(Self::Stats),
+            _ => None,
+        };
+        stage.ok_or_else(invalid_cursor)
     }
 
     fn write(&self) -> Cursor {
@@ -90,27 +87,17 @@ impl QueueTx<'_> {
     }
 
     fn audit_job(&mut self, job: &JobMeta) -> TxResult<Option<Repair>> {
-        let claim = job
-            .token
-            .map(|token| self.owner_of(token))
-            .transpose()?
-            .flatten();
-        let is_leased = match claim {
-            Some((owner, true)) => self.has_lease(&owner)?,
-            _ => false,
-        };
-        match job.state {
-            JobState::Running if is_leased => Ok(None),
-            JobState::Running => {
+        match (job.state, job.token) {
+            (JobState::Running, token) => {
+                if self.is_leased(token)? {
+                    return Ok(None);
+                }
                 self.requeue_leased(vec![job.clone()])?;
-                Ok(Some(repair(
-                    "running_without_lease",
-                    Some(job),
-                    "returned to the queue",
-                )))
+                let message = "returned to the queue";
+                Ok(Some(repair("running_without_lease", Some(job), message)))
             }
-            _ if job.token.is_none() => Ok(None),
-            _ => {
+            (_, None) => Ok(None),
+            (_, Some(_)) => {
                 self.db.run(
                     "UPDATE job SET token_number = NULL, token_nonce = NULL WHERE key = ?1",
                     [job.key],
@@ -121,9 +108,15 @@ impl QueueTx<'_> {
         }
     }
 
-    fn has_lease(&self, owner: &Owner) -> TxResult<bool> {
-        let sql = "SELECT 1 FROM lease WHERE queue = ?1 AND owner = ?2";
-        self.db.has(sql, params![self.queue.key, owner.as_str()])
+    /// Whether a token has an open claim under a lease.
+    fn is_leased(&self, token: Option<Token>) -> TxResult<bool> {
+        let sql = "SELECT 1 FROM claim JOIN lease USING (queue, owner)
+                   WHERE queue = ?1 AND number = ?2 AND nonce = ?3 AND finished_at IS NULL";
+        let Some(token) = token else {
+            return Ok(false);
+        };
+        self.db
+            .has(sql, params![self.queue.key, token.number, token.nonce])
     }
 
     /// Corrects the job counts of open claims; a claim without jobs is finished.
@@ -168,33 +161,25 @@ impl QueueTx<'_> {
     }
 
     /// Adds the difference found to the current stats, which may have changed since.
-    pub(crate) fn repair_stats(&mut self, found: &StatsMismatch) {
-        self.queue.counters.repair(&found.stored, &found.counted);
+    pub(crate) fn repair_stats(&mut self, (stored, counted): &(Counters, Counters)) -> Repair {
+        self.queue.counters.repair(stored, counted);
         self.changed();
-    }
-}
-
-/// Stats of one snapshot that disagree with its rows.
-#[derive(Debug)]
-pub(crate) struct StatsMismatch {
-    stored: Counters,
-    counted: Counters,
-}
-
-impl StatsMismatch {
-    /// Counts all jobs of a queue in a snapshot. Slow; other calls do not wait for it.
-    pub(crate) fn find(db: &Connection, name: &QueueName) -> TxResult<Option<Self>> {
-        let Some(queue) = QueueRow::find(db, name)? else {
-            return Ok(None);
-        };
-        let counted = count(db, &queue)?;
-        let stored = queue.counters;
-        Ok((stored != counted).then_some(Self { stored, counted }))
-    }
-
-    pub(crate) fn repair() -> Repair {
         repair("stats_wrong", None, "recounted all jobs")
     }
+}
+
+/// Counts all jobs of a queue in a snapshot. Returns the stored and the counted stats if they disagree.
+/// Slow; other calls do not wait for it.
+pub(crate) fn wrong_stats(
+    db: &Connection,
+    name: &QueueName,
+) -> TxResult<Option<(Counters, Counters)>> {
+    let Some(queue) = QueueRow::find(db, name)? else {
+        return Ok(None);
+    };
+    let counted = count(db, &queue)?;
+    let stored = queue.counters;
+    Ok((stored != counted).then_some((stored, counted)))
 }
 
 /// Counts the rows. Lifetime totals cannot be recounted and are kept.

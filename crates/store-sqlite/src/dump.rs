@@ -22,7 +22,7 @@ use crate::transaction::QueueRow;
 #[async_trait]
 impl Dump for SqliteStore {
     async fn dump(&self, queue: &QueueName) -> Result<Option<QueueDump>> {
-        let (name, clock_us) = (queue.clone(), self.clock.now_us());
+        let (name, clock_us) = (queue.clone(), self.options.clock.now_us());
         self.reader.read(move |db| dump(db, &name, clock_us)).await
     }
 }

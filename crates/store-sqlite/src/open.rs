@@ -40,7 +40,7 @@ pub enum Synchronous {
 
 impl Synchronous {
     /// The durability level an enqueue reports.
-    const fn level(self) -> DurabilityLevel {
+    pub(crate) const fn level(self) -> DurabilityLevel {
         match self {
             Self::Full => DurabilityLevel::Synced,
             Self::Normal | Self::Off => DurabilityLevel::Memory,
@@ -87,14 +87,9 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct SqliteStore {
     pub(crate) path: PathBuf,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) limits: Limits,
-    /// The durability level an enqueue reports.
-    pub(crate) level: DurabilityLevel,
+    pub(crate) options: Options,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
-    /// The options of further connections.
-    pub(crate) connect_options: Options,
     pub(crate) trusted: Trusted,
     pub(crate) wakeups: Arc<Wakeups>,
 }
@@ -146,11 +141,8 @@ impl SqliteStore {
             writer: Writer::start(state, path.to_owned(), deadline)?,
             reader,
             path: path.to_owned(),
-            connect_options: options.clone(),
+            options,
             trusted,
-            clock: options.clock,
-            limits: options.limits,
-            level: options.synchronous.level(),
             wakeups,
         })
     }

@@ -29,12 +29,7 @@ impl QueueTx<'_> {
                 && picked.len() < max
                 && self.queue.counters.ready[priority.index()] > 0
             {
-                let suspects = if may_pick_suspect {
-                    self.lane(priority, 0, 1)?
-                } else {
-                    vec![]
-                };
-                if let Some(suspect) = suspects.into_iter().next() {
+                if may_pick_suspect && let Some(suspect) = self.lane(priority, 0, None, 1)?.pop() {
                     if !picked.is_empty() {
                         return Ok(picked);
                     }
@@ -45,7 +40,9 @@ impl QueueTx<'_> {
                     return Ok(vec![suspect]);
                 }
                 // Jobs already picked stay at the head of the lane until they are marked as running.
-                let page = self.lane_after(priority, &picked, max - picked.len())?;
+                let is_same = |(meta, _): &&Picked| meta.priority == priority;
+                let last = picked.iter().rfind(is_same).map(|(meta, _)| meta.key);
+                let page = self.lane(priority, 1, last, max - picked.len())?;
                 let is_end = page.is_empty();
                 for (meta, job) in page {
                     if expired >= PAGE {
@@ -69,28 +66,19 @@ impl QueueTx<'_> {
         Ok(picked)
     }
 
-    /// The next jobs of a lane after those already picked.
-    fn lane_after(
+    /// The next jobs of a lane, after a job of it.
+    fn lane(
         &self,
         priority: Priority,
-        picked: &[Picked],
+        lane: u8,
+        after: Option<i64>,
         limit: usize,
     ) -> TxResult<Vec<Picked>> {
-        let is_same = |(meta, _): &&Picked| meta.priority == priority;
-        let Some((last, _)) = picked.iter().rev().find(is_same) else {
-            return self.lane(priority, 1, limit);
-        };
-        let condition = "queue = ?1 AND state = 1 AND priority = ?2 AND lane = 1
-            AND position > (SELECT position FROM job WHERE key = ?3) ORDER BY position LIMIT ?4";
-        let params = params![self.queue.key, priority.level(), last.key, limit];
-        self.claimable(condition, params)
-    }
-
-    fn lane(&self, priority: Priority, lane: u8, limit: usize) -> TxResult<Vec<Picked>> {
         let condition = "queue = ?1 AND state = 1 AND priority = ?2 AND lane = ?3
-                         ORDER BY position LIMIT ?4";
-        let params = params![self.queue.key, priority.level(), lane, limit];
-        self.claimable(condition, params)
+            AND position > ifnull((SELECT position FROM job WHERE key = ?4), ?5)
+            ORDER BY position LIMIT ?6";
+        let (key, level) = (self.queue.key, priority.level());
+        self.claimable(condition, params![key, level, lane, after, i64::MIN, limit])
     }
 
     /// Selects jobs by a condition on the table `job`, in its order. Stops after the one that exceeds the

@@ -5,9 +5,9 @@
 
 use rusqlite::{Connection, params};
 use windlass_core::time::Now;
-use windlass_core::{Cursor, Filter, Job, JobId, JobState, Page, QueueName, Stats};
+use windlass_core::{Cursor, Error, Filter, Job, JobId, JobState, Page, QueueName, Stats};
 
-use crate::error::{TxError, TxResult};
+use crate::error::TxResult;
 use crate::row::{self, Blobs, state_number};
 use crate::sql::Sql;
 use crate::transaction::QueueRow;
@@ -100,17 +100,15 @@ impl Position {
                 id: String::new(),
             });
         };
-        let mut fields = text.splitn(3, ',');
-        let mut number = || fields.next().and_then(|field| field.parse().ok());
-        let (major, minor) = (number(), number());
-        match (major, minor, fields.next()) {
-            (Some(major), Some(minor), Some(id)) => Ok(Self {
-                major,
-                minor,
-                id: id.to_owned(),
-            }),
-            _ => Err(invalid_cursor()),
-        }
+        let parse = || {
+            let mut fields = text.splitn(3, ',');
+            Some(Self {
+                major: fields.next()?.parse().ok()?,
+                minor: fields.next()?.parse().ok()?,
+                id: fields.next()?.to_owned(),
+            })
+        };
+        Ok(parse().ok_or_else(invalid_cursor)?)
     }
 }
 
@@ -228,10 +226,10 @@ fn oldest_due(db: &Connection, queue: &QueueRow) -> TxResult<Option<u64>> {
 }
 
 /// The error for a cursor that this store did not issue.
-pub(crate) fn invalid_cursor() -> TxError {
-    TxError::Rejected(windlass_core::Error::invalid(
+pub(crate) fn invalid_cursor() -> Error {
+    Error::invalid(
         "cursor",
         "not issued by this store",
         "start again without a cursor",
-    ))
+    )
 }

@@ -1,7 +1,6 @@
 //! The reader thread, on a separate connection: reads and writes do not block each other. Long reads
 //! have a thread and a connection each.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
@@ -21,19 +20,12 @@ const BACKLOG_MAX: usize = 1024;
 
 type Read = Box<dyn FnOnce(&Connection) + Send>;
 
+#[derive(Debug)]
 pub(crate) struct Reader {
     reads: Option<mpsc::Sender<Read>>,
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
     deadline: Duration,
-}
-
-impl fmt::Debug for Reader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reader")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Reader {

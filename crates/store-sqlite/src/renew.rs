@@ -35,10 +35,7 @@ impl QueueTx<'_> {
         length: Duration,
     ) -> TxResult<Renewed> {
         let Some(until) = self.extend(owner, length)? else {
-            return Ok(Renewed {
-                lost: tokens.to_vec(),
-                ..Renewed::default()
-            });
+            return Ok(Renewed::lost(tokens));
         };
         self.requeue_unknown_claims(owner, tokens, settled)?;
         let mut lost = Vec::new();
@@ -57,10 +54,7 @@ impl QueueTx<'_> {
     }
 
     fn renew_single(&mut self, token: Token, length: Duration) -> TxResult<Renewed> {
-        let lost = Renewed {
-            lost: vec![token],
-            ..Renewed::default()
-        };
+        let lost = Renewed::lost(&[token]);
         let Some((owner, is_open)) = self.owner_of(token)? else {
             return Ok(lost);
         };

@@ -58,7 +58,7 @@ impl SqliteStore {
     /// Writers wait meanwhile. The rewrite needs free disk space for a copy of the jobs; without it
     /// that part is left out.
     pub async fn compact(&self) -> Result<Compacted> {
-        let (options, trusted) = (self.connect_options.clone(), self.trusted);
+        let (options, trusted) = (self.options.clone(), self.trusted);
         self.on_thread("windlass-compact", move |path| {
             compact(path, &options, trusted)
         })

@@ -10,9 +10,9 @@ use windlass_core::{
 };
 
 use crate::SqliteStore;
-use crate::audit::{AuditStage, StatsMismatch};
+use crate::audit::{self, AuditStage};
 use crate::claim::ClaimStep;
-use crate::error::{TxError, TxResult};
+use crate::error::TxResult;
 use crate::read;
 use crate::transaction::{Missing, QueueRow, QueueTx, Tx};
 use crate::workers;
@@ -20,10 +20,11 @@ use crate::workers;
 #[async_trait]
 impl Store for SqliteStore {
     async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
-        self.limits.check_batch(&jobs)?;
+        self.options.limits.check_batch(&jobs)?;
         let bytes: usize = jobs.iter().map(|job| job.payload.len()).sum();
         self.refuse_full(bytes as u64).await?;
-        let (queue, clock, level) = (queue.clone(), self.clock.clone(), self.level);
+        let (queue, clock) = (queue.clone(), self.options.clock.clone());
+        let level = self.options.synchronous.level();
         self.writer
             .write(bytes, move |tx| {
                 let clock_us = clock.now_us();
@@ -38,7 +39,7 @@ impl Store for SqliteStore {
         request.check()?;
         loop {
             let step = request.clone();
-            let claim = self.on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.claim(&step));
+            let claim = self.on_queue(queue, move |tx| tx.claim(&step));
             if let ClaimStep::Done(claim) = claim.await? {
                 return Ok(claim);
             }
@@ -51,17 +52,13 @@ impl Store for SqliteStore {
         lease: JobLease,
         time: LeaseTime,
     ) -> Result<LeaseStatus> {
-        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
-            tx.accept(&lease, time.get())
-        })
-        .await
+        self.on_queue(queue, move |tx| tx.accept(&lease, time.get()))
+            .await
     }
 
     async fn renew(&self, queue: &QueueName, renewal: Renewal, time: LeaseTime) -> Result<Renewed> {
-        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
-            tx.renew(&renewal, time.get())
-        })
-        .await
+        self.on_queue(queue, move |tx| tx.renew(&renewal, time.get()))
+            .await
     }
 
     async fn progress(
@@ -72,7 +69,7 @@ impl Store for SqliteStore {
         message: Option<String>,
     ) -> Result<LeaseStatus> {
         let message = message.map(|message| truncate_message(&message).to_owned());
-        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
+        self.on_queue(queue, move |tx| {
             tx.progress(&lease, fraction, message.as_deref())
         })
         .await
@@ -84,11 +81,11 @@ impl Store for SqliteStore {
         completions: Vec<Completion>,
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
-        self.limits.check_completions(&completions, next.as_ref())?;
+        self.options
+            .limits
+            .check_completions(&completions, next.as_ref())?;
         let request = next.clone();
-        let completed = self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
-            tx.complete(&completions, request.as_ref())
-        });
+        let completed = self.on_queue(queue, move |tx| tx.complete(&completions, request.as_ref()));
         let (statuses, step) = completed.await?;
         let next = match (step, next) {
             (ClaimStep::Done(claim), _) => claim,
@@ -100,8 +97,7 @@ impl Store for SqliteStore {
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
         failures.iter().try_for_each(Failure::check)?;
-        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.fail(&failures))
-            .await
+        self.on_queue(queue, move |tx| tx.fail(&failures)).await
     }
 
     async fn release(
@@ -109,14 +105,12 @@ impl Store for SqliteStore {
         queue: &QueueName,
         leases: Vec<JobLease>,
     ) -> Result<Vec<OutcomeStatus>> {
-        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.release(&leases))
-            .await
+        self.on_queue(queue, move |tx| tx.release(&leases)).await
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
         snoozes.iter().try_for_each(Snooze::check)?;
-        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.snooze(&snoozes))
-            .await
+        self.on_queue(queue, move |tx| tx.snooze(&snoozes)).await
     }
 
     async fn change(
@@ -127,15 +121,12 @@ impl Store for SqliteStore {
         from: Option<Cursor>,
     ) -> Result<Changes> {
         let target = change.target(target)?;
-        self.on_queue(queue, Missing::TreatAsEmpty, move |tx| {
-            tx.change(change, &target, from.as_ref())
-        })
-        .await
+        self.on_queue(queue, move |tx| tx.change(change, &target, from.as_ref()))
+            .await
     }
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {
-        self.on_queue(queue, Missing::TreatAsEmpty, |tx| tx.purge())
-            .await
+        self.on_queue(queue, |tx| tx.purge()).await
     }
 
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {
@@ -151,31 +142,24 @@ impl Store for SqliteStore {
     }
 
     async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited> {
-        let stage =
-            AuditStage::read(from.as_ref()).map_err(|error| error.into_error(&self.path))?;
+        let stage = AuditStage::read(from.as_ref())?;
         if !matches!(stage, AuditStage::Stats) {
-            return self
-                .on_queue(queue, Missing::TreatAsEmpty, move |tx| tx.audit(&stage))
-                .await;
+            return self.on_queue(queue, move |tx| tx.audit(&stage)).await;
         }
         let name = queue.clone();
         let mut audited = Audited::default();
-        if let Some(found) = self
-            .long_read(move |db| StatsMismatch::find(db, &name))
+        if let Some(wrong) = self
+            .long_read(move |db| audit::wrong_stats(db, &name))
             .await?
         {
-            let repair = move |tx: &mut QueueTx<'_>| {
-                tx.repair_stats(&found);
-                Ok(())
-            };
-            self.on_queue(queue, Missing::TreatAsEmpty, repair).await?;
-            audited.repairs.push(StatsMismatch::repair());
+            let repair = self.on_queue(queue, move |tx| Ok(tx.repair_stats(&wrong)));
+            audited.repairs.push(repair.await?);
         }
         Ok(audited)
     }
 
     async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()> {
-        self.on_queue(queue, Missing::Create, move |tx| {
+        self.on_created_queue(queue, move |tx| {
             tx.queue.is_paused = is_paused;
             if !is_paused {
                 tx.announce_work();
@@ -196,8 +180,8 @@ impl Store for SqliteStore {
     }
 
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {
-        self.on_queue(queue, Missing::Create, move |tx| {
-            tx.queue.apply(&settings).map_err(TxError::Rejected)?;
+        self.on_created_queue(queue, move |tx| {
+            tx.queue.apply(&settings)?;
             tx.changed();
             Ok(tx.queue.settings.clone())
         })
@@ -209,7 +193,7 @@ impl Store for SqliteStore {
     }
 
     async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>> {
-        let (name, clock_us) = (queue.clone(), self.clock.now_us());
+        let (name, clock_us) = (queue.clone(), self.options.clock.now_us());
         self.reader
             .read(move |db| read::stats(db, &name, clock_us))
             .await
@@ -265,7 +249,7 @@ impl Store for SqliteStore {
     }
 
     async fn workers(&self) -> Result<Vec<WorkerRecord>> {
-        let clock_us = self.clock.now_us();
+        let clock_us = self.options.clock.now_us();
         self.reader
             .read(move |db| workers::list(db, clock_us))
             .await
@@ -276,7 +260,7 @@ impl Store for SqliteStore {
     }
 
     fn limits(&self) -> Limits {
-        self.limits
+        self.options.limits
     }
 }
 
@@ -286,21 +270,31 @@ impl SqliteStore {
         &self,
         mut verb: impl FnMut(&mut Tx<'_>, u64) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
-        let clock = self.clock.clone();
+        let clock = self.options.clock.clone();
         self.writer
             .write(0, move |tx| verb(tx, clock.now_us()))
             .await
     }
 
-    /// Runs a verb on one queue in one transaction.
+    /// Runs a verb on one queue in one transaction. A missing queue is empty.
     async fn on_queue<T: Send + 'static>(
         &self,
         queue: &QueueName,
-        missing: Missing,
         mut verb: impl FnMut(&mut QueueTx<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
         let queue = queue.clone();
-        self.write(move |tx, clock_us| tx.on_queue(&queue, missing, clock_us, &mut verb))
+        self.write(move |tx, now| tx.on_queue(&queue, Missing::TreatAsEmpty, now, &mut verb))
+            .await
+    }
+
+    /// Runs a verb on one queue in one transaction. A missing queue is created.
+    async fn on_created_queue<T: Send + 'static>(
+        &self,
+        queue: &QueueName,
+        mut verb: impl FnMut(&mut QueueTx<'_>) -> TxResult<T> + Send + 'static,
+    ) -> Result<T> {
+        let queue = queue.clone();
+        self.write(move |tx, now| tx.on_queue(&queue, Missing::Create, now, &mut verb))
             .await
     }
 }

@@ -3,7 +3,6 @@
 //! All calls of a group share one transaction and one fsync; a call is answered only after its
 //! commit.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc as std_mpsc;
@@ -151,7 +150,7 @@ const BEGUN: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
 /// A call queued for the writer.
-trait Call: Send + fmt::Debug {
+trait Call: Send {
     /// Starts the call. Returns false if its caller has given up; afterwards it no longer can.
     fn begin(&self) -> bool;
     /// The size of its payloads.
@@ -168,12 +167,6 @@ struct WriteCall<F, T> {
     value: Option<T>,
     reply: oneshot::Sender<Result<T>>,
     stage: Arc<AtomicU8>,
-}
-
-impl<F, T> fmt::Debug for WriteCall<F, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WriteCall")
-    }
 }
 
 impl<F, T> Call for WriteCall<F, T>
