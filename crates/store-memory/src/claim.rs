@@ -1,41 +1,41 @@
 //! claim and accept. A claim promotes due jobs, reaps expired leases, then takes jobs by priority.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, PAGE, SUSPECT_COOLDOWN};
-use windlass_core::time::Now;
+use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, PAGE, SUSPECT_AFTER, SUSPECT_COOLDOWN};
 use windlass_core::{
     Bytes, Claim, ClaimRequest, ClaimedJob, Claimer, JobId, JobLease, JobState, LeaseStatus, Mode,
     Owner, Priority, Reason, Timestamp, Token,
 };
 
-use crate::queue::{ClaimRecord, Lease, Queue};
+use crate::queue::{ClaimRecord, Lease, Queue, lanes};
 
 impl Queue {
-    pub(crate) fn claim(&mut self, now: Now, request: &ClaimRequest) -> Option<Claim> {
-        if let Some(reply) = self.repeated(now, request) {
+    pub(crate) fn claim(&mut self, request: &ClaimRequest) -> Option<Claim> {
+        if let Some(reply) = self.repeated(request) {
             return reply;
         }
         loop {
-            self.promote_due(now, PAGE);
-            self.reap(now, PAGE);
+            self.promote_due(PAGE);
+            self.reap(PAGE);
             if !self.is_reaping() {
                 break;
             }
             // Each page prunes as if it were a separate transaction.
-            self.prune(now, PAGE);
+            self.prune(PAGE);
         }
         let taken = if self.is_paused {
             vec![]
         } else {
-            self.take(now, request)
+            self.take(request)
         };
         let claim = if taken.is_empty() {
             None
         } else {
-            Some(self.start_jobs(now, request, &taken))
+            Some(self.start_jobs(request, &taken))
         };
-        self.prune(now, PAGE);
+        self.prune(PAGE);
         claim
     }
 
@@ -44,7 +44,7 @@ impl Queue {
         clippy::option_option,
         reason = "outer: is it a repeated claim? inner: its reply"
     )]
-    fn repeated(&mut self, now: Now, request: &ClaimRequest) -> Option<Option<Claim>> {
+    fn repeated(&mut self, request: &ClaimRequest) -> Option<Option<Claim>> {
         let Claimer::Worker { boot, seq } = &request.claimer else {
             return None;
         };
@@ -56,20 +56,14 @@ impl Queue {
         if *seq < last_seq {
             return Some(None);
         }
-        let ids = self
-            .claims
-            .get(&token)
-            .map(|claim| claim.ids.clone())
-            .unwrap_or_default();
-        let leased = |id: &JobId| {
-            self.leased(id, token)
-                .map(|entry| ClaimedJob::from(entry.job.clone()))
-        };
-        let jobs: Vec<_> = ids.iter().filter_map(leased).collect();
+        let claim = self.claims.get(&token);
+        let ids = claim.map_or(&[][..], |claim| &claim.ids);
+        let leased = ids.iter().filter_map(|id| self.leased(id, token));
+        let jobs: Vec<_> = leased.map(|job| ClaimedJob::from(job.clone())).collect();
         if jobs.is_empty() {
             return Some(None);
         }
-        let until = self.extend(&owner, now, request.lease.get());
+        let until = self.extend(&owner, request.lease.get());
         Some(until.map(|until| Claim { token, until, jobs }))
     }
 
@@ -82,28 +76,29 @@ impl Queue {
 
     /// Takes jobs from the lanes, first priority first, up to `max` jobs and `CLAIM_BYTES_MAX` of payload.
     /// A suspect is claimed alone.
-    fn take(&mut self, now: Now, request: &ClaimRequest) -> Vec<JobId> {
+    fn take(&mut self, request: &ClaimRequest) -> Vec<JobId> {
         let max = request.max.min(CLAIM_MAX);
-        let may_take_suspect = self.may_take_suspect(now, &request.claimer);
+        let may_take_suspect = self.may_take_suspect(&request.claimer);
         let mut taken = Vec::new();
         let (mut expired, mut bytes) = (0, 0);
         for priority in Priority::all() {
+            let [suspects, others] = lanes(priority);
             while expired < PAGE && taken.len() < max {
-                let lanes = &self.lanes[priority.index()];
-                let suspect = lanes.suspects.values().next().filter(|_| may_take_suspect);
+                let suspect = self.lane(suspects).next().filter(|_| may_take_suspect);
                 if suspect.is_some() && !taken.is_empty() {
                     return taken;
                 }
                 let is_suspect = suspect.is_some();
-                let Some(id) = suspect.or_else(|| lanes.others.values().next()).cloned() else {
+                let Some(id) = suspect.or_else(|| self.lane(others).next()).cloned() else {
                     break;
                 };
-                if self.is_expired(&id, now) {
-                    self.mark_dead(&id, now, Reason::Expired);
+                let job = &self.jobs[&id];
+                if job.expires_at.is_some_and(|at| at <= self.now.ms()) {
+                    self.mark_dead(&id, Reason::Expired);
                     expired += 1;
                     continue;
                 }
-                bytes += self.payload_bytes(&id);
+                bytes += job.payload.as_ref().map_or(0, Bytes::len);
                 if bytes > CLAIM_BYTES_MAX && !taken.is_empty() {
                     return taken;
                 }
@@ -117,113 +112,83 @@ impl Queue {
         taken
     }
 
-    fn payload_bytes(&self, id: &JobId) -> usize {
-        let payload = self
-            .jobs
-            .get(id)
-            .and_then(|entry| entry.job.payload.as_ref());
-        payload.map_or(0, Bytes::len)
-    }
-
     /// A boot may claim another suspect once the last one has finished or has run long enough.
-    fn may_take_suspect(&self, now: Now, claimer: &Claimer) -> bool {
+    fn may_take_suspect(&self, claimer: &Claimer) -> bool {
         let Claimer::Worker { boot, .. } = claimer else {
             return true;
         };
-        let suspect = self
-            .leases
-            .get(&Owner::boot(boot))
-            .and_then(|lease| lease.suspect.as_ref());
+        let lease = self.leases.get(&Owner::boot(boot));
+        let suspect = lease.and_then(|lease| lease.suspect.as_ref());
         suspect.is_none_or(|(id, token)| {
-            let (since, now) = (token.issued_at(), now.ms());
+            let (since, now) = (token.issued_at(), self.now.ms());
             // The clock was set back, so it is unknown how long the suspect ran.
             let has_run = now < since || now.since(since) >= SUSPECT_COOLDOWN;
             has_run || self.leased(id, *token).is_none()
         })
     }
 
-    pub(crate) fn is_expired(&self, id: &JobId, now: Now) -> bool {
-        self.jobs
-            .get(id)
-            .and_then(|entry| entry.job.expires_at)
-            .is_some_and(|at| at <= now.ms())
-    }
-
-    fn start_jobs(&mut self, now: Now, request: &ClaimRequest, ids: &[JobId]) -> Claim {
-        let token = Token::next(self.last_token, now.us, request.nonce);
+    fn start_jobs(&mut self, request: &ClaimRequest, ids: &[JobId]) -> Claim {
+        let token = Token::next(self.last_token, self.now.us, request.nonce);
         self.last_token = token.number;
         self.mark_changed();
+        let mut jobs = Vec::new();
         for id in ids {
             self.announce(id, JobState::Running);
-            if let Some(entry) = self.jobs.get_mut(id) {
-                entry.job.state = JobState::Running;
-                entry.job.started_at = Some(token.issued_at());
-            }
+            let job = self.job(id);
+            job.state = JobState::Running;
+            job.started_at = Some(token.issued_at());
+            jobs.push(ClaimedJob::from(job.clone()));
         }
-        let jobs: Vec<_> = ids
-            .iter()
-            .filter_map(|id| self.jobs.get(id))
-            .map(|entry| ClaimedJob::from(entry.job.clone()))
-            .collect();
         let until = if request.mode == Mode::AtMostOnce {
             for id in ids {
-                self.succeed(id, now, None);
+                self.succeed(id, None);
             }
             // Remember the claim: a repeated call must not finish more jobs.
             if matches!(request.claimer, Claimer::Worker { .. }) {
-                self.attach_to_lease(now, request, token);
+                self.attach_to_lease(request, token, None);
             }
-            now.ms()
+            self.now.ms()
         } else {
-            self.lease_jobs(now, request, token, ids)
+            self.lease_jobs(request, token, ids)
         };
         Claim { token, until, jobs }
     }
 
     /// Leases jobs to a token, under the lease of its owner.
-    fn lease_jobs(
-        &mut self,
-        now: Now,
-        request: &ClaimRequest,
-        token: Token,
-        ids: &[JobId],
-    ) -> Timestamp {
-        let owner = request.claimer.owner(token);
+    fn lease_jobs(&mut self, request: &ClaimRequest, token: Token, ids: &[JobId]) -> Timestamp {
         let is_dispatch = request.mode == Mode::Dispatch;
         let mut suspect = None;
         for id in ids {
-            let Some(entry) = self.jobs.get_mut(id) else {
-                continue;
-            };
-            entry.job.token = Some(token);
-            entry.job.worker = request.claimer.worker().cloned();
-            entry.job.accepted_at = (!is_dispatch).then_some(token.issued_at());
-            if entry.job.expiries >= windlass_core::limits::SUSPECT_AFTER {
+            let job = self.job(id);
+            job.token = Some(token);
+            job.worker = request.claimer.worker().cloned();
+            job.accepted_at = (!is_dispatch).then_some(token.issued_at());
+            if job.expiries >= SUSPECT_AFTER {
                 suspect = Some((id.clone(), token));
             }
         }
         let record = ClaimRecord {
-            owner: owner.clone(),
+            owner: request.claimer.owner(token),
             seq: request.claimer.seq(),
             ids: ids.to_vec(),
             left: BTreeMap::new(),
             finished_at: None,
         };
         self.claims.insert(token, record);
-        let until = self.attach_to_lease(now, request, token);
-        if suspect.is_some()
-            && let Some(lease) = self.leases.get_mut(&owner)
-        {
-            lease.suspect = suspect;
-        }
-        until
+        self.attach_to_lease(request, token, suspect)
     }
 
-    /// Adds a claim to the lease of its owner, which remembers the latest claim of a boot.
-    fn attach_to_lease(&mut self, now: Now, request: &ClaimRequest, token: Token) -> Timestamp {
+    /// Adds a claim to the lease of its owner, which remembers the latest claim and the latest suspect
+    /// of a boot.
+    fn attach_to_lease(
+        &mut self,
+        request: &ClaimRequest,
+        token: Token,
+        suspect: Option<(JobId, Token)>,
+    ) -> Timestamp {
         let owner = request.claimer.owner(token);
         let lease = self.leases.entry(owner.clone()).or_insert_with(|| Lease {
-            until: now.ms(),
+            until: self.now.ms(),
             length: request.lease.get(),
             last: None,
             suspect: None,
@@ -231,50 +196,37 @@ impl Queue {
         if let Claimer::Worker { seq, .. } = &request.claimer {
             lease.last = Some((*seq, token));
         }
-        self.extend(&owner, now, request.lease.get())
-            .unwrap_or_default()
+        if suspect.is_some() {
+            lease.suspect = suspect;
+        }
+        self.extend(&owner, request.lease.get()).unwrap_or_default()
     }
 
     /// Extends a lease; never shortens it. A lease that is being reaped stays lost.
-    pub(crate) fn extend(
-        &mut self,
-        owner: &Owner,
-        now: Now,
-        length: std::time::Duration,
-    ) -> Option<Timestamp> {
+    pub(crate) fn extend(&mut self, owner: &Owner, length: Duration) -> Option<Timestamp> {
         let lease = self
             .leases
             .get_mut(owner)
             .filter(|lease| lease.until > Timestamp::default())?;
         lease.length = length;
-        lease.until = lease.until.max(now.ms().plus(length));
+        lease.until = lease.until.max(self.now.ms().plus(length));
         let until = lease.until;
         self.mark_changed();
         Some(until)
     }
 
-    pub(crate) fn accept(
-        &mut self,
-        now: Now,
-        lease: &JobLease,
-        length: std::time::Duration,
-    ) -> LeaseStatus {
-        let Some(owner) = self.owner_of(lease) else {
-            return LeaseStatus::Lost;
-        };
-        if self.extend(&owner, now, length).is_none() {
+    pub(crate) fn accept(&mut self, lease: &JobLease, length: Duration) -> LeaseStatus {
+        let is_leased = self.leased(&lease.id, lease.token).is_some();
+        let claim = self.claims.get(&lease.token).filter(|_| is_leased);
+        let owner = claim.map(|claim| claim.owner.clone());
+        if owner
+            .and_then(|owner| self.extend(&owner, length))
+            .is_none()
+        {
             return LeaseStatus::Lost;
         }
-        if let Some(entry) = self.jobs.get_mut(&lease.id) {
-            entry.job.accepted_at.get_or_insert(now.ms());
-        }
+        let now = self.now.ms();
+        self.job(&lease.id).accepted_at.get_or_insert(now);
         LeaseStatus::Valid
-    }
-
-    fn owner_of(&self, lease: &JobLease) -> Option<Owner> {
-        self.leased(&lease.id, lease.token)?;
-        self.claims
-            .get(&lease.token)
-            .map(|claim| claim.owner.clone())
     }
 }

@@ -3,30 +3,24 @@
 use async_trait::async_trait;
 use windlass_core::dump::{ClaimDump, Dump, LeaseDump, QueueDump};
 use windlass_core::time::Now;
-use windlass_core::{OutcomeStatus, QueueName, Result};
+use windlass_core::{OutcomeStatus, Priority, QueueName, Result};
 
 use crate::MemoryStore;
-use crate::queue::Queue;
+use crate::queue::{Queue, lanes};
 
 #[async_trait]
 impl Dump for MemoryStore {
     async fn dump(&self, queue: &QueueName) -> Result<Option<QueueDump>> {
-        let clock_us = self.clock.now_us();
-        let state = self.lock();
-        Ok(state
-            .queues
-            .get(queue)
-            .map(|queue| queue.dump(Now::guard(queue.mark_us, clock_us))))
+        Ok(self.read(queue, Queue::dump))
     }
 }
 
 impl Queue {
     fn dump(&self, now: Now) -> QueueDump {
-        let lanes = self.lanes.iter().map(|lanes| {
-            (
-                lanes.suspects.values().cloned().collect(),
-                lanes.others.values().cloned().collect(),
-            )
+        let lanes = Priority::all().map(|priority| {
+            let [suspects, others] = lanes(priority);
+            let jobs = |lane| self.lane(lane).cloned().collect();
+            (jobs(suspects), jobs(others))
         });
         let leases = self.leases.iter().map(|(owner, lease)| LeaseDump {
             owner: owner.clone(),
@@ -58,7 +52,7 @@ impl Queue {
             .filter(|(_, (_, until))| *until > now.ms());
         QueueDump {
             ready: lanes.collect(),
-            jobs: self.jobs.values().map(|entry| entry.job.clone()).collect(),
+            jobs: self.jobs.values().cloned().collect(),
             unique_keys: self.unique_keys.clone().into_iter().collect(),
             tombstones: tombstones
                 .map(|(id, (state, until))| (id.clone(), *state, *until))

@@ -1,19 +1,16 @@
 //! enqueue, with deduplication by id and by unique key.
 
-use windlass_core::time::Now;
-use windlass_core::{Due, DurabilityLevel, Enqueued, Job, JobId, JobState, NewJob};
+use windlass_core::{Due, DurabilityLevel, Enqueued, Job, JobId, JobState, NewJob, Requeue};
 
-use crate::queue::{Entry, LaneEnd, Queue};
+use crate::queue::Queue;
 
 impl Queue {
-    pub(crate) fn enqueue(&mut self, now: Now, jobs: Vec<NewJob>) -> Vec<Enqueued> {
-        jobs.into_iter()
-            .map(|new| self.enqueue_one(now, new))
-            .collect()
+    pub(crate) fn enqueue(&mut self, jobs: Vec<NewJob>) -> Vec<Enqueued> {
+        jobs.into_iter().map(|new| self.enqueue_one(new)).collect()
     }
 
-    fn enqueue_one(&mut self, now: Now, new: NewJob) -> Enqueued {
-        if let Some((id, state)) = self.existing(now, &new) {
+    fn enqueue_one(&mut self, new: NewJob) -> Enqueued {
+        if let Some((id, state)) = self.existing(&new) {
             if new.keep_outcome {
                 self.keep_outcome_of(&id);
             }
@@ -28,18 +25,18 @@ impl Queue {
         if let Some(key) = &new.unique_key {
             self.unique_keys.insert(key.clone(), id.clone());
         }
-        let job = self.new_job(now, new);
+        let job = self.new_job(new);
         let due_at = job.due_at;
-        self.jobs.insert(id.clone(), Entry { job, position: 0 });
-        let state = if due_at <= now.ms() {
-            self.insert_ready(&id, LaneEnd::Back);
+        self.jobs.insert(id.clone(), job);
+        let state = if due_at <= self.now.ms() {
+            self.insert_ready(&id, Requeue::Back);
             JobState::Ready
         } else {
             self.insert_scheduled(&id, due_at);
             JobState::Scheduled
         };
         self.total.enqueued += 1;
-        self.enqueued.add(now.ms(), 1);
+        self.enqueued.add(self.now.ms(), 1);
         Enqueued::Accepted {
             id,
             state,
@@ -48,32 +45,36 @@ impl Queue {
     }
 
     /// The existing job with the same id or, failing that, the same unique key.
-    fn existing(&self, now: Now, new: &NewJob) -> Option<(JobId, JobState)> {
-        if let Some(entry) = self.jobs.get(&new.id) {
-            return Some((new.id.clone(), entry.job.state));
+    fn existing(&self, new: &NewJob) -> Option<(JobId, JobState)> {
+        if let Some(job) = self.jobs.get(&new.id) {
+            return Some((new.id.clone(), job.state));
         }
-        if let Some((state, until)) = self.tombstones.get(&new.id)
-            && *until > now.ms()
-        {
-            return Some((new.id.clone(), *state));
+        if let Some(state) = self.remembered_state(&new.id) {
+            return Some((new.id.clone(), state));
         }
         let owner = self.unique_keys.get(new.unique_key.as_ref()?)?;
-        let state = self.jobs.get(owner)?.job.state;
-        Some((owner.clone(), state))
+        Some((owner.clone(), self.jobs[owner].state))
+    }
+
+    /// The final state of an id that has a tombstone. An expired one may not be pruned yet.
+    pub(crate) fn remembered_state(&self, id: &JobId) -> Option<JobState> {
+        let (state, until) = self.tombstones.get(id)?;
+        (*until > self.now.ms()).then_some(*state)
     }
 
     /// A duplicate that asks for the outcome makes the existing job keep it.
     fn keep_outcome_of(&mut self, id: &JobId) {
-        if let Some(entry) = self.jobs.get_mut(id)
-            && !entry.job.state.is_final()
-            && !entry.job.keep_outcome
+        if let Some(job) = self.jobs.get_mut(id)
+            && !job.state.is_final()
+            && !job.keep_outcome
         {
-            entry.job.keep_outcome = true;
+            job.keep_outcome = true;
             self.mark_changed();
         }
     }
 
-    fn new_job(&self, now: Now, new: NewJob) -> Job {
+    fn new_job(&self, new: NewJob) -> Job {
+        let now = self.now;
         let mut retry = new.retry;
         retry.until = retry.until.map(|until| Due::At(until.resolve(now)));
         Job {

@@ -1,65 +1,55 @@
 //! Finishing jobs, and pruning finished jobs.
 
 use windlass_core::store::stored_bytes;
-use windlass_core::time::Now;
-use windlass_core::{Bytes, Job, JobId, JobState, Keep, KeepSucceeded, Reason, Token};
+use windlass_core::{Bytes, Job, JobId, JobState, Reason, Token};
 
-use crate::queue::{Finished, Queue};
+use crate::queue::Queue;
 
 impl Queue {
     /// Marks a job as succeeded. The settings decide whether it is kept.
-    pub(crate) fn succeed(&mut self, id: &JobId, now: Now, result: Option<Bytes>) {
-        let Some(entry) = self.jobs.get_mut(id) else {
-            return;
-        };
-        let is_kept = match self.settings.keep_succeeded {
-            KeepSucceeded::WithResult => result.is_some() || entry.job.keep_outcome,
-            KeepSucceeded::All => true,
-            KeepSucceeded::Nothing => false,
-        };
-        entry.job.result = result;
+    pub(crate) fn succeed(&mut self, id: &JobId, result: Option<Bytes>) {
+        let keep = self.settings.keep_succeeded;
+        let job = self.job(id);
+        let is_kept = keep.keeps(result.is_some(), job.keep_outcome);
+        job.result = result;
         self.total.succeeded += 1;
-        self.finish(id, now, JobState::Succeeded, is_kept);
+        self.finish(id, JobState::Succeeded, is_kept);
     }
 
     /// Marks a job as dead.
-    pub(crate) fn mark_dead(&mut self, id: &JobId, now: Now, reason: Reason) {
-        let Some(entry) = self.jobs.get_mut(id) else {
-            return;
-        };
-        entry.job.reason = Some(reason);
+    pub(crate) fn mark_dead(&mut self, id: &JobId, reason: Reason) {
+        self.job(id).reason = Some(reason);
         self.total.dead += 1;
-        self.finish(id, now, JobState::Dead, true);
+        self.finish(id, JobState::Dead, true);
     }
 
     /// Marks a job as cancelled.
-    pub(crate) fn mark_cancelled(&mut self, id: &JobId, now: Now) {
+    pub(crate) fn mark_cancelled(&mut self, id: &JobId) {
         self.total.cancelled += 1;
-        self.finish(id, now, JobState::Cancelled, true);
+        self.finish(id, JobState::Cancelled, true);
     }
 
-    fn finish(&mut self, id: &JobId, now: Now, state: JobState, is_kept: bool) {
+    fn finish(&mut self, id: &JobId, state: JobState, is_kept: bool) {
+        let now = self.now.ms();
         self.remove_waiting(id);
-        self.ended.add(now.ms(), 1);
+        self.ended.add(now, 1);
         self.announce(id, state);
-        let Some(entry) = self.jobs.get_mut(id) else {
-            return;
-        };
-        let job = &mut entry.job;
-        if let Some(key) = &job.unique_key {
-            self.unique_keys.remove(key);
+        let until = now.plus(self.settings.dedup_for);
+        let job = self.job(id);
+        job.state = state;
+        job.finished_at = Some(now);
+        let (bytes, is_named, key) = (bytes_of(job), job.is_named, job.unique_key.clone());
+        if let Some(key) = key {
+            self.unique_keys.remove(&key);
         }
-        let until = now.ms().plus(self.settings.dedup_for);
-        let is_remembered = job.is_named && until > now.ms();
+        let is_remembered = is_named && until > now;
         if is_remembered {
             self.tombstones.insert(id.clone(), (state, until));
         }
         if is_kept {
-            job.state = state;
-            job.finished_at = Some(now.ms());
             let finished = self.finished.entry(state).or_default();
-            finished.by_end.insert((now.ms(), id.clone()));
-            finished.bytes += bytes_of(job);
+            finished.by_end.insert((now, id.clone()));
+            finished.bytes += bytes;
         } else {
             self.jobs.remove(id);
         }
@@ -68,7 +58,7 @@ impl Queue {
 
     /// Removes a finished job.
     pub(crate) fn forget(&mut self, id: &JobId) -> Option<Job> {
-        let job = self.jobs.remove(id)?.job;
+        let job = self.jobs.remove(id)?;
         if let (Some(finished), Some(at)) = (self.finished.get_mut(&job.state), job.finished_at) {
             finished.by_end.remove(&(at, id.clone()));
             finished.bytes -= bytes_of(&job);
@@ -79,17 +69,17 @@ impl Queue {
 
     /// Prunes at the end of a transaction: twice as many jobs as it kept, so that finished jobs stay
     /// within their limits without maintenance.
-    pub(crate) fn prune_after(&mut self, now: Now) {
-        self.prune(now, self.kept_in_transaction * 2);
+    pub(crate) fn prune_after(&mut self) {
+        self.prune(self.kept_in_transaction * 2);
     }
 
     /// Removes up to `limit` finished jobs, tombstones and finished claims that exceed their limits.
     /// Returns the number of jobs, and the number of ids and claims.
-    pub(crate) fn prune(&mut self, now: Now, limit: usize) -> (u64, u64) {
+    pub(crate) fn prune(&mut self, limit: usize) -> (u64, u64) {
         let mut pruned = 0;
         for state in [JobState::Succeeded, JobState::Dead, JobState::Cancelled] {
             while pruned < limit
-                && let Some(id) = self.oldest_to_prune(now, state)
+                && let Some(id) = self.oldest_to_prune(state)
             {
                 self.forget(&id);
                 pruned += 1;
@@ -97,14 +87,14 @@ impl Queue {
         }
         let mut forgotten = 0;
         while pruned + forgotten < limit
-            && let Some(id) = self.oldest_tombstone_to_prune(now)
+            && let Some(id) = self.oldest_tombstone_to_prune()
         {
             self.tombstones.remove(&id);
             self.mark_changed();
             forgotten += 1;
         }
         while pruned + forgotten < limit
-            && let Some(token) = self.oldest_forgotten_claim(now)
+            && let Some(token) = self.oldest_forgotten_claim()
         {
             self.claims.remove(&token);
             self.mark_changed();
@@ -114,46 +104,30 @@ impl Queue {
     }
 
     /// The claim that finished first, if it is no longer remembered.
-    fn oldest_forgotten_claim(&self, now: Now) -> Option<Token> {
-        let forgotten = self
-            .claims
-            .iter()
-            .filter(|(_, claim)| claim.is_forgotten(now));
+    fn oldest_forgotten_claim(&self) -> Option<Token> {
+        let claims = self.claims.iter();
+        let forgotten = claims.filter(|(_, claim)| claim.is_forgotten(self.now));
         let oldest = forgotten.min_by_key(|(token, claim)| (claim.finished_at, **token));
         oldest.map(|(token, _)| *token)
     }
 
     /// The oldest finished job of a state, if it exceeds a limit.
-    fn oldest_to_prune(&self, now: Now, state: JobState) -> Option<JobId> {
-        let keep = match state {
-            JobState::Succeeded => self.settings.succeeded,
-            JobState::Dead => self.settings.dead,
-            _ => self.settings.cancelled,
-        };
+    fn oldest_to_prune(&self, state: JobState) -> Option<JobId> {
+        let keep = self.settings.keep(state);
         let finished = self.finished.get(&state)?;
         let (ended_at, id) = finished.by_end.first()?;
-        let is_old = keep.age.is_some_and(|age| ended_at.plus(age) <= now.ms());
-        (is_old || finished.exceeds(&keep)).then(|| id.clone())
+        let is_old = keep
+            .age
+            .is_some_and(|age| ended_at.plus(age) <= self.now.ms());
+        let is_over = keep.is_exceeded(finished.by_end.len() as u64, finished.bytes);
+        (is_old || is_over).then(|| id.clone())
     }
 
-    fn oldest_tombstone_to_prune(&self, now: Now) -> Option<JobId> {
-        let oldest = self
-            .tombstones
-            .iter()
-            .map(|(id, (_, until))| (*until, id))
-            .min()?;
-        let (until, id) = oldest;
-        let is_expendable =
-            until <= now.ms() || self.tombstones.len() as u64 > self.settings.dedup_max;
-        is_expendable.then(|| id.clone())
-    }
-}
-
-impl Finished {
-    fn exceeds(&self, keep: &Keep) -> bool {
-        keep.count
-            .is_some_and(|count| self.by_end.len() as u64 > count)
-            || keep.bytes.is_some_and(|bytes| self.bytes > bytes)
+    fn oldest_tombstone_to_prune(&self) -> Option<JobId> {
+        let tombstones = self.tombstones.iter();
+        let (until, id) = tombstones.map(|(id, (_, until))| (*until, id)).min()?;
+        let is_over = self.tombstones.len() as u64 > self.settings.dedup_max;
+        (is_over || until <= self.now.ms()).then(|| id.clone())
     }
 }
 

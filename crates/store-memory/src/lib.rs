@@ -63,15 +63,6 @@ struct State {
     workers: Registry,
 }
 
-/// What a verb does if the queue does not exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Missing {
-    /// Creates the queue.
-    Create,
-    /// Runs on an empty queue, which is then discarded.
-    UseEmpty,
-}
-
 impl MemoryStore {
     /// Creates an empty store that reads the time from `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
@@ -88,36 +79,50 @@ impl MemoryStore {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a verb on a queue: reads the clock once, changes the state, sends the notifications.
-    fn transaction<T>(
-        &self,
-        name: &QueueName,
-        missing: Missing,
-        verb: impl FnOnce(&mut Queue, Now) -> T,
-    ) -> T {
-        self.transaction_locked(&mut self.lock(), name, missing, verb)
+    /// Runs a verb on a queue in one transaction. A missing queue is empty, and discarded afterwards.
+    fn on_queue<T>(&self, name: &QueueName, verb: impl FnOnce(&mut Queue) -> T) -> T {
+        self.on_queue_of(&mut self.lock(), name, verb)
     }
 
-    fn transaction_locked<T>(
+    fn on_queue_of<T>(
         &self,
         state: &mut State,
         name: &QueueName,
-        missing: Missing,
-        verb: impl FnOnce(&mut Queue, Now) -> T,
+        verb: impl FnOnce(&mut Queue) -> T,
     ) -> T {
-        let mut empty = Queue::new(name.clone());
-        let queue = match missing {
-            Missing::Create => state
-                .queues
-                .entry(name.clone())
-                .or_insert_with(|| Queue::new(name.clone())),
-            Missing::UseEmpty => state.queues.get_mut(name).unwrap_or(&mut empty),
-        };
-        let now = queue.begin(self.clock.now_us());
-        let reply = verb(queue, now);
-        for notification in queue.end(now) {
+        match state.queues.get_mut(name) {
+            Some(queue) => self.transaction(queue, verb),
+            None => self.transaction(&mut Queue::new(name.clone()), verb),
+        }
+    }
+
+    /// Runs a verb on a queue in one transaction. A missing queue is created.
+    fn on_created_queue<T>(&self, name: &QueueName, verb: impl FnOnce(&mut Queue) -> T) -> T {
+        self.transaction(self.lock().create_queue(name), verb)
+    }
+
+    /// Reads the clock once, changes the state, sends the notifications.
+    fn transaction<T>(&self, queue: &mut Queue, verb: impl FnOnce(&mut Queue) -> T) -> T {
+        queue.begin(self.clock.now_us());
+        let reply = verb(queue);
+        for notification in queue.end() {
             self.notifier.send(notification);
         }
         reply
+    }
+
+    /// Reads a queue, if it exists.
+    fn read<T>(&self, name: &QueueName, read: impl FnOnce(&Queue, Now) -> T) -> Option<T> {
+        let state = self.lock();
+        let queue = state.queues.get(name)?;
+        Some(read(queue, Now::guard(queue.mark_us, self.clock.now_us())))
+    }
+}
+
+impl State {
+    /// Creates the queue unless it exists.
+    fn create_queue(&mut self, name: &QueueName) -> &mut Queue {
+        let queue = self.queues.entry(name.clone());
+        queue.or_insert_with(|| Queue::new(name.clone()))
     }
 }

@@ -1,19 +1,18 @@
 //! maintain and audit.
 
 use windlass_core::limits::{PAGE, SCAN_PAGE};
-use windlass_core::time::Now;
-use windlass_core::{Audited, Maintained, Reason};
+use windlass_core::{Audited, Maintained, Reason, Requeue};
 
-use crate::queue::{LaneEnd, Queue};
+use crate::queue::Queue;
 use crate::read::ScanPosition;
 
 impl Queue {
-    pub(crate) fn maintain(&mut self, now: Now, limit: usize) -> Maintained {
+    pub(crate) fn maintain(&mut self, limit: usize) -> Maintained {
         let limit = limit.min(PAGE);
-        let promoted = self.promote_due(now, limit);
-        let (reaped, leases) = self.reap(now, limit);
-        let expired = self.expire(now, limit);
-        let (pruned, forgotten) = self.prune(now, limit);
+        let promoted = self.promote_due(limit);
+        let (reaped, leases) = self.reap(limit);
+        let expired = self.expire(limit);
+        let (pruned, forgotten) = self.prune(limit);
         Maintained {
             promoted,
             reaped,
@@ -25,27 +24,27 @@ impl Queue {
     }
 
     /// Moves up to `limit` due jobs to the back of their lanes, ordered by due time, then id.
-    pub(crate) fn promote_due(&mut self, now: Now, limit: usize) -> u64 {
+    pub(crate) fn promote_due(&mut self, limit: usize) -> u64 {
         let mut promoted = 0;
         while promoted < limit
             && let Some((due_at, id)) = self.scheduled.first().cloned()
-            && due_at <= now.ms()
+            && due_at <= self.now.ms()
         {
             self.remove_waiting(&id);
-            self.insert_ready(&id, LaneEnd::Back);
+            self.insert_ready(&id, Requeue::Back);
             promoted += 1;
         }
         promoted as u64
     }
 
     /// Marks up to `limit` waiting jobs past their expiry as dead.
-    fn expire(&mut self, now: Now, limit: usize) -> u64 {
+    fn expire(&mut self, limit: usize) -> u64 {
         let mut expired = 0;
         while expired < limit
             && let Some((at, id)) = self.expiring.first().cloned()
-            && at <= now.ms()
+            && at <= self.now.ms()
         {
-            self.mark_dead(&id, now, Reason::Expired);
+            self.mark_dead(&id, Reason::Expired);
             expired += 1;
         }
         expired as u64

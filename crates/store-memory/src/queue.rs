@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::notification::Notification;
 use windlass_core::queue::MinuteCount;
 use windlass_core::time::Now;
@@ -12,8 +13,6 @@ use windlass_core::{
     Job, JobId, JobState, OutcomeStatus, Owner, Priority, QueueName, Requeue, Settings, Timestamp,
     Token, Totals, UniqueKey,
 };
-
-use windlass_core::limits::SUSPECT_AFTER;
 
 /// The state of one queue.
 #[derive(Debug)]
@@ -24,8 +23,11 @@ pub(crate) struct Queue {
     /// The time of the last transaction that changed something, in microseconds.
     pub(crate) mark_us: u64,
     pub(crate) last_token: u64,
-    pub(crate) jobs: BTreeMap<JobId, Entry>,
-    pub(crate) lanes: [Lanes; Priority::COUNT],
+    pub(crate) jobs: BTreeMap<JobId, Job>,
+    /// Ready jobs by lane and position.
+    pub(crate) ready: BTreeMap<(u64, i64), JobId>,
+    /// The lane and position of each ready job.
+    pub(crate) positions: BTreeMap<JobId, (u64, i64)>,
     pub(crate) scheduled: BTreeSet<(Timestamp, JobId)>,
     /// Waiting jobs with an expiry.
     pub(crate) expiring: BTreeSet<(Timestamp, JobId)>,
@@ -40,24 +42,12 @@ pub(crate) struct Queue {
     /// The last positions used at the two ends of the lanes.
     pub(crate) front: i64,
     pub(crate) back: i64,
+    /// The time of the current transaction.
+    pub(crate) now: Now,
     /// Jobs finished in this transaction that are kept or remembered; twice as many are pruned.
     pub(crate) kept_in_transaction: usize,
     notifications: Vec<Notification>,
     is_changed: bool,
-}
-
-/// A job and its position in a lane.
-#[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) job: Job,
-    pub(crate) position: i64,
-}
-
-/// The ready jobs of one priority: position → id.
-#[derive(Debug, Default)]
-pub(crate) struct Lanes {
-    pub(crate) suspects: BTreeMap<i64, JobId>,
-    pub(crate) others: BTreeMap<i64, JobId>,
 }
 
 /// Finished jobs of one state, oldest first, and their bytes.
@@ -89,11 +79,10 @@ pub(crate) struct ClaimRecord {
     pub(crate) finished_at: Option<Timestamp>,
 }
 
-/// An end of a lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LaneEnd {
-    Front,
-    Back,
+/// The two lanes of a priority, in claim order: its suspects, then all others.
+pub(crate) fn lanes(priority: Priority) -> [u64; 2] {
+    let level = u64::from(priority.level());
+    [level * 2, level * 2 + 1]
 }
 
 impl Queue {
@@ -105,7 +94,8 @@ impl Queue {
             mark_us: 0,
             last_token: 0,
             jobs: BTreeMap::new(),
-            lanes: Default::default(),
+            ready: BTreeMap::new(),
+            positions: BTreeMap::new(),
             scheduled: BTreeSet::new(),
             expiring: BTreeSet::new(),
             finished: BTreeMap::new(),
@@ -118,6 +108,7 @@ impl Queue {
             ended: MinuteCount::default(),
             front: 0,
             back: 0,
+            now: Timestamp::default().into(),
             kept_in_transaction: 0,
             notifications: Vec::new(),
             is_changed: false,
@@ -125,21 +116,20 @@ impl Queue {
     }
 
     /// Starts a transaction. If the clock was set back, leases are shortened.
-    pub(crate) fn begin(&mut self, clock_us: u64) -> Now {
-        let now = Now::guard(self.mark_us, clock_us);
-        if now.stepped_back {
+    pub(crate) fn begin(&mut self, clock_us: u64) {
+        self.now = Now::guard(self.mark_us, clock_us);
+        if self.now.stepped_back {
             for lease in self.leases.values_mut() {
-                lease.until = lease.until.min(now.ms().plus(lease.length));
+                lease.until = lease.until.min(self.now.ms().plus(lease.length));
             }
             self.mark_changed();
         }
-        now
     }
 
     /// Ends a transaction. Only a transaction that changed something moves the high-water mark.
-    pub(crate) fn end(&mut self, now: Now) -> Vec<Notification> {
+    pub(crate) fn end(&mut self) -> Vec<Notification> {
         if std::mem::take(&mut self.is_changed) {
-            self.mark_us = now.us;
+            self.mark_us = self.now.us;
         }
         self.kept_in_transaction = 0;
         std::mem::take(&mut self.notifications)
@@ -172,96 +162,80 @@ impl Queue {
             .push(Notification::Cancel(self.name.clone(), id.clone()));
     }
 
-    /// The end of the lane to which returned jobs are added.
-    pub(crate) fn requeue_end(&self) -> LaneEnd {
-        match self.settings.requeue {
-            Requeue::Front => LaneEnd::Front,
-            Requeue::Back => LaneEnd::Back,
-        }
+    /// The job with an id that is in an index.
+    pub(crate) fn job(&mut self, id: &JobId) -> &mut Job {
+        self.jobs.get_mut(id).expect("a job in an index is stored")
     }
 
-    /// Adds a job that is in no index to its lane.
-    pub(crate) fn insert_ready(&mut self, id: &JobId, end: LaneEnd) {
+    /// The jobs of a lane, in order.
+    pub(crate) fn lane(&self, lane: u64) -> impl Iterator<Item = &JobId> {
+        self.ready
+            .range((lane, i64::MIN)..=(lane, i64::MAX))
+            .map(|(_, id)| id)
+    }
+
+    /// Adds a job that is in no index to an end of its lane.
+    pub(crate) fn insert_ready(&mut self, id: &JobId, end: Requeue) {
         let position = match end {
-            LaneEnd::Front => {
+            Requeue::Front => {
                 self.front -= 1;
                 self.front
             }
-            LaneEnd::Back => {
+            Requeue::Back => {
                 self.back += 1;
                 self.back
             }
         };
-        let Some(entry) = self.jobs.get_mut(id) else {
-            return;
-        };
-        entry.position = position;
-        entry.job.state = JobState::Ready;
-        let expires_at = entry.job.expires_at;
-        let lanes = &mut self.lanes[entry.job.priority.index()];
-        let lane = if entry.job.expiries >= SUSPECT_AFTER {
-            &mut lanes.suspects
-        } else {
-            &mut lanes.others
-        };
-        lane.insert(position, id.clone());
-        self.index_expiry(id, expires_at);
-        self.announce(id, JobState::Ready);
-        self.mark_changed();
+        let job = self.job(id);
+        job.state = JobState::Ready;
+        job.started_at = None;
+        let [suspects, others] = lanes(job.priority);
+        let is_suspect = job.expiries >= SUSPECT_AFTER;
+        let lane = if is_suspect { suspects } else { others };
+        self.ready.insert((lane, position), id.clone());
+        self.positions.insert(id.clone(), (lane, position));
+        self.announce_waiting(id, JobState::Ready);
     }
 
     /// Adds a job that is in no index to the schedule.
     pub(crate) fn insert_scheduled(&mut self, id: &JobId, due_at: Timestamp) {
-        let Some(entry) = self.jobs.get_mut(id) else {
-            return;
-        };
-        entry.job.state = JobState::Scheduled;
-        entry.job.due_at = due_at;
-        let expires_at = entry.job.expires_at;
+        let job = self.job(id);
+        job.state = JobState::Scheduled;
+        job.started_at = None;
+        job.due_at = due_at;
         self.scheduled.insert((due_at, id.clone()));
-        self.index_expiry(id, expires_at);
-        self.announce(id, JobState::Scheduled);
+        self.announce_waiting(id, JobState::Scheduled);
         if self.scheduled.first().is_some_and(|(_, first)| first == id) {
             self.announce_work();
         }
-        self.mark_changed();
     }
 
-    fn index_expiry(&mut self, id: &JobId, expires_at: Option<Timestamp>) {
-        if let Some(at) = expires_at {
+    /// Announces a job that waits now, and adds it to the jobs with an expiry if it has one.
+    fn announce_waiting(&mut self, id: &JobId, state: JobState) {
+        if let Some(at) = self.job(id).expires_at {
             self.expiring.insert((at, id.clone()));
         }
+        self.announce(id, state);
+        self.mark_changed();
     }
 
     /// Removes a waiting job from its lane or the schedule.
     pub(crate) fn remove_waiting(&mut self, id: &JobId) {
-        let Some(entry) = self.jobs.get(id) else {
-            return;
-        };
-        match entry.job.state {
-            JobState::Ready => {
-                let lanes = &mut self.lanes[entry.job.priority.index()];
-                lanes.suspects.remove(&entry.position);
-                lanes.others.remove(&entry.position);
-            }
-            JobState::Scheduled => {
-                self.scheduled.remove(&(entry.job.due_at, id.clone()));
-            }
-            _ => {}
+        let job = &self.jobs[id];
+        if let Some(position) = self.positions.remove(id) {
+            self.ready.remove(&position);
         }
-        if let Some(at) = entry.job.expires_at {
+        self.scheduled.remove(&(job.due_at, id.clone()));
+        if let Some(at) = job.expires_at {
             self.expiring.remove(&(at, id.clone()));
         }
         self.mark_changed();
     }
 
     /// Records how a running job left its claim, and clears the fields of a running job.
-    pub(crate) fn leave_claim(&mut self, id: &JobId, status: OutcomeStatus, now: Timestamp) {
+    pub(crate) fn leave_claim(&mut self, id: &JobId, status: OutcomeStatus) {
         self.mark_changed();
-        let Some(entry) = self.jobs.get_mut(id) else {
-            return;
-        };
-        let job = &mut entry.job;
+        let job = self.job(id);
         job.worker = None;
         job.accepted_at = None;
         job.progress = None;
@@ -274,16 +248,25 @@ impl Queue {
         };
         claim.left.insert(id.clone(), status);
         if claim.left.len() == claim.ids.len() {
-            claim.finished_at = Some(now);
+            claim.finished_at = Some(self.now.ms());
             // The lease of a single claim ends with its last job; that of a boot continues.
             self.leases.remove(&Owner::token(token));
         }
     }
 
+    /// Adds unfinished jobs to their lanes, keeping their order.
+    pub(crate) fn requeue_in_order(&mut self, mut ids: Vec<JobId>) {
+        let end = self.settings.requeue;
+        if end == Requeue::Front {
+            ids.reverse();
+        }
+        for id in &ids {
+            self.insert_ready(id, end);
+        }
+    }
+
     /// Returns the job if the token is valid for it.
-    pub(crate) fn leased(&self, id: &JobId, token: Token) -> Option<&Entry> {
-        self.jobs
-            .get(id)
-            .filter(|entry| entry.job.token == Some(token))
+    pub(crate) fn leased(&self, id: &JobId, token: Token) -> Option<&Job> {
+        self.jobs.get(id).filter(|job| job.token == Some(token))
     }
 }

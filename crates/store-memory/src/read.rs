@@ -1,17 +1,14 @@
 //! get, list and stats. Read-only.
 
-use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::time::Now;
-use windlass_core::{Cursor, Error, Filter, Job, JobId, JobState, Page, Rates, Result, Stats};
+use windlass_core::{
+    Cursor, Error, Filter, Job, JobId, JobState, Page, Priority, Rates, Result, Stats,
+};
 
 use crate::finish::bytes_of;
-use crate::queue::{Finished, Queue};
+use crate::queue::{Queue, lanes};
 
 impl Queue {
-    pub(crate) fn get(&self, id: &JobId) -> Option<Job> {
-        self.jobs.get(id).map(|entry| entry.job.clone())
-    }
-
     /// One page of a listing, without payloads and results.
     pub(crate) fn list(
         &self,
@@ -20,13 +17,10 @@ impl Queue {
         limit: usize,
     ) -> Page<Job> {
         let page = self.scan(filter.state, from, limit, |job| matches(filter, job));
-        let without_bytes = |id: &JobId| {
-            let job = self.jobs[id].job.clone();
-            Job {
-                payload: None,
-                result: None,
-                ..job
-            }
+        let without_bytes = |id: &JobId| Job {
+            payload: None,
+            result: None,
+            ..self.jobs[id].clone()
         };
         Page {
             items: page.items.iter().map(without_bytes).collect(),
@@ -44,7 +38,7 @@ impl Queue {
         is_match: impl Fn(&Job) -> bool,
     ) -> Page<JobId> {
         let of_state = |job: &&Job| state.is_none_or(|state| job.state == state);
-        let jobs = self.jobs.values().map(|entry| &entry.job).filter(of_state);
+        let jobs = self.jobs.values().filter(of_state);
         let positions = jobs.map(|job| self.scan_position(job, state));
         let mut positions: Vec<_> = positions
             .filter(|position| from.is_none_or(|from| position > from))
@@ -57,7 +51,7 @@ impl Queue {
         positions.truncate(limit);
         let ids = positions.into_iter().map(|position| position.id);
         Page {
-            items: ids.filter(|id| is_match(&self.jobs[id].job)).collect(),
+            items: ids.filter(|id| is_match(&self.jobs[id])).collect(),
             next,
         }
     }
@@ -67,7 +61,7 @@ impl Queue {
         let order = match state {
             None => (0, 0),
             Some(JobState::Scheduled) => (job.due_at.as_ms(), 0),
-            Some(JobState::Ready) => (lane_number(job), self.jobs[&job.id].position),
+            Some(JobState::Ready) => self.positions[&job.id],
             Some(JobState::Running) => job
                 .token
                 .map(|token| self.claim_order(&job.id, token))
@@ -81,50 +75,40 @@ impl Queue {
     }
 
     pub(crate) fn stats(&self, now: Now) -> Stats {
-        let kept = |state| self.finished.get(&state).map_or(0, Finished::len);
-        let mut stats = Stats {
+        let now = now.ms();
+        let of_state = |state| self.jobs.values().filter(move |job| job.state == state);
+        let count = |state| of_state(state).count() as u64;
+        let ready_in = |priority| {
+            let jobs = lanes(priority).map(|lane| self.lane(lane).count() as u64);
+            jobs.iter().sum()
+        };
+        let mut ready_by_priority = [0; Priority::COUNT];
+        for priority in Priority::all() {
+            ready_by_priority[priority.index()] = ready_in(priority);
+        }
+        let heads = Priority::all().flat_map(lanes);
+        let heads = heads.filter_map(|lane| self.lane(lane).next());
+        let oldest = heads.map(|id| self.jobs[id].due_at).min();
+        let next = self.scheduled.first();
+        Stats {
+            ready: self.ready.len() as u64,
+            ready_by_priority,
             scheduled: self.scheduled.len() as u64,
-            running: self
-                .jobs
-                .values()
-                .filter(|e| e.job.state == JobState::Running)
-                .count() as u64,
-            succeeded: kept(JobState::Succeeded),
-            dead: kept(JobState::Dead),
-            cancelled: kept(JobState::Cancelled),
-            bytes: self.jobs.values().map(|entry| bytes_of(&entry.job)).sum(),
-            oldest_ms: None,
-            next_due_ms: None,
+            running: count(JobState::Running),
+            succeeded: count(JobState::Succeeded),
+            dead: count(JobState::Dead),
+            cancelled: count(JobState::Cancelled),
+            bytes: self.jobs.values().map(bytes_of).sum(),
+            stale_entries: 0,
+            oldest_ms: oldest.map(|due_at| now.as_ms().saturating_sub(due_at.as_ms())),
+            next_due_ms: next.map(|(due_at, _)| due_at.as_ms().saturating_sub(now.as_ms())),
             is_paused: self.is_paused,
             total: self.total,
             last_minute: Rates {
-                enqueued: self.enqueued.last_minute(now.ms()),
-                finished: self.ended.last_minute(now.ms()),
+                enqueued: self.enqueued.last_minute(now),
+                finished: self.ended.last_minute(now),
             },
-            ..Stats::default()
-        };
-        for (lanes, ready) in self.lanes.iter().zip(&mut stats.ready_by_priority) {
-            *ready = (lanes.suspects.len() + lanes.others.len()) as u64;
-            stats.ready += *ready;
         }
-        stats.oldest_ms = self.oldest_ms(now);
-        stats.next_due_ms = self
-            .scheduled
-            .first()
-            .map(|(due_at, _)| ms_between(now, *due_at));
-        stats
-    }
-
-    fn oldest_ms(&self, now: Now) -> Option<u64> {
-        let heads = self.lanes.iter().flat_map(|lanes| {
-            lanes
-                .suspects
-                .values()
-                .take(1)
-                .chain(lanes.others.values().take(1))
-        });
-        let oldest = heads.map(|id| self.jobs[id].job.due_at).min()?;
-        u64::try_from(now.ms().since(oldest).as_millis()).ok()
     }
 }
 
@@ -141,32 +125,14 @@ impl ScanPosition {
     }
 
     pub(crate) fn from_cursor(cursor: &Cursor) -> Result<Self> {
-        let bad = || Error::invalid("cursor", "malformed", "start again without a cursor");
-        let mut fields = cursor.0.splitn(3, ',');
-        let mut field = || fields.next().ok_or_else(bad);
-        Ok(Self {
-            order: (
-                field()?.parse().map_err(|_| bad())?,
-                field()?.parse().map_err(|_| bad())?,
-            ),
-            id: JobId::new(field()?).map_err(|_| bad())?,
-        })
+        let parse = || {
+            let mut fields = cursor.0.splitn(3, ',');
+            let order = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+            let id = JobId::new(fields.next()?).ok()?;
+            Some(Self { order, id })
+        };
+        parse().ok_or_else(|| Error::invalid("cursor", "malformed", "start again without a cursor"))
     }
-}
-
-/// The number of the lane of a job, in claim order.
-fn lane_number(job: &Job) -> u64 {
-    u64::from(job.priority.level()) * 2 + u64::from(job.expiries < SUSPECT_AFTER)
-}
-
-impl Finished {
-    fn len(&self) -> u64 {
-        self.by_end.len() as u64
-    }
-}
-
-fn ms_between(now: Now, at: windlass_core::Timestamp) -> u64 {
-    at.as_ms().saturating_sub(now.ms().as_ms())
 }
 
 /// Whether a job matches a filter.

@@ -1,10 +1,11 @@
 //! Reclaims jobs from expired leases, and from workers that left or were declared dead.
 
 use windlass_core::limits::{PAGE, REAP_SCAN_MAX};
-use windlass_core::time::Now;
-use windlass_core::{BootId, JobId, JobState, OutcomeStatus, Owner, Reason, Timestamp, Token};
+use windlass_core::{
+    BootId, JobId, JobState, OutcomeStatus, Owner, Reason, Requeue, Timestamp, Token,
+};
 
-use crate::queue::{ClaimRecord, LaneEnd, Queue};
+use crate::queue::{ClaimRecord, Queue};
 
 /// Why a job is reclaimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,12 +19,12 @@ pub(crate) enum ReclaimReason {
 impl Queue {
     /// Reclaims up to `limit` jobs from expired leases, ordered by the end of the lease. Returns the
     /// number of jobs, and the number of leases removed.
-    pub(crate) fn reap(&mut self, now: Now, limit: usize) -> (u64, u64) {
+    pub(crate) fn reap(&mut self, limit: usize) -> (u64, u64) {
         let (mut jobs, mut leases) = (0, 0);
         while jobs + leases < limit
-            && let Some(owner) = self.first_expired(now)
+            && let Some(owner) = self.first_expired()
         {
-            jobs += self.reclaim(now, &owner, limit - jobs - leases, ReclaimReason::Expired);
+            jobs += self.reclaim(&owner, limit - jobs - leases, ReclaimReason::Expired);
             if self.leases.contains_key(&owner) {
                 break;
             }
@@ -32,25 +33,25 @@ impl Queue {
         (jobs as u64, leases as u64)
     }
 
-    fn first_expired(&self, now: Now) -> Option<Owner> {
+    fn first_expired(&self) -> Option<Owner> {
         let (until, owner) = self
             .leases
             .iter()
             .map(|(owner, lease)| (lease.until, owner))
             .min()?;
-        (until <= now.ms()).then(|| owner.clone())
+        (until <= self.now.ms()).then(|| owner.clone())
     }
 
     /// Reclaims all jobs of a worker, without limit: those under its lease, then those of single
     /// claims made for it.
-    pub(crate) fn reclaim_all(&mut self, now: Now, boot: &BootId, reason: ReclaimReason) -> u64 {
+    pub(crate) fn reclaim_all(&mut self, boot: &BootId, reason: ReclaimReason) -> u64 {
         let mut taken = 0;
         let mut owners = vec![Owner::boot(boot)];
         owners.extend(self.single_claims_of(boot));
         for owner in owners {
             while self.leases.contains_key(&owner) {
-                taken += self.reclaim(now, &owner, PAGE, reason) as u64;
-                self.prune_after(now);
+                taken += self.reclaim(&owner, PAGE, reason) as u64;
+                self.prune_after();
                 // Each page prunes as if it were a separate transaction.
                 self.kept_in_transaction = 0;
             }
@@ -64,7 +65,7 @@ impl Queue {
         let is_of_worker = |token: Token, claim: &ClaimRecord| {
             let runs = |id| {
                 let leased = self.leased(id, token);
-                leased.is_some_and(|entry| entry.job.worker.as_ref() == Some(boot))
+                leased.is_some_and(|job| job.worker.as_ref() == Some(boot))
             };
             claim.owner == Owner::token(token) && claim.ids.iter().any(runs)
         };
@@ -76,14 +77,14 @@ impl Queue {
             .filter(|(token, claim)| is_of_worker(**token, claim))
             .map(|(_, claim)| claim.owner.clone())
             .collect();
-        if self.requeue_end() == LaneEnd::Front {
+        if self.settings.requeue == Requeue::Front {
             owners.reverse();
         }
         owners
     }
 
     /// Reclaims up to `limit` jobs of a lease, and removes the lease when it has no more jobs.
-    fn reclaim(&mut self, now: Now, owner: &Owner, limit: usize, reason: ReclaimReason) -> usize {
+    fn reclaim(&mut self, owner: &Owner, limit: usize, reason: ReclaimReason) -> usize {
         let Some(lease) = self.leases.get_mut(owner) else {
             return 0;
         };
@@ -92,13 +93,11 @@ impl Queue {
         let (mut jobs, is_complete) = self.page_of(owner, limit);
         let count = jobs.len();
         if reason == ReclaimReason::Expired {
-            jobs.retain(|id| self.count_expiry(id, now));
-            self.total.rescued += jobs
-                .iter()
-                .filter(|id| !self.is_cancel_requested(id))
-                .count() as u64;
+            jobs.retain(|id| self.count_expiry(id));
+            let is_rescued = |id: &&JobId| !self.jobs[*id].is_cancel_requested;
+            self.total.rescued += jobs.iter().filter(is_rescued).count() as u64;
         }
-        self.requeue(now, jobs);
+        self.requeue(jobs);
         if is_complete {
             self.leases.remove(owner);
         }
@@ -110,7 +109,7 @@ impl Queue {
     /// If jobs return to the front, the newest are taken first, so that after the last page they are
     /// in claim order.
     fn page_of(&self, owner: &Owner, limit: usize) -> (Vec<JobId>, bool) {
-        let is_newest_first = self.requeue_end() == LaneEnd::Front;
+        let is_newest_first = self.settings.requeue == Requeue::Front;
         let open = |claim: &ClaimRecord| claim.owner == *owner && claim.finished_at.is_none();
         let mut claims: Vec<_> = self
             .claims
@@ -128,7 +127,7 @@ impl Queue {
                 break;
             }
             scanned += claim.ids.len();
-            let mut jobs = self.running_jobs(|other, _| other == *token);
+            let mut jobs = self.running_jobs(*token);
             let room = limit - taken;
             if jobs.len() > room {
                 is_complete = false;
@@ -150,68 +149,48 @@ impl Queue {
     ///
     /// Only a job that was alone in its claim can be poison. A job that was never accepted did not
     /// run, and is not counted.
-    fn count_expiry(&mut self, id: &JobId, now: Now) -> bool {
+    fn count_expiry(&mut self, id: &JobId) -> bool {
         let poison_after = self.settings.poison_after;
-        let Some(entry) = self.jobs.get_mut(id) else {
-            return false;
-        };
-        if entry.job.accepted_at.is_none() || entry.job.is_cancel_requested {
+        let job = self.job(id);
+        if job.accepted_at.is_none() || job.is_cancel_requested {
             return true;
         }
-        entry.job.expiries += 1;
-        let expiries = entry.job.expiries;
-        let claim = entry.job.token.and_then(|token| self.claims.get(&token));
+        job.expiries += 1;
+        let (expiries, token) = (job.expiries, job.token);
+        let claim = token.and_then(|token| self.claims.get(&token));
         let was_alone = claim.is_some_and(|claim| claim.ids.len() == 1);
         if was_alone && expiries >= poison_after {
-            self.leave_claim(id, OutcomeStatus::LeaseLost, now.ms());
-            self.mark_dead(id, now, Reason::Poison);
+            self.leave_claim(id, OutcomeStatus::LeaseLost);
+            self.mark_dead(id, Reason::Poison);
             return false;
         }
         true
     }
 
-    fn is_cancel_requested(&self, id: &JobId) -> bool {
-        self.jobs
-            .get(id)
-            .is_some_and(|entry| entry.job.is_cancel_requested)
-    }
-
     /// Returns running jobs to their lanes without counting the attempt. Jobs whose cancellation was
     /// requested are cancelled.
-    pub(crate) fn requeue(&mut self, now: Now, jobs: Vec<JobId>) {
+    pub(crate) fn requeue(&mut self, jobs: Vec<JobId>) {
         let mut back = Vec::new();
         for id in jobs {
-            if self.is_cancel_requested(&id) {
-                self.leave_claim(&id, OutcomeStatus::LeaseLost, now.ms());
-                self.mark_cancelled(&id, now);
+            let is_cancel_requested = self.jobs[&id].is_cancel_requested;
+            self.leave_claim(&id, OutcomeStatus::LeaseLost);
+            if is_cancel_requested {
+                self.mark_cancelled(&id);
             } else {
-                self.leave_claim(&id, OutcomeStatus::LeaseLost, now.ms());
                 back.push(id);
             }
         }
         self.requeue_in_order(back);
     }
 
-    /// The running jobs of the matching claims, in claim order.
-    pub(crate) fn running_jobs(
-        &self,
-        is_match: impl Fn(Token, &ClaimRecord) -> bool,
-    ) -> Vec<JobId> {
-        self.claims
-            .iter()
-            .filter(|(token, claim)| claim.finished_at.is_none() && is_match(**token, claim))
-            .flat_map(|(token, claim)| {
-                claim
-                    .ids
-                    .iter()
-                    .filter(move |id| self.leased(id, *token).is_some())
-            })
-            .filter(|id| {
-                self.jobs
-                    .get(*id)
-                    .is_some_and(|e| e.job.state == JobState::Running)
-            })
-            .cloned()
-            .collect()
+    /// The running jobs of a claim, in claim order.
+    pub(crate) fn running_jobs(&self, token: Token) -> Vec<JobId> {
+        let is_running = |id: &&JobId| {
+            let leased = self.leased(id, token);
+            leased.is_some_and(|job| job.state == JobState::Running)
+        };
+        let claim = self.claims.get(&token);
+        let ids = claim.map_or(&[][..], |claim| &claim.ids);
+        ids.iter().filter(is_running).cloned().collect()
     }
 }

@@ -3,89 +3,74 @@
 use std::time::Duration;
 
 use windlass_core::limits::PAGE;
-use windlass_core::time::Now;
 use windlass_core::{
-    BootId, Fraction, JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Progress, Renewal,
-    Renewed, Token,
+    Fraction, JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Progress, Renewal, Renewed,
+    Requeue, Token,
 };
 
-use crate::queue::{LaneEnd, Queue};
+use crate::queue::Queue;
 
 impl Queue {
-    pub(crate) fn renew(&mut self, now: Now, renewal: &Renewal, length: Duration) -> Renewed {
+    pub(crate) fn renew(&mut self, renewal: &Renewal, length: Duration) -> Renewed {
         match renewal {
             Renewal::Worker {
                 boot,
                 tokens,
                 settled,
-            } => self.renew_worker(now, boot, tokens, *settled, length),
-            Renewal::Single { token } => self.renew_single(now, *token, length),
+            } => self.renew_worker(&Owner::boot(boot), tokens, *settled, length),
+            Renewal::Single { token } => self.renew_single(*token, length),
         }
     }
 
     fn renew_worker(
         &mut self,
-        now: Now,
-        boot: &BootId,
+        owner: &Owner,
         tokens: &[Token],
         settled: u64,
         length: Duration,
     ) -> Renewed {
-        let owner = Owner::boot(boot);
-        let Some(until) = self.extend(&owner, now, length) else {
-            return Renewed {
-                lost: tokens.to_vec(),
-                ..Renewed::default()
-            };
+        let Some(until) = self.extend(owner, length) else {
+            return Renewed::lost(tokens);
         };
-        self.requeue_unknown(now, &owner, tokens, settled);
-        let is_lost = |token: &Token| !self.is_intact(*token, &owner, now);
-        let lost = tokens.iter().copied().filter(is_lost).collect();
-        let cancel = self.cancel_requested(|job_token| {
-            self.claims
-                .get(&job_token)
-                .is_some_and(|claim| claim.owner == owner)
-        });
+        self.requeue_unknown(owner, tokens, settled);
+        let is_lost = |token: &Token| !self.is_intact(*token, owner);
+        let is_owned = |token: Token| {
+            let claim = self.claims.get(&token);
+            claim.is_some_and(|claim| claim.owner == *owner)
+        };
         Renewed {
             until: Some(until),
-            lost,
-            cancel,
+            lost: tokens.iter().copied().filter(is_lost).collect(),
+            cancel: self.cancel_requested(is_owned),
             unreached: None,
         }
     }
 
-    fn renew_single(&mut self, now: Now, token: Token, length: Duration) -> Renewed {
-        let owner = self.claims.get(&token).map(|claim| claim.owner.clone());
-        let Some(owner) = owner.filter(|owner| self.is_intact(token, owner, now)) else {
-            return Renewed {
-                lost: vec![token],
-                ..Renewed::default()
-            };
+    fn renew_single(&mut self, token: Token, length: Duration) -> Renewed {
+        let lost = Renewed::lost(&[token]);
+        let Some(claim) = self.claims.get(&token) else {
+            return lost;
         };
-        let is_open = self
-            .claims
-            .get(&token)
-            .is_some_and(|claim| claim.finished_at.is_none());
+        let (owner, is_open) = (claim.owner.clone(), claim.finished_at.is_none());
+        if !self.is_intact(token, &owner) {
+            return lost;
+        }
         if !is_open {
             return Renewed::default();
         }
-        let Some(until) = self.extend(&owner, now, length) else {
-            return Renewed {
-                lost: vec![token],
-                ..Renewed::default()
-            };
+        let Some(until) = self.extend(&owner, length) else {
+            return lost;
         };
-        let cancel = self.cancel_requested(|job_token| job_token == token);
         Renewed {
             until: Some(until),
-            cancel,
+            cancel: self.cancel_requested(|job_token| job_token == token),
             ..Renewed::default()
         }
     }
 
     /// Requeues the jobs of claims whose reply the worker never received. At the front, the newest
     /// claim goes first, so that the jobs end up in claim order; at the back, the oldest.
-    fn requeue_unknown(&mut self, now: Now, owner: &Owner, known: &[Token], settled: u64) {
+    fn requeue_unknown(&mut self, owner: &Owner, known: &[Token], settled: u64) {
         let mut unknown: Vec<Token> = self
             .claims
             .iter()
@@ -97,7 +82,7 @@ impl Queue {
             })
             .map(|(token, _)| *token)
             .collect();
-        if self.requeue_end() == LaneEnd::Front {
+        if self.settings.requeue == Requeue::Front {
             unknown.reverse();
         }
         let mut requeued = 0;
@@ -105,18 +90,18 @@ impl Queue {
             if requeued >= PAGE {
                 break;
             }
-            let running = self.running_jobs(|claim_token, _| claim_token == token);
+            let running = self.running_jobs(token);
             requeued += running.len();
-            self.requeue(now, running);
+            self.requeue(running);
         }
-        self.prune_after(now);
+        self.prune_after();
     }
 
     /// Whether the claim belongs to this owner, is open or still remembered, and lost no job.
-    fn is_intact(&self, token: Token, owner: &Owner, now: Now) -> bool {
+    fn is_intact(&self, token: Token, owner: &Owner) -> bool {
         self.claims.get(&token).is_some_and(|claim| {
             claim.owner == *owner
-                && !claim.is_forgotten(now)
+                && !claim.is_forgotten(self.now)
                 && !claim
                     .left
                     .values()
@@ -127,15 +112,13 @@ impl Queue {
     fn cancel_requested(&self, is_mine: impl Fn(Token) -> bool) -> Vec<JobId> {
         self.jobs
             .values()
-            .filter(|entry| entry.job.is_cancel_requested)
-            .filter(|entry| entry.job.token.is_some_and(&is_mine))
-            .map(|entry| entry.job.id.clone())
+            .filter(|job| job.is_cancel_requested && job.token.is_some_and(&is_mine))
+            .map(|job| job.id.clone())
             .collect()
     }
 
     pub(crate) fn progress(
         &mut self,
-        now: Now,
         lease: &JobLease,
         fraction: Fraction,
         message: Option<String>,
@@ -143,13 +126,12 @@ impl Queue {
         if self.leased(&lease.id, lease.token).is_none() {
             return LeaseStatus::Lost;
         }
-        if let Some(entry) = self.jobs.get_mut(&lease.id) {
-            entry.job.progress = Some(Progress {
-                fraction,
-                message,
-                at: now.ms(),
-            });
-        }
+        let at = self.now.ms();
+        self.job(&lease.id).progress = Some(Progress {
+            fraction,
+            message,
+            at,
+        });
         self.mark_changed();
         LeaseStatus::Valid
     }

@@ -2,7 +2,6 @@
 
 use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
-use windlass_core::time::Now;
 use windlass_core::{
     Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
     Failure, Filter, Fraction, Heartbeat, Job, JobId, JobLease, LeaseStatus, LeaseTime, Maintained,
@@ -10,25 +9,21 @@ use windlass_core::{
     Snooze, Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
 };
 
+use crate::MemoryStore;
 use crate::queue::Queue;
 use crate::read::ScanPosition;
 use crate::reap::ReclaimReason;
-use crate::{MemoryStore, Missing};
 
 #[async_trait]
 impl Store for MemoryStore {
     async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
         self.limits.check_batch(&jobs)?;
-        Ok(self.transaction(queue, Missing::Create, |queue, now| {
-            queue.enqueue(now, jobs)
-        }))
+        Ok(self.on_created_queue(queue, |queue| queue.enqueue(jobs)))
     }
 
     async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>> {
         request.check()?;
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.claim(now, &request)
-        }))
+        Ok(self.on_queue(queue, |queue| queue.claim(&request)))
     }
 
     async fn accept(
@@ -37,15 +32,11 @@ impl Store for MemoryStore {
         lease: JobLease,
         time: LeaseTime,
     ) -> Result<LeaseStatus> {
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.accept(now, &lease, time.get())
-        }))
+        Ok(self.on_queue(queue, |queue| queue.accept(&lease, time.get())))
     }
 
     async fn renew(&self, queue: &QueueName, renewal: Renewal, time: LeaseTime) -> Result<Renewed> {
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.renew(now, &renewal, time.get())
-        }))
+        Ok(self.on_queue(queue, |queue| queue.renew(&renewal, time.get())))
     }
 
     async fn progress(
@@ -56,9 +47,7 @@ impl Store for MemoryStore {
         message: Option<String>,
     ) -> Result<LeaseStatus> {
         let message = message.map(|message| truncate_message(&message).to_owned());
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.progress(now, &lease, fraction, message)
-        }))
+        Ok(self.on_queue(queue, |queue| queue.progress(&lease, fraction, message)))
     }
 
     async fn complete(
@@ -68,16 +57,12 @@ impl Store for MemoryStore {
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
         self.limits.check_completions(&completions, next.as_ref())?;
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.complete(now, completions, next.as_ref())
-        }))
+        Ok(self.on_queue(queue, |queue| queue.complete(completions, next.as_ref())))
     }
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
         failures.iter().try_for_each(Failure::check)?;
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.fail(now, &failures)
-        }))
+        Ok(self.on_queue(queue, |queue| queue.fail(&failures)))
     }
 
     async fn release(
@@ -85,16 +70,12 @@ impl Store for MemoryStore {
         queue: &QueueName,
         leases: Vec<JobLease>,
     ) -> Result<Vec<OutcomeStatus>> {
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.release(now, &leases)
-        }))
+        Ok(self.on_queue(queue, |queue| queue.release(&leases)))
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
         snoozes.iter().try_for_each(Snooze::check)?;
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.snooze(now, &snoozes)
-        }))
+        Ok(self.on_queue(queue, |queue| queue.snooze(&snoozes)))
     }
 
     async fn change(
@@ -106,30 +87,24 @@ impl Store for MemoryStore {
     ) -> Result<Changes> {
         let target = change.target(target)?;
         let from = from.as_ref().map(ScanPosition::from_cursor).transpose()?;
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.change(now, change, &target, from.as_ref())
-        }))
+        Ok(self.on_queue(queue, |queue| queue.change(change, &target, from.as_ref())))
     }
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, _| queue.purge()))
+        Ok(self.on_queue(queue, |queue| queue.purge()))
     }
 
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, now| {
-            queue.maintain(now, limit)
-        }))
+        Ok(self.on_queue(queue, |queue| queue.maintain(limit)))
     }
 
     async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited> {
         let from = from.as_ref().map(ScanPosition::from_cursor).transpose()?;
-        Ok(self.transaction(queue, Missing::UseEmpty, |queue, _| {
-            queue.audit(from.as_ref())
-        }))
+        Ok(self.on_queue(queue, |queue| queue.audit(from.as_ref())))
     }
 
     async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()> {
-        self.transaction(queue, Missing::Create, |queue, _| {
+        self.on_created_queue(queue, |queue| {
             queue.is_paused = is_paused;
             if !is_paused {
                 queue.announce_work();
@@ -140,16 +115,12 @@ impl Store for MemoryStore {
     }
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {
-        let state = self.lock();
-        Ok(state
-            .queues
-            .get(queue)
-            .map(|queue| queue.settings.clone())
-            .unwrap_or_default())
+        let settings = self.read(queue, |queue, _| queue.settings.clone());
+        Ok(settings.unwrap_or_default())
     }
 
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {
-        self.transaction(queue, Missing::Create, |queue, _| {
+        self.on_created_queue(queue, |queue| {
             for setting in &settings {
                 queue.settings.apply(setting)?;
             }
@@ -163,20 +134,12 @@ impl Store for MemoryStore {
     }
 
     async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>> {
-        let clock_us = self.clock.now_us();
-        let state = self.lock();
-        Ok(state
-            .queues
-            .get(queue)
-            .map(|queue| queue.stats(Now::guard(queue.mark_us, clock_us))))
+        Ok(self.read(queue, Queue::stats))
     }
 
     async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>> {
-        Ok(self
-            .lock()
-            .queues
-            .get(queue)
-            .and_then(|queue| queue.get(id)))
+        let job = self.read(queue, |queue, _| queue.jobs.get(id).cloned());
+        Ok(job.flatten())
     }
 
     async fn list(
@@ -188,22 +151,18 @@ impl Store for MemoryStore {
     ) -> Result<Page<Job>> {
         let from = from.as_ref().map(ScanPosition::from_cursor).transpose()?;
         let limit = limit.clamp(1, SCAN_PAGE);
-        let list = |queue: &Queue| queue.list(filter, from.as_ref(), limit);
-        let empty = Page {
+        let page = self.read(queue, |queue, _| queue.list(filter, from.as_ref(), limit));
+        Ok(page.unwrap_or(Page {
             items: Vec::new(),
             next: None,
-        };
-        Ok(self.lock().queues.get(queue).map_or(empty, list))
+        }))
     }
 
     async fn register(&self, worker: NewWorker) -> Result<()> {
         worker.check()?;
         let mut state = self.lock();
         for name in &worker.queues {
-            state
-                .queues
-                .entry(name.clone())
-                .or_insert_with(|| Queue::new(name.clone()));
+            state.create_queue(name);
         }
         state.workers.register(self.clock.now_us(), worker);
         Ok(())
@@ -252,9 +211,7 @@ impl MemoryStore {
         let mut state = self.lock();
         let queues = state.workers.leave(self.clock.now_us(), boot, queue);
         let reclaim = |name: &QueueName| {
-            self.transaction_locked(&mut state, name, Missing::UseEmpty, |queue, now| {
-                queue.reclaim_all(now, boot, reason)
-            })
+            self.on_queue_of(&mut state, name, |queue| queue.reclaim_all(boot, reason))
         };
         queues.iter().map(reclaim).sum()
     }
