@@ -1,6 +1,7 @@
 //! The environment of a program: a short list of inherited variables, and the job's.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use tokio::process::Command;
 use windlass_api::timestamp;
@@ -156,13 +157,18 @@ pub(crate) fn job_variables(context: &AttemptContext) -> Vec<(&'static str, Stri
     variables
 }
 
-/// Returns when the attempt times out, as RFC 3339, by this machine's clock.
+/// Returns when the attempt times out, as RFC 3339.
 pub(crate) fn deadline(context: &AttemptContext) -> Option<String> {
     let left = context
         .deadline()?
         .saturating_duration_since(std::time::Instant::now());
+    Some(from_now(left))
+}
+
+/// Returns a time after now as RFC 3339, by this machine's clock.
+pub(crate) fn from_now(wait: Duration) -> String {
     let now = Timestamp::from_ms(SystemClock.now_us() / 1000);
-    Some(timestamp::format(now.plus(left)))
+    timestamp::format(now.plus(wait))
 }
 
 #[cfg(test)]

@@ -3,19 +3,14 @@
 mod attempt;
 mod missing;
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
-use windlass_core::Result;
+use tokio_util::task::TaskTracker;
 use windlass_worker::{AttemptContext, AttemptFuture, Handle};
 
-use crate::environment::Environment;
 use crate::exits::ExitMap;
-use crate::log_sink::LogSink;
-use crate::parent_death::Launch;
-use crate::spawn::Spawner;
+use crate::run::Starter;
 use crate::template::Template;
 
 use missing::Missing;
@@ -50,14 +45,12 @@ pub enum KeepOutput {
 }
 
 /// Options for running each job as a process.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct ExecOptions {
     /// The program and its arguments.
     pub command: Template,
-    /// How processes are started.
-    pub launch: Launch,
-    /// Their environment variables.
-    pub environment: Environment,
+    /// Starts the processes.
+    pub starter: Starter,
     /// What they read from stdin.
     pub stdin: Stdin,
     /// Which part of their stdout becomes the result.
@@ -66,85 +59,41 @@ pub struct ExecOptions {
     pub exits: ExitMap,
     /// How long a process may take to exit after SIGTERM before it is killed (default: 5s).
     pub kill_after: Duration,
-    /// Where log lines go.
-    pub log_sink: LogSink,
 }
 
 /// Runs each job as a separate process.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Exec(Arc<Shared>);
 
+#[derive(Debug)]
 struct Shared {
     options: ExecOptions,
-    spawner: Spawner,
     missing: Missing,
-    /// How many attempts are running.
-    running: watch::Sender<usize>,
+    /// Counts the running attempts.
+    running: TaskTracker,
 }
 
 impl Exec {
-    /// Creates the handler. Must be called in the Tokio runtime that runs the jobs.
-    pub fn new(options: ExecOptions) -> Result<Self> {
-        Ok(Self(Arc::new(Shared {
+    /// Creates the handler.
+    pub fn new(options: ExecOptions) -> Self {
+        Self(Arc::new(Shared {
             options,
-            spawner: Spawner::start()?,
             missing: Missing::default(),
-            running: watch::Sender::new(0),
-        })))
+            running: TaskTracker::new(),
+        }))
     }
 
     /// Waits until no process is left. Dropped attempts kill their process.
     pub async fn wait_until_idle(&self) {
-        let mut running = self.0.running.subscribe();
-        // Cannot fail: `self` holds the sender.
-        let _ = running.wait_for(|running| *running == 0).await;
+        self.0.running.close();
+        self.0.running.wait().await;
     }
 }
 
 impl Handle for Exec {
     fn handle(&self, context: AttemptContext) -> AttemptFuture {
-        let guard = AttemptGuard::new(&self.0);
-        Box::pin(async move {
-            let outcome = attempt::run(&guard.0, &context).await;
-            drop(guard);
-            outcome
-        })
+        let shared = Arc::clone(&self.0);
+        let attempt = async move { attempt::run(&shared, &context).await };
+        Box::pin(self.0.running.track_future(attempt))
     }
-}
-
-/// Counts an attempt until it is dropped.
-struct AttemptGuard(Arc<Shared>);
-
-impl AttemptGuard {
-    fn new(shared: &Arc<Shared>) -> Self {
-        shared.running.send_modify(|running| *running += 1);
-        Self(Arc::clone(shared))
-    }
-}
-
-impl Drop for AttemptGuard {
-    fn drop(&mut self) {
-        self.0.running.send_modify(|running| *running -= 1);
-    }
-}
-
-impl std::fmt::Debug for Exec {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Exec")
-            .field("command", &self.0.options.command)
-            .finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for ExecOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ExecOptions")
-            .field("command", &self.command)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Whether the arguments and the environment exceed the limit of the system.
-fn is_too_long(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::ArgumentListTooLong
 }

@@ -68,11 +68,6 @@ impl<'a> JobLine<'a> {
             headers: job.headers.iter().collect(),
         }
     }
-
-    /// Returns the line, including the newline.
-    pub(crate) fn to_line(&self) -> Vec<u8> {
-        line(self)
-    }
 }
 
 /// Serializes a value as one line, including the newline.
@@ -108,7 +103,8 @@ mod tests {
         if let Some(content_type) = content_type {
             job.headers.set("content-type", content_type).unwrap();
         }
-        let line = JobLine::new(Some("job"), &sample::context_of(job)).to_line();
+        let context = sample::context_of(job);
+        let line = line(&JobLine::new(Some("job"), &context));
         let line = String::from_utf8(line).unwrap();
         assert_eq!(line.matches('\n').count(), 1, "{line}");
         let value = serde_json::from_str(&line).unwrap();

@@ -8,18 +8,16 @@
 //! [`exec`] starts a process per job. [`template`] substitutes a job's values into the command, and
 //! [`exits`] maps exit statuses to outcomes. [`resident`] keeps processes that run job after job; its
 //! messages are in `resident/protocol.rs`. [`run`] runs a program outside of a job. All processes are
-//! started through [`parent_death`] with the variables of [`environment`]; `process.rs` ends them
-//! together with their children. `pipes.rs`, `output.rs`, `lines.rs`, `log.rs`, `last_lines.rs` and
-//! `progress.rs` read their output with bounded memory; log lines go to the [`log_sink`].
+//! started by a [`Starter`], through [`parent_death`], with the variables of [`environment`]; `process.rs`
+//! ends them together with their children. `pipes.rs`, `output.rs`, `lines.rs`, `log.rs` and `progress.rs`
+//! read their output with bounded memory; log lines go to a [`LogSink`].
 
 pub mod environment;
 pub mod exec;
 pub mod exits;
 mod job;
-mod last_lines;
 mod lines;
 mod log;
-pub mod log_sink;
 mod output;
 pub mod parent_death;
 mod pipes;
@@ -35,7 +33,7 @@ pub mod template;
 pub use environment::Environment;
 pub use exec::{Exec, ExecOptions, KeepOutput, Stdin};
 pub use exits::ExitMap;
-pub use log_sink::LogSink;
+pub use log::LogSink;
 pub use parent_death::Launch;
 pub use resident::{Resident, ResidentOptions};
 pub use run::{ProgramExit, RunningProgram, Starter};

@@ -1,17 +1,45 @@
 //! The log lines of an attempt or a process: the first ones as they arrive, the last ones at the end.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex};
 
-use windlass_worker::AttemptContext;
+use windlass_worker::{AttemptContext, lock};
 
-use crate::last_lines::LastLines;
-use crate::log_sink::LogSink;
+/// Where log lines go: receives one per call, from any thread.
+pub type LogSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How many lines are logged as they arrive.
-pub(crate) const LINES_MAX: usize = 1_000;
+const LINES_MAX: usize = 1_000;
+
+/// How many lines are kept for the end.
+const LAST_LINES_MAX: usize = 20;
 
 /// The most bytes of a line.
 pub(crate) const LINE_BYTES_MAX: usize = 4 * 1024;
+
+/// The last lines; when displayed, each starts with a newline.
+#[derive(Debug, Default)]
+pub(crate) struct LastLines(VecDeque<String>);
+
+impl LastLines {
+    pub(crate) fn push(&mut self, line: &str) {
+        if self.0.len() == LAST_LINES_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(line.to_owned());
+    }
+
+    pub(crate) fn lines(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+}
+
+impl fmt::Display for LastLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lines().try_for_each(|line| write!(f, "\n{line}"))
+    }
+}
 
 /// Logs the first lines as they arrive, and the last of those beyond that at the end.
 #[derive(Default)]
@@ -27,7 +55,7 @@ impl LineLimit {
     /// Passes the line to `write`, or keeps it for the end if there were too many.
     pub(crate) fn line(&self, text: &str, write: impl Fn(&str)) {
         let text = &text[..text.floor_char_boundary(LINE_BYTES_MAX)];
-        let mut state = self.lock();
+        let mut state = lock(&self.0);
         state.lines += 1;
         if state.lines > LINES_MAX {
             state.last.push(text);
@@ -39,22 +67,18 @@ impl LineLimit {
 
     /// Writes the last lines if there were too many, and starts again.
     pub(crate) fn finish(&self, write: impl Fn(&str)) {
-        let State { lines, last } = std::mem::take(&mut *self.lock());
+        let State { lines, last } = std::mem::take(&mut *lock(&self.0));
         let omitted = lines.saturating_sub(LINES_MAX + last.lines().len());
         if omitted > 0 {
             write(&format!("({omitted} lines omitted)"));
         }
         last.lines().for_each(write);
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Logs the lines of one attempt.
 pub(crate) struct JobLog {
-    context: AttemptContext,
+    pub(crate) context: AttemptContext,
     log_sink: LogSink,
     limit: LineLimit,
 }
@@ -85,10 +109,8 @@ impl JobLog {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::{last_lines, sample};
+    use crate::sample;
 
     #[test]
     fn the_first_and_the_last_lines_are_logged() {
@@ -102,8 +124,21 @@ mod tests {
         log.finish();
 
         let logged = logged.lock().unwrap();
-        assert_eq!(logged.len(), LINES_MAX + 1 + last_lines::LINES_MAX);
+        assert_eq!(logged.len(), LINES_MAX + 1 + LAST_LINES_MAX);
         assert_eq!(logged[LINES_MAX], "job-1: (80 lines omitted)");
-        assert_eq!(logged[LINES_MAX + last_lines::LINES_MAX], "job-1: 1099");
+        assert_eq!(logged[LINES_MAX + LAST_LINES_MAX], "job-1: 1099");
+    }
+
+    #[test]
+    fn only_the_last_lines_are_kept() {
+        let mut last_lines = LastLines::default();
+        for number in 0..=LAST_LINES_MAX {
+            last_lines.push(&number.to_string());
+        }
+        assert_eq!(last_lines.lines().len(), LAST_LINES_MAX);
+        assert!(
+            last_lines.to_string().starts_with("\n1\n2\n"),
+            "{last_lines}"
+        );
     }
 }

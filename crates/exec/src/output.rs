@@ -1,14 +1,15 @@
 //! Captures a process's stdout. Output that is not kept is read as well, so that the process never
 //! blocks on a full pipe.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
+use windlass_worker::lock;
 
 use crate::exec::KeepOutput;
 use crate::lines::{Line, LineReader};
-use crate::log_sink::LogSink;
+use crate::log::LogSink;
 
 /// Captures the result of one process.
 #[derive(Debug)]
@@ -49,7 +50,7 @@ impl OutputCapture {
             if read == 0 {
                 return;
             }
-            let mut state = self.lock();
+            let mut state = lock(&self.state);
             let room = self.bytes_max - state.bytes.len();
             state.bytes.extend_from_slice(&chunk[..read.min(room)]);
             state.total += read as u64;
@@ -63,7 +64,7 @@ impl OutputCapture {
             let is_truncated = matches!(line, Line::Truncated(_));
             let (Line::Complete(bytes) | Line::Truncated(bytes) | Line::Partial(bytes)) = line;
             if !bytes.is_empty() {
-                let mut state = self.lock();
+                let mut state = lock(&self.state);
                 state.total = bytes.len() as u64 + u64::from(is_truncated);
                 state.bytes = bytes;
             }
@@ -72,7 +73,7 @@ impl OutputCapture {
 
     /// Returns the result, or an error if it is too large.
     pub(crate) fn result(&self) -> Result<Option<Bytes>, String> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if self.keep == KeepOutput::Nothing || state.bytes.is_empty() {
             return Ok(None);
         }
@@ -85,20 +86,16 @@ impl OutputCapture {
         }
         Ok(Some(Bytes::from(std::mem::take(&mut state.bytes))))
     }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log_sink;
+    use crate::sample;
 
     async fn kept(keep: KeepOutput, text: &[u8]) -> Result<Option<Bytes>, String> {
         let capture = OutputCapture::new(keep, 8);
-        capture.drain(text, &log_sink::discard()).await;
+        capture.drain(text, &sample::log_sink()).await;
         capture.result()
     }
 

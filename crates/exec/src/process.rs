@@ -16,18 +16,6 @@ use crate::spawn::Spawner;
 /// them open forever.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The tasks that serve the pipes of a process.
-pub(crate) trait Pipes {
-    /// Waits until the output pipes are closed.
-    fn wait_until_closed(&mut self) -> impl Future<Output = ()> + Send;
-}
-
-impl Pipes for JoinSet<()> {
-    async fn wait_until_closed(&mut self) {
-        while self.join_next().await.is_some() {}
-    }
-}
-
 /// A running process. Dropping it kills the whole group.
 ///
 /// The process is not reaped before its group is killed: until then its pid cannot be reused, so no
@@ -100,23 +88,23 @@ impl Process {
     }
 
     /// Kills the group and returns the exit status of the process. With a grace period, sends SIGTERM
-    /// first and SIGKILL when it is over.
+    /// first and SIGKILL when it is over. `pipes` are the tasks that end when its pipes are closed.
     pub(crate) async fn end(
-        mut self,
+        &mut self,
         grace: Option<Duration>,
-        pipes: &mut impl Pipes,
+        pipes: &mut JoinSet<()>,
     ) -> io::Result<ExitStatus> {
         if let Some(grace) = grace {
             self.signal(Signal::TERM);
             let all = async {
                 self.ended().await;
                 // Its children get the grace period too, not only the process itself.
-                pipes.wait_until_closed().await;
+                wait_until_closed(pipes).await;
             };
             let _ = timeout(grace, all).await;
         }
         self.signal(Signal::KILL);
-        let _ = timeout(CLOSE_TIMEOUT, pipes.wait_until_closed()).await;
+        let _ = timeout(CLOSE_TIMEOUT, wait_until_closed(pipes)).await;
         self.ended().await;
         let status = self.child.wait().await;
         self.is_reaped = true;
@@ -129,6 +117,10 @@ impl Process {
             let _ = kill_process_group(self.group, signal);
         }
     }
+}
+
+async fn wait_until_closed(pipes: &mut JoinSet<()>) {
+    while pipes.join_next().await.is_some() {}
 }
 
 impl Drop for Process {

@@ -11,20 +11,17 @@ mod writer;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_util::sync::CancellationToken;
-use windlass_api::timestamp;
-use windlass_core::{Clock, QueueName, Result, Store, SystemClock, Timestamp};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+use windlass_core::{QueueName, Store};
 use windlass_worker::{AttemptContext, AttemptFuture, Handle, Outcome, StopReason};
 
-use crate::environment::Environment;
+use crate::environment::from_now;
 use crate::job::{JobLine, line};
 use crate::log::JobLog;
-use crate::log_sink::LogSink;
-use crate::parent_death::Launch;
 use crate::progress;
-use crate::spawn::Spawner;
+use crate::run::Starter;
 use crate::template::Template;
 
 use crashes::Crashes;
@@ -38,14 +35,12 @@ pub const WRITE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 const PROCESS_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Options for running jobs in resident processes.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct ResidentOptions {
     /// The program and its arguments.
     pub command: Template,
-    /// How processes are started.
-    pub launch: Launch,
-    /// Their environment variables.
-    pub environment: Environment,
+    /// Starts the processes.
+    pub starter: Starter,
     /// The number of processes.
     pub processes: usize,
     /// How many jobs each process runs at once.
@@ -61,86 +56,75 @@ pub struct ResidentOptions {
     pub store: Arc<dyn Store>,
     /// The worker's queues, sent to the processes.
     pub queues: Vec<QueueName>,
-    /// Where log lines go.
-    pub log_sink: LogSink,
 }
 
 /// Runs jobs in resident processes. They are ended when the last clone is dropped.
 #[derive(Clone)]
-pub struct Resident(Arc<Owner>);
-
-struct Owner(Arc<Shared>);
+pub struct Resident {
+    shared: Arc<Shared>,
+    _close_on_drop: Arc<DropGuard>,
+}
 
 struct Shared {
     options: ResidentOptions,
-    spawner: Spawner,
     pool: Pool,
     crashes: Crashes,
-    /// Cancelled when no new jobs may be assigned.
-    draining: CancellationToken,
     /// Cancelled when all processes must end.
     closing: CancellationToken,
-    /// How many supervisors are running.
-    supervised: watch::Sender<usize>,
+    /// Cancelled when no new jobs may be assigned: a child of `closing`.
+    draining: CancellationToken,
+    supervisors: TaskTracker,
 }
 
 impl Resident {
     /// Starts the processes. Must be called in the Tokio runtime that runs the jobs.
-    pub fn start(options: ResidentOptions) -> Result<Self> {
+    pub fn start(options: ResidentOptions) -> Self {
         let processes = options.processes;
+        let closing = CancellationToken::new();
         let shared = Arc::new(Shared {
-            spawner: Spawner::start()?,
+            options,
             pool: Pool::new(processes),
             crashes: Crashes::default(),
-            draining: CancellationToken::new(),
-            closing: CancellationToken::new(),
-            supervised: watch::Sender::new(processes),
-            options,
+            draining: closing.child_token(),
+            closing: closing.clone(),
+            supervisors: TaskTracker::new(),
         });
         for slot in 0..processes {
-            tokio::spawn(supervise::supervise(Arc::clone(&shared), slot));
+            let supervisor = supervise::supervise(Arc::clone(&shared), slot);
+            shared.supervisors.spawn(supervisor);
         }
-        Ok(Self(Arc::new(Owner(shared))))
+        shared.supervisors.close();
+        Self {
+            shared,
+            _close_on_drop: Arc::new(closing.drop_guard()),
+        }
     }
 
     /// Announces to the processes that no more jobs follow, and by when the running ones must end.
     pub fn drain(&self, grace: Duration) {
-        let shared = &self.0.0;
-        let now = Timestamp::from_ms(SystemClock.now_us() / 1000);
-        let deadline = timestamp::format(now.plus(grace));
-        shared.draining.cancel();
-        shared.pool.send_all(&line(&Drain { deadline }));
+        self.shared.draining.cancel();
+        let deadline = from_now(grace);
+        self.shared.pool.send_all(&line(&Drain { deadline }));
     }
 
     /// Ends the processes and waits until they have exited.
     pub async fn close(&self) {
-        let shared = &self.0.0;
-        shared.closing.cancel();
-        let mut supervised = shared.supervised.subscribe();
-        // Cannot fail: `self` holds the sender.
-        let _ = supervised.wait_for(|supervised| *supervised == 0).await;
-    }
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        self.0.closing.cancel();
+        self.shared.closing.cancel();
+        self.shared.supervisors.wait().await;
     }
 }
 
 impl Handle for Resident {
     fn handle(&self, context: AttemptContext) -> AttemptFuture {
-        let shared = Arc::clone(&self.0.0);
+        let shared = Arc::clone(&self.shared);
         Box::pin(async move { shared.run(&context).await })
     }
 }
 
 impl Shared {
     async fn run(&self, context: &AttemptContext) -> Outcome {
-        let log = Arc::new(JobLog::new(
-            context.clone(),
-            Arc::clone(&self.options.log_sink),
-        ));
+        let log_sink = Arc::clone(&self.options.starter.log_sink);
+        let log = Arc::new(JobLog::new(context.clone(), log_sink));
         let Some(mut assignment) = self.assign(context, &log).await else {
             // No process has seen it, so the attempt does not count.
             return Outcome::Release;
@@ -160,19 +144,18 @@ impl Shared {
     async fn assign(&self, context: &AttemptContext, log: &Arc<JobLog>) -> Option<Assignment<'_>> {
         let release_at = Instant::now() + PROCESS_WAIT_MAX;
         let mut waiting = self.pool.waiting(self.crashes.is_suspect(context));
-        let job = JobLine::new(Some("job"), context).to_line();
+        let job = line(&JobLine::new(Some("job"), context));
         loop {
-            if self.draining.is_cancelled() || self.closing.is_cancelled() {
+            if self.draining.is_cancelled() {
                 return None;
             }
-            if let Some(assignment) = waiting.take(context, log, &job) {
+            if let Some(assignment) = waiting.take(log, &job) {
                 return Some(assignment);
             }
             tokio::select! {
                 changed = timeout_at(release_at, waiting.changed()) => changed.ok()?,
                 _ = context.stopped() => return None,
                 () = self.draining.cancelled() => return None,
-                () = self.closing.cancelled() => return None,
             }
         }
     }
@@ -255,18 +238,8 @@ impl Shared {
 
 impl std::fmt::Debug for Resident {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Resident")
-            .field("command", &self.0.0.options.command)
-            .finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for ResidentOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ResidentOptions")
-            .field("command", &self.command)
-            .field("processes", &self.processes)
-            .field("concurrency", &self.concurrency)
-            .finish_non_exhaustive()
+        f.debug_tuple("Resident")
+            .field(&self.shared.options)
+            .finish()
     }
 }

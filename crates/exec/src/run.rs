@@ -1,39 +1,38 @@
-//! Runs a program outside of a job: writes its input, and returns its output.
+//! Starts programs, and runs one outside of a job: writes its input, and returns its output.
 
 use std::ffi::OsString;
 use std::io;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::task::JoinSet;
-use windlass_core::{Limits, Result};
+use tokio::process::Command;
+use windlass_core::Result;
+use windlass_worker::lock;
 
 use crate::environment::Environment;
 use crate::exec::KeepOutput;
 use crate::exits::describe;
-use crate::last_lines::LastLines;
-use crate::log_sink::LogSink;
-use crate::output::OutputCapture;
+use crate::log::{LastLines, LogSink};
 use crate::parent_death::Launch;
-use crate::pipes;
+use crate::pipes::ServedProcess;
 use crate::process::Process;
 use crate::spawn::Spawner;
 
-/// Starts programs.
+/// Starts programs: how, with which variables, and where their log lines go.
+#[derive(Clone)]
 pub struct Starter {
     launch: Launch,
     environment: Environment,
-    log_sink: LogSink,
+    pub(crate) log_sink: LogSink,
     spawner: Spawner,
 }
 
 /// A running program. Dropping it kills it and its children.
+#[derive(Debug)]
 pub struct RunningProgram {
-    process: Process,
-    pipes: JoinSet<()>,
-    capture: Arc<OutputCapture>,
+    program: ServedProcess,
     last_lines: Arc<Mutex<LastLines>>,
 }
 
@@ -49,7 +48,7 @@ pub enum ProgramExit {
 }
 
 impl Starter {
-    /// Must be called in the Tokio runtime that waits for the programs. Their stderr goes to `log_sink`.
+    /// Must be called in the Tokio runtime that waits for the programs. Their log lines go to `log_sink`.
     pub fn new(launch: Launch, environment: Environment, log_sink: LogSink) -> Result<Self> {
         Ok(Self {
             launch,
@@ -66,34 +65,38 @@ impl Starter {
         variables: &[(&str, &str)],
         input: Bytes,
     ) -> io::Result<RunningProgram> {
-        let mut command = self.launch.command(arguments);
-        self.environment.apply_to(&mut command);
+        let mut command = self.command(arguments);
         command.envs(variables.iter().copied());
-        let mut process = Process::start(&self.spawner, command, Stdio::piped()).await?;
-
-        let limit = Limits::default().payload_bytes_max;
-        let capture = Arc::new(OutputCapture::new(KeepOutput::All, limit));
         let last_lines = Arc::new(Mutex::new(LastLines::default()));
         let (log_sink, last) = (Arc::clone(&self.log_sink), Arc::clone(&last_lines));
         let log: LogSink = Arc::new(move |line| {
             log_sink(line);
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            last.push(line);
+            lock(&last).push(line);
         });
-        let pipes = pipes::serve(&mut process, input, &capture, &log);
+        let program = ServedProcess::start(self, command, Some(input), KeepOutput::All, &log);
         Ok(RunningProgram {
-            process,
-            pipes,
-            capture,
+            program: program.await?,
             last_lines,
         })
+    }
+
+    /// Returns a command with the variables of all programs.
+    pub(crate) fn command(&self, command_line: &[OsString]) -> Command {
+        let mut command = self.launch.command(command_line);
+        self.environment.apply_to(&mut command);
+        command
+    }
+
+    /// Starts a command in a new process group, with piped output.
+    pub(crate) async fn process(&self, command: Command, stdin: Stdio) -> io::Result<Process> {
+        Process::start(&self.spawner, command, stdin).await
     }
 }
 
 impl RunningProgram {
     /// Returns the pid.
     pub fn id(&self) -> u32 {
-        self.process.id()
+        self.program.process.id()
     }
 
     /// Waits for the program to exit. If `stop` completes first, sends SIGTERM to it and its children, and
@@ -105,29 +108,23 @@ impl RunningProgram {
     ) -> ProgramExit {
         let grace = tokio::select! {
             biased;
-            () = self.process.ended() => None,
+            () = self.program.process.ended() => None,
             () = stop => Some(kill_after),
         };
-        let status = match self.process.end(grace, &mut self.pipes).await {
+        let status = match self.program.end(grace).await {
             _ if grace.is_some() => return ProgramExit::Stopped,
             Ok(status) => status,
             Err(error) => {
-                return ProgramExit::Failed(format!(
-                    "cannot read the program's exit status: {error}"
-                ));
+                let why = format!("cannot read the program's exit status: {error}");
+                return ProgramExit::Failed(why);
             }
         };
         if !status.success() {
-            let last_lines = self
-                .last_lines
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            return ProgramExit::Failed(format!(
-                "the program failed: {}{last_lines}",
-                describe(status)
-            ));
+            let last_lines = lock(&self.last_lines);
+            let why = format!("the program failed: {}{last_lines}", describe(status));
+            return ProgramExit::Failed(why);
         }
-        match self.capture.result() {
+        match self.program.result() {
             Ok(result) => ProgramExit::Succeeded(result.unwrap_or_default()),
             Err(why) => ProgramExit::Failed(why),
         }
@@ -136,12 +133,8 @@ impl RunningProgram {
 
 impl std::fmt::Debug for Starter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Starter").finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for RunningProgram {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RunningProgram").finish_non_exhaustive()
+        f.debug_struct("Starter")
+            .field("environment", &self.environment)
+            .finish_non_exhaustive()
     }
 }

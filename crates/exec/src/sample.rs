@@ -9,6 +9,8 @@ use windlass_core::{
 use windlass_store_memory::MemoryStore;
 use windlass_worker::AttemptContext;
 
+use crate::log::LogSink;
+
 pub(crate) fn job(payload: &[u8]) -> ClaimedJob {
     ClaimedJob {
         id: JobId::new("job-1").unwrap(),
@@ -36,4 +38,9 @@ pub(crate) fn context_of(job: ClaimedJob) -> AttemptContext {
         nonce: 0xbeef,
     };
     AttemptContext::detached(store, QueueName::new("mail").unwrap(), job, token)
+}
+
+/// Discards all lines.
+pub(crate) fn log_sink() -> LogSink {
+    Arc::new(|_| {})
 }

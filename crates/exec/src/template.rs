@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStringExt;
 use windlass_core::{Error, Result};
 use windlass_worker::AttemptContext;
 
-use value::{Field, Values};
+use value::Field;
 
 /// The longest single argument that every system supports; larger values must be read from stdin.
 const ARGUMENT_BYTES_MAX: usize = 128 * 1024 - 1;
@@ -17,11 +17,11 @@ const ARGUMENT_BYTES_MAX: usize = 128 * 1024 - 1;
 /// A command with placeholders that are filled in for each job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
-    program: OsString,
-    arguments: Vec<Argument>,
+    /// The program, which has no placeholder, and its arguments.
+    words: Vec<Argument>,
 }
 
-/// One argument; it stays a single argument whatever is filled in.
+/// The program or an argument; it stays a single one whatever is filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Argument {
     parts: Vec<Part>,
@@ -42,50 +42,40 @@ impl Template {
     /// Parses a program and its arguments. `{id}`, `{kind}`, `{queue}`, `{attempt}`, `{payload}` and
     /// `{payload.a.b}` are placeholders for a job's values, `{kind:-none}` has a default, and `{{id}}`
     /// is the text `{id}`.
-    pub fn new(command_line: Vec<OsString>) -> Result<Self> {
-        let mut command_line = command_line.into_iter();
-        let program = command_line.next().filter(|program| !program.is_empty());
-        let program = program.ok_or_else(no_command)?;
-        let name = Argument {
-            parts: parts(&program)?,
-            is_after_dashes: false,
+    pub fn new(command_line: &[OsString]) -> Result<Self> {
+        let Some(program) = command_line.first().filter(|program| !program.is_empty()) else {
+            return Err(Error::invalid(
+                "command",
+                "no command is given",
+                "write it after --, for example `windlass exec --queue mail -- ./send-mail`",
+            ));
         };
-        if name.has_placeholder() {
+        let mut is_after_dashes = false;
+        let mut words = Vec::new();
+        for word in command_line {
+            words.push(Argument {
+                parts: parts(word)?,
+                is_after_dashes,
+            });
+            is_after_dashes |= word == "--" && words.len() > 1;
+        }
+        if words[0].has_placeholder() {
             return Err(Error::invalid(
                 "command",
                 format!("the program has a placeholder: {}", program.display()),
                 "name the program itself; only arguments may have placeholders",
             ));
         }
-        let mut is_after_dashes = false;
-        let mut arguments = Vec::new();
-        for argument in command_line {
-            arguments.push(Argument {
-                parts: parts(&argument)?,
-                is_after_dashes,
-            });
-            is_after_dashes |= argument == "--";
+        words[0] = literal(program);
+        if let Some(name) = script::with_placeholder(&words) {
+            return Err(Error::invalid(
+                "command",
+                format!("a placeholder would make a job's value part of a script that {name} runs"),
+                "pass the value as an argument of the script, sh -c 'echo \"$1\"' sh {payload}; or read the \
+                payload from stdin, or use --shell -- 'echo \"$WINDLASS_JOB_ID\"'",
+            ));
         }
-        let template = Self { program, arguments };
-        template.check_scripts()?;
-        Ok(template)
-    }
-
-    /// Rejects a placeholder in the script of a shell or another interpreter.
-    fn check_scripts(&self) -> Result<()> {
-        let program = literal(&self.program);
-        let words: Vec<_> = std::iter::once(program)
-            .chain(self.arguments.iter().cloned())
-            .collect();
-        let Some(name) = script::with_placeholder(&words) else {
-            return Ok(());
-        };
-        Err(Error::invalid(
-            "command",
-            format!("a placeholder would make a job's value part of a script that {name} runs"),
-            "pass the value as an argument of the script, sh -c 'echo \"$1\"' sh {payload}; or read the \
-            payload from stdin, or use --shell -- 'echo \"$WINDLASS_JOB_ID\"'",
-        ))
+        Ok(Self { words })
     }
 
     /// Creates a command for `/bin/sh -c`. Values of the job never become part of the script: they are in
@@ -105,16 +95,16 @@ impl Template {
                 "use \"$WINDLASS_JOB_ID\" and similar variables, or read the payload from stdin",
             ));
         }
+        let words = [OsStr::new("/bin/sh"), OsStr::new("-c"), text];
         Ok(Self {
-            program: "/bin/sh".into(),
-            arguments: vec![literal(OsStr::new("-c")), literal(text)],
+            words: words.map(literal).into(),
         })
     }
 
     /// Creates a command without placeholders.
-    pub fn without_placeholders(command_line: Vec<OsString>) -> Result<Self> {
+    pub fn without_placeholders(command_line: &[OsString]) -> Result<Self> {
         let template = Self::new(command_line)?;
-        if template.arguments.iter().any(Argument::has_placeholder) {
+        if template.words.iter().any(Argument::has_placeholder) {
             return Err(Error::invalid(
                 "command",
                 "it has a placeholder, but a resident process runs many jobs",
@@ -126,32 +116,18 @@ impl Template {
 
     /// Returns the program as given.
     pub fn program(&self) -> &OsStr {
-        &self.program
+        self.words[0].literal().unwrap_or_default()
     }
 
     /// Returns the program and arguments for a job, or why it can never be run.
     pub(crate) fn fill(&self, context: &AttemptContext) -> Result<Vec<OsString>, String> {
-        let values = Values::new(context);
-        let mut command_line = vec![self.program.clone()];
-        for argument in &self.arguments {
-            command_line.push(argument.fill(&values)?);
-        }
-        Ok(command_line)
+        self.words.iter().map(|word| word.fill(context)).collect()
     }
 
-    /// Returns the program and arguments without values.
+    /// Returns the program and arguments of a command without placeholders.
     pub(crate) fn command_line(&self) -> Vec<OsString> {
-        let text = |argument: &Argument| {
-            let texts = argument.parts.iter().filter_map(|part| match part {
-                Part::Text(text) => Some(text.as_os_str()),
-                Part::Value { .. } => None,
-            });
-            texts.collect::<OsString>()
-        };
-        let arguments = self.arguments.iter().map(text);
-        std::iter::once(self.program.clone())
-            .chain(arguments)
-            .collect()
+        let literals = self.words.iter().filter_map(Argument::literal);
+        literals.map(OsStr::to_owned).collect()
     }
 }
 
@@ -163,11 +139,19 @@ fn literal(text: &OsStr) -> Argument {
 }
 
 impl Argument {
-    fn fill(&self, values: &Values<'_>) -> Result<OsString, String> {
+    /// Returns the text of an argument without placeholders.
+    fn literal(&self) -> Option<&OsStr> {
+        match &self.parts[..] {
+            [Part::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    fn fill(&self, context: &AttemptContext) -> Result<OsString, String> {
         let mut bytes = Vec::new();
         let mut has_leading_dash = false;
         for part in &self.parts {
-            let (piece, is_job) = part.fill(values)?;
+            let (piece, is_job) = part.fill(context)?;
             if is_job && piece.contains(&0) {
                 return Err(
                     "a value of the job contains a NUL byte, which an argument cannot; \
@@ -198,10 +182,10 @@ impl Argument {
 
 impl Part {
     /// Returns the bytes, and whether they come from the job.
-    fn fill(&self, values: &Values<'_>) -> Result<(Vec<u8>, bool), String> {
+    fn fill(&self, context: &AttemptContext) -> Result<(Vec<u8>, bool), String> {
         match self {
             Self::Text(text) => Ok((text.as_encoded_bytes().to_vec(), false)),
-            Self::Value { field, default } => match (values.get(field)?, default) {
+            Self::Value { field, default } => match (field.value(context)?, default) {
                 (Some(value), _) => Ok((value, true)),
                 (None, Some(default)) => Ok((default.as_bytes().to_vec(), false)),
                 (None, None) => Err(format!(
@@ -283,14 +267,6 @@ fn placeholder_in_shell(text: &str) -> Option<&str> {
         .filter_map(|(at, _)| named(&text[at..]))
         .map(|name| name.split_once(":-").map_or(name, |(path, _)| path))
         .find(|path| Field::parse(path).is_some())
-}
-
-fn no_command() -> Error {
-    Error::invalid(
-        "command",
-        "no command is given",
-        "write it after --, for example `windlass exec --queue mail -- ./send-mail`",
-    )
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let mut worker = arguments.worker.options()?;
     worker.stop_wait = options.kill_after + REAP_TIMEOUT;
     let (_, stores) = worker_args::stores(session).await?;
-    let exec = Exec::new(options)?;
+    let exec = Exec::new(options);
     let mut signals = session.signals()?;
     let summary = run_worker(&exec, stores, worker, &mut signals, || {}).await?;
     worker_args::print(session, &summary);

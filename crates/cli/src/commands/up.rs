@@ -155,6 +155,6 @@ impl Arguments {
         let options = self
             .program
             .options(&self.run_args, &self.command, session)?;
-        Ok(Some(Exec::new(options)?))
+        Ok(Some(Exec::new(options)))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use windlass_exec::resident::WRITE_TIMEOUT_DEFAULT;
-use windlass_exec::{Environment, Resident, ResidentOptions, Template};
+use windlass_exec::{Environment, Resident, ResidentOptions, Starter, Template};
 use windlass_worker::GRACE_DEFAULT;
 
 use super::exec::child;
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
 /// Runs jobs until it is stopped or, with `--burst`, until the queues are drained.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let args = &arguments.worker;
-    let command = Template::without_placeholders(args.command.clone())?;
+    let command = Template::without_placeholders(&args.command)?;
     let environment = Environment::new(&args.run_args.env)?;
     let write_timeout =
         parse::duration_or(arguments.write_timeout.as_deref(), WRITE_TIMEOUT_DEFAULT)?;
@@ -63,8 +63,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let (store, stores) = worker_args::stores(session).await?;
     let resident = Resident::start(ResidentOptions {
         command,
-        launch: child::launch(),
-        environment,
+        starter: Starter::new(child::launch(), environment, worker_args::log_sink(session))?,
         processes: arguments.procs,
         concurrency: args.run_args.jobs,
         is_strict: arguments.strict,
@@ -72,8 +71,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         write_timeout,
         store,
         queues,
-        log_sink: worker_args::log_sink(session),
-    })?;
+    });
     let drain = || resident.drain(grace);
     let mut signals = session.signals()?;
     let handler = Arc::new(resident.clone());

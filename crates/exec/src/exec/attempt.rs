@@ -1,48 +1,29 @@
 //! One attempt: start the process, write its input, read its output, wait for its exit.
 
 use std::io;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use command_fds::{CommandFdExt, FdMapping};
 use tokio::net::unix::pipe::Receiver;
-use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use windlass_core::Limits;
 use windlass_worker::{AttemptContext, Outcome, RetryWhen, StopReason};
 
-use super::{Shared, Stdin, is_too_long};
+use super::{Shared, Stdin};
 use crate::environment::{PROGRESS_FD, job_variables};
 use crate::exits::{ExitMeaning, describe};
-use crate::job::JobLine;
-use crate::log::JobLog;
-use crate::log_sink::LogSink;
-use crate::output::OutputCapture;
+use crate::job::{JobLine, line};
+use crate::log::{JobLog, LogSink};
 use crate::parent_death::status_of;
-use crate::process::Process;
-use crate::{pipes, progress};
+use crate::pipes::ServedProcess;
+use crate::progress;
 
 pub(super) async fn run(shared: &Shared, context: &AttemptContext) -> Outcome {
-    let arguments = match shared.options.command.fill(context) {
-        Ok(arguments) => arguments,
-        Err(why) => return Outcome::permanent(why),
-    };
-    let command = shared.options.launch.command(&arguments);
-    let report = match start(shared, context, command).await {
-        Ok(running) => running.wait(shared, context).await,
-        Err(error) => Err(error),
-    };
-    match report {
-        Ok(ProcessReport {
-            stopped: Some(why),
-            status,
-            ..
-        }) => stopped_outcome(why, status),
-        Ok(report) => outcome_of_exit(shared, context, &report).await,
-        Err(error) if is_too_long(&error) => Outcome::permanent(
+    match run_process(shared, context).await {
+        Ok(outcome) => outcome,
+        Err(error) if error.kind() == io::ErrorKind::ArgumentListTooLong => Outcome::permanent(
             "the arguments of the program are too long; read the payload from stdin instead",
         ),
         Err(error) => {
@@ -53,30 +34,13 @@ pub(super) async fn run(shared: &Shared, context: &AttemptContext) -> Outcome {
     }
 }
 
-/// A process and the tasks that read and write its pipes.
-struct RunningProcess {
-    process: Process,
-    pipes: JoinSet<()>,
-    capture: Arc<OutputCapture>,
-    log: Arc<JobLog>,
-    progress: watch::Receiver<Option<progress::ProgressReport>>,
-    _progress_reader: JoinSet<()>,
-}
-
-/// How the process ended.
-struct ProcessReport {
-    status: ExitStatus,
-    stopped: Option<StopReason>,
-    capture: Arc<OutputCapture>,
-}
-
-async fn start(
-    shared: &Shared,
-    context: &AttemptContext,
-    mut command: Command,
-) -> io::Result<RunningProcess> {
+async fn run_process(shared: &Shared, context: &AttemptContext) -> io::Result<Outcome> {
     let options = &shared.options;
-    options.environment.apply_to(&mut command);
+    let arguments = match options.command.fill(context) {
+        Ok(arguments) => arguments,
+        Err(why) => return Ok(Outcome::permanent(why)),
+    };
+    let mut command = options.starter.command(&arguments);
     command.envs(job_variables(context));
     let (reader, writer) = io::pipe()?;
     let mapping = FdMapping {
@@ -87,58 +51,40 @@ async fn start(
         .as_std_mut()
         .fd_mappings(vec![mapping])
         .map_err(io::Error::other)?;
-    let (stdin, input) = match options.stdin {
-        Stdin::Payload => (Stdio::piped(), context.job().payload.clone()),
-        Stdin::Job => (Stdio::piped(), JobLine::new(None, context).to_line().into()),
-        Stdin::Nothing => (Stdio::null(), Bytes::new()),
+    let input = match options.stdin {
+        Stdin::Payload => Some(context.job().payload.clone()),
+        Stdin::Job => Some(line(&JobLine::new(None, context)).into()),
+        Stdin::Nothing => None,
     };
-    let mut process = Process::start(&shared.spawner, command, stdin).await?;
+    let log_sink = Arc::clone(&options.starter.log_sink);
+    let log = Arc::new(JobLog::new(context.clone(), log_sink));
+    let (logged, warned) = (Arc::clone(&log), Arc::clone(&log));
+    let log_line: LogSink = Arc::new(move |line| logged.line(line));
+    let started = ServedProcess::start(&options.starter, command, input, options.keep, &log_line);
+    let mut program = started.await?;
 
-    let log = Arc::new(JobLog::new(context.clone(), Arc::clone(&options.log_sink)));
-    let limit = Limits::default().payload_bytes_max;
-    let capture = Arc::new(OutputCapture::new(options.keep, limit));
-    let logged = Arc::clone(&log);
-    let log_sink: LogSink = Arc::new(move |line| logged.line(line));
-    let pipes = pipes::serve(&mut process, input, &capture, &log_sink);
     let (newest, progress) = watch::channel(None);
-    let mut progress_reader = JoinSet::new();
     let reader = Receiver::from_owned_fd(reader.into())?;
-    let warned = Arc::clone(&log);
+    // Reads on while the process is being stopped, so that it does not block on a full pipe.
+    let mut progress_reader = JoinSet::new();
     progress_reader.spawn(progress::read(reader, newest, move |why| warned.line(why)));
-    Ok(RunningProcess {
-        process,
-        pipes,
-        capture,
-        log,
-        progress,
-        _progress_reader: progress_reader,
+    let stopped = tokio::select! {
+        biased;
+        () = program.process.ended() => None,
+        why = context.stopped() => Some(why),
+        () = progress::publish(context, progress) => None,
+    };
+    // After a lost lease it must be gone before another worker starts the job.
+    let grace = stopped
+        .filter(|why| *why != StopReason::LeaseLost)
+        .map(|_| options.kill_after);
+    let status = program.end(grace).await?;
+    drop(progress_reader);
+    log.finish();
+    Ok(match stopped {
+        Some(why) => stopped_outcome(why, status),
+        None => outcome_of_exit(shared, context, status, &program).await,
     })
-}
-
-impl RunningProcess {
-    async fn wait(
-        mut self,
-        shared: &Shared,
-        context: &AttemptContext,
-    ) -> io::Result<ProcessReport> {
-        let stopped = tokio::select! {
-            biased;
-            () = self.process.ended() => None,
-            why = context.stopped() => Some(why),
-            () = progress::publish(context, self.progress.clone()) => None,
-        };
-        // After a lost lease it must be gone before another worker starts the job.
-        let grace = stopped
-            .filter(|why| *why != StopReason::LeaseLost)
-            .map(|_| shared.options.kill_after);
-        let status = self.process.end(grace, &mut self.pipes).await?;
-        self.log.finish();
-        Ok(ProcessReport {
-            status,
-            stopped,
-            capture: self.capture,
-        })
-    }
 }
 
 /// The outcome of a process that was asked to stop. Its status is ignored: many programs exit with
@@ -153,21 +99,22 @@ fn stopped_outcome(why: StopReason, status: ExitStatus) -> Outcome {
 async fn outcome_of_exit(
     shared: &Shared,
     context: &AttemptContext,
-    report: &ProcessReport,
+    status: ExitStatus,
+    program: &ServedProcess,
 ) -> Outcome {
-    let Some(code) = report.status.code() else {
+    let text = describe(status);
+    let Some(code) = status.code() else {
         shared.missing.found();
-        return Outcome::failed(describe(report.status));
+        return Outcome::failed(text);
     };
     let meaning = shared.options.exits.meaning(code);
-    let text = describe(report.status);
     if meaning == ExitMeaning::Missing {
         let code = u8::try_from(code).unwrap_or_default();
         return missing(shared, context, text, code).await;
     }
     shared.missing.found();
     match meaning {
-        ExitMeaning::Done => match report.capture.result() {
+        ExitMeaning::Done => match program.result() {
             Ok(result) => Outcome::Done(result),
             Err(why) => Outcome::permanent(why),
         },
@@ -187,7 +134,7 @@ async fn outcome_of_exit(
 async fn missing(shared: &Shared, context: &AttemptContext, error: String, code: u8) -> Outcome {
     let wait = shared.missing.not_found();
     if !wait.is_zero() {
-        (shared.options.log_sink)(&format!(
+        (shared.options.starter.log_sink)(&format!(
             "cannot start the program (status {code}), several times in a row; check its path and permissions; next job in {}",
             windlass_core::duration::format(wait)
         ));

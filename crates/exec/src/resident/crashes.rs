@@ -1,10 +1,10 @@
 //! Counts the crashes that each job was running in, to find the job that causes them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use windlass_core::{JobId, QueueName};
-use windlass_worker::AttemptContext;
+use windlass_worker::{AttemptContext, lock};
 
 /// A job that was running in this many crashes is run exclusively.
 const SUSPECT_AFTER: u32 = 2;
@@ -33,7 +33,7 @@ pub(super) struct Crashes(Mutex<HashMap<(QueueName, JobId), Counts>>);
 impl Crashes {
     /// Whether the job must run exclusively.
     pub(super) fn is_suspect(&self, context: &AttemptContext) -> bool {
-        let jobs = self.lock();
+        let jobs = lock(&self.0);
         let counts = jobs.get(&key(context));
         counts.is_some_and(|counts| counts.crashes >= SUSPECT_AFTER)
     }
@@ -59,7 +59,7 @@ impl Crashes {
     }
 
     fn count<T>(&self, context: &AttemptContext, change: impl FnOnce(&mut Counts) -> T) -> T {
-        let mut jobs = self.lock();
+        let mut jobs = lock(&self.0);
         if jobs.len() >= JOBS_MAX {
             jobs.clear();
         }
@@ -68,11 +68,7 @@ impl Crashes {
 
     /// Resets the counts of a job that was replied to.
     pub(super) fn forget(&self, context: &AttemptContext) {
-        self.lock().remove(&key(context));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<(QueueName, JobId), Counts>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).remove(&key(context));
     }
 }
 

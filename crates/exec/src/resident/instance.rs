@@ -6,19 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
 use super::pool::{AttemptEnd, InstanceId, Outgoing};
 use super::protocol::Hello;
 use super::reader::{OutputReader, ReadEnd};
 use super::writer::{WriteEnd, write};
+use super::{ResidentOptions, Shared};
 use crate::exits::describe;
-use crate::job::line;
-use crate::process::{self, Process};
+use crate::process::Process;
 
 /// How long a process may take to exit by itself after one of its pipes is closed.
 const EXIT_WAIT: Duration = Duration::from_secs(1);
@@ -48,16 +47,17 @@ pub(super) async fn run_instance(
     instance: InstanceId,
     startup_wait: Duration,
 ) -> io::Result<InstanceExit> {
-    let options = &shared.options;
-    let mut command = options.launch.command(&options.command.command_line());
-    options.environment.apply_to(&mut command);
-    let mut process = Process::start(&shared.spawner, command, Stdio::piped()).await?;
+    let ResidentOptions {
+        starter, command, ..
+    } = &shared.options;
+    let command = starter.command(&command.command_line());
+    let mut process = starter.process(command, Stdio::piped()).await?;
     let abandoned = shared.pool.begin(instance);
 
     let (sender, lines) = mpsc::unbounded_channel();
     let reader = Arc::new(OutputReader::new(Arc::clone(shared), instance, sender));
     let mut pipes = Pipes::start(&mut process, &reader, lines)?;
-    send_hello(&reader);
+    reader.send(&Hello::new(&shared.options));
     let opening = async {
         sleep(startup_wait).await;
         reader.open(None);
@@ -67,7 +67,8 @@ pub(super) async fn run_instance(
         biased;
         () = shared.closing.cancelled() => Event::Closing,
         () = process.ended() => Event::Exited,
-        event = pipes.broken() => event,
+        end = &mut pipes.output_ended => Event::OutputEnded(end.unwrap_or(ReadEnd::Closed)),
+        end = &mut pipes.input_ended => Event::InputEnded(end.unwrap_or(WriteEnd::Closed)),
         () = abandoned.cancelled() => Event::Abandoned,
         () = opening => Event::Exited,
     };
@@ -75,10 +76,9 @@ pub(super) async fn run_instance(
     let was_abandoned = matches!(event, Event::Abandoned);
     let ended = end(shared, process, &mut pipes, event, &reader).await;
     // The writer marks the jobs that the process did not read.
-    let writing = async { while pipes.stdin.join_next().await.is_some() {} };
-    let _ = timeout(EXIT_WAIT, writing).await;
+    let _ = timeout(EXIT_WAIT, pipes.input.join_next()).await;
     reader.finish_log();
-    let is_ours = was_abandoned || shared.closing.is_cancelled() || shared.draining.is_cancelled();
+    let is_ours = was_abandoned || shared.draining.is_cancelled();
     let last_lines = if shared.pool.job_count(instance) > 1 {
         reader.last_lines()
     } else {
@@ -106,15 +106,6 @@ pub(super) async fn run_instance(
     ended
 }
 
-fn send_hello(reader: &OutputReader) {
-    let options = &reader.shared.options;
-    let queues = options.queues.iter().map(|queue| queue.as_str()).collect();
-    let hello = Hello::new(options.concurrency, queues);
-    let (bytes, may_be_seen) = (line(&hello), None);
-    // Cannot fail: the writer has just started.
-    let _ = reader.sender.send(Outgoing { bytes, may_be_seen });
-}
-
 /// Ends a process and returns how it went. Replies that it sends meanwhile still count.
 async fn end(
     shared: &Shared,
@@ -138,7 +129,7 @@ async fn end(
         Event::Abandoned => Some(EXIT_WAIT.min(kill_after)),
         _ => Some(kill_after),
     };
-    let how = describe(process.end(grace, pipes).await?);
+    let how = describe(process.end(grace, &mut pipes.outputs).await?);
     let (why, is_ours) = match event {
         Event::Exited => (how, false),
         // Pipes are closed shortly before the exit is reported.
@@ -156,11 +147,12 @@ async fn end(
     })
 }
 
-/// The tasks that read and write the pipes of a process.
+/// The tasks that read and write the pipes of a process; they are aborted when this is dropped.
 struct Pipes {
-    stdout: JoinSet<ReadEnd>,
-    stderr: JoinSet<()>,
-    stdin: JoinSet<WriteEnd>,
+    outputs: JoinSet<()>,
+    input: JoinSet<()>,
+    output_ended: oneshot::Receiver<ReadEnd>,
+    input_ended: oneshot::Receiver<WriteEnd>,
     stop_writing: CancellationToken,
 }
 
@@ -174,46 +166,27 @@ impl Pipes {
         let stdin = process.take_stdin().ok_or_else(no_pipe)?;
         let stdout = process.take_stdout().ok_or_else(no_pipe)?;
         let stderr = process.take_stderr().ok_or_else(no_pipe)?;
+        let (output_end, output_ended) = oneshot::channel();
+        let (input_end, input_ended) = oneshot::channel();
         let stop_writing = CancellationToken::new();
         let write_timeout = reader.shared.options.write_timeout;
+        let reading = Arc::clone(reader).read_stdout(stdout);
         let writing = write(stdin, lines, write_timeout, stop_writing.clone());
+        let (mut outputs, mut input) = (JoinSet::new(), JoinSet::new());
+        // Sending fails if the process is already being ended, which is fine.
+        outputs.spawn(async move {
+            let _ = output_end.send(reading.await);
+        });
+        outputs.spawn(Arc::clone(reader).log_stderr(stderr));
+        input.spawn(async move {
+            let _ = input_end.send(writing.await);
+        });
         Ok(Self {
-            stdout: spawned(Arc::clone(reader).read_stdout(stdout)),
-            stderr: spawned(Arc::clone(reader).log_stderr(stderr)),
-            stdin: spawned(writing),
+            outputs,
+            input,
+            output_ended,
+            input_ended,
             stop_writing,
         })
-    }
-
-    /// Waits until stdout or stdin is closed.
-    async fn broken(&mut self) -> Event {
-        let Self { stdout, stdin, .. } = self;
-        tokio::select! {
-            silence = joined(stdout) => Event::OutputEnded(silence.unwrap_or(ReadEnd::Closed)),
-            stopped = joined(stdin) => Event::InputEnded(stopped.unwrap_or(WriteEnd::Closed)),
-        }
-    }
-}
-
-impl process::Pipes for Pipes {
-    /// Waits until stdout and stderr are closed.
-    async fn wait_until_closed(&mut self) {
-        while self.stdout.join_next().await.is_some() {}
-        while self.stderr.join_next().await.is_some() {}
-    }
-}
-
-/// Spawns a task that is aborted when the set is dropped.
-fn spawned<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> JoinSet<T> {
-    let mut set = JoinSet::new();
-    set.spawn(work);
-    set
-}
-
-/// Waits for the task of a set; forever if it has ended before.
-async fn joined<T: 'static>(work: &mut JoinSet<T>) -> Option<T> {
-    match work.join_next().await {
-        Some(ended) => ended.ok(),
-        None => std::future::pending().await,
     }
 }

@@ -3,11 +3,11 @@
 mod slot;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use windlass_worker::{AttemptContext, Outcome};
+use windlass_worker::{Outcome, lock};
 
 use super::protocol::AttemptRef;
 use crate::log::JobLog;
@@ -48,7 +48,6 @@ pub(super) struct ClosedJob {
 }
 
 /// All processes of a worker, behind one lock that is held only briefly.
-#[derive(Debug)]
 pub(super) struct Pool {
     slots: Mutex<Vec<Slot>>,
     tickets: AtomicU64,
@@ -63,7 +62,6 @@ pub(super) struct InstanceId {
 }
 
 /// A job assigned to a process. Dropping it abandons the job.
-#[derive(Debug)]
 pub(super) struct Assignment<'a> {
     pool: &'a Pool,
     instance: InstanceId,
@@ -73,7 +71,6 @@ pub(super) struct Assignment<'a> {
 }
 
 /// A job that waits for a process.
-#[derive(Debug)]
 pub(super) struct WaitingJob<'a> {
     pool: &'a Pool,
     ticket: u64,
@@ -102,7 +99,7 @@ impl Pool {
     /// Records that a process was started; it gets no jobs yet. The returned token is cancelled when it
     /// should end because all its jobs were abandoned.
     pub(super) fn begin(&self, instance: InstanceId) -> CancellationToken {
-        let mut slots = self.lock();
+        let mut slots = lock(&self.slots);
         slots[instance.slot] = Slot::new(instance.number);
         slots[instance.slot].abandoned.clone()
     }
@@ -177,19 +174,15 @@ impl Pool {
     }
 
     /// Returns the log of a job that a process runs: the given one, or the only one.
-    pub(super) fn log_of(
-        &self,
-        instance: InstanceId,
-        id: Option<&str>,
-    ) -> Option<(AttemptContext, Arc<JobLog>)> {
+    pub(super) fn log_of(&self, instance: InstanceId, id: Option<&str>) -> Option<Arc<JobLog>> {
         self.with(instance, |slot| {
             let mut entries = slot.entries.iter();
             let entry = match id {
-                Some(id) => entries.find(|entry| entry.context.job().id.as_str() == id),
+                Some(id) => entries.find(|entry| entry.log.context.job().id.as_str() == id),
                 None if slot.entries.len() == 1 => entries.next(),
                 None => None,
             };
-            entry.map(|entry| (entry.context.clone(), Arc::clone(&entry.log)))
+            entry.map(|entry| Arc::clone(&entry.log))
         })
         .flatten()
     }
@@ -202,14 +195,14 @@ impl Pool {
 
     /// Sends a line to every process that accepts jobs.
     pub(super) fn send_all(&self, bytes: &[u8]) {
-        for slot in self.lock().iter() {
+        for slot in lock(&self.slots).iter() {
             slot.send(bytes.to_vec(), None);
         }
     }
 
     /// Accesses the slot of an instance unless that was replaced.
     fn with<T>(&self, instance: InstanceId, act: impl FnOnce(&mut Slot) -> T) -> Option<T> {
-        let mut slots = self.lock();
+        let mut slots = lock(&self.slots);
         let slot = &mut slots[instance.slot];
         let reply = (slot.instance == instance.number).then(|| {
             let reply = act(slot);
@@ -220,22 +213,13 @@ impl Pool {
         self.changed.send_replace(());
         reply
     }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl<'a> WaitingJob<'a> {
     /// Assigns the job to a process with free capacity.
-    pub(super) fn take(
-        &mut self,
-        context: &AttemptContext,
-        log: &Arc<JobLog>,
-        line: &[u8],
-    ) -> Option<Assignment<'a>> {
+    pub(super) fn take(&mut self, log: &Arc<JobLog>, line: &[u8]) -> Option<Assignment<'a>> {
         self.changed.mark_unchanged();
-        let mut slots = self.pool.lock();
+        let mut slots = lock(&self.pool.slots);
         let slot = slot::choose(&mut slots, self.ticket, self.is_exclusive)?;
         let (end_sender, end) = oneshot::channel();
         let (progress_sender, progress) = watch::channel(None);
@@ -243,7 +227,6 @@ impl<'a> WaitingJob<'a> {
         let found = &mut slots[slot];
         found.entries.push(AssignedJob {
             ticket: self.ticket,
-            context: context.clone(),
             log: Arc::clone(log),
             end: end_sender,
             progress: progress_sender,
@@ -273,7 +256,7 @@ impl<'a> WaitingJob<'a> {
 
 impl Drop for WaitingJob<'_> {
     fn drop(&mut self) {
-        let mut slots = self.pool.lock();
+        let mut slots = lock(&self.pool.slots);
         let reserved_by = slots
             .iter_mut()
             .filter(|slot| slot.reserved_by == Some(self.ticket));

@@ -11,10 +11,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_api::content::from_base64;
 use windlass_api::error::Error;
-use windlass_core::Due;
 use windlass_core::limits::FUTURE_MAX;
+use windlass_core::{Due, QueueName};
 use windlass_worker::{Outcome, RetryWhen};
 
+use super::ResidentOptions;
 use crate::progress;
 
 /// The protocol version in `hello`.
@@ -34,11 +35,11 @@ pub(super) struct Hello<'a> {
 }
 
 impl<'a> Hello<'a> {
-    pub(super) fn new(concurrency: usize, queues: Vec<&'a str>) -> Self {
+    pub(super) fn new(options: &'a ResidentOptions) -> Self {
         Self {
             v: VERSION,
-            concurrency,
-            queues,
+            concurrency: options.concurrency,
+            queues: options.queues.iter().map(QueueName::as_str).collect(),
             max_line: LINE_BYTES_MAX,
         }
     }

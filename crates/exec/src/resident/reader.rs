@@ -1,22 +1,22 @@
 //! Reads the messages of a process and handles them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use serde::Serialize;
 use tokio::io::AsyncRead;
 use tokio::sync::Semaphore;
 use windlass_api::EnqueueRequest;
 use windlass_api::error::Error;
-use windlass_core::{Error as CoreError, NewJob, QueueName, Result};
-use windlass_worker::AttemptContext;
+use windlass_core::{Error as CoreError, QueueName, Result};
+use windlass_worker::{AttemptContext, lock};
 
 use super::Shared;
 use super::pool::{InstanceId, Outgoing, Sender};
 use super::protocol::{EnqueueLine, Enqueued, LINE_BYTES_MAX, Message};
 use crate::job::line;
-use crate::last_lines::LastLines;
 use crate::lines::{Line, LineReader};
-use crate::log::{LINE_BYTES_MAX as LOG_BYTES_MAX, LineLimit};
+use crate::log::{LINE_BYTES_MAX as LOG_BYTES_MAX, LastLines, LineLimit};
 
 /// How many store calls a process may have in flight.
 const ENQUEUES_MAX: usize = 16;
@@ -34,7 +34,7 @@ pub(super) enum ReadEnd {
 pub(super) struct OutputReader {
     pub(super) shared: Arc<Shared>,
     pub(super) instance: InstanceId,
-    pub(super) sender: Sender,
+    sender: Sender,
     pub(super) has_replied: AtomicBool,
     has_warned: AtomicBool,
     /// Reported with a crash.
@@ -96,7 +96,7 @@ impl OutputReader {
 
     /// Returns the last lines of stderr that could not be attributed to a job.
     pub(super) fn last_lines(&self) -> String {
-        self.lock_last_lines().to_string()
+        lock(&self.last_lines).to_string()
     }
 
     /// Lets the process take jobs: up to the configured concurrency, or the lower one it requests.
@@ -106,6 +106,13 @@ impl OutputReader {
             .concurrency
             .min(requested.unwrap_or(usize::MAX).max(1));
         pool.open(self.instance, &self.sender, concurrency);
+    }
+
+    /// Sends a message to the process.
+    pub(super) fn send(&self, message: &impl Serialize) {
+        let (bytes, may_be_seen) = (line(message), None);
+        // Fails if the process has exited, which is fine.
+        let _ = self.sender.send(Outgoing { bytes, may_be_seen });
     }
 
     async fn handle(self: &Arc<Self>, bytes: &[u8]) -> Result<(), String> {
@@ -132,7 +139,7 @@ impl OutputReader {
                 }
             }
             Some(Message::Log { id, text }) => match pool.log_of(self.instance, id.as_deref()) {
-                Some((_, log)) => log.line(&text),
+                Some(log) => log.line(&text),
                 None => self.log_process(&text),
             },
             Some(Message::Outcome { attempt, outcome }) => {
@@ -174,19 +181,13 @@ impl OutputReader {
 
     /// Logs a line: for the job if there is only one, otherwise for the process.
     fn log(&self, text: &str) {
-        if let Some((_, log)) = self.shared.pool.log_of(self.instance, None) {
+        if let Some(log) = self.shared.pool.log_of(self.instance, None) {
             log.line(text);
             return;
         }
         let text = &text[..text.floor_char_boundary(LOG_BYTES_MAX)];
-        self.lock_last_lines().push(text);
+        lock(&self.last_lines).push(text);
         self.log_process(text);
-    }
-
-    fn lock_last_lines(&self) -> MutexGuard<'_, LastLines> {
-        self.last_lines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn log_process(&self, text: &str) {
@@ -199,7 +200,10 @@ impl OutputReader {
     }
 
     fn write_log(&self, text: &str) {
-        (self.shared.options.log_sink)(&format!("process {}: {text}", self.instance.slot + 1));
+        (self.shared.options.starter.log_sink)(&format!(
+            "process {}: {text}",
+            self.instance.slot + 1
+        ));
     }
 
     /// Enqueues follow-up jobs and replies later; does not block the reading of further lines.
@@ -218,26 +222,23 @@ impl OutputReader {
                 ids,
                 error,
             };
-            let (bytes, may_be_seen) = (line(&reply), None);
-            // Fails if the process has exited, which is fine.
-            let _ = reader.sender.send(Outgoing { bytes, may_be_seen });
+            reader.send(&reply);
             drop(permit);
         });
     }
 
     async fn enqueued(&self, request: &EnqueueLine) -> Result<Vec<String>> {
-        let found = self
-            .shared
-            .pool
-            .log_of(self.instance, request.id.as_deref());
-        let context = found.map(|(context, _)| context);
-        let queue = queue(request, context.as_ref())?;
+        let pool = &self.shared.pool;
+        let parent = pool.log_of(self.instance, request.id.as_deref());
+        let parent = parent.as_ref().map(|log| &log.context);
+        let queue = queue(request, parent)?;
         let mut jobs = Vec::new();
         for job in &request.jobs {
-            jobs.push(EnqueueRequest::from_json(job.get())?.into_job()?);
-        }
-        if let Some(context) = &context {
-            copy_trace_headers(context, &mut jobs)?;
+            let mut job = EnqueueRequest::from_json(job.get())?.into_job()?;
+            if let Some(parent) = parent {
+                parent.pass_trace_to(&mut job)?;
+            }
+            jobs.push(job);
         }
         let replies = self.shared.options.store.enqueue(&queue, jobs).await?;
         Ok(replies.iter().map(|reply| reply.id().to_string()).collect())
@@ -255,19 +256,4 @@ fn queue(request: &EnqueueLine, context: Option<&AttemptContext>) -> Result<Queu
             "add \"queue\", or the \"id\" of the job that enqueues",
         )),
     }
-}
-
-fn copy_trace_headers(context: &AttemptContext, jobs: &mut [NewJob]) -> Result<()> {
-    for name in windlass_worker::TRACE_HEADERS {
-        let Some(value) = context.job().headers.get(name) else {
-            continue;
-        };
-        for job in jobs
-            .iter_mut()
-            .filter(|job| job.headers.get(name).is_none())
-        {
-            job.headers.set(name, value)?;
-        }
-    }
-    Ok(())
 }

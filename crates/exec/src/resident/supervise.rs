@@ -21,10 +21,9 @@ const STARTUP_WAIT_FIRST: Duration = Duration::from_millis(500);
 
 /// Restarts a process until the worker stops.
 pub(super) async fn supervise(shared: Arc<Shared>, slot: usize) {
-    let _counted = SupervisorGuard(&shared);
     let mut number = 0;
     let mut failures = 0;
-    while !shared.closing.is_cancelled() && !shared.draining.is_cancelled() {
+    while !shared.draining.is_cancelled() {
         number += 1;
         let startup_wait = doubled(STARTUP_WAIT_FIRST, failures);
         let InstanceExit { why, is_healthy } =
@@ -38,19 +37,18 @@ pub(super) async fn supervise(shared: Arc<Shared>, slot: usize) {
                     is_healthy: false,
                 },
             };
-        if shared.closing.is_cancelled() || shared.draining.is_cancelled() {
+        if shared.draining.is_cancelled() {
             return;
         }
         failures = if is_healthy { 0 } else { failures + 1 };
         let wait = wait(failures, fastrand::f64());
         let when = duration::format(wait);
-        (shared.options.log_sink)(&format!(
+        (shared.options.starter.log_sink)(&format!(
             "process {}: {why}; restarting in {when}",
             slot + 1
         ));
         tokio::select! {
             () = sleep(wait) => {}
-            () = shared.closing.cancelled() => return,
             () = shared.draining.cancelled() => return,
         }
     }
@@ -70,15 +68,6 @@ fn wait(failures: u32, random: f64) -> Duration {
 
 fn doubled(first: Duration, doublings: u32) -> Duration {
     first.saturating_mul(1 << doublings.min(20)).min(WAIT_MAX)
-}
-
-/// Counts the supervisor down when it is dropped.
-struct SupervisorGuard<'a>(&'a Arc<Shared>);
-
-impl Drop for SupervisorGuard<'_> {
-    fn drop(&mut self) {
-        self.0.supervised.send_modify(|supervised| *supervised -= 1);
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Finds placeholders in a script that the command passes to a shell or another interpreter: there, a
 //! job's value would become code.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use super::{Argument, Part};
@@ -26,7 +27,7 @@ const INTERPRETERS: [(&str, &str, &[&str]); 7] = [
 /// such as `env`, `nice` and `busybox` start it from their arguments.
 pub(super) fn with_placeholder(words: &[Argument]) -> Option<&str> {
     (0..words.len()).find_map(|index| {
-        let name = interpreter(words[index].text()?)?;
+        let name = interpreter(words[index].literal()?)?;
         let options = &words[index + 1..];
         let script = if SHELLS.contains(&name) {
             shell_script(options)
@@ -40,7 +41,7 @@ pub(super) fn with_placeholder(words: &[Argument]) -> Option<&str> {
 }
 
 /// The name of a program without its folder and version: `bash`, `python` for `/usr/bin/python3.12`.
-fn interpreter(program: &str) -> Option<&str> {
+fn interpreter(program: &OsStr) -> Option<&str> {
     let name = Path::new(program).file_name()?.to_str()?;
     Some(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
 }
@@ -93,14 +94,6 @@ fn code<'a>(name: &str, options: &'a [Argument]) -> Option<&'a Argument> {
 }
 
 impl Argument {
-    /// The text of an argument without placeholders.
-    fn text(&self) -> Option<&str> {
-        match &self.parts[..] {
-            [Part::Text(text)] => text.to_str(),
-            _ => None,
-        }
-    }
-
     /// The text before the first placeholder.
     fn start(&self) -> &str {
         match self.parts.first() {

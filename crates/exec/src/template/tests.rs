@@ -8,7 +8,7 @@ fn command_line(line: &[&str]) -> Vec<OsString> {
 }
 
 fn filled(line: &[&str], payload: &[u8]) -> Result<Vec<String>, String> {
-    let template = Template::new(command_line(line)).unwrap();
+    let template = Template::new(&command_line(line)).unwrap();
     let filled = template.fill(&sample::context(payload))?;
     Ok(filled
         .into_iter()
@@ -117,7 +117,7 @@ fn a_nul_byte_or_a_huge_value_is_an_error() {
 
 #[test]
 fn bytes_that_are_not_text_stay_as_they_are() {
-    let template = Template::new(command_line(&["run", "{payload}"])).unwrap();
+    let template = Template::new(&command_line(&["run", "{payload}"])).unwrap();
     let filled = template.fill(&sample::context(b"\xff\xfe")).unwrap();
     assert_eq!(filled[1].as_encoded_bytes(), b"\xff\xfe");
 }
@@ -155,9 +155,9 @@ fn an_invalid_command_is_rejected() {
         &["run", "{id.x}"],
         &["run", "{payload..a}"],
     ] {
-        assert!(Template::new(command_line(line)).is_err(), "{line:?}");
+        assert!(Template::new(&command_line(line)).is_err(), "{line:?}");
     }
-    assert!(Template::without_placeholders(command_line(&["run", "{id}"])).is_err());
+    assert!(Template::without_placeholders(&command_line(&["run", "{id}"])).is_err());
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn no_value_becomes_part_of_the_script_of_a_shell_that_the_command_starts() {
         &["perl", "-ne", "print '{payload}'"],
         &["node", "--eval", "run('{payload}')"],
     ] {
-        let error = Template::new(command_line(line)).unwrap_err();
+        let error = Template::new(&command_line(line)).unwrap_err();
         assert!(error.help().contains("$1"), "{line:?}: {}", error.help());
     }
 }
@@ -212,6 +212,6 @@ fn a_value_may_be_an_argument_of_a_script() {
         &["perl", "-i.bake", "{payload}"],
         &["./send", "--shell", "sh", "{payload}"],
     ] {
-        assert!(Template::new(command_line(line)).is_ok(), "{line:?}");
+        assert!(Template::new(&command_line(line)).is_ok(), "{line:?}");
     }
 }

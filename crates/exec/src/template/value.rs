@@ -7,88 +7,50 @@ use std::fmt;
 use serde_json::value::RawValue;
 use windlass_worker::AttemptContext;
 
-/// What a placeholder refers to.
+/// What a placeholder refers to: `id`, `kind`, `queue`, `attempt`, `payload`, or a path in a JSON payload such
+/// as `payload.a.b`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Field {
-    Id,
-    Kind,
-    Queue,
-    Attempt,
-    /// The payload, or the value at a path in it if it is JSON.
-    Payload(Vec<String>),
-}
+pub(super) struct Field(String);
 
 impl Field {
     pub(super) fn parse(path: &str) -> Option<Self> {
-        let mut segments = path.split('.').map(str::to_owned);
-        let head = segments.next()?;
-        let segments: Vec<String> = segments.collect();
-        match head.as_str() {
-            "payload" if segments.iter().all(|segment| !segment.is_empty()) => {
-                Some(Self::Payload(segments))
-            }
-            _ if !segments.is_empty() => None,
-            "id" => Some(Self::Id),
-            "kind" => Some(Self::Kind),
-            "queue" => Some(Self::Queue),
-            "attempt" => Some(Self::Attempt),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Field {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Id => f.write_str("id"),
-            Self::Kind => f.write_str("kind"),
-            Self::Queue => f.write_str("queue"),
-            Self::Attempt => f.write_str("attempt"),
-            Self::Payload(segments) => {
-                f.write_str("payload")?;
-                segments
-                    .iter()
-                    .try_for_each(|segment| write!(f, ".{segment}"))
-            }
-        }
-    }
-}
-
-/// The values of one job.
-#[derive(Debug)]
-pub(super) struct Values<'a> {
-    context: &'a AttemptContext,
-}
-
-impl<'a> Values<'a> {
-    pub(super) fn new(context: &'a AttemptContext) -> Self {
-        Self { context }
+        let is_known = match path.split_once('.') {
+            None => ["id", "kind", "queue", "attempt", "payload"].contains(&path),
+            Some((head, rest)) => head == "payload" && rest.split('.').all(|name| !name.is_empty()),
+        };
+        is_known.then(|| Self(path.to_owned()))
     }
 
-    /// Returns the bytes of a value, or `None` if the job does not have it.
-    pub(super) fn get(&self, field: &Field) -> Result<Option<Vec<u8>>, String> {
-        let job = self.context.job();
-        let text = |text: &str| Some(text.as_bytes().to_vec());
-        Ok(match field {
-            Field::Id => text(job.id.as_str()),
-            Field::Kind => job.kind.as_ref().and_then(|kind| text(kind.as_str())),
-            Field::Queue => text(self.context.queue().as_str()),
-            Field::Attempt => text(&job.attempt.to_string()),
-            Field::Payload(segments) if segments.is_empty() => Some(job.payload.to_vec()),
-            Field::Payload(segments) => {
+    /// Returns the bytes of the value, or `None` if the job does not have it.
+    pub(super) fn value(&self, context: &AttemptContext) -> Result<Option<Vec<u8>>, String> {
+        let job = context.job();
+        Ok(match self.0.as_str() {
+            "id" => Some(job.id.to_string().into()),
+            "kind" => job.kind.as_ref().map(|kind| kind.to_string().into()),
+            "queue" => Some(context.queue().to_string().into()),
+            "attempt" => Some(job.attempt.to_string().into()),
+            "payload" => Some(job.payload.to_vec()),
+            path => {
                 let raw = serde_json::from_slice::<&RawValue>(&job.payload)
-                    .map_err(|_| format!("the payload is not JSON, so it has no {{{field}}}"))?;
-                at(raw.get(), segments).map(|value| value.into_owned().into_bytes())
+                    .map_err(|_| format!("the payload is not JSON, so it has no {{{path}}}"))?;
+                let names: Vec<_> = path.split('.').skip(1).collect();
+                at(raw.get(), &names).map(|value| value.into_owned().into_bytes())
             }
         })
     }
 }
 
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// Returns the value at a path: a string without its quotes, any other JSON as written. `null` counts
 /// as missing.
-fn at<'a>(json: &'a str, segments: &[String]) -> Option<Cow<'a, str>> {
+fn at<'a>(json: &'a str, names: &[&str]) -> Option<Cow<'a, str>> {
     let json = json.trim();
-    let Some((segment, rest)) = segments.split_first() else {
+    let Some((name, rest)) = names.split_first() else {
         return match json.as_bytes().first()? {
             b'n' => None,
             b'"' => serde_json::from_str::<String>(json).ok().map(Cow::Owned),
@@ -98,9 +60,9 @@ fn at<'a>(json: &'a str, segments: &[String]) -> Option<Cow<'a, str>> {
     let inner: &RawValue = match json.as_bytes().first()? {
         b'{' => serde_json::from_str::<HashMap<String, &'a RawValue>>(json)
             .ok()?
-            .remove(segment)?,
+            .remove(*name)?,
         b'[' => {
-            let index: usize = segment.parse().ok()?;
+            let index: usize = name.parse().ok()?;
             let list: Vec<&'a RawValue> = serde_json::from_str(json).ok()?;
             list.get(index).copied()?
         }
@@ -114,8 +76,8 @@ mod tests {
     use super::*;
 
     fn found(json: &str, path: &str) -> Option<String> {
-        let segments: Vec<String> = path.split('.').map(str::to_owned).collect();
-        at(json, &segments).map(Cow::into_owned)
+        let names: Vec<_> = path.split('.').collect();
+        at(json, &names).map(Cow::into_owned)
     }
 
     #[test]

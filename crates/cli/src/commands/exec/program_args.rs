@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
-use windlass_exec::{Environment, ExecOptions, ExitMap, KeepOutput, Stdin, Template};
+use windlass_exec::{Environment, ExecOptions, ExitMap, KeepOutput, Starter, Stdin, Template};
 
 use super::child;
 use super::worker_args::{self, RunArgs};
@@ -65,12 +65,12 @@ impl ProgramArgs {
         let template = if self.shell {
             Template::shell(command)?
         } else {
-            Template::new(command.to_vec())?
+            Template::new(command)?
         };
+        let environment = Environment::for_jobs(&run_args.env)?;
         Ok(ExecOptions {
             command: template,
-            launch: child::launch(),
-            environment: Environment::for_jobs(&run_args.env)?,
+            starter: Starter::new(child::launch(), environment, worker_args::log_sink(session))?,
             stdin: match self.stdin {
                 StdinArg::Payload => Stdin::Payload,
                 StdinArg::Job => Stdin::Job,
@@ -83,7 +83,6 @@ impl ProgramArgs {
             },
             exits: ExitMap::parse(&self.on_exit)?,
             kill_after: run_args.kill_after()?,
-            log_sink: worker_args::log_sink(session),
         })
     }
 }

@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use windlass_worker::AttemptContext;
 
 use super::super::protocol::AttemptRef;
 use super::{AttemptEnd, Outgoing, Sender};
@@ -13,7 +12,7 @@ use crate::log::JobLog;
 use crate::progress;
 
 /// A slot for a process; takes no jobs between two instances.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Slot {
     pub(super) instance: u64,
     /// Set while the process accepts jobs.
@@ -29,22 +28,12 @@ pub(super) struct Slot {
 /// A job that a process runs.
 pub(super) struct AssignedJob {
     pub(super) ticket: u64,
-    pub(super) context: AttemptContext,
     pub(super) log: Arc<JobLog>,
     pub(super) end: oneshot::Sender<AttemptEnd>,
     pub(super) progress: watch::Sender<Option<progress::ProgressReport>>,
     pub(super) is_exclusive: bool,
     pub(super) is_abandoned: bool,
     pub(super) may_be_seen: Arc<AtomicBool>,
-}
-
-impl std::fmt::Debug for AssignedJob {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AssignedJob")
-            .field("context", &self.context)
-            .field("is_abandoned", &self.is_abandoned)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Slot {
@@ -73,11 +62,11 @@ impl Slot {
     /// Returns the index of a job: by id and token, or by id if that is unique.
     pub(super) fn find(&self, attempt: &AttemptRef) -> Result<usize, &'static str> {
         let matches = |entry: &AssignedJob| {
-            entry.context.job().id.as_str() == attempt.id
+            entry.log.context.job().id.as_str() == attempt.id
                 && attempt
                     .token
                     .as_ref()
-                    .is_none_or(|token| *token == entry.context.token().to_string())
+                    .is_none_or(|token| *token == entry.log.context.token().to_string())
         };
         let mut found = (0..self.entries.len()).filter(|index| matches(&self.entries[*index]));
         match (found.next(), found.next()) {

@@ -1,7 +1,7 @@
 //! Capacity, exclusive jobs, and replies that are too late.
 
 use super::*;
-use crate::{log_sink, sample};
+use crate::sample;
 
 struct Fixture {
     pool: Pool,
@@ -44,8 +44,8 @@ fn take<'a>(waiting: &mut WaitingJob<'a>, id: &str) -> Option<Assignment<'a>> {
     let mut job = sample::job(b"");
     job.id = windlass_core::JobId::new(id).unwrap();
     let context = sample::context_of(job);
-    let log = Arc::new(JobLog::new(context.clone(), log_sink::discard()));
-    waiting.take(&context, &log, b"line\n")
+    let log = Arc::new(JobLog::new(context, sample::log_sink()));
+    waiting.take(&log, b"line\n")
 }
 
 fn attempt(id: &str) -> AttemptRef {
