@@ -7,11 +7,12 @@ use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 use windlass_api::request::{Accept, Fail, Progress, Release, Snooze};
+use windlass_interop::commands::{Interop, processor, submit};
 use windlass_terminal::session::Global;
 
 use crate::commands::{
-    bench, claim, completions, config, demo, doctor, enqueue, exec, interop, job, maintain,
-    outcome, processor, queue, serve, stdio, store, submit, tail, token, up, worker, workers,
+    bench, claim, completions, config, demo, doctor, enqueue, exec, job, maintain, outcome, queue,
+    serve, stdio, store, tail, token, up, worker, workers,
 };
 
 /// A reliable job queue.
@@ -113,8 +114,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Store(store::Command),
     /// Work with older queue systems on their own Redis keys, or migrate their jobs
-    #[command(subcommand)]
-    Interop(interop::Command),
+    Interop(Interop),
     /// Print job events as they happen
     Tail(tail::Arguments),
     /// Check the health of the store and its queues

@@ -8,16 +8,13 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod enqueue;
 pub(crate) mod exec;
-pub(crate) mod interop;
 pub(crate) mod job;
 pub(crate) mod maintain;
 pub(crate) mod outcome;
-pub(crate) mod processor;
 pub(crate) mod queue;
 pub(crate) mod serve;
 pub(crate) mod stdio;
 pub(crate) mod store;
-pub(crate) mod submit;
 pub(crate) mod tail;
 pub(crate) mod token;
 pub(crate) mod up;
@@ -25,6 +22,7 @@ pub(crate) mod version;
 pub(crate) mod worker;
 pub(crate) mod workers;
 
+use windlass_interop::commands::{self as interop, processor, submit};
 use windlass_terminal::repeat;
 
 use crate::args::Command;
@@ -60,7 +58,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Maintain(arguments) => maintain::run(arguments, session).await,
         Command::Audit(arguments) => maintain::audit(arguments, session).await,
         Command::Store(command) => store::run(&command, session).await,
-        Command::Interop(command) => interop::run(command, session).await,
+        Command::Interop(command) => interop::run(command, session, exec::child::launch()).await,
         Command::Tail(arguments) => tail::run(arguments, session).await,
         Command::Token(command) => token::run(&command, session),
         Command::Doctor(arguments) => doctor::run(&arguments, session).await,

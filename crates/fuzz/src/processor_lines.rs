@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_stdio::{Identity, Log, Processor, ProcessorOptions};
+use windlass_interop::processor::{Identity, Log, Processor, ProcessorOptions};
 
 use crate::fixture::{Fixture, LINES_MAX, block_on};
 

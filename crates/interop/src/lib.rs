@@ -5,12 +5,14 @@
 //! # Map
 //!
 //! [`redis_work_queue`], [`worqr`], [`blueque`] and [`delayed_queue`] each implement one older system
-//! and use its terms; [`processor`] has only what the bridge needs. Every change they make is one
+//! and use its terms; [`processor`] is the dispatcher of the Processor Job Queue, and what the bridge needs. Every change they make is one
 //! script in `lua/`. [`InteropServer`] is the Redis server that holds their keys, and `reply` parses
 //! script replies. [`bridge`] migrates work into Windlass; [`inspect`] lists the queues on a server.
+//! [`commands`] are the commands of all of them.
 
 pub mod blueque;
 pub mod bridge;
+pub mod commands;
 pub mod delayed_queue;
 pub mod inspect;
 pub mod processor;

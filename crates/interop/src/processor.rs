@@ -1,7 +1,9 @@
-//! The keys of the Processor Job Queue, for the bridge.
+//! The Processor Job Queue: its [dispatcher](Processor), and its own keys, for the bridge.
 //!
 //! A job that the bridge takes is dispatched, as to a worker that has not accepted it yet: if the
 //! bridge is killed, the original returns it to the queue, and so does the next bridge.
+
+mod dispatcher;
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -13,6 +15,8 @@ use windlass_core::Result;
 use windlass_store_redis::raw_client::RawScript;
 
 use crate::{InteropServer, reply};
+
+pub use dispatcher::{Identity, Log, Processor, ProcessorOptions, check_namespace};
 
 /// The original's time limit for accepting a job, and for silent workers: three ticks.
 pub const LEASE: Duration = Duration::from_secs(9);

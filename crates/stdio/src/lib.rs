@@ -1,8 +1,7 @@
 //! JSON lines over a pair of pipes.
 //!
-//! [`serve`] reads one request per line and writes one reply per line; [`Processor`] is the dispatcher
-//! of the Processor Job Queue. Both work with any reader and writer. They only translate: all rules
-//! about jobs are in the store.
+//! [`serve`] reads one request per line and writes one reply per line, with any reader and writer. It
+//! only translates: all rules about jobs are in the store.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -22,20 +21,19 @@
 //!
 //! # Map
 //!
-//! `line_reader` and `object` read input with bounded memory; `writer` writes lines, and `undelivered`
-//! releases claimed jobs whose reply could not be written; `reply` formats replies. [`session`] serves
-//! all operations, [`processor`] is the dispatcher.
+//! `line_reader` reads input with bounded memory; `writer` writes lines, and `undelivered` releases
+//! claimed jobs whose reply could not be written; `reply` formats replies. [`session`] serves all
+//! operations. The dispatcher of the Processor Job Queue in `windlass-interop` uses the same parts.
 
 mod line_reader;
-mod object;
-pub mod processor;
 mod reply;
 pub mod session;
 mod undelivered;
 mod writer;
 
-pub use line_reader::LINE_BYTES_MAX_DEFAULT;
-pub use processor::{Identity, Log, Processor, ProcessorOptions};
+pub use line_reader::{InputLine, LINE_BYTES_MAX_DEFAULT, LineReader};
+pub use reply::format_reply;
 pub use session::{Cause, Options, SessionEnd, serve};
 pub use tokio_util::sync::CancellationToken;
-pub use undelivered::UndeliveredJob;
+pub use undelivered::{UndeliveredJob, release_all};
+pub use writer::LineWriter;

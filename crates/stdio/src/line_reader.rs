@@ -13,16 +13,16 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A line that is not blank.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub struct InputLine {
     /// The line number, counted from 1 and including blank lines.
-    pub(crate) number: u64,
+    pub number: u64,
     /// The text without the line break, or why it cannot be read.
-    pub(crate) text: Result<String, Error>,
+    pub text: Result<String, Error>,
 }
 
-impl Line {
+impl InputLine {
     /// Creates a line from text.
-    pub(crate) fn new(number: u64, text: &str) -> Self {
+    pub fn new(number: u64, text: &str) -> Self {
         let text = read(text.as_bytes());
         Self {
             number,
@@ -33,7 +33,7 @@ impl Line {
 
 /// Reads a stream line by line.
 #[derive(Debug)]
-pub(crate) struct LineReader<R> {
+pub struct LineReader<R> {
     reader: BufReader<R>,
     bytes_max: usize,
     line: Vec<u8>,
@@ -42,7 +42,8 @@ pub(crate) struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    pub(crate) fn new(reader: R, bytes_max: usize) -> Self {
+    /// Creates a reader that stores at most `bytes_max` bytes of a line.
+    pub fn new(reader: R, bytes_max: usize) -> Self {
         Self {
             reader: BufReader::with_capacity(64 * 1024, reader),
             bytes_max,
@@ -53,7 +54,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// Returns the next line that is not blank, or `None` at the end. Cancel safe.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
+    pub async fn next(&mut self) -> io::Result<Option<InputLine>> {
         loop {
             let chunk = match self.reader.fill_buf().await {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -83,7 +84,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// Finishes the current line. Returns `None` if it is blank.
-    fn finish(&mut self) -> Option<Line> {
+    fn finish(&mut self) -> Option<InputLine> {
         let line = std::mem::take(&mut self.line);
         let length = std::mem::take(&mut self.length);
         self.number += 1;
@@ -96,7 +97,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             }
             read(line)
         };
-        Some(Line {
+        Some(InputLine {
             number: self.number,
             text: text.map_err(|error| error.at_line(self.number)),
         })

@@ -2,10 +2,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use windlass_api::{Code, Error};
-
-/// The JSON of a reply, or an error.
-pub(crate) type ReplyResult = Result<Box<RawValue>, Error>;
+use windlass_api::Error;
 
 #[derive(Serialize)]
 struct ErrorBody<'a> {
@@ -14,7 +11,7 @@ struct ErrorBody<'a> {
 
 /// Formats a reply as an object: the reference of the request as `name`, `ok`, and the fields of the
 /// reply. A reply that is a list is put into the field `list`.
-pub(crate) fn format_reply(
+pub fn format_reply(
     (name, reference): (&str, Option<&RawValue>),
     reply: Result<&str, &Error>,
     list: &str,
@@ -36,24 +33,14 @@ pub(crate) fn format_reply(
     }
 }
 
-/// Serializes the fields of a reply.
-pub(crate) fn fields(fields: &impl Serialize) -> ReplyResult {
-    serde_json::value::to_raw_value(fields).map_err(|error| {
-        let help = "this is a bug in Windlass; please report it";
-        Error::new(
-            Code::Internal,
-            format!("cannot serialize the reply: {error}"),
-            help,
-        )
-    })
-}
-
-pub(crate) fn json(value: &impl Serialize) -> String {
+fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("replies are structs of plain values")
 }
 
 #[cfg(test)]
 mod tests {
+    use windlass_api::Code;
+
     use super::*;
 
     fn raw(text: &str) -> Box<RawValue> {

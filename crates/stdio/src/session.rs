@@ -55,7 +55,8 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub(crate) fn output(error: io::Error) -> Self {
+    /// Returns the cause for a failed write.
+    pub fn output(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::OutputClosed,
             _ => Self::OutputFailed(error),

@@ -15,10 +15,7 @@ pub enum UndeliveredJob {
 }
 
 /// Releases the jobs of all claims, newest claim first, so that they keep their order.
-pub(crate) async fn release_all(
-    store: &dyn Store,
-    claims: Vec<Undelivered>,
-) -> Vec<UndeliveredJob> {
+pub async fn release_all(store: &dyn Store, claims: Vec<Undelivered>) -> Vec<UndeliveredJob> {
     let mut undelivered = Vec::new();
     for claim in claims.into_iter().rev() {
         let statuses = claim.release(store).await;

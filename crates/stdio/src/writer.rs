@@ -10,7 +10,7 @@ const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
 /// Buffers and writes lines.
 #[derive(Debug)]
-pub(crate) struct LineWriter<W> {
+pub struct LineWriter<W> {
     writer: W,
     buffer: Vec<u8>,
     /// How many bytes of the buffer are written.
@@ -19,7 +19,8 @@ pub(crate) struct LineWriter<W> {
 }
 
 impl<W: AsyncWrite + Unpin> LineWriter<W> {
-    pub(crate) fn new(writer: W) -> Self {
+    /// Creates a writer.
+    pub fn new(writer: W) -> Self {
         Self {
             writer,
             buffer: Vec::new(),
@@ -29,24 +30,24 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
     }
 
     /// Adds a line, and the claimed jobs in it.
-    pub(crate) fn put(&mut self, line: &str, claimed: Option<Undelivered>) {
+    pub fn put(&mut self, line: &str, claimed: Option<Undelivered>) {
         self.buffer.extend_from_slice(line.as_bytes());
         self.buffer.push(b'\n');
         self.undelivered.extend(claimed);
     }
 
     /// Returns whether there are unwritten lines.
-    pub(crate) fn has_lines(&self) -> bool {
+    pub fn has_lines(&self) -> bool {
         !self.buffer.is_empty()
     }
 
     /// Returns whether the buffer must be flushed before more lines are added.
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.buffer.len() >= BUFFER_BYTES_MAX
     }
 
     /// Writes all lines. Cancel safe: the next call continues where a dropped one stopped.
-    pub(crate) async fn flush(&mut self) -> io::Result<()> {
+    pub async fn flush(&mut self) -> io::Result<()> {
         while self.written < self.buffer.len() {
             match self.writer.write(&self.buffer[self.written..]).await? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
@@ -63,7 +64,7 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
     }
 
     /// Returns the claims that were not completely written.
-    pub(crate) fn into_undelivered(self) -> Vec<Undelivered> {
+    pub fn into_undelivered(self) -> Vec<Undelivered> {
         self.undelivered
     }
 }

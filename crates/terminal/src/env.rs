@@ -37,3 +37,13 @@ pub fn name_variable(variable: &str, error: CliError) -> CliError {
     let message = format!("{variable}: {}", error.details.message);
     CliError::config(message, error.details.help)
 }
+
+/// Environment variable with a token for the HTTP API. Not a flag: other users can read those.
+pub const HTTP_TOKEN: &str = "WINDLASS_HTTP_TOKEN";
+
+/// Returns the token for the HTTP API, if set.
+pub fn http_token() -> Option<String> {
+    let secret = std::env::var_os(HTTP_TOKEN)?;
+    // A token that is not UTF-8 fails validation later.
+    Some(secret.to_string_lossy().into_owned()).filter(|secret| !secret.is_empty())
+}

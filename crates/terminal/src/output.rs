@@ -140,6 +140,12 @@ impl Output {
         }
     }
 
+    /// Returns a function that prints notes, for work in the background.
+    pub fn log_sink(&self) -> Arc<dyn Fn(&str) + Send + Sync> {
+        let output = self.clone();
+        Arc::new(move |text| output.clone().note(text))
+    }
+
     /// Prints the cursor of the next page on stderr.
     pub fn next_page(&mut self, cursor: &str) {
         if self.is_json {

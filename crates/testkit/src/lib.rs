@@ -20,7 +20,8 @@
 //! In reading order: [`store_under_test`] is an open store; [`mod@fixture`] is the set-up of a case;
 //! [`mod@conformance`] has the cases, one per promise; [`soundness`] checks the invariants of a queue;
 //! [`paging`] reads all pages of a reply; [`differential`] runs random operations on a store and on the
-//! specification, and compares them; [`redis`] starts private Redis servers.
+//! specification, and compares them; [`redis`] starts private Redis servers; [`transcript`] compares
+//! replies with written ones.
 
 pub mod conformance;
 pub mod differential;
@@ -29,6 +30,7 @@ pub mod paging;
 pub mod redis;
 pub mod soundness;
 pub mod store_under_test;
+pub mod transcript;
 
 pub use fixture::Fixture;
 pub use store_under_test::StoreUnderTest;

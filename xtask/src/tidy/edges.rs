@@ -25,7 +25,16 @@ const EDGES: &[(&str, &[&str])] = &[
     ("windlass-stdio", &["windlass-api", "windlass-core"]),
     (
         "windlass-interop",
-        &["windlass-core", "windlass-store-redis"],
+        &[
+            "windlass",
+            "windlass-api",
+            "windlass-core",
+            "windlass-exec",
+            "windlass-server",
+            "windlass-stdio",
+            "windlass-store-redis",
+            "windlass-terminal",
+        ],
     ),
     (
         "windlass",
@@ -56,7 +65,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "windlass-terminal",
-        &["windlass", "windlass-api", "windlass-server"],
+        &[
+            "windlass",
+            "windlass-api",
+            "windlass-server",
+            "windlass-stdio",
+        ],
     ),
     (
         "windlass-testkit",
@@ -80,6 +94,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "windlass",
             "windlass-api",
             "windlass-core",
+            "windlass-interop",
             "windlass-server",
             "windlass-stdio",
             "windlass-store-memory",

@@ -10,12 +10,10 @@ use serde::Serialize;
 use windlass::{QueueName, Store};
 use windlass_server::{CancellationToken, HttpServer, Options, Tokens};
 
+use crate::env::{self, HTTP_TOKEN};
 use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;
 use crate::signals::Signals;
-
-/// Environment variable with a token that has all scopes. Not a flag: other users can read those.
-pub(crate) const TOKEN_VARIABLE: &str = "WINDLASS_HTTP_TOKEN";
 
 /// How many files are open besides connections of clients: those of the store.
 const OTHER_FILES: usize = 1024;
@@ -134,18 +132,11 @@ impl HttpArguments {
 }
 
 fn environment_token() -> Result<Tokens> {
-    match token() {
+    match env::http_token() {
         Some(secret) => Ok(Tokens::single(&secret).map_err(|error| {
             let help = "generate one with `windlass token new NAME --scope admin`";
-            CliError::config(format!("{TOKEN_VARIABLE}: {error}"), help)
+            CliError::config(format!("{HTTP_TOKEN}: {error}"), help)
         })?),
         None => Ok(Tokens::default()),
     }
-}
-
-/// Returns the token from the environment, if set.
-pub(super) fn token() -> Option<String> {
-    let secret = std::env::var_os(TOKEN_VARIABLE)?;
-    // A token that is not UTF-8 fails validation later.
-    Some(secret.to_string_lossy().into_owned()).filter(|secret| !secret.is_empty())
 }

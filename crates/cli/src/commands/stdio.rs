@@ -1,14 +1,11 @@
 //! `windlass stdio`: one JSON request per line in, one reply per line out.
 
-mod pipes;
-
 use clap::Args;
 use windlass_stdio::{LINE_BYTES_MAX_DEFAULT, Options, serve};
+use windlass_terminal::pipes::{check_line_max, outcome, stop};
 
 use crate::exit::{Exit, Result};
 use crate::session::Session;
-
-pub(crate) use pipes::{check_line_max, outcome, stop};
 
 /// Command-line arguments.
 #[derive(Debug, Args)]

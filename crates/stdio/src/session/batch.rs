@@ -161,12 +161,15 @@ mod tests {
     use windlass_store_memory::MemoryStore;
 
     use super::*;
-    use crate::line_reader::Line;
+    use crate::line_reader::InputLine;
 
     fn batcher_of(lines: &[Value]) -> Batcher {
         let mut batcher = Batcher::default();
         for (line, number) in lines.iter().zip(1..) {
-            batcher.put(LineRequest::parse(Line::new(number, &line.to_string())));
+            batcher.put(LineRequest::parse(InputLine::new(
+                number,
+                &line.to_string(),
+            )));
         }
         batcher
     }

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use windlass_api::{Error, Fields, Reply, Request, Undelivered};
 use windlass_core::{Error as CoreError, NewJob, QueueName};
 
-use crate::line_reader::Line;
+use crate::line_reader::InputLine;
 use crate::reply::format_reply;
 
 /// A parsed line.
@@ -42,7 +42,7 @@ pub(super) struct Response {
 }
 
 impl LineRequest {
-    pub(super) fn parse(line: Line) -> Self {
+    pub(super) fn parse(line: InputLine) -> Self {
         let bytes = line.text.as_ref().map_or(0, String::len);
         let mut reference = None;
         let kind = line.text.and_then(|text| parse(&text, &mut reference));

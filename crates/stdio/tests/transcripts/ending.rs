@@ -234,61 +234,6 @@ async fn only_so_many_requests_are_in_flight() {
     assert!((64..64 + 4 + held).contains(&sent), "{sent}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_processor_ticks_by_itself() {
-    let fixture = Fixture::new();
-    let processor = fixture.processor();
-    let (mut input, reader) = tokio::io::duplex(64 * 1024);
-    let (writer, output) = tokio::io::duplex(64 * 1024);
-    let running = tokio::spawn(async move {
-        let stop = CancellationToken::new();
-        processor.run(reader, writer, stop).await
-    });
-    let mut output = BufReader::new(output).lines();
-    let idle = br#"{"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}"#;
-    input.write_all(idle).await.unwrap();
-    input.write_all(b"\n").await.unwrap();
-    assert!(
-        output
-            .next_line()
-            .await
-            .unwrap()
-            .unwrap()
-            .contains("worker_idle_reply")
-    );
-    fixture
-        .store
-        .enqueue(&queue(), vec![NewJob::new("from another interface")])
-        .await
-        .unwrap();
-    let assignment = output.next_line().await.unwrap().unwrap();
-    assert!(
-        assignment.contains("workers/w1/job_assignment"),
-        "{assignment}"
-    );
-    drop(input);
-    running.await.unwrap();
-}
-
-#[tokio::test]
-async fn an_assignment_that_nobody_reads_goes_back() {
-    let fixture = Fixture::new();
-    let processor = fixture.processor();
-    fixture
-        .store
-        .enqueue(&queue(), vec![NewJob::new("x")])
-        .await
-        .unwrap();
-    let (writer, output) = tokio::io::duplex(1024);
-    drop(output);
-    let input = &br#"{"topic":"workers/w1/worker_idle","payload":{"queue_name":"q"}}"#[..];
-    let ended = processor.run(input, writer, CancellationToken::new()).await;
-    assert!(matches!(ended.cause, Cause::OutputClosed), "{ended:?}");
-    assert_eq!(ended.undelivered.len(), 1);
-    let stats = stats(&fixture).await;
-    assert_eq!((stats.ready, stats.running), (1, 0));
-}
-
 #[tokio::test]
 async fn a_gigabyte_in_one_line_is_read_and_thrown_away() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! Sessions with `windlass stdio` and the processor, line by line, on the memory store with a manual clock.
+//! Sessions with `windlass stdio`, line by line, on the memory store with a manual clock.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,9 +7,5 @@
 
 mod documents;
 mod ending;
-mod lists;
-mod liveness;
 mod script;
-mod ticks;
-mod topics;
 mod verbs;

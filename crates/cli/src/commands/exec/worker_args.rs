@@ -140,8 +140,7 @@ fn name(command: &[OsString]) -> String {
 
 /// Returns a sink that prints a worker's notes on stderr.
 pub(crate) fn log_sink(session: &Session) -> LogSink {
-    let output = session.output.clone();
-    Arc::new(move |text| output.clone().note(text))
+    session.output.log_sink()
 }
 
 /// Opens the store, creating it if missing: a worker may start before the first job exists.

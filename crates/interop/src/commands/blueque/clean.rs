@@ -1,0 +1,115 @@
+//! Cleans up after dead listeners, once or periodically.
+
+use crate::blueque::{BluequeCleanReport, CleanOptions};
+use clap::Args;
+use serde::Serialize;
+
+use super::target::Target;
+use windlass_terminal::exit::{Exit, Result};
+use windlass_terminal::parse;
+use windlass_terminal::repeat::{self, Repeat};
+use windlass_terminal::session::Session;
+
+/// Which listeners count as dead.
+#[derive(Debug, Args)]
+pub(super) struct CleanArguments {
+    /// Return started tasks to the front of the queue instead of failing them with `worker_lost`
+    #[arg(long)]
+    pub(super) retry_lost: bool,
+
+    /// Listener known to be dead, on any machine; can be repeated
+    #[arg(long, value_name = "LISTENER")]
+    lost: Vec<String>,
+
+    /// Treat tasks of original Blueque clients on other machines as lost after this long without activity; must be
+    /// longer than the longest task
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    silence: Option<String>,
+
+    /// Additional host name that original Blueque clients on this machine use; can be repeated
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+
+    /// Do not check pids, because original clients with this host name run elsewhere, for example in containers
+    #[arg(long)]
+    ignore_pids: bool,
+
+    /// How long a task that an original client may be claiming must stay unchanged [default: 2s]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    settle: Option<String>,
+}
+
+/// Arguments of `clean`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Windlass listeners are dead if they sent no heartbeat in time, on any machine. Original clients \
+    on this machine are dead if their process is gone, on other machines only by --lost or --silence.\n\n\
+    Examples:\n  \
+    windlass interop blueque clean videos --retry-lost\n  \
+    windlass interop blueque clean videos --every 30s"
+)]
+pub(crate) struct Arguments {
+    /// Queue name
+    queue: String,
+
+    /// Run until stopped, with this interval between cleans
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    every: Option<String>,
+
+    #[command(flatten)]
+    options: CleanArguments,
+
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Reply {
+    requeued: u64,
+    failed: u64,
+    stale: u64,
+    listeners: u64,
+    recounted: bool,
+}
+
+impl CleanArguments {
+    pub(super) fn options(self) -> Result<CleanOptions> {
+        let mut options = CleanOptions::default();
+        options.retry_lost = self.retry_lost;
+        options.lost = self.lost;
+        options.silence = parse::duration(self.silence.as_deref())?;
+        options.hosts = self.host;
+        options.ignores_pids = self.ignore_pids;
+        options.settle = parse::duration_or(self.settle.as_deref(), options.settle)?;
+        Ok(options)
+    }
+}
+
+impl Reply {
+    fn add(&mut self, report: BluequeCleanReport) {
+        self.requeued += report.requeued;
+        self.failed += report.failed;
+        self.stale += report.stale;
+        self.listeners += report.listeners;
+        self.recounted |= report.is_recounted;
+    }
+}
+
+/// Cleans and prints a summary.
+pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
+    let options = arguments.options.options()?;
+    let queue = arguments.target.queue(&arguments.queue, session).await?;
+    let rounds = Repeat::until_signal(every, session)?;
+    let mut reply = Reply::default();
+    let work = || queue.clean(&options);
+    let output = &mut session.output;
+    rounds.each(output, work, |done| reply.add(done)).await?;
+    session.output.result(&reply, |output| {
+        output.line(&format!(
+            "{} requeued, {} failed, {} stale entries removed, {} listeners lost",
+            reply.requeued, reply.failed, reply.stale, reply.listeners
+        ));
+    });
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,95 @@
+//! Returns abandoned items to the queue, once or periodically.
+
+use crate::redis_work_queue::{WorkQueue, WorkQueueCleanReport};
+use clap::Args;
+use serde::Serialize;
+
+use super::target::Target;
+use windlass_terminal::exit::{Exit, Result};
+use windlass_terminal::output::Output;
+use windlass_terminal::parse;
+use windlass_terminal::repeat::{self, AuditSchedule, Repeat};
+use windlass_terminal::session::Session;
+
+/// Arguments of `clean`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "An item without a lease is checked twice, with the grace period in between, because an original client \
+    may be just taking it.\n\n\
+    Examples:\n  \
+    windlass interop redis-work-queue clean --deep --prefix sums --layout 0.1\n  \
+    windlass interop redis-work-queue clean --every 30s --deep-every 1h --prefix sums --layout 0.1"
+)]
+pub(crate) struct Arguments {
+    /// Also find items that are in no list, by scanning all keys of the database
+    #[arg(long)]
+    deep: bool,
+
+    /// Run until stopped, with this interval between cleans; use about the shortest lease
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    every: Option<String>,
+
+    /// Interval between deep cleans, with --every
+    #[arg(long, value_name = "D", requires = "every", allow_hyphen_values = true)]
+    deep_every: Option<String>,
+
+    /// How long an item may be in the wrong list before it is moved [default: 2s]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    grace: Option<String>,
+
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Serialize)]
+struct Reply {
+    requeued: u64,
+    held: u64,
+    removed: u64,
+    pending: u64,
+    deep: bool,
+}
+
+/// Cleans and prints what was done, once or until a signal arrives.
+pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
+    let deep = AuditSchedule::parse(
+        "--deep-every",
+        arguments.deep,
+        arguments.deep_every.as_deref(),
+    )?;
+    let grace = parse::duration(arguments.grace.as_deref())?;
+    let mut queue = arguments.target.open(session).await?;
+    if let Some(grace) = grace {
+        queue = queue.with_grace(grace);
+    }
+    let rounds = Repeat::until_signal(every, session)?;
+    let work = |is_deep| clean(&queue, is_deep);
+    rounds
+        .maintain(deep, &mut session.output, work, print)
+        .await
+}
+
+async fn clean(queue: &WorkQueue, is_deep: bool) -> windlass::Result<Reply> {
+    let report: WorkQueueCleanReport = if is_deep {
+        queue.deep_clean().await?
+    } else {
+        queue.light_clean().await?
+    };
+    Ok(Reply {
+        requeued: report.requeued,
+        held: report.held,
+        removed: report.removed,
+        pending: report.pending,
+        deep: is_deep,
+    })
+}
+
+fn print(output: &mut Output, reply: &Reply) {
+    output.result(reply, |output| {
+        output.line(&format!(
+            "{} requeued, {} held, {} removed, {} pending",
+            reply.requeued, reply.held, reply.removed, reply.pending
+        ));
+    });
+}
