@@ -52,8 +52,8 @@ impl ClaimReply {
             .collect()
     }
 
-    /// Returns the lease of the job.
-    pub(crate) fn lease(&self) -> Option<JobLease> {
+    /// Returns the lease of the job, if the id and the token are valid.
+    pub fn lease(&self) -> Option<JobLease> {
         let id = JobId::new(&self.id).ok()?;
         Some(JobLease::new(id, self.token.parse().ok()?))
     }

@@ -14,7 +14,7 @@ use crate::request::{
     Accept, ApiResult, Audit, Cancel, Claim, CommandWorker, Complete, Delete, Enqueue, EnqueueAll,
     Fail, FailWorker, Get, Heartbeat, Leave, List, Maintain, OutcomesReply, Pause, Progress,
     Promote, Purge, QueueRequest, Queues, Register, Release, Renew, Resume, Retry, Set,
-    ShowSettings, Snooze, Stats, StoreRequest, Wait, Workers,
+    ShowSettings, Snooze, Stats, StoreRequest, WAIT_MAX, Wait, Workers,
 };
 
 /// The longest that a cancelled claim goes on waiting. A claim in progress is never dropped, since its
@@ -100,7 +100,7 @@ pub async fn dispatch_until(
     match (request, queue) {
         (Request::Claim(claim), Some(queue)) => {
             let (mut claim, wait) = claim.into_request()?;
-            let deadline = Deadline::after(Some(wait));
+            let deadline = Deadline::after(Some(wait.min(WAIT_MAX)));
             loop {
                 let is_last = cancel.is_cancelled() || deadline.is_over();
                 let slice = if is_last {

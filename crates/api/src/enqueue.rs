@@ -5,6 +5,7 @@ mod exported;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
@@ -17,38 +18,53 @@ use crate::fields;
 use crate::timestamp;
 
 /// A job to enqueue.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[group(multiple = true)]
 #[serde(default, deny_unknown_fields)]
 pub struct EnqueueRequest {
     /// The payload. A string is stored as its bytes, any other JSON as its exact text.
     #[serde(deserialize_with = "content::present")]
     #[schemars(with = "Option<serde_json::Value>")]
+    #[arg(skip)]
     pub payload: Option<Text>,
     /// The payload as base64, for binary data. Excludes `payload`.
+    #[arg(skip)]
     pub payload_base64: Option<String>,
     /// The payload as bytes, set by interfaces that receive bytes. Excludes the other two.
     #[serde(skip)]
+    #[arg(skip)]
     pub payload_bytes: Option<Bytes>,
-    /// The job id (default: generated). Enqueueing the same id again is a duplicate.
+    /// Job id; enqueueing the same id again has no effect [default: generated]
+    #[arg(long, allow_hyphen_values = true)]
     pub id: Option<String>,
-    /// The kind, which selects the handler in a worker.
+    /// Kind of job, for workers that handle several
+    #[arg(long, allow_hyphen_values = true)]
     pub kind: Option<String>,
-    /// The priority, from 0 (first) to 9 (last) (default: 5).
+    /// Priority from 0 (first) to 9 (last) [default: 5]
     #[schemars(range(min = 0, max = 9))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub priority: Option<i64>,
-    /// How long to wait before the job is ready, such as `5m`.
+    /// Run the job after this delay at the earliest
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub delay: Option<String>,
-    /// When the job is ready: RFC 3339 or unix seconds. Excludes `delay`.
+    /// Do not run before this time
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    #[arg(conflicts_with = "delay")]
     pub at: Option<TimeValue>,
-    /// At most one unfinished job in the queue can have this key.
+    /// Key that only one live job of the queue may have
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub unique_key: Option<String>,
-    /// The total number of attempts (default: 20).
+    /// Maximum number of attempts [default: 20]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub max_attempts: Option<u32>,
-    /// The time limit of one attempt, such as `10s` (default: no limit).
+    /// Time limit per attempt
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub timeout: Option<String>,
-    /// If the job has not started by then, it becomes dead: a duration, RFC 3339 or unix seconds.
+    /// Discard the job if it has not started by then: a duration or a time
+    #[arg(long, value_name = "D|T", allow_hyphen_values = true)]
     pub expires: Option<TimeValue>,
     /// Header names and values.
+    #[arg(skip)]
     pub headers: Option<BTreeMap<String, String>>,
 }
 

@@ -47,6 +47,6 @@ pub use fields::Fields;
 pub use job::JobReply;
 pub use maintenance::{MaintenanceReply, RepairReply};
 pub use queue::{QueueReply, SettingsReply};
-pub use undelivered::Undelivered;
+pub use undelivered::{Undelivered, until_known};
 pub use windlass_core::wait::{JobEnd, wait_for_end};
 pub use worker::WorkerReply;

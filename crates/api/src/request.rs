@@ -13,6 +13,7 @@ mod read;
 mod worker;
 
 use std::future::Future;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,7 +23,7 @@ use windlass_core::{QueueName, Store};
 use crate::error::Error;
 
 pub use change::{Cancel, ChangesReply, Delete, JobSelector, Promote, Retry, filter};
-pub use claim::{Accept, Claim, Progress, Renew};
+pub use claim::{Accept, Claim, ClaimMode, Progress, Renew};
 pub use enqueue::{Enqueue, EnqueueAll, EnqueueAllReply};
 pub use maintenance::{Audit, AuditReply, Maintain};
 pub use outcome::{Complete, Fail, OutcomesReply, Release, Snooze};
@@ -33,11 +34,14 @@ pub use worker::{
     Leave, LeaveReply, Register, RegisterReply, Workers,
 };
 
+/// The longest wait of one request. To wait longer, repeat the request.
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
+
 /// The result of a request.
 pub type ApiResult<T> = Result<T, Error>;
 
 /// An op on one queue.
-pub trait QueueRequest: DeserializeOwned + JsonSchema + Send + 'static {
+pub trait QueueRequest: DeserializeOwned + JsonSchema + Clone + Send + 'static {
     /// The name of the op, the same in every interface.
     const OP: &'static str;
     /// The reply.
@@ -52,7 +56,7 @@ pub trait QueueRequest: DeserializeOwned + JsonSchema + Send + 'static {
 }
 
 /// An op on the store.
-pub trait StoreRequest: DeserializeOwned + JsonSchema + Send + 'static {
+pub trait StoreRequest: DeserializeOwned + JsonSchema + Clone + Send + 'static {
     /// The name of the op, the same in every interface.
     const OP: &'static str;
     /// The reply.

@@ -3,7 +3,7 @@
 
 use windlass_core::{JobLease, OutcomeStatus, QueueName, Result, Store};
 
-/// How often a release is retried if its outcome is unknown.
+/// How often a call is repeated if its outcome is unknown.
 const RETRIES_MAX: u32 = 3;
 
 /// Claimed jobs whose reply is not yet delivered.
@@ -25,12 +25,20 @@ impl Undelivered {
     /// Releases the jobs, and retries if the outcome is unknown; the token makes that safe. If it
     /// fails, the jobs become ready again when the lease expires.
     pub async fn release(&self, store: &dyn Store) -> Result<Vec<OutcomeStatus>> {
-        let mut retries = 0;
-        loop {
-            match store.release(&self.queue, self.leases.clone()).await {
-                Err(error) if error.is_unknown() && retries < RETRIES_MAX => retries += 1,
-                result => return result,
-            }
+        until_known(|| store.release(&self.queue, self.leases.clone())).await
+    }
+}
+
+/// Repeats a call whose outcome is unknown. Only for calls that are safe to repeat.
+pub async fn until_known<T, F>(call: impl Fn() -> F) -> Result<T>
+where
+    F: Future<Output = Result<T>>,
+{
+    let mut retries = 0;
+    loop {
+        match call().await {
+            Err(error) if error.is_unknown() && retries < RETRIES_MAX => retries += 1,
+            result => return result,
         }
     }
 }

@@ -10,6 +10,7 @@ use windlass_api::request::{Accept, Fail, Progress, Release, Snooze};
 use windlass_interop::commands::{Interop, processor, submit};
 use windlass_terminal::session::Global;
 
+use crate::commands::verb::OnQueue;
 use crate::commands::{
     bench, claim, completions, config, demo, doctor, enqueue, exec, job, maintain, outcome, queue,
     serve, stdio, store, tail, token, up, worker, workers,
@@ -52,34 +53,34 @@ pub(crate) enum Command {
     Claim(claim::Arguments),
     /// Accept a job offered by `claim --dispatch`
     #[command(after_help = "Example:\n  windlass accept mail ID --token TOKEN --lease 5m")]
-    Accept(outcome::OnQueue<Accept>),
+    Accept(OnQueue<Accept>),
     /// Extend the lease of claimed jobs
     #[command(
         after_help = "Prints the new end of the lease and the jobs that were asked to stop. Exits with 4 if the lease is lost.\n\n\
         Example:\n  windlass renew mail --token TOKEN --lease 2m"
     )]
-    Renew(outcome::Renew),
+    Renew(outcome::RenewArgs),
     /// Report the progress of a running job
     #[command(after_help = "Does not renew the lease.\n\n\
         Example:\n  windlass progress mail ID --token TOKEN 0.4 'page 4 of 10'")]
-    Progress(outcome::OnQueue<Progress>),
+    Progress(OnQueue<Progress>),
     /// Complete a job, optionally with a result
     #[command(
         after_help = "Exits with 4 if the lease is lost (another worker may have the job), 3 if the job does not exist.\n\n\
         Example:\n  windlass complete mail ID --token TOKEN --result sent"
     )]
-    Complete(outcome::Complete),
+    Complete(outcome::CompleteArgs),
     /// Fail an attempt: the job is retried later or becomes dead
     #[command(
         after_help = "Example:\n  windlass fail mail ID --token TOKEN --error 'no route to host' --delay 10m"
     )]
-    Fail(outcome::OnQueue<Fail>),
+    Fail(OnQueue<Fail>),
     /// Return a job to its queue without counting the attempt
     #[command(after_help = "Example:\n  windlass release mail ID --token TOKEN")]
-    Release(outcome::OnQueue<Release>),
+    Release(OnQueue<Release>),
     /// Postpone a job without counting the attempt
     #[command(after_help = "Example:\n  windlass snooze mail ID --token TOKEN --for 1h")]
-    Snooze(outcome::OnQueue<Snooze>),
+    Snooze(OnQueue<Snooze>),
     /// Run a command for each job of a queue
     Exec(Box<exec::Arguments>),
     /// Run jobs in long-lived processes that speak JSON lines

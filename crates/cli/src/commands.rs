@@ -18,6 +18,7 @@ pub(crate) mod store;
 pub(crate) mod tail;
 pub(crate) mod token;
 pub(crate) mod up;
+pub(crate) mod verb;
 pub(crate) mod version;
 pub(crate) mod worker;
 pub(crate) mod workers;
@@ -38,13 +39,13 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::BenchWorker(arguments) => bench::worker(arguments).await,
         Command::Enqueue(arguments) => enqueue::run(*arguments, session).await,
         Command::Claim(arguments) => claim::run(arguments, session).await,
-        Command::Accept(arguments) => outcome::run(arguments, session).await,
+        Command::Accept(arguments) => verb::run(arguments, session).await,
         Command::Renew(arguments) => outcome::renew(arguments, session).await,
-        Command::Progress(arguments) => outcome::run(arguments, session).await,
+        Command::Progress(arguments) => verb::run(arguments, session).await,
         Command::Complete(arguments) => outcome::complete(arguments, session).await,
-        Command::Fail(arguments) => outcome::run(arguments, session).await,
-        Command::Release(arguments) => outcome::run(arguments, session).await,
-        Command::Snooze(arguments) => outcome::run(arguments, session).await,
+        Command::Fail(arguments) => verb::run(arguments, session).await,
+        Command::Release(arguments) => verb::run(arguments, session).await,
+        Command::Snooze(arguments) => verb::run(arguments, session).await,
         Command::Exec(arguments) => exec::run(*arguments, session).await,
         Command::Worker(arguments) => worker::run(*arguments, session).await,
         Command::Stdio(arguments) => stdio::run(arguments, session).await,

@@ -1,5 +1,7 @@
 //! cancel, retry, delete and promote: one job, several, or a page of all matching jobs.
 
+use bytes::Bytes;
+use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
@@ -10,30 +12,47 @@ use windlass_core::{
 use super::{ApiResult, QueueRequest};
 use crate::change::{ChangeCounts, ChangeReply};
 use crate::content::{self, Text};
+use crate::error::Error as ApiError;
 
 /// Selects jobs by exactly one of `id`, `ids`, `payload`, `unique_key` and `all`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
+#[command(group(ArgGroup::new("which").required(true)))]
 pub struct JobSelector {
     /// The job with this id.
+    #[arg(skip)]
     pub id: Option<String>,
     /// The jobs with these ids.
+    #[arg(id = "id", value_name = "ID", help = "Job ids", group = "which")]
     pub ids: Option<Vec<String>>,
     /// Every job with exactly this payload. Only for cancel.
     #[serde(deserialize_with = "content::present")]
     #[schemars(with = "Option<serde_json::Value>")]
+    #[arg(skip)]
     pub payload: Option<Text>,
     /// Like `payload`, as base64.
+    #[arg(skip)]
     pub payload_base64: Option<String>,
+    /// Like `payload`, set by interfaces that receive bytes.
+    #[serde(skip)]
+    #[arg(skip)]
+    pub payload_bytes: Option<Bytes>,
     /// The unfinished job with this unique key.
+    #[arg(skip)]
     pub unique_key: Option<String>,
-    /// Every job that the op applies to.
+    /// All jobs of the queue that the operation applies to
+    #[arg(long, group = "which", num_args = 0, default_missing_value = "true")]
     pub all: Option<bool>,
     /// With `all`: only jobs in this state.
+    #[arg(long, value_name = "S", conflicts_with = "id")]
+    #[arg(help = "With --all: only jobs in this state, such as ready or dead")]
     pub state: Option<String>,
     /// With `all`: only jobs of this kind.
+    #[arg(long, value_name = "K", conflicts_with = "id")]
+    #[arg(help = "With --all: only jobs of this kind")]
     pub kind: Option<String>,
     /// `next` of the previous page.
+    #[arg(skip)]
     pub cursor: Option<String>,
 }
 
@@ -50,6 +69,9 @@ pub enum ChangesReply {
         counts: ChangeCounts,
         /// The cursor of the next page; null on the last page.
         next: Option<String>,
+        /// Why jobs that were selected by id were not changed.
+        #[serde(skip)]
+        errors: Vec<ApiError>,
     },
 }
 
@@ -74,6 +96,7 @@ impl JobSelector {
             self.payload_base64.as_deref(),
             "payload",
         )?;
+        let payload = payload.or_else(|| self.payload_bytes.clone());
         let is_all = self.all.unwrap_or(false);
         let selections = [
             self.id.is_some(),
@@ -114,25 +137,40 @@ impl JobSelector {
         )?))
     }
 
-    async fn change(
+    /// Changes the selected jobs: one page of them, or all.
+    pub async fn change(
         self,
         store: &dyn Store,
         queue: &QueueName,
         change: Change,
+        is_one_page: bool,
     ) -> ApiResult<ChangesReply> {
         let target = self.target()?;
-        let from = self.cursor.clone().map(Cursor);
-        let Changes { items, next } = store.change(queue, change, &target, from).await?;
         let is_one = self.id.is_some() || self.unique_key.is_some();
-        if let (true, [job]) = (is_one, items.as_slice()) {
-            return ChangeReply::of(change, queue, job).map(ChangesReply::One);
-        }
+        let mut from = self.cursor.map(Cursor);
         let mut counts = ChangeCounts::new(queue);
-        for job in &items {
-            counts.add(job);
+        let mut errors = Vec::new();
+        loop {
+            let Changes { items, next } = store.change(queue, change, &target, from).await?;
+            if let (true, [job]) = (is_one, items.as_slice()) {
+                return ChangeReply::of(change, queue, job).map(ChangesReply::One);
+            }
+            for job in &items {
+                counts.add(job);
+                if let Target::Ids(_) = target {
+                    errors.extend(ChangeReply::of(change, queue, job).err());
+                }
+            }
+            if is_one_page || next.is_none() {
+                let next = next.map(|next| next.0);
+                return Ok(ChangesReply::Many {
+                    counts,
+                    next,
+                    errors,
+                });
+            }
+            from = next;
         }
-        let next = next.map(|next| next.0);
-        Ok(ChangesReply::Many { counts, next })
     }
 }
 
@@ -140,7 +178,7 @@ impl JobSelector {
 macro_rules! change {
     ($(#[$doc:meta])* $type:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Default, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
         #[serde(transparent)]
         pub struct $type(pub JobSelector);
 
@@ -149,7 +187,7 @@ macro_rules! change {
             type Reply = ChangesReply;
 
             async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<ChangesReply> {
-                self.0.change(store, queue, Change::$type).await
+                self.0.change(store, queue, Change::$type, true).await
             }
         }
     };

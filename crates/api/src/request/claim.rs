@@ -10,26 +10,29 @@ use windlass_core::{
     QueueName, Renewal, Result, Store, Token, duration,
 };
 
-use super::{ApiResult, QueueRequest};
+use super::{ApiResult, QueueRequest, WAIT_MAX};
 use crate::claim::{ClaimReply, OutcomeReply, RenewReply};
 use crate::error::Error;
 
-/// The longest wait of one request. To wait longer, repeat the request.
-const WAIT_MAX: Duration = Duration::from_secs(60);
-
 /// Claims jobs.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Claim {
-    /// The maximum number of jobs, up to 100 (default: 1).
+    /// Maximum number of jobs, from 1 to 100 [default: 1]
+    #[arg(long, value_name = "N")]
     pub max: Option<usize>,
-    /// The lease (default: 30s). Renew it before it expires.
+    /// Lease duration [default: 30s]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub lease: Option<String>,
     /// How long to wait for a job, up to one minute (default: 0s).
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    #[arg(help = "How long to wait if no job is available [default: do not wait]")]
     pub wait: Option<String>,
-    /// The worker id. Optional.
+    /// Worker id to record, shown by `job get`
+    #[arg(long, value_name = "ID")]
     pub worker: Option<String>,
     /// The delivery guarantee (default: `at_least_once`).
+    #[arg(skip)]
     pub mode: Option<ClaimMode>,
 }
 
@@ -54,7 +57,7 @@ pub(super) fn lease(text: Option<&str>) -> Result<LeaseTime> {
 }
 
 impl Claim {
-    /// Validates the request. Returns the claim, and how long it waits.
+    /// Validates the request. Returns the claim, and how long it waits if it may wait that long.
     pub fn into_request(self) -> Result<(ClaimRequest, Duration)> {
         let mode = match self.mode {
             None | Some(ClaimMode::AtLeastOnce) => Mode::AtLeastOnce,
@@ -74,7 +77,7 @@ impl Claim {
             .wait
             .as_deref()
             .map_or(Ok(Duration::ZERO), duration::parse)?;
-        Ok((request, wait.min(WAIT_MAX)))
+        Ok((request, wait))
     }
 }
 
@@ -84,13 +87,14 @@ impl QueueRequest for Claim {
 
     async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<Vec<ClaimReply>> {
         let (mut request, wait) = self.into_request()?;
+        let wait = wait.min(WAIT_MAX);
         let claim = store.claim_waiting(queue, &mut request, wait).await?;
         Ok(ClaimReply::all(queue, claim.as_ref()))
     }
 }
 
 /// Accepts a dispatched job.
-#[derive(Debug, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Accept {
     /// Job id
@@ -134,7 +138,7 @@ impl QueueRequest for Accept {
 }
 
 /// Renews the lease of a claim.
-#[derive(Debug, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Renew {
     /// Lease token of the claim
@@ -158,7 +162,7 @@ impl QueueRequest for Renew {
 }
 
 /// Records the progress of a running job. Does not renew the lease.
-#[derive(Debug, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
     /// Job id

@@ -24,7 +24,7 @@ impl QueueRequest for EnqueueRequest {
 }
 
 /// Adds several jobs. Each has its own reply, in the same order.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnqueueAll {
     /// The jobs.

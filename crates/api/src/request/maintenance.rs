@@ -9,7 +9,7 @@ use super::{ApiResult, QueueRequest};
 use crate::maintenance::MaintenanceReply;
 
 /// Promotes, reaps, expires and prunes one page of jobs each.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Maintain {}
 
@@ -25,7 +25,7 @@ impl QueueRequest for Maintain {
 }
 
 /// Checks and repairs one page of the queue.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Audit {
     /// `next` of the previous page.

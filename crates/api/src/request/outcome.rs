@@ -96,7 +96,7 @@ fn ids<'a>(leases: impl Iterator<Item = &'a JobLease>) -> Vec<JobId> {
 }
 
 /// Completes jobs and, in the same transaction, optionally claims more.
-#[derive(Debug, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Complete {
     /// Job id
@@ -126,7 +126,7 @@ pub struct Complete {
 }
 
 /// A completed job.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CompletedJob {
     /// The job id.
@@ -187,7 +187,7 @@ impl QueueRequest for Complete {
 }
 
 /// Fails attempts. Each job is retried later or becomes dead.
-#[derive(Debug, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fail {
     /// Job id
@@ -216,7 +216,7 @@ pub struct Fail {
 }
 
 /// A failed job.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FailedJob {
     /// The job id.
@@ -276,7 +276,7 @@ impl QueueRequest for Fail {
 }
 
 /// Returns jobs to the queue without counting the attempt.
-#[derive(Debug, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Release {
     /// Job id
@@ -291,7 +291,7 @@ pub struct Release {
 }
 
 /// A job and the token of its claim.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LeasedJob {
     /// The job id.
@@ -316,7 +316,7 @@ impl QueueRequest for Release {
 }
 
 /// Postpones a job without counting the attempt.
-#[derive(Debug, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 #[command(group(ArgGroup::new("when").required(true)))]
 pub struct Snooze {

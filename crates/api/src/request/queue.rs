@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::queue::{QueueReply, SettingsReply};
 
 /// Returns the stats of all queues.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Queues {}
 
@@ -34,7 +34,7 @@ impl StoreRequest for Queues {
 }
 
 /// Returns the stats of one queue.
-#[derive(Debug, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Stats {}
 
@@ -54,7 +54,7 @@ async fn queue_stats(store: &dyn Store, queue: &QueueName) -> ApiResult<QueueRep
 }
 
 /// Stops handing out jobs. Everything else continues.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {}
 
@@ -69,7 +69,7 @@ impl QueueRequest for Pause {
 }
 
 /// Hands out jobs again.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Resume {}
 
@@ -84,7 +84,7 @@ impl QueueRequest for Resume {
 }
 
 /// Removes a page of ready and scheduled jobs. Repeat it while `more` is true.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Purge {}
 
@@ -114,7 +114,7 @@ impl QueueRequest for Purge {
 }
 
 /// Returns the settings of a queue.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct ShowSettings {}
 
@@ -129,7 +129,7 @@ impl QueueRequest for ShowSettings {
 }
 
 /// Changes settings of a queue.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Set {
     /// Names and values of the settings to change.

@@ -9,18 +9,15 @@ use windlass_core::wait::{JobEnd, wait_for_end};
 use windlass_core::{Cursor, Error as CoreError, JobId, QueueName, Store, duration};
 
 use super::change::filter;
-use super::{ApiResult, QueueRequest};
+use super::{ApiResult, QueueRequest, WAIT_MAX};
 use crate::error::Error;
 use crate::job::JobReply;
-
-/// The longest wait of one request. To wait longer, repeat the request.
-const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// The maximum number of jobs per page.
 const PAGE_MAX: usize = 500;
 
 /// Returns a job with its payload and result.
-#[derive(Debug, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Get {
     /// Job id
@@ -40,16 +37,22 @@ impl QueueRequest for Get {
 }
 
 /// Lists a page of jobs, without payloads and results.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct List {
-    /// Only jobs in this state.
+    /// Only jobs in this state: ready, scheduled, running, succeeded, dead or cancelled
+    #[arg(long, value_name = "S")]
     pub state: Option<String>,
-    /// Only jobs of this kind.
+    /// Only jobs of this kind
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
     pub kind: Option<String>,
     /// The maximum number of jobs, up to 500 (default: 100).
+    #[arg(long, value_name = "N")]
+    #[arg(help = "Maximum number of jobs [default: 100]")]
     pub limit: Option<usize>,
     /// `next` of the previous page.
+    #[arg(long, value_name = "C", allow_hyphen_values = true)]
+    #[arg(help = "Cursor printed after the previous page")]
     pub cursor: Option<String>,
 }
 
@@ -62,13 +65,18 @@ pub struct ListReply {
     pub next: Option<String>,
 }
 
+impl List {
+    /// The number of jobs, if no limit is set.
+    pub const LIMIT_DEFAULT: usize = 100;
+}
+
 impl QueueRequest for List {
     const OP: &'static str = "list";
     type Reply = ListReply;
 
     async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<ListReply> {
         let filter = filter(self.state.as_deref(), self.kind.as_deref())?;
-        let limit = self.limit.unwrap_or(100);
+        let limit = self.limit.unwrap_or(Self::LIMIT_DEFAULT);
         if limit == 0 {
             let error = CoreError::invalid("limit", "0 is too small; minimum 1", "use 1 to 500");
             return Err(error.into());
@@ -85,12 +93,14 @@ impl QueueRequest for List {
 }
 
 /// Waits until a job has finished, at most one minute.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
-    /// The job id.
+    /// Job id
     pub id: String,
     /// The longest wait, up to one minute (default: 1m).
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    #[arg(help = "Maximum time to wait; exits with 124 if it is exceeded [default: no limit]")]
     pub timeout: Option<String>,
 }
 
@@ -111,17 +121,28 @@ pub enum WaitReply {
     },
 }
 
-impl QueueRequest for Wait {
-    const OP: &'static str = "wait";
-    type Reply = WaitReply;
+impl WaitReply {
+    /// Returns the final state of the job.
+    pub const fn state(&self) -> &'static str {
+        match self {
+            Self::Ended(job) => job.state,
+            Self::NotKept { state, .. } => state,
+        }
+    }
+}
 
-    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<WaitReply> {
+impl Wait {
+    /// Waits until the job has finished, at most until `timeout` and `longest`.
+    pub async fn wait(
+        &self,
+        store: &dyn Store,
+        queue: &QueueName,
+        longest: Option<Duration>,
+    ) -> ApiResult<WaitReply> {
         let id = JobId::new(&self.id)?;
-        let limit = self
-            .timeout
-            .as_deref()
-            .map_or(Ok(WAIT_MAX), duration::parse)?;
-        match wait_for_end(store, queue, &id, Some(limit.min(WAIT_MAX))).await? {
+        let timeout = self.timeout.as_deref().map(duration::parse).transpose()?;
+        let limit = timeout.into_iter().chain(longest).min();
+        match wait_for_end(store, queue, &id, limit).await? {
             JobEnd::Ended(job) => Ok(WaitReply::Ended(Box::new(JobReply::from(job.as_ref())))),
             JobEnd::EndedNotKept(state) => Ok(WaitReply::NotKept {
                 id: id.to_string(),
@@ -132,5 +153,14 @@ impl QueueRequest for Wait {
             JobEnd::NotFound => Err(Error::job_not_found(queue, &id)),
             JobEnd::TimedOut(job) => Err(Error::wait_timed_out(&id, job.state)),
         }
+    }
+}
+
+impl QueueRequest for Wait {
+    const OP: &'static str = "wait";
+    type Reply = WaitReply;
+
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<WaitReply> {
+        self.wait(store, queue, Some(WAIT_MAX)).await
     }
 }

@@ -1,5 +1,7 @@
 //! register, heartbeat, leave, workers, `fail_worker` and command.
 
+use clap::Args;
+use clap::builder::PossibleValue;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
@@ -13,7 +15,7 @@ use crate::error::Error;
 use crate::worker::{RunningReply, WorkerReply};
 
 /// Registers a worker.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Register {
     /// The worker id, which must be new for every start (default: generated).
@@ -66,7 +68,7 @@ impl StoreRequest for Register {
 }
 
 /// Reports that a worker is alive, and renews its leases in the same request.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Heartbeat {
     /// The worker id.
@@ -78,7 +80,7 @@ pub struct Heartbeat {
 }
 
 /// A job that a worker is running.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunningJob {
     /// The queue.
@@ -150,7 +152,7 @@ fn reply(queue: &QueueName, id: &str) -> RunningReply {
 }
 
 /// Removes a worker from one queue or entirely, and returns its jobs to the queue.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Leave {
     /// The worker id.
@@ -179,7 +181,7 @@ impl StoreRequest for Leave {
 }
 
 /// Lists the workers seen in the last 24 hours.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Workers {}
 
@@ -198,10 +200,11 @@ impl StoreRequest for Workers {
 }
 
 /// Declares a worker dead and returns its jobs to the queue now.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct FailWorker {
-    /// The worker id.
+    /// Worker id, as printed by `windlass workers`
+    #[arg(value_name = "ID")]
     pub worker: String,
 }
 
@@ -230,14 +233,25 @@ impl StoreRequest for FailWorker {
 }
 
 /// Queues a command for the worker's next heartbeat.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct CommandWorker {
-    /// The worker id.
+    /// Worker id, as printed by `windlass workers`
+    #[arg(value_name = "ID")]
     pub worker: String,
     /// `continue`, `pause` or `stop`.
+    #[arg(help = "Command to send", value_parser = COMMANDS.map(|(name, help)| {
+        PossibleValue::new(name).help(help)
+    }))]
     pub command: String,
 }
+
+/// The commands, and what a worker does.
+const COMMANDS: [(&str, &str); 3] = [
+    ("continue", "Claim jobs again"),
+    ("pause", "Claim no more jobs; running ones continue"),
+    ("stop", "Finish the running jobs and exit"),
+];
 
 /// The command that the next heartbeat will return.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -257,7 +271,7 @@ impl StoreRequest for CommandWorker {
         let Some(command @ (WorkerCommand::Continue | WorkerCommand::Pause | WorkerCommand::Stop)) =
             WorkerCommand::from_text(&self.command)
         else {
-            let expected = ["continue", "pause", "stop"];
+            let expected = COMMANDS.map(|(name, _)| name);
             return Err(CoreError::unknown("command", &self.command, &expected).into());
         };
         if !store.command(&boot, command).await? {

@@ -2,16 +2,15 @@
 
 mod undelivered;
 
-use std::time::Duration;
-
 use clap::Args;
-use windlass::store::{ClaimRequest, Claimer, LeaseTime, Mode, limits};
-use windlass::{BootId, Error, QueueName, Store};
+use windlass::store::limits::CLAIM_MAX;
+use windlass::{Error, QueueName, Store};
 use windlass_api::ClaimReply;
+use windlass_api::request::{Claim, ClaimMode};
 
+use super::verb::{OnQueue, Print};
 use crate::exit::{Exit, Result};
 use crate::output::Output;
-use crate::parse;
 use crate::session::Session;
 
 /// Command-line arguments.
@@ -23,24 +22,8 @@ use crate::session::Session;
     windlass claim mail --lease 2m --wait 30s --json"
 )]
 pub(crate) struct Arguments {
-    /// Queue name
-    queue: String,
-
-    /// Maximum number of jobs, from 1 to 100
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    max: usize,
-
-    /// Lease duration [default: 30s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    lease: Option<String>,
-
-    /// How long to wait if no job is available [default: do not wait]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    wait: Option<String>,
-
-    /// Worker id to record, shown by `job get`
-    #[arg(long, value_name = "ID")]
-    worker: Option<String>,
+    #[command(flatten)]
+    claim: OnQueue<Claim>,
 
     /// Complete the jobs when they are claimed: none runs twice, but one may be lost
     #[arg(long, conflicts_with = "dispatch")]
@@ -53,28 +36,35 @@ pub(crate) struct Arguments {
 
 /// Claims jobs and prints them. Finding none is not an error.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let queue = QueueName::new(&arguments.queue)?;
-    let wait = parse::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
-    let mut request = request(&arguments)?;
-    request.check()?;
+    let (queue, mut claim) = arguments.claim.split()?;
+    claim.mode = match (arguments.at_most_once, arguments.dispatch) {
+        (true, _) => Some(ClaimMode::AtMostOnce),
+        (false, true) => Some(ClaimMode::Dispatch),
+        (false, false) => None,
+    };
+    let (mut request, wait) = claim.into_request()?;
+    if request.max > CLAIM_MAX {
+        return Err(Error::invalid(
+            "number of jobs",
+            format!("it is {}, the limit is {CLAIM_MAX}", request.max),
+            format!("use --max {CLAIM_MAX} or less, and claim again for more"),
+        )
+        .into());
+    }
     let store = session.store().await?;
 
     let claim = store.claim_waiting(&queue, &mut request, wait).await?;
 
     let reply = ClaimReply::all(&queue, claim.as_ref());
-    session
-        .output
-        .result(&reply, |output| print(output, &reply));
-    if claim.is_none() {
+    let exit = reply.show(session);
+    if reply.is_empty() {
         let reason = why_empty(store.as_ref(), &queue).await;
         session.output.note(&reason);
+    } else if let Some(why) = session.output.undelivered() {
+        let is_lost = arguments.at_most_once;
+        return Err(undelivered::release(store.as_ref(), &queue, &reply, is_lost, &why).await);
     }
-    match (claim, session.output.undelivered()) {
-        (Some(claim), Some(why)) => {
-            Err(undelivered::return_jobs(store.as_ref(), &queue, &claim, request.mode, &why).await)
-        }
-        _ => Ok(Exit::Ok),
-    }
+    Ok(exit)
 }
 
 /// Explains why there was no job.
@@ -93,57 +83,28 @@ async fn why_empty(store: &dyn Store, queue: &QueueName) -> String {
     }
 }
 
-fn request(arguments: &Arguments) -> Result<ClaimRequest> {
-    if arguments.max > limits::CLAIM_MAX {
-        return Err(Error::invalid(
-            "number of jobs",
-            format!(
-                "it is {}, the limit is {}",
-                arguments.max,
-                limits::CLAIM_MAX
-            ),
-            format!(
-                "use --max {} or less, and claim again for more",
-                limits::CLAIM_MAX
-            ),
-        )
-        .into());
-    }
-    let mode = match (arguments.at_most_once, arguments.dispatch) {
-        (true, _) => Mode::AtMostOnce,
-        (false, true) => Mode::Dispatch,
-        (false, false) => Mode::AtLeastOnce,
-    };
-    let lease = parse::duration_or(arguments.lease.as_deref(), limits::LEASE_DEFAULT)?;
-    let lease = LeaseTime::new(lease)?;
-    let mut request = ClaimRequest::single(arguments.max).lease(lease).mode(mode);
-    if let Some(worker) = &arguments.worker {
-        request.claimer = Claimer::Single {
-            worker: Some(BootId::new(worker)?),
+impl Print for Vec<ClaimReply> {
+    fn print(&self, output: &mut Output) {
+        let row = |job: &ClaimReply| {
+            let payload = job.payload.as_ref().or(job.payload_base64.as_ref());
+            let payload = payload.map_or("", String::as_str);
+            vec![
+                job.id.clone(),
+                job.token.clone(),
+                job.attempt.to_string(),
+                job.priority.to_string(),
+                job.lease_until.clone(),
+                payload.chars().take(60).collect(),
+            ]
         };
+        let header = [
+            "id",
+            "token",
+            "attempt",
+            "priority",
+            "lease until",
+            "payload",
+        ];
+        output.table(&header, self.iter().map(row).collect());
     }
-    Ok(request)
-}
-
-fn print(output: &mut Output, jobs: &[ClaimReply]) {
-    let row = |job: &ClaimReply| {
-        let payload = job.payload.clone().or_else(|| job.payload_base64.clone());
-        vec![
-            job.id.clone(),
-            job.token.clone(),
-            job.attempt.to_string(),
-            job.priority.to_string(),
-            job.lease_until.clone(),
-            payload.unwrap_or_default().chars().take(60).collect(),
-        ]
-    };
-    let header = [
-        "id",
-        "token",
-        "attempt",
-        "priority",
-        "lease until",
-        "payload",
-    ];
-    output.table(&header, jobs.iter().map(row).collect());
 }

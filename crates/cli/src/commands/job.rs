@@ -7,9 +7,9 @@ pub(super) mod wait;
 
 use clap::Subcommand;
 use windlass::store::Change;
-use windlass_api::request::Get;
+use windlass_api::request::{Get, JobSelector, List, Wait};
 
-use super::outcome::{self, OnQueue};
+use super::verb::{self, OnQueue};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
@@ -19,7 +19,11 @@ pub(crate) enum Command {
     /// Print the details of a job
     Get(OnQueue<Get>),
     /// List jobs of a queue, page by page
-    List(list::Arguments),
+    #[command(
+        after_help = "Payloads and results are not shown; use `windlass job get`.\n\n\
+        Example:\n  windlass job list mail --state dead --limit 20"
+    )]
+    List(OnQueue<List>),
     /// Cancel waiting jobs; ask running ones to stop
     #[command(
         override_usage = "windlass job cancel [OPTIONS] <QUEUE> <ID>...|--payload P|--unique-key K|--all",
@@ -31,13 +35,13 @@ pub(crate) enum Command {
         override_usage = "windlass job retry [OPTIONS] <QUEUE> <ID>...|--all",
         after_help = "Examples:\n  windlass job retry mail ID\n  windlass job retry mail --all"
     )]
-    Retry(change::Jobs),
+    Retry(OnQueue<JobSelector>),
     /// Delete finished jobs and free their ids
     #[command(
         override_usage = "windlass job delete [OPTIONS] <QUEUE> <ID>...|--all",
         after_help = "Example:\n  windlass job delete mail --all --state dead"
     )]
-    Delete(change::Jobs),
+    Delete(OnQueue<JobSelector>),
     /// Run scheduled jobs now
     #[command(
         override_usage = "windlass job promote [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all",
@@ -45,18 +49,22 @@ pub(crate) enum Command {
     )]
     Promote(change::LiveJobs),
     /// Wait until a job ends
-    Wait(wait::Arguments),
+    #[command(
+        after_help = "Prints the job when it ends. Exits with 1 if it is dead or cancelled.\n\n\
+        Example:\n  windlass job wait mail ID --timeout 5m"
+    )]
+    Wait(OnQueue<Wait>),
 }
 
 /// Runs a subcommand.
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
     match command {
-        Command::Get(arguments) => outcome::run(arguments, session).await,
+        Command::Get(arguments) => verb::run(arguments, session).await,
         Command::List(arguments) => list::run(arguments, session).await,
-        Command::Cancel(arguments) => change::run(Change::Cancel, arguments, session).await,
-        Command::Retry(arguments) => change::run(Change::Retry, arguments, session).await,
-        Command::Delete(arguments) => change::run(Change::Delete, arguments, session).await,
-        Command::Promote(arguments) => change::run(Change::Promote, arguments, session).await,
+        Command::Cancel(jobs) => change::run(Change::Cancel, jobs.selected()?, session).await,
+        Command::Retry(jobs) => change::run(Change::Retry, jobs, session).await,
+        Command::Delete(jobs) => change::run(Change::Delete, jobs, session).await,
+        Command::Promote(jobs) => change::run(Change::Promote, jobs.selected(), session).await,
         Command::Wait(arguments) => wait::run(arguments, session).await,
     }
 }

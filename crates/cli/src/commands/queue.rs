@@ -2,10 +2,12 @@
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use windlass::QueueName;
+use windlass::{OpenMode, QueueName};
+use windlass_api::request::{Pause, Purge, QueueRequest, Queues, Resume, Stats};
 use windlass_api::{Error, QueueReply};
 
-use crate::exit::{CliError, Exit, Result};
+use super::verb::{self, OnQueue};
+use crate::exit::{Exit, Result};
 use crate::session::Session;
 
 mod set;
@@ -17,27 +19,20 @@ pub(crate) enum Command {
     /// Print the stats of all queues
     List,
     /// Print the stats of a queue
-    Stats(Named),
+    Stats(OnQueue<Stats>),
     /// Pause a queue: claims get no jobs; running jobs continue and enqueue still works
-    Pause(Named),
+    Pause(OnQueue<Pause>),
     /// Resume a paused queue
-    Resume(Named),
+    Resume(OnQueue<Resume>),
     /// Permanently delete all ready and scheduled jobs of a queue
-    Purge(Named),
+    Purge(OnQueue<Purge>),
     /// Print or change the settings of a queue
     Set(set::Arguments),
 }
 
-/// A queue name.
-#[derive(Debug, Args)]
-pub(crate) struct Named {
-    /// Queue name
-    queue: String,
-}
-
 #[derive(Debug, Serialize)]
-struct PauseReply<'a> {
-    queue: &'a str,
+struct PauseReply {
+    queue: String,
     paused: bool,
 }
 
@@ -50,74 +45,45 @@ struct PurgeReply<'a> {
 /// Runs a subcommand.
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
     match command {
-        Command::List => list(session).await,
-        Command::Stats(named) => stats(&QueueName::new(named.queue)?, session).await,
-        Command::Pause(named) => pause(&QueueName::new(named.queue)?, session).await,
-        Command::Resume(named) => resume(&QueueName::new(named.queue)?, session).await,
-        Command::Purge(named) => purge(&QueueName::new(named.queue)?, session).await,
+        Command::List => verb::run_on_store(Queues {}, session).await,
+        Command::Stats(arguments) => verb::run(arguments, session).await,
+        Command::Pause(arguments) => {
+            set_paused(arguments, OpenMode::CreateIfMissing, session).await
+        }
+        Command::Resume(arguments) => set_paused(arguments, OpenMode::MustExist, session).await,
+        Command::Purge(arguments) => purge(&arguments.split()?.0, session).await,
         Command::Set(arguments) => set::run(arguments, session).await,
     }
 }
 
-async fn list(session: &mut Session) -> Result<Exit> {
-    let store = session.store().await?;
-    let mut reply = Vec::new();
-    for queue in store.queues().await? {
-        // A queue deleted between the two calls is skipped.
-        if let Some(stats) = store.stats(&queue).await? {
-            reply.push(QueueReply::new(&queue, &stats));
-        }
-    }
-    session
-        .output
-        .result(&reply, |output| show::list(output, &reply));
-    Ok(Exit::Ok)
-}
-
-async fn stats(queue: &QueueName, session: &mut Session) -> Result<Exit> {
-    let store = session.store().await?;
-    let stats = store.stats(queue).await?.ok_or_else(|| no_queue(queue))?;
-    let reply = QueueReply::new(queue, &stats);
-    session
-        .output
-        .result(&reply, |output| show::one(output, &reply));
-    Ok(Exit::Ok)
-}
-
-async fn pause(queue: &QueueName, session: &mut Session) -> Result<Exit> {
-    let store = session.store_or_create().await?;
-    let is_new = store.stats(queue).await?.is_none();
-    store.set_paused(queue, true).await?;
-    note_if_new(queue, is_new, session);
+/// Pauses or resumes a queue.
+async fn set_paused<R>(arguments: OnQueue<R>, mode: OpenMode, session: &mut Session) -> Result<Exit>
+where
+    R: QueueRequest<Reply = QueueReply> + Args,
+{
+    let (queue, request) = arguments.split()?;
+    let store = windlass::open(&session.persistent_store_url()?, mode).await?;
+    let is_new = store.stats(&queue).await?.is_none();
+    let QueueReply {
+        queue: name,
+        paused,
+        ..
+    } = request.execute(store.as_ref(), &queue).await?;
+    note_if_new(&queue, is_new, session);
     let reply = PauseReply {
-        queue: queue.as_str(),
-        paused: true,
+        queue: name,
+        paused,
     };
-    session
-        .output
-        .result(&reply, |output| output.line("paused"));
-    Ok(Exit::Ok)
-}
-
-async fn resume(queue: &QueueName, session: &mut Session) -> Result<Exit> {
-    let store = session.store().await?;
-    let is_new = store.stats(queue).await?.is_none();
-    store.set_paused(queue, false).await?;
-    note_if_new(queue, is_new, session);
-    let reply = PauseReply {
-        queue: queue.as_str(),
-        paused: false,
-    };
-    session
-        .output
-        .result(&reply, |output| output.line("resumed"));
+    session.output.result(&reply, |output| {
+        output.line(if paused { "paused" } else { "resumed" })
+    });
     Ok(Exit::Ok)
 }
 
 async fn purge(queue: &QueueName, session: &mut Session) -> Result<Exit> {
     let store = session.store().await?;
     if store.stats(queue).await?.is_none() {
-        return Err(no_queue(queue));
+        return Err(Error::queue_not_found(queue).into());
     }
     let mut purged = 0;
     loop {
@@ -142,8 +108,4 @@ fn note_if_new(queue: &QueueName, is_new: bool, session: &mut Session) {
         let note = format!("queue {queue} did not exist and was created");
         session.output.note(&note);
     }
-}
-
-fn no_queue(queue: &QueueName) -> CliError {
-    CliError::from(Error::queue_not_found(queue))
 }

@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use windlass::store::{Enqueued, Limits};
-use windlass::{Error as CoreError, ErrorKind, NewJob, QueueName, Store};
+use windlass::{DurabilityLevel, Error as CoreError, ErrorKind, NewJob, QueueName, Store};
 use windlass_api::{EnqueueReply, EnqueueRequest, Error};
 
-use super::durability::DurabilityCheck;
-use super::enqueue;
+use super::{enqueue, note_durability};
 use crate::exit::{CliError, Exit, Result};
 use crate::input::{LINE_BYTES_MAX, Line, next_line};
 use crate::output::Output;
@@ -30,7 +29,7 @@ pub(super) async fn run(queue: &QueueName, file: &OsStr, session: &mut Session) 
     let store = session.store_or_create().await?;
     let mut importer = Importer {
         store,
-        durability: DurabilityCheck::new(session.persistent_store_url()?.durability()),
+        lowest: session.persistent_store_url()?.durability(),
         queue: queue.clone(),
         bar: Output::bar(bytes),
         output: session.output.clone(),
@@ -52,7 +51,7 @@ pub(super) async fn run(queue: &QueueName, file: &OsStr, session: &mut Session) 
     importer.output.note(&format!(
         "{accepted} accepted, {duplicates} duplicates, {bad} invalid lines"
     ));
-    importer.durability.report(&mut importer.output);
+    note_durability(importer.lowest, session)?;
     result?;
     Ok(if bad > 0 { Exit::Failed } else { Exit::Ok })
 }
@@ -80,7 +79,8 @@ struct Counts {
 /// Reads lines and enqueues them in batches.
 struct Importer {
     store: Arc<dyn Store>,
-    durability: DurabilityCheck,
+    /// The lowest durability of the jobs.
+    lowest: DurabilityLevel,
     queue: QueueName,
     bar: ProgressBar,
     output: Output,
@@ -155,7 +155,8 @@ impl Importer {
     }
 
     fn print(&mut self, enqueued: &[Enqueued]) {
-        self.durability.record(enqueued);
+        let levels = enqueued.iter().map(Enqueued::level);
+        self.lowest = levels.fold(self.lowest, DurabilityLevel::min);
         let duplicates = enqueued.iter().filter(|job| job.is_duplicate()).count() as u64;
         self.counts.duplicates += duplicates;
         self.counts.accepted += enqueued.len() as u64 - duplicates;

@@ -2,45 +2,21 @@
 
 use std::ffi::OsString;
 
-use clap::{ArgGroup, Args};
-use windlass::store::{Change, Target};
-use windlass::{JobId, QueueName, UniqueKey};
-use windlass_api::request::filter;
-use windlass_api::{ChangeCounts, ChangeReply, Error};
+use clap::Args;
+use windlass::store::Change;
+use windlass_api::request::{Cancel, ChangesReply, JobSelector};
+use windlass_api::{ChangeCounts, Error};
 
+use crate::commands::verb::{OnQueue, store_for};
 use crate::exit::{CliError, Exit, Result};
 use crate::input::bytes_or_stdin;
 use crate::session::Session;
-
-/// Arguments of all these commands.
-#[derive(Debug, Args)]
-#[command(group(ArgGroup::new("which").required(true)))]
-pub(crate) struct Jobs {
-    /// Queue name
-    queue: String,
-
-    /// Job ids
-    #[arg(group = "which")]
-    id: Vec<String>,
-
-    /// All jobs of the queue that the operation applies to
-    #[arg(long, group = "which")]
-    all: bool,
-
-    /// With --all: only jobs in this state, such as ready or dead
-    #[arg(long, value_name = "S", conflicts_with = "id")]
-    state: Option<String>,
-
-    /// With --all: only jobs of this kind
-    #[arg(long, value_name = "K", conflicts_with = "id")]
-    kind: Option<String>,
-}
 
 /// Arguments of commands for live jobs; only these have a unique key.
 #[derive(Debug, Args)]
 pub(crate) struct LiveJobs {
     #[command(flatten)]
-    jobs: Jobs,
+    jobs: OnQueue<JobSelector>,
 
     /// The live job with this unique key
     #[arg(long, value_name = "K", group = "which", allow_hyphen_values = true)]
@@ -60,90 +36,56 @@ pub(crate) struct CancelledJobs {
     payload: Option<OsString>,
 }
 
-/// Arguments that select jobs.
-pub(crate) trait IntoTarget {
-    fn into_target(self) -> Result<(QueueName, Target)>;
-}
-
-impl IntoTarget for Jobs {
-    fn into_target(self) -> Result<(QueueName, Target)> {
-        let queue = QueueName::new(&self.queue)?;
-        if self.all {
-            let filter = filter(self.state.as_deref(), self.kind.as_deref())?;
-            return Ok((queue, Target::Filter(filter)));
-        }
-        let ids: Result<_, _> = self.id.iter().map(JobId::new).collect();
-        Ok((queue, Target::Ids(ids?)))
+impl LiveJobs {
+    pub(super) fn selected(mut self) -> OnQueue<JobSelector> {
+        self.jobs.request.unique_key = self.unique_key;
+        self.jobs
     }
 }
 
-impl IntoTarget for LiveJobs {
-    fn into_target(self) -> Result<(QueueName, Target)> {
-        let Some(key) = self.unique_key else {
-            return self.jobs.into_target();
-        };
-        let queue = QueueName::new(&self.jobs.queue)?;
-        Ok((queue, Target::UniqueKey(UniqueKey::new(key)?)))
-    }
-}
-
-impl IntoTarget for CancelledJobs {
-    fn into_target(self) -> Result<(QueueName, Target)> {
-        let Some(payload) = self.payload else {
-            return self.live.into_target();
-        };
-        let queue = QueueName::new(&self.live.jobs.queue)?;
-        Ok((queue, Target::Payload(bytes_or_stdin(payload)?)))
+impl CancelledJobs {
+    pub(super) fn selected(self) -> Result<OnQueue<JobSelector>> {
+        let mut jobs = self.live.selected();
+        jobs.request.payload_bytes = self.payload.map(bytes_or_stdin).transpose()?;
+        Ok(jobs)
     }
 }
 
 /// Changes the jobs and prints the outcome.
-pub(crate) async fn run(
+pub(super) async fn run(
     change: Change,
-    arguments: impl IntoTarget,
+    jobs: OnQueue<JobSelector>,
     session: &mut Session,
 ) -> Result<Exit> {
-    let (queue, target) = arguments.into_target()?;
-    let is_bulk = matches!(target, Target::Filter(_) | Target::Payload(_));
-    let store = session.store().await?;
-
-    let mut counts = ChangeCounts::new(&queue);
-    let mut named = Vec::new();
-    let mut from = None;
-    loop {
-        let changes = store.change(&queue, change, &target, from).await?;
-        changes.items.iter().for_each(|job| counts.add(job));
-        if !is_bulk {
-            named.extend(changes.items);
+    let (queue, mut selector) = jobs.split()?;
+    if let Some([id]) = selector.ids.as_deref() {
+        selector.id = Some(id.clone());
+        selector.ids = None;
+    }
+    let is_payload = selector.payload_bytes.is_some();
+    let store = store_for(&Cancel(selector.clone()), &queue, session).await?;
+    let changed = selector
+        .change(store.as_ref(), &queue, change, false)
+        .await?;
+    match changed {
+        ChangesReply::One(reply) => {
+            let output = &mut session.output;
+            output.result(&reply, |output| output.line(reply.outcome));
+            Ok(Exit::Ok)
         }
-        from = changes.next;
-        if from.is_none() {
-            break;
+        ChangesReply::Many { counts, errors, .. } => {
+            print_counts(change, &counts, session);
+            let mut exit = Exit::Ok;
+            for error in errors.into_iter().map(CliError::from) {
+                session.output.error(&error.details);
+                exit = error.exit;
+            }
+            if is_payload && counts.is_empty() {
+                return Err(Error::payload_not_found(&queue).into());
+            }
+            Ok(exit)
         }
     }
-
-    if let [job] = named.as_slice() {
-        let reply = ChangeReply::of(change, &queue, job)?;
-        session
-            .output
-            .result(&reply, |output| output.line(reply.outcome));
-        return Ok(Exit::Ok);
-    }
-    print_counts(change, &counts, session);
-    let mut exit = Exit::Ok;
-    for job in &named {
-        let Err(error) = ChangeReply::of(change, &queue, job) else {
-            continue;
-        };
-        let error = CliError::from(error);
-        session.output.error(&error.details);
-        exit = error.exit;
-    }
-    // Missing ids were reported one by one above; a payload without a match needs its own error.
-    if matches!(target, Target::Payload(_)) && counts.is_empty() {
-        return Err(CliError::from(Error::payload_not_found(&queue)));
-    }
-    Ok(exit)
 }
 
 fn print_counts(change: Change, counts: &ChangeCounts, session: &mut Session) {

@@ -3,82 +3,38 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use clap::Args;
 use indicatif::ProgressBar;
-use serde::Serialize;
 use windlass::{JobId, JobState, QueueName, Store};
-use windlass_api::{Error, JobEnd, JobReply, wait_for_end};
+use windlass_api::request::{Wait, WaitReply};
 
-pub(in crate::commands) use super::get::print as print_job;
-use crate::exit::{CliError, Exit, Result};
+use crate::commands::verb::{OnQueue, Print, store_for};
+use crate::exit::{Exit, Result};
 use crate::output::{Output, escape};
-use crate::parse;
 use crate::session::Session;
 
 /// Refresh interval of the progress bar.
 const REFRESH: Duration = Duration::from_millis(500);
 
-/// Command-line arguments.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Prints the job when it ends. Exits with 1 if it is dead or cancelled.\n\n\
-    Example:\n  windlass job wait mail ID --timeout 5m"
-)]
-pub(crate) struct Arguments {
-    /// Queue name
-    queue: String,
-
-    /// Job id
-    id: String,
-
-    /// Maximum time to wait; exits with 124 if it is exceeded [default: no limit]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    timeout: Option<String>,
-}
-
-/// The end of a job that was not retained.
-#[derive(Debug, Serialize)]
-struct Reply<'a> {
-    id: &'a str,
-    queue: &'a str,
-    state: &'static str,
+impl Print for WaitReply {
+    fn print(&self, output: &mut Output) {
+        match self {
+            Self::Ended(job) => job.print(output),
+            Self::NotKept { state, .. } => output.line(state),
+        }
+    }
 }
 
 /// Waits, prints the job, and fails if the job failed.
-pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let queue = QueueName::new(&arguments.queue)?;
-    let id = JobId::new(&arguments.id)?;
-    let limit = parse::duration(arguments.timeout.as_deref())?;
-    let store = session.store().await?;
-
-    let end = tokio::select! {
-        end = wait_for_end(store.as_ref(), &queue, &id, limit) => end?,
+pub(super) async fn run(arguments: OnQueue<Wait>, session: &mut Session) -> Result<Exit> {
+    let (queue, wait) = arguments.split()?;
+    let store = store_for(&wait, &queue, session).await?;
+    let id = JobId::new(&wait.id)?;
+    let reply = tokio::select! {
+        reply = wait.wait(store.as_ref(), &queue, None) => reply?,
         never = show_progress(store.as_ref(), &queue, &id) => match never {},
     };
-
-    match end {
-        JobEnd::Ended(job) => {
-            let reply = JobReply::from(job.as_ref());
-            session
-                .output
-                .result(&reply, |output| print_job(output, &reply));
-            Ok(exit_of(job.state))
-        }
-        JobEnd::EndedNotKept(state) => {
-            let reply = Reply {
-                id: id.as_str(),
-                queue: queue.as_str(),
-                state: state.as_str(),
-            };
-            session
-                .output
-                .result(&reply, |output| output.line(state.as_str()));
-            Ok(exit_of(state))
-        }
-        JobEnd::Gone => Err(gone(&queue, &id)),
-        JobEnd::NotFound => Err(CliError::from(Error::job_not_found(&queue, &id))),
-        JobEnd::TimedOut(job) => Err(timed_out(&id, job.state)),
-    }
+    reply.show(session);
+    Ok(exit_of(reply.state()))
 }
 
 /// Shows the progress of the job on a terminal until it is dropped.
@@ -122,20 +78,10 @@ fn percent(fraction: f64) -> u64 {
 }
 
 /// Returns the exit for the final state of a job.
-pub(in crate::commands) fn exit_of(state: JobState) -> Exit {
-    if state == JobState::Succeeded {
+pub(in crate::commands) fn exit_of(state: &str) -> Exit {
+    if state == JobState::Succeeded.as_str() {
         Exit::Ok
     } else {
         Exit::Failed
     }
-}
-
-/// The job existed but has been removed.
-pub(in crate::commands) fn gone(queue: &QueueName, id: &JobId) -> CliError {
-    CliError::from(Error::not_kept(queue, id))
-}
-
-/// The job did not end in time.
-pub(in crate::commands) fn timed_out(id: &JobId, state: JobState) -> CliError {
-    CliError::from(Error::wait_timed_out(id, state))
 }

@@ -1,0 +1,90 @@
+//! A command that is one request: executes it and prints the reply.
+
+use std::sync::Arc;
+
+use clap::Args;
+use serde::Serialize;
+use windlass::{OpenMode, QueueName, Store, StoreUrl};
+use windlass_api::Code;
+use windlass_api::request::{ApiResult, QueueRequest, StoreRequest};
+
+use crate::exit::{Exit, Result};
+use crate::output::Output;
+use crate::session::Session;
+
+/// A request on one queue.
+#[derive(Debug, Args)]
+pub(crate) struct OnQueue<R: Args> {
+    /// Queue name
+    queue: String,
+
+    #[command(flatten)]
+    pub(super) request: R,
+}
+
+impl<R: Args> OnQueue<R> {
+    /// Checks the name of the queue.
+    pub(super) fn split(self) -> Result<(QueueName, R)> {
+        Ok((QueueName::new(self.queue)?, self.request))
+    }
+}
+
+/// A reply that can be printed as text.
+pub(crate) trait Print: Serialize {
+    fn print(&self, output: &mut Output);
+
+    /// Prints the reply as JSON or as text.
+    fn show(&self, session: &mut Session) -> Exit
+    where
+        Self: Sized,
+    {
+        session.output.result(self, |output| self.print(output));
+        Exit::Ok
+    }
+}
+
+/// Executes a request on one queue and prints its reply.
+pub(super) async fn run<R>(arguments: OnQueue<R>, session: &mut Session) -> Result<Exit>
+where
+    R: QueueRequest<Reply: Print> + Args,
+{
+    let (queue, request) = arguments.split()?;
+    let store = store_for(&request, &queue, session).await?;
+    let reply = request.execute(store.as_ref(), &queue).await?;
+    Ok(reply.show(session))
+}
+
+/// Executes a request on the store and prints its reply.
+pub(super) async fn run_on_store<R>(request: R, session: &mut Session) -> Result<Exit>
+where
+    R: StoreRequest<Reply: Print>,
+{
+    let empty = empty_store().await?;
+    reject_invalid(request.clone().execute(empty.as_ref()).await)?;
+    let store = session.store().await?;
+    Ok(request.execute(store.as_ref()).await?.show(session))
+}
+
+/// Opens the store, which must exist, if the request is valid.
+pub(super) async fn store_for(
+    request: &impl QueueRequest,
+    queue: &QueueName,
+    session: &Session,
+) -> Result<Arc<dyn Store>> {
+    let empty = empty_store().await?;
+    reject_invalid(request.clone().execute(empty.as_ref(), queue).await)?;
+    session.store().await
+}
+
+/// Returns an empty store. It rejects invalid requests for the same reasons as the real one, which is
+/// not opened for them.
+async fn empty_store() -> Result<Arc<dyn Store>> {
+    Ok(windlass::open(&StoreUrl::Memory, OpenMode::CreateIfMissing).await?)
+}
+
+fn reject_invalid<T>(reply: ApiResult<T>) -> Result<()> {
+    match reply {
+        Err(error) if error.code == Code::Invalid => Err(error.into()),
+        _ => Ok(()),
+    }
+}
