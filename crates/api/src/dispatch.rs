@@ -16,14 +16,19 @@ use crate::request::{
     Promote, Purge, QueueRequest, Queues, Register, Release, Renew, Resume, Retry, Set,
     ShowSettings, Snooze, Stats, StoreRequest, WAIT_MAX, Wait, Workers,
 };
+use crate::route::{Method, Route, Scope};
 
 /// The longest that a cancelled claim goes on waiting. A claim in progress is never dropped, since its
 /// jobs would stay leased without an owner.
 const SLICE: Duration = Duration::from_secs(1);
 
-/// Defines all ops: those on one queue, then those on the store.
+/// Defines all ops from one row each: the request and its routes. First those on one queue, then those on
+/// the store.
 macro_rules! ops {
-    (queue: $($queue:ident),*; store: $($store:ident),*) => {
+    (
+        queue { $($queue:ident: $($qmethod:ident $qpath:literal $qscope:ident $qsummary:literal),+;)* }
+        store { $($store:ident: $($smethod:ident $spath:literal $sscope:ident $ssummary:literal),+;)* }
+    ) => {
         /// A parsed request.
         #[derive(Debug)]
         #[expect(missing_docs, reason = "each variant is the request of the same name")]
@@ -42,6 +47,14 @@ macro_rules! ops {
             /// The names of all ops.
             pub const OPS: &[&str] =
                 &[$(<$queue as QueueRequest>::OP,)* $(<$store as StoreRequest>::OP,)*];
+
+            /// The routes of all ops. The first one of an op accepts all its fields.
+            pub const ROUTES: &[Route] = &[
+                $($(Route::new(Method::$qmethod, $qpath, Scope::$qscope, <$queue as QueueRequest>::OP, $qsummary)
+                    .with_request::<$queue>().with_reply::<<$queue as QueueRequest>::Reply>(),)+)*
+                $($(Route::new(Method::$smethod, $spath, Scope::$sscope, <$store as StoreRequest>::OP, $ssummary)
+                    .with_request::<$store>().with_reply::<<$store as StoreRequest>::Reply>(),)+)*
+            ];
 
             /// Parses a request from a JSON object with the op in the field `op`.
             pub fn parse_line(line: &str) -> Result<(Option<QueueName>, Self)> {
@@ -79,10 +92,49 @@ macro_rules! ops {
 }
 
 ops! {
-    queue: Enqueue, EnqueueAll, Claim, Accept, Renew, Progress, Complete, Fail, Release, Snooze, Cancel,
-        Retry, Delete, Promote, Get, List, Wait, Stats, Pause, Resume, Purge, ShowSettings, Set,
-        Maintain, Audit;
-    store: Queues, Register, Heartbeat, Leave, Workers, FailWorker, CommandWorker
+    queue {
+        Enqueue: Post "/v1/queues/{queue}/jobs" Enqueue "Enqueues a job";
+        EnqueueAll: Post "/v1/queues/{queue}/jobs/batch" Enqueue "Enqueues a batch of jobs in one call";
+        Claim: Post "/v1/queues/{queue}/claim" Work "Claims ready jobs and leases them to the caller; waits for jobs for up to 60 seconds";
+        Accept: Post "/v1/queues/{queue}/jobs/{id}/accept" Work "Accepts a dispatched job";
+        Renew: Post "/v1/queues/{queue}/renew" Work "Renews the lease of a token";
+        Progress: Post "/v1/queues/{queue}/jobs/{id}/progress" Work "Reports the progress of a job; does not renew the lease";
+        Complete: Post "/v1/queues/{queue}/complete" Work "Completes jobs and optionally claims more in the same call",
+            Post "/v1/queues/{queue}/jobs/{id}/complete" Work "Completes a job";
+        Fail: Post "/v1/queues/{queue}/fail" Work "Fails jobs: each is retried later or becomes dead",
+            Post "/v1/queues/{queue}/jobs/{id}/fail" Work "Fails a job: it is retried later or becomes dead";
+        Release: Post "/v1/queues/{queue}/release" Work "Releases jobs to the queue without counting the attempts",
+            Post "/v1/queues/{queue}/jobs/{id}/release" Work "Releases a job to the queue without counting the attempt";
+        Snooze: Post "/v1/queues/{queue}/jobs/{id}/snooze" Work "Snoozes a job: runs it later without counting the attempt";
+        Cancel: Post "/v1/queues/{queue}/cancel" Operate "Cancels jobs; running jobs are asked to stop",
+            Post "/v1/queues/{queue}/jobs/{id}/cancel" Operate "Cancels a job; a running job is asked to stop";
+        Retry: Post "/v1/queues/{queue}/retry" Operate "Retries dead jobs",
+            Post "/v1/queues/{queue}/jobs/{id}/retry" Operate "Retries a dead job";
+        Delete: Post "/v1/queues/{queue}/delete" Operate "Deletes finished jobs",
+            Delete "/v1/queues/{queue}/jobs/{id}" Operate "Deletes a finished job";
+        Promote: Post "/v1/queues/{queue}/promote" Operate "Makes scheduled jobs ready now",
+            Post "/v1/queues/{queue}/jobs/{id}/promote" Operate "Makes a scheduled job ready now";
+        Get: Get "/v1/queues/{queue}/jobs/{id}" Read "Returns a job with its payload and result";
+        List: Get "/v1/queues/{queue}/jobs" Read "Lists jobs, one page at a time, without payloads and results";
+        Wait: Get "/v1/queues/{queue}/jobs/{id}/wait" Read "Waits until a job has finished, for up to 60 seconds";
+        Stats: Get "/v1/queues/{queue}" Read "Returns the stats of a queue";
+        Pause: Post "/v1/queues/{queue}/pause" Operate "Pauses a queue: claims return no jobs";
+        Resume: Post "/v1/queues/{queue}/resume" Operate "Resumes a paused queue";
+        Purge: Post "/v1/queues/{queue}/purge" Admin "Deletes a page of ready and scheduled jobs";
+        ShowSettings: Get "/v1/queues/{queue}/settings" Read "Returns the settings of a queue";
+        Set: Put "/v1/queues/{queue}/settings" Admin "Updates the settings of a queue";
+        Maintain: Post "/v1/queues/{queue}/maintain" Operate "Runs maintenance on a page: promotes due jobs, returns jobs with expired leases, prunes finished jobs";
+        Audit: Post "/v1/queues/{queue}/audit" Admin "Audits a page of the queue and repairs what is inconsistent";
+    }
+    store {
+        Queues: Get "/v1/queues" Read "Lists all queues with their stats";
+        Register: Post "/v1/workers" Work "Registers a worker";
+        Heartbeat: Post "/v1/workers/{worker}/heartbeat" Work "Records a heartbeat, renews the leases of the worker and returns its next command";
+        Leave: Post "/v1/workers/{worker}/leave" Work "Unregisters a worker and releases its jobs";
+        Workers: Get "/v1/workers" Read "Lists the registered workers";
+        FailWorker: Post "/v1/workers/{worker}/fail" Operate "Declares a worker dead and returns its jobs to their queues now";
+        CommandWorker: Post "/v1/workers/{worker}/command" Operate "Queues a command for the worker's next heartbeat";
+    }
 }
 
 pub(crate) fn missing_queue() -> CoreError {

@@ -16,7 +16,7 @@
 //!
 //! [`timestamp`] and [`content`] convert times and bytes to and from JSON; [`depth`] limits nesting, and
 //! [`fields`] parses one object. [`request`] has a type for each op; [`Request`] is any of them, and
-//! [`dispatch`](mod@dispatch) executes it. [`undelivered`] returns jobs whose reply was not delivered. [`enqueue`] is the JSON form of a new job. [`job`], [`claim`], [`change`], [`queue`],
+//! [`dispatch`](mod@dispatch) has the table of ops and executes it; [`route`] is how an op is called over HTTP. [`undelivered`] returns jobs whose reply was not delivered. [`enqueue`] is the JSON form of a new job. [`job`], [`claim`], [`change`], [`queue`],
 //! [`worker`] and [`maintenance`] are replies. [`error`] is the JSON form of errors, and [`code`] the table of
 //! their codes. [`wait_for_end`] waits for outcomes.
 
@@ -33,6 +33,7 @@ pub mod job;
 pub mod maintenance;
 pub mod queue;
 pub mod request;
+pub mod route;
 pub mod timestamp;
 pub mod undelivered;
 pub mod worker;
@@ -47,6 +48,7 @@ pub use fields::Fields;
 pub use job::JobReply;
 pub use maintenance::{MaintenanceReply, RepairReply};
 pub use queue::{QueueReply, SettingsReply};
+pub use route::{Method, Route, Scope};
 pub use undelivered::{Undelivered, until_known};
 pub use windlass_core::wait::{JobEnd, wait_for_end};
 pub use worker::WorkerReply;

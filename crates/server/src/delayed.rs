@@ -42,7 +42,7 @@ pub(crate) async fn handle(
     state: &AppState,
     mut request: ApiRequest,
 ) -> Result<Response<Body>, HttpError> {
-    check_queue_access(&request.grant, &state.delayed_queue)?;
+    check_queue_access(&request.caller.grant, &state.delayed_queue)?;
     request.no_query()?;
     let text = request.json(BODY_BYTES_MAX).await?;
     let mut fields = Fields::parse(&text)?;

@@ -48,9 +48,9 @@ pub(crate) fn handle(state: &Arc<AppState>, request: &ApiRequest) -> HandlerResu
     let query: EventsRequest = request.query_fields()?.read()?;
     let queue = query.queue.map(QueueName::new).transpose()?;
     if let Some(queue) = &queue {
-        check_queue_access(&request.grant, queue)?;
+        check_queue_access(&request.caller.grant, queue)?;
     }
-    let token_permit = request.limiter.open_stream()?;
+    let token_permit = request.caller.limiter.open_stream()?;
     let permit = state.hub.open_stream().ok_or_else(|| {
         let why = "too many event streams are open";
         HttpError::new(Code::Overloaded, why, "close some, or retry later")
@@ -63,7 +63,7 @@ pub(crate) fn handle(state: &Arc<AppState>, request: &ApiRequest) -> HandlerResu
         state: Arc::clone(state),
         cursor: state.hub.cursor(last),
         queue,
-        grant: request.grant.clone(),
+        grant: request.caller.grant.clone(),
         has_started: false,
         _permits: (token_permit, permit),
     };
@@ -131,19 +131,18 @@ mod tests {
 
     use super::*;
     use crate::serve::Options;
-    use crate::table::{EVENTS, ROUTES};
+    use crate::table::{EVENTS, routes};
 
     /// A request for events without a token.
     fn request(state: &AppState) -> ApiRequest {
-        let route = ROUTES.iter().find(|route| route.path == EVENTS).unwrap();
+        let (_, route) = routes().find(|(_, route)| route.path == EVENTS).unwrap();
         ApiRequest {
             route,
             path: Vec::new(),
             query: String::new(),
             headers: HeaderMap::new(),
             body: Body::empty(),
-            grant: state.anonymous.grant.clone(),
-            limiter: Arc::clone(&state.anonymous.limiter),
+            caller: state.anonymous.clone(),
             reserved: Vec::new(),
             body_timeout: state.timeouts.body,
         }

@@ -1,11 +1,10 @@
-//! Request handlers, one per kind of route.
+//! Request handlers: one for all ops, and one for each other route.
 
+mod access;
 mod claim;
 mod export;
 mod import;
-mod names;
 mod stream;
-mod workers;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +12,9 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
-use windlass_api::request::{Enqueue, EnqueueAll, QueueRequest};
-use windlass_api::{Code, Error, QueueReply, dispatch_until};
+use windlass_api::{Code, Error, QueueReply, Reply, Request, dispatch_until};
 use windlass_core::{Bytes, Job, QueueName};
 
-use crate::caller::Caller;
 use crate::error::HttpError;
 use crate::idempotency::Key;
 use crate::request::ApiRequest;
@@ -26,8 +23,8 @@ use crate::state::{AppState, BODY_BYTES_MAX};
 use crate::table::Handler;
 use crate::{delayed, events, metrics, openapi, page};
 
+pub(crate) use access::KnownQueues;
 pub(crate) use export::ExportRequest;
-pub(crate) use names::KnownQueues;
 
 /// How long `/readyz` waits for the store.
 const READY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -36,78 +33,72 @@ const READY_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) type HandlerResult = Result<Response<Body>, HttpError>;
 
 /// Handles a request whose caller has the required scope.
-pub(crate) async fn handle(state: &Arc<AppState>, request: ApiRequest) -> HandlerResult {
+pub(crate) async fn handle(
+    state: &Arc<AppState>,
+    handler: Handler,
+    request: ApiRequest,
+) -> HandlerResult {
     request.check_queue()?;
-    if let Some(queue) = names::created_queue(state, &request)? {
-        names::check_queue(state, &request.grant, &request.limiter, &queue).await?;
-    }
-    match request.route.handler {
+    match handler {
         Handler::Operation => operation(state, request).await,
-        Handler::Enqueue => enqueue(state, request).await,
-        Handler::Batch => batch(state, request).await,
-        Handler::Import => import::import(state, request),
+        Handler::Import => {
+            access::check_new_queue(state, &request.caller, &request.queue()?).await?;
+            import::import(state, request)
+        }
         Handler::Export => export::export(state, &request),
         Handler::Payload => content(state, request, |job| job.payload).await,
         Handler::Result => content(state, request, |job| job.result).await,
-        Handler::Claim => claim::claim(state, request).await,
-        Handler::Queues => queues(state, &request.grant).await,
-        Handler::Workers => workers::list(state, &request.grant).await,
-        Handler::Worker => workers::worker(state, request).await,
-        Handler::Register => workers::register(state, request).await,
-        Handler::Heartbeat => workers::heartbeat(state, request).await,
         Handler::Events => events::handle(state, &request),
         Handler::Ticket => ticket(state, request).await,
-        Handler::Metrics => metrics::handle(state, &request.grant).await,
+        Handler::Metrics => metrics::handle(state, &request.caller.grant).await,
         Handler::Health => Ok(plain("ok\n")),
         Handler::Ready => ready(state).await,
         Handler::OpenApi => Ok(text("application/json", openapi::document())),
         Handler::Docs => Ok(page::handle()),
-        Handler::Delayed => delayed::handle(state, request).await,
-    }
-}
-
-async fn operation(state: &AppState, mut request: ApiRequest) -> HandlerResult {
-    let (queue, parsed) = request.parse().await?;
-    let store = state.store.as_ref();
-    let reply = dispatch_until(store, queue.as_ref(), parsed, &state.stopping).await?;
-    json(&reply)
-}
-
-/// Enqueues one job, sent as JSON, or as raw bytes with the other fields in the query.
-async fn enqueue(state: &AppState, mut request: ApiRequest) -> HandlerResult {
-    let mut job: Enqueue = if request.media_type() == "application/octet-stream" {
-        let job: Enqueue = request.query_fields()?.read()?;
-        let payload_bytes = Some(request.bytes(BODY_BYTES_MAX).await?);
-        Enqueue {
-            payload_bytes,
-            ..job
+        Handler::Delayed => {
+            access::check_new_queue(state, &request.caller, &state.delayed_queue).await?;
+            delayed::handle(state, request).await
         }
-    } else {
-        request.read().await?
-    };
-    if let Some(key) = Key::from_headers(&request.headers)? {
-        key.set_id(&mut job, 0);
     }
-    let enqueued = job.execute(state.store.as_ref(), &request.queue()?).await?;
-    let mut response = json(&enqueued)?;
-    if !enqueued.duplicate {
+}
+
+/// Runs the op of the route.
+async fn operation(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerResult {
+    if access::CREATING.contains(&request.route.op) {
+        access::check_new_queue(state, &request.caller, &request.queue()?).await?;
+    }
+    let (queue, mut op) = request.parse().await?;
+    access::check_workers(state, &request.caller, &op).await?;
+    match &mut op {
+        Request::Enqueue(job) => {
+            if let Some(key) = Key::from_headers(&request.headers)? {
+                key.set_id(job, 0);
+            }
+        }
+        Request::EnqueueAll(batch) => {
+            if let Some(key) = Key::from_headers(&request.headers)? {
+                for (item, job) in batch.jobs.iter_mut().enumerate() {
+                    key.set_id(job, item);
+                }
+            }
+        }
+        Request::Claim(_) | Request::Complete(_) => {
+            return claim::claim(state, &request.caller, queue, op).await;
+        }
+        Request::Queues(_) => return queues(state, &request.caller.grant).await,
+        _ => {}
+    }
+    let store = state.store.as_ref();
+    let mut reply = dispatch_until(store, queue.as_ref(), op, &state.stopping).await?;
+    if let Reply::Workers(workers) = &mut reply {
+        let grant = &request.caller.grant;
+        workers.retain(|worker| grant.allows_worker(worker.queues.iter().map(String::as_str)));
+    }
+    let mut response = json(&reply)?;
+    if matches!(&reply, Reply::Enqueue(job) if !job.duplicate) {
         *response.status_mut() = StatusCode::CREATED;
     }
     Ok(response)
-}
-
-async fn batch(state: &AppState, mut request: ApiRequest) -> HandlerResult {
-    let mut batch: EnqueueAll = request.read().await?;
-    if let Some(key) = Key::from_headers(&request.headers)? {
-        for (item, job) in batch.jobs.iter_mut().enumerate() {
-            key.set_id(job, item);
-        }
-    }
-    json(
-        &batch
-            .execute(state.store.as_ref(), &request.queue()?)
-            .await?,
-    )
 }
 
 /// Returns the payload or the result of a job as raw bytes.
@@ -144,8 +135,7 @@ async fn ticket(state: &AppState, mut request: ApiRequest) -> HandlerResult {
         let why = "this route accepts no body";
         return Err(HttpError::new(Code::Invalid, why, "send an empty body"));
     }
-    let (grant, limiter) = (request.grant, request.limiter);
-    events::ticket(state, Caller { grant, limiter })
+    events::ticket(state, request.caller)
 }
 
 /// Returns the stats of all queues the caller may access.

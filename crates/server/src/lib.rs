@@ -5,7 +5,7 @@
 //!
 //! # Map
 //!
-//! `table` is the list of routes; `router` and `openapi` are built from it. `serve` accepts
+//! `table` is the list of routes, most of them from `windlass-api`; `router` and `openapi` are built from it. `serve` accepts
 //! connections, `connections` limits them, `timeouts` closes slow ones and those that
 //! `framing` rejects, `budget` limits the memory of requests and responses. The middleware in `guard` authenticates every request ([`scope`],
 //! [`token`]) and attaches a `caller` to it. `request` reads requests, `handlers` responds to them,
@@ -46,7 +46,5 @@ pub use tokio_util::sync::CancellationToken;
 
 /// Returns the method, path and required scope of every route.
 pub fn routes() -> impl Iterator<Item = (&'static str, &'static str, Scope)> {
-    table::ROUTES
-        .iter()
-        .map(|route| (route.method.as_str(), route.path, route.scope))
+    table::routes().map(|(_, route)| (route.method.as_str(), route.path, route.scope))
 }

@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
+use windlass_api::request::{Enqueue, EnqueueAll, QueueRequest};
+use windlass_api::{Route, Scope};
 
 use crate::error::ProblemDocument;
-use crate::scope::Scope;
-use crate::table::{Handler, ROUTES, Route};
+use crate::table::{Handler, routes};
 
 /// Returns the document as text.
 pub(crate) fn document() -> &'static str {
@@ -28,10 +29,10 @@ fn build() -> Value {
     let (mut requests, mut replies) = (requests.into_generator(), replies.into_generator());
     let error = replies.subschema_for::<ProblemDocument>();
     let mut paths: Map<String, Value> = Map::new();
-    for route in ROUTES {
+    for (handler, route) in routes() {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         let method = route.method.as_str().to_ascii_lowercase();
-        path[method] = operation(route, &mut requests, &mut replies, &json!(error));
+        path[method] = operation(handler, route, &mut requests, &mut replies, &json!(error));
     }
     let mut schemas = requests.take_definitions(true);
     schemas.extend(replies.take_definitions(true));
@@ -51,6 +52,7 @@ fn build() -> Value {
 }
 
 fn operation(
+    handler: Handler,
     route: &Route,
     requests: &mut SchemaGenerator,
     replies: &mut SchemaGenerator,
@@ -66,23 +68,22 @@ fn operation(
         "operationId": operation_id(route),
         "summary": route.summary,
         "description": format!("Required scope: `{}`.", route.scope.as_str()),
-        "responses": responses(route, replies, error),
+        "responses": responses(handler, route, replies, error),
     });
     match request {
         Some(schema) if route.method.has_body() => {
             operation["requestBody"] = body(route, &schema);
         }
         Some(schema) => parameters.extend(query_parameters(&schema)),
-        None if route.handler == Handler::Import => {
+        None if handler == Handler::Import => {
             let line = json!({ "type": "string" });
             operation["requestBody"] = json!({ "required": true, "content": { "application/x-ndjson": { "schema": line } } });
         }
         None => {}
     }
-    if matches!(
-        route.handler,
-        Handler::Enqueue | Handler::Batch | Handler::Import | Handler::Delayed
-    ) {
+    if [Enqueue::OP, EnqueueAll::OP].contains(&route.op)
+        || matches!(handler, Handler::Import | Handler::Delayed)
+    {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false,
             "description": "Makes the request safe to retry: job ids are derived from the key, so a repeated request creates no new jobs.",
@@ -136,7 +137,7 @@ fn without(mut schema: Value, names: &[&str]) -> Value {
 fn body(route: &Route, schema: &Value) -> Value {
     let is_required = schema.get("required").is_some();
     let mut content = json!({ "application/json": { "schema": schema } });
-    if route.handler == Handler::Enqueue {
+    if route.op == Enqueue::OP {
         content["application/octet-stream"] =
             json!({ "schema": { "type": "string", "format": "binary" } });
     }
@@ -170,8 +171,13 @@ fn not_null(schema: &Value) -> Value {
     schema
 }
 
-fn responses(route: &Route, replies: &mut SchemaGenerator, error: &Value) -> Value {
-    let media_type = match route.handler {
+fn responses(
+    handler: Handler,
+    route: &Route,
+    replies: &mut SchemaGenerator,
+    error: &Value,
+) -> Value {
+    let media_type = match handler {
         Handler::Import | Handler::Export => "application/x-ndjson",
         Handler::Payload | Handler::Result => "application/octet-stream",
         Handler::Events => "text/event-stream",
@@ -186,7 +192,7 @@ fn responses(route: &Route, replies: &mut SchemaGenerator, error: &Value) -> Val
     };
     let success =
         json!({ "description": "Success", "content": { media_type: { "schema": schema } } });
-    let error_type = if route.handler == Handler::Delayed {
+    let error_type = if handler == Handler::Delayed {
         "application/json"
     } else {
         "application/problem+json"
@@ -195,7 +201,7 @@ fn responses(route: &Route, replies: &mut SchemaGenerator, error: &Value) -> Val
         "200": success,
         "default": { "description": "Error", "content": { error_type: { "schema": error } } },
     });
-    if route.handler == Handler::Enqueue {
+    if route.op == Enqueue::OP {
         all["201"] = all["200"].clone();
         all["201"]["description"] = json!("Created");
         all["200"]["description"] = json!("Duplicate: the job already exists");
@@ -211,7 +217,7 @@ mod tests {
     fn the_document_has_every_route_once_and_every_reference_resolves() {
         let document = build();
         let mut ids = Vec::new();
-        for route in ROUTES {
+        for (_, route) in routes() {
             let method = route.method.as_str().to_ascii_lowercase();
             let operation = &document["paths"][route.path][method];
             ids.push(operation["operationId"].as_str().unwrap().to_owned());

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
 use crate::handlers::text;
-use crate::table::ROUTES;
+use crate::table::routes;
 
 /// The style sheet. The content security policy of the page allows only this one, by its digest.
 const STYLE: &str = "\
@@ -59,7 +59,7 @@ fn page() -> String {
         Request and response schemas are in <a href=\"/openapi.json\">/openapi.json</a>.</p>\n\
         <table>\n<thead><tr><th>Method</th><th>Path</th><th>Scope</th><th>Description</th></tr></thead>\n<tbody>\n",
     );
-    for route in ROUTES {
+    for (_, route) in routes() {
         // Writing to a String cannot fail. Nothing here is user input, so no escaping is needed.
         let _ = writeln!(
             page,

@@ -1,7 +1,6 @@
 //! A request as handlers see it: path, query, body and caller.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -9,16 +8,15 @@ use axum::extract::RawPathParams;
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use serde::de::DeserializeOwned;
-use windlass_api::{Code, Fields, Request, depth};
-use windlass_core::{Error as CoreError, JobId, QueueName};
+use windlass_api::request::{Enqueue, EnqueueAll, QueueRequest, Queues, StoreRequest, Workers};
+use windlass_api::{Code, Fields, Request, Route, depth};
+use windlass_core::{JobId, QueueName};
 
 use crate::budget::Reserved;
-use crate::caller::Limiter;
+use crate::caller::Caller;
 use crate::error::HttpError;
 use crate::scope::Grant;
 use crate::state::{BATCH_BYTES_MAX, BODY_BYTES_MAX};
-use crate::table::{Handler, Route};
 
 /// The query parameters that are numbers.
 const NUMERIC: [&str; 4] = ["limit", "priority", "max_attempts", "max"];
@@ -41,8 +39,7 @@ pub(crate) struct ApiRequest {
     pub(crate) query: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
-    pub(crate) grant: Grant,
-    pub(crate) limiter: Arc<Limiter>,
+    pub(crate) caller: Caller,
     /// Memory for the body, kept until the request was handled.
     pub(crate) reserved: Vec<Reserved>,
     /// How long the body may take to arrive.
@@ -75,47 +72,33 @@ impl ApiRequest {
         Ok(JobId::new(id)?)
     }
 
-    /// Returns the worker id in the path.
-    pub(crate) fn worker(&self) -> &str {
-        self.path_parameter("worker").unwrap_or_default()
-    }
-
     /// Rejects a queue the caller may not access.
     pub(crate) fn check_queue(&self) -> Result<(), HttpError> {
         if self.path_parameter("queue").is_none() {
             return Ok(());
         }
         let queue = self.queue()?;
-        check_queue_access(&self.grant, &queue)
+        check_queue_access(&self.caller.grant, &queue)
     }
 
-    /// Parses the op of the route.
+    /// Parses the op of the route. An enqueue may also send raw bytes, with the other fields in the query.
     pub(crate) async fn parse(&mut self) -> Result<(Option<QueueName>, Request), HttpError> {
-        let op = self.route.op;
-        self.parse_with(|fields| Request::parse(op, fields)).await
-    }
-
-    /// Parses the fields of a request whose type the handler knows.
-    pub(crate) async fn read<R: DeserializeOwned>(&mut self) -> Result<R, HttpError> {
-        self.parse_with(|mut fields| {
-            // A part of the path, which has been checked.
-            let _: Option<String> = fields.take("queue")?;
-            fields.read()
-        })
-        .await
-    }
-
-    /// Parses the fields: path parameters plus the body or the query.
-    async fn parse_with<T>(
-        &mut self,
-        parse: impl FnOnce(Fields<'_>) -> Result<T, CoreError>,
-    ) -> Result<T, HttpError> {
+        if self.route.op == Enqueue::OP && self.media_type() == "application/octet-stream" {
+            let job: Enqueue = self.query_fields()?.read()?;
+            let payload_bytes = Some(self.bytes(BODY_BYTES_MAX).await?);
+            let job = Enqueue {
+                payload_bytes,
+                ..job
+            };
+            return Ok((Some(self.queue()?), Request::Enqueue(job)));
+        }
         let text;
         let mut fields = if self.route.method.has_body() {
             self.no_query()?;
-            let bytes_max = match self.route.handler {
-                Handler::Batch => BATCH_BYTES_MAX,
-                _ => BODY_BYTES_MAX,
+            let bytes_max = if self.route.op == EnqueueAll::OP {
+                BATCH_BYTES_MAX
+            } else {
+                BODY_BYTES_MAX
             };
             text = self.json(bytes_max).await?;
             if text.is_empty() {
@@ -123,13 +106,16 @@ impl ApiRequest {
             } else {
                 Fields::parse(&text)?
             }
+        } else if [Queues::OP, Workers::OP].contains(&self.route.op) {
+            // They have no fields; the query has always been ignored.
+            Fields::default()
         } else {
             self.query_fields()?
         };
         for (name, value) in &self.path {
             fields.put(name, value)?;
         }
-        Ok(parse(fields)?)
+        Ok(Request::parse(self.route.op, fields)?)
     }
 
     /// Rejects a query on routes that take their fields in the body. The error does not repeat it,
@@ -228,7 +214,7 @@ impl ApiRequest {
         }
         let mut stream = std::mem::take(&mut self.body).into_data_stream();
         let mut bytes = BytesMut::new();
-        let (limiter, reserved) = (Arc::clone(&self.limiter), &mut self.reserved);
+        let (limiter, reserved) = (&self.caller.limiter, &mut self.reserved);
         let mut reserved_bytes = 0;
         let read = async {
             while let Some(chunk) = stream.next().await {
@@ -287,19 +273,16 @@ mod tests {
     use futures_util::stream;
 
     use super::*;
-    use crate::caller::{Caller, Limits};
-    use crate::table::ROUTES;
+    use crate::caller::Limits;
 
     fn request(body: Body) -> ApiRequest {
-        let Caller { grant, limiter } = Caller::new(Grant::all(), Limits::of(None, 0));
         ApiRequest {
-            route: &ROUTES[0],
+            route: &Request::ROUTES[0],
             path: Vec::new(),
             query: String::new(),
             headers: HeaderMap::new(),
             body,
-            grant,
-            limiter,
+            caller: Caller::new(Grant::all(), Limits::of(None, 0)),
             reserved: Vec::new(),
             body_timeout: Duration::from_secs(30),
         }

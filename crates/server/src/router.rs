@@ -8,8 +8,8 @@ use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
 use axum::http::Response;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, on};
-use windlass_api::Code;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use windlass_api::{Code, Method, Route};
 
 use crate::caller::Caller;
 use crate::error::HttpError;
@@ -18,15 +18,15 @@ use crate::handlers;
 use crate::request::{ApiRequest, path_parameters};
 use crate::scope::Scope;
 use crate::state::AppState;
-use crate::table::{ROUTES, Route};
+use crate::table::{Handler, routes};
 
 const ROUTES_HELP: &str = "see /docs or /openapi.json for all routes";
 
 /// Builds the router. The guard also runs for unknown paths and methods.
 pub(crate) fn router(state: &Arc<AppState>) -> Router {
     let mut router = Router::new();
-    for route in ROUTES {
-        router = router.route(route.path, method(Arc::clone(state), route));
+    for (handler, route) in routes() {
+        router = router.route(route.path, method(Arc::clone(state), handler, route));
     }
     router
         .method_not_allowed_fallback(method_not_allowed)
@@ -34,18 +34,25 @@ pub(crate) fn router(state: &Arc<AppState>) -> Router {
         .layer(from_fn_with_state(Arc::clone(state), guard::middleware))
 }
 
-fn method(state: Arc<AppState>, route: &'static Route) -> MethodRouter {
+fn method(state: Arc<AppState>, handler: Handler, route: &'static Route) -> MethodRouter {
+    let filter = match route.method {
+        Method::Get => MethodFilter::GET,
+        Method::Post => MethodFilter::POST,
+        Method::Put => MethodFilter::PUT,
+        Method::Delete => MethodFilter::DELETE,
+    };
     on(
-        route.method.filter(),
+        filter,
         move |params: Result<RawPathParams, RawPathParamsRejection>, request: Request| {
             let state = Arc::clone(&state);
-            async move { respond(&state, route, params, request).await }
+            async move { respond(&state, handler, route, params, request).await }
         },
     )
 }
 
 async fn respond(
     state: &Arc<AppState>,
+    handler: Handler,
     route: &'static Route,
     params: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
@@ -56,7 +63,7 @@ async fn respond(
         HttpError::new(Code::Invalid, why, "percent-encode the UTF-8 bytes as %XX")
     });
     let result = match params.and_then(|params| api_request(state, route, &params, request)) {
-        Ok(request) => handlers::handle(state, request).await,
+        Ok(request) => handlers::handle(state, handler, request).await,
         Err(error) => Err(error),
     };
     result.unwrap_or_else(|error| error.response(&id, route.path == "/"))
@@ -74,7 +81,7 @@ fn api_request(
     let caller = parts.extensions.remove::<Caller>();
     let caller =
         caller.filter(|caller| caller.grant.has(route.scope) || route.scope == Scope::Open);
-    let Caller { grant, limiter } = caller.ok_or_else(|| {
+    let caller = caller.ok_or_else(|| {
         let why = format!("the token lacks the scope {}", route.scope.as_str());
         HttpError::new(Code::Forbidden, why, "use a token with this scope")
     })?;
@@ -84,8 +91,7 @@ fn api_request(
         query: parts.uri.query().unwrap_or_default().to_owned(),
         headers: parts.headers,
         body,
-        grant,
-        limiter,
+        caller,
         reserved: Vec::new(),
         body_timeout: state.timeouts.body,
     })

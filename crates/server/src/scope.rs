@@ -1,56 +1,14 @@
 //! Permissions of a caller: scopes, and the queues they apply to.
 
+pub use windlass_api::Scope;
 use windlass_core::{Error, QueueName, Result};
 
-/// The permission a route requires. A token has one or more scopes; `admin` includes all others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
-    /// No token required; for health checks.
-    Open,
-    /// Any token.
-    Any,
-    /// Read queues, jobs and workers.
-    Read,
-    /// Enqueue jobs.
-    Enqueue,
-    /// Claim jobs and report their outcomes.
-    Work,
-    /// Operate queues: cancel, retry, pause and so on.
-    Operate,
-    /// Change settings, purge queues, run audits.
-    Admin,
-}
-
-impl Scope {
-    /// The scopes a token may have.
-    pub const GRANTED: [Self; 5] = [
-        Self::Read,
-        Self::Enqueue,
-        Self::Work,
-        Self::Operate,
-        Self::Admin,
-    ];
-
-    /// Returns the name of the scope.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Any => "any",
-            Self::Read => "read",
-            Self::Enqueue => "enqueue",
-            Self::Work => "work",
-            Self::Operate => "operate",
-            Self::Admin => "admin",
-        }
-    }
-
-    fn from_text(name: &str) -> Result<Self> {
-        let found = Self::GRANTED.iter().find(|scope| scope.as_str() == name);
-        found.copied().ok_or_else(|| {
-            let help = "use read, enqueue, work, operate or admin, separated by commas";
-            Error::invalid("scope", "unknown name", help)
-        })
-    }
+fn scope(name: &str) -> Result<Scope> {
+    let found = Scope::GRANTED.iter().find(|scope| scope.as_str() == name);
+    found.copied().ok_or_else(|| {
+        let help = "use read, enqueue, work, operate or admin, separated by commas";
+        Error::invalid("scope", "unknown name", help)
+    })
 }
 
 /// The permissions of a caller.
@@ -71,7 +29,7 @@ impl Grant {
 
     /// Parses comma-separated scopes and comma-separated queue patterns.
     pub fn parse(scopes: &str, queues: &str) -> Result<Self> {
-        let scopes = scopes.split(',').map(Scope::from_text);
+        let scopes = scopes.split(',').map(scope);
         let queues = queues.split(',').map(Pattern::parse);
         Ok(Self {
             scopes: scopes.collect::<Result<_>>()?,
@@ -88,9 +46,19 @@ impl Grant {
 
     /// Returns whether the caller may access the queue.
     pub fn allows_queue(&self, queue: &QueueName) -> bool {
-        self.queues
-            .iter()
-            .any(|pattern| pattern.matches(queue.as_str()))
+        self.allows_name(queue.as_str())
+    }
+
+    fn allows_name(&self, queue: &str) -> bool {
+        let mut patterns = self.queues.iter();
+        patterns.any(|pattern| pattern.matches(queue))
+    }
+
+    /// Returns whether the caller may access a worker with these queues. One without queues may serve
+    /// any queue.
+    pub fn allows_worker<'a>(&self, queues: impl ExactSizeIterator<Item = &'a str>) -> bool {
+        let is_any = queues.len() == 0;
+        self.allows_all_queues() || !is_any && { queues }.all(|queue| self.allows_name(queue))
     }
 
     /// Returns whether the caller may access every queue.

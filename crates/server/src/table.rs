@@ -1,71 +1,25 @@
-//! The table of routes. The router, the `OpenAPI` document, the page `/docs` and the tests of scopes
-//! are built from it.
+//! The table of routes: those of the ops, which `windlass-api` defines, and the others. The router, the
+//! `OpenAPI` document, the page `/docs` and the tests of scopes are built from it.
 
-mod rows;
+use windlass_api::Method::{Get as GET, Post as POST};
+use windlass_api::{Request, Route, Scope};
 
-use axum::routing::MethodFilter;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use windlass_api::request::{QueueRequest, StoreRequest};
-
-use crate::scope::Scope;
-
-pub(crate) use rows::ROUTES;
+use crate::delayed::{DelayedReply, DelayedRequest};
+use crate::events::{EventsRequest, TicketReply};
+use crate::handlers::ExportRequest;
 
 /// The path of event streams, which the guard handles specially.
 pub(crate) const EVENTS: &str = "/v1/events";
 
-/// The HTTP method of a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Method {
-    Get,
-    Post,
-    Put,
-    Delete,
-}
-
-impl Method {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Delete => "DELETE",
-        }
-    }
-
-    /// Returns whether fields are sent in the body instead of the query.
-    pub(crate) const fn has_body(self) -> bool {
-        matches!(self, Self::Post | Self::Put)
-    }
-
-    pub(crate) const fn filter(self) -> MethodFilter {
-        match self {
-            Self::Get => MethodFilter::GET,
-            Self::Post => MethodFilter::POST,
-            Self::Put => MethodFilter::PUT,
-            Self::Delete => MethodFilter::DELETE,
-        }
-    }
-}
-
-/// The handler of a route. Most routes only run an API operation.
+/// The handler of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Handler {
+    /// Runs the op of the route.
     Operation,
-    Enqueue,
-    Batch,
     Import,
     Export,
     Payload,
     Result,
-    /// An operation whose reply carries claimed jobs, which are released if it is not delivered.
-    Claim,
-    Queues,
-    Workers,
-    /// An operation on one worker, if the caller may access its queues.
-    Worker,
-    Register,
-    Heartbeat,
     Events,
     Ticket,
     Metrics,
@@ -76,105 +30,28 @@ pub(crate) enum Handler {
     Delayed,
 }
 
-/// Generates the schema of a request or a reply.
-pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
+/// The routes that are not ops.
+#[rustfmt::skip]
+const OTHERS: &[(Handler, Route)] = &[
+    (Handler::Import, Route::new(POST, "/v1/queues/{queue}/jobs/import", Scope::Enqueue, "import", "Enqueues one job per line of NDJSON and streams one reply line for each")),
+    (Handler::Export, Route::new(GET, "/v1/queues/{queue}/jobs/export", Scope::Read, "export", "Exports all jobs with their payloads, one per line of NDJSON").with_request::<ExportRequest>()),
+    (Handler::Payload, Route::new(GET, "/v1/queues/{queue}/jobs/{id}/payload", Scope::Read, "payload", "Returns the payload of a job as raw bytes")),
+    (Handler::Result, Route::new(GET, "/v1/queues/{queue}/jobs/{id}/result", Scope::Read, "result", "Returns the result of a job as raw bytes")),
+    (Handler::Events, Route::new(GET, EVENTS, Scope::Read, "events", "Streams job events as server-sent events").with_request::<EventsRequest>()),
+    (Handler::Ticket, Route::new(POST, "/v1/events/ticket", Scope::Read, "ticket", "Issues a one-time ticket for an event stream, for browsers").with_reply::<TicketReply>()),
+    (Handler::Metrics, Route::new(GET, "/metrics", Scope::Read, "metrics", "Returns metrics of all queues and of this server, for Prometheus")),
+    (Handler::OpenApi, Route::new(GET, "/openapi.json", Scope::Any, "openapi", "Returns this document")),
+    (Handler::Docs, Route::new(GET, "/docs", Scope::Any, "docs", "Returns a page that lists all routes")),
+    (Handler::Health, Route::new(GET, "/healthz", Scope::Open, "health", "Returns 200 if the server is running")),
+    (Handler::Ready, Route::new(GET, "/readyz", Scope::Open, "ready", "Returns 200 if the store is available")),
+    (Handler::Delayed, Route::new(POST, "/", Scope::Enqueue, "delayed", "Schedules a job for a due time; compatible with the Delayed Queue App").with_request::<DelayedRequest>().with_reply::<DelayedReply>()),
+];
 
-/// One route.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Route {
-    pub(crate) method: Method,
-    pub(crate) path: &'static str,
-    pub(crate) scope: Scope,
-    /// The API operation, or a name for routes without one.
-    pub(crate) op: &'static str,
-    pub(crate) handler: Handler,
-    pub(crate) summary: &'static str,
-    pub(crate) request: Option<SchemaFn>,
-    pub(crate) reply: Option<SchemaFn>,
-}
-
-impl Route {
-    /// An operation on one queue.
-    const fn queue<R: QueueRequest>(
-        method: Method,
-        path: &'static str,
-        scope: Scope,
-        summary: &'static str,
-    ) -> Self {
-        Self::operation::<R, R::Reply>(method, path, scope, R::OP, summary)
-    }
-
-    /// An operation on the whole store.
-    const fn store<R: StoreRequest>(
-        method: Method,
-        path: &'static str,
-        scope: Scope,
-        summary: &'static str,
-    ) -> Self {
-        Self::operation::<R, R::Reply>(method, path, scope, R::OP, summary)
-    }
-
-    /// An operation with the schemas of its request and its reply.
-    const fn operation<R: JsonSchema, A: JsonSchema>(
-        method: Method,
-        path: &'static str,
-        scope: Scope,
-        op: &'static str,
-        summary: &'static str,
-    ) -> Self {
-        let route = Self::other(method, path, scope, Handler::Operation, op, summary);
-        route.with_request::<R>().with_reply::<A>()
-    }
-
-    /// A route without schemas, for most routes that are not operations.
-    const fn other(
-        method: Method,
-        path: &'static str,
-        scope: Scope,
-        handler: Handler,
-        op: &'static str,
-        summary: &'static str,
-    ) -> Self {
-        Self {
-            method,
-            path,
-            scope,
-            op,
-            handler,
-            summary,
-            request: None,
-            reply: None,
-        }
-    }
-
-    const fn handled_by(mut self, handler: Handler) -> Self {
-        self.handler = handler;
-        self
-    }
-
-    const fn with_request<R: JsonSchema>(mut self) -> Self {
-        self.request = Some(request::<R>);
-        self
-    }
-
-    const fn with_reply<R: JsonSchema>(mut self) -> Self {
-        self.reply = Some(reply::<R>);
-        self
-    }
-
-    /// Returns the names of the path parameters.
-    pub(crate) fn path_fields(&self) -> impl Iterator<Item = &'static str> {
-        let parts = self.path.split('/');
-        parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
-    }
-}
-
-fn request<R: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    R::json_schema(generator)
-}
-
-fn reply<R: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<R>()
+/// Returns all routes with their handlers.
+pub(crate) fn routes() -> impl Iterator<Item = (Handler, &'static Route)> {
+    let ops = Request::ROUTES.iter();
+    let ops = ops.map(|route| (Handler::Operation, route));
+    ops.chain(OTHERS.iter().map(|(handler, route)| (*handler, route)))
 }
 
 #[cfg(test)]
@@ -183,23 +60,24 @@ mod tests {
 
     #[test]
     fn every_operation_has_a_route_and_no_route_is_there_twice() {
-        for op in windlass_api::Request::OPS {
-            assert!(ROUTES.iter().any(|route| route.op == *op), "{op}");
+        for op in Request::OPS {
+            assert!(routes().any(|(_, route)| route.op == *op), "{op}");
         }
-        for (at, route) in ROUTES.iter().enumerate() {
-            let same = |other: &&Route| other.path == route.path && other.method == route.method;
-            assert!(!ROUTES[..at].iter().any(|other| same(&other)), "{route:?}");
+        for (at, (_, route)) in routes().enumerate() {
+            let is_same = |other: &Route| other.path == route.path && other.method == route.method;
+            let mut earlier = routes().take(at);
+            assert!(!earlier.any(|(_, other)| is_same(other)), "{route:?}");
         }
     }
 
     #[test]
     fn only_health_checks_are_open_and_no_get_requires_more_than_read() {
-        for route in ROUTES {
-            let is_probe = matches!(route.handler, Handler::Health | Handler::Ready);
+        for (handler, route) in routes() {
+            let is_probe = matches!(handler, Handler::Health | Handler::Ready);
             assert_eq!(route.scope == Scope::Open, is_probe, "{route:?}");
             let is_read = matches!(route.scope, Scope::Open | Scope::Any | Scope::Read);
             // Issuing a ticket requires `read` and changes nothing in the store.
-            let is_get = route.method == Method::Get || route.handler == Handler::Ticket;
+            let is_get = route.method == GET || handler == Handler::Ticket;
             assert_eq!(is_get, is_read, "{route:?}");
         }
     }

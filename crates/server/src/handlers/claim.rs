@@ -7,36 +7,40 @@ use axum::body::Body;
 use axum::http::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use windlass_api::{Error, Undelivered, dispatch_until};
-use windlass_core::Store;
+use windlass_api::{Error, Request, Undelivered, dispatch_until};
+use windlass_core::{QueueName, Store};
 
 use super::{HandlerResult, text};
 use crate::budget::hold;
-use crate::request::ApiRequest;
+use crate::caller::Caller;
 use crate::state::AppState;
 
 /// Claims jobs in a separate task: this future is dropped if the client disconnects, and a claim in
 /// progress must not be.
-pub(super) async fn claim(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerResult {
-    let queue = request.queue()?;
-    let (_, parsed) = request.parse().await?;
+pub(super) async fn claim(
+    state: &Arc<AppState>,
+    caller: &Caller,
+    queue: Option<QueueName>,
+    op: Request,
+) -> HandlerResult {
+    let is_claim = matches!(op, Request::Claim(_));
     let cancel = state.stopping.child_token();
     let _cancel_on_drop = cancel.clone().drop_guard();
     let store = Arc::clone(&state.store);
     let claim = tokio::spawn(async move {
-        let reply = dispatch_until(store.as_ref(), Some(&queue), parsed, &cancel).await?;
-        let claimed = Undelivered::new(&queue, reply.leases());
+        let reply = dispatch_until(store.as_ref(), queue.as_ref(), op, &cancel).await?;
+        let claimed = queue.and_then(|queue| Undelivered::new(&queue, reply.leases()));
         // If the client is gone, the guard is dropped with the result of this task.
         let guard = ClaimGuard { claimed, store };
         Ok::<_, Error>((reply.to_json(), guard))
     });
     let (reply, guard) = claim.await.map_err(|_| Error::missing_reply())??;
-    let reserved = if request.route.op == "claim" {
+    let reserved = if is_claim {
         // If there is no memory, the guard is dropped and releases the jobs.
-        request.limiter.reserve(reply.len())?
+        caller.limiter.reserve(reply.len())?
     } else {
         // The outcomes are stored, so their reply must be sent.
-        request.limiter.reserve_available(reply.len())
+        caller.limiter.reserve_available(reply.len())
     };
     Ok(guard.response(reply).map(|body| hold(body, reserved)))
 }

@@ -26,7 +26,7 @@ const EXPORT_BYTES: usize = 3 * (CHUNK_BYTES + 3 * 1024 * 1024);
 /// Streams all matching jobs, page by page. A slow reader slows down the export.
 pub(super) fn export(state: &Arc<AppState>, request: &ApiRequest) -> HandlerResult {
     let export = Export::new(Arc::clone(&state.store), request)?;
-    let reserved = request.limiter.reserve(EXPORT_BYTES)?;
+    let reserved = request.caller.limiter.reserve(EXPORT_BYTES)?;
     let (chunks, response) = streamed();
     tokio::spawn(async move {
         if let Err(error) = export.write(&chunks).await {

@@ -57,7 +57,7 @@ pub(super) fn import(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerR
         line: 0,
         output: Vec::new(),
     };
-    let reserved = request.limiter.reserve(IMPORT_BYTES)?;
+    let reserved = request.caller.limiter.reserve(IMPORT_BYTES)?;
     let body = std::mem::take(&mut request.body).into_data_stream();
     let (chunks, response) = streamed();
     tokio::spawn(async move {
