@@ -24,14 +24,14 @@ impl QueueTx<'_> {
         let named = |items| (Page { items, next: None }, true);
         let (page, is_named) = match target {
             Target::Ids(ids) => named(ids.clone()),
-            Target::UniqueKey(key) => match self.holder(key.as_str())? {
-                Some(job) => named(vec![job.id]),
-                None => {
+            Target::UniqueKey(key) => {
+                let Some(job) = self.holder(key.as_str())? else {
                     let (id, changed) = (None, Changed::NotFound);
                     let items = vec![ChangedJob { id, changed }];
                     return Ok(Page { items, next: None });
-                }
-            },
+                };
+                named(vec![job.id])
+            }
             Target::Payload(bytes) => (self.same_payload(bytes, from)?, false),
             Target::Filter(filter) => (self.page(filter, from)?, false),
         };
@@ -114,8 +114,9 @@ impl QueueTx<'_> {
         {
             return Ok(Changed::Conflict(holder.id));
         }
-        self.uncount_finished(&job);
-        self.queue.counters.resize(job.error_bytes, 0);
+        let counters = &mut self.queue.counters;
+        counters.remove_finished(job.state, job.bytes());
+        counters.resize(job.error_bytes, 0);
         self.drop_tombstone(id)?;
         self.db.run(
             "UPDATE job SET attempt = 1, expiries = 0, error = NULL, reason = NULL,

@@ -279,15 +279,6 @@ pub(crate) fn read_only(path: &Path) -> Error {
     )
 }
 
-/// The file is not a Windlass store.
-pub(crate) fn foreign(path: &Path) -> Error {
-    Error::new(
-        ErrorKind::StoreForeign,
-        format!("{} is not a Windlass store", path.display()),
-        "choose another file with --store sqlite:PATH; this one was left untouched",
-    )
-}
-
 /// The file was written by a newer version of Windlass.
 pub(crate) fn newer(path: &Path, version: i64) -> Error {
     store(
@@ -300,44 +291,54 @@ pub(crate) fn newer(path: &Path, version: i64) -> Error {
     )
 }
 
+/// An error about a file that must not be used as a store or next to it.
+fn not_ours(path: &Path, what: impl Display, help: &'static str) -> Error {
+    let message = format!("{} {what}", path.display());
+    Error::new(ErrorKind::StoreForeign, message, help)
+}
+
+/// The file is not a Windlass store.
+pub(crate) fn foreign(path: &Path) -> Error {
+    not_ours(
+        path,
+        "is not a Windlass store",
+        "choose another file with --store sqlite:PATH; this one was left untouched",
+    )
+}
+
+/// The path is a folder.
+pub(crate) fn folder(path: &Path) -> Error {
+    not_ours(
+        path,
+        "is a folder, not a store",
+        "choose a file in it, like --store sqlite:FOLDER/windlass.db",
+    )
+}
+
 /// A file of the store belongs to another user.
 pub(crate) fn foreign_owner(path: &Path, owner: u32) -> Error {
-    Error::new(
-        ErrorKind::StoreForeign,
-        format!(
-            "{} belongs to user {owner}, not to this user",
-            path.display()
-        ),
+    not_ours(
+        path,
+        format_args!("belongs to user {owner}, not to this user"),
         "keep the store in a folder that only its user can write; `ls -ln FOLDER` shows the owners",
     )
 }
 
 /// Something that Windlass did not create is in the place of a file of the store.
 pub(crate) fn planted(path: &Path, what: &str) -> Error {
-    Error::new(
-        ErrorKind::StoreForeign,
-        format!("{} {what}; Windlass does not use it", path.display()),
+    not_ours(
+        path,
+        format_args!("{what}; Windlass does not use it"),
         "remove it, and keep the store in a folder that only its user can write",
     )
 }
 
 /// Other users may write to the folder of wake-up sockets.
 pub(crate) fn open_folder(path: &Path, mode: u32) -> Error {
+    let shown = path.display();
     Error::new(
         ErrorKind::StoreForeign,
-        format!(
-            "other users may write to {} (mode {mode:04o})",
-            path.display()
-        ),
-        format!("chmod 700 {:?}", path.display().to_string()),
-    )
-}
-
-/// The path is a folder.
-pub(crate) fn folder(path: &Path) -> Error {
-    Error::new(
-        ErrorKind::StoreForeign,
-        format!("{} is a folder, not a store", path.display()),
-        "choose a file in it, like --store sqlite:FOLDER/windlass.db",
+        format!("other users may write to {shown} (mode {mode:04o})"),
+        format!("chmod 700 {:?}", shown.to_string()),
     )
 }

@@ -181,15 +181,11 @@ impl QueueTx<'_> {
         Ok(())
     }
 
-    /// Removes a finished job from the counters.
-    pub(crate) fn uncount_finished(&mut self, job: &JobMeta) {
-        self.queue.counters.remove_finished(job.state, job.bytes());
-    }
-
     /// Deletes a finished job.
     pub(crate) fn delete_finished(&mut self, job: &JobMeta) -> TxResult<()> {
-        self.uncount_finished(job);
-        self.queue.counters.resize(job.bytes(), 0);
+        let counters = &mut self.queue.counters;
+        counters.remove_finished(job.state, job.bytes());
+        counters.resize(job.bytes(), 0);
         self.remove(job)
     }
 

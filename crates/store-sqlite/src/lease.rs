@@ -99,14 +99,7 @@ impl QueueTx<'_> {
 
     /// Counts a job that left a claim; [`Self::update_claims`] writes the counts.
     pub(crate) fn count_departure(&mut self, token: Token) {
-        match self
-            .departed
-            .iter_mut()
-            .find(|(departed, _)| *departed == token)
-        {
-            Some((_, count)) => *count += 1,
-            None => self.departed.push((token, 1)),
-        }
+        *self.departed.entry(token).or_default() += 1;
     }
 
     /// Writes how many jobs left each claim. A claim with no remaining jobs is finished.

@@ -136,6 +136,7 @@ impl SqliteStore {
             db: writing,
             write_lock,
             wakeups: wakeups.clone(),
+            clock: options.clock.clone(),
         };
         Ok(Self {
             writer: Writer::start(state, path.to_owned(), deadline)?,

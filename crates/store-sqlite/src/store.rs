@@ -14,7 +14,7 @@ use crate::audit::{self, AuditStage};
 use crate::claim::ClaimStep;
 use crate::error::TxResult;
 use crate::read;
-use crate::transaction::{Missing, QueueRow, QueueTx, Tx};
+use crate::transaction::{QueueRow, QueueTx, Tx};
 use crate::workers;
 
 #[async_trait]
@@ -23,14 +23,11 @@ impl Store for SqliteStore {
         self.options.limits.check_batch(&jobs)?;
         let bytes: usize = jobs.iter().map(|job| job.payload.len()).sum();
         self.refuse_full(bytes as u64).await?;
-        let (queue, clock) = (queue.clone(), self.options.clock.clone());
-        let level = self.options.synchronous.level();
+        let (queue, level) = (queue.clone(), self.options.synchronous.level());
         self.writer
             .write(bytes, move |tx| {
-                let clock_us = clock.now_us();
-                tx.on_queue(&queue, Missing::Create, clock_us, |tx| {
-                    tx.enqueue(&jobs, level)
-                })
+                tx.create_queue(&queue)?;
+                tx.on_queue(&queue, |tx| tx.enqueue(&jobs, level))
             })
             .await
     }
@@ -131,10 +128,8 @@ impl Store for SqliteStore {
 
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {
         let queue = queue.clone();
-        self.write(move |tx, clock_us| {
-            let maintained = tx.on_queue(&queue, Missing::TreatAsEmpty, clock_us, |tx| {
-                tx.maintain(limit)
-            })?;
+        self.write(move |tx| {
+            let maintained = tx.on_queue(&queue, |tx| tx.maintain(limit))?;
             tx.give_back_pages()?;
             Ok(maintained)
         })
@@ -180,12 +175,8 @@ impl Store for SqliteStore {
     }
 
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {
-        self.on_created_queue(queue, move |tx| {
-            tx.queue.apply(&settings)?;
-            tx.changed();
-            Ok(tx.queue.settings.clone())
-        })
-        .await
+        self.on_created_queue(queue, move |tx| tx.set(&settings))
+            .await
     }
 
     async fn queues(&self) -> Result<Vec<QueueName>> {
@@ -220,32 +211,27 @@ impl Store for SqliteStore {
 
     async fn register(&self, worker: NewWorker) -> Result<()> {
         worker.check()?;
-        self.write(move |tx, clock_us| tx.register(clock_us, &worker))
-            .await
+        self.write(move |tx| tx.register(&worker)).await
     }
 
     async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<WorkerCommand> {
         heartbeat.check()?;
-        self.write(move |tx, clock_us| tx.heartbeat(clock_us, &heartbeat))
-            .await
+        self.write(move |tx| tx.heartbeat(&heartbeat)).await
     }
 
     async fn leave(&self, boot: &BootId, queue: Option<&QueueName>) -> Result<u64> {
         let (boot, queue) = (boot.clone(), queue.cloned());
-        self.write(move |tx, clock_us| tx.leave(clock_us, &boot, queue.as_ref()))
-            .await
+        self.write(move |tx| tx.leave(&boot, queue.as_ref())).await
     }
 
     async fn fail_worker(&self, boot: &BootId) -> Result<Option<u64>> {
         let boot = boot.clone();
-        self.write(move |tx, clock_us| tx.fail_worker(clock_us, &boot))
-            .await
+        self.write(move |tx| tx.fail_worker(&boot)).await
     }
 
     async fn command(&self, boot: &BootId, command: WorkerCommand) -> Result<bool> {
         let boot = boot.clone();
-        self.write(move |tx, clock_us| tx.command(clock_us, &boot, command))
-            .await
+        self.write(move |tx| tx.command(&boot, command)).await
     }
 
     async fn workers(&self) -> Result<Vec<WorkerRecord>> {
@@ -265,15 +251,12 @@ impl Store for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Runs a verb in a transaction, with one clock reading made inside it.
+    /// Runs a verb in a transaction.
     async fn write<T: Send + 'static>(
         &self,
-        mut verb: impl FnMut(&mut Tx<'_>, u64) -> TxResult<T> + Send + 'static,
+        verb: impl FnMut(&mut Tx<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
-        let clock = self.options.clock.clone();
-        self.writer
-            .write(0, move |tx| verb(tx, clock.now_us()))
-            .await
+        self.writer.write(0, verb).await
     }
 
     /// Runs a verb on one queue in one transaction. A missing queue is empty.
@@ -283,8 +266,7 @@ impl SqliteStore {
         mut verb: impl FnMut(&mut QueueTx<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
         let queue = queue.clone();
-        self.write(move |tx, now| tx.on_queue(&queue, Missing::TreatAsEmpty, now, &mut verb))
-            .await
+        self.write(move |tx| tx.on_queue(&queue, &mut verb)).await
     }
 
     /// Runs a verb on one queue in one transaction. A missing queue is created.
@@ -294,7 +276,10 @@ impl SqliteStore {
         mut verb: impl FnMut(&mut QueueTx<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
         let queue = queue.clone();
-        self.write(move |tx, now| tx.on_queue(&queue, Missing::Create, now, &mut verb))
-            .await
+        self.write(move |tx| {
+            tx.create_queue(&queue)?;
+            tx.on_queue(&queue, &mut verb)
+        })
+        .await
     }
 }

@@ -3,10 +3,12 @@
 //! A queue's row is read once per transaction and written once at its end, however many calls of a
 //! group use it.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, params};
 use windlass_core::notification::Notification;
 use windlass_core::time::Now;
-use windlass_core::{JobId, JobState, QueueName, Result, Setting, Settings};
+use windlass_core::{JobId, JobState, QueueName, Setting, Settings, Token};
 
 use crate::error::{TxError, TxResult};
 use crate::sql::Sql;
@@ -16,6 +18,8 @@ use crate::stats::Counters;
 #[derive(Debug)]
 pub(crate) struct Tx<'a> {
     pub(crate) db: &'a Connection,
+    /// The clock, read once per call.
+    pub(crate) clock_us: u64,
     queues: Vec<QueueRow>,
     notifications: Vec<Notification>,
     /// Free pages were given back: the file becomes shorter with the next checkpoint.
@@ -28,8 +32,6 @@ pub(crate) struct QueueRow {
     pub(crate) key: i64,
     pub(crate) name: QueueName,
     pub(crate) settings: Settings,
-    /// The settings as stored.
-    settings_text: String,
     pub(crate) is_paused: bool,
     pub(crate) mark_us: u64,
     pub(crate) last_token: u64,
@@ -37,14 +39,6 @@ pub(crate) struct QueueRow {
     pub(crate) back: i64,
     pub(crate) counters: Counters,
     is_dirty: bool,
-}
-
-/// What a verb does about a queue that does not exist yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
-    Create,
-    /// Uses an empty queue and stores nothing.
-    TreatAsEmpty,
 }
 
 /// More positions than can ever be assigned; larger stored values are corrupt and could overflow.
@@ -62,7 +56,7 @@ pub(crate) struct QueueTx<'a> {
     /// Jobs and ids added to the finished ones by this verb; it prunes in proportion.
     pub(crate) kept: usize,
     /// Claims that jobs left during this verb, with counts.
-    pub(crate) departed: Vec<(windlass_core::Token, u64)>,
+    pub(crate) departed: BTreeMap<Token, u64>,
     notifications: &'a mut Vec<Notification>,
     is_changed: bool,
     has_announced_work: bool,
@@ -72,29 +66,28 @@ impl<'a> Tx<'a> {
     pub(crate) fn new(db: &'a Connection) -> Self {
         Self {
             db,
+            clock_us: 0,
             queues: Vec::new(),
             notifications: Vec::new(),
             is_shortened: false,
         }
     }
 
-    /// Runs one verb on one queue, with one clock reading.
+    /// Runs one verb on one queue. A missing queue is empty, and not stored.
     pub(crate) fn on_queue<T>(
         &mut self,
         name: &QueueName,
-        missing: Missing,
-        clock_us: u64,
         verb: impl FnOnce(&mut QueueTx<'_>) -> TxResult<T>,
     ) -> TxResult<T> {
-        let index = self.load(name, missing)?;
+        let index = self.load(name)?;
         let queue = &mut self.queues[index];
-        let now = Now::guard(queue.mark_us, clock_us);
+        let now = Now::guard(queue.mark_us, self.clock_us);
         let mut tx = QueueTx {
             db: self.db,
             queue,
             now,
             kept: 0,
-            departed: Vec::new(),
+            departed: BTreeMap::new(),
             notifications: &mut self.notifications,
             is_changed: false,
             has_announced_work: false,
@@ -113,27 +106,21 @@ impl<'a> Tx<'a> {
 
     /// Creates the queue unless it exists.
     pub(crate) fn create_queue(&mut self, name: &QueueName) -> TxResult<()> {
-        self.load(name, Missing::Create).map(drop)
+        let index = self.load(name)?;
+        if self.queues[index].key == NOT_STORED {
+            self.queues[index] = QueueRow::create(self.db, name)?;
+        }
+        Ok(())
     }
 
-    fn load(&mut self, name: &QueueName, missing: Missing) -> TxResult<usize> {
-        let found = self.queues.iter().position(|queue| queue.name == *name);
-        let is_stored = |index: usize| self.queues[index].key != NOT_STORED;
-        if let Some(index) = found
-            && (is_stored(index) || missing == Missing::TreatAsEmpty)
-        {
+    fn load(&mut self, name: &QueueName) -> TxResult<usize> {
+        if let Some(index) = self.queues.iter().position(|queue| queue.name == *name) {
             return Ok(index);
         }
-        let queue = match QueueRow::find(self.db, name)? {
-            Some(queue) => queue,
-            None if missing == Missing::Create => QueueRow::create(self.db, name)?,
-            None => QueueRow::empty(name.clone(), NOT_STORED),
-        };
-        match found {
-            Some(index) => self.queues[index] = queue,
-            None => self.queues.push(queue),
-        }
-        Ok(found.unwrap_or(self.queues.len() - 1))
+        let found = QueueRow::find(self.db, name)?;
+        let empty = || QueueRow::empty(name.clone(), NOT_STORED);
+        self.queues.push(found.unwrap_or_else(empty));
+        Ok(self.queues.len() - 1)
     }
 
     /// Writes the queue rows back. Returns the notifications to send after the commit.
@@ -155,7 +142,6 @@ impl QueueRow {
             key,
             name,
             settings: Settings::default(),
-            settings_text: String::new(),
             is_paused: false,
             mark_us: 0,
             last_token: 0,
@@ -173,7 +159,11 @@ impl QueueRow {
             [name.as_str()],
             |row| {
                 let mut queue = Self::empty(name.clone(), row.get(0)?);
-                queue.settings_text = row.get(1)?;
+                for line in row.get::<_, String>(1)?.lines() {
+                    let corrupt = |_| TxError::corrupt("setting", line);
+                    let setting = line.parse().map_err(corrupt)?;
+                    queue.settings.apply(&setting).map_err(corrupt)?;
+                }
                 queue.is_paused = row.get(2)?;
                 queue.mark_us = row.get(3)?;
                 queue.last_token = row.get(4)?;
@@ -183,34 +173,14 @@ impl QueueRow {
                 Ok(queue)
             },
         )?;
-        let Some(mut queue) = stored else {
+        let Some(queue) = stored else {
             return Ok(None);
         };
-        for line in queue.settings_text.lines() {
-            let corrupt = |_| TxError::corrupt("setting", line);
-            queue
-                .settings
-                .apply(&line.parse().map_err(corrupt)?)
-                .map_err(corrupt)?;
-        }
         let ends = [queue.front, queue.back];
         if ends.iter().any(|end| end.unsigned_abs() > POSITION_MAX) {
             return Err(TxError::corrupt("lane positions", ends));
         }
         Ok(Some(queue))
-    }
-
-    /// Changes settings; only those that differ from the defaults are stored.
-    pub(crate) fn apply(&mut self, settings: &[Setting]) -> Result<()> {
-        for setting in settings {
-            self.settings.apply(setting)?;
-        }
-        let defaults = Settings::default().all();
-        let own = self.settings.all();
-        let differing = own.iter().filter(|setting| !defaults.contains(setting));
-        let line = |setting: &Setting| format!("{}={}\n", setting.name(), setting.value());
-        self.settings_text = differing.map(line).collect();
-        Ok(())
     }
 
     fn create(db: &Connection, name: &QueueName) -> TxResult<Self> {
@@ -228,12 +198,11 @@ impl QueueRow {
 
     fn save(&self, db: &Connection) -> TxResult<()> {
         db.run(
-            "UPDATE queue SET settings = ?2, is_paused = ?3, mark_us = ?4, last_token = ?5,
-                              front = ?6, back = ?7, stats = ?8
+            "UPDATE queue SET is_paused = ?2, mark_us = ?3, last_token = ?4, front = ?5, back = ?6,
+                              stats = ?7
              WHERE key = ?1",
             params![
                 self.key,
-                self.settings_text,
                 self.is_paused,
                 self.mark_us,
                 self.last_token,
@@ -250,6 +219,22 @@ impl QueueTx<'_> {
     /// Marks the queue's row as changed.
     pub(crate) fn changed(&mut self) {
         self.is_changed = true;
+    }
+
+    /// Changes settings; only those that differ from the defaults are stored.
+    pub(crate) fn set(&mut self, settings: &[Setting]) -> TxResult<Settings> {
+        for setting in settings {
+            self.queue.settings.apply(setting)?;
+        }
+        let defaults = Settings::default().all();
+        let own = self.queue.settings.all().into_iter();
+        let differing = own.filter(|setting| !defaults.contains(setting));
+        let line = |setting: Setting| format!("{}={}\n", setting.name(), setting.value());
+        let text: String = differing.map(line).collect();
+        let sql = "UPDATE queue SET settings = ?2 WHERE key = ?1";
+        self.db.run(sql, params![self.queue.key, text])?;
+        self.changed();
+        Ok(self.queue.settings.clone())
     }
 
     /// After the clock was set far back: limits every lease to its length from now.

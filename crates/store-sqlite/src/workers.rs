@@ -11,7 +11,7 @@ use crate::error::{TxError, TxResult};
 use crate::reap::ReclaimReason;
 use crate::row::queue_name;
 use crate::sql::Sql;
-use crate::transaction::{Missing, Tx};
+use crate::transaction::Tx;
 
 /// The time of one registry operation.
 fn now(db: &Connection, clock_us: u64) -> TxResult<Now> {
@@ -23,8 +23,8 @@ fn now(db: &Connection, clock_us: u64) -> TxResult<Now> {
 impl Tx<'_> {
     /// Reads the clock for one registry operation and drops workers that have been silent for very
     /// long. If the clock was set far back, `last_seen` times in the future are lowered to now.
-    fn begin_registry(&mut self, clock_us: u64) -> TxResult<u64> {
-        let now = now(self.db, clock_us)?;
+    fn begin_registry(&mut self) -> TxResult<u64> {
+        let now = now(self.db, self.clock_us)?;
         self.db.run("UPDATE registry SET mark_us = ?1", [now.us])?;
         let now_ms = now.ms().as_ms();
         if now.stepped_back {
@@ -38,8 +38,8 @@ impl Tx<'_> {
         Ok(now_ms)
     }
 
-    pub(crate) fn register(&mut self, clock_us: u64, new: &NewWorker) -> TxResult<()> {
-        let now_ms = self.begin_registry(clock_us)?;
+    pub(crate) fn register(&mut self, new: &NewWorker) -> TxResult<()> {
+        let now_ms = self.begin_registry()?;
         for queue in &new.queues {
             self.create_queue(queue)?;
         }
@@ -60,12 +60,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    pub(crate) fn heartbeat(
-        &mut self,
-        clock_us: u64,
-        heartbeat: &Heartbeat,
-    ) -> TxResult<WorkerCommand> {
-        let now_ms = self.begin_registry(clock_us)?;
+    pub(crate) fn heartbeat(&mut self, heartbeat: &Heartbeat) -> TxResult<WorkerCommand> {
+        let now_ms = self.begin_registry()?;
         let running = heartbeat.running.iter();
         let running: String = running
             .map(|(queue, id)| format!("{queue}\t{id}\n"))
@@ -79,35 +75,25 @@ impl Tx<'_> {
         command.map_or(Ok(WorkerCommand::Reregister), |text| read_command(&text))
     }
 
-    pub(crate) fn command(
-        &mut self,
-        clock_us: u64,
-        boot: &BootId,
-        command: WorkerCommand,
-    ) -> TxResult<bool> {
-        self.begin_registry(clock_us)?;
+    pub(crate) fn command(&mut self, boot: &BootId, command: WorkerCommand) -> TxResult<bool> {
+        self.begin_registry()?;
         let sql = "UPDATE worker SET command = ?2 WHERE boot = ?1";
         let known = self.db.run(sql, params![boot.as_str(), command.as_str()])?;
         Ok(known > 0)
     }
 
-    pub(crate) fn leave(
-        &mut self,
-        clock_us: u64,
-        boot: &BootId,
-        queue: Option<&QueueName>,
-    ) -> TxResult<u64> {
-        let queues = self.unregister(clock_us, boot, queue)?;
+    pub(crate) fn leave(&mut self, boot: &BootId, queue: Option<&QueueName>) -> TxResult<u64> {
+        let queues = self.unregister(boot, queue)?;
         let queues = match queue {
             Some(queue) => vec![queue.clone()],
             None => queues.unwrap_or_default(),
         };
-        self.reclaim(clock_us, boot, &queues, ReclaimReason::GivenUp)
+        self.reclaim(boot, &queues, ReclaimReason::GivenUp)
     }
 
-    pub(crate) fn fail_worker(&mut self, clock_us: u64, boot: &BootId) -> TxResult<Option<u64>> {
-        self.unregister(clock_us, boot, None)?
-            .map(|queues| self.reclaim(clock_us, boot, &queues, ReclaimReason::Expired))
+    pub(crate) fn fail_worker(&mut self, boot: &BootId) -> TxResult<Option<u64>> {
+        self.unregister(boot, None)?
+            .map(|queues| self.reclaim(boot, &queues, ReclaimReason::Expired))
             .transpose()
     }
 
@@ -115,11 +101,10 @@ impl Tx<'_> {
     /// or `None` if the worker is unknown.
     fn unregister(
         &mut self,
-        clock_us: u64,
         boot: &BootId,
         queue: Option<&QueueName>,
     ) -> TxResult<Option<Vec<QueueName>>> {
-        self.begin_registry(clock_us)?;
+        self.begin_registry()?;
         let sql = "SELECT queues FROM worker WHERE boot = ?1";
         let queues: Option<String> = self.db.value(sql, [boot.as_str()])?;
         let Some(queues) = queues.as_deref().map(read_queues).transpose()? else {
@@ -140,16 +125,11 @@ impl Tx<'_> {
     /// Reclaims the jobs that a worker holds in some queues.
     fn reclaim(
         &mut self,
-        clock_us: u64,
         boot: &BootId,
         queues: &[QueueName],
         reason: ReclaimReason,
     ) -> TxResult<u64> {
-        let reclaim = |queue| {
-            self.on_queue(queue, Missing::TreatAsEmpty, clock_us, |tx| {
-                tx.reclaim_all(boot, reason)
-            })
-        };
+        let reclaim = |queue| self.on_queue(queue, |tx| tx.reclaim_all(boot, reason));
         queues.iter().map(reclaim).sum()
     }
 }

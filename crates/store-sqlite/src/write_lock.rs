@@ -48,10 +48,9 @@ impl WriteLock {
         Ok(Self(file))
     }
 
-    /// Blocks until this process holds the lock. Dropping the guard releases it.
-    pub(crate) fn lock(&self) -> io::Result<WriteLockGuard<'_>> {
-        self.0.lock()?;
-        Ok(WriteLockGuard(self))
+    /// Blocks until this process holds the lock.
+    pub(crate) fn lock(&self) -> io::Result<()> {
+        self.0.lock()
     }
 
     /// Waits for the lock for up to `timeout`, makes a change, and releases the lock.
@@ -78,17 +77,8 @@ impl WriteLock {
         Ok((lock, changed))
     }
 
-    fn unlock(&self) {
+    pub(crate) fn unlock(&self) {
         // Unlocking a held lock cannot fail, and the kernel releases it when the process exits.
         let _ = self.0.unlock();
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct WriteLockGuard<'a>(&'a WriteLock);
-
-impl Drop for WriteLockGuard<'_> {
-    fn drop(&mut self) {
-        self.0.unlock();
     }
 }

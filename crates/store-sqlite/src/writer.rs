@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
-use windlass_core::{Error, Result};
+use windlass_core::{Clock, Error, Result};
 
 use crate::error::{self, TxResult};
 use crate::file;
@@ -42,6 +42,7 @@ pub(crate) struct WriterState {
     pub(crate) time_limit: TimeLimit,
     pub(crate) write_lock: WriteLock,
     pub(crate) wakeups: Arc<Wakeups>,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 #[derive(Debug)]
@@ -201,24 +202,21 @@ where
     }
 }
 
+type Group = Vec<Box<dyn Call>>;
+type Served = Vec<(Box<dyn Call>, Result<()>)>;
+
 impl WriterState {
     fn run(
-        self,
+        mut self,
         mut calls: mpsc::Receiver<Box<dyn Call>>,
         waits_for_lock: &AtomicBool,
         path: &Path,
     ) {
-        let Self {
-            mut db,
-            time_limit,
-            write_lock,
-            wakeups,
-        } = self;
         let file = file::file_id(path);
         while let Some(first) = calls.blocking_recv() {
             // Lock first: calls that arrive while others write join this group.
             waits_for_lock.store(true, Ordering::SeqCst);
-            let lock = write_lock.lock();
+            let locked = self.write_lock.lock();
             waits_for_lock.store(false, Ordering::SeqCst);
             let mut bytes = first.bytes();
             let mut group = vec![first];
@@ -229,69 +227,65 @@ impl WriterState {
                 bytes += call.bytes();
                 group.push(call);
             }
-            let served = match lock {
-                Ok(_) if file::file_id(path) != file => refuse(group, || error::replaced(path)),
-                Ok(lock) => {
-                    time_limit.start();
-                    let served = serve(&mut db, &wakeups, group, path);
-                    // Others may write while this group is answered.
-                    drop(lock);
-                    served
-                }
+            let served = match locked {
+                Ok(()) if file::file_id(path) != file => refuse(group, || error::replaced(path)),
+                Ok(()) => self.serve(group, path),
                 Err(error) => refuse(group, || error::from_io(error.kind().into(), path)),
             };
+            // Others may write while this group is answered.
+            self.write_lock.unlock();
             for (call, outcome) in served {
                 call.answer(outcome);
             }
         }
     }
-}
 
-type Group = Vec<Box<dyn Call>>;
-type Served = Vec<(Box<dyn Call>, Result<()>)>;
+    /// Runs a group in one transaction. If that fails, runs each call in a separate one, so that one
+    /// bad call does not fail the others.
+    fn serve(&mut self, mut group: Group, path: &Path) -> Served {
+        self.time_limit.start();
+        match self.commit(&mut group) {
+            Ok(()) => group.into_iter().map(|call| (call, Ok(()))).collect(),
+            Err(error) if group.len() == 1 || error.affects_all() => {
+                let error = error.into_error(path);
+                refuse(group, || error.clone())
+            }
+            Err(_) => {
+                let alone = |call: Box<dyn Call>| {
+                    let mut alone = vec![call];
+                    let outcome = self.commit(&mut alone);
+                    let outcome = outcome.map_err(|error| error.into_error(path));
+                    alone.pop().map(|call| (call, outcome))
+                };
+                group.into_iter().filter_map(alone).collect()
+            }
+        }
+    }
+
+    /// Runs the calls whose callers still wait, and drops the others from the group.
+    fn commit(&mut self, group: &mut Group) -> TxResult<()> {
+        let behavior = TransactionBehavior::Immediate;
+        let transaction = self.db.transaction_with_behavior(behavior)?;
+        // Until here callers can give up, and nothing was done.
+        group.retain(|call| call.begin());
+        let mut tx = Tx::new(&transaction);
+        for call in group {
+            tx.clock_us = self.clock.now_us();
+            call.run(&mut tx)?;
+        }
+        let is_shortened = tx.is_shortened;
+        let notifications = tx.finish()?;
+        transaction.commit()?;
+        self.wakeups.send(notifications);
+        if is_shortened {
+            // Best effort: the change is committed, and the next checkpoint does the same.
+            let _ = space::checkpoint(&self.db, "PASSIVE");
+        }
+        Ok(())
+    }
+}
 
 /// Answers every call with the same error.
 fn refuse(group: Group, error: impl Fn() -> Error) -> Served {
     group.into_iter().map(|call| (call, Err(error()))).collect()
-}
-
-/// Runs a group in one transaction. If that fails, runs each call in a separate one, so that one
-/// bad call does not fail the others.
-fn serve(db: &mut Connection, wakeups: &Wakeups, mut group: Group, path: &Path) -> Served {
-    match commit(db, wakeups, &mut group) {
-        Ok(()) => group.into_iter().map(|call| (call, Ok(()))).collect(),
-        Err(error) if group.len() == 1 || error.affects_all() => {
-            let error = error.into_error(path);
-            refuse(group, || error.clone())
-        }
-        Err(_) => {
-            let alone = |call: Box<dyn Call>| {
-                let mut alone = vec![call];
-                let outcome =
-                    commit(db, wakeups, &mut alone).map_err(|error| error.into_error(path));
-                alone.pop().map(|call| (call, outcome))
-            };
-            group.into_iter().filter_map(alone).collect()
-        }
-    }
-}
-
-/// Runs the calls whose callers still wait, and drops the others from the group.
-fn commit(db: &mut Connection, wakeups: &Wakeups, group: &mut Group) -> TxResult<()> {
-    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Until here callers can give up, and nothing was done.
-    group.retain(|call| call.begin());
-    let mut tx = Tx::new(&transaction);
-    for call in group {
-        call.run(&mut tx)?;
-    }
-    let is_shortened = tx.is_shortened;
-    let notifications = tx.finish()?;
-    transaction.commit()?;
-    wakeups.send(notifications);
-    if is_shortened {
-        // Best effort: the change is committed, and the next checkpoint does the same.
-        let _ = space::checkpoint(db, "PASSIVE");
-    }
-    Ok(())
 }
