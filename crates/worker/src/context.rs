@@ -28,7 +28,7 @@ impl AttemptContext {
         job: ClaimedJob,
         token: Token,
     ) -> Self {
-        let origin = Arc::new(Origin { store, queue });
+        let origin = Arc::new(Origin::new(store, queue));
         let expiry = Arc::new(LocalExpiry::at(BootTime::NEVER));
         let attempt = Attempt::new(origin, job, (token, 0), expiry, None);
         attempt.start();
@@ -98,7 +98,7 @@ impl AttemptContext {
 
     /// Publishes the attempt's progress: a fraction from 0 to 1 and an optional message.
     pub async fn progress(&self, fraction: f64, message: Option<&str>) -> Result<LeaseStatus> {
-        let Origin { store, queue } = &*self.0.origin;
+        let Origin { store, queue, .. } = &*self.0.origin;
         let message = message.map(str::to_owned);
         store
             .progress(queue, self.0.lease(), Fraction::new(fraction)?, message)

@@ -57,6 +57,7 @@ pub use options::{
     Source,
 };
 pub use outcome::{Outcome, RetryWhen};
+pub use run::catch_panic::run_handler;
 pub use runtime::Runtime;
 pub use stop::StopReason;
 pub use stop::phase::Stopper;

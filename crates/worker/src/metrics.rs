@@ -13,7 +13,6 @@ pub(crate) struct QueueMetrics {
     pub(crate) wait: Histogram,
     /// From start to end of the handler.
     pub(crate) attempt: Histogram,
-    pub(crate) panics: Counter,
 }
 
 impl QueueMetrics {
@@ -32,7 +31,6 @@ impl QueueMetrics {
             running: gauge!("windlass_running", "queue" => queue()),
             wait: histogram!("windlass_wait_seconds", "queue" => queue()),
             attempt: histogram!("windlass_attempt_seconds", "queue" => queue()),
-            panics: counter!("windlass_panics_total", "queue" => queue()),
         }
     }
 

@@ -44,7 +44,7 @@ impl QueueState {
         Self {
             index,
             metrics: QueueMetrics::new(&queue),
-            origin: Arc::new(Origin { store, queue }),
+            origin: Arc::new(Origin::new(store, queue)),
             held_claims: Mutex::new(HeldClaims::new(boot)),
             unleased: Mutex::default(),
             outcomes: OutcomeQueue::default(),

@@ -161,13 +161,13 @@ impl Fetcher {
         if self.watch.is_none() {
             let queue = self.queue.name().clone();
             match self.queue.store().watch(&[queue]).await {
-                Ok(watch) => self.watch = Some(watch),
+                Ok(watch) => {
+                    // Jobs enqueued before the watch began sent no notification: poll now.
+                    self.watch = Some(watch);
+                    return Ok(());
+                }
                 Err(error) if error.is_transient() => {}
                 Err(error) => return Err(error),
-            }
-            if self.watch.is_some() {
-                // Jobs enqueued before the watch began sent no notification: poll now.
-                return Ok(());
             }
         }
         let is_work = |notification: &Notification| {

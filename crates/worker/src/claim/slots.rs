@@ -76,8 +76,7 @@ impl Slots {
     }
 
     /// Returns slots and takes those that this queue may have now, unless other queues come first.
-    pub(crate) fn exchange(self: &Arc<Self>, queue: usize, returned: Slot) -> Slot {
-        let mut returned = returned;
+    pub(crate) fn exchange(self: &Arc<Self>, queue: usize, mut returned: Slot) -> Slot {
         let count = std::mem::take(&mut returned.count);
         let mut state = lock(&self.state);
         state.free(queue, count);
@@ -86,12 +85,8 @@ impl Slots {
         self.grant(&mut state);
         let share = &mut state.queues[queue];
         let taken = std::mem::replace(&mut share.granted, had);
-        if taken == 0 {
-            share.is_waiting = was_waiting;
-        } else if was_waiting {
-            // Its fetch loop still waits for the next free slots.
-            share.is_waiting = true;
-        }
+        // A fetch loop that waited still does, for the next free slots.
+        share.is_waiting = was_waiting;
         self.slot(queue, taken)
     }
 

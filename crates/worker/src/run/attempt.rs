@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use metrics::{Counter, counter};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{ClaimedJob, JobLease, QueueName, Store, Token};
@@ -20,6 +21,19 @@ const LAST_LINES_BYTES_MAX: usize = 2 * 1024;
 pub(crate) struct Origin {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) queue: QueueName,
+    /// How many of its handlers panicked.
+    pub(crate) panics: Counter,
+}
+
+impl Origin {
+    pub(crate) fn new(store: Arc<dyn Store>, queue: QueueName) -> Self {
+        let panics = counter!("windlass_panics_total", "queue" => queue.to_string());
+        Self {
+            store,
+            queue,
+            panics,
+        }
+    }
 }
 
 /// When a lease expires for this worker: some time before it expires in the store.

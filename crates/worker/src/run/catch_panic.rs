@@ -1,16 +1,29 @@
-//! Turns a panic of a handler into an error.
+//! Turns a panic of a handler into a failure.
 
 use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 
+use crate::context::AttemptContext;
 use crate::handle::AttemptFuture;
 use crate::outcome::Outcome;
 
+/// Runs an attempt to its end. A panic is counted and becomes a failure. Whoever sees the outcome of a handler
+/// first calls this: the runtime, or middleware inside of it.
+pub async fn run_handler(
+    context: &AttemptContext,
+    start: impl FnOnce() -> AttemptFuture,
+) -> Outcome {
+    catch_panic(start).await.unwrap_or_else(|panic| {
+        context.0.origin.panics.increment(1);
+        Outcome::failed(format!("the handler panicked: {panic}"))
+    })
+}
+
 /// Runs an attempt to its end; returns the message if it panics. Nothing of the attempt is used after
 /// a panic, so no inconsistent state can be observed.
-pub(crate) async fn catch_panic(start: impl FnOnce() -> AttemptFuture) -> Result<Outcome, String> {
+async fn catch_panic(start: impl FnOnce() -> AttemptFuture) -> Result<Outcome, String> {
     let mut attempt = match catch_unwind(AssertUnwindSafe(start)) {
         Ok(attempt) => Some(attempt),
         Err(panic) => return Err(panic_message(panic.as_ref())),
@@ -49,7 +62,16 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use metrics::Counter;
+    use windlass_core::{ClaimRequest, NewJob, QueueName, Store, SystemClock};
+    use windlass_store_memory::MemoryStore;
+
     use super::*;
+    use crate::boot_time::BootTime;
+    use crate::run::attempt::{Attempt, LocalExpiry, Origin};
 
     struct PanicOnDrop;
 
@@ -85,7 +107,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_in_a_drop_is_a_panic_of_the_attempt() {
-        let kept = std::sync::Arc::new(PanicOnDrop);
+        let kept = Arc::new(PanicOnDrop);
         let in_drop = outcome_of(async move {
             let _kept = kept;
             Outcome::done()
@@ -93,5 +115,33 @@ mod tests {
         .await;
 
         assert_eq!(in_drop.unwrap_err(), "in drop");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_counted_and_becomes_a_failure() {
+        let (store, queue) = (
+            MemoryStore::new(Arc::new(SystemClock)),
+            QueueName::new("mail").unwrap(),
+        );
+        store.enqueue(&queue, vec![NewJob::new("")]).await.unwrap();
+        let claim = store
+            .claim(&queue, ClaimRequest::single(1))
+            .await
+            .unwrap()
+            .unwrap();
+        let count = Arc::new(AtomicU64::new(0));
+        let mut origin = Origin::new(Arc::new(store), queue);
+        origin.panics = Counter::from_arc(Arc::clone(&count));
+        let expiry = Arc::new(LocalExpiry::at(BootTime::NEVER));
+        let (job, position) = (claim.jobs[0].clone(), (claim.token, 0));
+        let attempt = Attempt::new(Arc::new(origin), job, position, expiry, None);
+        let context = AttemptContext(Arc::new(attempt));
+
+        let failed = run_handler(&context, || Box::pin(async { panic!("no ink") })).await;
+        let done = run_handler(&context, || Box::pin(async { Outcome::done() })).await;
+
+        assert_eq!(failed, Outcome::failed("the handler panicked: no ink"));
+        assert_eq!(done, Outcome::done());
+        assert_eq!(count.load(Ordering::Relaxed), 1);
     }
 }

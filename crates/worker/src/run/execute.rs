@@ -11,7 +11,7 @@ use crate::context::AttemptContext;
 use crate::outcome::Outcome;
 use crate::queue_state::QueueState;
 use crate::run::attempt::Attempt;
-use crate::run::catch_panic::catch_panic;
+use crate::run::catch_panic::run_handler;
 use crate::run::run_queue::ClaimedAttempt;
 use crate::shared::Shared;
 use crate::stop::deadlines::{DeadlineAction, DeadlineKey};
@@ -73,16 +73,12 @@ async fn run_attempt(running: RunningAttempt) {
         traceparent = job.headers.get("traceparent"),
     );
     let context = AttemptContext(Arc::clone(&running.attempt));
-    let handler = catch_panic(|| running.shared.handler.handle(context));
-    let ended = if span.is_disabled() {
+    let handler = run_handler(&context, || running.shared.handler.handle(context.clone()));
+    let outcome = if span.is_disabled() {
         handler.await
     } else {
         handler.instrument(span).await
     };
-    let outcome = ended.unwrap_or_else(|panic| {
-        running.queue.metrics.panics.increment(1);
-        Outcome::failed(format!("the handler panicked: {panic}"))
-    });
     running.returned(outcome);
 }
 

@@ -15,10 +15,9 @@ const SOON: Duration = Duration::from_secs(1);
 fn hold(held_claims: &mut HeldClaims, jobs: usize) -> Vec<Arc<Attempt>> {
     let (boot, number) = held_claims.next_claim();
     let expiry = Arc::new(LocalExpiry::at(BootTime::now()));
-    let origin = Arc::new(Origin {
-        store: Arc::new(MemoryStore::new(Arc::new(SystemClock))),
-        queue: QueueName::new("mail").expect("valid name"),
-    });
+    let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+    let queue = QueueName::new("mail").expect("valid name");
+    let origin = Arc::new(Origin::new(store, queue));
     let token = Token { number, nonce: 0 };
     let attempts: Vec<_> = (0..jobs)
         .map(|index| {
