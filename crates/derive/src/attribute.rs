@@ -5,6 +5,11 @@ use syn::{DeriveInput, LitStr, Type, parse_quote};
 const NO_KIND: &str = "a typed job needs a kind, for example #[job(kind = \"mail.send\")]; it is \
     stored with every job, so it is not derived from the name of the type, which may change";
 
+const KIND_RULE: &str = "a kind must have 1 to 128 bytes and no control characters";
+
+const QUEUE_RULE: &str =
+    "a queue name must have 1 to 128 letters, digits, dots, underscores, colons or hyphens";
+
 /// The most bytes of a kind or a queue name.
 const NAME_BYTES_MAX: usize = 128;
 
@@ -36,9 +41,10 @@ impl Attribute {
             })?;
         }
         let kind: LitStr = kind.ok_or_else(|| syn::Error::new(input.ident.span(), NO_KIND))?;
-        check_kind(&kind)?;
+        check(&kind, |c| !c.is_control(), KIND_RULE)?;
         if let Some(queue) = &queue {
-            check_queue(queue)?;
+            let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
+            check(queue, is_allowed, QUEUE_RULE)?;
         }
         Ok(Self {
             kind,
@@ -55,22 +61,10 @@ fn set<T>(slot: &mut Option<T>, value: T, meta: &syn::meta::ParseNestedMeta) -> 
     Ok(())
 }
 
-fn check_kind(kind: &LitStr) -> syn::Result<()> {
-    let text = kind.value();
-    if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
-        let why = "a kind must have 1 to 128 bytes and no control characters";
-        return Err(syn::Error::new(kind.span(), why));
-    }
-    Ok(())
-}
-
-fn check_queue(queue: &LitStr) -> syn::Result<()> {
-    let text = queue.value();
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
+fn check(name: &LitStr, is_allowed: impl Fn(char) -> bool, rule: &str) -> syn::Result<()> {
+    let text = name.value();
     if text.is_empty() || text.len() > NAME_BYTES_MAX || !text.chars().all(is_allowed) {
-        let why = "a queue name must have 1 to 128 letters, digits, dots, underscores, colons or \
-            hyphens";
-        return Err(syn::Error::new(queue.span(), why));
+        return Err(syn::Error::new(name.span(), rule));
     }
     Ok(())
 }

@@ -14,7 +14,10 @@ use windlass_worker::Connections;
 
 pub use enqueue::EnqueueBuilder;
 pub use handle::{JobHandle, Raw};
+pub(crate) use many::copy;
 pub use wait::WaitError;
+
+use enqueue::Draft;
 
 use crate::open::{OpenMode, connections, open};
 use crate::typed::TypedJob;
@@ -111,12 +114,12 @@ impl Client {
     /// Enqueues a job. Set options on the returned builder, then await it.
     #[expect(clippy::needless_pass_by_value, reason = "callers give the job away")]
     pub fn enqueue<J: TypedJob>(&self, job: J) -> EnqueueBuilder<J> {
-        EnqueueBuilder::typed(self.clone(), &job)
+        EnqueueBuilder::new(self.clone(), Draft::typed(&job))
     }
 
     /// Enqueues raw bytes. Set options on the returned builder, then await it.
     pub fn enqueue_raw(&self, queue: &str, payload: impl Into<Bytes>) -> EnqueueBuilder<Raw> {
-        EnqueueBuilder::raw(self.clone(), queue, payload.into())
+        EnqueueBuilder::new(self.clone(), Draft::raw(queue, payload.into()))
     }
 
     /// Returns the default headers of a job: the inherited ones, changed by the header functions.

@@ -5,7 +5,6 @@
 
 mod function;
 mod into_outcome;
-mod seal;
 
 use std::sync::Arc;
 
@@ -14,10 +13,17 @@ use windlass_worker::{AttemptFuture, Outcome};
 pub use function::{Function, RawArguments, TypedArguments};
 pub use into_outcome::{IntoJobError, IntoOutcome, IntoOutput, IntoRawOutcome, IntoResult};
 
-use seal::Seal;
-
 use crate::context::Context;
 use crate::extract::parsed;
+use crate::job_error::JobError;
+
+/// Seals the traits: only this crate can name it, so others cannot implement or call methods that take it.
+mod seal {
+    #[derive(Debug, Clone, Copy)]
+    pub struct Seal;
+}
+
+use seal::Seal;
 
 /// A type-erased handler.
 pub(crate) type BoxedHandler = Arc<dyn Fn(Context) -> AttemptFuture + Send + Sync>;
@@ -30,17 +36,11 @@ where
     F::Output: IntoOutcome<A::Job, M>,
     A: TypedArguments,
 {
-    let function = Arc::new(function);
-    Arc::new(move |context| {
-        let function = Arc::clone(&function);
-        Box::pin(async move {
-            let arguments = parsed(context.job()).and_then(|job| A::extract(job, &context, Seal));
-            match arguments {
-                Ok(arguments) => function.call(arguments, Seal).await.into_outcome(Seal),
-                Err(error) => Outcome::from(error),
-            }
-        })
-    })
+    boxed(
+        function,
+        |context| parsed(context.job()).and_then(|job| A::extract(job, context, Seal)),
+        |returned| returned.into_outcome(Seal),
+    )
 }
 
 /// Creates a handler of raw jobs.
@@ -51,12 +51,29 @@ where
     F::Output: IntoRawOutcome<M>,
     A: RawArguments,
 {
+    boxed(
+        function,
+        |context| A::extract(context, Seal),
+        |returned| returned.into_outcome(Seal),
+    )
+}
+
+fn boxed<F, A>(
+    function: F,
+    extract: fn(&Context) -> Result<A, JobError>,
+    into_outcome: fn(F::Output) -> Outcome,
+) -> BoxedHandler
+where
+    F: Function<A>,
+    F::Future: Send + 'static,
+    A: Send + 'static,
+{
     let function = Arc::new(function);
     Arc::new(move |context| {
         let function = Arc::clone(&function);
         Box::pin(async move {
-            match A::extract(&context, Seal) {
-                Ok(arguments) => function.call(arguments, Seal).await.into_outcome(Seal),
+            match extract(&context) {
+                Ok(arguments) => into_outcome(function.call(arguments, Seal).await),
                 Err(error) => Outcome::from(error),
             }
         })

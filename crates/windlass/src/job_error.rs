@@ -27,14 +27,9 @@ type Cause = Box<dyn StdError + Send + Sync>;
 /// It does not implement [`std::error::Error`], so that it can be converted from any error. To decide
 /// per error, implement `From<YourError> for JobError` for a type that does not implement
 /// `std::error::Error` either.
+#[derive(Debug)]
 #[must_use = "an error has no effect unless the handler returns it"]
-pub struct JobError(JobErrorKind);
-
-enum JobErrorKind {
-    Failed { cause: Cause, retry: RetryWhen },
-    Snooze(Due),
-    Release,
-}
+pub struct JobError(Outcome);
 
 impl JobError {
     /// The attempt failed; the job's retry policy decides what happens next. Accepts what `?` does not:
@@ -60,22 +55,22 @@ impl JobError {
 
     /// Runs the job again after `delay`; this attempt does not count.
     pub fn snooze(delay: Duration) -> Self {
-        Self(JobErrorKind::Snooze(Due::After(delay)))
+        Self(Outcome::snooze(delay))
     }
 
     /// Runs the job again at `at`; this attempt does not count.
     pub fn snooze_until(at: Timestamp) -> Self {
-        Self(JobErrorKind::Snooze(Due::At(at)))
+        Self(Outcome::Snooze(Due::At(at)))
     }
 
     /// Returns the job to the front of its queue for another worker; this attempt does not count.
     pub fn release() -> Self {
-        Self(JobErrorKind::Release)
+        Self(Outcome::Release)
     }
 
     fn failed(cause: impl Into<Cause>, retry: RetryWhen) -> Self {
-        let cause = cause.into();
-        Self(JobErrorKind::Failed { cause, retry })
+        let error = error_chain(cause.into().as_ref());
+        Self(Outcome::Failed { error, retry })
     }
 }
 
@@ -87,38 +82,16 @@ impl<E: StdError + Send + Sync + 'static> From<E> for JobError {
 
 impl From<JobError> for Outcome {
     fn from(error: JobError) -> Self {
-        match error.0 {
-            JobErrorKind::Failed { cause, retry } => Self::Failed {
-                error: error_chain(cause.as_ref()),
-                retry,
-            },
-            JobErrorKind::Snooze(due) => Self::Snooze(due),
-            JobErrorKind::Release => Self::Release,
-        }
+        error.0
     }
 }
 
 impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            JobErrorKind::Failed { cause, .. } => f.write_str(&error_chain(cause.as_ref())),
-            JobErrorKind::Snooze(_) => f.write_str("snoozed"),
-            JobErrorKind::Release => f.write_str("released"),
-        }
-    }
-}
-
-impl fmt::Debug for JobError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            JobErrorKind::Failed { cause, retry } => f
-                .debug_struct("JobError")
-                .field("cause", cause)
-                .field("retry", retry)
-                .finish(),
-            JobErrorKind::Snooze(due) => f.debug_tuple("JobError::Snooze").field(due).finish(),
-            JobErrorKind::Release => f.write_str("JobError::Release"),
-        }
+        f.write_str(match &self.0 {
+            Outcome::Failed { error, .. } => error,
+            other => other.as_str(),
+        })
     }
 }
 

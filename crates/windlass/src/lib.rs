@@ -54,7 +54,6 @@
 //! The types of the store interface are not: every store must handle all of them, so an addition is
 //! a breaking change.
 
-mod catch_panic;
 mod client;
 mod context;
 mod extract;

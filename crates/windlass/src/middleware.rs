@@ -4,9 +4,8 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use windlass_worker::{AttemptFuture, Outcome};
+use windlass_worker::{AttemptFuture, Outcome, run_handler};
 
-use crate::catch_panic::CatchPanic;
 use crate::context::Context;
 use crate::handler::BoxedHandler;
 
@@ -47,7 +46,8 @@ impl Next {
                 self.at += 1;
                 layer(context, self).await
             }
-            None => CatchPanic((self.run)(context)).await,
+            // A panic becomes a failure here, so that middleware can see it.
+            None => run_handler(&context, || (self.run)(context.clone())).await,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 mod run;
 mod running;
-mod signals;
 
 use std::any::type_name;
 use std::fmt;
@@ -16,8 +15,8 @@ pub use running::RunningWorker;
 
 use crate::client::Client;
 use crate::context::Context;
-use crate::extract::{DataMap, Needs};
-use crate::handler::{self, Function, IntoOutcome, IntoRawOutcome, RawArguments, TypedArguments};
+use crate::extract::DataMap;
+use crate::handler::{Function, IntoOutcome, IntoRawOutcome, RawArguments, TypedArguments};
 use crate::middleware::{Middleware, Next, middleware};
 use crate::registry::{Entry, Registry};
 use crate::typed::TypedJob;
@@ -81,15 +80,9 @@ impl Worker {
         F::Output: IntoOutcome<A::Job, M>,
         A: TypedArguments,
     {
-        let mut needs = Needs::default();
-        A::needs(&mut needs);
+        let mut entry = Entry::typed(function);
         let added = QueueName::new(A::Job::QUEUE).and_then(|queue| {
-            let entry = Entry {
-                run: handler::typed(function),
-                needs,
-                name: type_name::<F>(),
-                queue: Some(queue),
-            };
+            entry.queue = Some(queue);
             self.registry.add(A::Job::KIND, entry)
         });
         self.record_error(added);
@@ -104,7 +97,7 @@ impl Worker {
         F::Output: IntoRawOutcome<M>,
         A: RawArguments,
     {
-        let added = self.registry.add(kind, raw_entry(function));
+        let added = self.registry.add(kind, Entry::raw(function));
         self.record_error(added);
         self
     }
@@ -118,7 +111,7 @@ impl Worker {
         F::Output: IntoRawOutcome<M>,
         A: RawArguments,
     {
-        let added = self.registry.set_fallback(raw_entry(function));
+        let added = self.registry.set_fallback(Entry::raw(function));
         self.record_error(added);
         self
     }
@@ -240,23 +233,6 @@ impl Worker {
         if let (Err(error), None) = (added, &self.error) {
             self.error = Some(error);
         }
-    }
-}
-
-fn raw_entry<F, A, M>(function: F) -> Entry
-where
-    F: Function<A>,
-    F::Future: Send + 'static,
-    F::Output: IntoRawOutcome<M>,
-    A: RawArguments,
-{
-    let mut needs = Needs::default();
-    A::needs(&mut needs);
-    Entry {
-        run: handler::raw(function),
-        needs,
-        name: type_name::<F>(),
-        queue: None,
     }
 }
 

@@ -63,35 +63,26 @@ impl Draft {
         let job = J::options(job);
         Ok(Self { queue, job })
     }
-}
 
-impl<J: TypedJob> EnqueueBuilder<J> {
-    pub(super) fn typed(client: Client, job: &J) -> Self {
-        Self::new(client, Draft::typed(job))
+    pub(super) fn raw(queue: &str, payload: Bytes) -> Result<Self> {
+        let queue = QueueName::new(queue)?;
+        let job = NewJob::new(payload);
+        Ok(Self { queue, job })
     }
 }
 
 impl EnqueueBuilder<Raw> {
-    pub(super) fn raw(client: Client, queue: &str, payload: Bytes) -> Self {
-        let draft = QueueName::new(queue).map(|queue| Draft {
-            queue,
-            job: NewJob::new(payload),
-        });
-        Self::new(client, draft)
-    }
-
     /// Sets the kind of the job, which selects its handler.
     pub fn kind(self, kind: &str) -> Self {
-        let kind = Kind::new(kind);
         self.with(|draft| {
-            draft.job.kind = Some(kind?);
+            draft.job.kind = Some(Kind::new(kind)?);
             Ok(())
         })
     }
 }
 
 impl<J> EnqueueBuilder<J> {
-    fn new(client: Client, draft: Result<Draft>) -> Self {
+    pub(super) fn new(client: Client, draft: Result<Draft>) -> Self {
         Self {
             client,
             draft,
@@ -125,9 +116,8 @@ impl<J> EnqueueBuilder<J> {
 
     /// Sets the queue (default: the queue of the job's type).
     pub fn queue(self, queue: &str) -> Self {
-        let queue = QueueName::new(queue);
         self.with(|draft| {
-            draft.queue = queue?;
+            draft.queue = QueueName::new(queue)?;
             Ok(())
         })
     }
@@ -135,9 +125,8 @@ impl<J> EnqueueBuilder<J> {
     /// Sets the id (default: generated). Enqueueing the same id again is a duplicate, so retries are
     /// safe.
     pub fn id(self, id: &str) -> Self {
-        let id = JobId::new(id);
         self.with(|draft| {
-            draft.job.id = id?;
+            draft.job.id = JobId::new(id)?;
             draft.job.is_named = true;
             Ok(())
         })
@@ -164,9 +153,8 @@ impl<J> EnqueueBuilder<J> {
     /// Sets a key that only one live job of the queue may have. If another job has it, this one is a
     /// duplicate.
     pub fn unique_key(self, key: &str) -> Self {
-        let key = UniqueKey::new(key);
         self.with(|draft| {
-            draft.job.unique_key = Some(key?);
+            draft.job.unique_key = Some(UniqueKey::new(key)?);
             Ok(())
         })
     }

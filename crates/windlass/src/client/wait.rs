@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use windlass_core::wait::{JobEnd, wait_for_end};
-use windlass_core::{Bytes, Error, Job, JobId, JobState, QueueName, Reason};
+use windlass_core::{Bytes, Error, JobId, JobState, QueueName, Reason};
 
 use super::{Client, JobHandle};
 use crate::typed::TypedJob;
@@ -59,8 +59,7 @@ impl Client {
     /// [`keep_outcome`](crate::EnqueueBuilder::keep_outcome): if it ended before this call, the error is
     /// [`WaitError::NotFound`].
     pub async fn wait<J: TypedJob>(&self, handle: &JobHandle<J>) -> Result<J::Output, WaitError> {
-        let result = self.result(handle.queue(), handle.id(), None).await?;
-        output::<J>(result.as_ref())
+        self.output(handle, None).await
     }
 
     /// Like [`wait`](Self::wait), for at most `limit`.
@@ -69,10 +68,7 @@ impl Client {
         handle: &JobHandle<J>,
         limit: Duration,
     ) -> Result<J::Output, WaitError> {
-        let result = self
-            .result(handle.queue(), handle.id(), Some(limit))
-            .await?;
-        output::<J>(result.as_ref())
+        self.output(handle, Some(limit)).await
     }
 
     /// Waits until any job ends, for at most `limit` if set, and returns its result as bytes.
@@ -92,42 +88,37 @@ impl Client {
         self.wait(&handle).await
     }
 
+    /// A missing result is JSON `null`, which becomes `()` or `None`.
+    async fn output<J: TypedJob>(
+        &self,
+        handle: &JobHandle<J>,
+        limit: Option<Duration>,
+    ) -> Result<J::Output, WaitError> {
+        let result = self.result(handle.queue(), handle.id(), limit).await?;
+        let bytes = result.as_deref().unwrap_or(b"null");
+        serde_json::from_slice(bytes).map_err(|error| WaitError::Output(error.into()))
+    }
+
     async fn result(
         &self,
         queue: &QueueName,
         id: &JobId,
         limit: Option<Duration>,
     ) -> Result<Option<Bytes>, WaitError> {
-        match wait_for_end(self.store().as_ref(), queue, id, limit).await? {
-            JobEnd::Ended(job) => result_of(*job),
-            // A job with a result is always kept, so this one had none.
-            JobEnd::EndedNotKept(JobState::Succeeded) => Ok(None),
-            JobEnd::EndedNotKept(JobState::Cancelled) => Err(WaitError::Cancelled),
-            JobEnd::EndedNotKept(_) => Err(WaitError::Dead {
-                reason: None,
-                error: None,
-            }),
-            JobEnd::Gone | JobEnd::NotFound => Err(WaitError::NotFound),
-            JobEnd::TimedOut(_) => Err(WaitError::TimedOut),
+        let (state, result, reason, error) =
+            match wait_for_end(self.store().as_ref(), queue, id, limit).await? {
+                JobEnd::Ended(job) => (job.state, job.result, job.reason, job.error),
+                // A job with a result is always kept, so this one had none.
+                JobEnd::EndedNotKept(state) => (state, None, None, None),
+                JobEnd::Gone | JobEnd::NotFound => return Err(WaitError::NotFound),
+                JobEnd::TimedOut(_) => return Err(WaitError::TimedOut),
+            };
+        match state {
+            JobState::Succeeded => Ok(result),
+            JobState::Cancelled => Err(WaitError::Cancelled),
+            _ => Err(WaitError::Dead { reason, error }),
         }
     }
-}
-
-fn result_of(job: Job) -> Result<Option<Bytes>, WaitError> {
-    match job.state {
-        JobState::Succeeded => Ok(job.result),
-        JobState::Cancelled => Err(WaitError::Cancelled),
-        _ => Err(WaitError::Dead {
-            reason: job.reason,
-            error: job.error,
-        }),
-    }
-}
-
-/// A missing result is JSON `null`, which becomes `()` or `None`.
-fn output<J: TypedJob>(result: Option<&Bytes>) -> Result<J::Output, WaitError> {
-    let bytes = result.map_or(&b"null"[..], |result| result);
-    serde_json::from_slice(bytes).map_err(|error| WaitError::Output(error.into()))
 }
 
 impl fmt::Display for WaitError {

@@ -128,29 +128,17 @@ impl IntoResult for () {
     }
 }
 
-impl IntoResult for Bytes {
-    fn into_result(self, _: Seal) -> Result<Option<Bytes>, JobError> {
-        Ok(Some(self))
-    }
+macro_rules! stored_unchanged {
+    ($($bytes:ty),*) => {$(
+        impl IntoResult for $bytes {
+            fn into_result(self, _: Seal) -> Result<Option<Bytes>, JobError> {
+                Ok(Some(self.into()))
+            }
+        }
+    )*};
 }
 
-impl IntoResult for Vec<u8> {
-    fn into_result(self, _: Seal) -> Result<Option<Bytes>, JobError> {
-        Ok(Some(self.into()))
-    }
-}
-
-impl IntoResult for String {
-    fn into_result(self, _: Seal) -> Result<Option<Bytes>, JobError> {
-        Ok(Some(self.into()))
-    }
-}
-
-impl IntoResult for &'static str {
-    fn into_result(self, _: Seal) -> Result<Option<Bytes>, JobError> {
-        Ok(Some(self.into()))
-    }
-}
+stored_unchanged!(Bytes, Vec<u8>, String, &'static str);
 
 impl<T: Serialize> IntoResult for Json<T> {
     /// JSON `null` is stored as no result.

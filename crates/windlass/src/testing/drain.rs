@@ -60,14 +60,15 @@ struct Drain {
 
 impl Drain {
     fn new(worker: &Worker) -> Self {
-        let (queues, handler, mode) = worker.drain_parts().unwrap_or_else(|error| {
+        let (options, handler) = worker.parts().unwrap_or_else(|error| {
             panic!("the worker would not start: {error}; {}", error.help())
         });
+        let queues = options.queues.into_iter().map(|source| source.queue);
         Self {
             store: Arc::clone(worker.client().store()),
-            queues,
+            queues: queues.collect(),
             handler,
-            mode,
+            mode: options.mode,
             summary: Summary::default(),
             attempts: 0,
             attempts_of: HashMap::new(),
@@ -137,7 +138,7 @@ impl Drain {
                 .await
                 .expect("the store replies"),
         };
-        self.count(status);
+        self.summary.count(status);
     }
 
     async fn report(
@@ -172,31 +173,13 @@ impl Drain {
         Ok(status.into_iter().next().unwrap_or(OutcomeStatus::Gone))
     }
 
-    fn count(&mut self, status: OutcomeStatus) {
-        let summary = &mut self.summary;
-        match status {
-            OutcomeStatus::Completed => summary.succeeded += 1,
-            OutcomeStatus::Retrying => summary.failed += 1,
-            OutcomeStatus::Dead => summary.dead += 1,
-            OutcomeStatus::Released => summary.released += 1,
-            OutcomeStatus::Snoozed => summary.snoozed += 1,
-            OutcomeStatus::Cancelled => summary.cancelled += 1,
-            OutcomeStatus::LeaseLost | OutcomeStatus::Gone => summary.lost += 1,
-        }
-    }
-
     /// Returns the time until the next job of any queue is due.
     async fn next_due(&self) -> Option<Duration> {
-        let mut next = None;
+        let mut next: Option<u64> = None;
         for queue in &self.queues {
-            let stats = self.store.stats(queue).await;
-            let due = stats
-                .expect("the store replies")
-                .and_then(|stats| stats.next_due_ms);
-            next = match (next, due) {
-                (Some(next), Some(due)) => Some(std::cmp::min::<u64>(next, due)),
-                (next, due) => next.or(due),
-            };
+            let stats = self.store.stats(queue).await.expect("the store replies");
+            let due = stats.and_then(|stats| stats.next_due_ms);
+            next = next.into_iter().chain(due).min();
         }
         next.map(Duration::from_millis)
     }

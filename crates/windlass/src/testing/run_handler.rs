@@ -6,14 +6,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use windlass_core::{ClaimRequest, ClaimedJob, Token};
-use windlass_worker::Outcome;
+use windlass_worker::{Outcome, run_handler};
 
 use super::Testing;
-use crate::catch_panic::CatchPanic;
 use crate::client::Client;
 use crate::context::{Context, Shared};
-use crate::extract::{DataMap, Needs};
-use crate::handler::{self, BoxedHandler, Function, IntoOutcome, TypedArguments};
+use crate::extract::DataMap;
+use crate::handler::{Function, IntoOutcome, TypedArguments};
+use crate::registry::Entry;
 
 /// Runs a handler with a job as a worker would: through JSON, with a context. Await the returned value
 /// to get the outcome.
@@ -41,12 +41,8 @@ where
     F::Output: IntoOutcome<A::Job, M>,
     A: TypedArguments,
 {
-    let mut needs = Needs::default();
-    A::needs(&mut needs);
     HandlerRun {
-        run: handler::typed(function),
-        needs,
-        name: std::any::type_name::<F>(),
+        handler: Entry::typed(function),
         job,
         data: DataMap::default(),
         attempt: 1,
@@ -56,9 +52,7 @@ where
 /// A handler to run. See [`run`].
 #[must_use = "the handler does not run until this is awaited"]
 pub struct HandlerRun<J> {
-    run: BoxedHandler,
-    needs: Needs,
-    name: &'static str,
+    handler: Entry,
     job: J,
     data: DataMap,
     attempt: u32,
@@ -83,8 +77,11 @@ impl<J: crate::TypedJob> IntoFuture for HandlerRun<J> {
     type IntoFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        if let Some(missing) = self.needs.missing(&self.data) {
-            panic!("{} takes Data<{missing}>; add it with .data()", self.name);
+        let Entry {
+            run, needs, name, ..
+        } = self.handler;
+        if let Some(missing) = needs.missing(&self.data) {
+            panic!("{name} takes Data<{missing}>; add it with .data()");
         }
         Box::pin(async move {
             let client = Testing::new().client();
@@ -96,7 +93,8 @@ impl<J: crate::TypedJob> IntoFuture for HandlerRun<J> {
             let attempt = windlass_worker::AttemptContext::detached(store, queue, job, token);
             let data = self.data;
             let shared = Arc::new(Shared { client, data });
-            CatchPanic((self.run)(Context::new(attempt, shared))).await
+            let context = Context::new(attempt, shared);
+            run_handler(&context, || run(context.clone())).await
         })
     }
 }
@@ -112,7 +110,7 @@ async fn claimed(client: &Client, queue: &windlass_core::QueueName) -> (ClaimedJ
 impl<J> fmt::Debug for HandlerRun<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HandlerRun")
-            .field("handler", &self.name)
+            .field("handler", &self.handler.name)
             .finish_non_exhaustive()
     }
 }

@@ -4,11 +4,13 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
-use windlass_core::{Error, Result};
-use windlass_worker::{Runtime, Source, Summary};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use windlass_core::{Error, ErrorKind, Result};
+use windlass_worker::{Handle, Options, Runtime, Source, Summary};
 
-use super::signals::Signals;
 use super::{RunningWorker, Worker};
+#[cfg(feature = "testing")]
+use crate::client::Client;
 use crate::context::Shared;
 use crate::registry::Dispatch;
 
@@ -51,67 +53,71 @@ impl Worker {
         Ok(RunningWorker::start(self.into_runtime()?))
     }
 
-    fn into_runtime(mut self) -> Result<Runtime> {
-        if let Some(error) = self.error.take() {
-            return Err(error);
-        }
-        let handler = self.dispatch()?;
-        self.options.queues = self.sources()?;
-        Runtime::new(self.client.connections(), self.options, handler)
+    fn into_runtime(self) -> Result<Runtime> {
+        let (options, handler) = self.parts()?;
+        Runtime::new(self.client.connections(), options, handler)
     }
 
-    /// Returns the queues it claims from.
-    pub(crate) fn sources(&self) -> Result<Vec<Source>> {
-        if !self.options.queues.is_empty() {
-            return Ok(self.options.queues.clone());
+    /// Returns its options with its queues, and the handler of all its jobs; or why it cannot start.
+    pub(crate) fn parts(&self) -> Result<(Options, Arc<dyn Handle>)> {
+        if let Some(error) = &self.error {
+            return Err(error.clone());
         }
-        let queues = self.registry.queues();
-        if queues.is_empty() {
+        self.registry.check(&self.data)?;
+        let mut options = self.options.clone();
+        if options.queues.is_empty() {
+            let queues = self.registry.queues();
+            options.queues = queues.into_iter().map(Source::new).collect();
+        }
+        if options.queues.is_empty() {
             let why = "no queue is set, and there is no typed job to take it from";
             let help = "add a queue with Worker::queue";
             return Err(Error::invalid("worker", why, help));
         }
-        Ok(queues.into_iter().map(Source::new).collect())
-    }
-
-    /// Returns the handler of all its jobs. Fails if shared data is missing.
-    pub(crate) fn dispatch(&self) -> Result<Arc<dyn windlass_worker::Handle>> {
-        self.registry.check(&self.data)?;
-        Ok(Arc::new(Dispatch {
+        options.check()?;
+        let handler = Dispatch {
             registry: self.registry.clone(),
             middleware: self.middleware.clone().into(),
             shared: Arc::new(Shared {
                 client: self.client.clone(),
                 data: self.data.clone(),
             }),
-        }))
+        };
+        Ok((options, Arc::new(handler)))
+    }
+
+    #[cfg(feature = "testing")]
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 }
 
-/// What a drain needs from a worker: its queues, its handler and its mode.
-#[cfg(feature = "testing")]
-pub(crate) type DrainParts = (
-    Vec<windlass_core::QueueName>,
-    Arc<dyn windlass_worker::Handle>,
-    windlass_core::Mode,
-);
+/// Receives SIGTERM and SIGINT, from its creation on.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
 
-#[cfg(feature = "testing")]
-impl Worker {
-    pub(crate) fn client(&self) -> &crate::client::Client {
-        &self.client
+impl Signals {
+    fn listen() -> Result<Self> {
+        let listen = |kind| {
+            signal(kind).map_err(|error| {
+                let what = "cannot install signal handlers";
+                let help = "use Worker::run_until or Worker::start, and stop the worker from code";
+                Error::new(ErrorKind::Internal, what, help).caused_by(error)
+            })
+        };
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
     }
 
-    /// Returns what a drain needs, or why the worker would not start.
-    pub(crate) fn drain_parts(&self) -> Result<DrainParts> {
-        if let Some(error) = &self.error {
-            return Err(error.clone());
+    /// Waits for the next signal.
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
-        let handler = self.dispatch()?;
-        let mut options = self.options.clone();
-        options.queues = self.sources()?;
-        options.check()?;
-        let queues = options.queues.into_iter().map(|source| source.queue);
-        Ok((queues.collect(), handler, options.mode))
     }
 }

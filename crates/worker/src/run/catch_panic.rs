@@ -9,8 +9,8 @@ use crate::context::AttemptContext;
 use crate::handle::AttemptFuture;
 use crate::outcome::Outcome;
 
-/// Runs an attempt to its end. A panic is counted and becomes a failure. Whoever sees the outcome of a handler
-/// first calls this: the runtime, or middleware inside of it.
+/// Runs an attempt to its end. A panic is counted and becomes a failure. Called by the runtime, and by code
+/// within an attempt that must see how its handler ended, such as middleware.
 pub async fn run_handler(
     context: &AttemptContext,
     start: impl FnOnce() -> AttemptFuture,
