@@ -11,11 +11,11 @@ use windlass_core::{
 };
 
 use crate::codec::job::{claimed, opts_of};
+use crate::codec::job_id;
 use crate::codec::names::{
     AT_MOST_ONCE, CLAIM_AGAIN, DISPATCH, NEXT_DUE, NOTHING_FOUND, PAYLOADS_ONLY, SHARED_OPTS,
 };
 use crate::codec::opts::Opts;
-use crate::codec::{job_id, progress};
 use crate::outcome::release_args;
 use crate::partition::{Partition, count_of, number_arg, text_arg};
 use crate::reply::Reply;

@@ -1,6 +1,5 @@
 //! Fencing: a stale token changes nothing, and exactly one claim completes a job.
 
-use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{
     Claim, Due, Fraction, JobLease, LeaseStatus, LeaseTime, OutcomeStatus, Result, Retry, Token,
 };

@@ -2,8 +2,8 @@
 
 use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{
-    Change, ClaimRequest, Due, ErrorKind, Fraction, JobState, LeaseStatus, LeaseTime,
-    OutcomeStatus, Renewal, Renewed, Result, Retry, Target,
+    Change, ClaimRequest, Due, Fraction, JobState, LeaseStatus, LeaseTime, OutcomeStatus, Renewal,
+    Renewed, Result, Retry, Target,
 };
 
 use crate::fixture::{Fixture, almost, boot, id, ids, lease_of, ms, numbered, secs};

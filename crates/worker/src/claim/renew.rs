@@ -91,7 +91,7 @@ async fn renew(
     let lease = shared.options.lease;
     let call = store.renew(queue.name(), renewal, lease);
     // Abandon a call that takes longer: the next try may succeed in time.
-    let Ok(renewed) = timeout((lease / 3).max(Duration::from_millis(50)), call).await else {
+    let Ok(renewed) = timeout((lease.get() / 3).max(Duration::from_millis(50)), call).await else {
         return Ok(());
     };
     let renewed = renewed?;

@@ -66,7 +66,7 @@ async fn attempt(
         Ok(Behaviour::Block) if job.expiries == 0 => {
             is_blocked.store(true, Ordering::Release);
             // Let some other jobs start, as in a process that hangs.
-            tokio::time::sleep(LEASE / 10).await;
+            tokio::time::sleep(LEASE.get() / 10).await;
             output.line(READY_TO_BE_KILLED);
             std::future::pending().await
         }

@@ -112,7 +112,7 @@ fn job(callers: &mut Callers) -> NewJob {
     }
     job.kind = percent(rng, 40).then(|| kind(rng));
     job.retry = policy(rng, now);
-    job.timeout = percent(rng, 10).then(|| lease(rng));
+    job.timeout = percent(rng, 10).then(|| lease(rng).get());
     job.expires = percent(rng, 15).then(|| due(rng, now));
     job.unique_key = percent(rng, 25).then(|| key(rng));
     job.keep_outcome = percent(rng, 20);
