@@ -60,7 +60,7 @@ mod task;
 use bytes::Bytes;
 use redis::{Value, cmd};
 use windlass_core::{Error, Result};
-use windlass_store_redis::raw_client::RawScript;
+use windlass_redis_link::raw_client::RawScript;
 
 use crate::{InteropServer, reply};
 

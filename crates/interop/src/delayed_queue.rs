@@ -48,7 +48,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::Result;
-use windlass_store_redis::raw_client::RawScript;
+use windlass_redis_link::raw_client::RawScript;
 
 pub use count::DelayedCounts;
 pub use end::{AckStatus, ReturnTo};
@@ -123,7 +123,7 @@ fn text(text: &str) -> Bytes {
 macro_rules! script {
     ($file:literal) => {
         std::sync::LazyLock::new(|| {
-            windlass_store_redis::raw_client::RawScript::new(&[
+            windlass_redis_link::raw_client::RawScript::new(&[
                 include_str!("../../lua/delayed_queue/lib/keys.lua"),
                 include_str!(concat!("../../lua/delayed_queue/", $file)),
             ])

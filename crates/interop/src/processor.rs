@@ -12,7 +12,7 @@ use bytes::Bytes;
 use redis::Value;
 use tokio::time::Instant;
 use windlass_core::Result;
-use windlass_store_redis::raw_client::RawScript;
+use windlass_redis_link::raw_client::RawScript;
 
 use crate::{InteropServer, reply};
 

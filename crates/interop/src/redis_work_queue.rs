@@ -49,7 +49,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::Result;
-use windlass_store_redis::raw_client::RawScript;
+use windlass_redis_link::raw_client::RawScript;
 
 pub use clean::WorkQueueCleanReport;
 pub use count::Counts;
@@ -127,7 +127,7 @@ impl WorkQueue {
 macro_rules! script {
     ($file:literal) => {
         std::sync::LazyLock::new(|| {
-            windlass_store_redis::raw_client::RawScript::new(&[
+            windlass_redis_link::raw_client::RawScript::new(&[
                 include_str!("../../lua/redis_work_queue/lib/keys.lua"),
                 include_str!(concat!("../../lua/redis_work_queue/", $file)),
             ])

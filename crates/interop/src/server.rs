@@ -1,7 +1,7 @@
 //! The Redis server that holds the keys of an older system.
 
 use windlass_core::Result;
-use windlass_store_redis::raw_client::RawClient;
+use windlass_redis_link::raw_client::RawClient;
 
 /// The Redis server that holds the keys of an older system. Clones share connections.
 #[derive(Debug, Clone)]

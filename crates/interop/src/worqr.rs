@@ -74,7 +74,7 @@ mod workers;
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::Result;
-use windlass_store_redis::raw_client::RawClient;
+use windlass_redis_link::raw_client::RawClient;
 
 pub use cleanup::WorqrCleanReport;
 pub use events::{DoneMessage, WorqrEvent, WorqrListener};

@@ -1,9 +1,9 @@
 //! Operations for administrators: facts about the servers, and deleting the whole store.
 
 use windlass_core::{DurabilityLevel, Result};
+use windlass_redis_link::LinkAddress;
+use windlass_redis_link::ServerInfo;
 
-use crate::address::Address;
-use crate::link::ServerInfo;
 use crate::open::RedisStore;
 
 /// Facts about a store and its servers.
@@ -40,5 +40,5 @@ impl RedisStore {
 /// Parses a URL, including its options, and returns the durability it requests. Errors never quote
 /// the URL, because it may contain a password.
 pub fn check_url(url: &str) -> Result<DurabilityLevel> {
-    Ok(Address::parse(url)?.durability.into())
+    Ok(LinkAddress::parse(url)?.durability.into())
 }

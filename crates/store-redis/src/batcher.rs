@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use windlass_core::{Error, ErrorKind, Result};
 
-use crate::link::Progress;
+use windlass_redis_link::LinkProgress;
 
 type BatchFuture<R> = Pin<Box<dyn Future<Output = Result<Vec<R>>> + Send>>;
 type RunBatch<T, R> = Box<dyn Fn(Vec<T>) -> BatchFuture<R> + Send + Sync>;
@@ -42,7 +42,7 @@ impl Default for BatchLimits {
 /// Merges calls into batches; clones share one queue.
 pub(crate) struct Batcher<T, R> {
     inner: Arc<Inner<T, R>>,
-    progress: Arc<Progress>,
+    progress: Arc<LinkProgress>,
 }
 
 struct Inner<T, R> {
@@ -89,12 +89,12 @@ where
                     in_flight: 0,
                 }),
             }),
-            progress: Progress::new(None),
+            progress: LinkProgress::new(None),
         }
     }
 
     /// Makes calls wait longer than their timeout while this progress goes on.
-    pub(crate) fn with_progress(mut self, progress: Arc<Progress>) -> Self {
+    pub(crate) fn with_progress(mut self, progress: Arc<LinkProgress>) -> Self {
         self.progress = progress;
         self
     }

@@ -5,10 +5,10 @@ use windlass_core::limits::SCAN_PAGE;
 use windlass_core::{
     Change, Changed, ChangedJob, Changes, Cursor, Filter, JobId, JobState, Page, Result, Target,
 };
+use windlass_redis_link::reply::{Reply, unexpected_reply};
 
 use crate::codec::job_id;
 use crate::partition::{Partition, number_arg, text_arg};
-use crate::reply::{Reply, unexpected_reply};
 
 /// How often a purge that read only stale entries is repeated.
 const AGAIN_MAX: usize = 10_000;

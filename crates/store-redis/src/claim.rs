@@ -9,6 +9,7 @@ use windlass_core::{
     Claim, ClaimRequest, ClaimedJob, Claimer, Fraction, JobLease, LeaseStatus, Mode, Owner,
     Renewal, Renewed, Result, Timestamp, Token,
 };
+use windlass_redis_link::reply::Reply;
 
 use crate::codec::job::{claimed, opts_of};
 use crate::codec::job_id;
@@ -18,7 +19,6 @@ use crate::codec::names::{
 use crate::codec::opts::Opts;
 use crate::outcome::release_args;
 use crate::partition::{Partition, count_of, number_arg, text_arg};
-use crate::reply::Reply;
 
 /// How often a claim that read only stale entries, or reaped a part of a lease, is repeated.
 const AGAIN_MAX: usize = 10_000;

@@ -16,13 +16,13 @@ use windlass_core::wait::Deadline;
 use windlass_core::{Claim, ClaimRequest, Error, Result};
 
 use crate::claim::{Found, claim_args};
-use crate::link::WaitOn;
 use crate::partition::{Partition, claim_error};
 use crate::queue::{Queue, for_partition, may_skip};
-use crate::reply::Reply;
 
 pub(crate) use waiters::Waiters;
 use waiters::{Entered, Lead, Turn};
+use windlass_redis_link::WaitOn;
+use windlass_redis_link::reply::Reply;
 
 /// How much longer than until the next due job the server waits: our own wake-up comes first.
 const WAKE_UP_SLACK: Duration = Duration::from_millis(50);

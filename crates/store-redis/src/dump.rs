@@ -14,6 +14,7 @@ use windlass_core::{
     Clock, Job, JobId, JobState, Priority, QueueName, Result, Stats, SystemClock, Timestamp, Token,
     UniqueKey,
 };
+use windlass_redis_link::Link;
 
 use crate::codec::claim::{OpenClaim, StoredClaim, StoredOwner, owner_of, read_left};
 use crate::codec::end::{EndRecord, Tombstone};
@@ -24,7 +25,6 @@ use crate::codec::names::{STATS_FIELD, SUSPECT_LANE};
 use crate::codec::stats::{StateCounts, StatsRecord, whole_number};
 use crate::codec::{damaged, job_id, rules, score, text, value};
 use crate::keys::{Key, Keys};
-use crate::link::Link;
 use crate::open::RedisStore;
 
 /// Payloads read at once. The largest has a mebibyte.

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use redis::Value;
 use windlass_core::setting::PARTITIONS_MAX;
 use windlass_core::{DurabilityLevel, Enqueued, Error, JobId, JobState, NewJob, Result};
+use windlass_redis_link::reply::{self, unexpected_reply};
 
 use crate::codec::names::{DUPLICATE, OWN_SPECS, STORED_READY, STORED_SCHEDULED};
 use crate::codec::opts;
 use crate::partition::{Partition, is_text, number_arg, text_arg};
-use crate::reply::{self, unexpected_reply};
 
 /// The reply of one partition to a batch.
 #[derive(Debug, Default)]

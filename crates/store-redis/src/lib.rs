@@ -17,14 +17,12 @@
 //!
 //! `docs/redis-layout.md` describes the stored data: `keys` names the keys, `codec` decodes the
 //! values, and the Lua files change them; `script` builds each script from its file and the files
-//! it uses. `address` parses a URL, `link` connects to the servers, `error` maps their errors,
-//! `batcher` merges calls, `call_slots` numbers them, `deadline` bounds them. `partition` is one partition of a queue, with a file per group of verbs:
-//! `enqueue`, `claim`, `claim_wait`, `outcome`, `change`, `read`, `maintenance`, `audit`; `queue` is
-//! all partitions of a queue. [`open`] opens the store, `store` implements
-//! [`Store`](windlass_core::Store), `watch` has the notifications, `workers` the registry; [`admin`]
-//! is for operators, [`raw_client`] for the keys of other systems, `fuzz` for the fuzz targets.
+//! it uses. [`windlass_redis_link`] sends the calls, `batcher` merges them, `call_slots` numbers them.
+//! `partition` is one partition of a queue, with a file per group of verbs: `enqueue`, `claim`,
+//! `claim_wait`, `outcome`, `change`, `read`, `maintenance`, `audit`; `queue` is all partitions of a
+//! queue. [`open`] opens the store, `store` implements [`Store`](windlass_core::Store), `watch` has the
+//! notifications, `workers` the registry; [`admin`] is for operators, `fuzz` for the fuzz targets.
 
-mod address;
 pub mod admin;
 mod audit;
 mod batcher;
@@ -33,27 +31,22 @@ mod change;
 mod claim;
 mod claim_wait;
 mod codec;
-mod deadline;
 mod dump;
 mod enqueue;
-mod error;
 #[doc(hidden)]
 pub mod fuzz;
 mod keys;
-mod link;
 mod maintenance;
 pub mod open;
 mod outcome;
 mod partition;
 mod queue;
-pub mod raw_client;
 mod read;
-mod reply;
 mod script;
 mod store;
 mod watch;
 mod workers;
 
 pub use admin::{RedisInfo, check_url};
-pub use link::ServerInfo;
 pub use open::{Options, RedisStore};
+pub use windlass_redis_link::ServerInfo;

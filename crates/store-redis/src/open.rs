@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::{Clock, Error, ErrorKind, Limits, QueueName, Result};
+use windlass_redis_link::LinkAddress;
+use windlass_redis_link::{Link, LinkMode};
 
-use crate::address::Address;
 use crate::keys::Keys;
-use crate::link::{Link, LinkMode};
 use crate::partition::Shared;
 use crate::queue::Queue;
 use crate::script::{ClockSource, Script, Scripts};
@@ -42,7 +42,7 @@ impl RedisStore {
     /// Opens the store at `url`: `redis://…`, `rediss://…`, `redis+unix://…`, `redis-sentinel://…`
     /// or `redis-cluster://…`.
     pub async fn open(url: &str, options: Options) -> Result<Self> {
-        let address = Address::parse(url)?;
+        let address = LinkAddress::parse(url)?;
         // Boxed: the nested future is too deep for the compiler in some callers.
         let link = Box::pin(Link::open(&address, LinkMode::Store)).await?;
         let source = match options.clock {
@@ -112,7 +112,7 @@ async fn check_schema(link: &Link, registry: &Keys) -> Result<()> {
     if found == redis::Value::Nil {
         return Ok(());
     }
-    let found = crate::reply::text(found)?;
+    let found = windlass_redis_link::reply::text(found)?;
     match found.parse::<u64>() {
         Ok(schema) if schema <= SCHEMA => Ok(()),
         Ok(schema) => Err(Error::new(

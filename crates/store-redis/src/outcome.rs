@@ -10,11 +10,11 @@ use windlass_core::{
     Claim, ClaimRequest, Completed, Completion, Due, Failure, JobLease, OutcomeStatus, Result,
     Retry, Snooze, Token,
 };
+use windlass_redis_link::reply::{self, Reply, unexpected_reply};
 
 use crate::claim::{Found, claim_args};
 use crate::codec::names::{RETRY_AT, RETRY_BY_POLICY, RETRY_NEVER};
 use crate::partition::{Partition, distinct_runs, number_arg, text_arg};
-use crate::reply::{self, Reply, unexpected_reply};
 
 impl Partition {
     pub(crate) async fn complete(

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::{Claimer, Clock, Error, QueueName, Result};
+use windlass_redis_link::reply::{self, Reply};
+use windlass_redis_link::{Call, Link, Resend};
 
 use crate::call_slots::{CallSlot, CallSlots};
 use crate::codec::names::STATS_FIELD;
 use crate::keys::Keys;
-use crate::link::{Call, Link, Resend};
-use crate::reply::{self, Reply};
 use crate::script::{Script, Scripts};
 
 /// Help for a claim that is not the same claim when it is repeated.
@@ -48,7 +48,7 @@ impl Shared {
             args.push(Bytes::from(clock.now_us().to_string()));
         }
         Call {
-            script,
+            script: &script.sent,
             keys: keys.declared(&script.keys),
             args,
         }

@@ -20,13 +20,12 @@ use windlass_core::{
     BootId, Claim, ClaimRequest, Claimer, Completion, Enqueued, Error, ErrorKind, Mode, NewJob,
     OutcomeStatus, QueueName, Result,
 };
+use windlass_redis_link::deadline;
 
 pub(crate) use enqueue::{result_bytes, weight};
 
-use crate::address::Kind;
 use crate::batcher::Batcher;
 use crate::claim_wait::Waiters;
-use crate::deadline;
 use crate::partition::{Partition, Shared};
 
 pub(crate) use outcome::Outcomes;
@@ -137,7 +136,7 @@ impl Queue {
 
     /// Whether each partition is in another slot.
     pub(crate) fn is_on_cluster(&self) -> bool {
-        matches!(self.shared.link.address().kind, Kind::Cluster { .. })
+        self.shared.link.address().is_cluster()
     }
 
     /// The waiting claims that can take the same jobs. Those of a boot are separate: a boot may not be

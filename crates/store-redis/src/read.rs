@@ -1,6 +1,7 @@
 //! get, list, stats: reads jobs and stats. Read-only.
 
 use windlass_core::{Cursor, Filter, Job, JobId, JobState, Page, Result, Stats, Timestamp};
+use windlass_redis_link::reply::{Reply, unexpected_reply};
 
 use crate::change::scan_args;
 use crate::codec::job::RawJob;
@@ -8,7 +9,6 @@ use crate::codec::job_id;
 use crate::codec::opts::{self, Opts};
 use crate::codec::stats::{StateCounts, StatsRecord};
 use crate::partition::{Partition, text_arg};
-use crate::reply::{Reply, unexpected_reply};
 
 impl Partition {
     pub(crate) async fn get(&self, id: &JobId) -> Result<Option<Job>> {

@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use windlass_redis_link::script::header;
+
 use crate::keys::{Key, KeyType};
 
 mod fold;
@@ -28,32 +30,13 @@ pub(crate) struct Script {
     /// Its name in the table below.
     #[cfg(test)]
     pub(crate) name: &'static str,
-    /// The text sent to Redis.
-    pub(crate) source: String,
-    /// The SHA-1 of `source`, for `EVALSHA`.
-    pub(crate) sha: String,
+    /// What is sent to Redis.
+    pub(crate) sent: windlass_redis_link::Script,
     /// The keys it declares, in order.
     pub(crate) keys: Vec<Key>,
     /// Whether it remembers its reply for a call that is sent again (`lua/lib/call.lua`). Its first
     /// arguments name the call.
     pub(crate) is_remembered: bool,
-}
-
-impl Script {
-    /// A script that works on keys of other systems; sent as it is.
-    pub(crate) fn raw(parts: &[&str]) -> Self {
-        let flags = parts.iter().find_map(|part| header(part, "flags"));
-        let source = shebang(flags.unwrap_or_default()) + &parts.concat();
-        let sha = redis::Script::new(&source).get_hash().to_owned();
-        Self {
-            #[cfg(test)]
-            name: "raw",
-            source,
-            sha,
-            keys: Vec::new(),
-            is_remembered: false,
-        }
-    }
 }
 
 macro_rules! scripts {
@@ -201,20 +184,6 @@ libraries! {
     "workers/registry",
 }
 
-/// The value of a field in the header of a script.
-fn header<'a>(text: &'a str, field: &str) -> Option<&'a str> {
-    let lines = text.lines().map_while(|line| line.strip_prefix("-- "));
-    let mut values = lines.filter_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-    values.next().map(str::trim)
-}
-
-fn shebang(flags: &str) -> String {
-    match flags {
-        "" => "#!lua\n".to_owned(),
-        flags => format!("#!lua flags={flags}\n"),
-    }
-}
-
 /// Builds a script: flags, keys, a check of their types, names, the clock, the files it uses, and
 /// its own text.
 ///
@@ -229,8 +198,7 @@ fn build(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
             Key::named(key).unwrap_or_else(|| panic!("{name} declares the unknown key {key}"))
         })
         .collect();
-    let mut source = shebang(header(text, "flags").unwrap_or_default());
-    source.push_str(library("names"));
+    let mut source = library("names").to_owned();
     source.push_str(&type_checks(&keys));
     if header(text, "guards") != Some("lazy") {
         source.push_str("check_types()\n");
@@ -250,13 +218,12 @@ fn build(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
         source.push_str(library(used));
     }
     source.push_str(text);
+    let flags = header(text, "flags").unwrap_or_default();
     let source = fold::fold(&source, &positions(&keys));
-    let sha = redis::Script::new(&source).get_hash().to_owned();
     Script {
         #[cfg(test)]
         name,
-        source,
-        sha,
+        sent: windlass_redis_link::Script::new(flags, &source),
         keys,
         is_remembered,
     }

@@ -12,12 +12,12 @@ use windlass_core::{
     NewJob, NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings,
     Snooze, Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
 };
+use windlass_redis_link::deadline;
+use windlass_redis_link::reply::{self, Reply};
 
-use crate::deadline;
 use crate::open::RedisStore;
 use crate::partition::Partition;
 use crate::queue::{Outcomes, all_done, result_bytes, weight};
-use crate::reply::{self, Reply};
 use crate::watch::Notifier;
 use crate::workers::{self, Workers};
 

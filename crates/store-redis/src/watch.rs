@@ -10,9 +10,9 @@ use bytes::Bytes;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 use windlass_core::{JobId, JobState, Notification, QueueName, Result, Watch};
+use windlass_redis_link::{ChannelKind, Subscriber, SubscriberEvent};
 
 use crate::codec::names::{NOTIFY_CANCEL, NOTIFY_WORK};
-use crate::link::{ChannelKind, Subscriber, SubscriberEvent};
 use crate::partition::{Partition, number_arg};
 
 /// How long scripts publish after a call of `watch`, and how often it is repeated.

@@ -9,9 +9,9 @@ use windlass_core::{
     BootId, Error, Heartbeat, JobId, NewWorker, QueueName, Result, Timestamp, WorkerCommand,
     WorkerRecord,
 };
+use windlass_redis_link::reply::{self, Reply, unexpected_reply};
 
 use crate::codec::damaged;
-use crate::reply::{self, Reply, unexpected_reply};
 
 /// The cursor of the first page, and the next cursor of the last page.
 const START: &str = "0";

@@ -12,7 +12,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ("windlass-core", &[]),
     ("windlass-store-memory", &["windlass-core"]),
     ("windlass-store-sqlite", &["windlass-core"]),
-    ("windlass-store-redis", &["windlass-core"]),
+    ("windlass-redis-link", &["windlass-core"]),
+    (
+        "windlass-store-redis",
+        &["windlass-core", "windlass-redis-link"],
+    ),
     ("windlass-worker", &["windlass-core"]),
     // Its tests use the crate that re-exports it.
     ("windlass-derive", &["windlass"]),
@@ -30,9 +34,9 @@ const EDGES: &[(&str, &[&str])] = &[
             "windlass-api",
             "windlass-core",
             "windlass-exec",
+            "windlass-redis-link",
             "windlass-server",
             "windlass-stdio",
-            "windlass-store-redis",
             "windlass-terminal",
         ],
     ),
@@ -110,11 +114,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ("xtask", &["windlass-testkit"]),
 ];
 
-/// What the tests of any crate may use as well: the conformance suite, the memory store, and the
-/// ledger of the crash tests.
-const DEV: [&str; 3] = [
+/// What the tests of any crate may use as well: the conformance suite, the stores, and the ledger of
+/// the crash tests.
+const DEV: [&str; 4] = [
     "windlass-testkit",
     "windlass-store-memory",
+    "windlass-store-redis",
     "windlass-chaos",
 ];
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windlass_core::Result;
-use windlass_store_redis::raw_client;
+use windlass_redis_link::raw_client;
 
 use super::BluequeQueue;
 

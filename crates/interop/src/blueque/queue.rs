@@ -99,7 +99,7 @@ impl BluequeQueue {
 
     pub(super) async fn run(
         &self,
-        script: &'static windlass_store_redis::raw_client::RawScript,
+        script: &'static windlass_redis_link::raw_client::RawScript,
         args: Vec<Bytes>,
     ) -> Result<Value> {
         self.blueque.run(script, &self.keys, args).await

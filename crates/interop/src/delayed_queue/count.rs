@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use redis::Value;
 use windlass_core::Result;
-use windlass_store_redis::raw_client::RawScript;
+use windlass_redis_link::raw_client::RawScript;
 
 use super::{DelayedQueue, script};
 use crate::reply::{list, number};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use windlass_core::{Due, JobId, Result};
-use windlass_store_redis::raw_client::RawScript;
+use windlass_redis_link::raw_client::RawScript;
 
 use super::{DelayedQueue, script, text};
 

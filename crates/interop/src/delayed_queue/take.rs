@@ -7,7 +7,7 @@ use bytes::Bytes;
 use redis::Value;
 use tokio::time::Instant;
 use windlass_core::{BootId, Result, Timestamp};
-use windlass_store_redis::raw_client::RawScript;
+use windlass_redis_link::raw_client::RawScript;
 
 use super::count::count;
 use super::{DelayedQueue, script, text};

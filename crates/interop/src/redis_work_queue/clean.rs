@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::Result;
-use windlass_store_redis::raw_client::RawScript;
+use windlass_redis_link::raw_client::RawScript;
 
 use super::{WorkQueue, script};
 use crate::reply::{bytes, list, number};

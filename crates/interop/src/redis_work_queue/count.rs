@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use redis::{Cmd, Value};
 use windlass_core::Result;
-use windlass_store_redis::raw_client::RawScript;
+use windlass_redis_link::raw_client::RawScript;
 
 use super::{WorkQueue, script};
 use crate::reply::{list, number};

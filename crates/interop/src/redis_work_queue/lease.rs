@@ -7,7 +7,7 @@ use bytes::Bytes;
 use redis::Value;
 use tokio::time::Instant;
 use windlass_core::{Error, ErrorKind, Result};
-use windlass_store_redis::raw_client::RawScript;
+use windlass_redis_link::raw_client::RawScript;
 
 use super::{Item, WorkQueue, script};
 use crate::reply::{bytes, list, text};

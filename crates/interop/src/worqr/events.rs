@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_core::Result;
-use windlass_store_redis::raw_client::{Subscriber as Subscription, SubscriberEvent};
+use windlass_redis_link::raw_client::{Subscriber as Subscription, SubscriberEvent};
 
 use super::Worqr;
 use super::keys::Channel;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use windlass_store_redis::raw_client::RawScript;
+use windlass_redis_link::raw_client::RawScript;
 
 use super::keys::WorqrLayout;
 

@@ -1,9 +1,9 @@
 //! The reply of an audit page.
 
 use windlass_core::{Repair, Result};
+use windlass_redis_link::reply::Reply;
 
 use super::repair;
-use crate::reply::Reply;
 
 /// One page.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use windlass_core::{JobId, Repair, Result};
 
-use crate::reply::unexpected_reply;
+use windlass_redis_link::reply::unexpected_reply;
 
 /// Each code with its message, in which `{}` stands for the detail that the script reports.
 const MESSAGES: [(&str, &str); 37] = [

@@ -1,6 +1,7 @@
 //! The first page of an audit: checks the types of the keys and repairs what all other scripts need.
 
 use windlass_core::{Error, ErrorKind, Repair, Result, Setting};
+use windlass_redis_link::reply::{self, Reply};
 
 use super::page::Page;
 use super::repair;
@@ -10,7 +11,6 @@ use crate::codec::value;
 use crate::keys::{KeyType, Keys};
 use crate::partition::Partition;
 use crate::queue::Queue;
-use crate::reply::{self, Reply};
 
 /// The result of the first page.
 #[derive(Debug)]

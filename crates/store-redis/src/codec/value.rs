@@ -3,7 +3,7 @@
 use redis::Value;
 use windlass_core::{Bytes, Result};
 
-use crate::reply::{bytes, text, unexpected_reply};
+use windlass_redis_link::reply::{bytes, text, unexpected_reply};
 
 /// The items of a list.
 pub(crate) fn items(value: Value) -> Result<Vec<Bytes>> {

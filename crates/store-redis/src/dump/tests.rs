@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use windlass_core::{ErrorKind, OutcomeStatus, Owner};
+use windlass_redis_link::LinkAddress;
+use windlass_redis_link::LinkMode;
 use windlass_testkit::redis::Server;
 
 use super::*;
-use crate::address::Address;
 use crate::keys::KeyType;
-use crate::link::LinkMode;
 
 /// Keys and their planted values.
 #[derive(Default)]
@@ -302,7 +302,7 @@ async fn a_server_shows_the_same_as_what_was_planted_there() {
         };
         server.command(&[&[Bytes::from(command), key.clone()], &args[..]].concat());
     }
-    let address = Address::parse(&server.url()).expect("the URL is valid");
+    let address = LinkAddress::parse(&server.url()).expect("the URL is valid");
     let link = Link::open(&address, LinkMode::Store)
         .await
         .expect("the server is up");

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use windlass_core::{Completion, Enqueued, Error, NewJob, OutcomeStatus, Result};
+use windlass_redis_link::deadline;
 
 use super::{BATCH_BYTES, BATCH_MAX, EnqueueReply, Queue, disagreement, partly_applied, worse};
 use crate::batcher::{BatchLimits, Batcher};
-use crate::deadline;
 use crate::partition::{Partition, distinct_runs};
 
 /// How often jobs are sent again because the queue grew meanwhile.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{BootId, Renewal, Renewed, Result, Token};
+use windlass_redis_link::deadline;
 
 use super::outcome::partition_of_token;
 use super::{Queue, worse};
-use crate::deadline;
 
 impl Queue {
     pub(crate) async fn renew(&self, renewal: Renewal, lease: Duration) -> Result<Renewed> {

@@ -15,7 +15,7 @@ fn pins() -> String {
         (ClockSource::Argument, "argument"),
     ] {
         for script in Scripts::of(clock).all() {
-            let _ = writeln!(text, "{} {name} {}", script.sha, script.name);
+            let _ = writeln!(text, "{} {name} {}", script.sent.sha(), script.name);
         }
     }
     text
@@ -50,7 +50,7 @@ fn keys_in(text: &str) -> BTreeSet<&str> {
 fn a_script_names_only_keys_that_it_declares() {
     for script in Scripts::of(ClockSource::Redis).all() {
         let declared: BTreeSet<_> = script.keys.iter().map(|key| key.name()).collect();
-        let unknown: Vec<_> = keys_in(&script.source)
+        let unknown: Vec<_> = keys_in(script.sent.source())
             .into_iter()
             .filter(|name| !declared.contains(name))
             .collect();
@@ -65,7 +65,8 @@ fn a_script_declares_only_keys_that_it_names() {
         if script.name.starts_with("audit_") {
             continue;
         }
-        let body = &script.source[script.source.find("\nend\n").unwrap_or_default()..];
+        let body =
+            &script.sent.source()[script.sent.source().find("\nend\n").unwrap_or_default()..];
         let positions = positions(&script.keys);
         let is_idle = |name: &String| {
             let expression = positions.get(name).unwrap_or(name);
@@ -100,7 +101,11 @@ fn no_script_searches_or_waits() {
         for word in [
             "'KEYS'", "'SCAN'", "'LREM'", "'LPOS'", "'EXPIRE'", "cjson", "cmsgpack",
         ] {
-            assert!(!script.source.contains(word), "{} uses {word}", script.name);
+            assert!(
+                !script.sent.source().contains(word),
+                "{} uses {word}",
+                script.name
+            );
         }
     }
 }

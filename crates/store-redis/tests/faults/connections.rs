@@ -27,7 +27,12 @@ fn documented_rule() -> String {
 
 /// A server with a TLS port and an unencrypted socket.
 fn encrypted() -> (Server, Port) {
-    let file = |name: &str| format!("{}/tests/tls/{name}", env!("CARGO_MANIFEST_DIR"));
+    let file = |name: &str| {
+        format!(
+            "{}/../redis-link/tests/tls/{name}",
+            env!("CARGO_MANIFEST_DIR")
+        )
+    };
     let port = Port::reserve();
     let server = ServerOptions::new()
         .line("bind 127.0.0.1")
@@ -47,7 +52,10 @@ async fn every_operation_works_over_a_socket_tcp_and_tls() {
     let tcp = ServerOptions::new().tcp().start();
     every_verb(&tcp.url()).await;
     let (_server, port) = encrypted();
-    let ca = format!("{}/tests/tls/ca.pem", env!("CARGO_MANIFEST_DIR"));
+    let ca = format!(
+        "{}/../redis-link/tests/tls/ca.pem",
+        env!("CARGO_MANIFEST_DIR")
+    );
     every_verb(&format!("rediss://127.0.0.1:{}/0?ca={ca}", port.number())).await;
 }
 

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use windlass_core::{Clock, ManualClock};
+use windlass_redis_link::LinkAddress;
+use windlass_redis_link::{Call, Link, LinkMode};
 use windlass_testkit::redis::Server;
 
 use super::*;
-use crate::address::Address;
 use crate::keys::Keys;
-use crate::link::{Call, Link, LinkMode};
 use crate::script::{ClockSource, Script, Scripts};
 
 /// A registry on a dedicated server, with a manual clock.
@@ -23,7 +23,7 @@ struct Fixture {
 impl Fixture {
     async fn new() -> Self {
         let server = Server::start();
-        let address = Address::parse(&server.url()).expect("the URL is valid");
+        let address = LinkAddress::parse(&server.url()).expect("the URL is valid");
         Self {
             link: Link::open(&address, LinkMode::Store)
                 .await
@@ -38,7 +38,11 @@ impl Fixture {
     async fn run(&self, script: &'static Script, mut args: Vec<Bytes>) -> Value {
         args.push(Bytes::from(self.clock.now_us().to_string()));
         let keys = self.keys.declared(&script.keys);
-        let call = Call { script, keys, args };
+        let call = Call {
+            script: &script.sent,
+            keys,
+            args,
+        };
         self.link.run(&call).await.expect("the script runs")
     }
 

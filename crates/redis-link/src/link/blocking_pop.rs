@@ -1,0 +1,175 @@
+//! Blocks on a list and then runs a script, in one pipeline on a dedicated connection.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use redis::{Cmd, Pipeline, Value};
+use tokio::time::Instant;
+use windlass_core::{DurabilityLevel, Result};
+
+use super::call::Call;
+use super::durability::{self, Confirmation};
+use super::retry::{CallRetry, Resend, Route};
+use super::{Inner, slot_of};
+use crate::error::{CallError, Recovery};
+
+/// How late a reply may be before the connection counts as dead: this, or half the timeout of a call
+/// if that is longer.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A timeout of 0 would make Redis block forever.
+const MIN_WAIT: Duration = Duration::from_millis(1);
+
+/// The list to block on.
+#[derive(Debug, Clone, Copy)]
+pub enum WaitOn<'a> {
+    /// Pops the first element (BLPOP). If the reply is lost, so is the element.
+    Pop(&'a [u8]),
+    /// Leaves the element in the list (BLMOVE onto itself), so that no lost reply can lose it.
+    Peek(&'a [u8]),
+}
+
+impl WaitOn<'_> {
+    fn list(&self) -> &[u8] {
+        match self {
+            Self::Pop(list) | Self::Peek(list) => list,
+        }
+    }
+
+    fn command(&self, wait: Duration) -> Cmd {
+        let seconds = wait.max(MIN_WAIT).as_secs_f64();
+        let mut cmd = Cmd::new();
+        match self {
+            Self::Pop(list) => cmd.arg("BLPOP").arg(list),
+            Self::Peek(list) => {
+                let cmd = cmd.arg("BLMOVE").arg(list).arg(list);
+                cmd.arg("RIGHT").arg("RIGHT")
+            }
+        };
+        cmd.arg(seconds);
+        cmd
+    }
+}
+
+/// Blocks until the list has an element or `wait` elapses, then runs `then`. If the caller is
+/// cancelled, the connection is dropped, because the blocked command cannot be withdrawn.
+pub(super) async fn wait_then_run(
+    inner: &Inner,
+    on: WaitOn<'_>,
+    wait: Duration,
+    then: &Call,
+    confirmation: Option<Confirmation>,
+) -> Result<(Value, DurabilityLevel)> {
+    let timeout = inner.address.timeout;
+    let slot = slot_of(on.list());
+    let mut retry =
+        CallRetry::new(inner, slot, wait + timeout, Resend::Never).attempt_timeout(timeout * 3 / 4);
+    loop {
+        let error = match retry.route().await {
+            Ok(route) => match wait_at(&route, on, wait, then, confirmation, &retry).await {
+                Ok(reply) => return Ok(reply),
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        retry.wait_after(error).await?;
+    }
+}
+
+/// Blocks until one of the lists has an element or `wait` elapses, and pops it. Returns the list. All
+/// lists must be on one server, and in one slot of a Cluster.
+pub(super) async fn pop(inner: &Inner, lists: &[Bytes], wait: Duration) -> Result<Option<usize>> {
+    let timeout = inner.address.timeout;
+    let slot = lists.first().map_or(0, |list| slot_of(list));
+    let mut retry = CallRetry::new(inner, slot, wait + timeout, Resend::Never);
+    let mut cmd = redis::cmd("BLPOP");
+    cmd.arg(lists.iter().map(|list| &list[..]).collect::<Vec<_>>());
+    cmd.arg(wait.max(MIN_WAIT).as_secs_f64());
+    loop {
+        let error = match retry.route().await {
+            // A slot that is being migrated redirects until it is settled.
+            Ok(route) => match pop_at(&route, &cmd, wait, timeout).await {
+                Ok(Value::Array(popped)) => {
+                    let Some(Value::BulkString(list)) = popped.first() else {
+                        return Ok(None);
+                    };
+                    return Ok(lists.iter().position(|known| *known == *list));
+                }
+                Ok(_) => return Ok(None),
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        retry.wait_after(error).await?;
+    }
+}
+
+async fn pop_at(
+    route: &Route,
+    cmd: &Cmd,
+    wait: Duration,
+    timeout: Duration,
+) -> Result<Value, CallError> {
+    let conn = route.node.dedicated(Instant::now() + timeout).await?;
+    let reply = conn.call(cmd, late(wait, timeout)).await;
+    if !matches!(&reply, Err(error) if error.recovery == Recovery::Unknown) {
+        route.node.give_back(conn);
+    }
+    reply
+}
+
+/// When a reply to a command that blocks for `wait` is so late that the connection counts as dead.
+fn late(wait: Duration, timeout: Duration) -> Instant {
+    Instant::now() + wait + GRACE.max(timeout / 2)
+}
+
+async fn wait_at(
+    route: &Route,
+    on: WaitOn<'_>,
+    wait: Duration,
+    then: &Call,
+    confirmation: Option<Confirmation>,
+    retry: &CallRetry<'_>,
+) -> Result<(Value, DurabilityLevel), CallError> {
+    let timeout = retry.timeout();
+    let conn = route.node.dedicated(Instant::now() + timeout).await?;
+    if route.is_asking {
+        // Do not block on a slot that is being migrated.
+        let script = then.by_source();
+        let reply = durability::run_on(&conn, true, then, script, confirmation, retry).await?;
+        route.node.give_back(conn);
+        return Ok(reply);
+    }
+    let mut cmds = Pipeline::with_capacity(3);
+    cmds.add_command(on.command(wait));
+    cmds.add_command(then.by_sha());
+    let mut until = late(wait, timeout);
+    if let Some(confirmation) = confirmation {
+        cmds.add_command(confirmation.command(timeout / 2));
+        until += timeout / 2;
+    }
+    let replies = conn.calls(&cmds, until).await?;
+    let mut replies = replies.into_iter();
+    let mut next = || replies.next().unwrap_or(Value::Nil);
+    let waited = CallError::check_reply(conn.server(), next());
+    let reply = CallError::check_reply(conn.server(), next());
+    let level = confirmation.map_or(DurabilityLevel::Memory, |confirmation| {
+        confirmation.level(&next())
+    });
+    let mut reply = reply.map(|reply| (reply, level));
+    if let Err(error) = &reply
+        && error.is_no_script
+    {
+        let script = then.by_source();
+        reply = durability::run_on(&conn, false, then, script, confirmation, retry).await;
+    }
+    let is_reusable = !matches!(&reply, Err(error) if error.recovery == Recovery::Unknown);
+    if is_reusable {
+        route.node.give_back(conn);
+    }
+    match waited {
+        // The wait itself failed and always will: report it, so that the caller does not spin.
+        Err(error) if error.recovery == Recovery::Fatal => Err(error),
+        _ => reply,
+    }
+}
