@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Returns a cargo command in the root of the repository. Its output goes to the terminal.
-pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
+pub fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
     command.current_dir(root).args(arguments);
@@ -13,7 +13,7 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
 }
 
 /// Returns whether `cargo NAME` is installed.
-pub(crate) fn has(root: &Path, name: &str) -> bool {
+pub fn has(root: &Path, name: &str) -> bool {
     cargo(root, &[name, "--version"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -4,53 +4,37 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::cargo::cargo;
-
-const KILLS: u64 = 200;
-
-/// Length of the worker tests and the Redis fault tests, as a multiple of their length in `check`.
-const ROUNDS: u64 = 10;
+use clap::{Args, ValueEnum};
+use xtask::cargo::cargo;
 
 /// The store to test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Store {
     Sqlite,
     Redis,
 }
 
 /// The options of a run.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct Options {
+    /// Store to test
+    #[arg(long, value_name = "NAME", value_enum, default_value = "sqlite")]
     store: Store,
+
+    /// Processes to kill
+    #[arg(long, value_name = "N", default_value_t = 200)]
     kills: u64,
+
+    /// Length of the worker and fault tests, as a multiple of the length in `check`
+    #[arg(long, value_name = "N", default_value_t = 10)]
     rounds: u64,
-    /// The test picks one if not set.
+
+    /// Repeat a run [default: random]
+    #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
 
 impl Options {
-    /// Parses `--store NAME`, `--kills N`, `--rounds N` and `--seed N`. Returns `None` if they are
-    /// invalid.
-    pub(crate) fn parse(arguments: &[&str]) -> Option<Self> {
-        let mut options = Self {
-            store: Store::Sqlite,
-            kills: KILLS,
-            rounds: ROUNDS,
-            seed: None,
-        };
-        for option in arguments.chunks(2) {
-            match option {
-                ["--store", "sqlite"] => options.store = Store::Sqlite,
-                ["--store", "redis"] => options.store = Store::Redis,
-                ["--kills", kills] => options.kills = kills.parse().ok()?,
-                ["--rounds", rounds] => options.rounds = rounds.parse().ok()?,
-                ["--seed", seed] => options.seed = Some(seed.parse().ok()?),
-                _ => return None,
-            }
-        }
-        Some(options)
-    }
-
     /// The cargo commands to run.
     fn runs(&self) -> &'static [&'static str] {
         match self.store {
@@ -97,10 +81,22 @@ pub(crate) fn run(root: &Path, options: &Options) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
 
     #[test]
     fn a_run_is_200_kills_on_sqlite_by_default() {
+        let parse = |line: &[&str]| {
+            let parsed = Line::try_parse_from([&["chaos"], line].concat());
+            parsed.ok().map(|line| line.options)
+        };
         let options = |store, kills, seed| {
             Some(Options {
                 store,
@@ -109,14 +105,14 @@ mod tests {
                 seed,
             })
         };
-        assert_eq!(Options::parse(&[]), options(Store::Sqlite, 200, None));
+        assert_eq!(parse(&[]), options(Store::Sqlite, 200, None));
         let few = ["--kills", "5"];
-        assert_eq!(Options::parse(&few), options(Store::Sqlite, 5, None));
+        assert_eq!(parse(&few), options(Store::Sqlite, 5, None));
         let both = ["--seed", "7", "--store", "redis"];
-        assert_eq!(Options::parse(&both), options(Store::Redis, 200, Some(7)));
+        assert_eq!(parse(&both), options(Store::Redis, 200, Some(7)));
         for bad in [["--kills", "many"], ["--store", "paper"]] {
-            assert_eq!(Options::parse(&bad), None);
+            assert_eq!(parse(&bad), None);
         }
-        assert_eq!(Options::parse(&["--kills"]), None);
+        assert_eq!(parse(&["--kills"]), None);
     }
 }

@@ -4,7 +4,6 @@
 //! reported, never skipped silently.
 
 mod peers;
-mod redis;
 mod report;
 mod steps;
 
@@ -40,11 +39,6 @@ pub(crate) fn run(root: &Path, extent: Extent) -> ExitCode {
     }
     report.passed();
     ExitCode::SUCCESS
-}
-
-/// Ensures that a Redis server is installed. The error says why not.
-pub(crate) fn ensure_redis() -> Result<(), String> {
-    redis::ensure()
 }
 
 /// Installs only the clients of the older systems.

@@ -6,10 +6,8 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use crate::cargo::cargo;
-
-/// The seconds of each target, if not given.
-const SECONDS: u64 = 60;
+use clap::Args;
+use xtask::cargo::cargo;
 
 /// The flags of cargo-fuzz that the stable toolchain knows: coverage counters and compared values.
 const RUSTFLAGS: &str = "-Cpasses=sancov-module \
@@ -19,27 +17,14 @@ const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
 /// The options of a run.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct Options {
-    seconds: u64,
-    /// All targets if not set.
+    /// Target to run [default: all of them]
     target: Option<String>,
-}
 
-impl Options {
-    /// Parses `[--seconds N] [TARGET]`. Returns `None` if they are invalid.
-    pub(crate) fn parse(arguments: &[&str]) -> Option<Self> {
-        let (seconds, target) = match arguments {
-            ["--seconds", seconds, rest @ ..] => (seconds.parse().ok()?, rest),
-            rest => (SECONDS, rest),
-        };
-        let target = match target {
-            [] => None,
-            [name] if !name.starts_with('-') => Some((*name).to_owned()),
-            _ => return None,
-        };
-        Some(Self { seconds, target })
-    }
+    /// Seconds per target
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    seconds: u64,
 }
 
 /// Builds the targets and runs each of them; stops at the first input that fails.
@@ -152,25 +137,37 @@ fn finish(command: &mut Command, failed: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
 
     #[test]
     fn a_run_takes_a_minute_per_target_by_default() {
+        let parse = |line: &[&str]| {
+            let parsed = Line::try_parse_from([&["fuzz"], line].concat());
+            parsed.ok().map(|line| line.options)
+        };
         let options = |seconds, target: Option<&str>| {
             let target = target.map(str::to_owned);
-            Some(Options { seconds, target })
+            Some(Options { target, seconds })
         };
-        assert_eq!(Options::parse(&[]), options(60, None));
+        assert_eq!(parse(&[]), options(60, None));
         let one = ["--seconds", "5", "api_verbs"];
-        assert_eq!(Options::parse(&one), options(5, Some("api_verbs")));
+        assert_eq!(parse(&one), options(5, Some("api_verbs")));
         for bad in [&["--seconds", "soon"][..], &["--seconds"], &["a", "b"]] {
-            assert_eq!(Options::parse(bad), None, "{bad:?}");
+            assert_eq!(parse(bad), None, "{bad:?}");
         }
     }
 
     #[test]
     fn the_targets_are_those_of_the_folder() {
-        let names = targets(&crate::root()).expect("the folder is there");
+        let names = targets(&xtask::root()).expect("the folder is there");
         assert!(names.contains(&"sqlite_file".to_owned()), "{names:?}");
     }
 }

@@ -22,21 +22,26 @@ const NODE: Package = Package {
 };
 
 /// One installation: the pins are in `source`, the files go into `folder/name`. Both paths start at the root.
-pub(crate) struct Installation<'a> {
-    pub(crate) root: &'a Path,
-    pub(crate) source: &'a str,
-    pub(crate) folder: &'a str,
-    pub(crate) name: &'a str,
+#[derive(Debug)]
+pub struct Installation<'a> {
+    /// The root of the repository.
+    pub root: &'a Path,
+    /// The folder of the pins.
+    pub source: &'a str,
+    /// The folder of all installations of one purpose.
+    pub folder: &'a str,
+    /// The name of this one.
+    pub name: &'a str,
 }
 
 impl Installation<'_> {
     /// Returns the path it is installed to.
-    pub(crate) fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.root.join(self.folder).join(self.name)
     }
 
     /// Creates a Python virtual environment from `requirements.txt`.
-    pub(crate) fn python(&self) -> Result<(), String> {
+    pub fn python(&self) -> Result<(), String> {
         let list = self.root.join(self.source).join("requirements.txt");
         self.unless_installed(&read(&list)?, |folder| {
             // Debian's python3 may have a venv module without pip.
@@ -54,7 +59,7 @@ impl Installation<'_> {
     }
 
     /// Installs the Node modules of `package-lock.json`.
-    pub(crate) fn node(&self) -> Result<(), String> {
+    pub fn node(&self) -> Result<(), String> {
         let source = self.root.join(self.source);
         let pins = read(&source.join("package-lock.json"))?;
         self.unless_installed(&pins, |folder| {
@@ -75,7 +80,7 @@ impl Installation<'_> {
     }
 
     /// Builds a crate, with `extra` arguments for cargo. Cargo itself skips what is up to date.
-    pub(crate) fn rust(&self, extra: &[&str]) -> Result<(), String> {
+    pub fn rust(&self, extra: &[&str]) -> Result<(), String> {
         let manifest = format!("{}/Cargo.toml", self.source);
         let target = format!("{}/{}", self.folder, self.name);
         let mut arguments = vec!["build", "--quiet", "--manifest-path", &manifest];
@@ -112,23 +117,23 @@ impl Installation<'_> {
 }
 
 /// Reads a file. The error names it.
-pub(crate) fn read(path: &Path) -> Result<String, String> {
+pub fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("could not read {}: {error}", path.display()))
 }
 
 /// Creates a folder and its parents. The error names it.
-pub(crate) fn create_folder(folder: &Path) -> Result<(), String> {
+pub fn create_folder(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder)
         .map_err(|error| format!("could not create {}: {error}", folder.display()))
 }
 
 /// Writes a file. The error names it.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
+pub fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("could not write {}: {error}", path.display()))
 }
 
 /// Returns whether a program exists and exits with 0.
-pub(crate) fn succeeds(program: &str, arguments: &[&str]) -> bool {
+pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
     let status = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -138,7 +143,8 @@ pub(crate) fn succeeds(program: &str, arguments: &[&str]) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-fn run(command: &mut Command) -> Result<(), String> {
+/// Runs a command. The error names it.
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let line = std::iter::once(command.get_program()).chain(command.get_args());
     let line: Vec<_> = line.map(|part| part.to_string_lossy()).collect();
     let shown = line.join(" ");

@@ -2,50 +2,43 @@
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 
-mod bench;
-mod cargo;
 mod chaos;
 mod check;
 mod fuzz;
-mod help;
-mod install;
-mod packages;
 mod tidy;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match arguments.as_slice() {
-        ["check"] => check::run(&root(), check::Extent::Full),
-        ["check", "--quick"] => check::run(&root(), check::Extent::Quick),
-        ["peers"] => check::peers(&root()),
-        ["tidy"] => tidy::run(&root()),
-        ["chaos", options @ ..] => match chaos::Options::parse(options) {
-            Some(options) => chaos::run(&root(), &options),
-            None => help::unknown(&arguments),
-        },
-        ["fuzz", options @ ..] => match fuzz::Options::parse(options) {
-            Some(options) => fuzz::run(&root(), &options),
-            None => help::unknown(&arguments),
-        },
-        ["bench"] => bench::ours::run(&root()),
-        ["bench", "--page"] => bench::ours::page(&root()),
-        ["bench", "--peers", options @ ..] => match bench::Extent::read(options) {
-            Some(extent) => bench::run(&root(), &extent),
-            None => help::unknown(&arguments),
-        },
-        [] | ["help" | "--help" | "-h"] => help::run(),
-        other => help::unknown(other),
-    }
+use clap::Parser;
+
+/// Development tasks of this repository
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Task {
+    /// Run what CI runs: fmt, clippy, tidy, redis, peers, tests, docs, deny
+    Check {
+        /// Run only fmt, tidy, clippy and the fast tests
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Check the style rules: crate edges, file sizes, names, words, links
+    Tidy,
+    /// Install the clients of the older systems, used by tests, into target/peers
+    Peers,
+    /// Run the long crash tests, in release mode
+    Chaos(chaos::Options),
+    /// Run the fuzz targets with libFuzzer
+    Fuzz(fuzz::Options),
 }
 
-/// Returns the root of the repository: the parent folder of this crate.
-fn root() -> PathBuf {
-    let here = std::env::var_os("CARGO_MANIFEST_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    here.parent()
-        .map_or_else(|| PathBuf::from("."), PathBuf::from)
+fn main() -> ExitCode {
+    let root = xtask::root();
+    match Task::parse() {
+        Task::Check { quick: true } => check::run(&root, check::Extent::Quick),
+        Task::Check { quick: false } => check::run(&root, check::Extent::Full),
+        Task::Tidy => tidy::run(&root),
+        Task::Peers => check::peers(&root),
+        Task::Chaos(options) => chaos::run(&root, &options),
+        Task::Fuzz(options) => fuzz::run(&root, &options),
+    }
 }

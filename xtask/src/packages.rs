@@ -1,23 +1,28 @@
 //! Installs programs that the tests and benchmarks need, with the package manager of the system.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use crate::install;
 
 /// A command line.
 type Line = Vec<&'static str>;
 
 /// A program to install, and the packages that contain it.
-pub(crate) struct Package {
+#[derive(Debug)]
+pub struct Package {
     /// The name shown to people.
-    pub(crate) title: &'static str,
-    pub(crate) apt: &'static [&'static str],
-    pub(crate) brew: &'static [&'static str],
+    pub title: &'static str,
+    /// The packages of apt-get.
+    pub apt: &'static [&'static str],
+    /// The packages of brew.
+    pub brew: &'static [&'static str],
 }
 
 /// Installs a package. The error says why it could not.
-pub(crate) fn install(package: &Package) -> Result<(), String> {
+pub fn install(package: &Package) -> Result<(), String> {
     for line in plan(&System::detect(), package)? {
         println!("installing: {}", line.join(" "));
-        run(&line)?;
+        install::run(Command::new(line[0]).args(&line[1..]))?;
     }
     Ok(())
 }
@@ -66,19 +71,6 @@ fn plan(system: &System, package: &Package) -> Result<Vec<Line>, String> {
         "neither apt-get nor brew is available to install it"
     };
     Err(format!("{} is not installed, and {why}", package.title))
-}
-
-fn run(line: &Line) -> Result<(), String> {
-    let shown = line.join(" ");
-    let status = Command::new(line[0])
-        .args(&line[1..])
-        .stdin(Stdio::inherit())
-        .status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`{shown}` failed with {status}")),
-        Err(error) => Err(format!("could not start `{shown}`: {error}")),
-    }
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use windlass::Result;
 use crate::aof::Aof;
 use crate::context::BenchContext;
 use crate::measure::{Metrics, Round, over};
-use crate::plan::Plan;
+use crate::plan::{Arguments, Plan};
 use crate::processes::WorkerProcesses;
 use crate::progress::ProgressReport;
-use crate::report::Report;
+use crate::report::{Measured, Report};
 use crate::scenario::{Scenario, backlog_rounds};
 use crate::target::LoadTarget;
 use crate::tasks::Tasks;
@@ -43,12 +43,32 @@ impl Bench {
         }
     }
 
-    /// Runs a scenario, with alternating rounds on all targets. Returns one report per target.
-    pub async fn run(
+    /// Measures what the command line chose, and passes every result on as it comes. Returns whether no
+    /// job was lost or started early.
+    pub async fn measure(
         &self,
-        scenario: Scenario,
+        arguments: &Arguments,
         progress: &dyn ProgressReport,
-    ) -> Result<Vec<Report>> {
+        mut show: impl FnMut(Measured),
+    ) -> Result<bool> {
+        let scenarios = arguments.scenarios();
+        if scenarios.is_empty() {
+            show(Measured::Quick(
+                self.quick(arguments.limit, progress).await?,
+            ));
+        }
+        let mut is_correct = true;
+        for scenario in scenarios {
+            for report in self.run(scenario, progress).await? {
+                is_correct &= report.is_correct();
+                show(Measured::Scenario(report));
+            }
+        }
+        Ok(is_correct)
+    }
+
+    /// Runs a scenario, with alternating rounds on all targets. Returns one report per target.
+    async fn run(&self, scenario: Scenario, progress: &dyn ProgressReport) -> Result<Vec<Report>> {
         let mut rounds: Vec<Vec<Round>> = self.targets.iter().map(|_| Vec::new()).collect();
         if scenario == Scenario::Backlog {
             for (target, rounds) in self.targets.iter().zip(&mut rounds) {

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
-use windlass::{Client, Result, StoreUrl};
+use windlass::{Client, NewJob, Result, StoreUrl};
 
+use crate::load::{enqueue_bulk, payload};
 use crate::plan::Plan;
 use crate::probe::Probe;
 use crate::processes::WorkerProcesses;
@@ -33,6 +34,14 @@ impl BenchContext<'_> {
     /// Opens a client.
     pub(crate) async fn client(&self, url: &StoreUrl) -> Result<Client> {
         Client::connect(&url.to_secret_string()).await
+    }
+
+    /// Enqueues no-op jobs.
+    pub(crate) async fn fill(&self, url: &StoreUrl, jobs: u64) -> Result<()> {
+        let client = self.client(url).await?;
+        let body = payload(self.plan.payload);
+        let filled = enqueue_bulk(self, &client, jobs, move |_| NewJob::new(body.clone()));
+        filled.await.map(drop)
     }
 
     /// Opens the probe of the target.

@@ -8,13 +8,3 @@ pub trait ProgressReport: Send + Sync {
     /// `jobs` of them are done.
     fn reached(&self, jobs: u64);
 }
-
-/// Ignores progress.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoProgress;
-
-impl ProgressReport for NoProgress {
-    fn begin(&self, _: &str, _: u64) {}
-
-    fn reached(&self, _: u64) {}
-}

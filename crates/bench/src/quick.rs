@@ -69,7 +69,7 @@ pub struct Ratio {
 
 impl Bench {
     /// Runs the quick benchmark on the first target.
-    pub async fn quick(
+    pub(crate) async fn quick(
         &self,
         with_limit: bool,
         progress: &dyn ProgressReport,
@@ -114,10 +114,10 @@ async fn round(context: &BenchContext<'_>, with_limit: bool) -> Result<Round> {
     let out = probe.since(&before, jobs).await?;
     let through = real(jobs) / took.as_secs_f64();
 
-    let rate = context.plan.rate.unwrap_or(through / 2.0);
+    let rate = context.plan.rate.map_or(through / 2.0, f64::from);
     let paced = jobs.min(to_count(rate * PACED_SECONDS)).max(1);
     context.progress.begin("at half the rate", paced);
-    let waits = run_paced(context, &url, paced, rate).await?.waits;
+    let waits = run_paced(context, &url, paced, rate).await?;
 
     round.record("enqueue", enqueue);
     round.record("process", through);
@@ -135,8 +135,8 @@ async fn round(context: &BenchContext<'_>, with_limit: bool) -> Result<Round> {
 
 fn summarize(rounds: &[Round]) -> QuickReport {
     let median = |name: &str| {
-        let values: Vec<f64> = rounds.iter().filter_map(|round| round.get(name)).collect();
-        (!values.is_empty()).then(|| Spread::of(&values).median)
+        let spread = Spread::of(rounds.iter().filter_map(|round| round.get(name)));
+        spread.map(|spread| spread.median)
     };
     let always = |name: &str| median(name).unwrap_or_default();
     let pair = |name: &str| {
@@ -166,7 +166,7 @@ fn no_limit() -> windlass::Error {
         windlass::ErrorKind::Invalid,
         "cannot measure the bare engine on a Cluster, with Sentinels or with TLS; it needs a \
          single server or file",
-        "omit --limit, use --store redis://HOST:PORT, or add --private",
+        "omit --limit, or use --store redis://HOST:PORT",
     )
 }
 

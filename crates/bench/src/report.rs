@@ -1,14 +1,25 @@
 //! The results of a scenario on one target.
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::Serialize;
 
 use crate::aof::Aof;
 use crate::measure::{Metric, Metrics};
+use crate::quick::QuickReport;
 use crate::scenario::Scenario;
 use crate::target::LoadTarget;
 
+/// One result of a run.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Measured {
+    /// The run without a scenario.
+    Quick(QuickReport),
+    /// A scenario on one target.
+    Scenario(Report),
+}
+
 /// The results of a scenario on one target, over all rounds.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// The scenario.
     pub scenario: Scenario,
@@ -43,33 +54,12 @@ impl Report {
         metrics.map(|(name, metric)| (name.as_str(), *metric))
     }
 
-    /// Accepted jobs that never ended; 0 if the scenario does not count them.
-    pub fn lost(&self) -> u64 {
-        self.total("lost")
-    }
-
-    /// Jobs that started before they were due; 0 if the scenario does not count them.
-    pub fn early(&self) -> u64 {
-        self.total("early")
-    }
-
-    fn total(&self, wanted: &str) -> u64 {
-        let found = self.metrics().find(|(name, _)| *name == wanted);
-        match found {
-            Some((_, Metric::Total(count))) => count,
-            _ => 0,
-        }
-    }
-}
-
-impl Serialize for Report {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(5))?;
-        map.serialize_entry("scenario", self.scenario.as_str())?;
-        map.serialize_entry("store", self.store)?;
-        map.serialize_entry("aof", &self.aof)?;
-        map.serialize_entry("rounds", &self.rounds)?;
-        map.serialize_entry("metrics", &self.metrics.to_json())?;
-        map.end()
+    /// Whether no accepted job was lost and none started before it was due, as far as the scenario
+    /// counts them.
+    pub(crate) fn is_correct(&self) -> bool {
+        let mut errors = self
+            .metrics()
+            .filter(|(name, _)| ["lost", "early"].contains(name));
+        errors.all(|(_, metric)| metric == Metric::Total(0))
     }
 }

@@ -10,6 +10,8 @@ mod http;
 mod latency;
 mod process;
 
+use clap::ValueEnum;
+use serde::Serialize;
 use windlass::Result;
 
 use crate::context::BenchContext;
@@ -18,70 +20,39 @@ use crate::measure::Round;
 pub(crate) use backlog::rounds as backlog_rounds;
 
 /// A benchmark scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub enum Scenario {
-    /// One job per call, from 100 concurrent tasks.
+    /// One job per call, from 100 concurrent tasks
     EnqueueOne,
-    /// Batches, from several concurrent producers.
+    /// Batches, from several concurrent producers
     EnqueueBulk,
-    /// A worker draining a full queue.
+    /// A worker draining a full queue
     Process,
-    /// Producers at a fixed rate and a worker at the same time.
+    /// Producers at a fixed rate and a worker at the same time
     EndToEnd,
-    /// Time from enqueue to the start of the handler in an idle worker.
+    /// Time from enqueue to the start of the handler in an idle worker
     Latency,
-    /// How late delayed jobs start.
+    /// How late delayed jobs start
     Delayed,
-    /// Cost per job with many ready and scheduled jobs.
+    /// Cost per job with many ready and scheduled jobs
     Backlog,
-    /// Worker processes that are repeatedly killed with SIGKILL.
+    /// Worker processes that are repeatedly killed with SIGKILL
     Crash,
-    /// The HTTP API compared with the library.
+    /// The HTTP API compared with the library
     Http,
 }
 
 impl Scenario {
-    /// All scenarios, in the order they run.
-    pub const ALL: [Self; 9] = [
-        Self::EnqueueOne,
-        Self::EnqueueBulk,
-        Self::Process,
-        Self::EndToEnd,
-        Self::Latency,
-        Self::Delayed,
-        Self::Backlog,
-        Self::Crash,
-        Self::Http,
-    ];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::EnqueueOne => "enqueue-one",
-            Self::EnqueueBulk => "enqueue-bulk",
-            Self::Process => "process",
-            Self::EndToEnd => "end-to-end",
-            Self::Latency => "latency",
-            Self::Delayed => "delayed",
-            Self::Backlog => "backlog",
-            Self::Crash => "crash",
-            Self::Http => "http",
-        }
-    }
-
-    /// A one-line description.
-    pub const fn about(self) -> &'static str {
-        match self {
-            Self::EnqueueOne => "one job per call, from 100 concurrent tasks",
-            Self::EnqueueBulk => "batches, from several concurrent producers",
-            Self::Process => "a worker draining a full queue",
-            Self::EndToEnd => "producers at a fixed rate and a worker at the same time",
-            Self::Latency => "time from enqueue to the start of the handler in an idle worker",
-            Self::Delayed => "how late delayed jobs start",
-            Self::Backlog => "cost per job with many ready and scheduled jobs",
-            Self::Crash => "worker processes that are repeatedly killed with SIGKILL",
-            Self::Http => "the HTTP API compared with the library",
-        }
+    /// Its name and, in lower case, the description that the help has.
+    pub fn about(self) -> (String, String) {
+        let value = self.to_possible_value().unwrap_or_default();
+        let mut about = value
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        about.get_mut(..1).map(str::make_ascii_lowercase);
+        (value.get_name().to_owned(), about)
     }
 
     /// Runs one round. Backlog rounds share their stores, since filling takes longer than measuring.

@@ -1,5 +1,5 @@
-//! A temporary store, removed afterwards: a file, keys under a private prefix on shared servers, or a
-//! private Redis.
+//! A temporary store, removed afterwards: a file, or keys under a private prefix on shared servers. A
+//! private Redis is empty at first and ends with the run.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
 use windlass::redis::{Options, RedisStore};
 use windlass::{Error, ErrorKind, Result, StoreUrl};
-use windlass_testkit::redis::Server;
 
 use crate::aof::Aof;
 
@@ -18,18 +17,11 @@ const CLEAR_MAX: usize = 5;
 #[derive(Debug)]
 pub struct LoadTarget {
     url: StoreUrl,
-    location: Location,
+    /// Has the file of a store on SQLite.
+    folder: Option<TempDir>,
+    /// The mode of a private Redis; keys on shared servers have a private prefix instead.
+    aof: Option<Aof>,
     files: AtomicU64,
-}
-
-#[derive(Debug)]
-enum Location {
-    /// A file in a temporary folder.
-    Folder(TempDir),
-    /// Keys under a private prefix on shared servers.
-    Servers,
-    /// A private server.
-    Private(Box<Server>, Aof),
 }
 
 impl LoadTarget {
@@ -41,16 +33,14 @@ impl LoadTarget {
         };
         match url.parse()? {
             StoreUrl::Sqlite { path } => {
-                let folder = path.parent().map(PathBuf::from).unwrap_or_default();
-                if folder.as_os_str().is_empty() {
-                    Self::folder_in(Path::new("."), purpose)
-                } else {
-                    Self::folder_in(&folder, purpose)
-                }
+                let folder = path
+                    .parent()
+                    .filter(|folder| !folder.as_os_str().is_empty());
+                Self::folder_in(folder.unwrap_or(Path::new(".")), purpose)
             }
             url @ StoreUrl::Redis { .. } => {
                 let prefix = format!("{purpose}-{:016x}", fastrand::u64(..));
-                Ok(Self::at(url.with_sub_prefix(&prefix)?, Location::Servers))
+                Ok(Self::at(url.with_sub_prefix(&prefix)?))
             }
             other => Err(Error::new(
                 ErrorKind::Invalid,
@@ -60,18 +50,12 @@ impl LoadTarget {
         }
     }
 
-    /// Starts a private Redis server on this machine, which ends with this process.
-    pub fn private(aof: Aof) -> Result<Self> {
-        let server = aof.options().try_start().map_err(|why| {
-            Error::new(
-                ErrorKind::StoreUnreachable,
-                format!("cannot start a private Redis server: {}", first_line(&why)),
-                "install it with `apt-get install redis-server` or `brew install redis`, set \
-                 WINDLASS_REDIS_SERVER=/path/to/redis-server, or choose a store with --store",
-            )
-        })?;
-        let url = server.url().parse()?;
-        Ok(Self::at(url, Location::Private(Box::new(server), aof)))
+    /// Uses a private Redis server, which must outlive the run.
+    pub fn private(url: &str, aof: Aof) -> Result<Self> {
+        Ok(Self {
+            aof: Some(aof),
+            ..Self::at(url.parse()?)
+        })
     }
 
     fn folder_in(parent: &Path, purpose: &str) -> Result<Self> {
@@ -89,16 +73,17 @@ impl LoadTarget {
             )
         })?;
         let path = folder.path().join(format!("{purpose}.db"));
-        Ok(Self::at(
-            StoreUrl::Sqlite { path },
-            Location::Folder(folder),
-        ))
+        Ok(Self {
+            folder: Some(folder),
+            ..Self::at(StoreUrl::Sqlite { path })
+        })
     }
 
-    fn at(url: StoreUrl, location: Location) -> Self {
+    fn at(url: StoreUrl) -> Self {
         Self {
             url,
-            location,
+            folder: None,
+            aof: None,
             files: AtomicU64::new(0),
         }
     }
@@ -110,32 +95,21 @@ impl LoadTarget {
 
     /// The engine: `sqlite` or `redis`.
     pub fn engine(&self) -> &'static str {
-        match self.location {
-            Location::Folder(_) => "sqlite",
-            Location::Servers | Location::Private(..) => "redis",
+        match self.folder {
+            Some(_) => "sqlite",
+            None => "redis",
         }
     }
 
     /// The append-only mode of its private Redis.
     pub fn aof(&self) -> Option<Aof> {
-        match self.location {
-            Location::Private(_, aof) => Some(aof),
-            Location::Folder(_) | Location::Servers => None,
-        }
-    }
-
-    /// Its private server.
-    pub(crate) fn server(&self) -> Option<&Server> {
-        match &self.location {
-            Location::Private(server, _) => Some(server),
-            Location::Folder(_) | Location::Servers => None,
-        }
+        self.aof
     }
 
     /// Removes all data. Returns the URL of an empty store.
     pub(crate) async fn fresh(&self) -> Result<StoreUrl> {
-        match &self.location {
-            Location::Folder(folder) => {
+        match &self.folder {
+            Some(folder) => {
                 // The last file may still be open: unlink it; its space is freed later.
                 for entry in std::fs::read_dir(folder.path())
                     .into_iter()
@@ -144,35 +118,25 @@ impl LoadTarget {
                 {
                     let _ = std::fs::remove_file(entry.path());
                 }
-                Ok(self.file(folder))
             }
-            Location::Servers | Location::Private(..) => {
-                self.clear().await?;
-                Ok(self.url.clone())
-            }
+            None => self.clear().await?,
         }
+        Ok(self.additional())
     }
 
     /// An additional empty store: another file, or the same servers.
     pub(crate) fn additional(&self) -> StoreUrl {
-        match &self.location {
-            Location::Folder(folder) => self.file(folder),
-            Location::Servers | Location::Private(..) => self.url.clone(),
+        match self.path() {
+            Some(path) => StoreUrl::Sqlite { path },
+            None => self.url.clone(),
         }
     }
 
     /// The path of a new file.
     pub(crate) fn path(&self) -> Option<PathBuf> {
-        let Location::Folder(folder) = &self.location else {
-            return None;
-        };
+        let folder = self.folder.as_ref()?;
         let number = self.files.fetch_add(1, Ordering::Relaxed);
         Some(folder.path().join(format!("{number}.db")))
-    }
-
-    fn file(&self, folder: &TempDir) -> StoreUrl {
-        let path = self.path().unwrap_or_else(|| folder.path().join("jobs.db"));
-        StoreUrl::Sqlite { path }
     }
 
     async fn clear(&self) -> Result<()> {
@@ -189,18 +153,10 @@ impl LoadTarget {
 
     /// Removes all data. The store must no longer be in use.
     pub async fn remove(self) -> Result<()> {
-        match &self.location {
-            Location::Folder(_) | Location::Private(..) => {
-                // If the temporary folder cannot be removed, the system cleans it up; a private server
-                // ends when this value is dropped.
-                drop(self);
-                Ok(())
-            }
-            Location::Servers => self.clear().await,
+        // If the temporary folder cannot be removed, the system cleans it up; a private server ends.
+        match (&self.folder, self.aof) {
+            (None, None) => self.clear().await,
+            _ => Ok(()),
         }
     }
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }

@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use tokio::io::AsyncReadExt;
 use windlass::runtime::{AttemptContext, Options, Runtime};
 use windlass::store::LeaseTime;
@@ -23,14 +24,24 @@ const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(1));
 /// Jobs that run concurrently.
 const CONCURRENCY: usize = 50;
 
+/// The command line of a worker process.
+#[derive(Debug, Args)]
+pub struct WorkerArguments {
+    queue: String,
+    ledger: PathBuf,
+}
+
 /// Runs until stdin closes.
-pub async fn run(url: &StoreUrl, queue: &str, ledger: &Path) -> Result<()> {
-    let file = File::options().create(true).append(true).open(ledger);
+pub async fn run(arguments: WorkerArguments) -> Result<()> {
+    let WorkerArguments { queue, ledger } = arguments;
+    // Only the variable set by the benchmark: windlass.toml must not apply.
+    let url: StoreUrl = std::env::var(STORE_VARIABLE).unwrap_or_default().parse()?;
+    let file = File::options().create(true).append(true).open(&ledger);
     let file = file.map_err(|error| {
         let what = format!("cannot write {}: {error}", ledger.display());
         Error::new(ErrorKind::Invalid, what, "use a writable file")
     })?;
-    let stores = windlass::open_connections(url, OpenMode::MustExist).await?;
+    let stores = windlass::open_connections(&url, OpenMode::MustExist).await?;
     let mut options = Options::new([Source::new(QueueName::new(queue)?)]);
     "bench".clone_into(&mut options.name);
     options.lease = LEASE;

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::install::Installation;
+use xtask::install::Installation;
 
 /// What to do if the step fails.
 pub(super) const NEXT: &str = "install python3 with its venv module, and Node with npm \

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use super::{Extent, peers, redis};
-use crate::cargo::{cargo, has};
+use xtask::cargo::{cargo, has};
+use xtask::redis;
+
+use super::{Extent, peers};
 use crate::tidy;
 
 /// Crates whose tests are fast: no child processes, no crashes, no file system.
@@ -26,6 +28,7 @@ const NO_ROOT: &str = "tests named needs_root give files to another user, which 
 const NAMED: &str = "the failing test is named above; run it alone by its name";
 
 /// One step of a check.
+#[derive(Clone)]
 pub(super) struct Step {
     pub(super) name: &'static str,
     /// What to do if it fails.
@@ -35,6 +38,7 @@ pub(super) struct Step {
     work: Work,
 }
 
+#[derive(Clone)]
 enum Work {
     /// The style rules of this program.
     Tidy,
@@ -47,6 +51,20 @@ enum Work {
 }
 
 impl Step {
+    fn new(name: &'static str, work: Work, next: &'static str) -> Self {
+        Self {
+            name,
+            next,
+            not_run: None,
+            work,
+        }
+    }
+
+    fn unless(mut self, is_skipped: bool, why: &'static str) -> Self {
+        self.not_run = is_skipped.then_some(why);
+        self
+    }
+
     /// The command line to show.
     pub(super) fn shown(&self) -> String {
         match &self.work {
@@ -90,74 +108,63 @@ pub(super) fn of(root: &Path, extent: Extent) -> Vec<Step> {
         println!("install it with `cargo install --locked cargo-nextest`");
     }
     match extent {
-        Extent::Quick => vec![fmt(), tidy_step(), clippy(), fast_tests(has_nextest)],
-        Extent::Full => {
-            vec![
-                fmt(),
-                clippy(),
-                tidy_step(),
-                redis_step(),
-                peers_step(),
-                tests(has_nextest),
-                root_tests(rustix::process::geteuid().is_root()),
-                docs(),
-                deny(has(root, "deny")),
-            ]
-        }
+        Extent::Quick => quick(has_nextest),
+        Extent::Full => full(
+            has_nextest,
+            rustix::process::geteuid().is_root(),
+            has(root, "deny"),
+        ),
     }
 }
 
-fn step(name: &'static str, commands: &[&str], next: &'static str) -> Step {
+fn quick(has_nextest: bool) -> Vec<Step> {
+    let mut steps = style();
+    // The fast one first.
+    steps.swap(1, 2);
+    steps.push(fast_tests(has_nextest));
+    steps
+}
+
+fn full(has_nextest: bool, is_root: bool, has_deny: bool) -> Vec<Step> {
+    let mut steps = style();
+    steps.extend([
+        Step::new("redis", Work::Redis, redis::NEXT),
+        Step::new("peers", Work::Peers, peers::NEXT),
+        tests(has_nextest),
+        root_tests(is_root),
+        cargo_step(
+            "docs",
+            &["doc --workspace --no-deps"],
+            "fix what rustdoc reports above",
+        ),
+        deny(has_deny),
+    ]);
+    steps
+}
+
+fn style() -> Vec<Step> {
+    vec![
+        cargo_step(
+            "fmt",
+            &["fmt --all --check"],
+            "run `cargo fmt --all`; if rustfmt is missing, `rustup component add rustfmt`",
+        ),
+        cargo_step(
+            "clippy",
+            &["clippy --workspace --all-targets -- -D warnings"],
+            "fix what clippy reports above; if clippy is missing, `rustup component add clippy`",
+        ),
+        Step::new(
+            "tidy",
+            Work::Tidy,
+            "fix the lines listed above, then run `cargo xtask tidy`",
+        ),
+    ]
+}
+
+fn cargo_step(name: &'static str, commands: &[&str], next: &'static str) -> Step {
     let commands = commands.iter().map(|&line| line.to_owned()).collect();
-    Step {
-        name,
-        next,
-        not_run: None,
-        work: Work::Cargo(commands),
-    }
-}
-
-fn fmt() -> Step {
-    step(
-        "fmt",
-        &["fmt --all --check"],
-        "run `cargo fmt --all`; if rustfmt is missing, `rustup component add rustfmt`",
-    )
-}
-
-fn clippy() -> Step {
-    step(
-        "clippy",
-        &["clippy --workspace --all-targets -- -D warnings"],
-        "fix what clippy reports above; if clippy is missing, `rustup component add clippy`",
-    )
-}
-
-fn tidy_step() -> Step {
-    Step {
-        name: "tidy",
-        next: "fix the lines listed above, then run `cargo xtask tidy`",
-        not_run: None,
-        work: Work::Tidy,
-    }
-}
-
-fn redis_step() -> Step {
-    Step {
-        name: "redis",
-        next: redis::NEXT,
-        not_run: None,
-        work: Work::Redis,
-    }
-}
-
-fn peers_step() -> Step {
-    Step {
-        name: "peers",
-        next: peers::NEXT,
-        not_run: None,
-        work: Work::Peers,
-    }
+    Step::new(name, Work::Cargo(commands), next)
 }
 
 fn tests(has_nextest: bool) -> Step {
@@ -170,16 +177,13 @@ fn tests(has_nextest: bool) -> Step {
     } else {
         &["test --workspace -- --skip needs_root"]
     };
-    step("tests", commands, NAMED)
+    cargo_step("tests", commands, NAMED)
 }
 
 /// The tests that only root can run.
 fn root_tests(is_root: bool) -> Step {
     let command = "test --package windlass-store-sqlite --test bad_file needs_root";
-    Step {
-        not_run: (!is_root).then_some(NO_ROOT),
-        ..step("root tests", &[command], NAMED)
-    }
+    cargo_step("root tests", &[command], NAMED).unless(!is_root, NO_ROOT)
 }
 
 fn fast_tests(has_nextest: bool) -> Step {
@@ -192,23 +196,12 @@ fn fast_tests(has_nextest: bool) -> Step {
     let crates = format!("{runner} --package {}", FAST.join(" --package "));
     let runner = runner.trim_end_matches(" --tests");
     let library = format!("{runner} --package {FAST_LIBRARY} --lib");
-    step("tests", &[&crates, &library], NAMED)
-}
-
-fn docs() -> Step {
-    step(
-        "docs",
-        &["doc --workspace --no-deps"],
-        "fix what rustdoc reports above",
-    )
+    cargo_step("tests", &[&crates, &library], NAMED)
 }
 
 fn deny(is_installed: bool) -> Step {
     let next = "choose another dependency, or allow it in `deny.toml` with a comment that says why";
-    Step {
-        not_run: (!is_installed).then_some(NO_DENY),
-        ..step("deny", &["deny check"], next)
-    }
+    cargo_step("deny", &["deny check"], next).unless(!is_installed, NO_DENY)
 }
 
 #[cfg(test)]
@@ -251,18 +244,7 @@ mod tests {
 
     #[test]
     fn every_step_says_what_to_do_if_it_fails() {
-        let steps = [
-            fmt(),
-            clippy(),
-            tidy_step(),
-            redis_step(),
-            peers_step(),
-            tests(true),
-            root_tests(true),
-            fast_tests(true),
-            docs(),
-            deny(true),
-        ];
+        let steps = [full(true, true, true), quick(true)].concat();
         assert!(steps.iter().all(|step| !step.next.is_empty()));
     }
 }

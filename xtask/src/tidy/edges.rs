@@ -109,9 +109,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "windlass-bench",
-        &["windlass", "windlass-server", "windlass-testkit"],
+        &["windlass", "windlass-server", "windlass-testkit", "xtask"],
     ),
-    ("xtask", &["windlass-testkit"]),
+    ("xtask", &[]),
 ];
 
 /// What the tests of any crate may use as well: the conformance suite, the stores, and the ledger of

@@ -11,7 +11,7 @@ use windlass::{Result, StoreUrl};
 
 use crate::connection::{connect, prefix};
 use crate::error;
-use crate::load::shares;
+use crate::load::{batches, shares};
 use crate::measure::real;
 use crate::tasks::Tasks;
 
@@ -62,7 +62,7 @@ impl BareRedis {
                 Arc::clone(&self.packed),
             );
             async move {
-                for count in shares(share, usize_of(share.div_ceil(batch as u64))) {
+                for count in batches(share, batch) {
                     let mut push = redis::cmd("RPUSH");
                     push.arg(&key);
                     for _ in 0..count {
@@ -111,8 +111,4 @@ pub(super) async fn query<T: FromRedisValue>(
     let mut connection = connection.clone();
     let reply = command.query_async(&mut connection).await;
     reply.map_err(error::bare_engine)
-}
-
-fn usize_of(count: u64) -> usize {
-    usize::try_from(count).unwrap_or(usize::MAX)
 }

@@ -8,6 +8,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use windlass::Result;
 
 use crate::error;
+use crate::load::batches;
 use crate::measure::real;
 use crate::tasks::panicked;
 
@@ -44,9 +45,7 @@ impl BareSqlite {
     pub(super) async fn enqueue(&self, jobs: u64, batch: usize) -> Result<f64> {
         let payload = vec![b'x'; self.payload];
         self.timed(move |db| {
-            let mut left = jobs;
-            while left > 0 {
-                let count = left.min(batch as u64);
+            for count in batches(jobs, batch) {
                 let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
                 {
                     let mut insert =
@@ -56,7 +55,6 @@ impl BareSqlite {
                     }
                 }
                 tx.commit()?;
-                left -= count;
             }
             Ok(jobs)
         })

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use windlass::{Client, NewJob, Result};
 
-use super::{QUEUE, shares};
+use super::{enqueue, shares};
 use crate::context::BenchContext;
 
 /// Enqueues jobs created by `job` from their number. Returns how long it took.
@@ -32,9 +32,7 @@ where
             while from < numbers.end {
                 let to = numbers.end.min(from + batch);
                 let jobs = (from..to).map(&job).collect();
-                for enqueued in client.enqueue_many_raw(QUEUE, jobs).await? {
-                    enqueued?;
-                }
+                enqueue(&client, jobs).await?;
                 done.fetch_add(to - from, Ordering::Relaxed);
                 from = to;
             }

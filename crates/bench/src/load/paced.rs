@@ -10,26 +10,20 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use windlass::{Client, NewJob, Result, StoreUrl};
 
-use super::{QUEUE, RunningWorker, shares};
+use super::{RunningWorker, enqueue, shares};
 use crate::context::BenchContext;
 use crate::measure::{Latencies, real};
 
 /// Time before the first job, so that all tasks are ready.
 const LEAD: Duration = Duration::from_millis(50);
 
-/// The result of a paced run.
-#[derive(Debug)]
-pub(crate) struct Paced {
-    pub(crate) waits: Arc<Latencies>,
-}
-
-/// Enqueues `jobs` at a fixed rate and runs them.
+/// Enqueues `jobs` at a fixed rate and runs them. Returns how long they waited.
 pub(crate) async fn run_paced(
     context: &BenchContext<'_>,
     url: &StoreUrl,
     jobs: u64,
     per_second: f64,
-) -> Result<Paced> {
+) -> Result<Arc<Latencies>> {
     let client = context.client(url).await?;
     let waits = Arc::new(Latencies::new());
     let start = Instant::now() + LEAD;
@@ -60,7 +54,7 @@ pub(crate) async fn run_paced(
     let producing = context.tasks.all(paced);
     tokio::try_join!(producing, worker.reached(context))?;
     worker.end().await?;
-    Ok(Paced { waits })
+    Ok(waits)
 }
 
 /// The jobs and schedule of one producer.
@@ -92,11 +86,8 @@ async fn produce(client: Client, pace: Pace, batch: usize, bytes: usize) -> Resu
             jobs.push(NewJob::new(stamped(pace.offset(next), bytes)));
             next += pace.every;
         }
-        if jobs.is_empty() {
-            continue;
-        }
-        for enqueued in client.enqueue_many_raw(QUEUE, jobs).await? {
-            enqueued?;
+        if !jobs.is_empty() {
+            enqueue(&client, jobs).await?;
         }
     }
     Ok(())

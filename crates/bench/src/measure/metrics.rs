@@ -2,7 +2,7 @@
 //!
 //! Names are dotted paths; in JSON they become nested objects.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Spread, over};
@@ -78,14 +78,14 @@ impl Metrics {
                 continue;
             }
             seen.push(name);
-            let values: Vec<f64> = rounds.iter().filter_map(|round| round.get(name)).collect();
-            metrics.push((name.clone(), Metric::Spread(Spread::of(&values))));
+            let spread = Spread::of(rounds.iter().filter_map(|round| round.get(name)));
+            metrics.extend(spread.map(|spread| (name.clone(), Metric::Spread(spread))));
         }
         Self(metrics)
     }
 
     /// As nested objects.
-    pub(crate) fn to_json(&self) -> Value {
+    fn to_json(&self) -> Value {
         let mut all = Map::new();
         'metrics: for (name, metric) in &self.0 {
             let value = serde_json::to_value(metric).unwrap_or(Value::Null);
@@ -105,6 +105,12 @@ impl Metrics {
             object.insert(last.to_owned(), value);
         }
         Value::Object(all)
+    }
+}
+
+impl Serialize for Metrics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Summary of a metric over several rounds.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Median and range of a metric over several rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The median.
     pub median: f64,
@@ -14,22 +14,22 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Summarizes at least one value.
-    pub(crate) fn of(values: &[f64]) -> Self {
-        let mut sorted = values.to_vec();
+    /// Summarizes values; `None` without values.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
-        let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
         let middle = sorted.len() / 2;
-        let median = if sorted.len().is_multiple_of(2) && middle > 0 {
-            f64::midpoint(at(middle - 1), at(middle))
+        let median = if sorted.len().is_multiple_of(2) {
+            f64::midpoint(sorted[middle - 1], sorted[middle])
         } else {
-            at(middle)
+            sorted[middle]
         };
-        Self {
+        Some(Self {
             median: rounded(median),
-            min: rounded(at(0)),
-            max: rounded(at(sorted.len().saturating_sub(1))),
-        }
+            min: rounded(min),
+            max: rounded(max),
+        })
     }
 }
 
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     fn spread(values: &[f64]) -> (f64, f64, f64) {
-        let spread = Spread::of(values);
+        let spread = Spread::of(values.iter().copied()).unwrap();
         (spread.median, spread.min, spread.max)
     }
 

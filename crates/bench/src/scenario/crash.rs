@@ -1,24 +1,23 @@
 //! Worker processes that are repeatedly killed with SIGKILL: counts lost and repeated jobs.
 //!
 //! Jobs are enqueued in portions. During each portion, one worker is killed and replaced. Starts are
-//! counted outside the store: each process writes the number of a job to a file before its handler
+//! counted outside the store: each process appends the number of a job to a file before its handler
 //! returns, and the file survives the process.
 
-mod ledger;
-
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::process::Command;
-use windlass::{JobId, NewJob, QueueName, Result, Store, StoreUrl};
+use windlass::{Error, ErrorKind, JobId, NewJob, QueueName, Result, Store, StoreUrl};
 
 use crate::context::BenchContext;
 use crate::ended::{ended_jobs, keep_ended};
+use crate::error;
 use crate::load::{QUEUE, shares};
 use crate::measure::{Round, real};
 use crate::worker::{STORE_VARIABLE, SUBCOMMAND};
-use ledger::Ledger;
 
 const JOBS: u64 = 20_000;
 
@@ -41,13 +40,22 @@ pub(super) async fn round(context: &BenchContext<'_>) -> Result<Round> {
     let store = client.store().as_ref();
     let queue = QueueName::new(QUEUE)?;
     keep_ended(store, &queue).await?;
-    let ledger = Ledger::open()?;
+    let ledger = tempfile::Builder::new()
+        .prefix("windlass-bench-")
+        .tempfile();
+    let ledger = ledger.map_err(|error| {
+        Error::new(
+            ErrorKind::Invalid,
+            format!("cannot create a temporary file: {error}"),
+            "set TMPDIR to a writable folder",
+        )
+    })?;
     let mut run = Run {
         context,
         url: &url,
         store,
         queue: &queue,
-        ledger: &ledger,
+        ledger: ledger.path(),
         accepted: BTreeSet::new(),
         kills: 0,
     };
@@ -58,13 +66,13 @@ pub(super) async fn round(context: &BenchContext<'_>) -> Result<Round> {
     let ended = ended_jobs(store, &queue).await?;
     let is_lost = |id: &&JobId| !ended.contains_key(*id);
     let lost = run.accepted.iter().filter(is_lost).count() as u64;
-    let starts = ledger.count();
+    let starts = std::fs::read(ledger.path()).map_err(error::internal)?;
 
     let mut round = Round::default();
     round.count("accepted", run.accepted.len() as u64);
     round.count("ended", ended.len() as u64);
     round.count("lost", lost);
-    round.count("repeats", starts.repeats());
+    round.count("repeats", repeats(&starts));
     round.count("kills", run.kills);
     round.record("per_s", real(jobs) / took.as_secs_f64());
     Ok(round)
@@ -75,7 +83,7 @@ struct Run<'a> {
     url: &'a StoreUrl,
     store: &'a dyn Store,
     queue: &'a QueueName,
-    ledger: &'a Ledger,
+    ledger: &'a Path,
     accepted: BTreeSet<JobId>,
     kills: u64,
 }
@@ -112,7 +120,7 @@ impl Run<'_> {
         command
             .arg(SUBCOMMAND)
             .arg(self.queue.as_str())
-            .arg(self.ledger.next_file())
+            .arg(self.ledger)
             // Process arguments are visible to all users, and the URL may contain a password.
             .env(STORE_VARIABLE, self.url.to_secret_string());
         command
@@ -158,4 +166,23 @@ fn numbered(number: u64, bytes: usize) -> Bytes {
     let mut payload = number.to_be_bytes().to_vec();
     payload.resize(bytes.max(payload.len()), b'x');
     payload.into()
+}
+
+/// The number of starts beyond the first of each job: eight bytes per start.
+fn repeats(starts: &[u8]) -> u64 {
+    let (numbers, _) = starts.as_chunks::<8>();
+    let jobs: BTreeSet<_> = numbers.iter().collect();
+    (numbers.len() - jobs.len()) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_started_twice_is_one_repeat_and_an_incomplete_entry_is_ignored() {
+        let numbers = [1u64, 2, 1].iter().flat_map(|it| it.to_be_bytes());
+        let starts: Vec<u8> = numbers.chain([0, 0, 0]).collect();
+        assert_eq!(repeats(&starts), 1);
+    }
 }

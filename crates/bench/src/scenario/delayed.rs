@@ -35,7 +35,7 @@ pub(super) async fn round(context: &BenchContext<'_>) -> Result<Round> {
     let slow_log = probe
         .server
         .as_ref()
-        .filter(|_| context.target.server().is_some());
+        .filter(|_| context.target.aof().is_some());
     if let Some(server) = slow_log {
         server.watch_slow_calls(SLOW).await?;
     }

@@ -11,7 +11,7 @@ use windlass_server::{CancellationToken, HttpClient as Caller, HttpServer, Optio
 
 use crate::context::BenchContext;
 use crate::error;
-use crate::load::{QUEUE, payload, shares};
+use crate::load::{QUEUE, batches, enqueue, payload, shares};
 use crate::measure::{Round, over, real};
 
 const JOBS: u64 = 64_000;
@@ -20,7 +20,7 @@ const JOBS: u64 = 64_000;
 const CALLERS: usize = 64;
 
 /// Jobs per call of the library when compared with an import.
-const IMPORT_BATCH: u64 = 500;
+const IMPORT_BATCH: usize = 500;
 
 /// Concurrent imports; each is one long stream.
 const IMPORTS: usize = 4;
@@ -41,9 +41,9 @@ pub(super) async fn round(context: &BenchContext<'_>) -> Result<Round> {
     let serving = context.tasks.spawn_detached(server.run(stop));
     context.progress.begin("http", jobs);
 
-    let batch = context.plan.batch as u64;
+    let batch = context.plan.batch;
     let bytes = context.plan.payload;
-    let library = |batch: u64| {
+    let library = |batch: usize| {
         let client = client.clone();
         move |share: u64| by_library(client.clone(), share, batch, bytes)
     };
@@ -58,10 +58,8 @@ pub(super) async fn round(context: &BenchContext<'_>) -> Result<Round> {
             "one_a_call" => timed(context, jobs, callers, |it| api.clone().singly(it)).await?,
             "import" => timed(context, jobs, callers, |it| api.clone().import(it)).await?,
             _ => {
-                timed(context, jobs, callers, |it| {
-                    api.clone().in_batches(it, batch)
-                })
-                .await?
+                let call = |it| api.clone().in_batches(it, batch);
+                timed(context, jobs, callers, call).await?
             }
         };
         round.record(format!("{name}.library_per_s"), by_library_rate);
@@ -92,16 +90,11 @@ where
     Ok(real(jobs) / began.elapsed().as_secs_f64())
 }
 
-async fn by_library(client: Client, jobs: u64, batch: u64, bytes: usize) -> Result<()> {
+async fn by_library(client: Client, jobs: u64, batch: usize, bytes: usize) -> Result<()> {
     let body = payload(bytes);
-    let mut left = jobs;
-    while left > 0 {
-        let count = left.min(batch);
-        let jobs = (0..count).map(|_| NewJob::new(body.clone())).collect();
-        for enqueued in client.enqueue_many_raw(QUEUE, jobs).await? {
-            enqueued?;
-        }
-        left -= count;
+    for count in batches(jobs, batch) {
+        let jobs = (0..count).map(|_| NewJob::new(body.clone()));
+        enqueue(&client, jobs.collect()).await?;
     }
     Ok(())
 }
@@ -123,16 +116,13 @@ impl HttpApi {
         Ok(())
     }
 
-    async fn in_batches(self, jobs: u64, batch: u64) -> Result<()> {
+    async fn in_batches(self, jobs: u64, batch: usize) -> Result<()> {
         let mut caller = Caller::connect(&self.address).await?;
         let path = format!("/v1/queues/{QUEUE}/jobs/batch");
-        let mut left = jobs;
-        while left > 0 {
-            let count = left.min(batch);
+        for count in batches(jobs, batch) {
             let jobs: Vec<&str> = (0..count).map(|_| self.body.as_str()).collect();
             let body = format!(r#"{{"jobs":[{}]}}"#, jobs.join(","));
             post(&mut caller, &path, body).await?;
-            left -= count;
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! No-op jobs through the real worker, compared with the bare engine.
 
-use windlass::{NewJob, Result};
+use windlass::Result;
 
 use crate::bare::{Bare, PIPELINED};
 use crate::context::BenchContext;
-use crate::load::{enqueue_bulk, payload, process};
+use crate::load::process;
 use crate::measure::{Round, real};
 
 const JOBS_REDIS: u64 = 200_000;
@@ -24,9 +24,7 @@ pub(super) async fn round(context: &BenchContext<'_>) -> Result<Round> {
         }
         bare.clear().await?;
     }
-    let client = context.client(&url).await?;
-    let body = payload(context.plan.payload);
-    enqueue_bulk(context, &client, jobs, move |_| NewJob::new(body.clone())).await?;
+    context.fill(&url, jobs).await?;
     let probe = context.probe().await?;
     let before = probe.read().await?;
     let took = process(context, &url, jobs).await?;

@@ -25,7 +25,7 @@ fn a_shared_server_is_left_unchanged() {
     let before = keys(&server);
 
     on("bench --jobs 500 --rounds 1 --limit").ok();
-    on("bench process latency --jobs 50 --rounds 1").ok();
+    on("bench process latency crash --jobs 50 --rounds 1").ok();
 
     let mut after = keys(&server);
     let mut before = before;

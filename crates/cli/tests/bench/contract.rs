@@ -29,30 +29,6 @@ fn a_bench_on_sqlite_has_every_field_except_those_of_redis() {
 }
 
 #[test]
-fn a_bench_on_a_private_redis_with_the_limit_has_every_field() {
-    let sandbox = Sandbox::new();
-
-    let line = "bench --private --jobs 2000 --rounds 1 --limit --json";
-    let report = sandbox.run(line).ok().json();
-
-    for field in [
-        "enqueue_per_s",
-        "process_per_s",
-        "bytes_per_job",
-        "commands_per_job",
-    ] {
-        assert!(is_positive(&report[field]), "{field} in {report}");
-    }
-    assert!(report["redis_cpu_us_per_job"].is_number(), "{report}");
-    for field in ["enqueue_per_s", "process_per_s"] {
-        assert!(is_positive(&report["limit"][field]), "{report}");
-    }
-    for field in ["enqueue", "process"] {
-        assert!(is_positive(&report["ratio"][field]), "{report}");
-    }
-}
-
-#[test]
 fn sqlite_has_a_limit_too() {
     let line = "bench --jobs 300 --rounds 1 --limit --json";
     let report = Sandbox::new().run(line).ok().json();

@@ -13,4 +13,3 @@ mod test_store;
 mod cleanup;
 mod contract;
 mod refusals;
-mod scenarios;

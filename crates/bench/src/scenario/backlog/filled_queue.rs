@@ -11,14 +11,14 @@ use windlass::{Client, NewJob, QueueName, Result, Store};
 use super::cost::Meter;
 use crate::context::BenchContext;
 use crate::error;
-use crate::load::{payload, shares};
+use crate::load::{batches, payload, shares};
 use crate::measure::real;
 
 /// Jobs per measured call, the maximum of a claim.
 const BATCH: usize = 100;
 
 /// Jobs per call while filling.
-const FILL_BATCH: u64 = 500;
+const FILL_BATCH: usize = 500;
 
 /// Concurrent callers while filling.
 const FILL_CALLERS: usize = 4;
@@ -145,9 +145,7 @@ struct Filler {
 
 impl Filler {
     async fn fill(&self, jobs: u64, done: &AtomicU64) -> Result<()> {
-        let mut left = jobs;
-        while left > 0 {
-            let count = left.min(FILL_BATCH);
+        for count in batches(jobs, FILL_BATCH) {
             let batch = (0..count).map(|_| {
                 if self.is_delayed {
                     delayed(&self.payload)
@@ -158,7 +156,6 @@ impl Filler {
             let store = self.client.store();
             store.enqueue(&self.queue, batch.collect()).await?;
             done.fetch_add(count, Ordering::Relaxed);
-            left -= count;
         }
         Ok(())
     }

@@ -1,11 +1,19 @@
 //! Prints benchmark results.
 
-use windlass_bench::{Metric, QuickReport, Report};
+use windlass_bench::{Measured, Metric, QuickReport, Report};
 
 use crate::output::Output;
 
+/// Prints one result.
+pub(super) fn measured(measured: &Measured, output: &mut Output) {
+    match measured {
+        Measured::Quick(report) => quick(report, output),
+        Measured::Scenario(report) => scenario(report, output),
+    }
+}
+
 /// Prints a run without scenarios.
-pub(super) fn quick(quick: &QuickReport, output: &mut Output) {
+fn quick(quick: &QuickReport, output: &mut Output) {
     let rate = |ours: f64, limit: Option<f64>, ratio: Option<f64>| {
         let comparison = limit.zip(ratio).map(|(limit, ratio)| {
             format!(", {} of the bare engine's {}/s", short(ratio), short(limit))
@@ -52,20 +60,14 @@ pub(super) fn quick(quick: &QuickReport, output: &mut Output) {
                 .map(|us| format!("{} µs", short(us))),
         ),
     ]);
-    close(true, output);
 }
 
 /// Prints one scenario.
-pub(super) fn report(report: &Report, output: &mut Output) {
-    let aof = report.aof.map_or(String::new(), |aof| {
-        format!(", append-only file {}", aof.as_str())
-    });
+fn scenario(report: &Report, output: &mut Output) {
+    let (name, about) = report.scenario.about();
     output.line(&format!(
-        "{}: {}; {}{aof}, rounds: {}",
-        report.scenario.as_str(),
-        report.scenario.about(),
-        report.store,
-        report.rounds
+        "{name}: {about}; {}, rounds: {}",
+        report.store, report.rounds
     ));
     let rows = report.metrics().map(|(name, metric)| {
         let name = format!("  {name}");

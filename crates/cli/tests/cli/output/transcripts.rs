@@ -27,7 +27,7 @@ pub(super) const TRANSCRIPTS: [Transcript; 38] = [
         "windlass-bench",
         &[
             "bench --jobs 200 --rounds 1 --limit",
-            "bench --private --store sqlite:x.db",
+            "bench --store memory:",
         ],
     ),
     (
