@@ -5,11 +5,10 @@
 //! future replica, and takes over at once.
 
 use std::collections::HashSet;
-use std::thread;
 
 use super::options::ServerOptions;
 use super::port::Port;
-use super::server::Server;
+use super::server::{Server, node_id};
 use super::wait::until;
 
 /// The number of primaries, and of replicas.
@@ -53,21 +52,14 @@ pub(crate) fn launch(lines: &[&str]) -> Result<Vec<(String, Server)>, String> {
                 .fold(options, |options, line| options.line(*line))
         })
         .collect();
-    let launched: Vec<Result<_, String>> = thread::scope(|scope| {
-        let starting: Vec<_> = plans
-            .into_iter()
-            .zip(&options)
-            .map(|(plan, options)| {
-                scope.spawn(move || {
-                    let server = Server::launch(options, Some(plan.port))?;
-                    Ok((plan.id, server.with_port(plan.bus)))
-                })
-            })
-            .collect();
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().expect("no panic");
-        starting.into_iter().map(join).collect()
-    });
-    let nodes: Vec<_> = launched.into_iter().collect::<Result<_, _>>()?;
+    let (ids, (ports, buses)): (Vec<_>, (Vec<_>, Vec<_>)) = plans
+        .into_iter()
+        .map(|plan| (plan.id, (plan.port, plan.bus)))
+        .unzip();
+    let launched = Server::launch_all(&options, ports)?;
+    let servers = launched.into_iter().zip(buses);
+    let servers = servers.map(|(server, bus)| server.with_port(bus));
+    let nodes: Vec<_> = ids.into_iter().zip(servers).collect();
     take_over(&nodes);
     Ok(nodes)
 }
@@ -138,10 +130,4 @@ fn is_agreed(view: &str, nodes: &[(String, Server)]) -> bool {
         let has_slots = fields.get(8) == Some(&SLOTS[index]);
         flags.contains(&"master") && has_slots && epochs.insert(fields[6])
     })
-}
-
-/// A random node id: 40 hexadecimal digits.
-fn node_id() -> String {
-    let mut rng = fastrand::Rng::new();
-    (0..40).map(|_| rng.digit(16)).collect()
 }

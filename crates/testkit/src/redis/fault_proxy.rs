@@ -5,7 +5,7 @@
 //! them all, and new connections are rejected until [`FaultProxy::arm`].
 //!
 //! ```
-//! use windlass_private_redis::{CutPoint, FaultProxy, Server};
+//! use windlass_testkit::redis::{CutPoint, FaultProxy, Server};
 //!
 //! let server = Server::start();
 //! let proxy = FaultProxy::before(&server);
@@ -20,12 +20,11 @@
 //! ```
 
 use std::io::{self, BufReader, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use super::framing::{Stream, read_command, read_reply};
-use super::resp::Address;
+use super::framing::{Front, Stream, read_command, read_reply};
 use super::server::Server;
 
 /// Commands about the connection itself: their number varies between runs, and they change no data.
@@ -35,9 +34,10 @@ const UNCOUNTED: [&str; 12] = [
 ];
 
 /// Where a client is disconnected; commands are counted from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CutPoint {
     /// Not at all.
+    #[default]
     Never,
     /// The server does not receive this command.
     Before(usize),
@@ -55,14 +55,13 @@ impl CutPoint {
 /// A fault-injecting proxy. Dropping it ends it.
 #[derive(Debug)]
 pub struct FaultProxy {
-    port: u16,
+    front: Front,
     state: Arc<Mutex<ProxyState>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct ProxyState {
     cut: CutPoint,
-    is_over: bool,
     /// Incremented by `arm`, so that threads of earlier connections have no effect.
     generation: u64,
     /// Nothing more is forwarded: the cut has happened, or waits for its reply.
@@ -89,40 +88,22 @@ impl FaultProxy {
     /// Panics if it cannot listen on 127.0.0.1.
     pub fn before(server: &Server) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("listen on 127.0.0.1");
-        let port = listener
-            .local_addr()
-            .expect("the listener has an address")
-            .port();
-        let state = Arc::new(Mutex::new(ProxyState {
-            cut: CutPoint::Never,
-            is_over: false,
-            generation: 0,
-            is_closed: false,
-            was_cut: false,
-            commands: Vec::new(),
-            streams: Vec::new(),
-        }));
-        let (shared, address) = (Arc::clone(&state), server.address().clone());
-        thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                if lock(&shared).is_over {
-                    return;
-                }
-                // If the server is down, the client connection is closed.
-                let _ = proxy_connection(&shared, client, &address);
-            }
+        let state: Arc<Mutex<ProxyState>> = Arc::default();
+        let shared = Arc::clone(&state);
+        let front = Front::of(server, listener, move |client, server| {
+            proxy_connection(&shared, client, server)
         });
-        Self { port, state }
+        Self { front, state }
     }
 
     /// The URL of this proxy.
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}/0", self.port)
+        self.front.url()
     }
 
     /// The port of this proxy on 127.0.0.1.
     pub fn port(&self) -> u16 {
-        self.port
+        self.front.port
     }
 
     /// Closes all connections, accepts new ones, and counts commands from 0 up to this cut.
@@ -151,12 +132,7 @@ impl FaultProxy {
 
 impl Drop for FaultProxy {
     fn drop(&mut self) {
-        let mut state = lock(&self.state);
-        state.is_over = true;
-        state.end();
-        drop(state);
-        // Wakes the listening thread, which then exits.
-        let _ = TcpStream::connect(("127.0.0.1", self.port));
+        lock(&self.state).end();
     }
 }
 
@@ -219,12 +195,9 @@ fn lock(state: &Mutex<ProxyState>) -> MutexGuard<'_, ProxyState> {
 /// Forwards one connection in both directions.
 fn proxy_connection(
     state: &Arc<Mutex<ProxyState>>,
-    client: TcpStream,
-    address: &Address,
+    client: Stream,
+    server: Stream,
 ) -> io::Result<()> {
-    client.set_nodelay(true)?;
-    let client = Stream::Tcp(client);
-    let server = Stream::open(address)?;
     let generation = {
         let mut state = lock(state);
         if state.is_closed {

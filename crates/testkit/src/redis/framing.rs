@@ -1,20 +1,25 @@
-//! Splits a RESP stream into messages, for the proxy.
+//! RESP messages, read with the bytes they came in, and the streams that carry them.
 
 use std::io::{self, BufRead, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
-use super::resp::Address;
+use super::resp::{Address, Reply};
+use super::server::Server;
 
 /// One end of a connection.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub(super) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 impl Stream {
-    pub(crate) fn open(address: &Address) -> io::Result<Self> {
+    pub(super) fn open(address: &Address) -> io::Result<Self> {
         Ok(match address {
             Address::Socket(path) => Self::Unix(UnixStream::connect(path)?),
             Address::Port(port) => {
@@ -25,14 +30,27 @@ impl Stream {
         })
     }
 
-    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+    /// Bounds how long a read or a write may take.
+    pub(super) fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        let timeout = Some(timeout);
+        match self {
+            Self::Tcp(stream) => stream
+                .set_read_timeout(timeout)
+                .and_then(|()| stream.set_write_timeout(timeout)),
+            Self::Unix(stream) => stream
+                .set_read_timeout(timeout)
+                .and_then(|()| stream.set_write_timeout(timeout)),
+        }
+    }
+
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
             Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
             Self::Unix(stream) => Self::Unix(stream.try_clone()?),
         })
     }
 
-    pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+    pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.shutdown(how),
             Self::Unix(stream) => stream.shutdown(how),
@@ -49,6 +67,12 @@ impl Read for &Stream {
     }
 }
 
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buffer)
+    }
+}
+
 impl Write for &Stream {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         match self {
@@ -62,15 +86,64 @@ impl Write for &Stream {
     }
 }
 
+/// A port of 127.0.0.1 in front of a server. Dropping it closes the port; open connections last as long
+/// as their ends.
+#[derive(Debug)]
+pub(super) struct Front {
+    pub(super) port: u16,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Front {
+    /// Passes every connection to `forward`, as the client's and the server's end. If the server is
+    /// down, the client's is closed.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it cannot listen on 127.0.0.1.
+    pub(super) fn of<F>(server: &Server, listener: TcpListener, forward: F) -> Self
+    where
+        F: Fn(Stream, Stream) -> io::Result<()> + Send + 'static,
+    {
+        let address = listener.local_addr();
+        let port = address.expect("the listener has an address").port();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (ends, address) = (Arc::clone(&is_over), server.address().clone());
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                if ends.load(Ordering::Relaxed) {
+                    return;
+                }
+                let _ = client.set_nodelay(true);
+                let _ =
+                    Stream::open(&address).and_then(|server| forward(Stream::Tcp(client), server));
+            }
+        });
+        Self { port, is_over }
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/0", self.port)
+    }
+}
+
+impl Drop for Front {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        // Wakes the listening thread, which then exits.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
 /// A command as received.
-pub(crate) struct Command {
-    pub(crate) args: Vec<Vec<u8>>,
-    pub(crate) bytes: Vec<u8>,
+pub(super) struct Command {
+    pub(super) args: Vec<Vec<u8>>,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Command {
     /// The number of replies it gets: one per channel for (un)subscribe commands.
-    pub(crate) fn replies(&self) -> usize {
+    pub(super) fn replies(&self) -> usize {
         let name = self.args.first().map(|name| name.to_ascii_uppercase());
         match name.as_deref() {
             Some(b"SUBSCRIBE" | b"PSUBSCRIBE" | b"UNSUBSCRIBE" | b"PUNSUBSCRIBE") => {
@@ -82,33 +155,32 @@ impl Command {
 }
 
 /// A message of the server as received.
-pub(crate) struct Message {
+pub(super) struct Message {
     /// Whether it replies to a command, rather than being pushed.
-    pub(crate) is_reply: bool,
-    pub(crate) bytes: Vec<u8>,
+    pub(super) is_reply: bool,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// Reads a command: an array of bulk strings.
-pub(crate) fn read_command(from: &mut impl BufRead) -> io::Result<Command> {
+pub(super) fn read_command(from: &mut impl BufRead) -> io::Result<Command> {
     let mut bytes = Vec::new();
-    let mut args = Vec::new();
-    let head = line(from, &mut bytes)?;
-    for _ in 0..count(&head, b'*')?.unwrap_or(0) {
-        let head = line(from, &mut bytes)?;
-        let length = count(&head, b'$')?.ok_or_else(|| protocol_error(&head))?;
-        let start = bytes.len();
-        block(from, &mut bytes, length)?;
-        args.push(bytes[start..start + length].to_vec());
-    }
+    let Reply::Array(items) = read_value(from, &mut bytes)? else {
+        return Err(protocol_error(&bytes));
+    };
+    let args = items.into_iter().map(|item| match item {
+        Reply::Bulk(arg) => Ok(arg),
+        _ => Err(protocol_error(&bytes)),
+    });
+    let args = args.collect::<io::Result<_>>()?;
     Ok(Command { args, bytes })
 }
 
 /// Reads a complete message of the server, in RESP2 or RESP3.
-pub(crate) fn read_reply(from: &mut impl BufRead) -> io::Result<Message> {
+pub(super) fn read_reply(from: &mut impl BufRead) -> io::Result<Message> {
     /// Prefixes of published messages in RESP2.
     const PUBLISHED: [&[u8]; 2] = [b"*3\r\n$7\r\nmessage\r\n", b"*4\r\n$8\r\npmessage\r\n"];
     let mut bytes = Vec::new();
-    value(from, &mut bytes)?;
+    read_value(from, &mut bytes)?;
     let subscribed = |kind: &[u8]| bytes.windows(kind.len()).any(|window| window == kind);
     let is_push = bytes.first() == Some(&b'>') && !subscribed(b"subscribe\r\n");
     let is_published = PUBLISHED.iter().any(|start| bytes.starts_with(start));
@@ -118,60 +190,49 @@ pub(crate) fn read_reply(from: &mut impl BufRead) -> io::Result<Message> {
     })
 }
 
-fn value(from: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<()> {
-    let head = line(from, bytes)?;
-    let kind = *head.first().ok_or_else(|| protocol_error(&head))?;
-    match kind {
-        b'$' | b'=' | b'!' => {
-            if let Some(length) = count(&head, kind)? {
-                block(from, bytes, length)?;
-            }
-        }
-        b'*' | b'~' | b'>' | b'%' | b'|' => {
-            // A map has two values per entry; an attribute has another value after it.
-            let entries = count(&head, kind)?.unwrap_or(0);
-            let values = match kind {
-                b'%' => entries * 2,
-                b'|' => entries * 2 + 1,
-                _ => entries,
-            };
-            for _ in 0..values {
-                value(from, bytes)?;
-            }
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-/// Reads a line and appends it to `bytes`. Returns it without its line ending.
-fn line(from: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<Vec<u8>> {
+/// Reads a complete value and appends its bytes to `bytes`. Values that only RESP3 has become the
+/// nearest ones of RESP2.
+pub(super) fn read_value(from: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<Reply> {
     let start = bytes.len();
     from.read_until(b'\n', bytes)?;
-    match bytes[start..].strip_suffix(b"\r\n") {
-        Some(line) => Ok(line.to_vec()),
-        None => Err(io::ErrorKind::UnexpectedEof.into()),
-    }
+    let Some(line) = bytes[start..].strip_suffix(b"\r\n") else {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    };
+    let invalid = || protocol_error(line);
+    let (kind, rest) = line.split_first().ok_or_else(invalid)?;
+    let text = String::from_utf8_lossy(rest);
+    let number = || text.parse::<i64>().map_err(|_| invalid());
+    Ok(match kind {
+        b'+' => Reply::Status(text.into_owned()),
+        b'-' => Reply::Error(text.into_owned()),
+        b':' => Reply::Integer(number()?),
+        b'$' | b'=' | b'!' => match usize::try_from(number()?) {
+            Ok(length) => {
+                let start = bytes.len();
+                bytes.resize(start + length + 2, 0);
+                from.read_exact(&mut bytes[start..])?;
+                Reply::Bulk(bytes[start..start + length].to_vec())
+            }
+            Err(_) => Reply::Nil,
+        },
+        b'*' | b'~' | b'>' | b'%' | b'|' => match (usize::try_from(number()?), *kind) {
+            // A map has two values per entry; an attribute has another value after it.
+            (Ok(entries), b'%') => read_values(from, bytes, entries * 2)?,
+            (Ok(entries), b'|') => read_values(from, bytes, entries * 2 + 1)?,
+            (Ok(entries), _) => read_values(from, bytes, entries)?,
+            (Err(_), _) => Reply::Nil,
+        },
+        _ => Reply::Nil,
+    })
 }
 
-fn block(from: &mut impl BufRead, bytes: &mut Vec<u8>, length: usize) -> io::Result<()> {
-    let start = bytes.len();
-    bytes.resize(start + length + 2, 0);
-    from.read_exact(&mut bytes[start..])
+fn read_values(from: &mut impl BufRead, bytes: &mut Vec<u8>, count: usize) -> io::Result<Reply> {
+    let values = (0..count).map(|_| read_value(from, bytes));
+    values.collect::<io::Result<_>>().map(Reply::Array)
 }
 
-/// The number after the type byte; `None` if negative (nil).
-fn count(head: &[u8], kind: u8) -> io::Result<Option<usize>> {
-    let digits = head
-        .strip_prefix(&[kind])
-        .ok_or_else(|| protocol_error(head))?;
-    let text = std::str::from_utf8(digits).map_err(|_| protocol_error(head))?;
-    let number: i64 = text.parse().map_err(|_| protocol_error(head))?;
-    Ok(usize::try_from(number).ok())
-}
-
-fn protocol_error(head: &[u8]) -> io::Error {
-    let shown = String::from_utf8_lossy(head);
+fn protocol_error(line: &[u8]) -> io::Error {
+    let shown = String::from_utf8_lossy(line);
     io::Error::new(
         io::ErrorKind::InvalidData,
         format!("invalid RESP message: {shown:?}"),

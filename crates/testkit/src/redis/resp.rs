@@ -1,10 +1,10 @@
 //! A small independent client, so that tests do not inspect a server through the store's own client.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
+use std::io::{self, BufReader, Write};
 use std::path::PathBuf;
 use std::time::Duration;
+
+use super::framing::{Stream, read_value};
 
 /// How long a reply may take; a stopped server sends none.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -92,38 +92,17 @@ impl Reply {
     }
 }
 
-trait Duplex: Read + Write + Send {}
-impl<T: Read + Write + Send> Duplex for T {}
-
 /// A connection to a server.
+#[derive(Debug)]
 pub struct Connection {
-    stream: BufReader<Box<dyn Duplex>>,
-}
-
-impl std::fmt::Debug for Connection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connection").finish_non_exhaustive()
-    }
+    stream: BufReader<Stream>,
 }
 
 impl Connection {
     /// Connects.
     pub fn open(address: &Address) -> io::Result<Self> {
-        let stream: Box<dyn Duplex> = match address {
-            Address::Socket(path) => {
-                let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
-                stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
-                Box::new(stream)
-            }
-            Address::Port(port) => {
-                let stream = TcpStream::connect(("127.0.0.1", *port))?;
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
-                stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
-                Box::new(stream)
-            }
-        };
+        let stream = Stream::open(address)?;
+        stream.set_timeout(REPLY_TIMEOUT)?;
         Ok(Self {
             stream: BufReader::new(stream),
         })
@@ -144,59 +123,11 @@ impl Connection {
             bytes.extend_from_slice(arg);
             bytes.extend_from_slice(b"\r\n");
         }
-        self.stream.get_mut().write_all(&bytes)
+        self.stream.get_ref().write_all(&bytes)
     }
 
     /// Reads the next reply.
     pub fn receive(&mut self) -> io::Result<Reply> {
-        let line = self.line()?;
-        let (kind, rest) = line
-            .split_at_checked(1)
-            .ok_or_else(|| protocol_error(&line))?;
-        Ok(match kind {
-            "+" => Reply::Status(rest.to_owned()),
-            "-" => Reply::Error(rest.to_owned()),
-            ":" => Reply::Integer(number(rest)?),
-            "$" => match usize::try_from(number(rest)?) {
-                Ok(length) => Reply::Bulk(self.bytes(length)?),
-                Err(_) => Reply::Nil,
-            },
-            "*" => match usize::try_from(number(rest)?) {
-                Ok(count) => Reply::Array(
-                    (0..count)
-                        .map(|_| self.receive())
-                        .collect::<Result<_, _>>()?,
-                ),
-                Err(_) => Reply::Nil,
-            },
-            _ => return Err(protocol_error(&line)),
-        })
+        read_value(&mut self.stream, &mut Vec::new())
     }
-
-    fn line(&mut self) -> io::Result<String> {
-        let mut line = String::new();
-        self.stream.read_line(&mut line)?;
-        match line.strip_suffix("\r\n") {
-            Some(line) => Ok(line.to_owned()),
-            None => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
-    }
-
-    fn bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; length + 2];
-        self.stream.read_exact(&mut bytes)?;
-        bytes.truncate(length);
-        Ok(bytes)
-    }
-}
-
-fn number(text: &str) -> io::Result<i64> {
-    text.parse().map_err(|_| protocol_error(text))
-}
-
-fn protocol_error(line: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("invalid RESP reply: {line:?}"),
-    )
 }

@@ -4,13 +4,12 @@
 //! [`Sentinels::kill_primary`] shortens it; a test that stops or disconnects the primary in another
 //! way calls [`Sentinels::shorten_timeout`] first.
 
-use std::thread;
 use std::time::Duration;
 
 use super::options::ServerOptions;
 use super::port::{Port, retry_taken_port};
 use super::resp::Reply;
-use super::server::Server;
+use super::server::{Server, node_id};
 use super::wait::until;
 
 /// The name of the group.
@@ -67,11 +66,11 @@ impl Sentinels {
             .iter()
             .fold(ServerOptions::new(), |options, line| options.line(*line));
         retry_taken_port(|| {
-            let servers = launch_all(vec![options.clone(); SERVERS], reserve(SERVERS))?;
+            let servers = Server::launch_all(&vec![options.clone(); SERVERS], reserve(SERVERS))?;
             // Before the Sentinels start, so that they see the replicas at once.
             link_replicas(&servers);
             let ports = reserve(SENTINELS);
-            let sentinels = launch_all(sentinel_options(&servers, &ports), ports)?;
+            let sentinels = Server::launch_all(&sentinel_options(&servers, &ports), ports)?;
             wait_until_formed(&sentinels);
             Ok(Self { servers, sentinels })
         })
@@ -272,7 +271,7 @@ fn reserve(count: usize) -> Vec<Port> {
 
 /// Each Sentinel knows the others from the start, as discovery takes seconds.
 fn sentinel_options(servers: &[Server], ports: &[Port]) -> Vec<ServerOptions> {
-    let ids: Vec<String> = ports.iter().map(|_| run_id()).collect();
+    let ids: Vec<String> = ports.iter().map(|_| node_id()).collect();
     let primary = servers[0].port();
     let timeout = LONG_TIMEOUT.as_millis();
     (0..ports.len())
@@ -300,24 +299,4 @@ fn sentinel_options(servers: &[Server], ports: &[Port]) -> Vec<ServerOptions> {
             options
         })
         .collect()
-}
-
-/// Starts all servers concurrently.
-fn launch_all(options: Vec<ServerOptions>, ports: Vec<Port>) -> Result<Vec<Server>, String> {
-    thread::scope(|scope| {
-        let starting: Vec<_> = options
-            .into_iter()
-            .zip(ports)
-            .map(|(options, port)| scope.spawn(move || Server::launch(&options, Some(port))))
-            .collect();
-        starting
-            .into_iter()
-            .map(|thread| thread.join().expect("no panic"))
-            .collect()
-    })
-}
-
-fn run_id() -> String {
-    let mut rng = fastrand::Rng::new();
-    (0..40).map(|_| rng.digit(16)).collect()
 }

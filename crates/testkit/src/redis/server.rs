@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use tempfile::TempDir;
 
@@ -72,6 +73,22 @@ impl Server {
         };
         server.try_restart()?;
         Ok(server)
+    }
+
+    /// Starts servers concurrently.
+    pub(crate) fn launch_all(
+        options: &[ServerOptions],
+        ports: Vec<Port>,
+    ) -> Result<Vec<Self>, String> {
+        thread::scope(|scope| {
+            let starting: Vec<_> = options
+                .iter()
+                .zip(ports)
+                .map(|(options, port)| scope.spawn(|| Self::launch(options, Some(port))))
+                .collect();
+            let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().expect("no panic");
+            starting.into_iter().map(join).collect()
+        })
     }
 
     /// Keeps a further port reserved for the lifetime of this server.
@@ -260,4 +277,10 @@ fn listen(folder: &Path, address: &Address) -> String {
         }
         Address::Port(port) => format!("dir \"{folder}\"\nport {port}\n"),
     }
+}
+
+/// A random id of a Cluster node or a Sentinel: 40 hexadecimal digits.
+pub(crate) fn node_id() -> String {
+    let mut rng = fastrand::Rng::new();
+    (0..40).map(|_| rng.digit(16)).collect()
 }

@@ -1,16 +1,14 @@
 //! A slow link to a server: a proxy that forwards at a limited rate, which all its connections share.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{Shutdown, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 
-use super::framing::Stream;
-use super::resp::Address;
+use super::framing::{Front, Stream};
 use super::server::Server;
 
 /// Bytes forwarded at once.
@@ -21,10 +19,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// A slow link on a free port. Dropping it ends it; open connections last as long as their ends.
 #[derive(Debug)]
-pub struct SlowProxy {
-    port: u16,
-    is_over: Arc<AtomicBool>,
-}
+pub struct SlowProxy(Front);
 
 impl SlowProxy {
     /// Listens on a port of 127.0.0.1 and forwards to `server`, at this rate in each direction.
@@ -35,42 +30,25 @@ impl SlowProxy {
     pub fn before(server: &Server, bytes_per_second: u32) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("listen on 127.0.0.1");
         set_socket_recv_buffer_size(&listener, BUFFER).expect("a listener has a buffer");
-        let port = listener
-            .local_addr()
-            .expect("the listener has an address")
-            .port();
-        let is_over = Arc::new(AtomicBool::new(false));
-        let (ends, address) = (Arc::clone(&is_over), server.address().clone());
-        thread::spawn(move || {
-            let requests = Arc::new(Direction::new(bytes_per_second));
-            let replies = Arc::new(Direction::new(bytes_per_second));
-            for client in listener.incoming().flatten() {
-                if ends.load(Ordering::Relaxed) {
-                    return;
-                }
-                // If the server is down, the client connection is closed.
-                let _ = proxy_connection(client, &address, &requests, &replies);
-            }
-        });
-        Self { port, is_over }
+        let requests = Arc::new(Direction::new(bytes_per_second));
+        let replies = Arc::new(Direction::new(bytes_per_second));
+        Self(Front::of(server, listener, move |client, server| {
+            let (to_server, to_client) = (server.try_clone()?, client.try_clone()?);
+            let (requests, replies) = (Arc::clone(&requests), Arc::clone(&replies));
+            thread::spawn(move || requests.forward(&client, &to_server));
+            thread::spawn(move || replies.forward(&server, &to_client));
+            Ok(())
+        }))
     }
 
     /// The URL of this proxy.
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}/0", self.port)
+        self.0.url()
     }
 
     /// The port of this proxy on 127.0.0.1.
     pub fn port(&self) -> u16 {
-        self.port
-    }
-}
-
-impl Drop for SlowProxy {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        // Wakes the listening thread, which then exits.
-        let _ = TcpStream::connect(("127.0.0.1", self.port));
+        self.0.port
     }
 }
 
@@ -126,21 +104,4 @@ impl Direction {
             to.write_all(&bytes[..count])?;
         }
     }
-}
-
-/// Forwards one connection in both directions.
-fn proxy_connection(
-    client: TcpStream,
-    address: &Address,
-    requests: &Arc<Direction>,
-    replies: &Arc<Direction>,
-) -> io::Result<()> {
-    client.set_nodelay(true)?;
-    let client = Stream::Tcp(client);
-    let server = Stream::open(address)?;
-    let (to_server, to_client) = (server.try_clone()?, client.try_clone()?);
-    let (requests, replies) = (Arc::clone(requests), Arc::clone(replies));
-    thread::spawn(move || requests.forward(&client, &to_server));
-    thread::spawn(move || replies.forward(&server, &to_client));
-    Ok(())
 }
