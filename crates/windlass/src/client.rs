@@ -14,7 +14,6 @@ use windlass_worker::Connections;
 
 pub use enqueue::EnqueueBuilder;
 pub use handle::{JobHandle, Raw};
-pub(crate) use many::copy;
 pub use wait::WaitError;
 
 use enqueue::Draft;

@@ -91,9 +91,10 @@ fn options(arguments: &Arguments) -> Result<ProcessorOptions> {
         options.publisher = name;
     }
     options.tick = tick;
-    let expiry = |text: Option<&str>| Ok(LeaseTime::new(parse::duration_or(text, tick * 3)?)?);
-    options.lease = expiry(arguments.lease.as_deref())?;
-    options.worker_expiry = expiry(arguments.worker_expiry.as_deref())?;
+    let expiry = parse::duration_or(arguments.lease.as_deref(), tick * 3)?;
+    options.lease = LeaseTime::new(expiry)?;
+    let expiry = parse::duration_or(arguments.worker_expiry.as_deref(), tick * 3)?;
+    options.worker_expiry = LeaseTime::new(expiry)?;
     options.line_bytes_max = arguments.line_max;
     Ok(options)
 }

@@ -82,10 +82,8 @@ async fn a_lone_call_is_sent_at_once_and_later_calls_go_together() {
     gate.release();
     assert_eq!(results(second).await, [20, 30]);
     assert_eq!(results(third).await, [40]);
-    assert_eq!(
-        gate.batcher.call(Vec::new()).await.expect("an empty call"),
-        []
-    );
+    let empty = gate.batcher.call(Vec::new()).await.expect("an empty call");
+    assert!(empty.is_empty());
 }
 
 #[tokio::test]
