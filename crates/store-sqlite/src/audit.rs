@@ -76,7 +76,7 @@ impl QueueTx<'_> {
     fn audit_jobs(&mut self, from: Option<&Cursor>, audited: &mut Audited) -> TxResult<AuditStage> {
         let page = read::page(self.db, self.queue, &Filter::default(), from, SCAN_PAGE)?;
         for id in &page.items {
-            if let Some(job) = JobMeta::find(self.db, self.queue.key, id.as_str())? {
+            if let Some(job) = self.find(id)? {
                 audited.repairs.extend(self.audit_job(&job)?);
             }
         }

@@ -69,10 +69,6 @@ impl QueueTx<'_> {
         Ok(Page { items, next })
     }
 
-    fn find(&self, id: &JobId) -> TxResult<Option<JobMeta>> {
-        JobMeta::find(self.db, self.queue.key, id.as_str())
-    }
-
     fn change_one(&mut self, change: Change, id: &JobId) -> TxResult<Changed> {
         match change {
             Change::Cancel => self.cancel(id),
@@ -174,9 +170,7 @@ impl QueueTx<'_> {
             waiting.extend(JobMeta::select(self.db, condition, params)?);
         }
         for job in &waiting {
-            let counters = &mut self.queue.counters;
-            counters.leave(job.state, job.priority);
-            counters.resize(job.bytes(), 0);
+            self.queue.counters.leave(job.state, job.priority);
             self.remove(job)?;
         }
         Ok(waiting.len() as u64)

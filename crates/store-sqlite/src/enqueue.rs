@@ -74,7 +74,7 @@ impl QueueTx<'_> {
 
     /// The reply if `new` duplicates an existing job: by id, then by unique key.
     fn duplicate(&mut self, new: &NewJob, level: DurabilityLevel) -> TxResult<Option<Enqueued>> {
-        let mut existing = JobMeta::find(self.db, self.queue.key, new.id.as_str())?;
+        let mut existing = self.find(&new.id)?;
         if existing.is_none() {
             if let Some(state) = self.tombstone_state(&new.id)? {
                 let id = new.id.clone();

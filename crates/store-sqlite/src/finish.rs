@@ -122,7 +122,6 @@ impl QueueTx<'_> {
         if is_kept {
             self.keep(job, state, end)?;
         } else {
-            self.queue.counters.resize(job.bytes(), 0);
             self.remove(job)?;
         }
         self.kept += usize::from(is_kept || is_remembered);
@@ -168,6 +167,7 @@ impl QueueTx<'_> {
     /// Deletes a job's row.
     pub(crate) fn remove(&mut self, job: &JobMeta) -> TxResult<()> {
         self.changed();
+        self.queue.counters.resize(job.bytes(), 0);
         self.db.run("DELETE FROM job WHERE key = ?1", [job.key])?;
         if job.is_large {
             self.drop_large_payload(job.key)?;
@@ -185,7 +185,6 @@ impl QueueTx<'_> {
     pub(crate) fn delete_finished(&mut self, job: &JobMeta) -> TxResult<()> {
         let counters = &mut self.queue.counters;
         counters.remove_finished(job.state, job.bytes());
-        counters.resize(job.bytes(), 0);
         self.remove(job)
     }
 

@@ -15,9 +15,15 @@ pub(crate) const CLEAR_LEASE: &str = "token_number = NULL, token_nonce = NULL, w
     accepted_at = NULL, progress = NULL, cancel_requested = 0";
 
 impl QueueTx<'_> {
+    /// Finds a job by id.
+    pub(crate) fn find(&self, id: &JobId) -> TxResult<Option<JobMeta>> {
+        let condition = "queue = ?1 AND id = ?2";
+        JobMeta::first(self.db, condition, params![self.queue.key, id.as_str()])
+    }
+
     /// The job, if the token is its current one.
     pub(crate) fn leased(&self, lease: &JobLease) -> TxResult<Option<JobMeta>> {
-        let job = JobMeta::find(self.db, self.queue.key, lease.id.as_str())?;
+        let job = self.find(&lease.id)?;
         Ok(job.filter(|job| job.token == Some(lease.token)))
     }
 
@@ -141,9 +147,7 @@ impl QueueTx<'_> {
         Ok(match how {
             Some(how) if same.contains(&how) => how,
             Some(_) => OutcomeStatus::LeaseLost,
-            None if JobMeta::find(self.db, self.queue.key, lease.id.as_str())?.is_some() => {
-                OutcomeStatus::LeaseLost
-            }
+            None if self.find(&lease.id)?.is_some() => OutcomeStatus::LeaseLost,
             None => OutcomeStatus::Gone,
         })
     }

@@ -7,6 +7,7 @@ use windlass_core::{ClaimRequest, ClaimedJob, Priority, Reason, Timestamp};
 use crate::claim::LeaseRow;
 use crate::error::TxResult;
 use crate::row::{self, Blobs, JobMeta};
+use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
 /// A job picked for a claim: its metadata, and what the worker receives.
@@ -102,9 +103,8 @@ impl QueueTx<'_> {
         if now < since || now.since(since) >= SUSPECT_COOLDOWN {
             return Ok(true);
         }
-        let job = JobMeta::find(self.db, self.queue.key, id)?;
-        let holder = job.and_then(|job| job.token);
-        Ok(holder.is_none_or(|token| token.number != *number))
+        let leased = "SELECT 1 FROM job WHERE queue = ?1 AND id = ?2 AND token_number = ?3";
+        Ok(!self.db.has(leased, params![self.queue.key, id, number])?)
     }
 
     /// Ends a job whose expiry has passed. Returns whether it did.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, Params, Row, params};
+use rusqlite::{Connection, Params, Row};
 use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::time::as_ms;
 use windlass_core::{
@@ -69,11 +69,6 @@ impl JobMeta {
             error_bytes: row.get(18)?,
             result_bytes: row.get(19)?,
         })
-    }
-
-    /// Finds a job by id.
-    pub(crate) fn find(db: &Connection, queue: i64, id: &str) -> TxResult<Option<Self>> {
-        Self::first(db, "queue = ?1 AND id = ?2", params![queue, id])
     }
 
     /// The first job that meets a condition on the table `job`.
