@@ -28,6 +28,7 @@ pub mod duration;
 pub mod error;
 pub mod headers;
 pub mod job;
+mod keep;
 pub mod limits;
 pub mod maintenance;
 pub mod name;

@@ -7,26 +7,9 @@ use std::time::Duration;
 use crate::duration;
 use crate::error::{Error, Result};
 use crate::job::JobState;
+pub use crate::keep::{Keep, KeepSucceeded};
 use crate::limits::{FUTURE_MAX, NUMBER_MAX};
 use crate::text_enum::text_enum;
-
-/// How long finished jobs of one state are kept. Each limit applies; `None` means no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keep {
-    /// The maximum time since the job finished.
-    pub age: Option<Duration>,
-    /// The maximum number of jobs.
-    pub count: Option<u64>,
-    /// The maximum total size of payloads, results and errors, in bytes.
-    pub bytes: Option<u64>,
-}
-
-impl Keep {
-    /// Returns whether finished jobs of this number and size exceed a limit.
-    pub fn is_exceeded(&self, count: u64, bytes: u64) -> bool {
-        self.count.is_some_and(|max| count > max) || self.bytes.is_some_and(|max| bytes > max)
-    }
-}
 
 text_enum! {
     /// Where a job goes when it returns to the queue unfinished.
@@ -35,29 +18,6 @@ text_enum! {
         Front = "front",
         /// To the back of its priority.
         Back = "back",
-    }
-}
-
-text_enum! {
-    /// Which succeeded jobs are kept.
-    KeepSucceeded {
-        /// Jobs with a result, and jobs enqueued with `keep_outcome`.
-        WithResult = "with_result",
-        /// All jobs.
-        All = "all",
-        /// No jobs.
-        Nothing = "nothing",
-    }
-}
-
-impl KeepSucceeded {
-    /// Returns whether a succeeded job is kept.
-    pub const fn keeps(self, has_result: bool, keep_outcome: bool) -> bool {
-        match self {
-            Self::WithResult => has_result || keep_outcome,
-            Self::All => true,
-            Self::Nothing => false,
-        }
     }
 }
 
