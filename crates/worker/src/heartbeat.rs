@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use windlass_core::{BootId, Error, Heartbeat, NewWorker, Result, Store, WorkerCommand};
 
+use crate::options::printable;
 use crate::run::attempt::Attempt;
 use crate::shared::Shared;
 use crate::stop::phase::Phase;
@@ -17,16 +18,13 @@ const LISTED_MAX: usize = 100;
 
 /// Registers the worker with the store.
 pub(crate) async fn register(shared: &Shared, store: &dyn Store, boot: BootId) -> Result<()> {
-    let host = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
+    let system = rustix::system::uname();
     let queues = shared.queues.iter().map(|queue| queue.name().clone());
     store
         .register(NewWorker {
             boot,
             name: shared.options.name.clone(),
-            host: host.chars().filter(|c| !c.is_control()).take(30).collect(),
+            host: printable(&system.nodename().to_string_lossy()),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             queues: queues.collect(),

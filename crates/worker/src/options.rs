@@ -187,12 +187,13 @@ impl Options {
 
 fn program_name() -> String {
     let path = std::env::args_os().next().unwrap_or_default();
-    let name = std::path::Path::new(&path)
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    let printable =
-        |name: String| -> String { name.chars().filter(|c| !c.is_control()).take(30).collect() };
-    name.map(printable)
+    let name = std::path::Path::new(&path).file_name();
+    name.map(|name| printable(&name.to_string_lossy()))
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "worker".to_owned())
+}
+
+/// Returns the start of a name, without control characters, to be shown in a list of workers.
+pub(crate) fn printable(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(30).collect()
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use windlass_core::limits::SUSPECT_AFTER;
-use windlass_core::{Completion, Failure, Jitter, JobLease, OutcomeStatus, Retry, Snooze, Store};
+use windlass_core::{Completion, Jitter, OutcomeStatus, Retry, Store};
 
 use crate::backoff::Backoff;
 use crate::boot_time::BootTime;
@@ -41,54 +41,23 @@ pub(crate) async fn run(
     }
 }
 
-/// A batch of outcomes, grouped by store call.
-#[derive(Default)]
-struct OutcomeBatch {
-    completions: (Vec<Completion>, Vec<Arc<Attempt>>),
-    failures: (Vec<Failure>, Vec<Arc<Attempt>>),
-    releases: (Vec<JobLease>, Vec<Arc<Attempt>>),
-    snoozes: (Vec<Snooze>, Vec<Arc<Attempt>>),
-    slot: Option<Slot>,
+/// Attempts whose outcomes go into one store call.
+struct Group<T> {
+    items: Vec<T>,
+    attempts: Vec<Arc<Attempt>>,
 }
 
-impl OutcomeBatch {
-    fn new(ended: Vec<EndedAttempt>) -> Self {
-        let mut batch = Self::default();
-        for EndedAttempt {
-            attempt,
-            outcome,
-            slot,
-        } in ended
-        {
-            match (&mut batch.slot, slot) {
-                (Some(all), Some(slot)) => all.join(slot),
-                (all @ None, slot) => *all = slot,
-                (Some(_), None) => {}
-            }
-            let lease = attempt.lease();
-            match outcome {
-                Outcome::Done(result) => {
-                    batch.completions.0.push(Completion { lease, result });
-                    batch.completions.1.push(attempt);
-                }
-                Outcome::Failed { error, retry } => {
-                    batch
-                        .failures
-                        .0
-                        .push(lease.failure(error).retry(store_retry(retry)));
-                    batch.failures.1.push(attempt);
-                }
-                Outcome::Release => {
-                    batch.releases.0.push(lease);
-                    batch.releases.1.push(attempt);
-                }
-                Outcome::Snooze(due) => {
-                    batch.snoozes.0.push(lease.snooze(due));
-                    batch.snoozes.1.push(attempt);
-                }
-            }
+impl<T> Group<T> {
+    fn new() -> Self {
+        Self {
+            items: Vec::new(),
+            attempts: Vec::new(),
         }
-        batch
+    }
+
+    fn push(&mut self, item: T, attempt: Arc<Attempt>) {
+        self.items.push(item);
+        self.attempts.push(attempt);
     }
 }
 
@@ -107,23 +76,47 @@ async fn report(
     ended: Vec<EndedAttempt>,
     may_claim: bool,
 ) {
-    let OutcomeBatch {
-        completions,
-        failures,
-        releases,
-        snoozes,
+    let mut completions = Group::new();
+    let mut failures = Group::new();
+    let mut releases = Group::new();
+    let mut snoozes = Group::new();
+    let mut slots: Option<Slot> = None;
+    for EndedAttempt {
+        attempt,
+        outcome,
         slot,
-    } = OutcomeBatch::new(ended);
+    } in ended
+    {
+        match (&mut slots, slot) {
+            (Some(all), Some(slot)) => all.join(slot),
+            (all @ None, slot) => *all = slot,
+            (Some(_), None) => {}
+        }
+        let lease = attempt.lease();
+        match outcome {
+            Outcome::Done(result) => completions.push(Completion { lease, result }, attempt),
+            Outcome::Failed { error, retry } => {
+                failures.push(lease.failure(error).retry(store_retry(retry)), attempt);
+            }
+            Outcome::Release => releases.push(lease, attempt),
+            Outcome::Snooze(due) => snoozes.push(lease.snooze(due), attempt),
+        }
+    }
     let name = queue.name();
-    let next = slot
-        .filter(|_| may_claim && !completions.0.is_empty())
-        .and_then(|slot| NextClaim::start(shared, queue, slot));
+    // Slots that are not claimed for are freed when the outcomes are stored: until then their jobs are held.
+    let next = if may_claim && !completions.items.is_empty() {
+        let slots = slots.take();
+        slots.and_then(|slots| NextClaim::start(shared, queue, slots))
+    } else {
+        None
+    };
     tokio::join!(
         complete(shared, queue, store, completions, next),
         send_until_answered(shared, queue, failures, |items| store.fail(name, items)),
         send_until_answered(shared, queue, releases, |items| store.release(name, items)),
         send_until_answered(shared, queue, snoozes, |items| store.snooze(name, items)),
     );
+    drop(slots);
 }
 
 /// The claim that is sent along with a completion.
@@ -152,10 +145,10 @@ async fn complete(
     shared: &Arc<Shared>,
     queue: &Arc<QueueState>,
     store: &dyn Store,
-    (completions, attempts): (Vec<Completion>, Vec<Arc<Attempt>>),
+    Group { items, attempts }: Group<Completion>,
     next: Option<NextClaim>,
 ) {
-    if completions.is_empty() {
+    if items.is_empty() {
         return;
     }
     let mut sent = BootTime::now();
@@ -166,7 +159,7 @@ async fn complete(
         calls += 1;
         // The reply to the claim may be what does not arrive.
         let request = request.clone().filter(|_| calls <= CLAIM_TRIES);
-        store.complete(queue.name(), completions.clone(), request)
+        store.complete(queue.name(), items.clone(), request)
     })
     .await;
     let (statuses, claimed) = completed
@@ -192,7 +185,7 @@ async fn complete(
 async fn send_until_answered<T, F, C>(
     shared: &Arc<Shared>,
     queue: &Arc<QueueState>,
-    (items, attempts): (Vec<T>, Vec<Arc<Attempt>>),
+    Group { items, attempts }: Group<T>,
     call: C,
 ) where
     T: Clone,

@@ -98,9 +98,10 @@ enum Waited {
 /// Waits for `work`, for at most `limit` and only while the worker may finish its jobs.
 async fn wait_for(shared: &Shared, limit: Duration, work: impl Future<Output = ()>) -> Waited {
     tokio::select! {
+        biased;
         () = work => Waited::Done,
-        () = sleep(limit) => Waited::TimedOut,
         _ = shared.stopper.until(|phase| *phase == Phase::StoppingNow) => Waited::StoppedNow,
+        () = sleep(limit) => Waited::TimedOut,
     }
 }
 

@@ -50,6 +50,31 @@ async fn a_claim_that_had_to_be_repeated_is_renewed_at_once() {
 }
 
 #[tokio::test]
+async fn a_slot_is_free_only_when_the_failure_of_its_job_is_stored() {
+    let (store, fixture) = faulty();
+    store.plan("fail", FailureMode::Unreachable);
+    let ids = fixture.enqueue(&["fails", "next"]).await;
+    let mut options = fixture.options();
+    options.concurrency = 1;
+    let (failing, queue) = (ids[0].clone(), fixture.queue.clone());
+    let worker = fixture.start(options, move |context: AttemptContext| {
+        let (failing, queue) = (failing.clone(), queue.clone());
+        async move {
+            if context.job().id == failing {
+                return Outcome::permanent("no ink");
+            }
+            let failed = context.store().get(&queue, &failing).await.unwrap();
+            Outcome::Done(Some(failed.unwrap().state.as_str().into()))
+        }
+    });
+
+    fixture.until_state(&ids[1], JobState::Succeeded).await;
+
+    assert_eq!(fixture.get(&ids[1]).await.result.unwrap(), "dead");
+    worker.stop().await;
+}
+
+#[tokio::test]
 async fn more_cancelled_jobs_than_one_renewal_names_are_all_stopped_at_once() {
     let (store, fixture) = faulty();
     let jobs = (0..350).map(|_| NewJob::new("x").keep_outcome()).collect();
