@@ -21,7 +21,8 @@
 //! ```
 //!
 //! Everything here blocks the calling thread and takes `&self`. A test that uses a store at the same
-//! time needs a multi-threaded runtime, or `spawn_blocking`.
+//! time needs a multi-threaded runtime, or `spawn_blocking`. What cannot be done panics, with the log of
+//! the server where it helps; functions named `try_` and [`Server::ask`] return the error instead.
 //!
 //! A server ends when its value is dropped, and also when the test process is killed by SIGKILL. Set
 //! `WINDLASS_REDIS_SERVER` to the path of another server, such as `valkey-server`, to test that one.

@@ -30,10 +30,6 @@ pub struct Cluster {
 
 impl Cluster {
     /// Starts six nodes; all slots are served and all replicas linked when this returns.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `redis-server` is missing or a node does not start.
     pub fn start() -> Self {
         Self::start_with(&[])
     }
@@ -75,10 +71,6 @@ impl Cluster {
     }
 
     /// The primary that serves a slot, according to the first running node.
-    ///
-    /// # Panics
-    ///
-    /// Panics if no node is running, or the slot is not served.
     pub fn node_of_slot(&self, slot: u16) -> &Server {
         let asked = self.running().next().expect("a running node");
         let index = self.index_of_slot(asked, slot);

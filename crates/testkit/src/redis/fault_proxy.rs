@@ -82,10 +82,6 @@ enum Action {
 
 impl FaultProxy {
     /// Listens on a port of 127.0.0.1 and forwards to `server`, without a cut.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it cannot listen on 127.0.0.1.
     pub fn before(server: &Server) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("listen on 127.0.0.1");
         let state: Arc<Mutex<ProxyState>> = Arc::default();

@@ -97,10 +97,6 @@ pub(super) struct Front {
 impl Front {
     /// Passes every connection to `forward`, as the client's and the server's end. If the server is
     /// down, the client's is closed.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it cannot listen on 127.0.0.1.
     pub(super) fn of<F>(server: &Server, listener: TcpListener, forward: F) -> Self
     where
         F: Fn(Stream, Stream) -> io::Result<()> + Send + 'static,

@@ -57,10 +57,6 @@ impl ServerOptions {
     }
 
     /// Starts the server; it accepts commands when this returns.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `redis-server` is missing or does not start; the message has its log.
     pub fn start(self) -> Server {
         self.try_start()
             .unwrap_or_else(|failure| panic!("{failure}"))

@@ -21,10 +21,6 @@ pub struct Port {
 
 impl Port {
     /// Reserves a free port.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the temporary folder is not writable, or no port is free.
     pub fn reserve() -> Self {
         Self::try_reserve().unwrap_or_else(|failure| panic!("{failure}"))
     }
@@ -62,10 +58,6 @@ impl Port {
 }
 
 /// Calls `launch`, and retries if another program took a port in the meantime.
-///
-/// # Panics
-///
-/// Panics on any other `Err`.
 pub(crate) fn retry_taken_port<T>(launch: impl FnMut() -> Result<T, String>) -> T {
     try_retry_taken_port(launch).unwrap_or_else(|failure| panic!("{failure}"))
 }

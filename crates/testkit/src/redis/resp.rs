@@ -37,10 +37,6 @@ pub enum Reply {
 
 impl Reply {
     /// Returns the reply.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it is an error.
     #[track_caller]
     #[expect(
         clippy::return_self_not_must_use,

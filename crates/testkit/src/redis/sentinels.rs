@@ -52,10 +52,6 @@ pub struct Sentinels {
 impl Sentinels {
     /// Starts the group. When this returns, the replicas are linked, and every Sentinel knows both
     /// of them and the two other Sentinels.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `redis-server` is missing or a server does not start.
     pub fn start() -> Self {
         Self::start_with(&[])
     }
@@ -97,10 +93,6 @@ impl Sentinels {
     }
 
     /// The primary, according to the first running Sentinel.
-    ///
-    /// # Panics
-    ///
-    /// Panics if no Sentinel is running.
     pub fn primary(&self) -> &Server {
         let asked = self.running_sentinels().next();
         self.primary_by(asked.expect("a running Sentinel"))

@@ -35,10 +35,6 @@ pub struct Server {
 impl Server {
     /// Starts a server on a unix socket, with nothing on disk; it accepts commands when this
     /// returns.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `redis-server` is missing or does not start; the message has its log.
     pub fn start() -> Self {
         ServerOptions::new().start()
     }
@@ -111,10 +107,6 @@ impl Server {
     }
 
     /// The port it listens on.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it listens on a socket; see [`ServerOptions::tcp`].
     pub fn port(&self) -> u16 {
         match &self.address {
             Address::Port(port) => *port,
@@ -128,10 +120,6 @@ impl Server {
     }
 
     /// Its process id.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it is not running.
     pub fn pid(&self) -> u32 {
         self.with_process(|process| process.pid())
     }
@@ -147,29 +135,17 @@ impl Server {
     }
 
     /// Stops it with SIGSTOP and waits until it is stopped. Connections to it hang.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it is not running.
     pub fn stop(&self) {
         self.with_process(|process| process.stop());
     }
 
     /// Sends SIGCONT.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it is not running.
     pub fn resume(&self) {
         self.with_process(|process| process.resume());
     }
 
     /// Restarts it (after SIGKILL if it runs) with the same folder and address. It has loaded its data
     /// and accepts commands when this returns.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it does not start; the message has its log.
     pub fn restart(&self) {
         self.try_restart()
             .unwrap_or_else(|failure| panic!("{failure}"));
@@ -208,10 +184,6 @@ impl Server {
     }
 
     /// Sends one command on a new connection; the reply may be a [`Reply::Error`].
-    ///
-    /// # Panics
-    ///
-    /// Panics if no reply arrives.
     #[track_caller]
     pub fn command<A: AsRef<[u8]>>(&self, args: &[A]) -> Reply {
         match self.try_command(args) {

@@ -23,10 +23,6 @@ pub struct SlowProxy(Front);
 
 impl SlowProxy {
     /// Listens on a port of 127.0.0.1 and forwards to `server`, at this rate in each direction.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it cannot listen on 127.0.0.1.
     pub fn before(server: &Server, bytes_per_second: u32) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("listen on 127.0.0.1");
         set_socket_recv_buffer_size(&listener, BUFFER).expect("a listener has a buffer");
