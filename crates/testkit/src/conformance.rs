@@ -1,14 +1,13 @@
 //! The conformance suite: what every store promises.
 //!
 //! Each case is one promise: an async function named after it. [`conformance!`](macro@crate::conformance)
-//! creates a test for each case in the list.
+//! creates a test for every `pub async fn` of these files, which `build.rs` lists.
 
 #![expect(missing_docs, reason = "a case is named after the promise it checks")]
 
 pub mod audit;
 pub mod bounds;
 pub mod cancel;
-mod cases;
 pub mod claim;
 pub mod clock;
 pub mod dispatch;
@@ -77,39 +76,7 @@ macro_rules! one_test_per_topic {
     };
 }
 
-/// A table of (topic, cases).
-#[doc(hidden)]
-#[macro_export]
-macro_rules! case_names {
-    ($($topic:ident { $($case:ident,)+ })+) => {
-        &[$((stringify!($topic), &[$(stringify!($case)),+])),+]
-    };
-}
-
 /// The result of a case: an error if a call to the store failed.
 pub type CaseResult = windlass_core::Result<()>;
 
-/// Every topic with the names of its cases.
-pub const CASES: &[(&str, &[&str])] = crate::conformance_cases! { case_names };
-
-#[cfg(test)]
-mod tests {
-    use super::CASES;
-
-    #[test]
-    fn every_case_is_in_the_list() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/conformance");
-        for (topic, listed) in CASES {
-            let source = std::fs::read_to_string(format!("{folder}/{topic}.rs")).unwrap();
-            let written: Vec<_> = source
-                .lines()
-                .filter_map(|line| line.strip_prefix("pub async fn "))
-                .filter_map(|rest| rest.split('(').next())
-                .collect();
-            assert_eq!(written, *listed, "{topic}");
-        }
-        // Every file is a topic, except the list itself.
-        let files = std::fs::read_dir(folder).unwrap().count();
-        assert_eq!(files - 1, CASES.len());
-    }
-}
+include!(concat!(env!("OUT_DIR"), "/cases.rs"));

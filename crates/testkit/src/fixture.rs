@@ -10,8 +10,8 @@ use std::time::Duration;
 use windlass_core::dump::QueueDump;
 use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{
-    BootId, Claim, Clock, Enqueued, JobId, JobLease, JobState, ManualClock, NewJob, QueueName,
-    Result, Store, Timestamp,
+    BootId, Claim, Clock, Enqueued, JobId, JobLease, JobState, ManualClock, NewJob, Priority,
+    QueueName, Result, Store, Timestamp,
 };
 
 use crate::soundness;
@@ -55,6 +55,12 @@ impl Fixture {
             queue,
             under_test,
         }
+    }
+
+    /// Enqueues the job `name` with a priority.
+    pub async fn enqueue_at(&self, level: u8, name: &str) -> Result<()> {
+        let job = named(name).priority(Priority::new(level)?);
+        self.enqueue(job).await.map(drop)
     }
 
     /// Moves the clock forward.
@@ -136,6 +142,24 @@ pub fn queue(text: &str) -> QueueName {
 /// Creates a boot id.
 pub fn boot(text: &str) -> BootId {
     BootId::new(text).expect("cases use valid worker ids")
+}
+
+/// The lease on one job: itself, or the one on the first job of a claim.
+pub trait OneLease {
+    /// Returns the lease.
+    fn lease(self) -> JobLease;
+}
+
+impl OneLease for JobLease {
+    fn lease(self) -> JobLease {
+        self
+    }
+}
+
+impl OneLease for &Claim {
+    fn lease(self) -> JobLease {
+        lease_of(self, 0)
+    }
 }
 
 /// Returns the lease on the job with index `index` of a claim.

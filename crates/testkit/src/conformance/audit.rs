@@ -15,7 +15,7 @@ pub async fn a_healthy_queue_has_nothing_to_repair(fixture: &Fixture) -> Result<
         .enqueue(named("later").delay(secs(50)).unique_key("key".parse()?))
         .await?;
     let claim = fixture.take_as(&boot("worker"), 1, 10).await?;
-    fixture.complete_with(lease_of(&claim, 0), "result").await?;
+    fixture.complete_with(&claim, "result").await?;
     fixture.fail(lease_of(&claim, 1), Retry::Permanent).await?;
     fixture
         .snooze(lease_of(&claim, 2), Due::After(secs(60)))

@@ -5,7 +5,7 @@ use windlass_core::{
     Target,
 };
 
-use crate::fixture::{Fixture, boot, id, lease_of, leases_of, named, secs};
+use crate::fixture::{Fixture, boot, id, leases_of, named, secs};
 
 /// Claims the job `a` and requests its cancellation.
 async fn asked_to_stop(fixture: &Fixture) -> Result<windlass_core::Claim> {
@@ -72,7 +72,7 @@ pub async fn completing_wins_over_cancelling(fixture: &Fixture) -> Result<()> {
     let claim = asked_to_stop(fixture).await?;
 
     assert_eq!(
-        fixture.complete_with(lease_of(&claim, 0), "done").await?,
+        fixture.complete_with(&claim, "done").await?,
         OutcomeStatus::Completed
     );
 
@@ -83,16 +83,12 @@ pub async fn completing_wins_over_cancelling(fixture: &Fixture) -> Result<()> {
 pub async fn a_failed_job_asked_to_stop_is_cancelled(fixture: &Fixture) -> Result<()> {
     let claim = asked_to_stop(fixture).await?;
 
-    let status = fixture
-        .fail(lease_of(&claim, 0), Retry::At(Due::Now))
-        .await?;
+    let status = fixture.fail(&claim, Retry::At(Due::Now)).await?;
 
     assert_eq!(status, OutcomeStatus::Cancelled);
     assert_eq!(fixture.state("a").await?, Some(JobState::Cancelled));
     assert_eq!(
-        fixture
-            .fail(lease_of(&claim, 0), Retry::At(Due::Now))
-            .await?,
+        fixture.fail(&claim, Retry::At(Due::Now)).await?,
         OutcomeStatus::Cancelled
     );
     Ok(())
@@ -101,16 +97,10 @@ pub async fn a_failed_job_asked_to_stop_is_cancelled(fixture: &Fixture) -> Resul
 pub async fn a_released_job_asked_to_stop_is_cancelled(fixture: &Fixture) -> Result<()> {
     let claim = asked_to_stop(fixture).await?;
 
-    assert_eq!(
-        fixture.release(lease_of(&claim, 0)).await?,
-        OutcomeStatus::Cancelled
-    );
+    assert_eq!(fixture.release(&claim).await?, OutcomeStatus::Cancelled);
 
     assert_eq!(fixture.state("a").await?, Some(JobState::Cancelled));
-    assert_eq!(
-        fixture.release(lease_of(&claim, 0)).await?,
-        OutcomeStatus::Cancelled
-    );
+    assert_eq!(fixture.release(&claim).await?, OutcomeStatus::Cancelled);
     Ok(())
 }
 
@@ -118,7 +108,7 @@ pub async fn a_snoozed_job_asked_to_stop_is_cancelled(fixture: &Fixture) -> Resu
     let claim = asked_to_stop(fixture).await?;
 
     assert_eq!(
-        fixture.snooze(lease_of(&claim, 0), Due::Now).await?,
+        fixture.snooze(&claim, Due::Now).await?,
         OutcomeStatus::Cancelled
     );
 
@@ -157,7 +147,7 @@ pub async fn an_ended_job_cannot_be_cancelled(fixture: &Fixture) -> Result<()> {
     fixture.cancel("cancelled").await?;
     fixture.fill(&["succeeded"]).await?;
     fixture
-        .complete_with(lease_of(&fixture.take(1).await?, 0), "kept")
+        .complete_with(&fixture.take(1).await?, "kept")
         .await?;
     let before = fixture.snapshot().await?;
 

@@ -105,7 +105,7 @@ pub async fn small_jobs_behind_large_ones_fill_a_claim(fixture: &Fixture) -> Res
     }
     for _ in 0..2 {
         let claim = fixture.take(4).await?;
-        fixture.complete(lease_of(&claim, 0)).await?;
+        fixture.complete(&claim).await?;
     }
     let front: Vec<_> = numbered(30)
         .into_iter()
@@ -153,7 +153,7 @@ pub async fn a_repeated_claim_returns_what_is_still_held(fixture: &Fixture) -> R
     fixture.fill(&["a", "b", "c"]).await?;
     let worker = boot("worker");
     let first = fixture.take_as(&worker, 1, 2).await?;
-    fixture.complete(lease_of(&first, 0)).await?;
+    fixture.complete(&first).await?;
 
     let again = fixture.take_as(&worker, 1, 2).await?;
     assert_eq!((again.token, ids(&again)), (first.token, vec!["b"]));
@@ -257,10 +257,7 @@ pub async fn a_paused_queue_hands_out_nothing_and_does_all_else(fixture: &Fixtur
 
     assert_eq!(fixture.claim(1).await?, None);
     assert_eq!(fixture.renew(held.token).await?.until, Some(held.until));
-    assert_eq!(
-        fixture.complete(lease_of(&held, 0)).await?,
-        OutcomeStatus::Completed
-    );
+    assert_eq!(fixture.complete(&held).await?, OutcomeStatus::Completed);
     fixture.fill(&["c"]).await?;
     assert_eq!(fixture.claim(1).await?, None);
 

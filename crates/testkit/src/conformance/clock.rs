@@ -3,7 +3,7 @@
 use windlass_core::limits::LEASE_DEFAULT;
 use windlass_core::{ClaimRequest, JobState, LeaseTime, OutcomeStatus, Result};
 
-use crate::fixture::{Fixture, boot, lease_of, ms, named, numbered, secs};
+use crate::fixture::{Fixture, boot, ms, named, numbered, secs};
 
 pub async fn a_small_step_back_is_bridged_by_the_latest_time_seen(fixture: &Fixture) -> Result<()> {
     fixture.enqueue(named("a").delay(secs(1))).await?;
@@ -113,10 +113,7 @@ pub async fn a_token_outlives_a_step_back(fixture: &Fixture) -> Result<()> {
         later.token.number > claim.token.number,
         "tokens grow all the same"
     );
-    assert_eq!(
-        fixture.complete(lease_of(&claim, 0)).await?,
-        OutcomeStatus::Completed
-    );
+    assert_eq!(fixture.complete(&claim).await?, OutcomeStatus::Completed);
     Ok(())
 }
 

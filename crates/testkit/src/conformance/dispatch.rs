@@ -108,10 +108,7 @@ pub async fn an_accepted_job_is_completed_with_its_token(fixture: &Fixture) -> R
     accept(fixture, &claim).await?;
     fixture.advance(secs(10));
 
-    assert_eq!(
-        fixture.complete(lease_of(&claim, 0)).await?,
-        OutcomeStatus::Completed
-    );
+    assert_eq!(fixture.complete(&claim).await?, OutcomeStatus::Completed);
     Ok(())
 }
 
@@ -119,10 +116,7 @@ pub async fn declining_an_offer_gives_the_job_back_at_once(fixture: &Fixture) ->
     fixture.fill(&["a", "b"]).await?;
     let claim = offer(fixture).await?;
 
-    assert_eq!(
-        fixture.release(lease_of(&claim, 0)).await?,
-        OutcomeStatus::Released
-    );
+    assert_eq!(fixture.release(&claim).await?, OutcomeStatus::Released);
 
     assert_eq!(fixture.ready().await?, ["a", "b"]);
     Ok(())

@@ -4,7 +4,7 @@ use windlass_core::{
     Due, Enqueued, Headers, JobState, Kind, NewJob, Priority, Result, RetryPolicy,
 };
 
-use crate::fixture::{Fixture, almost, duplicate_of, id, lease_of, ms, named, queue, secs};
+use crate::fixture::{Fixture, almost, duplicate_of, id, ms, named, queue, secs};
 
 pub async fn a_new_job_is_accepted_and_ready(fixture: &Fixture) -> Result<()> {
     let reply = fixture.enqueue(named("a")).await?;
@@ -118,7 +118,7 @@ pub async fn a_duplicate_returns_the_first_jobs_state(fixture: &Fixture) -> Resu
     let claim = fixture.take(1).await?;
     assert_eq!(again().await?, JobState::Running);
 
-    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.complete(&claim).await?;
     assert_eq!(again().await?, JobState::Succeeded);
     Ok(())
 }
@@ -129,7 +129,7 @@ pub async fn a_duplicate_of_an_ended_job_returns_how_it_ended(fixture: &Fixture)
     fixture.cancel("cancelled").await?;
     fixture.enqueue(named("kept")).await?;
     fixture
-        .complete_with(lease_of(&fixture.take(1).await?, 0), "result")
+        .complete_with(&fixture.take(1).await?, "result")
         .await?;
 
     for (name, state) in [
@@ -168,9 +168,7 @@ pub async fn each_job_of_a_batch_has_its_own_reply(fixture: &Fixture) -> Result<
 
 pub async fn an_id_is_remembered_for_an_hour_after_its_end(fixture: &Fixture) -> Result<()> {
     fixture.enqueue(named("a")).await?;
-    fixture
-        .complete(lease_of(&fixture.take(1).await?, 0))
-        .await?;
+    fixture.complete(&fixture.take(1).await?).await?;
     assert_eq!(fixture.get("a").await?, None);
 
     fixture.advance(almost(secs(3600)));
@@ -196,9 +194,7 @@ pub async fn an_id_is_remembered_when_its_job_is_no_longer_kept(fixture: &Fixtur
 pub async fn dedup_for_sets_how_long_an_id_is_remembered(fixture: &Fixture) -> Result<()> {
     fixture.set("dedup_for=10s").await?;
     fixture.enqueue(named("a")).await?;
-    fixture
-        .complete(lease_of(&fixture.take(1).await?, 0))
-        .await?;
+    fixture.complete(&fixture.take(1).await?).await?;
 
     fixture.advance(almost(secs(10)));
     assert!(fixture.enqueue(named("a")).await?.is_duplicate());
@@ -212,9 +208,7 @@ pub async fn dedup_max_bounds_the_ids_remembered(fixture: &Fixture) -> Result<()
     fixture.set("dedup_max=2").await?;
     for name in ["first", "second", "third"] {
         fixture.enqueue(named(name)).await?;
-        fixture
-            .complete(lease_of(&fixture.take(1).await?, 0))
-            .await?;
+        fixture.complete(&fixture.take(1).await?).await?;
         fixture.advance(ms(1));
     }
 
@@ -230,9 +224,7 @@ pub async fn a_generated_id_is_forgotten_at_its_end(fixture: &Fixture) -> Result
     fixture.enqueue(job.clone()).await?;
     assert!(fixture.enqueue(job.clone()).await?.is_duplicate());
 
-    fixture
-        .complete(lease_of(&fixture.take(1).await?, 0))
-        .await?;
+    fixture.complete(&fixture.take(1).await?).await?;
 
     assert!(fixture.snapshot().await?.tombstones.is_empty());
     assert!(!fixture.enqueue(job).await?.is_duplicate());
@@ -257,7 +249,7 @@ pub async fn waiting_for_a_job_that_was_there_before_keeps_its_outcome(
     fixture.enqueue(named("a").keep_outcome()).await?;
     let claim = fixture.take(1).await?;
 
-    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.complete(&claim).await?;
 
     assert_eq!(fixture.state("a").await?, Some(JobState::Succeeded));
     Ok(())

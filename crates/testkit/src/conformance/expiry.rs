@@ -2,12 +2,16 @@
 
 use windlass_core::{Due, JobState, OutcomeStatus, Reason, Result};
 
-use crate::fixture::{Fixture, almost, lease_of, named, secs};
+use crate::fixture::{Fixture, almost, named, secs};
+
+/// Enqueues a job that expires after some seconds.
+async fn enqueue_expiring(fixture: &Fixture, name: &str, after: u64) -> Result<()> {
+    let job = named(name).expires(Due::After(secs(after)));
+    fixture.enqueue(job).await.map(drop)
+}
 
 pub async fn a_job_past_its_expiry_is_dead_at_the_next_claim(fixture: &Fixture) -> Result<()> {
-    fixture
-        .enqueue(named("a").expires(Due::After(secs(5))))
-        .await?;
+    enqueue_expiring(fixture, "a", 5).await?;
     fixture.fill(&["b"]).await?;
     fixture.advance(secs(5));
 
@@ -23,9 +27,7 @@ pub async fn a_job_past_its_expiry_is_dead_at_the_next_claim(fixture: &Fixture) 
 }
 
 pub async fn a_job_before_its_expiry_is_handed_out(fixture: &Fixture) -> Result<()> {
-    fixture
-        .enqueue(named("a").expires(Due::After(secs(5))))
-        .await?;
+    enqueue_expiring(fixture, "a", 5).await?;
 
     fixture.advance(almost(secs(5)));
 
@@ -34,9 +36,7 @@ pub async fn a_job_before_its_expiry_is_handed_out(fixture: &Fixture) -> Result<
 }
 
 pub async fn maintenance_gives_up_expired_jobs(fixture: &Fixture) -> Result<()> {
-    fixture
-        .enqueue(named("ready").expires(Due::After(secs(5))))
-        .await?;
+    enqueue_expiring(fixture, "ready", 5).await?;
     fixture
         .enqueue(
             named("scheduled")
@@ -61,27 +61,20 @@ pub async fn maintenance_gives_up_expired_jobs(fixture: &Fixture) -> Result<()> 
 }
 
 pub async fn a_running_job_does_not_expire(fixture: &Fixture) -> Result<()> {
-    fixture
-        .enqueue(named("a").expires(Due::After(secs(5))))
-        .await?;
+    enqueue_expiring(fixture, "a", 5).await?;
     let claim = fixture.take(1).await?;
     fixture.advance(secs(10));
 
     assert_eq!(fixture.maintain().await?.expired, 0);
-    assert_eq!(
-        fixture.complete(lease_of(&claim, 0)).await?,
-        OutcomeStatus::Completed
-    );
+    assert_eq!(fixture.complete(&claim).await?, OutcomeStatus::Completed);
     Ok(())
 }
 
 pub async fn a_job_given_back_after_its_expiry_is_not_begun_again(fixture: &Fixture) -> Result<()> {
-    fixture
-        .enqueue(named("a").expires(Due::After(secs(5))))
-        .await?;
+    enqueue_expiring(fixture, "a", 5).await?;
     let claim = fixture.take(1).await?;
     fixture.advance(secs(10));
-    fixture.release(lease_of(&claim, 0)).await?;
+    fixture.release(&claim).await?;
 
     assert_eq!(fixture.claim(1).await?, None);
 
@@ -90,9 +83,7 @@ pub async fn a_job_given_back_after_its_expiry_is_not_begun_again(fixture: &Fixt
 }
 
 pub async fn an_expired_job_may_be_retried(fixture: &Fixture) -> Result<()> {
-    fixture
-        .enqueue(named("a").expires(Due::After(secs(5))))
-        .await?;
+    enqueue_expiring(fixture, "a", 5).await?;
     fixture.advance(secs(6));
     fixture.maintain().await?;
 
@@ -103,9 +94,7 @@ pub async fn an_expired_job_may_be_retried(fixture: &Fixture) -> Result<()> {
 }
 
 pub async fn an_expired_job_is_counted_among_the_dead(fixture: &Fixture) -> Result<()> {
-    fixture
-        .enqueue(named("a").expires(Due::After(secs(5))))
-        .await?;
+    enqueue_expiring(fixture, "a", 5).await?;
     fixture.advance(secs(6));
     fixture.maintain().await?;
 

@@ -159,15 +159,9 @@ pub async fn a_verb_on_a_missing_queue_does_not_create_it(fixture: &Fixture) -> 
 pub async fn exactly_one_of_two_holders_completes(fixture: &Fixture) -> Result<()> {
     let (old, new) = two_holders(fixture).await?;
 
-    assert_eq!(
-        fixture.complete(lease_of(&old, 0)).await?,
-        OutcomeStatus::LeaseLost
-    );
-    assert_eq!(
-        fixture.complete(lease_of(&new, 0)).await?,
-        OutcomeStatus::Completed
-    );
-    let late = fixture.complete(lease_of(&old, 0)).await?;
+    assert_eq!(fixture.complete(&old).await?, OutcomeStatus::LeaseLost);
+    assert_eq!(fixture.complete(&new).await?, OutcomeStatus::Completed);
+    let late = fixture.complete(&old).await?;
 
     assert!(
         matches!(late, OutcomeStatus::LeaseLost | OutcomeStatus::Gone),
@@ -203,12 +197,9 @@ pub async fn a_claim_is_completed_in_parts_and_in_any_order(fixture: &Fixture) -
 pub async fn a_repeated_complete_returns_completed_again(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b"]).await?;
     let claim = fixture.take(2).await?;
-    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.complete(&claim).await?;
     let open = fixture.snapshot().await?;
-    assert_eq!(
-        fixture.complete(lease_of(&claim, 0)).await?,
-        OutcomeStatus::Completed
-    );
+    assert_eq!(fixture.complete(&claim).await?, OutcomeStatus::Completed);
     assert_eq!(fixture.snapshot().await?, open);
 
     fixture.complete(lease_of(&claim, 1)).await?;
@@ -225,14 +216,11 @@ pub async fn a_repeated_complete_returns_completed_again(fixture: &Fixture) -> R
 pub async fn a_complete_repeated_late_returns_gone(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
-    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.complete(&claim).await?;
 
     fixture.advance(secs(60));
 
-    assert_eq!(
-        fixture.complete(lease_of(&claim, 0)).await?,
-        OutcomeStatus::Gone
-    );
+    assert_eq!(fixture.complete(&claim).await?, OutcomeStatus::Gone);
     Ok(())
 }
 
@@ -241,14 +229,11 @@ pub async fn a_complete_repeated_late_on_a_kept_job_returns_lease_lost(
 ) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
-    fixture.complete_with(lease_of(&claim, 0), "kept").await?;
+    fixture.complete_with(&claim, "kept").await?;
 
     fixture.advance(secs(60));
 
-    assert_eq!(
-        fixture.complete(lease_of(&claim, 0)).await?,
-        OutcomeStatus::LeaseLost
-    );
+    assert_eq!(fixture.complete(&claim).await?, OutcomeStatus::LeaseLost);
     Ok(())
 }
 
@@ -258,21 +243,15 @@ pub async fn an_id_enqueued_again_is_not_changed_by_the_earlier_jobs_token(
     fixture.set("dedup_for=0s").await?;
     fixture.fill(&["a"]).await?;
     let earlier = fixture.take(1).await?;
-    fixture.complete(lease_of(&earlier, 0)).await?;
+    fixture.complete(&earlier).await?;
     fixture.advance(ms(1));
     fixture.fill(&["a"]).await?;
     fixture.take(1).await?;
     let before = fixture.snapshot().await?;
 
     // The first claim is still remembered and gets its reply; the second job is not affected.
-    assert_eq!(
-        fixture.complete(lease_of(&earlier, 0)).await?,
-        OutcomeStatus::Completed
-    );
-    assert_eq!(
-        fixture.release(lease_of(&earlier, 0)).await?,
-        OutcomeStatus::LeaseLost
-    );
+    assert_eq!(fixture.complete(&earlier).await?, OutcomeStatus::Completed);
+    assert_eq!(fixture.release(&earlier).await?, OutcomeStatus::LeaseLost);
 
     assert_eq!(fixture.snapshot().await?, before);
     Ok(())

@@ -41,10 +41,7 @@ pub async fn the_token_decides_and_not_the_clock(fixture: &Fixture) -> Result<()
         )
         .await?;
     assert_eq!(progress, LeaseStatus::Valid);
-    assert_eq!(
-        fixture.complete(lease_of(&claim, 0)).await?,
-        OutcomeStatus::Completed
-    );
+    assert_eq!(fixture.complete(&claim).await?, OutcomeStatus::Completed);
     let failed = fixture
         .fail(lease_of(&claim, 1), Retry::At(Due::After(secs(9))))
         .await?;
@@ -100,10 +97,7 @@ pub async fn a_renewed_lease_is_kept(fixture: &Fixture) -> Result<()> {
         assert!(fixture.maintain().await?.is_idle());
     }
 
-    assert_eq!(
-        fixture.complete(lease_of(&claim, 0)).await?,
-        OutcomeStatus::Completed
-    );
+    assert_eq!(fixture.complete(&claim).await?, OutcomeStatus::Completed);
     Ok(())
 }
 
@@ -157,7 +151,7 @@ pub async fn renewing_a_claim_just_completed_holds_nothing_and_loses_nothing(
 ) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
-    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.complete(&claim).await?;
 
     let renewed = fixture.renew(claim.token).await?;
 
@@ -183,7 +177,7 @@ pub async fn a_worker_that_holds_nothing_keeps_its_lease(fixture: &Fixture) -> R
     fixture.fill(&["a"]).await?;
     let worker = boot("worker");
     let claim = fixture.take_as(&worker, 1, 1).await?;
-    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.complete(&claim).await?;
     fixture.advance(secs(1));
 
     let renewed = fixture.renew_as(&worker, &[], 1).await?;
@@ -202,7 +196,7 @@ pub async fn a_single_lease_ends_with_its_last_job(fixture: &Fixture) -> Result<
     fixture.complete(lease_of(&claim, 1)).await?;
     assert_eq!(fixture.snapshot().await?.leases.len(), 1);
 
-    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.complete(&claim).await?;
 
     assert!(fixture.snapshot().await?.leases.is_empty());
     assert_eq!(fixture.renew(claim.token).await?.until, None);
@@ -221,10 +215,7 @@ pub async fn a_claim_whose_reply_was_lost_goes_back_to_the_front(fixture: &Fixtu
     assert_eq!(fixture.ready().await?, ["a", "b", "d"]);
     let job = fixture.job("a").await?;
     assert_eq!((job.attempt, job.expiries), (1, 0));
-    assert_eq!(
-        fixture.complete(lease_of(&known, 0)).await?,
-        OutcomeStatus::Completed
-    );
+    assert_eq!(fixture.complete(&known).await?, OutcomeStatus::Completed);
     Ok(())
 }
 
@@ -237,7 +228,7 @@ pub async fn a_claim_still_on_its_way_is_kept_by_a_renewal(fixture: &Fixture) ->
     fixture.renew_as(&worker, &[first.token], 1).await?;
 
     assert_eq!(
-        fixture.complete(lease_of(&under_way, 0)).await?,
+        fixture.complete(&under_way).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -316,7 +307,7 @@ pub async fn a_finished_claim_is_not_called_lost_for_a_minute(fixture: &Fixture)
     fixture.fill(&["a"]).await?;
     let worker = boot("worker");
     let claim = fixture.take_as(&worker, 1, 1).await?;
-    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.complete(&claim).await?;
 
     for wait in [0, 29, 29] {
         fixture.advance(secs(wait));

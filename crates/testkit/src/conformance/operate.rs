@@ -88,9 +88,7 @@ pub async fn an_id_that_is_only_remembered_is_forgotten_by_deleting_it(
     fixture: &Fixture,
 ) -> Result<()> {
     fixture.fill(&["a"]).await?;
-    fixture
-        .complete(lease_of(&fixture.take(1).await?, 0))
-        .await?;
+    fixture.complete(&fixture.take(1).await?).await?;
     assert!(fixture.enqueue(named("a")).await?.is_duplicate());
 
     assert_eq!(fixture.delete("a").await?, Changed::Done);
@@ -101,9 +99,7 @@ pub async fn an_id_that_is_only_remembered_is_forgotten_by_deleting_it(
 
 pub async fn an_id_no_longer_remembered_is_not_found(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
-    fixture
-        .complete(lease_of(&fixture.take(1).await?, 0))
-        .await?;
+    fixture.complete(&fixture.take(1).await?).await?;
     fixture.advance(secs(3601));
 
     assert_eq!(fixture.delete("a").await?, Changed::NotFound);
@@ -242,10 +238,7 @@ pub async fn a_purge_removes_all_that_wait_in_pages(fixture: &Fixture) -> Result
         (dump.stats.running, dump.stats.dead, dump.jobs.len()),
         (1, 1, 2)
     );
-    assert_eq!(
-        fixture.complete(lease_of(&held, 0)).await?,
-        OutcomeStatus::Completed
-    );
+    assert_eq!(fixture.complete(&held).await?, OutcomeStatus::Completed);
     Ok(())
 }
 

@@ -21,9 +21,7 @@ pub async fn jobs_of_one_priority_run_in_the_order_they_came(fixture: &Fixture) 
 
 pub async fn priority_comes_before_age(fixture: &Fixture) -> Result<()> {
     for (name, level) in [("last", 9), ("middle", 5), ("soon", 1), ("first", 0)] {
-        fixture
-            .enqueue(named(name).priority(Priority::new(level)?))
-            .await?;
+        fixture.enqueue_at(level, name).await?;
         fixture.advance(secs(1));
     }
 
@@ -56,7 +54,7 @@ pub async fn a_delay_is_not_cut_to_whole_milliseconds(fixture: &Fixture) -> Resu
     fixture.enqueue(named("not delayed").delay(ms(0))).await?;
     assert_eq!(fixture.next(10).await?, ["not delayed"]);
     let due = Due::After(ms(10));
-    fixture.fail(lease_of(&claim, 0), Retry::At(due)).await?;
+    fixture.fail(&claim, Retry::At(due)).await?;
     let jitter = Jitter(999);
     fixture
         .fail(lease_of(&claim, 1), Retry::ByPolicy(jitter))
@@ -228,14 +226,10 @@ pub async fn many_released_jobs_keep_their_order_at_the_back(fixture: &Fixture) 
 }
 
 pub async fn a_job_returns_to_the_front_of_its_own_priority(fixture: &Fixture) -> Result<()> {
-    fixture
-        .enqueue(named("low").priority(Priority::new(9)?))
-        .await?;
+    fixture.enqueue_at(9, "low").await?;
     fixture.take(1).await?;
     fixture.fill(&["a"]).await?;
-    fixture
-        .enqueue(named("low 2").priority(Priority::new(9)?))
-        .await?;
+    fixture.enqueue_at(9, "low 2").await?;
 
     fixture.outlast_lease();
 

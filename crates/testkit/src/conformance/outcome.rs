@@ -15,10 +15,7 @@ pub async fn a_failed_job_runs_again_after_its_delay(fixture: &Fixture) -> Resul
         .await?;
     let claim = fixture.take(1).await?;
 
-    assert_eq!(
-        fixture.fail(lease_of(&claim, 0), FULL).await?,
-        OutcomeStatus::Retrying
-    );
+    assert_eq!(fixture.fail(&claim, FULL).await?, OutcomeStatus::Retrying);
 
     let job = fixture.job("a").await?;
     assert_eq!((job.state, job.attempt), (JobState::Scheduled, 2));
@@ -38,7 +35,7 @@ pub async fn delays_double_with_every_failure(fixture: &Fixture) -> Result<()> {
 
     for delay in [1, 2, 4, 5, 5] {
         let claim = fixture.take(1).await?;
-        fixture.fail(lease_of(&claim, 0), FULL).await?;
+        fixture.fail(&claim, FULL).await?;
         assert_eq!(
             fixture.job("a").await?.due_at,
             fixture.now().plus(secs(delay))
@@ -55,9 +52,7 @@ pub async fn the_caller_draws_the_jitter(fixture: &Fixture) -> Result<()> {
 
     for (draw, delay) in [(0, ms(0)), (32_767, secs(5)), (u16::MAX, secs(10))] {
         let claim = fixture.take(1).await?;
-        let status = fixture
-            .fail(lease_of(&claim, 0), Retry::ByPolicy(Jitter(draw)))
-            .await?;
+        let status = fixture.fail(&claim, Retry::ByPolicy(Jitter(draw))).await?;
         assert_eq!(status, OutcomeStatus::Retrying);
         assert_eq!(
             fixture.job("a").await?.due_at,
@@ -73,14 +68,10 @@ pub async fn a_job_out_of_attempts_is_dead(fixture: &Fixture) -> Result<()> {
     fixture
         .enqueue(named("a").retry(RetryPolicy::fixed(secs(1)).max_attempts(2)))
         .await?;
-    fixture
-        .fail(lease_of(&fixture.take(1).await?, 0), FULL)
-        .await?;
+    fixture.fail(&fixture.take(1).await?, FULL).await?;
     fixture.advance(secs(1));
 
-    let status = fixture
-        .fail(lease_of(&fixture.take(1).await?, 0), FULL)
-        .await?;
+    let status = fixture.fail(&fixture.take(1).await?, FULL).await?;
 
     assert_eq!(status, OutcomeStatus::Dead);
     let job = fixture.job("a").await?;
@@ -99,9 +90,7 @@ pub async fn attempts_run_out_at_chosen_times_too(fixture: &Fixture) -> Result<(
         .await?;
     let claim = fixture.take(1).await?;
 
-    let status = fixture
-        .fail(lease_of(&claim, 0), Retry::At(Due::After(secs(1))))
-        .await?;
+    let status = fixture.fail(&claim, Retry::At(Due::After(secs(1)))).await?;
 
     assert_eq!(status, OutcomeStatus::Dead);
     assert_eq!(fixture.job("a").await?.reason, Some(Reason::Exhausted));
@@ -124,15 +113,11 @@ pub async fn no_attempt_starts_after_the_retry_deadline(fixture: &Fixture) -> Re
     let policy = RetryPolicy::fixed(secs(5)).until(Due::After(secs(10)));
     fixture.enqueue(named("a").retry(policy)).await?;
 
-    let status = fixture
-        .fail(lease_of(&fixture.take(1).await?, 0), FULL)
-        .await?;
+    let status = fixture.fail(&fixture.take(1).await?, FULL).await?;
     assert_eq!(status, OutcomeStatus::Retrying);
 
     fixture.advance(secs(5));
-    let status = fixture
-        .fail(lease_of(&fixture.take(1).await?, 0), FULL)
-        .await?;
+    let status = fixture.fail(&fixture.take(1).await?, FULL).await?;
     assert_eq!(
         status,
         OutcomeStatus::Retrying,
@@ -140,9 +125,7 @@ pub async fn no_attempt_starts_after_the_retry_deadline(fixture: &Fixture) -> Re
     );
 
     fixture.advance(secs(5));
-    let status = fixture
-        .fail(lease_of(&fixture.take(1).await?, 0), FULL)
-        .await?;
+    let status = fixture.fail(&fixture.take(1).await?, FULL).await?;
     assert_eq!(status, OutcomeStatus::Dead);
     let job = fixture.job("a").await?;
     assert_eq!((job.reason, job.attempt), (Some(Reason::Deadline), 3));
@@ -154,9 +137,7 @@ pub async fn a_handler_may_choose_the_time_of_the_next_attempt(fixture: &Fixture
     let claim = fixture.take(2).await?;
     let at = fixture.now().plus(secs(90));
 
-    fixture
-        .fail(lease_of(&claim, 0), Retry::At(Due::At(at)))
-        .await?;
+    fixture.fail(&claim, Retry::At(Due::At(at))).await?;
     fixture
         .fail(lease_of(&claim, 1), Retry::At(Due::Now))
         .await?;
@@ -172,10 +153,7 @@ pub async fn a_release_is_no_attempt(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
 
-    assert_eq!(
-        fixture.release(lease_of(&claim, 0)).await?,
-        OutcomeStatus::Released
-    );
+    assert_eq!(fixture.release(&claim).await?, OutcomeStatus::Released);
 
     let job = fixture.job("a").await?;
     assert_eq!(
@@ -190,9 +168,7 @@ pub async fn a_snooze_is_no_attempt(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
 
-    let status = fixture
-        .snooze(lease_of(&claim, 0), Due::After(secs(5)))
-        .await?;
+    let status = fixture.snooze(&claim, Due::After(secs(5))).await?;
 
     assert_eq!(status, OutcomeStatus::Snoozed);
     let job = fixture.job("a").await?;
@@ -226,10 +202,7 @@ pub async fn a_repeated_verb_returns_the_same_and_another_returns_lease_lost(
         .complete_all(leases_of(&claim)[..4].to_vec())
         .await?;
     assert_eq!(others.statuses, [OutcomeStatus::LeaseLost; 4]);
-    assert_eq!(
-        fixture.release(lease_of(&claim, 0)).await?,
-        OutcomeStatus::LeaseLost
-    );
+    assert_eq!(fixture.release(&claim).await?, OutcomeStatus::LeaseLost);
     assert_eq!(
         fixture.fail(lease_of(&claim, 2), Retry::Permanent).await?,
         OutcomeStatus::LeaseLost
@@ -293,9 +266,7 @@ pub async fn a_result_is_kept_with_its_job(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
 
-    fixture
-        .complete_with(lease_of(&claim, 0), "the answer")
-        .await?;
+    fixture.complete_with(&claim, "the answer").await?;
 
     let job = fixture.job("a").await?;
     assert_eq!(

@@ -1,12 +1,8 @@
 //! Poison: a job that keeps crashing workers becomes dead; other jobs of its claims do not.
 
-use windlass_core::{
-    BootId, Due, JobLease, JobState, OutcomeStatus, Priority, Reason, Result, Retry,
-};
+use windlass_core::{BootId, Due, JobLease, JobState, OutcomeStatus, Reason, Result, Retry};
 
-use crate::fixture::{
-    Fixture, almost, boot, id, ids, lease_of, leases_of, ms, named, numbered, secs,
-};
+use crate::fixture::{Fixture, almost, boot, id, ids, lease_of, leases_of, ms, numbered, secs};
 
 /// Lets the leases of all jobs expire `times` times.
 async fn expire_all(fixture: &Fixture, times: usize) -> Result<()> {
@@ -50,16 +46,10 @@ pub async fn one_crash_makes_no_suspects(fixture: &Fixture) -> Result<()> {
 pub async fn suspects_wait_in_a_lane_at_the_head_of_their_priority(
     fixture: &Fixture,
 ) -> Result<()> {
-    fixture
-        .enqueue(named("suspect").priority(Priority::new(3)?))
-        .await?;
+    fixture.enqueue_at(3, "suspect").await?;
     expire_all(fixture, 2).await?;
-    fixture
-        .enqueue(named("neighbour").priority(Priority::new(3)?))
-        .await?;
-    fixture
-        .enqueue(named("urgent").priority(Priority::new(1)?))
-        .await?;
+    fixture.enqueue_at(3, "neighbour").await?;
+    fixture.enqueue_at(1, "urgent").await?;
 
     let (suspects, others) = fixture.snapshot().await?.ready.swap_remove(3);
     assert_eq!(
@@ -88,7 +78,7 @@ pub async fn a_worker_holds_one_suspect_at_a_time(fixture: &Fixture) -> Result<(
     assert_eq!(ids(&second), ["c"], "the suspects are skipped");
     assert_eq!(fixture.claim_as(&worker, 3, 10).await?, None);
 
-    fixture.complete(lease_of(&first, 0)).await?;
+    fixture.complete(&first).await?;
     assert_eq!(ids(&fixture.take_as(&worker, 4, 10).await?), ["b"]);
     Ok(())
 }
@@ -283,13 +273,13 @@ pub async fn every_reported_end_resets_the_expiries(fixture: &Fixture) -> Result
     fixture.fill(&["b", "c"]).await?;
     expire_all(fixture, 2).await?;
     let claim = fixture.take(1).await?;
-    fixture.fail(lease_of(&claim, 0), Retry::Permanent).await?;
+    fixture.fail(&claim, Retry::Permanent).await?;
     let job = fixture.job("b").await?;
     assert_eq!((job.state, job.expiries), (JobState::Dead, 0));
 
     let claim = fixture.take(1).await?;
     fixture.cancel("c").await?;
-    fixture.release(lease_of(&claim, 0)).await?;
+    fixture.release(&claim).await?;
     let job = fixture.job("c").await?;
     assert_eq!((job.state, job.expiries), (JobState::Cancelled, 0));
     Ok(())
@@ -300,7 +290,7 @@ pub async fn expiries_with_an_outcome_between_them_are_no_poison(fixture: &Fixtu
     for _ in 0..3 {
         expire_all(fixture, 3).await?;
         let claim = fixture.take(1).await?;
-        fixture.release(lease_of(&claim, 0)).await?;
+        fixture.release(&claim).await?;
     }
 
     let job = fixture.job("a").await?;

@@ -18,7 +18,7 @@ async fn fill_every_state(fixture: &Fixture) -> Result<()> {
     }
     let worker = boot("worker");
     let claim = fixture.take_as(&worker, 1, 20).await?;
-    fixture.complete_with(lease_of(&claim, 0), "result").await?;
+    fixture.complete_with(&claim, "result").await?;
     fixture.complete(lease_of(&claim, 1)).await?;
     fixture.fail(lease_of(&claim, 2), Retry::Permanent).await?;
     fixture
@@ -62,7 +62,7 @@ pub async fn totals_count_since_the_queue_was_created(fixture: &Fixture) -> Resu
     fixture.fill(&["good", "bad", "stopped", "lost"]).await?;
     fixture.enqueue(named("good")).await?;
     let claim = fixture.take(2).await?;
-    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.complete(&claim).await?;
     fixture.fail(lease_of(&claim, 1), Retry::Permanent).await?;
     fixture.cancel("stopped").await?;
     fixture.take(1).await?;
@@ -80,7 +80,7 @@ pub async fn totals_count_since_the_queue_was_created(fixture: &Fixture) -> Resu
 pub async fn the_last_minute_is_counted_when_it_is_over(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b", "c"]).await?;
     let claim = fixture.take(1).await?;
-    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.complete(&claim).await?;
     fixture.cancel("b").await?;
     assert_eq!(fixture.snapshot().await?.stats.last_minute.enqueued, 0);
 
@@ -97,9 +97,7 @@ pub async fn the_last_minute_is_counted_when_it_is_over(fixture: &Fixture) -> Re
 pub async fn the_oldest_waiting_job_is_known(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     fixture.advance(secs(3));
-    fixture
-        .enqueue(named("b").priority(Priority::new(0)?))
-        .await?;
+    fixture.enqueue_at(0, "b").await?;
     fixture.advance(secs(4));
     assert_eq!(fixture.snapshot().await?.stats.oldest_ms, Some(7000));
 
@@ -306,7 +304,7 @@ pub async fn jobs_of_one_time_are_paged_by_the_bytes_of_their_ids(fixture: &Fixt
 pub async fn a_listing_leaves_out_payloads_and_results(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     fixture
-        .complete_with(lease_of(&fixture.take(1).await?, 0), "result")
+        .complete_with(&fixture.take(1).await?, "result")
         .await?;
 
     let mut expected = fixture.job("a").await?;

@@ -10,7 +10,7 @@ async fn succeed(fixture: &Fixture, names: &[&str], result: &'static str) -> Res
         fixture.fill(&[name]).await?;
         let claim = fixture.take(1).await?;
         assert_eq!(
-            fixture.complete_with(lease_of(&claim, 0), result).await?,
+            fixture.complete_with(&claim, result).await?,
             OutcomeStatus::Completed
         );
         fixture.advance(ms(1));
@@ -20,9 +20,7 @@ async fn succeed(fixture: &Fixture, names: &[&str], result: &'static str) -> Res
 
 pub async fn a_job_without_result_is_not_kept(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
-    fixture
-        .complete(lease_of(&fixture.take(1).await?, 0))
-        .await?;
+    fixture.complete(&fixture.take(1).await?).await?;
 
     assert_eq!(fixture.get("a").await?, None);
     let stats = fixture.snapshot().await?.stats;
@@ -50,9 +48,7 @@ pub async fn a_job_with_result_is_kept_for_an_hour(fixture: &Fixture) -> Result<
 pub async fn a_job_somebody_waits_for_is_kept_without_result(fixture: &Fixture) -> Result<()> {
     fixture.enqueue(named("a").keep_outcome()).await?;
 
-    fixture
-        .complete(lease_of(&fixture.take(1).await?, 0))
-        .await?;
+    fixture.complete(&fixture.take(1).await?).await?;
 
     let job = fixture.job("a").await?;
     assert_eq!((job.state, job.result), (JobState::Succeeded, None));
@@ -166,9 +162,7 @@ pub async fn a_queue_may_keep_all(fixture: &Fixture) -> Result<()> {
         fixture.set(setting).await?;
     }
     fixture.fill(&["a"]).await?;
-    fixture
-        .complete(lease_of(&fixture.take(1).await?, 0))
-        .await?;
+    fixture.complete(&fixture.take(1).await?).await?;
 
     fixture.advance(secs(400 * 24 * 3600));
     fixture.maintain().await?;
@@ -193,7 +187,7 @@ pub async fn a_verb_that_ends_one_job_prunes_two(fixture: &Fixture) -> Result<()
     let claim = fixture.take(1).await?;
     fixture.set("succeeded_count=1").await?;
 
-    fixture.complete_with(lease_of(&claim, 0), "result").await?;
+    fixture.complete_with(&claim, "result").await?;
 
     assert_eq!(
         fixture.in_state(JobState::Succeeded).await?,
@@ -245,7 +239,7 @@ pub async fn a_finished_queue_returns_to_nothing(fixture: &Fixture) -> Result<()
 pub async fn maintenance_counts_the_ids_and_claims_it_forgets(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
-    fixture.complete(lease_of(&claim, 0)).await?;
+    fixture.complete(&claim).await?;
     fixture.advance(secs(60 * 60));
 
     let maintained = fixture.maintain().await?;

@@ -2,7 +2,7 @@
 
 use windlass_core::{Changed, Due, JobState, NewJob, Result, Retry, RetryPolicy};
 
-use crate::fixture::{Fixture, duplicate_of, id, lease_of, named, queue, secs};
+use crate::fixture::{Fixture, duplicate_of, id, named, queue, secs};
 
 fn keyed(name: &str) -> Result<NewJob> {
     Ok(named(name).unique_key("key".parse()?))
@@ -30,9 +30,7 @@ pub async fn a_key_is_held_while_its_job_runs_or_waits_to_run_again(
         JobState::Running
     );
 
-    fixture
-        .fail(lease_of(&claim, 0), Retry::At(Due::After(secs(5))))
-        .await?;
+    fixture.fail(&claim, Retry::At(Due::After(secs(5)))).await?;
     assert_eq!(
         fixture.enqueue(keyed("b")?).await?.state(),
         JobState::Scheduled
@@ -43,7 +41,7 @@ pub async fn a_key_is_held_while_its_job_runs_or_waits_to_run_again(
 pub async fn a_key_is_free_when_its_job_succeeded(fixture: &Fixture) -> Result<()> {
     fixture.enqueue(keyed("a")?).await?;
     fixture
-        .complete_with(lease_of(&fixture.take(1).await?, 0), "kept")
+        .complete_with(&fixture.take(1).await?, "kept")
         .await?;
 
     assert!(!fixture.enqueue(keyed("b")?).await?.is_duplicate());

@@ -4,10 +4,16 @@ use std::time::Duration;
 
 use windlass_core::{Notification, Result, Watch};
 
-use crate::fixture::{Fixture, id, lease_of, named, queue};
+use crate::fixture::{Fixture, id, named, queue};
 
 /// The maximum time to wait for a notification.
 const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Watches the queue of the case.
+async fn watch(fixture: &Fixture) -> Result<Box<dyn Watch>> {
+    let queues = std::slice::from_ref(&fixture.queue);
+    fixture.store.watch(queues).await
+}
 
 async fn wait_for(watch: &mut dyn Watch, wanted: &Notification) {
     let arrival = async {
@@ -24,10 +30,7 @@ async fn wait_for(watch: &mut dyn Watch, wanted: &Notification) {
 }
 
 pub async fn a_notification_is_sent_for_new_work(fixture: &Fixture) -> Result<()> {
-    let mut watch = fixture
-        .store
-        .watch(std::slice::from_ref(&fixture.queue))
-        .await?;
+    let mut watch = watch(fixture).await?;
 
     fixture.fill(&["a"]).await?;
 
@@ -38,12 +41,9 @@ pub async fn a_notification_is_sent_for_new_work(fixture: &Fixture) -> Result<()
 pub async fn a_notification_is_sent_for_returned_work(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;
-    let mut watch = fixture
-        .store
-        .watch(std::slice::from_ref(&fixture.queue))
-        .await?;
+    let mut watch = watch(fixture).await?;
 
-    fixture.release(lease_of(&claim, 0)).await?;
+    fixture.release(&claim).await?;
 
     wait_for(watch.as_mut(), &Notification::Work(fixture.queue.clone())).await;
     Ok(())
@@ -53,10 +53,7 @@ pub async fn a_notification_is_sent_for_reaped_work(fixture: &Fixture) -> Result
     fixture.fill(&["a"]).await?;
     fixture.take(1).await?;
     fixture.outlast_lease();
-    let mut watch = fixture
-        .store
-        .watch(std::slice::from_ref(&fixture.queue))
-        .await?;
+    let mut watch = watch(fixture).await?;
 
     fixture.maintain().await?;
 
@@ -67,10 +64,7 @@ pub async fn a_notification_is_sent_for_reaped_work(fixture: &Fixture) -> Result
 pub async fn a_notification_is_sent_for_a_cancelled_running_job(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     fixture.take(1).await?;
-    let mut watch = fixture
-        .store
-        .watch(std::slice::from_ref(&fixture.queue))
-        .await?;
+    let mut watch = watch(fixture).await?;
 
     fixture.cancel("a").await?;
 
@@ -102,10 +96,7 @@ pub async fn a_cancellation_reaches_a_watch_for_cancellations_only(
 
 pub async fn notifications_are_only_for_the_watched_queues(fixture: &Fixture) -> Result<()> {
     let other = queue(&format!("{}.other", fixture.queue));
-    let mut watch = fixture
-        .store
-        .watch(std::slice::from_ref(&fixture.queue))
-        .await?;
+    let mut watch = watch(fixture).await?;
 
     fixture.store.enqueue(&other, vec![named("x")]).await?;
     fixture.fill(&["a"]).await?;
@@ -121,12 +112,7 @@ pub async fn notifications_are_only_for_the_watched_queues(fixture: &Fixture) ->
 }
 
 pub async fn everything_works_with_every_notification_lost(fixture: &Fixture) -> Result<()> {
-    drop(
-        fixture
-            .store
-            .watch(std::slice::from_ref(&fixture.queue))
-            .await?,
-    );
+    drop(watch(fixture).await?);
 
     fixture.fill(&["a"]).await?;
     let claim = fixture.take(1).await?;

@@ -5,7 +5,7 @@ use windlass_core::{
     OutcomeStatus, QueueName, Result, WorkerCommand, WorkerRecord,
 };
 
-use crate::fixture::{Fixture, almost, boot, id, lease_of, ms, named, queue, secs};
+use crate::fixture::{Fixture, almost, boot, id, ms, named, queue, secs};
 
 pub(super) fn worker(boot: &BootId, queues: &[&QueueName]) -> NewWorker {
     NewWorker {
@@ -18,11 +18,19 @@ pub(super) fn worker(boot: &BootId, queues: &[&QueueName]) -> NewWorker {
     }
 }
 
-fn idle(boot: &BootId) -> Heartbeat {
-    Heartbeat {
+/// Registers a worker of this queue.
+async fn register(fixture: &Fixture, boot: &BootId) -> Result<()> {
+    let new = worker(boot, &[&fixture.queue]);
+    fixture.store.register(new).await
+}
+
+/// Sends a heartbeat of an idle worker.
+async fn beat(fixture: &Fixture, boot: &BootId) -> Result<WorkerCommand> {
+    let idle = Heartbeat {
         boot: boot.clone(),
         running: vec![],
-    }
+    };
+    fixture.store.heartbeat(idle).await
 }
 
 /// Returns the record of a worker.
@@ -53,10 +61,7 @@ pub async fn a_registered_worker_is_known(fixture: &Fixture) -> Result<()> {
 
 pub async fn workers_are_listed_in_the_order_of_their_ids(fixture: &Fixture) -> Result<()> {
     for name in ["c", "a", "b"] {
-        fixture
-            .store
-            .register(worker(&boot(name), &[&fixture.queue]))
-            .await?;
+        register(fixture, &boot(name)).await?;
     }
 
     let listed = fixture.store.workers().await?;
@@ -71,10 +76,7 @@ pub async fn workers_are_listed_in_the_order_of_their_ids(fixture: &Fixture) -> 
 
 pub async fn a_heartbeat_shows_what_a_worker_does(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    fixture
-        .store
-        .register(worker(&one, &[&fixture.queue]))
-        .await?;
+    register(fixture, &one).await?;
     fixture.advance(secs(10));
     let running = vec![(fixture.queue.clone(), id("a"))];
 
@@ -92,7 +94,7 @@ pub async fn a_heartbeat_shows_what_a_worker_does(fixture: &Fixture) -> Result<(
         .expect("the worker is registered");
     assert!(seen.is_busy);
     assert_eq!((seen.running, seen.last_seen), (running, fixture.now()));
-    fixture.store.heartbeat(idle(&one)).await?;
+    beat(fixture, &one).await?;
     assert!(
         !record(fixture, &one)
             .await?
@@ -104,10 +106,7 @@ pub async fn a_heartbeat_shows_what_a_worker_does(fixture: &Fixture) -> Result<(
 
 pub async fn a_worker_gets_its_command_with_the_next_heartbeat(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    fixture
-        .store
-        .register(worker(&one, &[&fixture.queue]))
-        .await?;
+    register(fixture, &one).await?;
 
     for reply in [WorkerCommand::Pause, WorkerCommand::Stop] {
         assert!(fixture.store.command(&one, reply).await?);
@@ -115,7 +114,7 @@ pub async fn a_worker_gets_its_command_with_the_next_heartbeat(fixture: &Fixture
             record(fixture, &one).await?.map(|worker| worker.command),
             Some(reply)
         );
-        assert_eq!(fixture.store.heartbeat(idle(&one)).await?, reply);
+        assert_eq!(beat(fixture, &one).await?, reply);
     }
     Ok(())
 }
@@ -123,10 +122,7 @@ pub async fn a_worker_gets_its_command_with_the_next_heartbeat(fixture: &Fixture
 pub async fn an_unknown_worker_must_register_again(fixture: &Fixture) -> Result<()> {
     let unknown = boot("missing");
 
-    assert_eq!(
-        fixture.store.heartbeat(idle(&unknown)).await?,
-        WorkerCommand::Reregister
-    );
+    assert_eq!(beat(fixture, &unknown).await?, WorkerCommand::Reregister);
     assert!(!fixture.store.command(&unknown, WorkerCommand::Stop).await?);
     assert_eq!(fixture.store.fail_worker(&unknown).await?, None);
     assert_eq!(fixture.store.leave(&unknown, None).await?, 0);
@@ -136,10 +132,7 @@ pub async fn an_unknown_worker_must_register_again(fixture: &Fixture) -> Result<
 
 pub async fn a_silent_worker_must_register_again(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    fixture
-        .store
-        .register(worker(&one, &[&fixture.queue]))
-        .await?;
+    register(fixture, &one).await?;
 
     fixture.advance(almost(secs(60)));
     assert_eq!(
@@ -152,19 +145,13 @@ pub async fn a_silent_worker_must_register_again(fixture: &Fixture) -> Result<()
         record(fixture, &one).await?.map(|worker| worker.is_silent),
         Some(true)
     );
-    assert_eq!(
-        fixture.store.heartbeat(idle(&one)).await?,
-        WorkerCommand::Reregister
-    );
+    assert_eq!(beat(fixture, &one).await?, WorkerCommand::Reregister);
     Ok(())
 }
 
 pub async fn a_worker_silent_for_a_day_is_forgotten(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    fixture
-        .store
-        .register(worker(&one, &[&fixture.queue]))
-        .await?;
+    register(fixture, &one).await?;
 
     fixture.advance(secs(24 * 3600) + ms(1));
 
@@ -175,10 +162,7 @@ pub async fn a_worker_silent_for_a_day_is_forgotten(fixture: &Fixture) -> Result
 
 pub async fn a_silent_worker_may_still_be_failed(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    fixture
-        .store
-        .register(worker(&one, &[&fixture.queue]))
-        .await?;
+    register(fixture, &one).await?;
     fixture.fill(&["a"]).await?;
     let request = ClaimRequest::worker(one.clone(), 1, 1).lease(LeaseTime::nearest(secs(3600)));
     fixture.store.claim(&fixture.queue, request).await?;
@@ -192,17 +176,11 @@ pub async fn a_silent_worker_may_still_be_failed(fixture: &Fixture) -> Result<()
 
 pub async fn a_worker_that_sends_heartbeats_is_remembered(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    fixture
-        .store
-        .register(worker(&one, &[&fixture.queue]))
-        .await?;
+    register(fixture, &one).await?;
 
     for _ in 0..5 {
         fixture.advance(secs(50));
-        assert_eq!(
-            fixture.store.heartbeat(idle(&one)).await?,
-            WorkerCommand::Continue
-        );
+        assert_eq!(beat(fixture, &one).await?, WorkerCommand::Continue);
     }
 
     assert!(record(fixture, &one).await?.is_some());
@@ -238,10 +216,7 @@ pub async fn a_worker_that_leaves_gives_all_back_to_the_front(fixture: &Fixture)
         Some(1)
     );
     assert_eq!(record(fixture, &one).await?, None);
-    assert_eq!(
-        fixture.store.heartbeat(idle(&one)).await?,
-        WorkerCommand::Reregister
-    );
+    assert_eq!(beat(fixture, &one).await?, WorkerCommand::Reregister);
     Ok(())
 }
 
@@ -251,23 +226,19 @@ pub async fn a_worker_may_leave_one_queue_and_go_on_in_the_rest(fixture: &Fixtur
     assert_eq!(fixture.store.leave(&one, Some(&fixture.queue)).await?, 2);
 
     assert_eq!(fixture.ready().await?, ["a", "b", "c"]);
-    assert_eq!(
-        fixture
-            .store
-            .stats(&other)
-            .await?
-            .map(|stats| stats.running),
-        Some(1)
-    );
+    assert_eq!(running_in(fixture, &other).await?, Some(1));
     let still = record(fixture, &one)
         .await?
         .expect("the worker is still registered");
     assert_eq!(still.new.queues, [other]);
-    assert_eq!(
-        fixture.store.heartbeat(idle(&one)).await?,
-        WorkerCommand::Continue
-    );
+    assert_eq!(beat(fixture, &one).await?, WorkerCommand::Continue);
     Ok(())
+}
+
+/// Returns the number of running jobs of a queue.
+async fn running_in(fixture: &Fixture, queue: &QueueName) -> Result<Option<u64>> {
+    let stats = fixture.store.stats(queue).await?;
+    Ok(stats.map(|stats| stats.running))
 }
 
 /// Claims one job for a worker with a single claim, as the HTTP API does.
@@ -284,10 +255,7 @@ async fn take_for(fixture: &Fixture, boot: &BootId) -> Result<Claim> {
 async fn pull_worker(fixture: &Fixture) -> Result<(BootId, Vec<Claim>)> {
     let (one, two) = (boot("one"), boot("two"));
     for boot in [&one, &two] {
-        fixture
-            .store
-            .register(worker(boot, &[&fixture.queue]))
-            .await?;
+        register(fixture, boot).await?;
     }
     fixture.fill(&["a", "b", "c", "d", "e"]).await?;
     let mut claims = Vec::new();
@@ -307,11 +275,11 @@ pub async fn a_worker_that_leaves_gives_back_what_single_claims_took_for_it(
     assert_eq!(fixture.ready().await?, ["a", "b", "d", "e"]);
     assert_eq!(fixture.job("a").await?.expiries, 0);
     assert_eq!(
-        fixture.complete(lease_of(&claims[0], 0)).await?,
+        fixture.complete(&claims[0]).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(
-        fixture.complete(lease_of(&claims[2], 0)).await?,
+        fixture.complete(&claims[2]).await?,
         OutcomeStatus::Completed
     );
     Ok(())
@@ -328,7 +296,7 @@ pub async fn what_single_claims_took_for_a_failed_worker_is_reaped_now(
     assert_eq!(fixture.job("d").await?.expiries, 1);
     assert_eq!(fixture.snapshot().await?.stats.total.rescued, 3);
     assert_eq!(
-        fixture.complete(lease_of(&claims[3], 0)).await?,
+        fixture.complete(&claims[3]).await?,
         OutcomeStatus::LeaseLost
     );
     assert_eq!(fixture.state("c").await?, Some(JobState::Running));
@@ -338,8 +306,7 @@ pub async fn what_single_claims_took_for_a_failed_worker_is_reaped_now(
 pub async fn what_single_claims_took_goes_back_in_order_where_jobs_go_to_the_back(
     fixture: &Fixture,
 ) -> Result<()> {
-    let setting = "requeue=back".parse().expect("a setting");
-    fixture.store.set(&fixture.queue, vec![setting]).await?;
+    fixture.set("requeue=back").await?;
     let (one, _) = pull_worker(fixture).await?;
 
     assert_eq!(fixture.store.leave(&one, Some(&fixture.queue)).await?, 3);
@@ -354,10 +321,7 @@ pub async fn what_a_leaver_held_is_lost_to_it(fixture: &Fixture) -> Result<()> {
     let claim = fixture.take_as(&one, 1, 1).await?;
     assert_eq!(fixture.store.leave(&one, Some(&fixture.queue)).await?, 1);
 
-    assert_eq!(
-        fixture.complete(lease_of(&claim, 0)).await?,
-        OutcomeStatus::LeaseLost
-    );
+    assert_eq!(fixture.complete(&claim).await?, OutcomeStatus::LeaseLost);
 
     assert_eq!(fixture.state("a").await?, Some(JobState::Ready));
     assert_eq!(fixture.store.leave(&one, Some(&fixture.queue)).await?, 0);
@@ -372,28 +336,15 @@ pub async fn a_failed_workers_jobs_are_reaped_now(fixture: &Fixture) -> Result<(
     assert_eq!(fixture.ready().await?, ["a", "b", "c"]);
     assert_eq!(fixture.job("a").await?.expiries, 1);
     assert_eq!(fixture.snapshot().await?.stats.total.rescued, 2);
-    assert_eq!(
-        fixture
-            .store
-            .stats(&other)
-            .await?
-            .map(|stats| stats.running),
-        Some(0)
-    );
+    assert_eq!(running_in(fixture, &other).await?, Some(0));
     assert_eq!(record(fixture, &one).await?, None);
-    assert_eq!(
-        fixture.store.heartbeat(idle(&one)).await?,
-        WorkerCommand::Reregister
-    );
+    assert_eq!(beat(fixture, &one).await?, WorkerCommand::Reregister);
     Ok(())
 }
 
 pub async fn what_a_failed_worker_held_is_lost_to_it(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    fixture
-        .store
-        .register(worker(&one, &[&fixture.queue]))
-        .await?;
+    register(fixture, &one).await?;
     fixture.fill(&["a"]).await?;
     let claim = fixture.take_as(&one, 1, 1).await?;
     fixture.store.fail_worker(&one).await?;
@@ -401,19 +352,13 @@ pub async fn what_a_failed_worker_held_is_lost_to_it(fixture: &Fixture) -> Resul
     let renewed = fixture.renew_as(&one, &[claim.token], 1).await?;
 
     assert_eq!((renewed.until, renewed.lost), (None, vec![claim.token]));
-    assert_eq!(
-        fixture.complete(lease_of(&claim, 0)).await?,
-        OutcomeStatus::LeaseLost
-    );
+    assert_eq!(fixture.complete(&claim).await?, OutcomeStatus::LeaseLost);
     Ok(())
 }
 
 pub async fn registering_again_is_harmless(fixture: &Fixture) -> Result<()> {
     let one = boot("one");
-    fixture
-        .store
-        .register(worker(&one, &[&fixture.queue]))
-        .await?;
+    register(fixture, &one).await?;
 
     let again = fixture
         .store
@@ -448,25 +393,12 @@ pub async fn a_worker_falls_silent_although_the_clock_was_set_back(
     fixture: &Fixture,
 ) -> Result<()> {
     let early = boot("early");
-    fixture
-        .store
-        .register(worker(&early, &[&fixture.queue]))
-        .await?;
+    register(fixture, &early).await?;
 
     fixture.clock.step_back(secs(60 * 60));
-    fixture
-        .store
-        .register(worker(&boot("late"), &[&fixture.queue]))
-        .await?;
+    register(fixture, &boot("late")).await?;
     fixture.advance(secs(60));
 
-    let heartbeat = Heartbeat {
-        boot: early,
-        running: Vec::new(),
-    };
-    assert_eq!(
-        fixture.store.heartbeat(heartbeat).await?,
-        WorkerCommand::Reregister
-    );
+    assert_eq!(beat(fixture, &early).await?, WorkerCommand::Reregister);
     Ok(())
 }

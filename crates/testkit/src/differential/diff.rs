@@ -1,6 +1,8 @@
-//! Readable diffs of replies and dumps.
+//! Readable diffs of replies and dumps: the lines of their debug output that differ, each with the item
+//! it belongs to.
 
-use std::fmt::{Debug, Write};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use windlass_core::Claim;
 use windlass_core::dump::QueueDump;
@@ -11,151 +13,94 @@ use super::reply::Reply;
 const LINES_MAX: usize = 120;
 
 pub(super) fn of_replies(model: &Reply, subject: &Reply) -> String {
-    let mut text = String::new();
-    match (model, subject) {
-        (Reply::Jobs(model), Reply::Jobs(subject)) => {
-            keyed(&mut text, "job", model, subject, |job| job.id.to_string());
-        }
-        _ => match (model.claim(), subject.claim()) {
-            (Some(expected), Some(actual)) => {
-                let frame = |claim: &Claim| Claim {
+    let lines = |reply: &Reply| {
+        let mut lines = Lines::default();
+        match (reply, reply.claim()) {
+            (Reply::Jobs(jobs), _) => lines.items("job", jobs, |job| &job.id),
+            (_, Some(claim)) => {
+                let frame = Claim {
                     jobs: vec![],
                     ..claim.clone()
                 };
-                lines(&mut text, &frame(expected), &frame(actual));
-                keyed(&mut text, "job", &expected.jobs, &actual.jobs, |job| {
-                    job.id.to_string()
-                });
+                lines.value("claim", &frame);
+                lines.items("job", &claim.jobs, |job| &job.id);
             }
-            _ => lines(&mut text, model, subject),
-        },
-    }
+            _ => lines.value("reply", reply),
+        }
+        lines
+    };
+    let text = diff(lines(model), lines(subject));
     if text.is_empty() {
-        lines(&mut text, model, subject);
+        return format!("- {model:?}\n+ {subject:?}");
     }
-    truncate(&text)
+    text
 }
 
 pub(super) fn of_dumps(model: Option<&QueueDump>, subject: Option<&QueueDump>) -> String {
-    let (Some(model), Some(subject)) = (model, subject) else {
-        let exists = |dump: Option<&QueueDump>| {
-            if dump.is_some() {
-                "exists"
-            } else {
-                "does not exist"
-            }
+    let lines = |dump: Option<&QueueDump>| {
+        let mut lines = Lines::default();
+        let Some(dump) = dump else {
+            lines.add("it does not exist".to_owned());
+            return lines;
         };
-        return format!("- it {}\n+ it {}", exists(model), exists(subject));
+        for (priority, lane) in dump.ready.iter().enumerate() {
+            lines.add(format!(
+                "ready, priority {priority} (suspects, others): {lane:?}"
+            ));
+        }
+        lines.items("job", &dump.jobs, |job| &job.id);
+        lines.items("unique key", &dump.unique_keys, |item| &item.0);
+        lines.items("tombstone", &dump.tombstones, |item| &item.0);
+        lines.items("lease", &dump.leases, |lease| &lease.owner);
+        lines.items("claim", &dump.claims, |claim| &claim.token);
+        lines.value("stats", &dump.stats);
+        lines.value("settings", &dump.settings);
+        lines
     };
-    let mut text = String::new();
-    for (priority, pair) in model.ready.iter().zip(&subject.ready).enumerate() {
-        if pair.0 != pair.1 {
-            let _ = writeln!(text, "ready, priority {priority} (suspects, others):");
-            let _ = writeln!(text, "- {:?}\n+ {:?}", pair.0, pair.1);
-        }
-    }
-    keyed(&mut text, "job", &model.jobs, &subject.jobs, |job| {
-        job.id.to_string()
-    });
-    let key = |item: &(_, _)| format!("{:?}", item.0);
-    keyed(
-        &mut text,
-        "unique key",
-        &model.unique_keys,
-        &subject.unique_keys,
-        key,
-    );
-    let key = |item: &(_, _, _)| format!("{:?}", item.0);
-    keyed(
-        &mut text,
-        "tombstone",
-        &model.tombstones,
-        &subject.tombstones,
-        key,
-    );
-    keyed(&mut text, "lease", &model.leases, &subject.leases, |l| {
-        l.owner.as_str().to_owned()
-    });
-    keyed(
-        &mut text,
-        "claim",
-        &model.claims,
-        &subject.claims,
-        |claim| claim.token.to_string(),
-    );
-    lines(&mut text, &model.stats, &subject.stats);
-    lines(&mut text, &model.settings, &subject.settings);
-    truncate(&text)
+    diff(lines(model), lines(subject))
 }
 
-/// Compares two lists by key.
-fn keyed<T: Debug + PartialEq>(
-    text: &mut String,
-    what: &str,
-    model: &[T],
-    subject: &[T],
-    key: impl Fn(&T) -> String,
-) {
-    if model == subject {
-        return;
+/// Lines, with the number of times each occurs.
+#[derive(Default)]
+struct Lines(BTreeMap<String, usize>);
+
+impl Lines {
+    fn add(&mut self, line: String) {
+        *self.0.entry(line).or_default() += 1;
     }
-    let order = |items: &[T]| items.iter().map(&key).collect::<Vec<_>>();
-    for item in model {
-        match subject.iter().find(|other| key(other) == key(item)) {
-            Some(other) if other == item => {}
-            Some(other) => {
-                let _ = writeln!(text, "{what} {}:", key(item));
-                lines(text, item, other);
-            }
-            None => {
-                let _ = writeln!(text, "{what} {}:\n- {item:?}\n+ missing", key(item));
-            }
+
+    fn value(&mut self, what: &str, value: &impl Debug) {
+        for line in format!("{value:#?}").lines() {
+            self.add(format!("{what}: {}", line.trim()));
         }
     }
-    for item in subject {
-        if !model.iter().any(|other| key(other) == key(item)) {
-            let _ = writeln!(text, "{what} {}:\n- missing\n+ {item:?}", key(item));
+
+    /// Adds the lines of each item, and the order of the items.
+    fn items<T: Debug, K: Debug>(&mut self, what: &str, items: &[T], key: impl Fn(&T) -> &K) {
+        for item in items {
+            self.value(&format!("{what} {:?}", key(item)), item);
         }
-    }
-    if order(model) != order(subject) {
-        let _ = writeln!(
-            text,
-            "order of {what}s:\n- {:?}\n+ {:?}",
-            order(model),
-            order(subject)
-        );
+        let order: Vec<_> = items.iter().map(key).collect();
+        self.add(format!("{what}s in this order: {order:?}"));
     }
 }
 
-/// Compares the debug output of two values line by line.
-fn lines<T: Debug + PartialEq>(text: &mut String, model: &T, subject: &T) {
-    if model == subject {
-        return;
+/// The lines that only one side has, or has more often.
+fn diff(model: Lines, mut subject: Lines) -> String {
+    let mut lines: BTreeMap<String, &str> = BTreeMap::new();
+    for (line, count) in model.0 {
+        match subject.0.remove(&line).unwrap_or_default().cmp(&count) {
+            std::cmp::Ordering::Less => lines.insert(line, "-"),
+            std::cmp::Ordering::Equal => None,
+            std::cmp::Ordering::Greater => lines.insert(line, "+"),
+        };
     }
-    let (model, subject) = (format!("{model:#?}"), format!("{subject:#?}"));
-    let (model, subject): (Vec<_>, Vec<_>) = (model.lines().collect(), subject.lines().collect());
-    if model.len() == subject.len() {
-        for (old, new) in model.iter().zip(&subject).filter(|(old, new)| old != new) {
-            let _ = writeln!(text, "- {}\n+ {}", old.trim(), new.trim());
-        }
-        return;
-    }
-    let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
-    let head = model.iter().zip(&subject).take_while(same).count();
-    let tails = model[head..].iter().rev().zip(subject[head..].iter().rev());
-    let tail = tails.take_while(same).count();
-    for line in &model[head..model.len() - tail] {
-        let _ = writeln!(text, "- {line}");
-    }
-    for line in &subject[head..subject.len() - tail] {
-        let _ = writeln!(text, "+ {line}");
-    }
-}
-
-fn truncate(text: &str) -> String {
-    let mut shown: Vec<_> = text.lines().take(LINES_MAX).collect();
-    if text.lines().count() > LINES_MAX {
-        shown.push("… and more");
+    lines.extend(subject.0.into_keys().map(|line| (line, "+")));
+    let count = lines.len();
+    let shown = lines.into_iter().take(LINES_MAX);
+    let mut shown: Vec<_> = shown.map(|(line, side)| format!("{side} {line}")).collect();
+    if count > LINES_MAX {
+        shown.push("… and more".to_owned());
     }
     shown.join("\n")
 }
