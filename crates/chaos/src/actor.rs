@@ -184,29 +184,22 @@ impl Actor {
     /// Waits for its exit and reads its remaining lines. The status shows whether a kill ended it.
     pub async fn wait_killed(mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
-        self.read_rest().await?;
+        (&mut self.reader).await.map_err(io::Error::other)?;
         Ok(status)
     }
 
     /// Closes its stdin, waits for its exit and reads its remaining lines.
     pub async fn stop(mut self) -> io::Result<ExitStatus> {
         self.stdin = None;
-        let status = self.child.wait().await?;
-        self.read_rest().await?;
-        Ok(status)
+        self.wait_killed().await
     }
 
     /// Waits until it exits by itself and reads its remaining lines.
     pub async fn finish(mut self) -> io::Result<ExitStatus> {
         // `wait` would close stdin, which asks the actor to stop.
         let stdin = self.stdin.take();
-        let status = self.child.wait().await?;
+        let ended = self.wait_killed().await;
         drop(stdin);
-        self.read_rest().await?;
-        Ok(status)
-    }
-
-    async fn read_rest(&mut self) -> io::Result<()> {
-        (&mut self.reader).await.map_err(io::Error::other)
+        ended
     }
 }

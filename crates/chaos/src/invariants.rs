@@ -104,19 +104,15 @@ fn accepted_once(ledger: &Ledger, violations: &mut Vec<Violation>) {
     for (process, event) in ledger.events() {
         match event {
             Event::Accepted(id) if !accepted.insert(id) => {
-                violations.push(broken(
-                    "I1",
-                    format!("{id} was accepted again, by {}", process.name),
-                ));
+                let what = format!("{id} was accepted again, by {}", process.name);
+                violations.push(broken("I1", what));
             }
             Event::Outcome(OutcomeStatus::Gone, lease) => {
-                violations.push(broken(
-                    "I1",
-                    format!(
-                        "{} is gone, according to the reply to {}",
-                        lease.id, process.name
-                    ),
-                ));
+                let what = format!(
+                    "{} is gone, according to the reply to {}",
+                    lease.id, process.name
+                );
+                violations.push(broken("I1", what));
             }
             _ => {}
         }
@@ -135,10 +131,8 @@ fn nothing_lost(ledger: &Ledger, listing: &[ListedJob], violations: &mut Vec<Vio
         match event {
             Event::Enqueuing(ids) => enqueued.extend(ids),
             Event::Accepted(id) | Event::Duplicate(id) if !found.contains_key(id) => {
-                violations.push(broken(
-                    "I1",
-                    format!("{id}, accepted for {}, is lost", process.name),
-                ));
+                let what = format!("{id}, accepted for {}, is lost", process.name);
+                violations.push(broken("I1", what));
             }
             _ => {}
         }
@@ -167,13 +161,11 @@ fn one_boot_per_token<T: Ord>(
         if let Event::Claimed(lease) = event {
             let holder = holders.entry(key(lease.token)).or_insert(process);
             if !std::ptr::eq(*holder, process) {
-                violations.push(broken(
-                    "I2",
-                    format!(
-                        "{} was issued to {} and to {}",
-                        lease.token, holder.name, process.name
-                    ),
-                ));
+                let what = format!(
+                    "{} was issued to {} and to {}",
+                    lease.token, holder.name, process.name
+                );
+                violations.push(broken("I2", what));
             }
         }
     }
@@ -186,10 +178,8 @@ fn one_completion_per_job(ledger: &Ledger, violations: &mut Vec<Violation>) {
         if let Event::Outcome(OutcomeStatus::Completed, lease) = event {
             let first = *completed.entry(&lease.id).or_insert(lease.token);
             if first != lease.token {
-                violations.push(broken(
-                    "I3",
-                    format!("{} was completed by {first} and {}", lease.id, lease.token),
-                ));
+                let what = format!("{} was completed by {first} and {}", lease.id, lease.token);
+                violations.push(broken("I3", what));
             }
         }
     }
@@ -203,10 +193,8 @@ fn completed_is_succeeded(ledger: &Ledger, listing: &[ListedJob], violations: &m
             let state = states.get(&lease.id);
             if state != Some(&JobState::Succeeded) {
                 let state = state.map_or("lost", |state| state.as_str());
-                violations.push(broken(
-                    "I3",
-                    format!("{}, completed by {}, is {state}", lease.id, process.name),
-                ));
+                let what = format!("{}, completed by {}, is {state}", lease.id, process.name);
+                violations.push(broken("I3", what));
             }
         }
     }
@@ -222,13 +210,11 @@ fn no_completion_after_loss(ledger: &Ledger, violations: &mut Vec<Violation>) {
             };
             let before = left.get(&(&lease.id, lease.token));
             if let (OutcomeStatus::Completed, Some(before)) = (status, before) {
-                violations.push(broken(
-                    "I4",
-                    format!(
-                        "{} of {} was {before}, then completed",
-                        lease.id, lease.token
-                    ),
-                ));
+                let what = format!(
+                    "{} of {} was {before}, then completed",
+                    lease.id, lease.token
+                );
+                violations.push(broken("I4", what));
             }
             if *status != OutcomeStatus::Completed {
                 left.entry((&lease.id, lease.token)).or_insert(*status);
@@ -241,13 +227,11 @@ fn no_completion_after_loss(ledger: &Ledger, violations: &mut Vec<Violation>) {
 fn no_early_loss(ledger: &Ledger, violations: &mut Vec<Violation>) {
     for process in &ledger.processes {
         for (lease, early_us) in early_losses(process, ledger.lease) {
-            violations.push(broken(
-                "I5",
-                format!(
-                    "{} lost {} under {} at least {early_us} us before its lease ended",
-                    process.name, lease.id, lease.token
-                ),
-            ));
+            let what = format!(
+                "{} lost {} under {} at least {early_us} us before its lease ended",
+                process.name, lease.id, lease.token
+            );
+            violations.push(broken("I5", what));
         }
     }
 }
@@ -295,10 +279,9 @@ fn stats_are_right(listing: &[ListedJob], stats: &Stats, violations: &mut Vec<Vi
     for (state, reported) in kept {
         let counted = listing.iter().filter(|(_, found)| *found == state).count() as u64;
         if counted != reported {
-            violations.push(broken(
-                "I8",
-                format!("the stats report {reported} {state} jobs, the listing has {counted}"),
-            ));
+            let what =
+                format!("the stats report {reported} {state} jobs, the listing has {counted}");
+            violations.push(broken("I8", what));
         }
     }
 }

@@ -66,7 +66,7 @@ async fn block(fixture: &Fixture, round: usize, behaviour: Behaviour) {
     let first_end = ends.map(|line| line.at_us).min().unwrap();
     let all_blocked = Duration::from_micros(first_end.saturating_sub(last_start));
     println!(
-        "{behaviour}: all {threads} threads were blocked for {all_blocked:?}, the lease is {LEASE:?}"
+        "{behaviour:?}: all {threads} threads were blocked for {all_blocked:?}, the lease is {LEASE:?}"
     );
     assert!(all_blocked >= LEASE * (LEASES - 2), "{all_blocked:?}");
 }

@@ -12,8 +12,7 @@ use crate::roles::event_log::EventLog;
 
 /// Runs one attempt.
 pub(super) async fn attempt(context: AttemptContext, effects: Arc<EffectWriter>) -> Outcome {
-    let payload = String::from_utf8_lossy(&context.job().payload).into_owned();
-    let behaviour = match payload.parse::<Behaviour>() {
+    let behaviour = match Behaviour::of(&context.job().payload) {
         Ok(behaviour) => behaviour,
         Err(why) => return Outcome::permanent(why),
     };

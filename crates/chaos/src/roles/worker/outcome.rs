@@ -10,11 +10,23 @@ use crate::roles::{ActorContext, drainer};
 
 /// Reports a random outcome of one job, sometimes twice.
 pub(super) async fn report(context: &ActorContext, rng: &mut Rng, lease: JobLease) -> Result<()> {
+    let ActorContext { store, queue, .. } = context;
+    let again = || lease.clone();
     match rng.u8(..20) {
-        0 => fail(context, rng, &lease).await?,
-        1 => release(context, &lease).await?,
-        2 => snooze(context, rng, &lease).await?,
-        _ => drainer::complete(context, vec![lease.clone()]).await?,
+        0 => {
+            let retry = Retry::At(shortly(rng));
+            let failure = again().failure("it did not work").retry(retry);
+            logged(context, &lease, || store.fail(queue, vec![failure.clone()])).await?;
+        }
+        1 => logged(context, &lease, || store.release(queue, vec![again()])).await?,
+        2 => {
+            let snooze = again().snooze(shortly(rng));
+            logged(context, &lease, || {
+                store.snooze(queue, vec![snooze.clone()])
+            })
+            .await?;
+        }
+        _ => drainer::complete(context, vec![again()]).await?,
     }
     if rng.u8(..10) == 0 {
         // After a completion this is a repeat, after anything else the token is no longer valid.
@@ -23,42 +35,15 @@ pub(super) async fn report(context: &ActorContext, rng: &mut Rng, lease: JobLeas
     Ok(())
 }
 
-async fn fail(context: &ActorContext, rng: &mut Rng, lease: &JobLease) -> Result<()> {
-    let failure = lease
-        .clone()
-        .failure("it did not work")
-        .retry(Retry::At(shortly(rng)));
-    let ActorContext { store, queue, .. } = context;
-    let statuses = context
-        .retry(|| store.fail(queue, vec![failure.clone()]))
-        .await?;
-    log(context, lease, &statuses);
-    Ok(())
-}
-
-async fn release(context: &ActorContext, lease: &JobLease) -> Result<()> {
-    let ActorContext { store, queue, .. } = context;
-    let statuses = context
-        .retry(|| store.release(queue, vec![lease.clone()]))
-        .await?;
-    log(context, lease, &statuses);
-    Ok(())
-}
-
-async fn snooze(context: &ActorContext, rng: &mut Rng, lease: &JobLease) -> Result<()> {
-    let snooze = lease.clone().snooze(shortly(rng));
-    let ActorContext { store, queue, .. } = context;
-    let statuses = context
-        .retry(|| store.snooze(queue, vec![snooze.clone()]))
-        .await?;
-    log(context, lease, &statuses);
-    Ok(())
-}
-
-fn log(context: &ActorContext, lease: &JobLease, statuses: &[OutcomeStatus]) {
-    for status in statuses {
-        context.events.log(Event::Outcome(*status, lease.clone()));
+/// Reports an outcome and logs its status.
+async fn logged<F>(context: &ActorContext, lease: &JobLease, call: impl Fn() -> F) -> Result<()>
+where
+    F: Future<Output = Result<Vec<OutcomeStatus>>>,
+{
+    for status in context.retry(call).await? {
+        context.events.log(Event::Outcome(status, lease.clone()));
     }
+    Ok(())
 }
 
 fn shortly(rng: &mut Rng) -> Due {
