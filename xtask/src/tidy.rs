@@ -3,13 +3,12 @@
 //! Each rule is one file with one function that maps the [`Tree`] to violations, and with tests that
 //! plant a violation and expect it to be found.
 
-mod budget;
 mod commands;
 mod crate_docs;
 mod dependencies;
-mod documents;
 mod edges;
 mod guarantees;
+mod lengths;
 mod links;
 mod lua_comparisons;
 mod machine_paths;
@@ -32,10 +31,10 @@ use violation::Violation;
 
 type Rule = fn(&Tree) -> Vec<Violation>;
 
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 16] = [
     edges::check,
     dependencies::check,
-    budget::check,
+    lengths::check,
     purpose_line::check,
     vague_names::check,
     markers::check,
@@ -45,7 +44,6 @@ const RULES: [Rule; 17] = [
     links::check,
     named_paths::check,
     commands::check,
-    documents::check,
     guarantees::check,
     lua_comparisons::check,
     vocabulary::check,

@@ -7,29 +7,20 @@ use super::violation::Violation;
 const HELP: &str = "crates/cli/tests/snapshots/help";
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    let mut violations = Vec::new();
-    for file in tree.files().iter().filter(|file| is_read(file)) {
-        for (number, line) in file.lines() {
-            for typed in typed(line).filter(|_| is_shown(file, line)) {
-                violations.extend(problem(tree, typed).map(|what| {
-                    let fix = "use a command that `windlass --help` lists, and flags it accepts";
-                    Violation::new(&file.path, number, what, fix)
-                }));
-            }
-        }
-    }
-    violations
+    let wrong = |line: &str| {
+        // Comments in code may name internal commands.
+        let shown = (!line.trim_start().starts_with("//")).then_some(line);
+        let typed = shown.into_iter().flat_map(typed);
+        typed.filter_map(|typed| problem(tree, typed)).collect()
+    };
+    let fix = "use a command that `windlass --help` lists, and flags it accepts";
+    tree.check_lines(is_read, wrong, fix)
 }
 
 /// Documents, and code with messages.
 fn is_read(file: &File) -> bool {
     let is_code = file.path.starts_with("crates/") && file.path.contains("/src/");
     (file.is("md") && !file.is_history()) || (file.is("rs") && is_code)
-}
-
-/// Comments may name internal commands.
-fn is_shown(file: &File, line: &str) -> bool {
-    file.is("md") || !line.trim_start().starts_with("//")
 }
 
 /// The text after `windlass` in backticks, up to the closing backtick or the end of the line.

@@ -20,26 +20,16 @@ const ENDS: [&str; 12] = [
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    let mut violations = Vec::new();
-    for file in tree.files().iter().filter(|file| file.is("lua")) {
-        for (number, line) in file.lines() {
-            let tokens = tokens(line);
-            if tokens
-                .iter()
-                .enumerate()
-                .any(|(at, _)| may_compare_strings(&tokens, at))
-            {
-                violations.push(Violation::new(
-                    &file.path,
-                    number,
-                    "this may compare strings, which depends on the server's locale",
-                    "use `is_before` of crates/store-redis/lua/lib/byte_order.lua; for numbers, use \
-                     `tonumber` or add the name in xtask/src/tidy/lua_comparisons.rs",
-                ));
-            }
-        }
-    }
-    violations
+    let wrong = |line: &str| {
+        let tokens = tokens(line);
+        let mut places = 0..tokens.len();
+        let is_wrong = places.any(|at| may_compare_strings(&tokens, at));
+        let what = "this may compare strings, which depends on the server's locale";
+        is_wrong.then(|| what.to_owned()).into_iter().collect()
+    };
+    let fix = "use `is_before` of crates/store-redis/lua/lib/byte_order.lua; for numbers, use \
+               `tonumber` or add the name in xtask/src/tidy/lua_comparisons.rs";
+    tree.check_lines(|file| file.is("lua"), wrong, fix)
 }
 
 /// Returns whether the token at `at` sorts by `<`, or compares what may be two strings.

@@ -6,21 +6,15 @@ use super::violation::Violation;
 const PREFIXES: [&str; 3] = ["/root/", "/home/", "/work/"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    let mut violations = Vec::new();
+    let wrong = |line: &str| {
+        let found = PREFIXES.iter().filter(|prefix| starts_a_path(line, prefix));
+        found
+            .map(|prefix| format!("`{prefix}` is a path of one machine"))
+            .collect()
+    };
+    let fix = "use a path from the root of the repository, or a temporary folder";
     // This file defines them.
-    for file in tree.files().iter().filter(|file| file.path != file!()) {
-        for (number, line) in file.lines() {
-            for prefix in PREFIXES.iter().filter(|prefix| starts_a_path(line, prefix)) {
-                violations.push(Violation::new(
-                    &file.path,
-                    number,
-                    format!("`{prefix}` is a path of one machine"),
-                    "use a path from the root of the repository, or a temporary folder",
-                ));
-            }
-        }
-    }
-    violations
+    tree.check_lines(|file| file.path != file!(), wrong, fix)
 }
 
 /// Returns whether the prefix starts a path, rather than being inside one (`crates/work/src`).

@@ -7,21 +7,15 @@ use super::violation::Violation;
 const MARKERS: [&str; 5] = ["TODO", "FIXME", "XXX", "todo!", "dbg!"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    let mut violations = Vec::new();
+    let wrong = |line: &str| {
+        let found = MARKERS.iter().filter(|marker| has_word(line, marker));
+        found
+            .map(|marker| format!("`{marker}` marks unfinished work"))
+            .collect()
+    };
+    let fix = "finish it here, or open an issue and remove the marker";
     // This file defines them.
-    for file in tree.files().iter().filter(|file| file.path != file!()) {
-        for (number, line) in file.lines() {
-            for marker in MARKERS.iter().filter(|marker| has_word(line, marker)) {
-                violations.push(Violation::new(
-                    &file.path,
-                    number,
-                    format!("`{marker}` marks unfinished work"),
-                    "finish it here, or open an issue and remove the marker",
-                ));
-            }
-        }
-    }
-    violations
+    tree.check_lines(|file| file.path != file!(), wrong, fix)
 }
 
 /// Returns whether a line contains this whole word.

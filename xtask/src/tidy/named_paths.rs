@@ -1,27 +1,20 @@
 //! Paths of this repository in backticks in a document exist.
 
-use super::tree::Tree;
+use super::tree::{File, Tree};
 use super::violation::Violation;
 
 /// Text that starts with one of these is a path.
 const ROOTS: [&str; 3] = ["crates/", "docs/", "xtask/"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    let mut violations = Vec::new();
-    let documents = tree.files().iter().filter(|file| file.is("md"));
-    for file in documents.filter(|file| !file.is_history()) {
-        for (number, line) in file.lines() {
-            for path in paths(line).filter(|path| !tree.has(path)) {
-                violations.push(Violation::new(
-                    &file.path,
-                    number,
-                    format!("`{path}` does not exist"),
-                    "use the current path",
-                ));
-            }
-        }
-    }
-    violations
+    let wrong = |line: &str| {
+        let missing = paths(line).filter(|path| !tree.has(path));
+        missing
+            .map(|path| format!("`{path}` does not exist"))
+            .collect()
+    };
+    let is_read = |file: &File| file.is("md") && !file.is_history();
+    tree.check_lines(is_read, wrong, "use the current path")
 }
 
 /// Paths in backticks, except those with a placeholder (`crates/<name>`, `docs/*.md`).

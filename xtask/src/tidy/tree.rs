@@ -4,6 +4,8 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
+use super::violation::Violation;
+
 /// Folders to skip when git cannot list the files.
 const OUTSIDE: [&str; 3] = [".git", "target", "node_modules"];
 
@@ -79,6 +81,23 @@ impl Tree {
 
     pub(super) fn get(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path == path)
+    }
+
+    /// Checks each line of some files: `wrong` returns what is wrong with it.
+    pub(super) fn check_lines(
+        &self,
+        is_read: impl Fn(&File) -> bool,
+        wrong: impl Fn(&str) -> Vec<String>,
+        fix: &str,
+    ) -> Vec<Violation> {
+        let mut violations = Vec::new();
+        for file in self.files.iter().filter(|file| is_read(file)) {
+            for (number, line) in file.lines() {
+                let found = wrong(line).into_iter();
+                violations.extend(found.map(|what| Violation::new(&file.path, number, what, fix)));
+            }
+        }
+        violations
     }
 
     /// Iterates over the Rust files.
