@@ -1,7 +1,5 @@
 //! Lists the cases of the conformance suite: every `pub async fn` of its files, by topic.
 
-#![expect(clippy::print_stdout, reason = "this is how cargo is addressed")]
-
 use std::path::Path;
 use std::{env, fs, io};
 
