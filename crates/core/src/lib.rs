@@ -23,6 +23,7 @@
 pub mod change;
 pub mod claim;
 pub mod due;
+#[cfg(feature = "dump")]
 pub mod dump;
 pub mod duration;
 pub mod error;

@@ -26,6 +26,7 @@
 
 mod change;
 mod claim;
+#[cfg(feature = "dump")]
 mod dump;
 mod enqueue;
 mod finish;

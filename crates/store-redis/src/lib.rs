@@ -31,8 +31,10 @@ mod change;
 mod claim;
 mod claim_wait;
 mod codec;
+#[cfg(feature = "dump")]
 mod dump;
 mod enqueue;
+#[cfg(feature = "dump")]
 #[doc(hidden)]
 pub mod fuzz;
 mod keys;

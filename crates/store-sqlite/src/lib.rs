@@ -31,6 +31,7 @@
 mod audit;
 mod change;
 mod claim;
+#[cfg(feature = "dump")]
 mod dump;
 mod enqueue;
 mod error;

@@ -11,11 +11,20 @@ use super::violation::Violation;
 const EDGES: &[(&str, &[&str])] = &[
     ("windlass-core", &[]),
     ("windlass-store-memory", &["windlass-core"]),
-    ("windlass-store-sqlite", &["windlass-core"]),
+    // Its own tests enable its features.
+    (
+        "windlass-store-sqlite",
+        &["windlass-core", "windlass-store-sqlite"],
+    ),
     ("windlass-redis-link", &["windlass-core"]),
+    // Its own tests enable its features.
     (
         "windlass-store-redis",
-        &["windlass-core", "windlass-redis-link"],
+        &[
+            "windlass-core",
+            "windlass-redis-link",
+            "windlass-store-redis",
+        ],
     ),
     ("windlass-worker", &["windlass-core"]),
     // Its tests use the crate that re-exports it.
