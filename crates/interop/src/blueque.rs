@@ -58,6 +58,7 @@ mod stats;
 mod task;
 
 use bytes::Bytes;
+use clap::ValueEnum;
 use redis::{Value, cmd};
 use windlass_core::{Error, Result};
 use windlass_redis_link::raw_client::RawScript;
@@ -78,12 +79,14 @@ use keys::Keys;
 const PAGE: usize = 200;
 
 /// Key layout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum BluequeLayout {
     /// `blueque_…`, the released library: tasks are reserved, then started.
     #[default]
+    #[value(help = "The released library: blueque_…")]
     Released,
     /// `bluequeue_…`, the design note: tasks are started as they are popped, with a channel per queue.
+    #[value(help = "The original design note: bluequeue_…")]
     Document,
 }
 

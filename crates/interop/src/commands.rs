@@ -4,6 +4,7 @@ mod blueque;
 mod bridge;
 mod delayed_queue;
 mod inspect;
+mod print;
 pub mod processor;
 mod redis_work_queue;
 mod runner;

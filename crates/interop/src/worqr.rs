@@ -99,6 +99,15 @@ pub struct WorqrSettings {
 }
 
 impl WorqrSettings {
+    /// Uses a layout with this prefix (default: `worqr`; none in the document layout).
+    pub fn new(layout: WorqrLayout, prefix: Option<String>) -> Self {
+        let prefix = prefix.unwrap_or_else(|| match layout {
+            WorqrLayout::Released => "worqr".to_owned(),
+            WorqrLayout::Document => String::new(),
+        });
+        Self { layout, prefix }
+    }
+
     /// Uses the layout of the released versions, which call the prefix `redisKeyPrefix`.
     pub fn released(prefix: impl Into<String>) -> Self {
         Self {

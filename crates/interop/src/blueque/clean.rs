@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::Serialize;
 use tokio::time::sleep;
 use windlass_core::Result;
 
@@ -52,7 +53,7 @@ impl Default for CleanOptions {
 }
 
 /// What a clean did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct BluequeCleanReport {
     /// Tasks returned to the front of the queue.
@@ -64,7 +65,19 @@ pub struct BluequeCleanReport {
     /// Listeners declared lost.
     pub listeners: u64,
     /// Whether a wrong listener count was repaired.
+    #[serde(rename = "recounted")]
     pub is_recounted: bool,
+}
+
+impl BluequeCleanReport {
+    /// Adds what another clean did.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.requeued += other.requeued;
+        self.failed += other.failed;
+        self.stale += other.stale;
+        self.listeners += other.listeners;
+        self.is_recounted |= other.is_recounted;
+    }
 }
 
 /// Lost tasks and listeners.

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use redis::{Value, cmd};
+use serde::Serialize;
 use windlass_core::Result;
 
 use super::{BluequeQueue, host, scripts};
@@ -28,10 +29,11 @@ pub struct BluequeStats {
 }
 
 /// A registered listener.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ListenerInfo {
     /// Name.
+    #[serde(rename = "listener")]
     pub name: String,
     /// Host part of the name.
     pub host: Option<String>,

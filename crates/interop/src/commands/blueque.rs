@@ -3,70 +3,61 @@
 mod clean;
 mod listen;
 mod outcome;
-mod reply;
 mod run;
 mod show;
-mod target;
 mod tasks;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use windlass_exec::Launch;
-
 use windlass_terminal::exit::{Exit, Result};
 use windlass_terminal::session::Session;
+
+use super::server;
+use crate::blueque::{Blueque, BluequeLayout, BluequeQueue};
 
 /// One subcommand per operation.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Add a task to the end of a queue
-    Enqueue(tasks::Enqueue),
-    /// Schedule a task
-    Schedule(tasks::Schedule),
-    /// Move due tasks from the schedule to the end of the queue
-    Due(tasks::Due),
-    /// Take the next task
-    Listen(listen::Listen),
-    /// Claim a task of a dead listener
-    ClaimOrphan(listen::ClaimOrphan),
-    /// Send a heartbeat for a listener
-    Heartbeat(listen::Heartbeat),
-    /// Mark a task as started
-    Start(outcome::Start),
-    /// Complete a task
-    Complete(outcome::Complete),
-    /// Fail a task
-    Fail(outcome::Fail),
-    /// Delete a finished task
-    Delete(tasks::Delete),
-    /// Show a task
-    Get(show::Get),
-    /// List the listeners of a queue
-    Listeners(show::Listeners),
-    /// List all queues
-    Queues(show::Queues),
+    #[command(flatten)]
+    Tasks(tasks::Command),
+    #[command(flatten)]
+    Listen(listen::Command),
+    #[command(flatten)]
+    Outcome(outcome::Command),
+    #[command(flatten)]
+    Show(show::Command),
     /// Return or fail the tasks of dead listeners
     Clean(clean::Arguments),
     /// Run a program for each task, one at a time
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
+}
+
+/// The flag that all commands have.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
+    /// Key layout: blueque_… or bluequeue_…
+    #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
+    layout: BluequeLayout,
+}
+
+impl Target {
+    async fn open(&self, session: &Session) -> Result<Blueque> {
+        Ok(Blueque::new(server(session).await?, self.layout))
+    }
+
+    async fn queue(&self, name: &str, session: &Session) -> Result<BluequeQueue> {
+        Ok(self.open(session).await?.queue(name)?)
+    }
 }
 
 /// Runs a subcommand.
 pub(crate) async fn run(command: Command, session: &mut Session, launch: Launch) -> Result<Exit> {
     match command {
-        Command::Enqueue(arguments) => tasks::enqueue(arguments, session).await,
-        Command::Schedule(arguments) => tasks::schedule(arguments, session).await,
-        Command::Due(arguments) => tasks::due(arguments, session).await,
-        Command::Listen(arguments) => listen::listen(arguments, session).await,
-        Command::ClaimOrphan(arguments) => listen::claim_orphan(arguments, session).await,
-        Command::Heartbeat(arguments) => listen::heartbeat(arguments, session).await,
-        Command::Start(arguments) => outcome::start(arguments, session).await,
-        Command::Complete(arguments) => outcome::complete(arguments, session).await,
-        Command::Fail(arguments) => outcome::fail(arguments, session).await,
-        Command::Delete(arguments) => tasks::delete(arguments, session).await,
-        Command::Get(arguments) => show::get(arguments, session).await,
-        Command::Listeners(arguments) => show::listeners(arguments, session).await,
-        Command::Queues(arguments) => show::queues(arguments, session).await,
+        Command::Tasks(command) => command.run(session).await,
+        Command::Listen(command) => command.run(session).await,
+        Command::Outcome(command) => command.run(session).await,
+        Command::Show(command) => command.run(session).await,
         Command::Clean(arguments) => clean::run(arguments, session).await,
-        Command::Run(arguments) => Box::pin(run::run(arguments, session, launch)).await,
+        Command::Run(arguments) => Box::pin(run::run(*arguments, session, launch)).await,
     }
 }

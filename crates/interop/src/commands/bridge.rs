@@ -1,10 +1,11 @@
 //! `windlass interop bridge`: migrates work from an older system into a queue.
 
+use crate::InteropServer;
 use crate::bridge::{Bridge, BridgeReport, BridgeSource};
 use crate::delayed_queue::{PREFIX, UNACKED_FOR};
 use crate::processor::LEASE;
-use crate::{InteropServer, blueque, redis_work_queue, worqr};
-use clap::Args;
+use crate::worqr::WorqrSettings;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use windlass::{OpenMode, QueueName};
 
@@ -147,12 +148,7 @@ fn source(arguments: &Arguments) -> Result<BridgeSource> {
     let from = from.map_or("", String::as_str);
     let (system, name) = from.split_once(':').unwrap_or((from, ""));
     let silence = parse::duration(arguments.silence.as_deref())?;
-    let layout = arguments.layout.as_deref();
-    let is_document = || match layout {
-        None | Some("released") => Ok(false),
-        Some("document") => Ok(true),
-        Some(other) => Err(invalid("--layout", other, "released, document")),
-    };
+    let which = arguments.layout.as_deref();
     match system {
         "delayed-queue" if name.is_empty() => Ok(BridgeSource::DelayedQueue {
             prefix: arguments.prefix.clone().unwrap_or(PREFIX.to_owned()),
@@ -165,33 +161,31 @@ fn source(arguments: &Arguments) -> Result<BridgeSource> {
         }),
         "redis-work-queue" => Ok(BridgeSource::RedisWorkQueue {
             prefix: name.to_owned(),
-            layout: match layout {
-                None | Some("0.3") => redis_work_queue::WorkQueueLayout::V03,
-                Some("0.1") => redis_work_queue::WorkQueueLayout::V01,
-                Some(other) => return Err(invalid("--layout", other, "0.1, 0.3")),
-            },
+            layout: layout(which)?,
         }),
-        "worqr" => {
-            let prefix = |default: &str| arguments.prefix.clone().unwrap_or(default.to_owned());
-            let settings = if is_document()? {
-                worqr::WorqrSettings::document(prefix(""))
-            } else {
-                worqr::WorqrSettings::released(prefix("worqr"))
-            };
-            let queue = name.to_owned();
-            Ok(BridgeSource::Worqr { queue, settings })
-        }
+        "worqr" => Ok(BridgeSource::Worqr {
+            queue: name.to_owned(),
+            settings: WorqrSettings::new(layout(which)?, arguments.prefix.clone()),
+        }),
         "blueque" => Ok(BridgeSource::Blueque {
             queue: name.to_owned(),
-            layout: if is_document()? {
-                blueque::BluequeLayout::Document
-            } else {
-                blueque::BluequeLayout::Released
-            },
+            layout: layout(which)?,
         }),
         // Not the rest: it may be a URL with a password.
         _ => Err(invalid("the source", system, SOURCES)),
     }
+}
+
+/// Parses `--layout`, whose values depend on the system.
+fn layout<L: ValueEnum + Default>(text: Option<&str>) -> Result<L> {
+    let Some(text) = text else {
+        return Ok(L::default());
+    };
+    L::from_str(text, false).map_err(|_| {
+        let values = L::value_variants().iter().filter_map(L::to_possible_value);
+        let names: Vec<_> = values.map(|value| value.get_name().to_owned()).collect();
+        invalid("--layout", text, &names.join(", "))
+    })
 }
 
 fn invalid(flag: &str, value: &str, expected: &str) -> CliError {

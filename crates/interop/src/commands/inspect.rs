@@ -1,22 +1,17 @@
 //! `windlass interop inspect`: lists the queues of the older systems on a server.
 
-use crate::inspect::{self, FoundQueue};
-
 use windlass_terminal::exit::{Exit, Result};
 use windlass_terminal::session::Session;
 
+use super::print;
+use crate::inspect::{self, FoundQueue};
+
 /// Prints one line per queue.
-pub(crate) async fn run(session: &mut Session) -> Result<Exit> {
-    let server = super::server(session).await?;
-    let queues = inspect::find_queues(&server).await?;
-    session.output.result(&queues, |output| {
-        if queues.is_empty() {
-            output.note("no queues of older systems found");
-        }
-        let header = ["system", "layout", "prefix", "queue", "waiting", "running"];
-        output.table(&header, queues.iter().map(row).collect());
-    });
-    Ok(Exit::Ok)
+pub(super) async fn run(session: &mut Session) -> Result<Exit> {
+    let queues = inspect::find_queues(&super::server(session).await?).await?;
+    let header = ["system", "layout", "prefix", "queue", "waiting", "running"];
+    let none = "no queues of older systems found";
+    print::table(session, &queues, none, &header, row)
 }
 
 fn row(queue: &FoundQueue) -> Vec<String> {

@@ -1,50 +1,75 @@
 //! `windlass interop redis-work-queue`: one command per operation.
 
 mod clean;
-mod count;
 mod items;
-mod leases;
-mod target;
 
-use clap::Subcommand;
-
+use clap::{Args, Subcommand};
 use windlass_terminal::exit::{Exit, Result};
 use windlass_terminal::session::Session;
+
+use super::print::{self, Field, Object};
+use super::server;
+use crate::redis_work_queue::{WorkQueue, WorkQueueLayout};
 
 /// One subcommand per operation.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Add an item, unless its id already exists
-    Add(items::Add),
-    /// Lease the next item
-    Lease(leases::Lease),
-    /// Complete an item, with or without a lease
-    Complete(items::Complete),
-    /// Extend a lease
-    Renew(leases::Renew),
-    /// Return an item to the front of the queue
-    Release(leases::Release),
+    #[command(flatten)]
+    Items(items::Command),
     /// Show the number of waiting items
-    Len(count::Arguments),
+    Len(Target),
     /// Show the number of items held by workers or abandoned
-    Processing(count::Arguments),
+    Processing(Target),
     /// Show the numbers of waiting and of held items, read atomically
-    Counts(count::Arguments),
+    Counts(Target),
     /// Return abandoned items to the queue, once or periodically
     Clean(clean::Arguments),
 }
 
+/// The flags that all commands have.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
+    /// Key prefix of the queue, without the trailing colon
+    #[arg(long, value_name = "P")]
+    prefix: String,
+
+    /// Version of the other clients; 0.1 and 0.3 do not see each other's leases
+    #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
+    layout: WorkQueueLayout,
+}
+
+impl Target {
+    async fn open(&self, session: &Session) -> Result<WorkQueue> {
+        let server = server(session).await?;
+        Ok(WorkQueue::new(server, &self.prefix, self.layout))
+    }
+}
+
 /// Runs a subcommand.
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
-    match command {
-        Command::Add(arguments) => items::add(arguments, session).await,
-        Command::Lease(arguments) => leases::lease(arguments, session).await,
-        Command::Complete(arguments) => items::complete(arguments, session).await,
-        Command::Renew(arguments) => leases::renew(arguments, session).await,
-        Command::Release(arguments) => leases::release(arguments, session).await,
-        Command::Len(arguments) => count::queue_len(arguments, session).await,
-        Command::Processing(arguments) => count::processing(arguments, session).await,
-        Command::Counts(arguments) => count::counts(arguments, session).await,
-        Command::Clean(arguments) => clean::run(arguments, session).await,
-    }
+    let counts = match command {
+        Command::Items(command) => return command.run(session).await,
+        Command::Clean(arguments) => return clean::run(arguments, session).await,
+        Command::Len(target) => {
+            let length = target.open(session).await?.queue_len().await?;
+            vec![("queue", length.into())]
+        }
+        Command::Processing(target) => {
+            let length = target.open(session).await?.processing().await?;
+            vec![("processing", length.into())]
+        }
+        Command::Counts(target) => {
+            let counts = target.open(session).await?.counts().await?;
+            vec![
+                ("queue", counts.queue.into()),
+                ("processing", counts.processing.into()),
+            ]
+        }
+    };
+    let counts = Object(counts);
+    session.output.result(&counts, |output| {
+        let row = |field: &Field| (field.0, Some(print::shown(field)));
+        output.fields(counts.0.iter().map(row).collect());
+    });
+    Ok(Exit::Ok)
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use windlass::Bytes;
 use windlass_exec::exec::KILL_AFTER_DEFAULT;
-use windlass_exec::{Environment, Launch, LogSink, ProgramExit, Starter};
-
+use windlass_exec::{Environment, Launch, LogSink, ProgramExit, RunningProgram, Starter};
 use windlass_terminal::exit::Result;
 use windlass_terminal::parse;
 use windlass_terminal::session::Session;
@@ -48,20 +48,19 @@ pub(super) struct Runner {
     grace: Duration,
     kill_after: Duration,
     pub(super) is_burst: bool,
-    pub(super) talk: LogSink,
+    talk: LogSink,
     stopped: watch::Receiver<bool>,
 }
 
+/// Tells the runner to stop.
+pub(super) type Stop = watch::Sender<bool>;
+
 impl RunnerArguments {
-    pub(super) fn open(
-        self,
-        session: &Session,
-        launch: Launch,
-        stopped: watch::Receiver<bool>,
-    ) -> Result<Runner> {
+    pub(super) fn open(self, session: &Session, launch: Launch) -> Result<(Runner, Stop)> {
+        let (stop, stopped) = watch::channel(false);
         let environment = Environment::new(&self.env)?;
         let talk = session.output.log_sink();
-        Ok(Runner {
+        let runner = Runner {
             command: self.command,
             starter: Starter::new(launch, environment, talk.clone())?,
             grace: parse::duration_or(self.grace.as_deref(), Duration::ZERO)?,
@@ -69,25 +68,28 @@ impl RunnerArguments {
             is_burst: self.burst,
             talk,
             stopped,
-        })
+        };
+        Ok((runner, stop))
     }
 }
 
 impl Runner {
-    /// Runs the program once. It is stopped when `lost` completes, or some time after the stop signal.
-    pub(super) async fn run(
+    /// Starts the program.
+    pub(super) async fn start(
         &self,
         variables: &[(&str, &str)],
         input: Bytes,
+    ) -> Result<RunningProgram, String> {
+        let started = self.starter.start(&self.command, variables, input).await;
+        started.map_err(|error| format!("cannot start the program: {error}"))
+    }
+
+    /// Waits for the program. It is stopped when `lost` completes, or some time after the stop signal.
+    pub(super) async fn wait(
+        &self,
+        program: RunningProgram,
         lost: impl Future<Output = ()>,
     ) -> ProgramExit {
-        let started = self.starter.start(&self.command, variables, input).await;
-        let program = match started {
-            Ok(program) => program,
-            Err(error) => {
-                return ProgramExit::Failed(format!("cannot start the program: {error}"));
-            }
-        };
         let stop = async {
             tokio::select! {
                 () = lost => {}
@@ -97,9 +99,70 @@ impl Runner {
         program.wait(stop, self.kill_after).await
     }
 
+    /// Runs the program once.
+    pub(super) async fn run(
+        &self,
+        variables: &[(&str, &str)],
+        input: Bytes,
+        lost: impl Future<Output = ()>,
+    ) -> ProgramExit {
+        match self.start(variables, input).await {
+            Ok(program) => self.wait(program, lost).await,
+            Err(why) => ProgramExit::Failed(why),
+        }
+    }
+
+    /// Reports an outcome, with retries while `may_retry`. Returns the reply and whether an earlier
+    /// call may have succeeded; `None` if that is impossible.
+    pub(super) async fn report<T, F: Future<Output = windlass::Result<T>>>(
+        &self,
+        call: impl Fn() -> F,
+        may_retry: impl Fn() -> bool,
+    ) -> Option<(T, bool)> {
+        let mut is_repeated = false;
+        loop {
+            match call().await {
+                Ok(reply) => return Some((reply, is_repeated)),
+                Err(error) if error.is_transient() || error.is_unknown() => {
+                    is_repeated |= error.is_unknown();
+                    self.log_and_wait(&error).await;
+                }
+                Err(error) => {
+                    self.log(&error);
+                    return None;
+                }
+            }
+            if !may_retry() {
+                return None;
+            }
+        }
+    }
+
+    /// Repeats work in the background until the result is dropped. Prints its errors.
+    pub(super) fn repeat<F: Future<Output = windlass::Result<()>> + Send>(
+        &self,
+        every: Duration,
+        work: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Background {
+        let talk = self.talk.clone();
+        Background(tokio::spawn(async move {
+            loop {
+                if let Err(error) = work().await {
+                    talk(&error.to_string());
+                }
+                sleep(every).await;
+            }
+        }))
+    }
+
+    /// Prints a note.
+    pub(super) fn log(&self, text: &impl ToString) {
+        (self.talk)(&text.to_string());
+    }
+
     /// Prints an error and waits before the next try.
     pub(super) async fn log_and_wait(&self, error: &windlass::Error) {
-        (self.talk)(&error.to_string());
+        self.log(error);
         self.pause().await;
     }
 
@@ -125,10 +188,19 @@ impl Runner {
     }
 }
 
+/// Work that ends when this is dropped.
+pub(super) struct Background(JoinHandle<()>);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Runs `work` to its end; a signal sets `stop` first.
 pub(super) async fn until_signal<T>(
     session: &Session,
-    stop: watch::Sender<bool>,
+    stop: Stop,
     work: impl Future<Output = Result<T>>,
 ) -> Result<T> {
     let mut signals = session.signals()?;

@@ -1,92 +1,82 @@
 //! `windlass interop worqr`: one command per operation.
 
-mod fail;
 mod listen;
 mod processes;
-mod queues;
-mod reply;
 mod run;
-mod serve;
-mod target;
 mod tasks;
 mod workers;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use windlass_exec::Launch;
-
 use windlass_terminal::exit::{Exit, Result};
 use windlass_terminal::session::Session;
+
+use super::print::{self, Field};
+use super::server;
+use crate::worqr::{Worqr, WorqrLayout, WorqrSettings};
 
 /// One subcommand per operation.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Add one or more tasks to a queue
-    Enqueue(tasks::Enqueue),
-    /// Remove every copy of a task from a queue, and notify workers that run it
-    Cancel(tasks::Cancel),
-    /// List the queues that have tasks
-    Queues(queues::Queues),
-    /// Show the next task without taking it
-    Peek(queues::QueueArguments),
-    /// Show the number of waiting tasks
-    Count(queues::QueueArguments),
-    /// List the waiting tasks, newest first
-    Tasks(queues::Tasks),
-    /// Delete a queue with its waiting tasks
-    Delete(queues::QueueArguments),
-    /// Take the next task
-    StartTask(processes::StartTask),
-    /// Return a task to the front of its queue
-    StopTask(processes::StopTask),
-    /// Finish a task
-    FinishTask(processes::FinishTask),
-    /// List the processes in progress
-    Processes(processes::Processes),
-    /// Register a worker and start its timer
-    StartWorker(workers::StartWorker),
-    /// Reset the timer of a worker
-    KeepAlive(workers::KeepAlive),
-    /// Make a worker serve a queue
-    StartWork(serve::Serve),
-    /// Notify the workers of a queue of its waiting tasks
-    RequestWork(queues::QueueArguments),
-    /// Stop a worker serving a queue, and return its tasks
-    StopWork(serve::Serve),
-    /// Declare a worker dead, and return its tasks
-    FailWorker(fail::FailWorker),
-    /// List the workers
-    Workers(workers::Workers),
-    /// Declare workers dead whose timer ran out, and return their tasks
-    Cleanup(fail::Cleanup),
+    #[command(flatten)]
+    Tasks(tasks::Command),
+    #[command(flatten)]
+    Processes(processes::Command),
+    #[command(flatten)]
+    Workers(workers::Command),
     /// Print the events of queues
-    Listen(listen::Listen),
+    Listen(listen::Arguments),
     /// Run a program for each task, and finish tasks that are cancelled
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
+}
+
+/// The flags that all commands have.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
+    /// Key prefix [default: worqr; empty in the document layout]
+    #[arg(long, value_name = "P")]
+    prefix: Option<String>,
+
+    /// Key layout
+    #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
+    layout: WorqrLayout,
+}
+
+impl Target {
+    async fn open(self, session: &Session) -> Result<Worqr> {
+        let settings = WorqrSettings::new(self.layout, self.prefix);
+        Ok(Worqr::new(&server(session).await?, settings)?)
+    }
+}
+
+/// A queue and its layout.
+#[derive(Debug, Args)]
+pub(crate) struct QueueArguments {
+    /// Queue name
+    queue: String,
+
+    #[command(flatten)]
+    target: Target,
+}
+
+impl QueueArguments {
+    async fn open(self, session: &Session) -> Result<(Worqr, String)> {
+        Ok((self.target.open(session).await?, self.queue))
+    }
+}
+
+/// Returns a task as a field. Bytes that are not UTF-8 are in a separate base64 field.
+fn task(task: &[u8]) -> Field {
+    print::content("task", "task_base64", task)
 }
 
 /// Runs a subcommand.
 pub(crate) async fn run(command: Command, session: &mut Session, launch: Launch) -> Result<Exit> {
     match command {
-        Command::Enqueue(arguments) => tasks::enqueue(arguments, session).await,
-        Command::Cancel(arguments) => tasks::cancel(arguments, session).await,
-        Command::Queues(arguments) => queues::queues(arguments, session).await,
-        Command::Peek(arguments) => queues::peek(arguments, session).await,
-        Command::Count(arguments) => queues::count(arguments, session).await,
-        Command::Tasks(arguments) => queues::tasks(arguments, session).await,
-        Command::Delete(arguments) => queues::delete(arguments, session).await,
-        Command::StartTask(arguments) => processes::start(arguments, session).await,
-        Command::StopTask(arguments) => processes::stop(arguments, session).await,
-        Command::FinishTask(arguments) => processes::finish(arguments, session).await,
-        Command::Processes(arguments) => processes::list(arguments, session).await,
-        Command::StartWorker(arguments) => Box::pin(workers::start(arguments, session)).await,
-        Command::KeepAlive(arguments) => workers::keep_alive(arguments, session).await,
-        Command::StartWork(arguments) => serve::start(arguments, session).await,
-        Command::RequestWork(arguments) => queues::request_work(arguments, session).await,
-        Command::StopWork(arguments) => serve::stop(arguments, session).await,
-        Command::FailWorker(arguments) => fail::fail(arguments, session).await,
-        Command::Workers(arguments) => workers::list(arguments, session).await,
-        Command::Cleanup(arguments) => fail::cleanup(arguments, session).await,
+        Command::Tasks(command) => command.run(session).await,
+        Command::Processes(command) => command.run(session).await,
+        Command::Workers(command) => Box::pin(command.run(session)).await,
         Command::Listen(arguments) => listen::run(arguments, session).await,
-        Command::Run(arguments) => Box::pin(run::run(arguments, session, launch)).await,
+        Command::Run(arguments) => Box::pin(run::run(*arguments, session, launch)).await,
     }
 }

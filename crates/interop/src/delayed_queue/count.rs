@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use redis::Value;
+use serde::Serialize;
 use windlass_core::Result;
 use windlass_redis_link::raw_client::RawScript;
 
@@ -12,7 +13,7 @@ use crate::reply::{list, number};
 static COUNTS: LazyLock<RawScript> = script!("counts.lua");
 
 /// The number of jobs by state, read atomically.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct DelayedCounts {
     /// Jobs in the backlog, including due ones that have not been moved yet.
     pub delayed: u64,

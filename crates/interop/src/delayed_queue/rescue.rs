@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use redis::Value;
+use serde::Serialize;
 use windlass_core::Result;
 use windlass_redis_link::raw_client::RawScript;
 
@@ -19,7 +20,7 @@ static RESCUE: LazyLock<RawScript> = script!("rescue.lua");
 const PAGE: u64 = 500;
 
 /// What a rescue found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct RescueReport {
     /// Jobs returned to the front of the line, in their old order.
@@ -29,6 +30,7 @@ pub struct RescueReport {
     /// Jobs left to their workers.
     pub unacked: u64,
     /// How long until the last of those is too old, if its worker does not renew it.
+    #[serde(skip)]
     pub wait: Duration,
 }
 

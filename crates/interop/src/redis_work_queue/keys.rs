@@ -1,14 +1,21 @@
 //! Key names of a queue.
 
 use bytes::Bytes;
+use clap::ValueEnum;
 
 /// The clients that share the queue. The layouts differ in keys and in what makes an item exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum WorkQueueLayout {
     /// Clients 0.1.x, the newest Python and Node packages: leases are
     /// `<prefix>:leased_by_session:<id>`, and cleaners use `<prefix>:cleaning`.
+    #[value(
+        name = "0.1",
+        help = "The newest Python and Node packages, and all other clients up to 0.1"
+    )]
     V01,
     /// Clients 0.3.x, the newest crate and Go module: leases are `<prefix>:lease:<id>`.
+    #[default]
+    #[value(name = "0.3", help = "The newest crate and Go module")]
     V03,
 }
 

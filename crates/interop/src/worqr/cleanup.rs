@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
 use windlass_core::Result;
 
 use super::scan::parse_page;
@@ -10,15 +11,26 @@ use super::{Worqr, arg, scripts};
 use crate::reply;
 
 /// What a cleanup did.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct WorqrCleanReport {
     /// Ids of the dead workers that were removed.
     pub workers: Vec<String>,
     /// Number of tasks returned to the front of their queues.
+    #[serde(rename = "returned")]
     pub tasks: u64,
     /// Ids of dead original workers that are left to the original's cleanup: see
     /// [`WorkerFailure::Undecided`].
     pub undecided: Vec<String>,
+}
+
+impl WorqrCleanReport {
+    /// Adds what a later cleanup did.
+    pub(crate) fn add(&mut self, later: Self) {
+        self.workers.extend(later.workers);
+        self.tasks += later.tasks;
+        // Only of the last cleanup: earlier ones may have been decided since.
+        self.undecided = later.undecided;
+    }
 }
 
 impl Worqr {

@@ -1,16 +1,20 @@
 //! Key and channel names used from Rust. Scripts have their own.
 
 use bytes::Bytes;
+use clap::ValueEnum;
 use windlass_core::{Error, Result};
 
 use super::WorqrSettings;
 
 /// Key layout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum WorqrLayout {
     /// The released versions: `worqr:queues:Q1`.
+    #[default]
+    #[value(help = "The released library: worqr:queues:Q1")]
     Released,
     /// The document that came before them: `Q1`, `W1_Q1`, `WorkMap_W1`, `Workers`, `W1`.
+    #[value(help = "The document before it: Q1, `W1_Q1`, `WorkMap_W1`")]
     Document,
 }
 

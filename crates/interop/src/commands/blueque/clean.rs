@@ -1,18 +1,18 @@
 //! Cleans up after dead listeners, once or periodically.
 
-use crate::blueque::{BluequeCleanReport, CleanOptions};
 use clap::Args;
-use serde::Serialize;
-
-use super::target::Target;
 use windlass_terminal::exit::{Exit, Result};
 use windlass_terminal::parse;
 use windlass_terminal::repeat::{self, Repeat};
 use windlass_terminal::session::Session;
 
+use super::Target;
+use crate::blueque::{BluequeCleanReport, CleanOptions};
+use crate::commands::print;
+
 /// Which listeners count as dead.
 #[derive(Debug, Args)]
-pub(super) struct CleanArguments {
+pub(crate) struct CleanArguments {
     /// Return started tasks to the front of the queue instead of failing them with `worker_lost`
     #[arg(long)]
     pub(super) retry_lost: bool,
@@ -63,15 +63,6 @@ pub(crate) struct Arguments {
     target: Target,
 }
 
-#[derive(Debug, Default, Serialize)]
-struct Reply {
-    requeued: u64,
-    failed: u64,
-    stale: u64,
-    listeners: u64,
-    recounted: bool,
-}
-
 impl CleanArguments {
     pub(super) fn options(self) -> Result<CleanOptions> {
         let mut options = CleanOptions::default();
@@ -85,31 +76,20 @@ impl CleanArguments {
     }
 }
 
-impl Reply {
-    fn add(&mut self, report: BluequeCleanReport) {
-        self.requeued += report.requeued;
-        self.failed += report.failed;
-        self.stale += report.stale;
-        self.listeners += report.listeners;
-        self.recounted |= report.is_recounted;
-    }
-}
-
 /// Cleans and prints a summary.
-pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
     let options = arguments.options.options()?;
     let queue = arguments.target.queue(&arguments.queue, session).await?;
     let rounds = Repeat::until_signal(every, session)?;
-    let mut reply = Reply::default();
+    let mut total = BluequeCleanReport::default();
     let work = || queue.clean(&options);
-    let output = &mut session.output;
-    rounds.each(output, work, |done| reply.add(done)).await?;
-    session.output.result(&reply, |output| {
-        output.line(&format!(
-            "{} requeued, {} failed, {} stale entries removed, {} listeners lost",
-            reply.requeued, reply.failed, reply.stale, reply.listeners
-        ));
-    });
-    Ok(Exit::Ok)
+    rounds
+        .each(&mut session.output, work, |done| total.add(done))
+        .await?;
+    let line = format!(
+        "{} requeued, {} failed, {} stale entries removed, {} listeners lost",
+        total.requeued, total.failed, total.stale, total.listeners
+    );
+    print::value(session, &total, line)
 }

@@ -2,23 +2,77 @@
 
 use std::time::Duration;
 
-use crate::blueque::{BluequeListener, BluequeQueue, CleanOptions, ListenerOptions};
-use clap::Args;
-use serde::Serialize;
-
-use super::clean::CleanArguments;
-use super::reply;
-use super::target::Target;
+use clap::{Args, Subcommand};
 use windlass_terminal::exit::{CliError, Exit, Result};
 use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
+use super::clean::CleanArguments;
+use super::{Target, show};
+use crate::blueque::{BluequeListener, BluequeQueue, CleanOptions, ListenerOptions, Task};
+use crate::commands::print;
+
 /// How long a script may work on a task without a heartbeat.
 const ALIVE_DEFAULT: Duration = Duration::from_secs(300);
 
+/// Commands of a listener.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Take the next task
+    #[command(
+        after_help = "If the queue is empty, prints null and exits with 0. The field `node` of the task is the listener. It \
+        stays alive for --alive; `heartbeat` extends that.\n\n\
+        Example:\n  windlass interop blueque listen videos --wait 30s --json"
+    )]
+    Listen {
+        /// Queue name
+        queue: String,
+
+        /// How long to wait if no task is available [default: do not wait]
+        #[arg(long, value_name = "D", allow_hyphen_values = true)]
+        wait: Option<String>,
+
+        #[command(flatten)]
+        listener: ListenerArguments,
+
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Claim a task of a dead listener
+    #[command(after_help = "Claims started tasks only with --retry-lost.")]
+    ClaimOrphan {
+        /// Queue name
+        queue: String,
+
+        #[command(flatten)]
+        listener: ListenerArguments,
+
+        #[command(flatten)]
+        clean: CleanArguments,
+
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Send a heartbeat for a listener
+    Heartbeat {
+        /// Queue name
+        queue: String,
+
+        /// Listener name: the field `node` of a task it took
+        listener: String,
+
+        /// How long the listener stays alive from now [default: 5m]
+        #[arg(long, value_name = "D", allow_hyphen_values = true)]
+        alive: Option<String>,
+
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
 /// Name and lifetime of the listener.
 #[derive(Debug, Args)]
-struct ListenerArguments {
+pub(crate) struct ListenerArguments {
     /// Listener name of the form `HOST_PID`; must be unique [default: generated]
     #[arg(long, value_name = "NAME")]
     listener: Option<String>,
@@ -26,68 +80,6 @@ struct ListenerArguments {
     /// How long the listener stays alive without a heartbeat; then its tasks go to others [default: 5m]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     alive: Option<String>,
-}
-
-/// Arguments of `listen`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "If the queue is empty, prints null and exits with 0. The field `node` of the task is the listener. It \
-    stays alive for --alive; `heartbeat` extends that.\n\n\
-    Example:\n  windlass interop blueque listen videos --wait 30s --json"
-)]
-pub(crate) struct Listen {
-    /// Queue name
-    queue: String,
-
-    /// How long to wait if no task is available [default: do not wait]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    wait: Option<String>,
-
-    #[command(flatten)]
-    listener: ListenerArguments,
-
-    #[command(flatten)]
-    target: Target,
-}
-
-/// Arguments of `claim-orphan`.
-#[derive(Debug, Args)]
-#[command(after_help = "Claims started tasks only with --retry-lost.")]
-pub(crate) struct ClaimOrphan {
-    /// Queue name
-    queue: String,
-
-    #[command(flatten)]
-    listener: ListenerArguments,
-
-    #[command(flatten)]
-    clean: CleanArguments,
-
-    #[command(flatten)]
-    target: Target,
-}
-
-/// Arguments of `heartbeat`.
-#[derive(Debug, Args)]
-pub(crate) struct Heartbeat {
-    /// Queue name
-    queue: String,
-
-    /// Listener name: the field `node` of a task it took
-    listener: String,
-
-    /// How long the listener stays alive from now [default: 5m]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    alive: Option<String>,
-
-    #[command(flatten)]
-    target: Target,
-}
-
-#[derive(Debug, Serialize)]
-struct HeartbeatReply {
-    listener: String,
-    alive_ms: u64,
 }
 
 impl ListenerArguments {
@@ -99,43 +91,69 @@ impl ListenerArguments {
     }
 }
 
-/// Takes the next task.
-pub(crate) async fn listen(arguments: Listen, session: &mut Session) -> Result<Exit> {
-    let wait = parse::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
-    let options = arguments.listener.options()?;
-    let is_named = options.name.is_some();
-    let queue = arguments.target.queue(&arguments.queue, session).await?;
-    let mut listener = queue.join(options).await?;
-    let task = listener.listen(wait).await?;
-    reply::print(session, task.as_ref());
-    finish(&queue, listener, task.is_some(), is_named, session).await
+impl Command {
+    pub(super) async fn run(self, session: &mut Session) -> Result<Exit> {
+        match self {
+            Self::Listen {
+                queue,
+                wait,
+                listener,
+                target,
+            } => {
+                let wait = parse::duration_or(wait.as_deref(), Duration::ZERO)?;
+                let options = listener.options()?;
+                let is_named = options.name.is_some();
+                let queue = target.queue(&queue, session).await?;
+                let mut listener = queue.join(options).await?;
+                let task = listener.listen(wait).await?;
+                finish(&queue, listener, task.as_ref(), is_named, session).await
+            }
+            Self::ClaimOrphan {
+                queue,
+                listener,
+                clean,
+                target,
+            } => {
+                let clean = clean.options()?;
+                let options = listener.options()?;
+                let is_named = options.name.is_some();
+                let queue = target.queue(&queue, session).await?;
+                let mut listener = queue.join(options).await?;
+                let task = listener.claim_orphan(&clean).await?;
+                finish(&queue, listener, task.as_ref(), is_named, session).await
+            }
+            Self::Heartbeat {
+                queue,
+                listener,
+                alive,
+                target,
+            } => {
+                let alive = parse::duration_or(alive.as_deref(), ALIVE_DEFAULT)?;
+                let queue = target.queue(&queue, session).await?;
+                queue.heartbeat(&listener, alive).await?;
+                let line = format!("{listener} is alive");
+                let alive = u64::try_from(alive.as_millis()).unwrap_or(u64::MAX);
+                let fields = [("listener", listener.into()), ("alive_ms", alive.into())];
+                print::reply(session, fields, line)
+            }
+        }
+    }
 }
 
-/// Claims a task of a dead listener.
-pub(crate) async fn claim_orphan(arguments: ClaimOrphan, session: &mut Session) -> Result<Exit> {
-    let clean = arguments.clean.options()?;
-    let options = arguments.listener.options()?;
-    let is_named = options.name.is_some();
-    let queue = arguments.target.queue(&arguments.queue, session).await?;
-    let mut listener = queue.join(options).await?;
-    let task = listener.claim_orphan(&clean).await?;
-    reply::print(session, task.as_ref());
-    finish(&queue, listener, task.is_some(), is_named, session).await
-}
-
-/// Removes a new listener that got no task, and returns its task if that could not be printed. A listener
-/// with a given name is kept, because it may hold other tasks.
+/// Prints the task. Removes a new listener that got no task, and returns its task if that could not be
+/// printed. A listener with a given name is kept, because it may hold other tasks.
 async fn finish(
     queue: &BluequeQueue,
     listener: BluequeListener,
-    has_task: bool,
+    task: Option<&Task>,
     is_named: bool,
-    session: &Session,
+    session: &mut Session,
 ) -> Result<Exit> {
+    show::print_task(session, task);
     if is_named {
         return Ok(Exit::Ok);
     }
-    if !has_task {
+    if task.is_none() {
         listener.leave().await?;
         return Ok(Exit::Ok);
     }
@@ -147,19 +165,4 @@ async fn finish(
     options.retry_lost = true;
     queue.clean(&options).await?;
     Err(CliError::unwritable(&why))
-}
-
-/// Sends a heartbeat.
-pub(crate) async fn heartbeat(arguments: Heartbeat, session: &mut Session) -> Result<Exit> {
-    let alive = parse::duration_or(arguments.alive.as_deref(), ALIVE_DEFAULT)?;
-    let queue = arguments.target.queue(&arguments.queue, session).await?;
-    queue.heartbeat(&arguments.listener, alive).await?;
-    let reply = HeartbeatReply {
-        listener: arguments.listener,
-        alive_ms: u64::try_from(alive.as_millis()).unwrap_or(u64::MAX),
-    };
-    session.output.result(&reply, |output| {
-        output.line(&format!("{} is alive", reply.listener));
-    });
-    Ok(Exit::Ok)
 }

@@ -1,34 +1,32 @@
 //! Runs a program for each task, one at a time: parameters on stdin, stdout is the result.
 
-mod maintenance;
-mod task;
-
-use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::blueque::{Blueque, BluequeListener, BluequeQueue, CleanOptions, ListenerOptions};
 use clap::Args;
 use serde::Serialize;
-use tokio::sync::watch;
-use tokio::time::sleep;
-use windlass::ErrorKind;
-use windlass_exec::exec::KILL_AFTER_DEFAULT;
-use windlass_exec::{Environment, Launch, LogSink, Starter};
-
-use super::clean::CleanArguments;
-use super::target::Target;
+use windlass::{Bytes, ErrorKind};
+use windlass_exec::{Launch, ProgramExit};
 use windlass_terminal::exit::{Exit, Result};
 use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
-use maintenance::Maintenance;
-use task::TaskOutcome;
+use super::Target;
+use super::clean::CleanArguments;
+use crate::blueque::{
+    Blueque, BluequeListener, BluequeProcessor, BluequeQueue, CleanOptions, ListenerHeartbeat,
+    ListenerOptions, Task,
+};
+use crate::commands::print;
+use crate::commands::runner::{Runner, RunnerArguments, until_signal};
 
 /// How long one call waits for a task.
 const LISTEN: Duration = Duration::from_secs(5);
 
-/// Delay after a transient error.
-const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Interval between checks of the schedule.
+const DUE_EVERY: Duration = Duration::from_secs(1);
+
+/// Interval between cleans.
+const CLEAN_EVERY: Duration = Duration::from_secs(15);
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -39,6 +37,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
     While it runs, this command also moves due tasks and cleans up after dead listeners.\n\n\
     Example:\n  windlass interop blueque run videos -- ./convert --fast"
 )]
+#[command(mut_arg("burst", |arg| arg.help("Exit when no task is pending")))]
 pub(crate) struct Arguments {
     /// Queue name
     queue: String,
@@ -47,46 +46,23 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     alive: Option<String>,
 
-    /// How long a running task may continue after a stop signal [default: 0s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    grace: Option<String>,
-
-    /// Time between SIGTERM and SIGKILL [default: 5s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    kill_after: Option<String>,
-
-    /// Exit when no task is pending
-    #[arg(long)]
-    burst: bool,
-
-    /// Environment variable to pass on (NAME) or to set (NAME=VALUE); can be repeated
-    #[arg(long, value_name = "NAME")]
-    env: Vec<String>,
+    #[command(flatten)]
+    runner: RunnerArguments,
 
     #[command(flatten)]
     clean: CleanArguments,
 
     #[command(flatten)]
     target: Target,
-
-    /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
-    command: Vec<OsString>,
 }
 
 /// Takes tasks and runs the program for each.
-struct Runner {
+struct TaskRunner {
     blueque: Blueque,
     queue: BluequeQueue,
     options: ListenerOptions,
     clean: CleanOptions,
-    command: Vec<OsString>,
-    starter: Starter,
-    grace: Duration,
-    kill_after: Duration,
-    is_burst: bool,
-    talk: LogSink,
-    stopped: watch::Receiver<bool>,
+    runner: Runner,
 }
 
 /// Number of tasks by outcome.
@@ -97,73 +73,61 @@ struct Summary {
     lost: u64,
 }
 
+/// How a task ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TaskOutcome {
+    Complete,
+    Failed,
+    /// Interrupted, or held by another listener by now.
+    Lost,
+}
+
 /// Runs tasks until stopped or, with --burst, until none is pending.
-pub(crate) async fn run(
+pub(super) async fn run(
     arguments: Arguments,
     session: &mut Session,
     launch: Launch,
 ) -> Result<Exit> {
-    // Installed first, so that a running task is always stopped cleanly.
-    let mut signals = session.signals()?;
-    let (stop, stopped) = watch::channel(false);
-    let runner = arguments.runner(session, launch, stopped).await?;
-    let _maintenance = Maintenance::start(&runner.queue, &runner.clean, &runner.talk);
-    let work = runner.work();
-    tokio::pin!(work);
-    let summary = tokio::select! {
-        summary = &mut work => summary?,
-        () = signals.next() => {
-            // The runner holds the receiver.
-            let _ = stop.send(true);
-            work.await?
-        }
+    let mut options = ListenerOptions::default();
+    options.alive = parse::duration_or(arguments.alive.as_deref(), options.alive)?;
+    let clean = arguments.clean.options()?;
+    let (runner, stop) = arguments.runner.open(session, launch)?;
+    let blueque = arguments.target.open(session).await?;
+    let worker = TaskRunner {
+        queue: blueque.queue(&arguments.queue)?,
+        blueque,
+        options,
+        clean,
+        runner,
     };
-    session.output.result(&summary, |output| {
-        output.line(&format!(
-            "{} complete, {} failed, {} lost",
-            summary.complete, summary.failed, summary.lost
-        ));
-    });
-    Ok(Exit::Ok)
+    let summary = until_signal(session, stop, Box::pin(worker.work())).await?;
+    let Summary {
+        complete,
+        failed,
+        lost,
+    } = summary;
+    let line = format!("{complete} complete, {failed} failed, {lost} lost");
+    print::value(session, &summary, line)
 }
 
-impl Arguments {
-    async fn runner(
-        self,
-        session: &Session,
-        launch: Launch,
-        stopped: watch::Receiver<bool>,
-    ) -> Result<Runner> {
-        let mut options = ListenerOptions::default();
-        options.alive = parse::duration_or(self.alive.as_deref(), options.alive)?;
-        let clean = self.clean.options()?;
-        let environment = Environment::new(&self.env)?;
-        let talk = session.output.log_sink();
-        let blueque = self.target.open(session).await?;
-        Ok(Runner {
-            queue: blueque.queue(&self.queue)?,
-            blueque,
-            options,
-            clean,
-            starter: Starter::new(launch, environment, talk.clone())?,
-            grace: parse::duration_or(self.grace.as_deref(), Duration::ZERO)?,
-            kill_after: parse::duration_or(self.kill_after.as_deref(), KILL_AFTER_DEFAULT)?,
-            is_burst: self.burst,
-            talk,
-            stopped,
-            command: self.command,
-        })
-    }
-}
-
-impl Runner {
+impl TaskRunner {
     /// Works as one listener after another: a listener that was declared lost is replaced.
     async fn work(&self) -> Result<Summary> {
+        let due = self.queue.clone();
+        let _due = self.runner.repeat(DUE_EVERY, move || {
+            let queue = due.clone();
+            async move { queue.enqueue_due_tasks().await.map(drop) }
+        });
+        let cleaned = (self.queue.clone(), self.clean.clone());
+        let _clean = self.runner.repeat(CLEAN_EVERY, move || {
+            let (queue, options) = cleaned.clone();
+            async move { queue.clean(&options).await.map(drop) }
+        });
         let mut summary = Summary::default();
         loop {
             let listener = match self.queue.join(self.options.clone()).await {
-                Err(error) if error.is_transient() && !self.is_stopped() => {
-                    self.log_and_wait(&error).await;
+                Err(error) if error.is_transient() && !self.runner.is_stopped() => {
+                    self.runner.log_and_wait(&error).await;
                     continue;
                 }
                 joined => joined?,
@@ -178,15 +142,12 @@ impl Runner {
     /// Works as one listener. Returns true if the runner is done.
     async fn listen(&self, mut listener: BluequeListener, summary: &mut Summary) -> Result<bool> {
         let mut heartbeat = listener.start_heartbeat();
-        let wait = if self.is_burst {
-            Duration::ZERO
-        } else {
-            LISTEN
-        };
+        let is_burst = self.runner.is_burst;
+        let wait = if is_burst { Duration::ZERO } else { LISTEN };
         let is_done = loop {
             let found = tokio::select! {
                 biased;
-                () = self.stop_requested() => break true,
+                () = self.runner.stop_requested() => break true,
                 found = listener.listen(wait) => found,
             };
             match found {
@@ -195,16 +156,16 @@ impl Runner {
                     TaskOutcome::Failed => summary.failed += 1,
                     TaskOutcome::Lost => {
                         summary.lost += 1;
-                        break self.is_stopped();
+                        break self.runner.is_stopped();
                     }
                 },
-                Ok(None) if self.is_burst => break true,
+                Ok(None) if is_burst => break true,
                 Ok(None) => {}
                 Err(error) if error.kind() == ErrorKind::Conflict => {
-                    (self.talk)(&error.to_string());
+                    self.runner.log(&error);
                     break false;
                 }
-                Err(error) if error.is_transient() => self.log_and_wait(&error).await,
+                Err(error) if error.is_transient() => self.runner.log_and_wait(&error).await,
                 Err(error) => return Err(error.into()),
             }
         };
@@ -226,30 +187,73 @@ impl Runner {
             Err(error) => Err(error),
         };
         if let Err(error) = left {
-            (self.talk)(&format!(
-                "could not return the task now, a later clean will: {error}"
-            ));
+            let why = format!("could not return the task now, a later clean will: {error}");
+            self.runner.log(&why);
         }
     }
 
-    async fn log_and_wait(&self, error: &windlass::Error) {
-        (self.talk)(&error.to_string());
-        tokio::select! {
-            () = sleep(RETRY_DELAY) => {}
-            () = self.stop_requested() => {}
+    /// Runs one task and reports its outcome.
+    async fn run_task(&self, task: &Task, heartbeat: &mut ListenerHeartbeat) -> TaskOutcome {
+        let Ok(mut processor) = self.blueque.processor(task) else {
+            return TaskOutcome::Lost;
+        };
+        // Before the program starts, so that it does not run a task that another listener may hold.
+        if let Err(error) = processor.start(std::process::id()).await {
+            self.runner.log(&error);
+            return TaskOutcome::Lost;
         }
+        let variables = [
+            ("WINDLASS_TASK_ID", task.id.as_str()),
+            ("WINDLASS_QUEUE", task.queue.as_deref().unwrap_or_default()),
+        ];
+        let input = task.parameters.clone().unwrap_or_default();
+        let program = match self.runner.start(&variables, input).await {
+            Ok(program) => program,
+            Err(error) => return self.finish(&mut processor, heartbeat, Err(error)).await,
+        };
+        // Records the program's pid for operators; the task is already started.
+        if let Err(error) = processor.start(program.id()).await {
+            self.runner.log(&error);
+            if error.kind() == ErrorKind::Conflict {
+                return TaskOutcome::Lost;
+            }
+        }
+        let result = match self.runner.wait(program, heartbeat.lost()).await {
+            ProgramExit::Succeeded(output) => Ok(output),
+            ProgramExit::Failed(why) => Err(why),
+            ProgramExit::Stopped => return TaskOutcome::Lost,
+        };
+        self.finish(&mut processor, heartbeat, result).await
     }
 
-    /// Waits for the stop signal.
-    async fn stop_requested(&self) {
-        let mut stopped = self.stopped.clone();
-        if stopped.wait_for(|stopped| *stopped).await.is_err() {
-            // The sender is gone: no signal can arrive.
-            std::future::pending::<()>().await;
+    /// Reports the outcome, retrying until it succeeds or the task is lost.
+    async fn finish(
+        &self,
+        processor: &mut BluequeProcessor,
+        heartbeat: &mut ListenerHeartbeat,
+        result: Result<Bytes, String>,
+    ) -> TaskOutcome {
+        loop {
+            let (outcome, reported) = match result.clone() {
+                Ok(output) => (TaskOutcome::Complete, processor.complete(output).await),
+                Err(error) => (TaskOutcome::Failed, processor.fail(error).await),
+            };
+            match reported {
+                Ok(()) => return outcome,
+                Err(error) if error.is_transient() => {
+                    tokio::select! {
+                        () = heartbeat.lost() => return TaskOutcome::Lost,
+                        () = self.runner.log_and_wait(&error) => {}
+                    }
+                    if self.runner.is_stopped() {
+                        return TaskOutcome::Lost;
+                    }
+                }
+                Err(error) => {
+                    self.runner.log(&error);
+                    return TaskOutcome::Lost;
+                }
+            }
         }
-    }
-
-    fn is_stopped(&self) -> bool {
-        *self.stopped.borrow()
     }
 }

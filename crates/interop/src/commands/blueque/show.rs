@@ -1,60 +1,69 @@
 //! Shows a task, the listeners of a queue, or all queues.
 
-use clap::Args;
-use serde::Serialize;
+use clap::Subcommand;
+use serde_json::Value;
 use windlass::{Error, ErrorKind};
-
-use super::reply;
-use super::target::Target;
 use windlass_terminal::exit::{CliError, Exit, Result};
 use windlass_terminal::session::Session;
 
-/// Arguments of `get`.
-#[derive(Debug, Args)]
-pub(crate) struct Get {
-    /// Task id
-    id: String,
+use super::Target;
+use crate::blueque::{ListenerInfo, Task};
+use crate::commands::print::{self, Field, Object, content, shown};
 
-    #[command(flatten)]
-    target: Target,
+/// Commands that only read.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show a task
+    Get {
+        /// Task id
+        id: String,
+
+        #[command(flatten)]
+        target: Target,
+    },
+    /// List the listeners of a queue
+    Listeners {
+        /// Queue name
+        queue: String,
+
+        #[command(flatten)]
+        target: Target,
+    },
+    /// List all queues
+    Queues {
+        #[command(flatten)]
+        target: Target,
+    },
 }
 
-/// Arguments of `listeners`.
-#[derive(Debug, Args)]
-pub(crate) struct Listeners {
-    /// Queue name
-    queue: String,
+/// The columns of the table of queues.
+const QUEUE: [&str; 7] = [
+    "queue",
+    "listeners",
+    "pending",
+    "scheduled",
+    "started",
+    "complete",
+    "failed",
+];
 
-    #[command(flatten)]
-    target: Target,
-}
-
-/// Arguments of `queues`.
-#[derive(Debug, Args)]
-pub(crate) struct Queues {
-    #[command(flatten)]
-    target: Target,
-}
-
-#[derive(Debug, Serialize)]
-struct ListenerReply {
-    listener: String,
-    host: Option<String>,
-    pid: Option<i64>,
-    tasks: u64,
-    /// `null` for an original, which sends no heartbeats.
-    is_alive: Option<bool>,
-}
-
-#[derive(Debug, Serialize)]
-struct QueueReply {
-    queue: String,
-    listeners: u64,
-    pending: u64,
-    scheduled: u64,
-    started: u64,
-    complete: u64,
-    failed: u64,
+impl Command {
+    pub(super) async fn run(self, session: &mut Session) -> Result<Exit> {
+        match self {
+            Self::Get { id, target } => {
+                let task = target.open(session).await?.get_task(&id).await?;
+                print_task(session, Some(&task.ok_or_else(|| no_task(&id))?));
+                Ok(Exit::Ok)
+            }
+            Self::Listeners { queue, target } => {
+                let queue = target.queue(&queue, session).await?;
+                let listeners = queue.listeners().await?;
+                let header = ["listener", "tasks", "state"];
+                print::table(session, &listeners, "no listeners", &header, listener_row)
+            }
+            Self::Queues { target } => queues(&target, session).await,
+        }
+    }
 }
 
 /// The task does not exist.
@@ -67,88 +76,95 @@ pub(super) fn no_task(id: &str) -> CliError {
     .into()
 }
 
-/// Shows a task.
-pub(crate) async fn get(arguments: Get, session: &mut Session) -> Result<Exit> {
-    let blueque = arguments.target.open(session).await?;
-    let task = blueque.get_task(&arguments.id).await?;
-    let task = task.ok_or_else(|| no_task(&arguments.id))?;
-    reply::print(session, Some(&task));
-    Ok(Exit::Ok)
+fn listener_row(one: &ListenerInfo) -> Vec<String> {
+    let state = match one.is_alive {
+        Some(true) => "alive",
+        Some(false) => "expired",
+        None => "unknown",
+    };
+    vec![one.name.clone(), one.tasks.to_string(), state.to_owned()]
 }
 
-/// Lists the listeners of a queue.
-pub(crate) async fn listeners(arguments: Listeners, session: &mut Session) -> Result<Exit> {
-    let queue = arguments.target.queue(&arguments.queue, session).await?;
-    let known = queue.listeners().await?.into_iter();
-    let reply: Vec<_> = known
-        .map(|one| ListenerReply {
-            listener: one.name,
-            host: one.host,
-            pid: one.pid,
-            tasks: one.tasks,
-            is_alive: one.is_alive,
-        })
-        .collect();
-    session.output.result(&reply, |output| {
-        if reply.is_empty() {
-            output.note("no listeners");
-        }
-        let row = |one: &ListenerReply| {
-            let state = match one.is_alive {
-                Some(true) => "alive",
-                Some(false) => "expired",
-                None => "unknown",
-            };
-            vec![
-                one.listener.clone(),
-                one.tasks.to_string(),
-                state.to_owned(),
-            ]
-        };
-        output.table(
-            &["listener", "tasks", "state"],
-            reply.iter().map(row).collect(),
-        );
-    });
-    Ok(Exit::Ok)
-}
-
-/// Lists all queues.
-pub(crate) async fn queues(arguments: Queues, session: &mut Session) -> Result<Exit> {
-    let blueque = arguments.target.open(session).await?;
-    let mut reply = Vec::new();
+async fn queues(target: &Target, session: &mut Session) -> Result<Exit> {
+    let blueque = target.open(session).await?;
+    let mut queues = Vec::new();
     for name in blueque.queues().await? {
         let stats = blueque.queue(&name)?.stats().await?;
-        reply.push(QueueReply {
-            queue: name,
-            listeners: stats.listeners,
-            pending: stats.pending,
-            scheduled: stats.scheduled,
-            started: stats.started,
-            complete: stats.complete,
-            failed: stats.failed,
-        });
-    }
-    session.output.result(&reply, |output| {
-        if reply.is_empty() {
-            output.note("no queues");
-        }
-        let row = |one: &QueueReply| {
-            let open = [one.listeners, one.pending, one.scheduled, one.started];
-            let ended = [one.complete, one.failed];
-            let counts = open.iter().chain(&ended).map(u64::to_string);
-            [one.queue.clone()].into_iter().chain(counts).collect()
-        };
-        let header = [
-            "queue",
-            "listeners",
-            "pending",
-            "scheduled",
-            "started",
-            "complete",
-            "failed",
+        let counts = [
+            stats.listeners,
+            stats.pending,
+            stats.scheduled,
+            stats.started,
+            stats.complete,
+            stats.failed,
         ];
-        output.table(&header, reply.iter().map(row).collect());
+        let values = [Value::from(name)]
+            .into_iter()
+            .chain(counts.map(Value::from));
+        queues.push(Object(QUEUE.into_iter().zip(values).collect()));
+    }
+    let row = |one: &Object| one.0.iter().map(shown).collect();
+    print::table(session, &queues, "no queues", &QUEUE, row)
+}
+
+/// Prints a task, or a note that no task is available.
+pub(super) fn print_task(session: &mut Session, task: Option<&Task>) {
+    let reply = task.map(|task| Object(fields(task)));
+    session.output.result(&reply, |output| {
+        let Some(Object(fields)) = &reply else {
+            return output.note("no task available");
+        };
+        let mut rows = Vec::new();
+        for field in fields.iter().filter(|(_, value)| !value.is_null()) {
+            match field {
+                ("others", Value::Object(others)) => {
+                    let others = others.iter();
+                    let text = |value: &Value| value.as_str().map(str::to_owned);
+                    rows.extend(others.map(|(name, value)| (name.as_str(), text(value))));
+                }
+                ("reclaimed_node", _) => rows.push(("reclaimed node", Some(shown(field)))),
+                (name, _) => {
+                    let name = name.strip_suffix("_base64").unwrap_or(name);
+                    rows.push((name, Some(shown(field))));
+                }
+            }
+        }
+        output.fields(rows);
     });
-    Ok(Exit::Ok)
+}
+
+/// The JSON form of a task. Bytes that are not UTF-8 are in separate base64 fields, next to null.
+fn fields(task: &Task) -> Vec<Field> {
+    let text = |bytes: &[u8]| Value::from(String::from_utf8_lossy(bytes));
+    let mut fields = vec![
+        ("id", task.id.as_str().into()),
+        ("status", task.status.as_str().into()),
+        ("queue", task.queue.clone().into()),
+    ];
+    for (name, base64, bytes) in [
+        ("parameters", "parameters_base64", &task.parameters),
+        ("result", "result_base64", &task.result),
+    ] {
+        let field = bytes.as_deref().map(|bytes| content(name, base64, bytes));
+        match field {
+            Some((is, value)) if is == base64 => fields.extend([(name, Value::Null), (is, value)]),
+            field => fields.push(field.unwrap_or((name, Value::Null))),
+        }
+    }
+    fields.extend([
+        ("error", task.error.as_deref().map(text).into()),
+        ("node", task.node.clone().into()),
+        ("pid", task.pid.into()),
+        ("created", task.created.into()),
+        ("updated", task.updated.into()),
+    ]);
+    fields.extend(task.eta.map(|eta| ("eta", eta.into())));
+    let reclaimed = task.reclaimed_node.clone();
+    fields.extend(reclaimed.map(|node| ("reclaimed_node", node.into())));
+    if !task.others.is_empty() {
+        let others = task.others.iter();
+        let others = others.map(|(name, value)| (name.clone(), text(value)));
+        fields.push(("others", Value::Object(others.collect())));
+    }
+    fields
 }

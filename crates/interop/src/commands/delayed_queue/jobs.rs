@@ -1,32 +1,78 @@
-//! Takes and ends jobs from shell scripts.
+//! Submits, takes and ends jobs from shell scripts.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::delayed_queue::{AckStatus, DelayedJob, DelayedQueue, ReturnTo};
-use clap::Args;
-use serde::Serialize;
-use windlass::{Bytes, Error, ErrorKind};
-use windlass_api::content::Content;
-
-use super::target::Target;
+use clap::{Args, Subcommand};
+use windlass::{Bytes, Due, Error, ErrorKind};
+use windlass_api::timestamp;
 use windlass_terminal::exit::{CliError, Exit, Result};
+use windlass_terminal::input::bytes_or_stdin;
 use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
-/// Arguments of `take`.
+use super::Target;
+use crate::commands::print::{self, Object, content, shown};
+use crate::delayed_queue::{AckStatus, DelayedJob, DelayedQueue, ReturnTo};
+
+/// Arguments of `submit`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "If no job is due, prints null and exits with 0. `ack`, `nack` and `renew` need the ticket. A monitor \
-    returns the job after 10s unless it is renewed.\n\n\
-    Example:\n  windlass interop delayed-queue take --wait 5s --json"
+    after_help = "The due time is rounded up to whole seconds. One in the past is due immediately.\n\n\
+    Example:\n  windlass interop delayed-queue submit 'dear Ann' --delay 10m"
 )]
-pub(crate) struct Take {
-    /// How long to wait if no job is due [default: do not wait]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    wait: Option<String>,
+#[command(group(clap::ArgGroup::new("when").required(true)))]
+pub(crate) struct Submit {
+    /// Payload; `-` reads stdin
+    #[arg(allow_hyphen_values = true)]
+    payload: OsString,
+
+    /// Due time: RFC 3339, or seconds since 1970
+    #[arg(long, value_name = "T", group = "when", allow_hyphen_values = true)]
+    at: Option<String>,
+
+    /// Delay from now
+    #[arg(long, value_name = "D", group = "when", allow_hyphen_values = true)]
+    delay: Option<String>,
 
     #[command(flatten)]
     target: Target,
+}
+
+/// Commands of a worker.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Take the next due job
+    #[command(
+        after_help = "If no job is due, prints null and exits with 0. `ack`, `nack` and `renew` need the ticket. A monitor \
+        returns the job after 10s unless it is renewed.\n\n\
+        Example:\n  windlass interop delayed-queue take --wait 5s --json"
+    )]
+    Take {
+        /// How long to wait if no job is due [default: do not wait]
+        #[arg(long, value_name = "D", allow_hyphen_values = true)]
+        wait: Option<String>,
+
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Remove a finished job
+    Ack(HeldJob),
+    /// Return a job that was not finished
+    Nack {
+        #[command(flatten)]
+        job: HeldJob,
+
+        /// Delay before it is due again [default: none, it goes to the back of the line]
+        #[arg(long, value_name = "D", allow_hyphen_values = true)]
+        delay: Option<String>,
+
+        /// Return it to the front of the line, because it was not tried
+        #[arg(long, conflicts_with = "delay")]
+        front: bool,
+    },
+    /// Extend the time for a job
+    Renew(HeldJob),
 }
 
 /// A job that was taken.
@@ -44,136 +90,87 @@ pub(crate) struct HeldJob {
     target: Target,
 }
 
-/// Arguments of `nack`.
-#[derive(Debug, Args)]
-pub(crate) struct Nack {
-    #[command(flatten)]
-    job: HeldJob,
-
-    /// Delay before it is due again [default: none, it goes to the back of the line]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    delay: Option<String>,
-
-    /// Return it to the front of the line, because it was not tried
-    #[arg(long, conflicts_with = "delay")]
-    front: bool,
-}
-
-/// Arguments of `counts`.
-#[derive(Debug, Args)]
-pub(crate) struct Counts {
-    #[command(flatten)]
-    target: Target,
-}
-
-/// A job. A payload that is not UTF-8 is in a separate base64 field.
-#[derive(Debug, Serialize)]
-struct JobReply<'a> {
-    id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    payload_base64: Option<String>,
-    due_time: Option<u64>,
-    pickup_time: u64,
-    ticket: &'a str,
-}
-
-#[derive(Debug, Serialize)]
-struct EndReply<'a> {
-    id: &'a str,
-    status: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-struct CountsReply {
-    delayed: u64,
-    due: u64,
-    unacked: u64,
-}
-
-/// Takes a job and prints it, or null.
-pub(crate) async fn take(arguments: Take, session: &mut Session) -> Result<Exit> {
-    let wait = parse::duration_or(arguments.wait.as_deref(), Duration::ZERO)?;
+/// Submits a job.
+pub(super) async fn submit(arguments: Submit, session: &mut Session) -> Result<Exit> {
+    let due = match (&arguments.at, parse::duration(arguments.delay.as_deref())?) {
+        (Some(at), _) => Due::At(timestamp::parse(at)?),
+        (None, delay) => delay.map_or(Due::Now, Due::After),
+    };
+    let payload = bytes_or_stdin(arguments.payload)?;
     let queue = arguments.target.open(session).await?;
-    let job = queue.take(wait).await?;
-    let reply = job.as_ref().map(|job| {
-        let (payload, payload_base64) = Content::of(&job.payload).split();
-        JobReply {
-            id: &job.id,
-            payload,
-            payload_base64,
-            due_time: job.due_time.map(|due| due.as_ms() / 1000),
-            pickup_time: job.pickup_time,
-            ticket: &job.ticket,
+    let id = queue.submit(payload, due).await?;
+    print::reply(session, [("id", id.as_str().into())], &id)
+}
+
+impl Command {
+    pub(super) async fn run(self, session: &mut Session) -> Result<Exit> {
+        match self {
+            Self::Take { wait, target } => {
+                let wait = parse::duration_or(wait.as_deref(), Duration::ZERO)?;
+                take(&target.open(session).await?, wait, session).await
+            }
+            Self::Ack(job) => {
+                let (queue, job) = job.open(session).await?;
+                print_end(
+                    session,
+                    job.id.clone(),
+                    queue.ack(&job).await?,
+                    "acknowledged",
+                )
+            }
+            Self::Nack { job, delay, front } => {
+                let to = match parse::duration(delay.as_deref())? {
+                    Some(delay) => ReturnTo::Backlog(delay),
+                    None if front => ReturnTo::Front,
+                    None => ReturnTo::Back,
+                };
+                let (queue, job) = job.open(session).await?;
+                print_end(
+                    session,
+                    job.id.clone(),
+                    queue.nack(&job, to).await?,
+                    "returned",
+                )
+            }
+            Self::Renew(job) => {
+                let (queue, job) = job.open(session).await?;
+                print_end(session, job.id.clone(), queue.renew(&job).await?, "renewed")
+            }
         }
-    });
-    session.output.result(&reply, |output| {
-        if let Some(reply) = &reply {
-            output.fields(vec![
-                ("id", Some(reply.id.to_owned())),
-                ("ticket", Some(reply.ticket.to_owned())),
-                (
-                    "payload",
-                    reply.payload.clone().or(reply.payload_base64.clone()),
-                ),
-            ]);
-        }
-    });
-    match (&job, session.output.undelivered()) {
-        (None, _) => session.output.note("no job is due"),
-        (Some(job), Some(why)) => {
-            queue.nack(job, ReturnTo::Front).await?;
-            return Err(CliError::unwritable(&why));
-        }
-        (Some(_), None) => {}
     }
-    Ok(Exit::Ok)
 }
 
-/// Removes a finished job.
-pub(crate) async fn ack(arguments: HeldJob, session: &mut Session) -> Result<Exit> {
-    let (queue, job) = arguments.open(session).await?;
-    let status = queue.ack(&job).await?;
-    print_end(session, &job.id, status, "acknowledged")
-}
-
-/// Returns a job that was not finished.
-pub(crate) async fn nack(arguments: Nack, session: &mut Session) -> Result<Exit> {
-    let delay = parse::duration(arguments.delay.as_deref())?;
-    let to = match delay {
-        Some(delay) => ReturnTo::Backlog(delay),
-        None if arguments.front => ReturnTo::Front,
-        None => ReturnTo::Back,
+/// Takes a job and prints it, or null. A payload that is not UTF-8 is in a separate base64 field.
+async fn take(queue: &DelayedQueue, wait: Duration, session: &mut Session) -> Result<Exit> {
+    let Some(job) = queue.take(wait).await? else {
+        session.output.result(&(), |_| {});
+        session.output.note("no job is due");
+        return Ok(Exit::Ok);
     };
-    let (queue, job) = arguments.job.open(session).await?;
-    let status = queue.nack(&job, to).await?;
-    print_end(session, &job.id, status, "returned")
-}
-
-/// Extends the time for a job.
-pub(crate) async fn renew(arguments: HeldJob, session: &mut Session) -> Result<Exit> {
-    let (queue, job) = arguments.open(session).await?;
-    let status = queue.renew(&job).await?;
-    print_end(session, &job.id, status, "renewed")
-}
-
-/// Prints the number of jobs by state.
-pub(crate) async fn counts(arguments: Counts, session: &mut Session) -> Result<Exit> {
-    let counts = arguments.target.open(session).await?.counts().await?;
-    let reply = CountsReply {
-        delayed: counts.delayed,
-        due: counts.due,
-        unacked: counts.unacked,
-    };
+    let payload = content("payload", "payload_base64", &job.payload);
+    let shown = shown(&payload);
+    let reply = Object(vec![
+        ("id", job.id.as_str().into()),
+        payload,
+        (
+            "due_time",
+            job.due_time.map(|due| due.as_ms() / 1000).into(),
+        ),
+        ("pickup_time", job.pickup_time.into()),
+        ("ticket", job.ticket.as_str().into()),
+    ]);
     session.output.result(&reply, |output| {
         output.fields(vec![
-            ("delayed", Some(reply.delayed.to_string())),
-            ("due", Some(reply.due.to_string())),
-            ("unacked", Some(reply.unacked.to_string())),
+            ("id", Some(job.id.clone())),
+            ("ticket", Some(job.ticket.clone())),
+            ("payload", Some(shown)),
         ]);
     });
-    Ok(Exit::Ok)
+    let Some(why) = session.output.undelivered() else {
+        return Ok(Exit::Ok);
+    };
+    queue.nack(&job, ReturnTo::Front).await?;
+    Err(CliError::unwritable(&why))
 }
 
 impl HeldJob {
@@ -190,13 +187,8 @@ impl HeldJob {
     }
 }
 
-fn print_end(
-    session: &mut Session,
-    id: &str,
-    status: AckStatus,
-    word: &'static str,
-) -> Result<Exit> {
-    if status == AckStatus::Gone {
+fn print_end(session: &mut Session, id: String, end: AckStatus, status: &str) -> Result<Exit> {
+    if end == AckStatus::Gone {
         return Err(Error::new(
             ErrorKind::Conflict,
             format!("job {id} is not held under this ticket any more; nothing changed"),
@@ -204,9 +196,10 @@ fn print_end(
         )
         .into());
     }
-    let reply = EndReply { id, status: word };
-    session.output.result(&reply, |output| {
-        output.line(&format!("{id} {word}"));
-    });
-    Ok(Exit::Ok)
+    let line = format!("{id} {status}");
+    print::reply(
+        session,
+        [("id", id.into()), ("status", status.into())],
+        line,
+    )
 }

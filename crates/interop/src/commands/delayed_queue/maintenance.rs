@@ -1,14 +1,14 @@
 //! What the leader of the original does: moves due jobs, and returns jobs of dead workers.
 
-use crate::delayed_queue::{RescueReport, UNACKED_FOR};
 use clap::Args;
-use serde::Serialize;
-
-use super::target::Target;
 use windlass_terminal::exit::{Exit, Result};
 use windlass_terminal::parse;
 use windlass_terminal::repeat::{self, Repeat};
 use windlass_terminal::session::Session;
+
+use super::Target;
+use crate::commands::print;
+use crate::delayed_queue::{RescueReport, UNACKED_FOR};
 
 /// Arguments of `due`.
 #[derive(Debug, Args)]
@@ -41,52 +41,28 @@ pub(crate) struct Monitor {
     target: Target,
 }
 
-#[derive(Debug, Default, Serialize)]
-struct DueReply {
-    moved: u64,
-}
-
-#[derive(Debug, Default, Serialize)]
-struct MonitorReply {
-    returned: u64,
-    removed: u64,
-    unacked: u64,
-}
-
-impl MonitorReply {
-    fn add(&mut self, report: RescueReport) {
-        self.returned += report.returned;
-        self.removed += report.removed;
-        // Only of the last check.
-        self.unacked = report.unacked;
-    }
-}
-
 /// Moves due jobs.
-pub(crate) async fn due(arguments: Due, session: &mut Session) -> Result<Exit> {
+pub(super) async fn due(arguments: Due, session: &mut Session) -> Result<Exit> {
     let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
     let queue = arguments.target.open(session).await?;
     let rounds = Repeat::until_signal(every, session)?;
-    let mut reply = DueReply::default();
+    let mut moved = 0;
     let work = || queue.move_due();
-    let output = &mut session.output;
     rounds
-        .each(output, work, |moved| reply.moved += moved)
+        .each(&mut session.output, work, |done| moved += done)
         .await?;
-    session.output.result(&reply, |output| {
-        output.line(&format!("{} jobs moved", reply.moved));
-    });
-    Ok(Exit::Ok)
+    let line = format!("{moved} jobs moved");
+    print::reply(session, [("moved", moved.into())], line)
 }
 
 /// Returns jobs of dead workers.
-pub(crate) async fn monitor(arguments: Monitor, session: &mut Session) -> Result<Exit> {
+pub(super) async fn monitor(arguments: Monitor, session: &mut Session) -> Result<Exit> {
     let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
     let unacked_for = parse::duration_or(arguments.unacked_for.as_deref(), UNACKED_FOR)?;
     let queue = arguments.target.open(session).await?;
     let queue = queue.with_unacked_for(unacked_for);
     let rounds = Repeat::until_signal(every, session)?;
-    let mut reply = MonitorReply::default();
+    let mut total = RescueReport::default();
     let work = || async {
         if every.is_some() {
             queue.rescue().await
@@ -94,15 +70,16 @@ pub(crate) async fn monitor(arguments: Monitor, session: &mut Session) -> Result
             queue.rescue_all().await
         }
     };
-    let output = &mut session.output;
-    rounds
-        .each(output, work, |report| reply.add(report))
-        .await?;
-    session.output.result(&reply, |output| {
-        output.line(&format!(
-            "{} returned, {} removed, {} unacknowledged",
-            reply.returned, reply.removed, reply.unacked
-        ));
-    });
-    Ok(Exit::Ok)
+    let add = |report: RescueReport| {
+        total.returned += report.returned;
+        total.removed += report.removed;
+        // Only of the last check.
+        total.unacked = report.unacked;
+    };
+    rounds.each(&mut session.output, work, add).await?;
+    let line = format!(
+        "{} returned, {} removed, {} unacknowledged",
+        total.returned, total.removed, total.unacked
+    );
+    print::value(session, &total, line)
 }

@@ -1,23 +1,19 @@
 //! Runs a program for each due job, and does what the leader does meanwhile.
 
-mod leader;
-
 use std::time::Duration;
 
-use crate::delayed_queue::{AckStatus, DelayedJob, DelayedQueue, ReturnTo, UNACKED_FOR};
 use clap::Args;
 use serde::Serialize;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use windlass_exec::{Launch, ProgramExit};
-
-use super::target::Target;
-use crate::commands::runner::{Runner, RunnerArguments, until_signal};
 use windlass_terminal::exit::{Exit, Result};
 use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
-use leader::Leader;
+use super::Target;
+use crate::commands::print;
+use crate::commands::runner::{Runner, RunnerArguments, until_signal};
+use crate::delayed_queue::{AckStatus, DelayedJob, DelayedQueue, ReturnTo, UNACKED_FOR};
 
 /// How long one call waits for a job. Short, because it is not interrupted by a stop signal: a job
 /// could be taken without a reply.
@@ -25,6 +21,9 @@ const TAKE_WAIT: Duration = Duration::from_secs(1);
 
 /// Default delay before a failed job is due again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Interval between checks of the leader, as in the original.
+const LEADER_EVERY: Duration = Duration::from_secs(1);
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -72,33 +71,42 @@ struct Summary {
 }
 
 /// Runs jobs until stopped or, with --burst, until none is due.
-pub(crate) async fn run(
+pub(super) async fn run(
     arguments: Arguments,
     session: &mut Session,
     launch: Launch,
 ) -> Result<Exit> {
-    let (stop, stopped) = watch::channel(false);
     let unacked_for = parse::duration_or(arguments.unacked_for.as_deref(), UNACKED_FOR)?;
     let queue = arguments.target.open(session).await?;
+    let timeout = parse::duration(arguments.timeout.as_deref())?;
+    let retry_after = parse::duration_or(arguments.retry_after.as_deref(), RETRY_AFTER)?;
+    let (runner, stop) = arguments.runner.open(session, launch)?;
     let worker = Worker {
         queue: queue.with_unacked_for(unacked_for),
-        timeout: parse::duration(arguments.timeout.as_deref())?,
-        retry_after: parse::duration_or(arguments.retry_after.as_deref(), RETRY_AFTER)?,
-        runner: arguments.runner.open(session, launch, stopped)?,
+        runner,
+        timeout,
+        retry_after,
     };
-    let summary = until_signal(session, stop, worker.work()).await?;
-    session.output.result(&summary, |output| {
-        output.line(&format!(
-            "{} acknowledged, {} failed, {} lost",
-            summary.acked, summary.failed, summary.lost
-        ));
-    });
-    Ok(Exit::Ok)
+    let summary = until_signal(session, stop, Box::pin(worker.work())).await?;
+    let Summary {
+        acked,
+        failed,
+        lost,
+    } = summary;
+    let line = format!("{acked} acknowledged, {failed} failed, {lost} lost");
+    print::value(session, &summary, line)
 }
 
 impl Worker {
     async fn work(&self) -> Result<Summary> {
-        let _leader = Leader::start(&self.queue, &self.runner.talk);
+        let led = self.queue.clone();
+        let _leader = self.runner.repeat(LEADER_EVERY, move || {
+            let queue = led.clone();
+            async move {
+                queue.move_due().await?;
+                queue.rescue().await.map(drop)
+            }
+        });
         let mut summary = Summary::default();
         while !self.runner.is_stopped() {
             match self.next_job().await {
@@ -149,12 +157,12 @@ impl Worker {
         let to = match ended {
             ProgramExit::Succeeded(_) => None,
             ProgramExit::Failed(why) => {
-                (self.runner.talk)(&format!("job {} failed: {why}", job.id));
+                self.log(job, &format!("failed: {why}"));
                 Some(retry)
             }
             ProgramExit::Stopped if self.runner.is_stopped() => Some(ReturnTo::Front),
             ProgramExit::Stopped if has_timed_out => {
-                (self.runner.talk)(&format!("job {} exceeded its time limit", job.id));
+                self.log(job, "exceeded its time limit");
                 Some(retry)
             }
             // Another worker may have it.
@@ -171,28 +179,21 @@ impl Worker {
     /// Reports the outcome, with retries for as long as no monitor can have returned the job.
     async fn report(&self, job: &DelayedJob, to: Option<ReturnTo>) -> Option<AckStatus> {
         let until = Instant::now() + self.queue.unacked_for();
-        let mut is_repeated = false;
-        loop {
-            let reported = match to {
-                None => self.queue.ack(job).await,
-                Some(to) => self.queue.nack(job, to).await,
-            };
-            match reported {
-                // The reply to the first call was lost.
-                Ok(AckStatus::Gone) if is_repeated => return Some(AckStatus::Done),
-                Ok(status) => return Some(status),
-                Err(error) if error.is_unknown() || error.is_transient() => {
-                    is_repeated |= error.is_unknown();
-                    if Instant::now() >= until {
-                        return None;
-                    }
-                    self.runner.log_and_wait(&error).await;
-                }
-                Err(error) => {
-                    (self.runner.talk)(&error.to_string());
-                    return None;
-                }
+        let queue = &self.queue;
+        let report = || async move {
+            match to {
+                None => queue.ack(job).await,
+                Some(to) => queue.nack(job, to).await,
             }
+        };
+        match self
+            .runner
+            .report(report, || Instant::now() < until)
+            .await?
+        {
+            // The reply to the first call was lost.
+            (AckStatus::Gone, true) => Some(AckStatus::Done),
+            (status, _) => Some(status),
         }
     }
 
@@ -208,7 +209,11 @@ impl Worker {
                 Err(_) => {}
             }
         }
-        (self.runner.talk)(&format!("job {} was lost and is stopped", job.id));
+        self.log(job, "was lost and is stopped");
+    }
+
+    fn log(&self, job: &DelayedJob, what: &str) {
+        self.runner.log(&format!("job {} {what}", job.id));
     }
 
     async fn timed_out(&self) {

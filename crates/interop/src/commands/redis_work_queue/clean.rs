@@ -1,15 +1,15 @@
 //! Returns abandoned items to the queue, once or periodically.
 
-use crate::redis_work_queue::{WorkQueue, WorkQueueCleanReport};
 use clap::Args;
-use serde::Serialize;
-
-use super::target::Target;
 use windlass_terminal::exit::{Exit, Result};
 use windlass_terminal::output::Output;
 use windlass_terminal::parse;
 use windlass_terminal::repeat::{self, AuditSchedule, Repeat};
 use windlass_terminal::session::Session;
+
+use super::Target;
+use crate::commands::print::Object;
+use crate::redis_work_queue::{WorkQueue, WorkQueueCleanReport};
 
 /// Arguments of `clean`.
 #[derive(Debug, Args)]
@@ -41,15 +41,6 @@ pub(crate) struct Arguments {
     target: Target,
 }
 
-#[derive(Debug, Serialize)]
-struct Reply {
-    requeued: u64,
-    held: u64,
-    removed: u64,
-    pending: u64,
-    deep: bool,
-}
-
 /// Cleans and prints what was done, once or until a signal arrives.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
@@ -70,26 +61,32 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         .await
 }
 
-async fn clean(queue: &WorkQueue, is_deep: bool) -> windlass::Result<Reply> {
-    let report: WorkQueueCleanReport = if is_deep {
+async fn clean(queue: &WorkQueue, is_deep: bool) -> windlass::Result<(WorkQueueCleanReport, bool)> {
+    let report = if is_deep {
         queue.deep_clean().await?
     } else {
         queue.light_clean().await?
     };
-    Ok(Reply {
-        requeued: report.requeued,
-        held: report.held,
-        removed: report.removed,
-        pending: report.pending,
-        deep: is_deep,
-    })
+    Ok((report, is_deep))
 }
 
-fn print(output: &mut Output, reply: &Reply) {
-    output.result(reply, |output| {
+fn print(output: &mut Output, (report, is_deep): &(WorkQueueCleanReport, bool)) {
+    let WorkQueueCleanReport {
+        requeued,
+        held,
+        removed,
+        pending,
+    } = *report;
+    let reply = Object(vec![
+        ("requeued", requeued.into()),
+        ("held", held.into()),
+        ("removed", removed.into()),
+        ("pending", pending.into()),
+        ("deep", (*is_deep).into()),
+    ]);
+    output.result(&reply, |output| {
         output.line(&format!(
-            "{} requeued, {} held, {} removed, {} pending",
-            reply.requeued, reply.held, reply.removed, reply.pending
+            "{requeued} requeued, {held} held, {removed} removed, {pending} pending"
         ));
     });
 }

@@ -1,19 +1,18 @@
 //! Prints the events of queues. Prints `missed` if the connection was interrupted, because messages may be lost.
 
-use crate::worqr::{DoneMessage, WorqrEvent};
 use clap::Args;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use windlass::Bytes;
-
-use super::reply::TaskReply;
-use super::target::Target;
 use windlass_terminal::exit::{Exit, Result};
 use windlass_terminal::session::Session;
 
+use super::{Target, task};
+use crate::commands::print::{Object, shown};
+use crate::worqr::{DoneMessage, WorqrEvent};
+
 /// Arguments of `listen`.
 #[derive(Debug, Args)]
-pub(crate) struct Listen {
+pub(crate) struct Arguments {
     /// Queue names
     #[arg(required = true)]
     queue: Vec<String>,
@@ -34,13 +33,13 @@ struct EventLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     worker: Option<String>,
     #[serde(flatten)]
-    task: Option<TaskReply>,
+    task: Option<Object>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Box<RawValue>>,
 }
 
 /// Prints events until interrupted, or until stdout is closed.
-pub(crate) async fn run(arguments: Listen, session: &mut Session) -> Result<Exit> {
+pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let worqr = arguments.target.open(session).await?;
     let mut listener = worqr.listen(&arguments.queue).await?;
     let listening = EventLine {
@@ -56,13 +55,13 @@ pub(crate) async fn run(arguments: Listen, session: &mut Session) -> Result<Exit
         let line = line(&event);
         session.output.result(&line, |output| {
             let count = line.count.map(|count| count.to_string());
-            let task = line.task.as_ref().map(TaskReply::shown);
+            let task = line.task.as_ref().map(|task| shown(&task.0[0]));
             let columns = [
                 line.queue,
                 Some(line.event),
                 count.as_deref(),
                 line.worker.as_deref(),
-                task,
+                task.as_deref(),
                 line.result.as_deref().map(RawValue::get),
             ];
             let columns: Vec<_> = columns.into_iter().flatten().collect();
@@ -85,14 +84,17 @@ fn line(event: &WorqrEvent) -> EventLine<'_> {
             line.queue = Some(queue);
             if let Some(done) = DoneMessage::parse(message) {
                 line.worker = Some(done.worker_id);
-                line.task = done.task.map(|task| TaskReply::new(&Bytes::from(task)));
+                line.task = done.task.map(|done| Object(vec![task(done.as_bytes())]));
                 line.result = done.result;
             }
         }
-        WorqrEvent::Cancel { queue, task } => {
+        WorqrEvent::Cancel {
+            queue,
+            task: cancelled,
+        } => {
             line.event = "cancel";
             line.queue = Some(queue);
-            line.task = Some(TaskReply::new(task));
+            line.task = Some(Object(vec![task(cancelled)]));
         }
         WorqrEvent::Delete { queue } => {
             line.event = "delete";

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use crate::worqr::{
-    Process, ProcessEnd, WorkerOptions, WorkerState, Worqr, WorqrEvent, WorqrListener, WorqrWorker,
-};
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
-use tokio::sync::watch;
 use windlass::{Bytes, ErrorKind};
 use windlass_exec::{Launch, ProgramExit};
-
-use super::target::Target;
-use crate::commands::runner::{Runner, RunnerArguments, until_signal};
 use windlass_terminal::exit::{Exit, Result};
 use windlass_terminal::session::Session;
+
+use super::Target;
+use crate::commands::print;
+use crate::commands::runner::{Runner, RunnerArguments, until_signal};
+use crate::worqr::{
+    Process, ProcessEnd, WorkerOptions, WorkerState, Worqr, WorqrEvent, WorqrListener, WorqrWorker,
+};
 
 /// How long one call waits for a task. Short, because it is not interrupted by a stop signal: a task
 /// could be started without a reply.
@@ -60,27 +60,27 @@ struct Summary {
 }
 
 /// Runs tasks until stopped or, with --burst, until none is waiting.
-pub(crate) async fn run(
+pub(super) async fn run(
     arguments: Arguments,
     session: &mut Session,
     launch: Launch,
 ) -> Result<Exit> {
-    let (stop, stopped) = watch::channel(false);
     let worqr = arguments.target.open(session).await?;
-    let runner = arguments.runner.open(session, launch, stopped)?;
+    let (runner, stop) = arguments.runner.open(session, launch)?;
     let mut worker = TaskWorker::start(&worqr, arguments.queue, runner).await?;
     let worked = until_signal(session, stop, Box::pin(worker.work())).await;
     // Also after an error, to return the task that it has.
     let left = worker.worker.leave().await;
     let summary = worked?;
     left?;
-    session.output.result(&summary, |output| {
-        output.line(&format!(
-            "{} finished, {} cancelled, {} failed, {} lost",
-            summary.finished, summary.cancelled, summary.failed, summary.lost
-        ));
-    });
-    Ok(Exit::Ok)
+    let Summary {
+        finished,
+        cancelled,
+        failed,
+        lost,
+    } = summary;
+    let line = format!("{finished} finished, {cancelled} cancelled, {failed} failed, {lost} lost");
+    print::value(session, &summary, line)
 }
 
 impl TaskWorker {
@@ -174,10 +174,10 @@ impl TaskWorker {
                 }
             }
             ProgramExit::Failed(why) => {
-                let talk = &self.runner.talk;
-                talk(&format!("task {} failed: {why}", process.id));
+                let why = format!("task {} failed: {why}", process.id);
+                self.runner.log(&why);
                 if let Err(error) = self.worker.stop_task(&process.id).await {
-                    talk(&error.to_string());
+                    self.runner.log(&error);
                 }
                 self.runner.pause().await;
                 &mut summary.failed
@@ -189,27 +189,19 @@ impl TaskWorker {
 
     /// Finishes a task, with retries. Returns `None` if that is impossible.
     async fn finish(&self, process: &Process, result: Option<Value>) -> Option<ProcessEnd> {
-        let mut is_repeated = false;
-        while self.worker.state() == WorkerState::Alive {
-            let finished = match &result {
-                Some(result) => self.worker.finish_task_with(&process.id, result).await,
-                None => self.worker.finish_task(&process.id).await,
-            };
-            match finished {
-                // The reply to the first call was lost.
-                Ok(ProcessEnd::Gone) if is_repeated => return Some(ProcessEnd::Ended),
-                Ok(end) => return Some(end),
-                Err(error) if error.is_transient() || error.is_unknown() => {
-                    is_repeated |= error.is_unknown();
-                    self.runner.log_and_wait(&error).await;
-                }
-                Err(error) => {
-                    (self.runner.talk)(&error.to_string());
-                    return None;
-                }
+        let (worker, id, result) = (&self.worker, &process.id, &result);
+        let finish = || async move {
+            match result {
+                Some(result) => worker.finish_task_with(id, result).await,
+                None => worker.finish_task(id).await,
             }
+        };
+        let is_alive = || worker.state() == WorkerState::Alive;
+        match self.runner.report(finish, is_alive).await? {
+            // The reply to the first call was lost.
+            (ProcessEnd::Gone, true) => Some(ProcessEnd::Ended),
+            (end, _) => Some(end),
         }
-        None
     }
 }
 
