@@ -34,12 +34,14 @@
 //! # Map
 //!
 //! `submit` adds jobs, `due` moves them when they are due, `take` hands them out, `end` acknowledges,
-//! returns and renews them, and `rescue` returns those of dead workers. `count` counts them.
+//! returns and renews them, and `rescue` returns those of dead workers. `count` counts them. `route`
+//! is the HTTP route, which adds jobs to a Windlass queue.
 
 mod count;
 mod due;
 mod end;
 mod rescue;
+mod route;
 mod submit;
 mod take;
 
@@ -53,6 +55,7 @@ use windlass_redis_link::raw_client::RawScript;
 pub use count::DelayedCounts;
 pub use end::{AckStatus, ReturnTo};
 pub use rescue::RescueReport;
+pub use route::DelayedQueueRoute;
 pub use take::DelayedJob;
 pub(crate) use take::TakeFrom;
 

@@ -19,13 +19,16 @@ pub(crate) struct HttpError {
     retry_after: u64,
     /// How long to wait before the error is sent.
     pub(crate) delay: Duration,
-    has_message: bool,
 }
 
-/// An error as sent to the client: an RFC 9457 problem details object.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-#[schemars(rename = "Error")]
-pub(crate) struct ProblemDocument {
+/// An error as sent to the client: an RFC 9457 problem details object. It is also an extension of the
+/// response, so that an [`ExtraRoute`](crate::ExtraRoute) can send it in another form.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[schemars(
+    rename = "Error",
+    description = "An error as sent to the client: an RFC 9457 problem details object."
+)]
+pub struct ProblemDocument {
     /// The error code as a URN.
     #[serde(rename = "type")]
     kind: String,
@@ -34,16 +37,16 @@ pub(crate) struct ProblemDocument {
     /// The HTTP status.
     status: u16,
     /// What failed and why.
-    detail: String,
+    pub detail: String,
     /// The stable error code. Match on this in programs.
     code: Code,
     /// What to do next.
     help: String,
     /// The id of the request, also sent as the header `x-request-id`.
-    request_id: String,
+    pub request_id: String,
     /// The same text as `detail`. Only on `/` and unknown routes, for clients of the Delayed Queue App.
     #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
+    pub message: Option<String>,
 }
 
 /// Returns the HTTP status of an error code (default: 500).
@@ -51,6 +54,23 @@ pub(crate) fn status_of(code: Code) -> StatusCode {
     let status = code.status();
     let status = status.and_then(|status| StatusCode::from_u16(status).ok());
     status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+impl ProblemDocument {
+    /// Creates a document with the status of the error code.
+    pub fn new(error: Error, request_id: String) -> Self {
+        let status = status_of(error.code);
+        Self {
+            kind: format!("urn:windlass:problem:{}", error.code.as_str()),
+            title: status.canonical_reason().unwrap_or("Error"),
+            status: status.as_u16(),
+            detail: error.message,
+            code: error.code,
+            help: error.help,
+            request_id,
+            message: None,
+        }
+    }
 }
 
 impl HttpError {
@@ -72,37 +92,16 @@ impl HttpError {
         self
     }
 
-    /// Repeats the text as `message`, for clients of the Delayed Queue App.
-    pub(crate) fn with_message(mut self) -> Self {
-        self.has_message = true;
-        self
-    }
-
-    /// Builds the response. With `is_legacy` it is plain JSON with a `message`, as clients of the
-    /// Delayed Queue App expect.
-    pub(crate) fn response(self, request_id: &str, is_legacy: bool) -> Response<Body> {
-        let has_message = is_legacy || self.has_message;
-        let message = has_message.then(|| self.inner.message.clone());
-        let document = ProblemDocument {
-            kind: format!("urn:windlass:problem:{}", self.inner.code.as_str()),
-            title: self.status.canonical_reason().unwrap_or("Error"),
-            status: self.status.as_u16(),
-            detail: self.inner.message,
-            code: self.inner.code,
-            help: self.inner.help,
-            request_id: request_id.to_owned(),
-            message,
-        };
+    /// Builds the response.
+    pub(crate) fn response(self, request_id: &str) -> Response<Body> {
+        let document = ProblemDocument::new(self.inner, request_id.to_owned());
         let text = serde_json::to_string(&document).unwrap_or_default();
         let mut response = Response::new(Body::from(text));
         *response.status_mut() = self.status;
+        response.extensions_mut().insert(document);
         let headers = response.headers_mut();
-        let media_type = if is_legacy {
-            "application/json; charset=utf-8"
-        } else {
-            "application/problem+json"
-        };
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+        let media_type = HeaderValue::from_static("application/problem+json");
+        headers.insert(header::CONTENT_TYPE, media_type);
         match self.status {
             StatusCode::UNAUTHORIZED => {
                 let scheme = HeaderValue::from_static("Bearer realm=\"windlass\"");
@@ -124,7 +123,6 @@ impl From<Error> for HttpError {
             inner: error,
             retry_after: RETRY_AFTER,
             delay: Duration::ZERO,
-            has_message: false,
         }
     }
 }
@@ -144,9 +142,7 @@ mod tests {
     fn retry_after_is_rounded_up_to_whole_seconds() {
         for (ms, seconds) in [(0, "1"), (1, "1"), (1000, "1"), (1001, "2"), (60_000, "60")] {
             let error = HttpError::new(Code::TooManyRequests, "why", "help");
-            let response = error
-                .retry_after(Duration::from_millis(ms))
-                .response("r", false);
+            let response = error.retry_after(Duration::from_millis(ms)).response("r");
             assert_eq!(response.headers()[header::RETRY_AFTER], seconds, "{ms}");
         }
     }
@@ -170,7 +166,7 @@ mod tests {
         ] {
             assert_eq!(status_of(kind.into()), status, "{kind:?}");
             let error = HttpError::from(CoreError::new(kind, "what", "help"));
-            let response = error.response("r-1", false);
+            let response = error.response("r-1");
             let has_retry_after = response.headers().contains_key(header::RETRY_AFTER);
             assert_eq!(has_retry_after, status == 503, "{kind:?}");
         }

@@ -50,8 +50,6 @@ pub(crate) async fn middleware(
     next: Next,
 ) -> Response<Body> {
     let id = request_id(request.headers());
-    // Clients of the Delayed Queue App expect errors in `message`.
-    let is_legacy = request.uri().path() == "/";
     let checked = check(&state, &request);
     if let Err(error) = &checked {
         // No permit is held meanwhile, so that other clients are not affected.
@@ -62,13 +60,13 @@ pub(crate) async fn middleware(
     }
     let permit = Arc::clone(&state.requests).try_acquire_owned();
     let mut response = match (checked, permit) {
-        (Err(error), _) => error.response(&id, is_legacy),
-        (Ok(caller), Err(_)) if !state.is_probe(&caller) => overloaded().response(&id, is_legacy),
+        (Err(error), _) => error.response(&id),
+        (Ok(caller), Err(_)) if !state.is_probe(&caller) => overloaded().response(&id),
         (Ok(caller), _) if !state.is_probe(&caller) && !prove(&request) => {
-            overloaded().response(&id, is_legacy)
+            overloaded().response(&id)
         }
         (Ok(caller), _permit) => match caller.limiter.start_request() {
-            Err(error) => error.response(&id, is_legacy),
+            Err(error) => error.response(&id),
             Ok(_token_permit) => {
                 let limiter = Arc::clone(&caller.limiter);
                 let is_read = request.method() == Method::GET;
@@ -76,7 +74,7 @@ pub(crate) async fn middleware(
                 request.extensions_mut().insert(RequestId(id.clone()));
                 let response = next.run(request).await;
                 reserve_reply(&limiter, is_read, response)
-                    .unwrap_or_else(|error| error.response(&id, is_legacy))
+                    .unwrap_or_else(|error| error.response(&id))
             }
         },
     };

@@ -16,12 +16,12 @@ use windlass_api::{Code, Error, QueueReply, Reply, Request, dispatch_until};
 use windlass_core::{Bytes, Job, QueueName};
 
 use crate::error::HttpError;
-use crate::idempotency::Key;
-use crate::request::ApiRequest;
+use crate::idempotency::IdempotencyKey;
+use crate::request::{ApiRequest, check_queue_access};
 use crate::scope::Grant;
 use crate::state::{AppState, BODY_BYTES_MAX};
 use crate::table::Handler;
-use crate::{delayed, events, metrics, openapi, page};
+use crate::{events, metrics, openapi, page};
 
 pub(crate) use access::KnownQueues;
 pub(crate) use export::ExportRequest;
@@ -53,12 +53,9 @@ pub(crate) async fn handle(
         Handler::Metrics => metrics::handle(state, &request.caller.grant).await,
         Handler::Health => Ok(plain("ok\n")),
         Handler::Ready => ready(state).await,
-        Handler::OpenApi => Ok(text("application/json", openapi::document())),
-        Handler::Docs => Ok(page::handle()),
-        Handler::Delayed => {
-            access::check_new_queue(state, &request.caller, &state.delayed_queue).await?;
-            delayed::handle(state, request).await
-        }
+        Handler::OpenApi => Ok(text("application/json", openapi::document(state))),
+        Handler::Docs => Ok(page::handle(state)),
+        Handler::Extra => extra(state, request).await,
     }
 }
 
@@ -71,12 +68,12 @@ async fn operation(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerRes
     access::check_workers(state, &request.caller, &op).await?;
     match &mut op {
         Request::Enqueue(job) => {
-            if let Some(key) = Key::from_headers(&request.headers)? {
+            if let Some(key) = IdempotencyKey::from_headers(&request.headers)? {
                 key.set_id(job, 0);
             }
         }
         Request::EnqueueAll(batch) => {
-            if let Some(key) = Key::from_headers(&request.headers)? {
+            if let Some(key) = IdempotencyKey::from_headers(&request.headers)? {
                 for (item, job) in batch.jobs.iter_mut().enumerate() {
                     key.set_id(job, item);
                 }
@@ -184,6 +181,17 @@ async fn ready(state: &AppState) -> HandlerResult {
             "the store did not respond within {READY_TIMEOUT:?}"
         ))),
     }
+}
+
+/// Passes the body to the route of another crate.
+async fn extra(state: &AppState, mut request: ApiRequest) -> HandlerResult {
+    let extra = state.extra.as_ref().ok_or_else(Error::missing_reply)?;
+    access::check_new_queue(state, &request.caller, extra.queue()).await?;
+    check_queue_access(&request.caller.grant, extra.queue())?;
+    request.no_query()?;
+    let text = request.json(BODY_BYTES_MAX).await?;
+    let store = state.store.as_ref();
+    Ok(extra.handle(store, &request.headers, &text).await?)
 }
 
 /// Returns a value as a JSON response.

@@ -3,20 +3,18 @@
 
 use axum::http::HeaderMap;
 use sha2::{Digest, Sha256};
-use windlass_api::{Code, EnqueueRequest};
-
-use crate::error::HttpError;
+use windlass_api::{Code, EnqueueRequest, Error};
 
 /// The longest key.
 const KEY_BYTES_MAX: usize = 255;
 
 /// The idempotency key of a request.
 #[derive(Debug, Clone)]
-pub(crate) struct Key(String);
+pub struct IdempotencyKey(String);
 
-impl Key {
+impl IdempotencyKey {
     /// Reads the key from the headers.
-    pub(crate) fn from_headers(headers: &HeaderMap) -> Result<Option<Self>, HttpError> {
+    pub fn from_headers(headers: &HeaderMap) -> Result<Option<Self>, Error> {
         let Some(value) = headers.get("idempotency-key") else {
             return Ok(None);
         };
@@ -25,13 +23,13 @@ impl Key {
             let why =
                 format!("invalid Idempotency-Key: expected 1 to {KEY_BYTES_MAX} ASCII characters");
             let help = "use a new value for each request, such as a UUID";
-            return Err(HttpError::new(Code::Invalid, why, help));
+            return Err(Error::new(Code::Invalid, why, help));
         }
         Ok(Some(Self(text.to_owned())))
     }
 
     /// Returns the id of the job at index `item`.
-    pub(crate) fn id(&self, item: usize) -> String {
+    pub fn id(&self, item: usize) -> String {
         let mut hash = Sha256::new();
         hash.update(self.0.as_bytes());
         hash.update([0]);
@@ -45,7 +43,7 @@ impl Key {
     }
 
     /// Sets the id of the job at index `item`, if it has none.
-    pub(crate) fn set_id(&self, job: &mut EnqueueRequest, item: usize) {
+    pub fn set_id(&self, job: &mut EnqueueRequest, item: usize) {
         job.id.get_or_insert_with(|| self.id(item));
     }
 }
@@ -56,7 +54,7 @@ mod tests {
 
     #[test]
     fn ids_are_the_same_for_the_same_key_and_item_only() {
-        let key = |text: &str| Key(text.to_owned());
+        let key = |text: &str| IdempotencyKey(text.to_owned());
         assert_eq!(key("a").id(0), key("a").id(0));
         assert_ne!(key("a").id(0), key("a").id(1));
         assert_ne!(key("a").id(0), key("b").id(0));
@@ -64,7 +62,7 @@ mod tests {
 
     #[test]
     fn an_id_set_by_the_client_is_kept() {
-        let key = Key("k".to_owned());
+        let key = IdempotencyKey("k".to_owned());
         let mut jobs = [EnqueueRequest::default(), EnqueueRequest::default()];
         jobs[1].id = Some("mine".to_owned());
         for (item, job) in jobs.iter_mut().enumerate() {

@@ -9,17 +9,17 @@
 //! connections, `connections` limits them, `timeouts` closes slow ones and those that
 //! `framing` rejects, `budget` limits the memory of requests and responses. The middleware in `guard` authenticates every request ([`scope`],
 //! [`token`]) and attaches a `caller` to it. `request` reads requests, `handlers` responds to them,
-//! `error` turns errors into responses. `delayed`, `events`, `metrics` and `page` are the routes
-//! outside the operations. [`trusted_file`] checks who may write a file. [`client`] is the client used by `windlass submit` and by tests.
+//! `error` turns errors into responses. `events`, `metrics` and `page` are the routes outside the operations, `extra` one of another
+//! crate. [`trusted_file`] checks who may write a file. [`client`] is the client used by `windlass submit` and by tests.
 
 mod budget;
 mod caller;
 pub mod client;
 mod connections;
 mod counters;
-mod delayed;
 mod error;
 mod events;
+mod extra;
 mod framing;
 mod guard;
 mod handlers;
@@ -38,6 +38,9 @@ pub mod token;
 pub mod trusted_file;
 
 pub use client::HttpClient;
+pub use error::ProblemDocument;
+pub use extra::ExtraRoute;
+pub use idempotency::IdempotencyKey;
 pub use scope::{Grant, Scope};
 pub use serve::{HttpServer, Options};
 pub use timeouts::Timeouts;

@@ -1,7 +1,6 @@
 //! The `OpenAPI` document, built from the table of routes and the request and reply types.
 
-use std::sync::LazyLock;
-
+use bytes::Bytes;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -9,15 +8,16 @@ use windlass_api::request::{Enqueue, EnqueueAll, QueueRequest};
 use windlass_api::{Route, Scope};
 
 use crate::error::ProblemDocument;
+use crate::state::AppState;
 use crate::table::{Handler, routes};
 
 /// Returns the document as text.
-pub(crate) fn document() -> &'static str {
-    static TEXT: LazyLock<String> = LazyLock::new(|| build().to_string());
-    &TEXT
+pub(crate) fn document(state: &AppState) -> Bytes {
+    let build = || build(state.extra_route()).to_string().into();
+    state.openapi.get_or_init(build).clone()
 }
 
-fn build() -> Value {
+fn build(extra: Option<&'static Route>) -> Value {
     let settings = |settings: SchemaSettings| {
         settings.with(|settings| {
             settings.definitions_path = "/components/schemas".into();
@@ -29,7 +29,8 @@ fn build() -> Value {
     let (mut requests, mut replies) = (requests.into_generator(), replies.into_generator());
     let error = replies.subschema_for::<ProblemDocument>();
     let mut paths: Map<String, Value> = Map::new();
-    for (handler, route) in routes() {
+    let extra = extra.map(|route| (Handler::Extra, route));
+    for (handler, route) in routes().chain(extra) {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         let method = route.method.as_str().to_ascii_lowercase();
         path[method] = operation(handler, route, &mut requests, &mut replies, &json!(error));
@@ -82,7 +83,7 @@ fn operation(
         None => {}
     }
     if [Enqueue::OP, EnqueueAll::OP].contains(&route.op)
-        || matches!(handler, Handler::Import | Handler::Delayed)
+        || matches!(handler, Handler::Import | Handler::Extra)
     {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false,
@@ -192,7 +193,7 @@ fn responses(
     };
     let success =
         json!({ "description": "Success", "content": { media_type: { "schema": schema } } });
-    let error_type = if handler == Handler::Delayed {
+    let error_type = if handler == Handler::Extra {
         "application/json"
     } else {
         "application/problem+json"
@@ -215,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_document_has_every_route_once_and_every_reference_resolves() {
-        let document = build();
+        let document = build(None);
         let mut ids = Vec::new();
         for (_, route) in routes() {
             let method = route.method.as_str().to_ascii_lowercase();
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn path_parameters_are_not_in_the_body() {
-        let document = build();
+        let document = build(None);
         let accept = &document["paths"]["/v1/queues/{queue}/jobs/{id}/accept"]["post"];
         let schema = &accept["requestBody"]["content"]["application/json"]["schema"];
         assert!(schema["properties"]["token"].is_object(), "{schema}");

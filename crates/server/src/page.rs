@@ -8,8 +8,10 @@ use axum::http::{HeaderValue, Response, header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
+use windlass_api::Route;
 
 use crate::handlers::text;
+use crate::state::AppState;
 use crate::table::routes;
 
 /// The style sheet. The content security policy of the page allows only this one, by its digest.
@@ -29,11 +31,12 @@ td{display:inline;border:0;padding:0 .5rem 0 0}\
 td:last-child{display:block}}";
 
 /// Returns the page.
-pub(crate) fn handle() -> Response<Body> {
-    static PAGE: LazyLock<String> = LazyLock::new(page);
+pub(crate) fn handle(state: &AppState) -> Response<Body> {
     static POLICY: LazyLock<Option<HeaderValue>> =
         LazyLock::new(|| HeaderValue::from_str(&policy()).ok());
-    let mut response = text("text/html; charset=utf-8", PAGE.as_str());
+    let build = || page(state.extra_route()).into();
+    let page = state.page.get_or_init(build).clone();
+    let mut response = text("text/html; charset=utf-8", page);
     // Without this policy the page gets the common one, which blocks the style sheet.
     if let Some(policy) = POLICY.clone() {
         let headers = response.headers_mut();
@@ -50,7 +53,7 @@ fn policy() -> String {
     )
 }
 
-fn page() -> String {
+fn page(extra: Option<&'static Route>) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
         <meta name=\"viewport\" content=\"width=device-width\"><title>Windlass HTTP API</title>\
@@ -59,7 +62,7 @@ fn page() -> String {
         Request and response schemas are in <a href=\"/openapi.json\">/openapi.json</a>.</p>\n\
         <table>\n<thead><tr><th>Method</th><th>Path</th><th>Scope</th><th>Description</th></tr></thead>\n<tbody>\n",
     );
-    for (_, route) in routes() {
+    for route in routes().map(|(_, route)| route).chain(extra) {
         // Writing to a String cannot fail. Nothing here is user input, so no escaping is needed.
         let _ = writeln!(
             page,
@@ -80,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_page_has_no_script_and_no_style_but_the_one_its_policy_names() {
-        let page = page();
+        let page = page(None);
         for word in ["<script", "javascript:", " style=", " on", "src="] {
             let tags = page.split('<').filter_map(|part| part.split('>').next());
             let mut tags = tags.map(|tag| format!("<{tag}"));

@@ -25,13 +25,18 @@ const ROUTES_HELP: &str = "see /docs or /openapi.json for all routes";
 /// Builds the router. The guard also runs for unknown paths and methods.
 pub(crate) fn router(state: &Arc<AppState>) -> Router {
     let mut router = Router::new();
-    for (handler, route) in routes() {
+    let extra = state.extra_route().map(|route| (Handler::Extra, route));
+    for (handler, route) in routes().chain(extra) {
         router = router.route(route.path, method(Arc::clone(state), handler, route));
     }
-    router
+    let router = router
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(not_found)
-        .layer(from_fn_with_state(Arc::clone(state), guard::middleware))
+        .layer(from_fn_with_state(Arc::clone(state), guard::middleware));
+    match &state.extra {
+        Some(extra) => extra.wrap(router),
+        None => router,
+    }
 }
 
 fn method(state: Arc<AppState>, handler: Handler, route: &'static Route) -> MethodRouter {
@@ -66,7 +71,7 @@ async fn respond(
         Ok(request) => handlers::handle(state, handler, request).await,
         Err(error) => Err(error),
     };
-    result.unwrap_or_else(|error| error.response(&id, route.path == "/"))
+    result.unwrap_or_else(|error| error.response(&id))
 }
 
 /// Builds the request for the handler. Fails if the caller does not have the scope of the route.
@@ -103,18 +108,12 @@ fn request_id(request: &Request) -> String {
 }
 
 async fn not_found(request: Request) -> Response<Body> {
-    // The text is that of the Delayed Queue App, whose clients expect it.
-    let error = HttpError::new(Code::NotFound, "not found", ROUTES_HELP).with_message();
-    error.response(&request_id(&request), false)
+    let error = HttpError::new(Code::NotFound, "not found", ROUTES_HELP);
+    error.response(&request_id(&request))
 }
 
 async fn method_not_allowed(request: Request) -> Response<Body> {
-    let id = request_id(&request);
-    if request.uri().path() == "/" {
-        // As in the Delayed Queue App.
-        return HttpError::new(Code::NotFound, "not found", "use POST").response(&id, true);
-    }
     let why = "method not allowed for this route";
-    let error = HttpError::new(Code::MethodNotAllowed, why, ROUTES_HELP).with_message();
-    error.response(&id, false)
+    let error = HttpError::new(Code::MethodNotAllowed, why, ROUTES_HELP);
+    error.response(&request_id(&request))
 }

@@ -18,9 +18,10 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Error, ErrorKind, QueueName, Result, Store};
+use windlass_core::{Error, ErrorKind, Result, Store};
 
 use crate::connections::{Connection, Connections};
+use crate::extra::ExtraRoute;
 use crate::guard::{HEADER_BYTES_MAX, Peer};
 use crate::router::router;
 use crate::state::AppState;
@@ -49,8 +50,8 @@ pub struct Options {
     pub is_insecure: bool,
     /// Accepted `Host` names, in addition to `localhost` and IP addresses.
     pub hosts: Vec<String>,
-    /// The queue of `POST /`.
-    pub delayed_queue: QueueName,
+    /// A route of another system (default: none).
+    pub extra: Option<Arc<dyn ExtraRoute>>,
     /// The most open connections.
     pub connections_max: usize,
     /// The most open connections of one address (for IPv6, a /64) without a valid token.
@@ -85,7 +86,7 @@ impl Options {
             tokens: Tokens::default(),
             is_insecure: false,
             hosts: Vec::new(),
-            delayed_queue: QueueName::new("delayed")?,
+            extra: None,
             connections_max: 8192,
             address_connections_max: 256,
             requests_max: 8192,

@@ -1,16 +1,19 @@
 //! The state shared by all requests of one server.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{QueueName, Store};
+use windlass_api::Route;
+use windlass_core::Store;
 
 use crate::budget::Budget;
 use crate::caller::{Caller, Limits};
 use crate::counters::Counters;
 use crate::events::{Hub, Tickets};
+use crate::extra::ExtraRoute;
 use crate::guard::AuthFailures;
 use crate::scope::Grant;
 use crate::serve::Options;
@@ -35,8 +38,11 @@ pub(crate) struct AppState {
     pub(crate) probe: Caller,
     /// Accepted `Host` names, in addition to `localhost` and IP addresses.
     pub(crate) hosts: Vec<String>,
-    /// The queue of `POST /`.
-    pub(crate) delayed_queue: QueueName,
+    /// The route of another crate.
+    pub(crate) extra: Option<Arc<dyn ExtraRoute>>,
+    /// The `OpenAPI` document and the page `/docs`, once they were requested.
+    pub(crate) openapi: OnceLock<Bytes>,
+    pub(crate) page: OnceLock<Bytes>,
     /// Cancelled when the server stops; waiting requests then return early.
     pub(crate) stopping: CancellationToken,
     pub(crate) timeouts: Timeouts,
@@ -83,7 +89,9 @@ impl AppState {
             probe: Caller::new(all, unlimited(None, 0)),
             tokens: options.tokens,
             hosts: options.hosts,
-            delayed_queue: options.delayed_queue,
+            extra: options.extra,
+            openapi: OnceLock::new(),
+            page: OnceLock::new(),
             stopping: CancellationToken::new(),
             timeouts: options.timeouts,
             tickets: Tickets::default(),
@@ -93,6 +101,11 @@ impl AppState {
             requests_max: options.requests_max,
             memory,
         }
+    }
+
+    /// Returns the route of another crate, if there is one.
+    pub(crate) fn extra_route(&self) -> Option<&'static Route> {
+        self.extra.as_ref().map(|extra| extra.route())
     }
 
     /// Returns whether no token is required.

@@ -4,7 +4,6 @@
 use windlass_api::Method::{Get as GET, Post as POST};
 use windlass_api::{Request, Route, Scope};
 
-use crate::delayed::{DelayedReply, DelayedRequest};
 use crate::events::{EventsRequest, TicketReply};
 use crate::handlers::ExportRequest;
 
@@ -27,7 +26,8 @@ pub(crate) enum Handler {
     Ready,
     OpenApi,
     Docs,
-    Delayed,
+    /// The route of another crate.
+    Extra,
 }
 
 /// The routes that are not ops.
@@ -44,7 +44,6 @@ const OTHERS: &[(Handler, Route)] = &[
     (Handler::Docs, Route::new(GET, "/docs", Scope::Any, "docs", "Returns a page that lists all routes")),
     (Handler::Health, Route::new(GET, "/healthz", Scope::Open, "health", "Returns 200 if the server is running")),
     (Handler::Ready, Route::new(GET, "/readyz", Scope::Open, "ready", "Returns 200 if the store is available")),
-    (Handler::Delayed, Route::new(POST, "/", Scope::Enqueue, "delayed", "Schedules a job for a due time; compatible with the Delayed Queue App").with_request::<DelayedRequest>().with_reply::<DelayedReply>()),
 ];
 
 /// Returns all routes with their handlers.

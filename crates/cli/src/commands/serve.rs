@@ -8,6 +8,7 @@ use clap::Args;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 use windlass::{QueueName, Store};
+use windlass_interop::delayed_queue::DelayedQueueRoute;
 use windlass_server::{CancellationToken, HttpServer, Options, Tokens};
 
 use crate::env::{self, HTTP_TOKEN};
@@ -125,7 +126,8 @@ impl HttpArguments {
         options.tokens = file.unwrap_or_default().and(environment_token()?);
         options.is_insecure = self.insecure;
         options.hosts.clone_from(&self.host);
-        options.delayed_queue = QueueName::new(&self.delayed_queue)?;
+        let queue = QueueName::new(&self.delayed_queue)?;
+        options.extra = Some(Arc::new(DelayedQueueRoute::new(queue)));
         options.check()?;
         Ok(options)
     }

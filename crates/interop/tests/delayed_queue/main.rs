@@ -9,3 +9,4 @@ mod jobs;
 mod mixed;
 mod original;
 mod rescue;
+mod route;

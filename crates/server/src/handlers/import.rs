@@ -15,7 +15,7 @@ use windlass_core::{JobId, NewJob, QueueName, Store};
 use super::HandlerResult;
 use super::stream::{ChunkSender, streamed, write_line};
 use crate::error::HttpError;
-use crate::idempotency::Key;
+use crate::idempotency::IdempotencyKey;
 use crate::request::{ApiRequest, incomplete, too_slow};
 use crate::state::AppState;
 use line_splitter::{Line, LineSplitter};
@@ -50,7 +50,7 @@ pub(super) fn import(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerR
     let import = Import {
         store: Arc::clone(&state.store),
         queue: request.queue()?,
-        key: Key::from_headers(&request.headers)?,
+        key: IdempotencyKey::from_headers(&request.headers)?,
         chunk_timeout: request.body_timeout,
         pending: Vec::new(),
         pending_bytes: 0,
@@ -71,7 +71,7 @@ pub(super) fn import(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerR
 struct Import {
     store: Arc<dyn Store>,
     queue: QueueName,
-    key: Option<Key>,
+    key: Option<IdempotencyKey>,
     /// How long the next chunk of the body may take.
     chunk_timeout: Duration,
     /// Lines of the next batch: jobs to enqueue, and invalid lines to report in order.

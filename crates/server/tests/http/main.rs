@@ -8,7 +8,6 @@
 mod bounds;
 mod claims;
 mod crowd;
-mod delayed;
 mod events;
 mod export_import;
 mod fixture;

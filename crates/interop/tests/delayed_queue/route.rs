@@ -1,11 +1,76 @@
-//! The route of the Delayed Queue App.
+//! The HTTP route, on a server with a memory store.
+
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
-use windlass_core::{Clock, JobState, QueueName, SystemClock};
+use windlass_core::{Clock, JobState, QueueName, Store, SystemClock};
+use windlass_interop::delayed_queue::DelayedQueueRoute;
+use windlass_server::client::Reply;
+use windlass_server::{CancellationToken, HttpClient, HttpServer, Options, Tokens};
+use windlass_store_memory::MemoryStore;
 
-use crate::fixture::{Fixture, TestClient};
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+/// A running server. Stops when dropped.
+struct Fixture {
+    url: String,
+    store: Arc<dyn Store>,
+    stop: CancellationToken,
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Fixture {
+    async fn new() -> Self {
+        Self::with("delayed", Tokens::default()).await
+    }
+
+    async fn with(queue: &str, tokens: Tokens) -> Self {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+        let mut options = Options::new("127.0.0.1:0".parse().unwrap()).unwrap();
+        let queue = QueueName::new(queue).unwrap();
+        options.extra = Some(Arc::new(DelayedQueueRoute::new(queue)));
+        options.tokens = tokens;
+        let server = HttpServer::bind(Arc::clone(&store), options).await.unwrap();
+        let (url, stop) = (server.url(), CancellationToken::new());
+        tokio::spawn(server.run(stop.clone()));
+        Self { url, store, stop }
+    }
+
+    async fn client(&self) -> TestClient {
+        TestClient(HttpClient::connect(&self.url).await.unwrap())
+    }
+}
+
+struct TestClient(HttpClient);
+
+impl TestClient {
+    async fn get(&mut self, path: &str) -> Reply {
+        self.0.get(path, None).await.unwrap()
+    }
+
+    async fn post(&mut self, path: &str, body: Value) -> Reply {
+        let body = match body {
+            Value::Null => String::new(),
+            body => body.to_string(),
+        };
+        self.0.post(path, None, body).await.unwrap()
+    }
+
+    /// Asserts the status of a reply and returns its JSON.
+    #[track_caller]
+    fn json(reply: &Reply, status: u16) -> Value {
+        let text = String::from_utf8_lossy(&reply.body);
+        assert_eq!(reply.status, status, "{text}");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+}
 
 #[expect(
     clippy::cast_precision_loss,
@@ -149,9 +214,7 @@ async fn a_repeated_request_makes_no_second_job() {
 
 #[tokio::test]
 async fn the_queue_can_be_set_and_the_start_of_a_job_shows() {
-    let name = QueueName::new("later").unwrap();
-    let queue = name.clone();
-    let fixture = Fixture::with(move |options| options.delayed_queue = queue).await;
+    let fixture = Fixture::with("later", Tokens::default()).await;
     let mut client = fixture.client().await;
     let ms = (now() * 1000.0 + 60_000.0).floor();
     let reply = client.post("/", json!({"payload":"x","dueTime":ms})).await;
@@ -171,4 +234,24 @@ async fn the_queue_can_be_set_and_the_start_of_a_job_shows() {
 
     assert_eq!(job["state"], JobState::Running.as_str());
     assert!(job["started_at"].is_string());
+}
+
+#[tokio::test]
+async fn the_route_is_behind_the_guard_and_in_the_documents() {
+    let fixture = Fixture::with("delayed", Tokens::single(SECRET).unwrap()).await;
+    let mut client = fixture.client().await;
+
+    let rejected = client.post("/", json!({"payload":"x"})).await;
+    let media_type = rejected.headers["content-type"].to_str().unwrap();
+    assert_eq!(media_type, "application/json; charset=utf-8");
+    let body = TestClient::json(&rejected, 401);
+    assert_eq!(body["message"], body["detail"]);
+    let other = TestClient::json(&client.get("/v1/queues").await, 401);
+    assert_eq!(other["message"], Value::Null);
+
+    let openapi = client.0.get("/openapi.json", Some(SECRET)).await.unwrap();
+    let openapi = TestClient::json(&openapi, 200);
+    assert_eq!(openapi["paths"]["/"]["post"]["operationId"], "delayed");
+    let page = client.0.get("/docs", Some(SECRET)).await.unwrap();
+    assert!(String::from_utf8_lossy(&page.body).contains("Delayed Queue App"));
 }

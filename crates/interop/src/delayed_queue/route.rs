@@ -1,19 +1,33 @@
 //! The route of the Delayed Queue App: `POST /` with a payload and a due time.
 
+use async_trait::async_trait;
+use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderValue, Response, header};
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use axum::middleware::{Next, from_fn};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use windlass_api::{Code, EnqueueRequest, Error, Fields};
+use windlass_api::{Code, EnqueueRequest, Error, Fields, Method, Route, Scope};
 use windlass_core::limits::FUTURE_MAX;
 use windlass_core::time::as_ms;
-use windlass_core::{Clock, Due, JobId, SystemClock, Timestamp};
+use windlass_core::{Clock, Due, JobId, QueueName, Store, SystemClock, Timestamp};
+use windlass_server::{ExtraRoute, IdempotencyKey, ProblemDocument};
 
-use crate::error::HttpError;
-use crate::idempotency::Key;
-use crate::request::{ApiRequest, check_queue_access};
-use crate::state::{AppState, BODY_BYTES_MAX};
+/// Its row in the table of routes.
+static ROUTE: Route = Route::new(
+    Method::Post,
+    "/",
+    Scope::Enqueue,
+    "delayed",
+    "Schedules a job for a due time; compatible with the Delayed Queue App",
+)
+.with_request::<DelayedRequest>()
+.with_reply::<DelayedReply>();
+
+/// The content type of all replies.
+const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
 /// Larger numbers are milliseconds: in seconds this would be the year 5138.
 const MS_MIN: f64 = 1e11;
@@ -21,7 +35,7 @@ const MS_MIN: f64 = 1e11;
 /// The request body; other fields are ignored. Fields are read by name; this type only documents them.
 #[derive(Debug, JsonSchema)]
 #[expect(dead_code, non_snake_case, reason = "the names are the older system's")]
-pub(crate) struct DelayedRequest {
+struct DelayedRequest {
     /// The payload, any JSON. A string is stored as its bytes; other JSON is stored as its exact text.
     payload: Value,
     /// When the job becomes due, as a number or a string: unix seconds, optionally with a fraction,
@@ -32,59 +46,120 @@ pub(crate) struct DelayedRequest {
 /// The reply.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct DelayedReply {
+struct DelayedReply {
     /// The id of the job.
     job_id: String,
 }
 
-/// Schedules a job. An invalid request stores nothing.
-pub(crate) async fn handle(
-    state: &AppState,
-    mut request: ApiRequest,
-) -> Result<Response<Body>, HttpError> {
-    check_queue_access(&request.caller.grant, &state.delayed_queue)?;
-    request.no_query()?;
-    let text = request.json(BODY_BYTES_MAX).await?;
-    let mut fields = Fields::parse(&text)?;
-    let due: Option<Value> = fields.take("dueTime")?;
-    // The Delayed Queue App ignores every other field.
-    fields.keep("payload");
-    let key = Key::from_headers(&request.headers)?;
-    let now_ms = SystemClock.now_us() / 1000;
-    let due = match (parse_due(due.as_ref(), now_ms), &key) {
-        (Ok(due), _) => due,
-        // A retry may arrive after its job became due; it still gets the original reply.
-        (Err(DueTimeError::Past(error)), Some(key)) => {
-            let id = JobId::new(key.id(0))?;
-            let job = state.store.get(&state.delayed_queue, &id).await?;
-            return job.ok_or(error).and_then(|job| reply(&job.id));
-        }
-        (Err(DueTimeError::Past(error) | DueTimeError::Invalid(error)), _) => return Err(error),
-    };
-    let mut enqueue: EnqueueRequest = fields.read()?;
-    if let Some(key) = &key {
-        key.set_id(&mut enqueue, 0);
-    }
-    if enqueue.payload.is_none() {
-        let help = "send {\"payload\": …, \"dueTime\": …}; the payload can be any JSON";
-        return Err(HttpError::new(Code::Invalid, "missing field payload", help));
-    }
-    let mut job = enqueue.into_job()?;
-    job.due = Due::At(due);
-    let enqueued = state.store.enqueue(&state.delayed_queue, vec![job]).await?;
-    let first = enqueued.first().ok_or_else(Error::missing_reply)?;
-    reply(first.id())
+/// The route, for `windlass serve`.
+#[derive(Debug)]
+pub struct DelayedQueueRoute {
+    queue: QueueName,
 }
 
-fn reply(id: &JobId) -> Result<Response<Body>, HttpError> {
+impl DelayedQueueRoute {
+    /// Creates a route that adds its jobs to this queue.
+    pub fn new(queue: QueueName) -> Self {
+        Self { queue }
+    }
+}
+
+#[async_trait]
+impl ExtraRoute for DelayedQueueRoute {
+    fn route(&self) -> &'static Route {
+        &ROUTE
+    }
+
+    fn queue(&self) -> &QueueName {
+        &self.queue
+    }
+
+    /// Schedules a job. An invalid request stores nothing.
+    async fn handle(
+        &self,
+        store: &dyn Store,
+        headers: &HeaderMap,
+        body: &str,
+    ) -> Result<Response<Body>, Error> {
+        let mut fields = Fields::parse(body)?;
+        let due: Option<Value> = fields.take("dueTime")?;
+        // The Delayed Queue App ignores every other field.
+        fields.keep("payload");
+        let key = IdempotencyKey::from_headers(headers)?;
+        let now_ms = SystemClock.now_us() / 1000;
+        let due = match (parse_due(due.as_ref(), now_ms), &key) {
+            (Ok(due), _) => due,
+            // A retry may arrive after its job became due; it still gets the original reply.
+            (Err(DueTimeError::Past(error)), Some(key)) => {
+                let id = JobId::new(key.id(0))?;
+                let job = store.get(&self.queue, &id).await?;
+                return job.ok_or(error).and_then(|job| reply(&job.id));
+            }
+            (Err(DueTimeError::Past(error) | DueTimeError::Invalid(error)), _) => {
+                return Err(error);
+            }
+        };
+        let mut enqueue: EnqueueRequest = fields.read()?;
+        if let Some(key) = &key {
+            key.set_id(&mut enqueue, 0);
+        }
+        if enqueue.payload.is_none() {
+            let help = "send {\"payload\": …, \"dueTime\": …}; the payload can be any JSON";
+            return Err(Error::new(Code::Invalid, "missing field payload", help));
+        }
+        let mut job = enqueue.into_job()?;
+        job.due = Due::At(due);
+        let enqueued = store.enqueue(&self.queue, vec![job]).await?;
+        let first = enqueued.first().ok_or_else(Error::missing_reply)?;
+        reply(first.id())
+    }
+
+    fn wrap(&self, router: Router) -> Router {
+        router.layer(from_fn(add_messages))
+    }
+}
+
+/// Sends errors of the route, and of unknown routes and methods, with a `message`, as clients of the
+/// Delayed Queue App expect.
+async fn add_messages(request: Request, next: Next) -> Response<Body> {
+    let is_ours = request.uri().path() == ROUTE.path;
+    let is_known = request.extensions().get::<MatchedPath>().is_some();
+    let mut response = next.run(request).await;
+    let is_expected = match response.status() {
+        StatusCode::NOT_FOUND => is_ours || !is_known,
+        StatusCode::METHOD_NOT_ALLOWED => true,
+        _ => is_ours,
+    };
+    let problem = response.extensions_mut().remove::<ProblemDocument>();
+    let Some(mut problem) = problem.filter(|_| is_expected) else {
+        return response;
+    };
+    if is_ours {
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            // As in the Delayed Queue App.
+            let error = Error::new(Code::NotFound, "not found", "use POST");
+            problem = ProblemDocument::new(error, problem.request_id);
+            *response.status_mut() = StatusCode::NOT_FOUND;
+        }
+        response
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, MEDIA_TYPE);
+    }
+    problem.message = Some(problem.detail.clone());
+    let text = serde_json::to_string(&problem).unwrap_or_default();
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    *response.body_mut() = Body::from(text);
+    response
+}
+
+fn reply(id: &JobId) -> Result<Response<Body>, Error> {
     let job_id = id.to_string();
     let reply = DelayedReply { job_id };
     let text = serde_json::to_string(&reply).map_err(|_| Error::missing_reply())?;
     let mut response = Response::new(Body::from(text));
-    let media_type = HeaderValue::from_static("application/json; charset=utf-8");
     response
         .headers_mut()
-        .insert(header::CONTENT_TYPE, media_type);
+        .insert(header::CONTENT_TYPE, MEDIA_TYPE);
     Ok(response)
 }
 
@@ -92,9 +167,9 @@ fn reply(id: &JobId) -> Result<Response<Body>, HttpError> {
 #[derive(Debug)]
 enum DueTimeError {
     /// The time is not in the future.
-    Past(HttpError),
+    Past(Error),
     /// The value is not a valid time.
-    Invalid(HttpError),
+    Invalid(Error),
 }
 
 /// Parses a due time. Rounds up to whole milliseconds so that no job is due early.
@@ -102,7 +177,7 @@ fn parse_due(due: Option<&Value>, now_ms: u64) -> Result<Timestamp, DueTimeError
     let error = |why: &str| {
         let help = "set dueTime to unix seconds in the future, such as \
             {\"payload\":\"hello\",\"dueTime\":1893456000}";
-        HttpError::new(Code::Invalid, format!("invalid due time: {why}"), help)
+        Error::new(Code::Invalid, format!("invalid due time: {why}"), help)
     };
     let invalid = |why: &str| DueTimeError::Invalid(error(why));
     let number = match due {
@@ -191,8 +266,8 @@ mod tests {
             let error = match parse_due(due.as_ref(), NOW).unwrap_err() {
                 DueTimeError::Past(error) | DueTimeError::Invalid(error) => error,
             };
-            assert_eq!(error.status, 400);
-            assert!(error.inner.message.contains(why), "{due:?} {error:?}");
+            assert_eq!(error.code, Code::Invalid);
+            assert!(error.message.contains(why), "{due:?} {error:?}");
         }
     }
 }
